@@ -1,4 +1,4 @@
-"""The command ``kg-memory``."""
+"""The command line program ``kg-memory``."""
 
 from kg_memory.cli.command import main
 

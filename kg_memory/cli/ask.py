@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 _CONTEXT_TOKENS = 3000
 _LINES = 5
 _MOST = 5
-"""Left-out results of one kind that are shown, at most."""
+"""The number of left-out results of one kind that --explain shows."""
 _LONGEST = 80
-"""Characters of the text of each, at most."""
+"""The number of characters of each left-out result that are shown."""
 _KINDS: Mapping[Kind, str] = {"facts": "fact", "entities": "entity", "communities": "community", "episodes": "line"}
 _ID = re.compile(r"\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f-]{22}\b")
 
 
 class Answer(BaseModel):
-    """The answer of the model."""
+    """The model's answer to a question, one or more sentences."""
 
     sentences: list[str] = Field(min_length=1)
 
@@ -54,7 +54,10 @@ $question
 
 
 def ask(arguments: Namespace, screen: Screen) -> int:
-    """Search, and print the best facts and lines; with a chat model, its answer from them too."""
+    """Run ``kg-memory ask``: search, and print the best facts and episodes, with a model also its answer from them.
+
+    With ``--template``, print the context for a prompt instead. Return the exit code.
+    """
     with open_memory(arguments, screen) as memory:
         given = verb_arguments(memory, arguments)
         if arguments.template:
@@ -81,7 +84,7 @@ def ask(arguments: Namespace, screen: Screen) -> int:
 
 
 def _show_results(results: SearchResults, screen: Screen, *, explain: bool) -> None:
-    """Print the facts with their time and what was said, and the lines themselves."""
+    """Print the found facts with dates and sources, then the found episodes; *explain* adds ranks and scores."""
     extra = _columns({each.id: each for each in results.explanations}) if explain else {}
     if results.facts:
         screen.values(results.facts, {**FACT, **extra})
@@ -94,7 +97,10 @@ def _show_results(results: SearchResults, screen: Screen, *, explain: bool) -> N
 
 
 def _print_context(memory: GraphMemory, given: dict[str, Any], arguments: Namespace, screen: Screen) -> int:
-    """Print the context in the format that is asked for, alone on stdout unless it is to be explained."""
+    """Print the context for a prompt in the chosen template, and return the exit code.
+
+    *given*: the arguments of the search. Only the context goes to stdout, unless ``--explain`` is given.
+    """
     context = memory.context(**given, template=arguments.template)
     results = context.results
     if screen.as_json:
@@ -116,7 +122,10 @@ def _print_context(memory: GraphMemory, given: dict[str, Any], arguments: Namesp
 
 
 def _answer(memory: GraphMemory, given: dict[str, Any], screen: Screen) -> str | None:
-    """Return the model's answer; None without a model, or if it fails: the results are worth showing without it."""
+    """Return the model's answer to the question, from the context that the memory finds for it.
+
+    Return None without a model, or if the model fails: the results are shown without an answer then.
+    """
     model = memory.driver.model
     if model.by_rules:
         return None
@@ -135,7 +144,7 @@ def _explain_nothing(memory: GraphMemory, arguments: Namespace) -> str:
 
 
 def _describe_doubt(results: SearchResults) -> list[str]:
-    """Return that the search is degraded, and that the memory may have no answer and why, if so."""
+    """Return warnings about a search: that it was degraded, and that the memory may have no answer, with the reason."""
     texts = [f"Degraded: {results.degraded}."] if results.degraded else []
     if results.answerable is not None and not results.answerable:
         reason = f"{results.answerable.reason} (relevance {results.relevance:.2f})"
@@ -144,7 +153,7 @@ def _describe_doubt(results: SearchResults) -> list[str]:
 
 
 def _show_time(results: SearchResults, arguments: Namespace, screen: Screen) -> None:
-    """Print the time that was asked about if the question named it, or with --explain."""
+    """Print the time that the search was about, if the question contained it or ``--explain`` is given."""
     time = results.time
     if time is None or not (time.words or arguments.explain):
         return
@@ -158,7 +167,7 @@ def _show_time(results: SearchResults, arguments: Namespace, screen: Screen) -> 
 
 
 def _columns(explanations: Mapping[str, Explanation]) -> Columns:
-    """Return the columns of explanations, by ids: the retrievers with their ranks, and the scores of each step."""
+    """Return two table columns from *explanations* by id: retrievers with ranks, and the score after each step."""
 
     def found_by(value: Any) -> str:
         hits = explanations[value.id].hits if value.id in explanations else ()
@@ -172,7 +181,7 @@ def _columns(explanations: Mapping[str, Explanation]) -> Columns:
 
 
 def _show_left_out(explanations: Sequence[Explanation], screen: Screen) -> None:
-    """Print the best results of each kind that were left out, and why."""
+    """Print a table of the best results that were left out, up to `_MOST` of each kind, with the reason."""
     left = [each for each in explanations if each.left_out]
     shown = [each for kind in _KINDS for each in [one for one in left if one.kind == kind][:_MOST]]
     if not shown:

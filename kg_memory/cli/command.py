@@ -1,4 +1,4 @@
-"""Run one command: its arguments in, its exit code out. Open the memory, and call verbs with the arguments."""
+"""Run one command of ``kg-memory``: parse its arguments, open the memory, and call a method of it (a verb)."""
 
 from __future__ import annotations
 
@@ -48,37 +48,38 @@ _COMMANDS = {
 }
 _ARGUMENT = re.compile(r"^(?:[a-z]+_[a-z_]+|at|during|since|until)(?= must)")
 _IDS = {"fact": "Fact", "episode": "Episode", "facts": "Fact", "episodes": "Episode"}
-"""The arguments that are ids, which may be shortened, with the labels of their nodes."""
+"""The arguments that are ids and may be shortened, with the labels of their nodes."""
 _SHOWN_NAMES = 10
 _WHOLE = 36
-"""Characters of a whole id."""
+"""The length of a complete id (a UUID)."""
 _BEGINNING = "0001-01-01"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run ``kg-memory`` with *argv* and return its exit code.
+    """Run ``kg-memory`` with the arguments *argv* (None: those of the process), and return the exit code.
 
-    It is 0, or 1 after an error or when something is left to do, 2 for a wrong use, 130 after Ctrl-C.
+    The code is 0 for success, 1 after an error or if the command left something undone, 2 for wrong usage, and 130
+    after Ctrl-C.
     """
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:  # no text may fail because the terminal's encoding lacks a letter
+        if reconfigure is not None:  # print letters that the terminal's encoding lacks as escapes
             reconfigure(errors="backslashreplace")
     try:
         words = (sys.argv[1:] if argv is None else list(argv)) or ["--help"]
         arguments = parser(only=frozenset(words)).parse_args(words)
-    except SystemExit as stop:  # argparse has printed its help, the version, or what is wrong
+    except SystemExit as stop:  # argparse has printed the help, the version or a usage error
         return int(stop.code or 0)
     screen = Screen(as_json=getattr(arguments, "json", False))
     try:
         with _show_log(screen, getattr(arguments, "log_level", None)):
             code = _load(arguments.run)(arguments, screen)
-            sys.stdout.flush()  # whether the reader of the output is still there shows only now
+            sys.stdout.flush()  # raises BrokenPipeError if the reader of the output is gone
             return code
     except KeyboardInterrupt:
         screen.note("Stopped.")
         return INTERRUPTED
-    except BrokenPipeError:  # the reader of our output has seen enough, as in `| head`
+    except BrokenPipeError:  # the reader has closed the pipe, as in `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except Exception as error:
@@ -89,7 +90,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _describe_error(error: Exception, arguments: Namespace) -> str:
-    """Return the text of *error*, with commands and options in the place of calls and arguments of Python."""
+    """Return the text of *error* for users of the command, with Python calls and arguments replaced.
+
+    ``memory.facts.list()`` becomes ``kg-memory facts --ids``, ``as_of must ...`` becomes ``--on must ...``.
+    """
     if not isinstance(error, KGMemoryError | OSError):
         return f"{type(error).__name__}: {error}\nThis is a fault of kg-memory: report what --debug shows"
 
@@ -105,7 +109,11 @@ def _describe_error(error: Exception, arguments: Namespace) -> str:
 
 @contextmanager
 def _show_log(screen: Screen, level: str | None) -> Iterator[None]:
-    """Show the log of the package from *level* on; without one the warnings that no command prints by itself."""
+    """Print log records of the package on stderr while the block runs.
+
+    *level*: the lowest level to print. None prints warnings, except those about episodes, which commands print
+    themselves.
+    """
     notes, logger = _Notes(screen), logging.getLogger("kg_memory")
     before = logger.level
     if level is None:
@@ -122,7 +130,7 @@ def _show_log(screen: Screen, level: str | None) -> Iterator[None]:
 
 
 class _Notes(logging.Handler):
-    """Prints log records as remarks."""
+    """A log handler that prints the messages on stderr."""
 
     def __init__(self, screen: Screen) -> None:
         super().__init__()
@@ -133,7 +141,10 @@ class _Notes(logging.Handler):
 
 
 def _load(path: str) -> Callable[..., int]:
-    """Return the function that *path* (``module:name``) names; only the command that runs is imported."""
+    """Import and return the function at *path*, ``"module:name"``; a module without a dot is one of this package.
+
+    Commands are imported this way so that only the one that runs is loaded.
+    """
     module, _, name = path.partition(":")
     function: Callable[..., int] = getattr(import_module(module if "." in module else f"kg_memory.cli.{module}"), name)
     return function
@@ -143,9 +154,10 @@ def _load(path: str) -> Callable[..., int]:
 
 
 def settings_of(arguments: Namespace) -> Settings:
-    """Return the settings: the arguments before the environment before the file ``.env`` before the defaults.
+    """Return the settings: command line arguments win over the environment, then ``.env``, then the defaults.
 
-    A folder that is named wins over a server that the environment names.
+    ``--data-dir`` also wins over a server URL in the environment. Without a model, key or base URL, the offline reader
+    is used.
     """
     url, data_dir = getattr(arguments, "url", None), getattr(arguments, "data_dir", None)
     named = {name: getattr(arguments, name, None) for name in ("model", "plan", "ontology")}
@@ -158,25 +170,31 @@ def settings_of(arguments: Namespace) -> Settings:
 
 
 def namespace_of(arguments: Namespace) -> str:
-    """Return the namespace that *arguments* or the environment name."""
+    """Return the validated namespace: ``--namespace``, else ``KG_MEMORY_NAMESPACE``, else the default."""
     default = env_file.environment().get(env_file.NAMESPACE) or DEFAULT_NAMESPACE
     return validate_namespace(getattr(arguments, "namespace", default))
 
 
 def open_memory(arguments: Namespace, screen: Screen) -> GraphMemory:
-    """Open the memory that *arguments* name; it is a context manager."""
+    """Open the memory that *arguments* describe, with its models; use the result as a context manager.
+
+    Waiting for the database is reported on *screen*.
+    """
     from kg_memory.memory.memory import GraphMemory  # noqa: PLC0415 - slow to import
 
     return GraphMemory.open(settings=settings_of(arguments), on_wait=screen.note)
 
 
 def open_to_look(arguments: Namespace, screen: Screen) -> GraphMemory:
-    """`open_memory` for a command that asks no model and embeds nothing: it needs no key, and opens every graph."""
+    """Open the memory without models, for a command that only reads: it needs no API key, and opens any graph."""
     return open_without_models(settings_of(arguments), screen)
 
 
 def open_to_change(arguments: Namespace, screen: Screen) -> GraphMemory:
-    """`open_memory` for a command that asks no model but may have to embed: it needs no key where that needs none."""
+    """Open the memory for a command that changes it without asking a language model, but may compute vectors.
+
+    If the models cannot be opened (no API key, or a package is missing), open it without the language model.
+    """
     try:
         return open_memory(arguments, screen)
     except (SettingsError, MissingExtra) as error:
@@ -186,7 +204,10 @@ def open_to_change(arguments: Namespace, screen: Screen) -> GraphMemory:
 def open_without_models(
     settings: Settings, screen: Screen, why: str = "this command opens no model", **changes: None
 ) -> GraphMemory:
-    """Open the memory with placeholders for the models, which raise *why* when they are asked."""
+    """Open the memory with placeholder models, which raise an error with the reason *why* if they are used.
+
+    *changes*: placeholders to leave out, such as ``embeddings=None`` for the real embedding model.
+    """
     from kg_memory.memory.memory import GraphMemory  # noqa: PLC0415 - slow to import
     from kg_memory.memory.open import without_models  # noqa: PLC0415
 
@@ -197,15 +218,19 @@ def open_without_models(
 
 
 def call_verb(memory: GraphMemory, arguments: Namespace, **changes: Any) -> Any:
-    """Return the result of the command's verb with `verb_arguments`, and *changes* of them."""
+    """Call the command's verb, such as ``memory.facts.list``, with the command line arguments; return its result.
+
+    *changes* replace some of the arguments.
+    """
     verb: Callable[..., Any] = attrgetter(arguments.command.verb)(memory)
     return verb(**{**verb_arguments(memory, arguments), **changes})
 
 
 def verb_arguments(memory: GraphMemory, arguments: Namespace) -> dict[str, Any]:
-    """Return the arguments of the command's verb: ids whole, ``FROM..UNTIL`` as two times, and who decides.
+    """Return the keyword arguments for the command's verb, from the options that were given.
 
-    Options that were not given are left out.
+    Shortened ids are completed, ``FROM..UNTIL`` becomes a pair of times, ``by`` defaults to the login name, and the
+    namespace is added.
     """
     given = {name: value for name in arguments.parameters if (value := getattr(arguments, name)) is not None}
     for name in given.keys() & _IDS.keys():
@@ -220,9 +245,10 @@ def verb_arguments(memory: GraphMemory, arguments: Namespace) -> dict[str, Any]:
 
 
 def whole_id(memory: GraphMemory, arguments: Namespace, label: str, begin: str) -> str:
-    """Return the id of the one episode or fact, by *label*, that *begin* begins, which has 8 characters at least.
+    """Complete the shortened id *begin* (8 characters or more) to the id of the only node that begins with it.
 
-    Errors: `InputError` where it begins several. If it begins none, it is returned as it is.
+    *label*: ``"Episode"`` or ``"Fact"``. If no node begins with it, *begin* is returned unchanged.
+    Errors: `InputError` if several nodes begin with it.
     """
     from kg_memory.falkor.connect import graph_key  # noqa: PLC0415 - slow to import
     from kg_memory.falkor.queries.episodes import IDS_BEGINNING  # noqa: PLC0415
@@ -237,11 +263,11 @@ def whole_id(memory: GraphMemory, arguments: Namespace, label: str, begin: str) 
 
 
 def explain_no_namespace(memory: GraphMemory, arguments: Namespace) -> str:
-    """Return that the namespace does not exist, and which do; an empty text where it exists."""
+    """Return a text that the namespace does not exist, with the names of those that do; ``""`` if it exists."""
     namespace = namespace_of(arguments)
     try:
         names = memory.data.namespaces()
-    except DatabaseUnavailable:  # a part of a cluster is away
+    except DatabaseUnavailable:  # a part of a cluster cannot be reached
         return ""
     if not names:
         return NOTHING_YET
@@ -253,7 +279,10 @@ def explain_no_namespace(memory: GraphMemory, arguments: Namespace) -> str:
 
 
 def explain_nothing(memory: GraphMemory, arguments: Namespace, otherwise: str) -> str:
-    """Return why nothing was found: no such namespace, a time before its first fact, or *otherwise*."""
+    """Return a text that explains an empty result.
+
+    The namespace does not exist, ``--believed-at`` is before its first fact, or else the text *otherwise*.
+    """
     if missing := explain_no_namespace(memory, arguments):
         return missing
     namespace = namespace_of(arguments)
@@ -271,11 +300,11 @@ def explain_nothing(memory: GraphMemory, arguments: Namespace, otherwise: str) -
 
 
 def review_command(arguments: Namespace) -> str:
-    """Return the command that reviews the verdicts in the namespace of *arguments*."""
+    """Return the command line that reviews the namespace of *arguments*: ``kg-memory review -n ann``."""
     return f"kg-memory review{name_option(arguments)}"
 
 
 def name_option(arguments: Namespace) -> str:
-    """Return the option that names the namespace of *arguments*, after a space; none where it is the default one."""
+    """Return the option for the namespace of *arguments*, such as ``" -n ann"``; ``""`` for the default namespace."""
     namespace = namespace_of(arguments)
     return "" if namespace == DEFAULT_NAMESPACE else f" -n {shlex.quote(namespace)}"

@@ -1,4 +1,4 @@
-"""The table of the commands, and the table of their arguments."""
+"""The tables of all commands and of all their arguments."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from kg_memory.plugins import plugin_names
 STATES = ("saved", "waiting", "working", "done", "failed", "skipped")
 PLANS = ("economy", "standard", "thorough")
 FORGOTTEN = ("episode", "thread", "entity", "speaker", "source", "fact", "everything")
-"""The things that can be forgotten, of which one must be named."""
+"""The options of ``forget``, of which exactly one must be given."""
 EITHER = (
     ("as_of", "during"),
     ("template", "context"),
     ("one_at_a_time", "several"),
     FORGOTTEN,
 )
-"""Options of which only one can be given."""
+"""Sets of options that exclude each other."""
 _TELL_MORE = "Tell the memory something: kg-memory ingest FILE"
 
 
@@ -133,7 +133,7 @@ OPTIONS: Mapping[str, Option] = {
     "saved.about": option("with list: only memories about this person or thing", "NAME"),
     "saved.action": _action("list", "source", "delete", "off", "on"),
 }  # fmt: skip
-"""The arguments by name, those of one command by its name too."""
+"""The arguments by name; ``"command.name"`` is for one command only."""
 
 REMEMBER = (
     Command(
@@ -280,8 +280,9 @@ GROUPS: Mapping[str, Sequence[Command]] = {
 
 
 def parser(*, only: frozenset[str] | None = None, commands_help: str = argparse.SUPPRESS) -> ArgumentParser:
-    """Return the parser of ``kg-memory``, with the arguments of the commands in *only* (default: all).
+    """Return the argument parser of ``kg-memory``.
 
-    argparse lists the commands too if there is a *commands_help*.
+    *only*: the commands that get their arguments (None: all), which saves imports. *commands_help*: a heading, under
+    which argparse lists the commands once more, as shell completion needs.
     """
     return build_parser(GROUPS, OPTIONS, EITHER, FORGOTTEN, only=only, commands_help=commands_help)

@@ -1,4 +1,4 @@
-"""Decide: facts to retract or replace, entities to merge or split."""
+"""The commands that change facts and entities: retract, replace, and entities merge, split and undo."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from kg_memory.memory.memory import GraphMemory
 
 SEARCHED = 10_000
-"""Verdicts and decisions that are searched for a shortened id, at most."""
+"""The number of latest verdicts or decisions that are searched for a shortened id."""
 
 
 def correct(arguments: Namespace, screen: Screen) -> int:
-    """Retract a fact, or replace it by the fact that a text states."""
+    """Run ``kg-memory retract`` or ``replace``: decide about a fact, print the outcome, and return the exit code."""
     opened = open_memory if arguments.command.name == "replace" else open_to_change
     with opened(arguments, screen) as memory:
         decided = call_verb(memory, arguments)
@@ -39,7 +39,7 @@ def correct(arguments: Namespace, screen: Screen) -> int:
 
 
 def show_decision(decided: Review, arguments: Namespace, screen: Screen, *, undo: bool = True) -> None:
-    """Print what became of a verdict and its facts, and with *undo* how to take it back."""
+    """Print the outcome of a decided verdict and of its facts, and with *undo* the command that undoes it."""
     if screen.prints_json(decided):
         return
     for line in describe_outcome(decided):
@@ -49,9 +49,10 @@ def show_decision(decided: Review, arguments: Namespace, screen: Screen, *, undo
 
 
 def complete_id(begin: str, ids: Iterable[str], noun: str, hint: str) -> str:
-    """Return the one of *ids* that *begin* begins, or *begin* itself if it is long enough to be a whole id.
+    """Complete a shortened id: return the only one of *ids* that starts with *begin*.
 
-    Errors: `InputError` if it begins several, or none.
+    If none does, *begin* is returned if it has more than 8 characters. *noun* and *hint* are for the error message.
+    Errors: `InputError` if several ids start with it, or none and it is short.
     """
     named = sorted({id_ for id_ in ids if begin and id_.startswith(begin)})
     if len(named) == 1:
@@ -67,7 +68,7 @@ def complete_id(begin: str, ids: Iterable[str], noun: str, hint: str) -> str:
 
 
 def entities(arguments: Namespace, screen: Screen) -> int:
-    """List the entities or the decisions about them, merge, split, or undo."""
+    """Run ``kg-memory entities``: list entities or decisions, merge, split or undo; return the exit code."""
     _check_names(arguments)
     with (open_to_look if arguments.action in ("list", "decisions") else open_to_change)(arguments, screen) as memory:
         listed = {"namespace": namespace_of(arguments), "limit": arguments.limit}
@@ -97,9 +98,9 @@ def _change_entities(memory: GraphMemory, arguments: Namespace, screen: Screen) 
 
 
 def _check_names(arguments: Namespace) -> None:
-    """Refuse options that would have no effect.
+    """Check the names and options of ``kg-memory entities``.
 
-    Errors: `InputError`.
+    Errors: `InputError` for a wrong number of names, or options that have no effect with the action.
     """
     action, names = arguments.action, arguments.names
     most = {"merge": None, "split": 1, "undo": 1}.get(action, 0)
@@ -116,7 +117,7 @@ def _check_names(arguments: Namespace) -> None:
 
 
 def show_identities(decisions: Sequence[IdentityDecision], arguments: Namespace, screen: Screen) -> None:
-    """Print decisions about entities, and how to take them back."""
+    """Print merge and split decisions, each with the command that undoes it."""
     if screen.prints_json(decisions):
         return
     for decision in decisions:
@@ -124,11 +125,11 @@ def show_identities(decisions: Sequence[IdentityDecision], arguments: Namespace,
         screen.line(f"Undo it: kg-memory entities undo {decision.id}{name_option(arguments)}", "dim")
 
 
-# In words
+# Texts
 
 
 def describe_identity(decision: IdentityDecision) -> str:
-    """Return the effect of a decision about who is who, in a sentence."""
+    """Return a sentence that says what a merge, split or doubt decision did: "Merged into Ann (Annie)."."""
     name, second = cell(decision.entity.name), cell(decision.second.name if decision.second else "")
     moved = f"; {count_noun(decision.facts, 'fact')} moved" if decision.facts else ""
     if decision.state == "undone":
@@ -144,7 +145,7 @@ def describe_identity(decision: IdentityDecision) -> str:
 
 
 def describe_outcome(review: Review) -> list[str]:
-    """Return the state of *review* and of its two facts, a line each."""
+    """Return lines that describe the decision on *review*, and the state of its two facts."""
     last = review.decisions[-1].decision if review.decisions else None
     lines = [f"{DONE[last].capitalize()}: {DOES[review.ruling]}."] if last else []
     facts = {fact.id: fact for fact in (review.pending, review.existing)}

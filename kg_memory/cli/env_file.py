@@ -1,4 +1,4 @@
-"""The file ``.env`` of a folder: ``kg-memory init`` writes it, and the commands read it beneath the environment."""
+"""Read the file ``.env``, which ``kg-memory init`` writes; variables of the environment win over it."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from kg_memory.errors import SettingsError
 from kg_memory.settings import ENV_PREFIX
 
 NAMESPACE = f"{ENV_PREFIX}NAMESPACE"
-"""The namespace of the commands that name none."""
+"""The variable for the namespace of commands without ``-n``."""
 OTHER_FILE = f"{ENV_PREFIX}ENV_FILE"
-"""The variable that names another file."""
+"""The variable for the path of another file than ``.env``."""
 _ASSIGNMENT = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)\s*=(.*)")
 _OURS = (ENV_PREFIX, "OPENAI_")
 
 
 def path() -> Path:
-    """Return the file, which need not exist."""
+    """Return the path of the file: ``KG_MEMORY_ENV_FILE``, else ``.env``; it may not exist."""
     return Path(os.environ.get(OTHER_FILE) or ".env")
 
 
 def environment() -> dict[str, str]:
-    """Return the environment, with what the file sets beneath it.
+    """Return the environment variables, plus those that the file sets and the environment does not.
 
-    A file that others can read or write does not count: keys would not be safe in it, and one that comes with a
-    folder, as by `git clone`, could send messages and keys anywhere.
+    A file that other users can read or write is ignored: keys in it would not be safe, and a file that came with a
+    folder (`git clone`) could send messages and keys to another server.
 
-    Raises: `SettingsError` if a line of ours cannot be read.
+    Raises: `SettingsError` if a line with a variable of kg-memory cannot be parsed.
     """
     values = read(path()) if is_private(path()) else {}
     if f"{ENV_PREFIX}DATA_DIR" in os.environ:
@@ -40,7 +40,7 @@ def environment() -> dict[str, str]:
 
 
 def is_private(file: Path) -> bool:
-    """Return whether *file* is there, and for its owner only."""
+    """Return whether *file* exists, belongs to this user, and is accessible to no other user."""
     try:
         found = file.stat()
     except OSError:
@@ -50,12 +50,15 @@ def is_private(file: Path) -> bool:
 
 
 def read(file: Path) -> dict[str, str]:
-    """Return the variables of ours that *file* sets."""
+    """Return the variables ``KG_MEMORY_*`` and ``OPENAI_*`` that *file* sets, by name."""
     return {name: value for _, name, value in assignments(file.read_text("utf-8-sig"), file)}
 
 
 def assignments(text: str, file: Path) -> Iterator[tuple[int, str, str]]:
-    """Yield the number of each line that sets a variable of ours, its name and its value."""
+    """Yield ``(line index, name, value)`` for each line of *text* that sets ``KG_MEMORY_*`` or ``OPENAI_*``.
+
+    Line indexes start at 0. *file*: the path, for errors. Raises: `SettingsError` for a line that cannot be parsed.
+    """
     for number, line in enumerate(text.splitlines()):
         match = _ASSIGNMENT.fullmatch(line)
         if match is None or not match[1].startswith(_OURS):

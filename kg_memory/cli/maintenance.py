@@ -1,4 +1,4 @@
-"""Read again, forget, evict and audit; saved memories and pauses; export, import and new vectors."""
+"""The commands that maintain a memory: reading again, forgetting, eviction, audit, pauses, export and import."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from kg_memory.models.operations import AddResult, EvictionResult, ForgetReceipt
 from kg_memory.validation import DEFAULT_NAMESPACE
 
 _PROGRESS = 200
-"""Deleted messages between two progress notes."""
+"""The number of deleted episodes between two progress notes."""
 _TABLE = ("what", "text", "id")
 _SAVED: Columns = {
     "saved": lambda fact: f"{fact.created_at:%Y-%m-%d}",
@@ -34,9 +34,9 @@ _SAVED: Columns = {
 
 
 def read_again(arguments: Namespace, screen: Screen) -> int:
-    """Read episodes to the end, again, or by a better plan; return 1 if any cannot be read.
+    """Run ``kg-memory resume``, ``retry`` or ``deepen``; return 1 if an episode cannot be read, else 0.
 
-    The command ``resume`` reads saved episodes, ``retry`` failed ones, and ``deepen`` those of a cheaper plan.
+    ``resume`` reads saved episodes, ``retry`` failed ones, and ``deepen`` those that were read by a cheaper plan.
     """
     name, namespace = arguments.command.name, namespace_of(arguments)
     with open_memory(arguments, screen) as memory:
@@ -70,7 +70,10 @@ def _tell_number(episodes: int, screen: Screen) -> int:
 
 
 def forget(arguments: Namespace, screen: Screen) -> int:
-    """Preview, ask on a terminal, and forget; return 1 if the answer is no or a trace is left."""
+    """Run ``kg-memory forget``: show what would be deleted, ask for confirmation, and delete.
+
+    Return 1 if the person declines or a trace is left, else 0. ``--yes`` skips preview and question.
+    """
     _check_asked(arguments, screen)
     with (open_to_look if arguments.dry_run else open_to_change)(arguments, screen) as memory:
         return _forget(memory, verb_arguments(memory, arguments), arguments, screen)
@@ -139,7 +142,7 @@ def _count(done: ForgetReceipt | EvictionResult) -> str:
 
 
 def evict(arguments: Namespace, screen: Screen) -> int:
-    """Evict, or preview an eviction."""
+    """Run ``kg-memory evict``: evict and print what was removed, or would be with ``--dry-run``; return 0."""
     with (open_to_look if arguments.dry_run else open_to_change)(arguments, screen) as memory:
         done: EvictionResult = call_verb(memory, arguments)
     if screen.prints_json(done):
@@ -157,7 +160,7 @@ def evict(arguments: Namespace, screen: Screen) -> int:
 
 
 def audit(arguments: Namespace, screen: Screen) -> int:
-    """List or verify the audit log; return 1 if it is broken."""
+    """Run ``kg-memory audit``: list or verify the audit log; return 1 if verifying finds problems, else 0."""
     if arguments.action == "verify":
         return _verify(arguments, screen)
     if arguments.head:
@@ -185,7 +188,7 @@ def _verify(arguments: Namespace, screen: Screen) -> int:
 
 
 def pause(arguments: Namespace, screen: Screen) -> int:
-    """Pause the namespace, or end the pause."""
+    """Run ``kg-memory pause`` or ``unpause`` for the namespace, and return 0."""
     return _set_paused(arguments, screen, paused=arguments.command.name == "pause")
 
 
@@ -200,7 +203,10 @@ def _set_paused(arguments: Namespace, screen: Screen, *, paused: bool) -> int:
 
 
 def saved(arguments: Namespace, screen: Screen) -> int:
-    """List the saved memories, or do the action with one or all."""
+    """Run ``kg-memory saved``: list current facts, show the sources of one, delete one, or turn saving off or on.
+
+    Return the exit code. Errors: `InputError` if an action lacks an id, or gets one that it does not take.
+    """
     action = arguments.action
     if (action in ("source", "delete")) != (arguments.id is not None):
         needs = "needs the id of a memory" if arguments.id is None else "takes no id"
@@ -244,7 +250,10 @@ def _show_sources(memory: GraphMemory, fact: str, arguments: Namespace, screen: 
 
 
 def export(arguments: Namespace, screen: Screen) -> int:
-    """Export a namespace to a file; notes go to stderr, as the file may be stdout."""
+    """Run ``kg-memory export``: write a namespace or a store to a file, and return 0.
+
+    Notes go to stderr, as the file may be stdout.
+    """
     with open_to_look(arguments, screen) as memory:
         done = memory.data.export(
             arguments.file,
@@ -270,7 +279,7 @@ def _count_records(records: dict[str, int]) -> str:
 
 
 def import_(arguments: Namespace, screen: Screen) -> int:
-    """Import a memory; return 1 if an episode could not be read."""
+    """Run ``kg-memory import``: import a file and print the counts; return 1 if an episode could not be read."""
     with open_memory(arguments, screen) as memory:
         done = _import(memory, arguments, screen)
     if screen.prints_json(done):
@@ -305,7 +314,7 @@ def _import(memory: GraphMemory, arguments: Namespace, screen: Screen) -> Import
 
 
 def reembed(arguments: Namespace, screen: Screen) -> int:
-    """Compute the vectors of a namespace anew."""
+    """Run ``kg-memory reembed``: compute all vectors of the namespace with the present embedding model; return 0."""
     with open_memory(arguments, screen) as memory:
         screen.note("Computing all vectors anew: this takes a while, and searches still work ...")
         made = memory.data.reembed(namespace=namespace_of(arguments), progress=note_progress(screen, "vectors"))

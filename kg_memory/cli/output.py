@@ -1,4 +1,4 @@
-"""Print results and progress: tables, lines and JSON; and ask a person."""
+"""Print results as tables, lines or JSON, show progress, and ask questions on the terminal."""
 
 from __future__ import annotations
 
@@ -21,40 +21,43 @@ from kg_memory.models.operations import Usage
 if TYPE_CHECKING:
     from kg_memory.memory.adding import Progress
 
-# These turn the direction of the text around them, so that a terminal shows another text than the stored one.
+# Characters that change the text direction: a terminal would show another text than the stored one.
 _TURNING = frozenset(map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A))))
 _WIDEST = 60
-"""Columns to which plain cells are padded; longer ones push the rest of their line to the right."""
+"""The widest column to which cells are padded; longer cells shift the rest of their line to the right."""
 _LONGEST = 500
 SHORT = 8
-"""Characters of a shortened id."""
+"""The length of a shortened id."""
 Cell = str | date | int | float | tuple[str, ...] | None
 
 
 Columns = Mapping[str, str | Callable[[Any], Cell]]
-"""The columns of a table: the attribute or the function that gives the cell of a value, by the heading."""
+"""The columns of a table: by heading, the name of an attribute of a value, or a function that returns the cell."""
 _STYLES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33}
-"""The codes of styles on a terminal."""
+"""The ANSI codes of text styles."""
 
 
 class Screen:
-    """Prints results on stdout, and remarks and errors on stderr, where they do not mix with results."""
+    """Prints results on stdout, as text or (with *as_json*) as JSON, and remarks and errors on stderr.
+
+    Control characters in texts are escaped, so that stored text cannot steer the terminal.
+    """
 
     def __init__(self, *, as_json: bool = False) -> None:
         self.as_json = as_json
         self._has_styles = not as_json and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
     def line(self, text: str = "", style: str = "") -> None:
-        """Print one line of a result."""
+        """Print one line on stdout, in a *style* of `_STYLES` if stdout is a terminal."""
         text = printable(text)
         print(f"\033[{_STYLES[style]}m{text}\033[0m" if style and self._has_styles else text)
 
     def values(
         self, items: Sequence[Any], columns: Columns | None = None, *, ids: bool = False, empty: str = ""
     ) -> None:
-        """Print *items* as JSON, or as a table of *columns*, by default those of `views.columns_of`.
+        """Print *items* as JSON or as a table, or the text *empty* if there are none.
 
-        Print *empty* if there are none.
+        *columns*: None means the columns for the type of the items. *ids*: add a column with their ids.
         """
         if self.prints_json(items):
             return
@@ -68,7 +71,7 @@ class Screen:
             self.table(tuple(columns), [[cell_of(item) for cell_of in cells] for item in items])
 
     def table(self, headings: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
-        """Print *rows* under *headings*."""
+        """Print *rows* as aligned columns under *headings* (in capitals)."""
         cells = [[cell(value) for value in row] for row in rows]
         lines = [[name.upper() for name in headings], *cells]
         widths = [min(max(map(width, column)), _WIDEST) for column in zip(*lines, strict=True)]
@@ -77,22 +80,22 @@ class Screen:
             print("  ".join(padded).rstrip())
 
     def prints_json(self, value: Any) -> bool:
-        """Print *value* as JSON if that is asked for, and return whether it is."""
+        """Print *value* as JSON if ``--json`` was given, and return whether it was."""
         if self.as_json:
             self.json(value)
         return self.as_json
 
     def json(self, value: Any) -> None:
-        """Print *value*, which may have pydantic's models in it, as JSON; nothing in it can steer a terminal."""
+        """Print *value*, which may contain pydantic models, as JSON, with control characters escaped."""
         text = json.dumps(to_jsonable_python(value), ensure_ascii=False, indent=2)
         print(_escape_unsafe(text, lambda char: f"\\u{ord(char):04x}"))
 
     def note(self, text: str) -> None:
-        """Print a remark on stderr."""
+        """Print *text*, a remark such as progress, on stderr."""
         print(printable(text), file=sys.stderr, flush=True)
 
     def error(self, text: str) -> None:
-        """Print an error on stderr."""
+        """Print *text* as an error on stderr, after ``kg-memory:``."""
         self.note(f"kg-memory: {text}")
 
 
@@ -101,7 +104,7 @@ def _id_of(value: Any) -> str:
 
 
 def printable(text: str) -> str:
-    """Return *text* with the characters that could steer a terminal as escapes; line ends stay."""
+    """Return *text* with control characters except line ends escaped, so that it cannot steer a terminal."""
     return _escape_unsafe(text, lambda char: char.encode("unicode_escape").decode("ascii"))
 
 
@@ -114,7 +117,11 @@ def _unsafe(char: str) -> bool:
 
 
 def cell(value: Cell) -> str:
-    """Return *value* on one line, cut if it is very long."""
+    """Format *value* as the text of a table cell: on one line, and cut after 500 characters.
+
+    None is empty, bools are "yes" or "no", numbers have thousands separators, times are to the minute, tuples are
+    joined by commas.
+    """
     match value:
         case None:
             return ""
@@ -131,31 +138,31 @@ def cell(value: Cell) -> str:
 
 
 def width(text: str) -> int:
-    """Return how many columns of a terminal *text* takes."""
+    """Return the number of terminal columns that *text* takes: two for wide characters, none for combining ones."""
     return sum(
         0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
     )
 
 
 def count_noun(number: int, noun: str) -> str:
-    """Return *number* with *noun* in its right form."""
+    """Return *number* with *noun* in singular or plural: "1 entity", "2 entities"."""
     plural = noun[:-1] + "ies" if noun.endswith("y") else noun + ("es" if noun.endswith("s") else "s")
     return f"{number} {noun if number == 1 else plural}"
 
 
 def count_waiting(number: int, noun: str) -> str:
-    """Return that *number* of *noun* wait: "1 fact waits", "2 facts wait"."""
+    """Return a phrase that *number* things wait: "1 fact waits", "2 facts wait"."""
     return f"{count_noun(number, noun)} {'waits' if number == 1 else 'wait'}"
 
 
 def is_terminal() -> bool:
-    """Return whether a person can be asked."""
+    """Return whether stdin and stdout are a terminal, so that a person can be asked."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def ask_line(prompt: str) -> str | None:
-    """Return the next line of the input, without the spaces around it; ``None`` at the end of the input."""
-    if isinstance(sys.stdin, io.TextIOWrapper) and sys.stdin.errors != "replace":  # that can be set once
+    """Print *prompt*, and return the next line of stdin, stripped; None at the end of the input."""
+    if isinstance(sys.stdin, io.TextIOWrapper) and sys.stdin.errors != "replace":  # can be changed only before reading
         sys.stdin.reconfigure(errors="replace")
     print(printable(prompt), end="", flush=True)
     line = sys.stdin.readline()
@@ -166,40 +173,44 @@ def ask_line(prompt: str) -> str | None:
 
 
 def confirm(question: str, *, default: bool = False) -> bool:
-    """Ask *question*, and return whether the answer is yes; Enter is the *default*."""
+    """Ask a yes-or-no *question*, and return whether the answer is yes; Enter means *default*."""
     answer = ask_line(f"{question} [{'Y/n' if default else 'y/N'}] ")
     return answer.lower().startswith("y") if answer else default
 
 
 def login() -> str:
-    """Return the login name of the person who decides."""
+    """Return the login name of the user, for the author of decisions; ``"user"`` if it is unknown."""
     try:
         return getpass.getuser()
-    except (OSError, KeyError, ImportError):  # none of the variables is set, and the user is not known by name
+    except (OSError, KeyError, ImportError):  # no variable such as LOGNAME is set, and the user id has no name
         return "user"
 
 
 T = TypeVar("T")
 _PAUSE = 5.0
-"""Seconds between two lines."""
+"""The seconds between two lines of progress."""
 
 
 class ProgressMeter:
-    """Counts and shows the progress of verbs that read *total* episodes, over several calls."""
+    """Counts and prints the progress of reading *total* episodes, over one or several calls.
+
+    `done`: episodes processed. `new`, `known`: episodes added, and those added before. `facts`, `reviews`: new facts,
+    and facts that wait for review. `saved`: episodes saved. `seconds`: elapsed time. `usage`: the model usage.
+    """
 
     def __init__(self, total: int, screen: Screen) -> None:
         self.total = total
         self.done = self.new = self.known = self.facts = self.reviews = self.saved = 0
         self.usage = Usage()
         self.unread: dict[str, str] = {}
-        """Reasons why saved episodes could not be read, by their ids."""
+        """Errors of saved episodes that could not be read, by id."""
         self.seconds = 1e-6
         self._before = (0, 0, 0)
         self._started = self._shown = time.monotonic()
         self._screen = screen
 
     def progress(self, progress: Progress) -> None:
-        """Show that *progress* was made in the call under way."""
+        """Update the counts from *progress* of the current call; print them every 5 seconds with the time left."""
         done, new, facts = self._before
         self.done, self.new, self.facts = done + progress.done, new + progress.new, facts + progress.facts
         added = progress.added
@@ -218,28 +229,28 @@ class ProgressMeter:
             self._screen.note(f"{self.done} of {self.total}, {self.rate:.1f} a second, {left:.0f} s left")
 
     def count_saved(self, episodes: Iterable[T]) -> Iterator[T]:
-        """Yield *episodes*: one is saved before the next is asked for."""
+        """Yield *episodes* and count those saved: each has been saved when the caller asks for the next."""
         for episode in episodes:
             yield episode
             self.saved += 1
 
     def next(self) -> None:
-        """Begin a new call; the figures of the last one are kept."""
+        """Start counting a new call, on top of the counts so far."""
         self._before = (self.done, self.new, self.facts)
 
     @property
     def read(self) -> int:
-        """Episodes that were read to the end."""
+        """The number of episodes that were processed without an error."""
         return self.done - len(self.unread)
 
     @property
     def rate(self) -> float:
-        """Episodes a second."""
+        """The number of episodes processed per second."""
         return self.done / self.seconds
 
 
 def note_progress(screen: Screen, noun: str) -> Callable[[int, int], None]:
-    """Return a callback that prints every few seconds how many of *noun* are done."""
+    """Return a callback that prints progress every 5 seconds: "2,000 of 10,000 records", *noun* being "records"."""
     shown = time.monotonic()
 
     def progress(done: int, total: int) -> None:

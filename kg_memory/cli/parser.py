@@ -1,4 +1,7 @@
-"""Build the parser of ``kg-memory``: the options of a command follow from the signature of the verb that it calls."""
+"""Build the argument parser of ``kg-memory``.
+
+A command may call a method of the memory (its verb): then types and defaults of options come from its signature.
+"""
 
 from __future__ import annotations
 
@@ -42,9 +45,10 @@ _PLUGINS = "serve and evaluate"
 
 @dataclass(frozen=True)
 class Option:
-    """An argument: its help and, where they differ from its name, its metavar and flags.
+    """An argument of commands, as `ArgumentParser.add_argument` needs it.
 
-    `settings` are further arguments of `ArgumentParser.add_argument`; choices may be a function that returns them.
+    *flags*: None given means ``--name``. *settings*: more arguments of `add_argument`; ``choices`` may be a function
+    that returns them, to avoid an import.
     """
 
     help: str
@@ -54,27 +58,31 @@ class Option:
 
 
 def option(about: str, metavar: str | None = None, *flags: str, **settings: Any) -> Option:
-    """Return an option that takes a value."""
+    """Return an option that takes a value; *about* is its help."""
     return Option(about, metavar, flags, settings)
 
 
 def flag(about: str, *flags: str, **settings: Any) -> Option:
-    """Return an option that is on where it is given."""
+    """Return an option without a value, false by default; *about* is its help."""
     return Option(about, None, flags, {"action": "store_true", **settings})
 
 
 def names_at(path: str) -> Callable[[], Sequence[str]]:
-    """Return a function that returns the names at *path*, which takes long to import."""
+    """Return a function that imports the collection at *path*, ``"module:NAME"``, and returns its names.
+
+    The import happens only when the help or the choices of the option are needed.
+    """
     return lambda: tuple(resolve_name(path))
 
 
 @dataclass(frozen=True)
 class Command:
-    """A command, done by `run` (``module:function``), which may call a `verb` of the memory.
+    """A command of ``kg-memory``.
 
-    `words` and `options` name its positional and other arguments, separated by spaces. An argument that is a parameter
-    of the verb has its type and default, and is passed to it. `empty` is printed where a list is empty; it may name
-    arguments in braces.
+    *about*: its help, lower case. *run*: the function that runs it, ``"module:function"``. *verb*: the method of the
+    memory that it calls, such as ``"facts.list"``. *words* and *options*: the names of positional and other arguments,
+    separated by spaces; those that are parameters of the verb get its types and defaults, and are passed to it.
+    *epilog*: text at the end of its help. *empty*: printed for an empty list; it may have arguments in braces.
     """
 
     name: str
@@ -88,7 +96,7 @@ class Command:
 
     @property
     def end(self) -> str:
-        """The end of its help."""
+        """The text at the end of the command's help: the epilog, and how to write times if it has ``--on``."""
         epilog = self.epilog if isinstance(self.epilog, str) else self.epilog()
         return epilog + (_TIMES if "as_of" in self.options else "")
 
@@ -102,11 +110,12 @@ def build_parser(
     only: Collection[str] | None,
     commands_help: str,
 ) -> ArgumentParser:
-    """Return the parser of the commands in *groups* and of the installed plug-ins.
+    """Return the parser of ``kg-memory``, with the commands in *groups* (by heading) and those of plug-ins.
 
-    Each command sets `run` to its function. Arguments are added to the commands in *only* (None: to all), as they
-    import the verb. Of the options in each of *either* one can be given, and of those in *required* one must be. The
-    description lists the commands in groups; argparse lists them too with *commands_help*.
+    *options*: the arguments by name, or by ``"command.name"`` for one command. *either*: sets of options that exclude
+    each other. *required*: the set in *either* of which one must be given. *only*: the commands that get their
+    arguments; None means all. Leaving others out saves the import of their verbs. *commands_help*: argparse's own
+    heading for its list of commands, or `argparse.SUPPRESS`.
     """
     common = _common_options()
     top = _top_parser(common)
@@ -143,7 +152,7 @@ def build_parser(
     ) -> ArgumentParser:
         return make(Command(name, about, run, epilog=epilog, **more), group, {**options, **texts}, either)
 
-    for add_commands in load_plugins("commands"):  # those of plug-ins come first in their groups
+    for add_commands in load_plugins("commands"):  # commands of plug-ins come first in their groups
         add_commands(add)
     for group, commands in groups.items():
         for command in commands:
@@ -166,7 +175,7 @@ def _top_parser(common: ArgumentParser) -> ArgumentParser:
 
 
 def _common_options() -> ArgumentParser:
-    """Return the options that may stand before the command and after it."""
+    """Return a parser of the options that are allowed both before and after the command's name."""
     common = ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
     group = common.add_argument_group("common options")
     group.add_argument("--namespace", "-n", metavar="NAME", help="whose memory (default: default)")
@@ -184,7 +193,10 @@ def _fill(
     options: Mapping[str, Option],
     either: Collection[tuple[Sequence[str], bool]],
 ) -> None:
-    """Add the arguments of *command*."""
+    """Add the arguments of *command* to its parser *made*.
+
+    *either*: pairs of option names that exclude each other, and whether one of them is required.
+    """
     words, names = command.words.split(), command.options.split()
     parameters, hints = _parameters(command.verb)
     groups: dict[str, Any] = {}
@@ -204,7 +216,7 @@ def _fill(
 
 
 def _parameters(verb: str) -> tuple[Mapping[str, inspect.Parameter], Mapping[str, Any]]:
-    """Return the parameters of a verb, and their types; none without a verb."""
+    """Return the parameters of the verb at that path and their type hints; empty mappings for ``""``."""
     if not verb:
         return {}, {}
     function = find_verb(verb)
@@ -212,9 +224,9 @@ def _parameters(verb: str) -> tuple[Mapping[str, inspect.Parameter], Mapping[str
 
 
 def find_verb(path: str) -> Callable[..., Any]:
-    """Return the function of the verb at *path*, such as ``facts.history``; that of a plug-in is ``module:Class.verb``.
+    """Return the unbound method of the memory at *path*.
 
-    It is not bound to a memory.
+    *path*: ``"search"``, ``"facts.history"``, or ``"module:Class.method"`` for one of a plug-in.
     """
     if ":" not in path:
         group, _, name = path.rpartition(".")
@@ -224,7 +236,11 @@ def find_verb(path: str) -> Callable[..., Any]:
 
 
 def _settings(option: Option, parameter: inspect.Parameter | None, hint: Any, *, word: bool) -> dict[str, Any]:
-    """Return the arguments of `ArgumentParser.add_argument` for *option*, and the *parameter* of the type *hint*."""
+    """Return the keyword arguments of `ArgumentParser.add_argument` for *option*.
+
+    *parameter* and *hint*: the verb's parameter of that name and its type, if it has one. *word*: whether the argument
+    is positional.
+    """
     settings: dict[str, Any] = {"help": option.help, "metavar": option.metavar}
     if parameter is not None:
         settings |= _type_settings(hint)
@@ -256,14 +272,14 @@ def _type_settings(hint: Any) -> dict[str, Any]:
 
 
 def _kinds(hint: Any) -> list[tuple[Any, Any]]:
-    """Return the alternatives of a type, each without its arguments, and these."""
+    """Return the members of a union type, each as origin and arguments: ``list[str] | None`` has ``(list, (str,))``."""
     if get_origin(hint) in (Union, UnionType):
         return [kind for part in get_args(hint) for kind in _kinds(part)]
     return [(get_origin(hint) or hint, get_args(hint))]
 
 
 def parse_date(text: str) -> datetime:
-    """Parse a time."""
+    """Parse a date, a time or words such as "last March"; argparse reports an invalid one as a usage error."""
     from kg_memory.text.message_fields import parse_time  # noqa: PLC0415 - a help text does without
 
     try:
@@ -273,7 +289,7 @@ def parse_date(text: str) -> datetime:
 
 
 def parse_where(text: str) -> Mapping[str, object]:
-    """Parse the JSON of a filter and validate it, before a database is started."""
+    """Parse and validate the JSON text of a search filter; argparse reports an invalid one as a usage error."""
     from kg_memory.models import filters  # noqa: PLC0415 - a help text does without
 
     try:
@@ -290,14 +306,14 @@ def parse_where(text: str) -> Mapping[str, object]:
 
 
 def parse_count(text: str) -> int:
-    """Parse a number from 1 to 100,000."""
+    """Parse an integer from 1 to 100,000; argparse reports another text as a usage error."""
     if not text.isdecimal() or not 0 < int(text) <= 100_000:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 100000")
     return int(text)
 
 
 def parse_span(text: str) -> tuple[int, int]:
-    """Parse a span of characters, START:END."""
+    """Parse a span of characters, ``"10:24"`` -> ``(10, 24)``; argparse reports another text as a usage error."""
     start, _, end = text.partition(":")
     if not (start.isdecimal() and end.isdecimal()):
         raise argparse.ArgumentTypeError(f"{text!r} is not a span: write START:END, such as 10:24")

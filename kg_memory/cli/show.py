@@ -1,4 +1,4 @@
-"""Show the result of a verb: facts, entities, episodes, communities, predicates and counts."""
+"""The commands that print facts, entities, episodes, communities, predicates, namespaces and counts."""
 
 from __future__ import annotations
 
@@ -33,14 +33,17 @@ _FILTERS = {"as_of": "--on", "during": "--during", "believed_at": "--believed-at
 
 
 def show_result(arguments: Namespace, screen: Screen) -> int:
-    """Print the list that the command's verb returns."""
+    """Print the list that the command's verb returns, such as ``memory.episodes.list``; return 0."""
     with open_to_look(arguments, screen) as memory:
         show_list(memory, call_verb(memory, arguments), arguments, screen)
     return 0
 
 
 def show_list(memory: GraphMemory, values: Any, arguments: Namespace, screen: Screen, empty: str = "") -> None:
-    """Print *values*, or why there are none: by default the text of the command."""
+    """Print the list *values*, and how to get the next page; for an empty list, print why it is empty.
+
+    *empty*: the text for an empty list; ``""`` means that of the command.
+    """
     if not values:
         empty = explain_nothing(memory, arguments, empty or arguments.command.empty.format_map(vars(arguments)))
     screen.values(values, ids=getattr(arguments, "ids", False), empty=empty)
@@ -49,7 +52,10 @@ def show_list(memory: GraphMemory, values: Any, arguments: Namespace, screen: Sc
 
 
 def show_facts(arguments: Namespace, screen: Screen) -> int:
-    """Print the facts, the history or the timeline of an entity; facts also of one with a similar name, or all."""
+    """Run ``kg-memory facts``, ``history`` or ``timeline``: print facts of an entity or all; return 0.
+
+    ``facts`` falls back to an entity with a similar name.
+    """
     with open_to_look(arguments, screen) as memory:
         found, name = call_verb(memory, arguments), getattr(arguments, "about", None)
         if not found and name is not None:
@@ -62,7 +68,7 @@ def show_facts(arguments: Namespace, screen: Screen) -> int:
 
 
 def _explain_no_facts(memory: GraphMemory, arguments: Namespace) -> str:
-    """Return why no fact was found about the name of *arguments*, or at all."""
+    """Return a text that says why no fact was found, with hints: known names, filters to drop, known predicates."""
     name = getattr(arguments, "name", None) or getattr(arguments, "about", None)
     predicate = getattr(arguments, "predicate", None)
     given = [option for argument, option in _FILTERS.items() if getattr(arguments, argument, None)]
@@ -78,7 +84,7 @@ def _explain_no_facts(memory: GraphMemory, arguments: Namespace) -> str:
 
 
 def show_around(arguments: Namespace, screen: Screen) -> int:
-    """Print the entities within some steps of a name, nearest first, and the facts that lead to them."""
+    """Run ``kg-memory around``: print the entities around a name, nearest first, and the facts between; return 0."""
     with open_to_look(arguments, screen) as memory:
         found: Neighbourhood = call_verb(memory, arguments)
         otherwise = arguments.command.empty.format_map(vars(arguments))
@@ -102,7 +108,7 @@ def _show_neighbourhood(found: Neighbourhood, screen: Screen) -> None:
 
 
 def show_namespaces(arguments: Namespace, screen: Screen) -> int:
-    """Print the namespaces, and the size of each."""
+    """Run ``kg-memory namespaces``: print all namespaces with their sizes; return 0."""
     with open_to_look(arguments, screen) as memory:
         counts = {name: memory.stats(namespace=name) for name in memory.data.namespaces()}
     if screen.prints_json([{"namespace": name, **size.model_dump()} for name, size in counts.items()]):
@@ -115,7 +121,7 @@ def show_namespaces(arguments: Namespace, screen: Screen) -> int:
 
 
 def show_stats(arguments: Namespace, screen: Screen) -> int:
-    """Print the counts of a namespace, and the names of the other namespaces."""
+    """Run ``kg-memory stats``: print the counts of a namespace, and the names of the other namespaces; return 0."""
     namespace = namespace_of(arguments)
     with open_to_look(arguments, screen) as memory:
         counts = memory.stats(namespace=namespace)
@@ -136,7 +142,7 @@ def show_stats(arguments: Namespace, screen: Screen) -> int:
 
 
 def show_predicates(arguments: Namespace, screen: Screen) -> int:
-    """Print the predicates, or show or correct one."""
+    """Run ``kg-memory predicates``: list the predicates, show one, or correct one; return 0."""
     namespace, name = namespace_of(arguments), arguments.name
     changes = {"canonical": arguments.canonical, "single_valued": arguments.single_valued}
     is_changed = any(value is not None for value in changes.values())
@@ -157,7 +163,10 @@ def show_predicates(arguments: Namespace, screen: Screen) -> int:
 
 
 def show_communities(arguments: Namespace, screen: Screen) -> int:
-    """Print the communities or one of them, after a refresh if that is asked for."""
+    """Run ``kg-memory communities``: print all communities or one, after a refresh with ``--refresh``; return 0.
+
+    Errors: `InputError` for an unknown name, or ``--full`` without ``--refresh``.
+    """
     if arguments.full and not arguments.refresh:
         raise InputError("--full says how to refresh: give --refresh too")
     namespace = namespace_of(arguments)
@@ -203,7 +212,7 @@ def _show_community(card: CommunityCard, screen: Screen) -> None:
 
 
 def show_usage(arguments: Namespace, screen: Screen) -> int:
-    """List the cost of reading by day, and the spent part of the budget."""
+    """Run ``kg-memory usage``: print the model usage by day, and the part of today's budget spent; return 0."""
     namespace = namespace_of(arguments)
     with open_to_look(arguments, screen) as memory:
         spent = memory.usage.spent(namespace=namespace, days=arguments.days)

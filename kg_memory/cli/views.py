@@ -1,4 +1,4 @@
-"""The columns in which values of each type are shown, and facts, messages and verdicts in words."""
+"""The table columns for each type of value, and texts that describe facts, episodes and verdicts."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ DOES = {
     "waiting": "it waits again",
 }
 _SHOWN = 8
-"""Members named in a line, at most."""
+"""The number of members of a community that a table cell names."""
 
 
 def describe_fact(fact: Fact) -> str:
-    """Return the sentence of *fact*, marked where it is doubtful, disputed or waits for review.
+    """Return the sentence of *fact*, with remarks in brackets if it is doubtful, disputed or waits for review.
 
-    Of a fact that only quotes a message, return its subject, predicate and objects.
+    For a fact whose sentence is only a quote of the message, return subject, predicate and objects instead.
     """
     text = fact.sentence
     if is_quote(fact):
@@ -53,32 +53,32 @@ def describe_fact(fact: Fact) -> str:
 
 
 def since(fact: Fact) -> str:
-    """Return the start of *fact* as exactly as it is known: "2019", "2019-05", "by 2024-05-14"."""
+    """Return the start of *fact*, as precisely as it is known: "2019", "2019-05", "by 2024-05-14"."""
     return proposed_validity(fact.model_copy(update={"invalid_at": None})).partition(" - ")[0]
 
 
 def until(fact: Fact) -> str:
-    """Return the end of *fact* as exactly as it is known, and nothing for one that is open."""
+    """Return the end of *fact*, as precisely as it is known; ``""`` if it has not ended."""
     return date_in_figures(fact.invalid_at, fact.end_precision) if fact.invalid_at else ""
 
 
 def validity(fact: Fact) -> str:
-    """Return when *fact* holds by what is believed now."""
+    """Return the period in which *fact* holds: "2019 - 2021", or "not believed" if it is no longer believed."""
     return "not believed" if fact.expired_at is not None else period_in_figures(fact)
 
 
 def proposed_validity(fact: Fact) -> str:
-    """Return when *fact*, which waits for review, would hold if it is accepted."""
+    """Return the period in which *fact* would hold if the review accepts it."""
     return period_in_figures(fact.model_copy(update={"reviewed": True, "disputed_by": ()}))
 
 
 def first_quote(fact: Fact) -> str:
-    """Return the quote that first stated *fact*."""
+    """Return the quote of the first source of *fact*, or its sentence if it has no source."""
     return fact.sources[0].quote if fact.sources else fact.sentence
 
 
 def source(fact: Fact) -> str:
-    """Return who said *fact* and when, by the source's own id where it has one."""
+    """Return the first source of *fact* and the number of others: "Ann, 2024-05-14 [m1] and 2 times more"."""
     if not fact.sources:
         return ""
     more = f" and {count_noun(len(fact.sources) - 1, 'time')} more" if len(fact.sources) > 1 else ""
@@ -86,18 +86,18 @@ def source(fact: Fact) -> str:
 
 
 def said_by(source: Source) -> str:
-    """Return who said it and when, by the source's own id where it has one."""
+    """Return speaker, date and own id of a source: "Ann, 2024-05-14 [m1]"."""
     name = f" [{source.source_id}]" if source.source_id else ""
     return f"{source.speaker or source.source or 'text'}, {source.at:%Y-%m-%d}{name}"
 
 
 def place(episode: Episode) -> str:
-    """Return the most exact known origin of *episode*: its source id, thread or source."""
+    """Return the origin of *episode*: its source id, else its thread, source or id."""
     return episode.source_id or episode.thread or episode.source or episode.id
 
 
 def describe_episode(episode: Episode) -> str:
-    """Return the content of *episode*, with remarks on its facts."""
+    """Return the content of *episode*, with remarks in brackets: "(not so since 2024-05: see 1a2b3c4d)"."""
     text, _ = tell_episode(episode)
     return " ".join((text, *(f"({mark})" for mark in dict.fromkeys(map(_describe_remark, episode.remarks)))))
 
@@ -112,18 +112,18 @@ def _describe_remark(remark: Remark) -> str:
 
 
 def when(moment: datetime | None) -> str:
-    """Return a date, with the time of day where it has one, and nothing for an open end."""
+    """Return *moment* as a date, with the time of day if it has one; ``""`` for None."""
     return "" if moment is None else day_in_figures(moment)
 
 
 def _state(episode: Episode) -> str:
-    """Return the state of *episode*, with the reason for a failure."""
+    """Return the status of *episode*, with step and reason if reading failed: "failed at facts: timeout"."""
     at_step = f" at {episode.step}" if episode.step else ""
     return f"{episode.status.value}{at_step}{f': {episode.reason}' if episode.reason else ''}"
 
 
 def _changed(change: Change) -> Fact:
-    """Return the belief after *change*, else the one before it."""
+    """Return the fact after *change*, or before it if it is no longer believed."""
     fact = change.after or change.before
     if fact is None:
         raise ValueError("a change needs a belief before or after it")
@@ -146,7 +146,7 @@ def _describe_earlier(review: Review) -> str:
 
 
 def _describe_ruling(review: Review) -> str:
-    """Return the last decision about a verdict, that it took effect by itself, or that it waits."""
+    """Return the state of a verdict: the last decision and its author, "waits for review", or "by itself: ..."."""
     if review.decisions:
         last = review.decisions[-1]
         why = f" ({last.reason})" if last.reason else ""
@@ -161,12 +161,15 @@ def _side(decision: IdentityDecision, side: int) -> str:
 
 
 def _plain(names: str) -> Columns:
-    """Return a column for each of the attributes *names*."""
+    """Return columns for the attributes *names*, separated by spaces; ``_`` becomes a space in headings."""
     return {name.replace("_", " "): name for name in names.split()}
 
 
 def _of(attribute: str, headings: str) -> Columns:
-    """Return the columns of the fact that is the *attribute* of a value."""
+    """Return columns of a nested fact, for values that have a fact as *attribute*.
+
+    *headings*: keys of `FACT`, separated by spaces.
+    """
     fact_of = attrgetter(attribute)
     return {heading: lambda value, of=FACT[heading]: of(fact_of(value)) for heading in headings.split()}  # type: ignore[misc]
 
@@ -217,11 +220,11 @@ COLUMNS: Mapping[type, Columns] = {
     DailyUsage: _plain("day calls input_tokens cached_tokens output_tokens money"),
     AuditEntry: _plain("number at kind complete episodes facts entities residue by reason hash"),
 }
-"""The columns of each type of value."""
+"""The table columns for each type of value."""
 
 
 def columns_of(values: Sequence[object]) -> Columns:
-    """Return the columns of *values*, which are of one type; of changes also the messages that caused them."""
+    """Return the table columns for *values*, all of one type; for changes, also the source that caused each."""
     columns = COLUMNS[type(values[0])]
     changes = [value for value in values if isinstance(value, Change)]
     if not changes:
