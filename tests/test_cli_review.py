@@ -94,7 +94,7 @@ def test_waiting_verdicts_are_listed_without_a_terminal(run: Run, move: Move) ->
 @pytest.mark.parametrize(
     ("options", "says", "held_then"),
     [
-        (["--accept", "ID"], "Accepted: one ended where the other began.", MOVED),
+        (["--accept", "ID"], "Accepted: one fact ended when the other began.", MOVED),
         (["--reject", "ID"], "Ann lives in Paris: not believed", OSLO),
         (["--edit", "ID", "--verdict", "complements"], "Edited: both hold.", BOTH),
         (
@@ -152,7 +152,7 @@ def test_a_fact_with_two_verdicts_waits_until_both_are_decided(run: Run, move: M
         (["--reason", "so it is"], "goes with a decision"),
         (["--edit", "ID"], "nothing is edited"),
         (["--edit", "ID", "--valid-at", "soon-ish"], "is not a time"),
-        (["--edit", "ID", "--valid-at", "2024", "--invalid-at", "2023"], "not after valid_at"),
+        (["--edit", "ID", "--valid-at", "2024", "--invalid-at", "2023"], "must be after valid_at"),
         (["--undo", "ID"], "nothing to undo"),
         (["--accept", "ID", "--reason", "x" * 2001], "shorter"),
     ],

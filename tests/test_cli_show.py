@@ -65,7 +65,7 @@ FACT_OF_BERGEN = "Nora lives in Bergen 2019 2024-06 I have lived in Bergen since
         ("facts Nora --during ..2024-01", [FACT_OF_BERGEN, "- Oslo"]),
         ("facts Nora --during 2023年", [FACT_OF_BERGEN, "- Oslo"]),
         ("facts Nora --on 1990", ["No facts about 'Nora'. Without --on there may be some."]),
-        ("facts --limit 1", ["There are more: --after "]),
+        ("facts --limit 1", ["More on the next page: --after "]),
         ("facts --where '{\"predicate\": \"LIVES_IN\"}'", ["Oslo", "- Acme"]),
         ("facts Zoltan", ["No facts about 'Zoltan'. kg-memory entities lists the known names."]),
         ("facts Acm", ["Nothing is known about 'Acm'; these are about Acme.", "Tom works at Acme"]),
@@ -76,7 +76,7 @@ FACT_OF_BERGEN = "Nora lives in Bergen 2019 2024-06 I have lived in Bergen since
         ("changes --until 2020-01-01 --since 2019", ["Nothing changed since 2019. --since looks further back"]),
         ("around Nora --on 2023-12-24", ["0 Nora", "1 Bergen", "- Tom"]),
         ("around Nora", ["0 Nora", "1 Acme", "1 Oslo", "2 Tom", FACT_OF_OSLO]),
-        ("around Nobody", ["Nobody and nothing is called 'Nobody'. kg-memory entities lists the known names."]),
+        ("around Nobody", ["No entity is called 'Nobody'. kg-memory entities lists the known names."]),
         ("entities --ids", ["NAME TYPE ALIASES LAST SEEN SUMMARY ID", "Nora Person"]),
         ("episodes --limit 1 --state done", ["2024-10-09 18:00 UTC Tom My plant number 9 grows well.", "- m2"]),
         ("stats", ["episodes 13", "facts "]),
@@ -84,7 +84,7 @@ FACT_OF_BERGEN = "Nora lives in Bergen 2019 2024-06 I have lived in Bergen since
         ("saved --about Nora", [FACT_OF_OSLO[:19], "[m2]", "- Bergen"]),
         ("saved --limit 1", ["SAVED MEMORY SOURCE ID", "--after"]),
         ("saved --about Zoe", ["No saved memories."]),
-        ("usage", ["Nothing was asked in the last 30 days."]),
+        ("usage", ["No model was asked in the last 30 days."]),
         ("predicates 'lives in'", ["LIVES_IN LIVES_IN yes rules"]),
         ("predicates", ["No predicates were learned yet."]),
         ("review", ["Nothing waits for review."]),
@@ -223,7 +223,7 @@ def test_what_rests_on_a_fact_is_shown_with_its_doubts(run: Run) -> None:
     (resting,) = result(run, "consequences", premise["id"], *place)
     assert resting["fact"]["id"] in out
     assert "doubtful" not in run("consequences", premise["id"], "--on", "2024-04-01", *place)[1]
-    assert "Nothing rests on this fact." in run("consequences", resting["fact"]["id"], *place)[1]
+    assert "No fact depends on this fact." in run("consequences", resting["fact"]["id"], *place)[1]
 
 
 def test_a_predicate_is_corrected(run: Run) -> None:
@@ -275,7 +275,7 @@ def test_usage_lists_the_cost_of_each_day(run: Run, home: Path, monkeypatch: pyt
         monkeypatch.setenv(f"KG_MEMORY_BUDGET_{name}", value)
     _, out, err = run("usage", "-n", "used")
     assert out.count("6.0") == 2
-    assert "of today's budget are spent: 1,234 of 2,000 calls, 6 of 7.5 money" in err
+    assert "spent of today's budget: 1,234 of 2,000 calls, 6 of 7.5 money" in err
     monkeypatch.setenv("KG_MEMORY_BUDGET_DAY_CALLS", "lots")
     code, _, err = run("usage")
     assert (code, "KG_MEMORY_BUDGET_DAY_CALLS must be a number, got 'lots'; change or unset it" in err) == (1, True)

@@ -349,7 +349,7 @@ class BackgroundMemory(Closing):
 def _log_left(threads: list[_Thread]) -> None:
     tasks = [task for thread in threads for task in thread.tasks]
     count, names = sum(len(task.ids) for task in tasks), sorted({mask(task.namespace) for task in tasks})
-    logger.warning("%d episodes in %s are saved but not read: the next start of the program reads them", count, names)
+    logger.warning("%d episodes in %s are saved but not read: the next start reads them", count, names)
 
 
 _LEFT = object()

@@ -133,14 +133,14 @@ def _answer(memory: GraphMemory, given: dict[str, Any], screen: Screen) -> str |
     try:
         answer = model.answer(Ask(_ANSWER, {"memory": context, "question": given["question"]}))
     except ModelError as error:
-        screen.note(f"the model gave no sentence: {error}")
+        screen.note(f"the model gave no answer: {error}")
         return None
     return " ".join(Answer.model_validate(answer).sentences)
 
 
 def _explain_nothing(memory: GraphMemory, arguments: Namespace) -> str:
-    about = f"Nothing in the memory of {namespace_of(arguments)!r} has to do with this."
-    return explain_nothing(memory, arguments, f"{about} Tell it more: kg-memory ingest FILE")
+    about = f"Nothing in the memory of {namespace_of(arguments)!r} is about this."
+    return explain_nothing(memory, arguments, f"{about} Add more conversations: kg-memory ingest FILE")
 
 
 def _describe_doubt(results: SearchResults) -> list[str]:

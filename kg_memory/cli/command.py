@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 DONE, FAILED, INTERRUPTED = 0, 1, 130
 LIST_NAMESPACES = "kg-memory namespaces lists them"
-NOTHING_YET = "Nothing is remembered yet. Tell the memory something: kg-memory ingest FILE"
+NOTHING_YET = "Nothing is remembered yet. Add a conversation: kg-memory ingest FILE"
 _COMMANDS = {
     "facts.list": "kg-memory facts --ids",
     "facts.about": "kg-memory facts NAME --ids",
@@ -95,7 +95,10 @@ def _describe_error(error: Exception, arguments: Namespace) -> str:
     ``memory.facts.list()`` becomes ``kg-memory facts --ids``, ``as_of must ...`` becomes ``--on must ...``.
     """
     if not isinstance(error, KGMemoryError | OSError):
-        return f"{type(error).__name__}: {error}\nThis is a fault of kg-memory: report what --debug shows"
+        return (
+            f"{type(error).__name__}: {error}\n"
+            "This is a fault of kg-memory: run it again with --debug, and report what it prints"
+        )
 
     def option(found: re.Match[str]) -> str:
         name = found[0]
@@ -258,7 +261,7 @@ def whole_id(memory: GraphMemory, arguments: Namespace, label: str, begin: str) 
     key = graph_key(namespace_of(arguments))
     rows = memory.driver.store.database.query(key, IDS_BEGINNING[label], {"begin": begin}, write=False)
     if len(rows) > 1 and {"id": begin} not in rows:
-        raise InputError(f"{begin!r} begins the ids of several {label.lower()}s: give more of it")
+        raise InputError(f"the ids of several {label.lower()}s begin with {begin!r}: give more of the id")
     return str(rows[0]["id"]) if len(rows) == 1 else begin
 
 
@@ -295,7 +298,7 @@ def explain_nothing(memory: GraphMemory, arguments: Namespace, otherwise: str) -
     learned = f"the first was learned at {first[0].at:%Y-%m-%d %H:%M} UTC"
     return (
         f"No fact was known in {namespace!r} by {believed_at}: {learned}. "
-        "--believed-at asks what this memory knew then; --on asks what was so then, by what it knows now."
+        "--believed-at asks what this memory knew at that time; --on asks what was true then, by what it knows now."
     )
 
 

@@ -20,7 +20,7 @@ EITHER = (
     FORGOTTEN,
 )
 """Sets of options that exclude each other."""
-_TELL_MORE = "Tell the memory something: kg-memory ingest FILE"
+_TELL_MORE = "Add a conversation: kg-memory ingest FILE"
 
 
 _RECIPES = names_at("kg_memory.retrieval.recipe:RECIPES")
@@ -35,8 +35,8 @@ examples:
   kg-memory ask "Who moved?" --where '{{"speaker": "Ann", "said_at": {{"$gte": "2024-01-01"}}}}' --explain
 
 recipes: {", ".join(_RECIPES())}
-templates of a context: {", ".join(_TEMPLATES())}
-fields of a filter, joined by $and, $or and $not, compared by $eq, $ne, $in, $nin, $gt, $gte, $lt and $lte:
+context templates: {", ".join(_TEMPLATES())}
+filter fields, to combine with $and, $or and $not, and to compare with $eq, $ne, $in, $nin, $gt, $gte, $lt and $lte:
 {", ".join(_FIELDS())}, labels.KEY
 """
 
@@ -49,63 +49,68 @@ def _action(*choices: str) -> Option:
     return option(f"default: {choices[0]}", nargs="?", choices=choices, default=choices[0])
 
 
-_LIMIT = option("how many of a list (default: 100)", type=parse_count, default=100)
-_EARLIEST = option("how many at most, the earliest first (default: all)", type=parse_count, default=None)
+_LIMIT = option("how many to list at most (default: 100)", type=parse_count, default=100)
+_EARLIEST = option("how many to read at most, earliest first (default: all)", type=parse_count, default=None)
 OPTIONS: Mapping[str, Option] = {
-    "about": option("a name, as in the list of entities, or an id", "NAME"),
-    "after": option("the next page: the cursor that the page before shows", "CURSOR"),
-    "as_of": option("as it was at that time (default: now)", "TIME", "--on", "--as-of"),
-    "asker": option("who asks: whom I and my in the question mean", "NAME"),
-    "believed_at": option("by what the memory believed then (default: now)", "TIME"),
-    "by": option("who decides, kept with the decision (default: your login name)", "NAME", default=None),
-    "canonical": option("the name under which it is kept", "CANONICAL", "--as"),
-    "center": option("look near this person or thing; may be repeated", "NAME", "--near", action="append"),
+    "about": option("an entity, by its name or id (kg-memory entities lists the names)", "NAME"),
+    "after": option("show the next page: the cursor that the page before printed", "CURSOR"),
+    "as_of": option("only what was true at this time (default: now)", "TIME", "--on", "--as-of"),
+    "asker": option('who asks: the person meant by "I" and "my" in the question', "NAME"),
+    "believed_at": option("by what the memory believed at this time (default: now)", "TIME"),
+    "by": option("who decides; stored with the decision (default: your login name)", "NAME", default=None),
+    "canonical": option("the canonical name under which its facts are stored", "CANONICAL", "--as"),
+    "center": option("search near this person or thing; may be repeated", "NAME", "--near", action="append"),
     "context": flag("the same as --template plain", dest="template", action="store_const", const="plain"),
     "days": option("how many days, up to today (default: 30)", type=parse_count, default=30),
-    "dry_run": flag("show the effect, and change nothing"),
-    "during": option('at some time in that period: "2019", FROM..UNTIL', "PERIOD"),
-    "entity": option("a person or thing, by a name or an id", "NAME"),
-    "episode": option("a message: kg-memory episodes --ids shows the ids", "ID"),
-    "erase": flag("rewrite the server's files (default: if it is embedded)", action=argparse.BooleanOptionalAction),
-    "everything": flag("all content of the namespace"),
-    "expired_episodes": flag("expired messages, which are forgotten with the facts that only they support"),
+    "dry_run": flag("show what would happen, and change nothing"),
+    "during": option('only what was true at some time in this period: "2019", FROM..UNTIL', "PERIOD"),
+    "entity": option("a person or thing, by its name or id, with every message that names it", "NAME"),
+    "episode": option("a message (kg-memory episodes --ids shows the ids)", "ID"),
+    "erase": flag(
+        "rewrite the server's files without the deleted text (default: only if embedded)",
+        action=argparse.BooleanOptionalAction,
+    ),
+    "everything": flag("the whole content of the namespace"),
+    "expired_episodes": flag("evict expired messages: they are forgotten with the facts that only they support"),
     "explain": flag("show the time, the scores, the search that found each result, and the results left out"),
-    "fact": option("the id of a fact: kg-memory facts NAME --ids shows the ids", "FACT_ID"),
+    "fact": option("the id of a fact (kg-memory facts NAME --ids shows the ids)", "FACT_ID"),
     "file": option("the file, or - for standard input or output", "FILE"),
-    "full": flag("with --refresh: as if there were none yet"),
-    "group": option("the user, graph or namespace (a/b) of the other memory, where there are several", "NAME"),
-    "head": option("with verify: the hash of a receipt, which the log must have", "HASH"),
-    "id": option("of a memory, as the list shows it", "ID", nargs="?"),
+    "full": flag("with --refresh: find all communities from scratch"),
+    "group": option("the user, graph or namespace (a/b) to import, if the other memory has several", "NAME"),
+    "head": option("with verify: the hash from a receipt; the log must have it", "HASH"),
+    "id": option("the id of a memory, as the list shows it", "ID", nargs="?"),
     "ids": flag("show the ids"),
-    "level": option("only communities of this level; 0 are those of entities"),
+    "level": option("only communities of this level (0: communities of entities)"),
     "limit": option("how many at most", type=parse_count),
-    "max_entities": option("entities beyond N, those with the fewest facts first, with their facts", "N"),
-    "name": option("a name, as in the list of entities"),
-    "no_embeddings": flag("leave the vectors out: an import makes them anew"),
-    "no_read": flag("save sentences, and let the next ingest read them"),
-    "one_at_a_time": flag("a new value ends the last", dest="single_valued", default=None),
-    "origin": option("the product that wrote it", None, "--from", choices=_origins, default="kg-memory"),
-    "orphans": flag("entities without facts, or with evicted facts only, last seen as long ago"),
-    "plan": option("how much a model is asked (default: the plan that is set)", choices=PLANS),
+    "max_entities": option("evict entities beyond N, with their facts; those with the fewest facts go first", "N"),
+    "name": option("an entity (kg-memory entities lists the names)"),
+    "no_embeddings": flag("leave out the vectors; an import computes them again"),
+    "no_read": flag("save texts without reading them; the next ingest reads them"),
+    "one_at_a_time": flag("a new value ends the previous one", dest="single_valued", default=None),
+    "origin": option("the product that wrote the file", None, "--from", choices=_origins, default="kg-memory"),
+    "orphans": flag("evict entities without facts, or with evicted facts only, last seen N (90) or more days ago"),
+    "plan": option("how thoroughly a model reads (default: the configured plan)", choices=PLANS),
     "predicate": option('only this relation, in any wording: "lives in", RESIDES_IN'),
-    "question": option("a question, in quotes; results that fit time words in it come first"),
-    "reason": option("why; kept with the decision", "TEXT", default=""),
+    "question": option("the question, in quotes; results from a time that it names come first"),
+    "reason": option("why; stored with the decision", "TEXT", default=""),
     "recipe": option("how to search and rank (default: default)", "NAME", choices=_RECIPES),
-    "refresh": flag("find them anew first"),
+    "refresh": flag("find the communities again first"),
     "replace": flag("delete the content of the namespace first"),
-    "search": flag("search for its words, names and vectors afterwards, which takes seconds at 10,000 facts"),
-    "several": flag("several values may hold at a time", dest="single_valued", action="store_false", default=None),
+    "search": flag("afterwards search for traces: words, names and vectors; takes seconds at 10,000 facts"),
+    "several": flag(
+        "several values may hold at the same time", dest="single_valued", action="store_false", default=None
+    ),
     "since": option("from this time on", "TIME"),
-    "skipped": flag("also episodes that were skipped, as they say nothing"),
-    "source": option("everything that came from there", "NAME"),
+    "skipped": flag("also read episodes that were skipped because they say nothing"),
+    "source": option("all messages from this source", "NAME"),
     "span": option("with --episode: only these characters, from 0", "START:END", type=parse_span, action="store"),
-    "speaker": option("everything that somebody said", "NAME"),
+    "speaker": option("all messages of this speaker", "NAME"),
     "status": option("only episodes in this state", None, "--state", choices=STATES),
-    "steps": option("how far, 1 to 6", type=parse_count),
+    "steps": option("how many steps away, 1 to 6", type=parse_count),
     "store": option("the items of the KGStore of that name, instead of a namespace", "NAME"),
     "template": option("print the context for a prompt in this format", "NAME", choices=_TEMPLATES),
-    "thread": option("a conversation", "NAME"),
-    "to": option("the plan to read by (default: the plan that is set)", choices=PLANS[1:]),
+    "thread": option("all messages of this conversation", "NAME"),
+    "to": option("the plan to read them by (default: the configured plan)", choices=PLANS[1:]),
     "unreviewed": flag("also facts that wait for review, which are not believed"),
     "until": option("before this time (default: now)", "TIME"),
     "where": option('only results that pass this filter: {"speaker": "Ann"}', "JSON"),
@@ -114,19 +119,22 @@ OPTIONS: Mapping[str, Option] = {
     "ask.limit": option("how many (default: 5; for a context, as many as fit)", type=parse_count, default=None),
     "audit.action": _action("list", "verify"),
     "changes.since": option("from this time on (default: a week ago)", "TIME", default="a week ago"),
-    "communities.name": option("show the community with this id, or whose name begins so", nargs="?"),
+    "communities.name": option("show the community with this id, or with a name that begins like this", nargs="?"),
     "deepen.limit": _EARLIEST,
     "entities.action": _action("list", "merge", "split", "undo", "decisions"),
-    "entities.episodes": option("with split: a message about the other one", "ID", "--episode"),
-    "entities.facts": option("with split: a fact of the other one", "ID", "--fact"),
-    "entities.name": option("with split: the name of the other one", "NAME", "--as"),
-    "entities.names": option("merge: the one to keep first; undo: an ID", "NAME", nargs="*"),
-    "entities.type": option("with split: its type", "TYPE"),
+    "entities.episodes": option("with split: a message about the new entity; may be repeated", "ID", "--episode"),
+    "entities.facts": option("with split: a fact about the new entity; may be repeated", "ID", "--fact"),
+    "entities.name": option("with split: the name of the new entity", "NAME", "--as"),
+    "entities.names": option(
+        "merge: the entity to keep, then those to merge into it; split: the entity; undo: the ID of a decision",
+        "NAME", nargs="*",
+    ),
+    "entities.type": option("with split: the type of the new entity", "TYPE"),
     "entities.limit": _LIMIT,
-    "evict.expired_days": option("facts that ended N days ago or earlier (N: 90)", "N", nargs="?", const=90.0),
+    "evict.expired_days": option("evict facts that ended N (90) or more days ago", "N", nargs="?", const=90.0),
     "export.format": option("the format (default: jsonl)", choices=("jsonl", "graphml", "cytoscape"), default="jsonl"),
     "facts.as_of": option("only facts that held at that time (default: all)", "TIME", "--on", "--as-of"),
-    "predicates.name": option("show this one", "NAME", nargs="?"),
+    "predicates.name": option("the predicate to show or correct", "NAME", nargs="?"),
     "predicates.limit": _LIMIT,
     "resume.limit": _EARLIEST,
     "retry.ids": option("the episodes to read (default: all that failed)", "ID", nargs="*"),
@@ -137,17 +145,17 @@ OPTIONS: Mapping[str, Option] = {
 
 REMEMBER = (
     Command(
-        "resume", "read the saved episodes that are not read to the end", "maintenance:read_again",
+        "resume", "read the saved episodes that are not read yet", "maintenance:read_again",
         "episodes.resume", options="limit plan",
     ),
     Command(
         "retry", "read the failed episodes again", "maintenance:read_again", "episodes.retry", "ids", "skipped",
-        "kg-memory episodes --state failed --ids lists them. An answer of a model is not paid for again.\n",
+        "kg-memory episodes --state failed --ids lists them. Answers of a model so far are not paid for again.\n",
     ),
     Command(
         "deepen", "read episodes again that were read by a cheaper plan", "maintenance:read_again",
         "episodes.deepen", options="to limit skipped dry_run",
-        epilog="From the cheapest: offline, economy, standard, thorough. Facts that are not found again stay.\n",
+        epilog="Plans, cheapest first: offline, economy, standard, thorough. Facts that are not found again stay.\n",
     ),
     Command(
         "ask", "answer a question from the memory, with dates and sources", "ask:ask", "search", "question",
@@ -155,14 +163,14 @@ REMEMBER = (
         _describe_search,
     ),
     Command(
-        "facts", "list facts, of a person or thing or all, newest first", "show:show_facts", "facts.list", "about",
+        "facts", "list facts, all or about one person or thing, newest first", "show:show_facts", "facts.list", "about",
         "as_of during believed_at unreviewed where limit after ids",
         'example:\n  kg-memory facts Ann --during "last year" --believed-at 2024-06-01\n',
     ),
     Command(
-        "around", "list the surroundings of a person or thing, step by step", "show:show_around",
+        "around", "list the entities and facts around a person or thing", "show:show_around",
         "entities.around", "name", "steps as_of during believed_at limit",
-        empty="Nobody and nothing is called {name!r}. kg-memory entities lists the known names.",
+        empty="No entity is called {name!r}. kg-memory entities lists the known names.",
     ),
     Command(
         "entities", "list the people, places and things; merge or split them", "decide:entities",
@@ -202,24 +210,24 @@ LOOK_BACK = (
     Command(
         "changes", "list facts that were learned, ended, corrected, retracted, restored or doubted",
         "show:show_result", "facts.changes", options="since until limit",
-        epilog="The times are those when the memory learned of it, not those when it held in the world.\n",
+        epilog="Times say when the memory learned of a change, not when it happened in the world.\n",
         empty="Nothing changed since {since}. --since looks further back, as in --since 'last year'.",
     ),
     Command(
         "evolution", "list the facts that a fact replaced and was replaced by", "show:show_result",
-        "facts.evolution", "fact", "ids", empty="This fact is not believed, and nothing took its place.",
+        "facts.evolution", "fact", "ids", empty="This fact is not believed, and no fact replaced it.",
     ),
     Command(
-        "consequences", "list the facts that rest on a fact, with their doubts", "show:show_result",
-        "facts.consequences", "fact", "as_of believed_at limit ids", empty="Nothing rests on this fact.",
+        "consequences", "list the facts that depend on a fact, and which of them are doubtful", "show:show_result",
+        "facts.consequences", "fact", "as_of believed_at limit ids", empty="No fact depends on this fact.",
     ),
     Command(
         "conflicts", "list the facts that cannot both be true, and the decisions", "show:show_result",
         "reviews.conflicts", options="limit", empty="No facts contradict each other.",
     ),
     Command(
-        "verdicts", "list the verdicts about facts", "show:show_result",
-        "reviews.verdicts", "fact", "limit", empty="No verdict was given.",
+        "verdicts", "list the verdicts: how new facts relate to existing ones", "show:show_result",
+        "reviews.verdicts", "fact", "limit", empty="There are no verdicts.",
     ),
 )  # fmt: skip
 REVIEW = (
@@ -238,8 +246,8 @@ REVIEW = (
         "forget", "forget a message, a conversation, a person, a fact, or everything", "maintenance:forget",
         "privacy.forget", "", f"{' '.join(FORGOTTEN)} span by reason dry_run yes erase search",
         """\
-You see first what would go; it cannot be brought back. A fact goes with every message that states it, an entity with
-every message that names it. The exit code is 1 where a trace is left. docs/forgetting.md describes it.
+You see first what would be deleted; deleting cannot be undone. A fact is deleted with every message that states it, an
+entity with every message that names it. The exit code is 1 if a trace is left. docs/forgetting.md has the details.
 """,
     ),
     Command(
@@ -250,12 +258,12 @@ every message that names it. The exit code is 1 where a trace is left. docs/forg
     Command(
         "evict", "make room: remove ended facts and entities without facts", "maintenance:evict",
         "privacy.evict", options="expired_days orphans max_entities expired_episodes dry_run",
-        epilog="Nothing is evicted unless an option asks for it. docs/eviction.md describes what is found no more.\n",
+        epilog="Nothing is evicted unless an option asks for it. docs/eviction.md describes the effects.\n",
     ),
 )  # fmt: skip
 SET_UP = (
     Command("namespaces", "list the namespaces, and the size of each", "show:show_namespaces"),
-    Command("reembed", "make all vectors anew, after a change of the embedding model", "maintenance:reembed"),
+    Command("reembed", "compute all vectors again, after a change of the embedding model", "maintenance:reembed"),
     Command(
         "export", "write the content of a namespace into a file", "maintenance:export",
         words="file", options="format store no_embeddings",
@@ -265,8 +273,9 @@ SET_UP = (
         "import", "read an export, or the memory of another library", "maintenance:import_",
         words="file", options="origin replace no_embeddings group no_read",
         epilog="""\
-An export is there at once, or not at all, in an empty namespace or with --replace; without --namespace it goes where
-it came from. Records of other memories are added to the content. docs/moving_in.md describes the files.
+An export of kg-memory is imported completely or not at all, into an empty namespace or with --replace; without
+--namespace, into the one it came from. Records of other memories are added to what the namespace has.
+docs/moving_in.md describes the files.
   kg-memory import mem0.json --from mem0 --group ann --namespace ann
 """
     ),

@@ -58,7 +58,7 @@ def complete_id(begin: str, ids: Iterable[str], noun: str, hint: str) -> str:
     if len(named) == 1:
         return named[0]
     if named:
-        raise InputError(f"{begin!r} begins more than one {noun} ({len(named)}): give more of the id")
+        raise InputError(f"more than one {noun} begins with {begin!r} ({len(named)}): give more of the id")
     if len(begin) > SHORT:
         return begin
     raise InputError(f"no {noun} begins with {begin!r}: {hint}")
@@ -140,7 +140,7 @@ def describe_identity(decision: IdentityDecision) -> str:
     if decision.state == "apart":
         return f"Kept apart: {name} and {second} are two."
     if decision.kind == "split":
-        return f"Split: {second} is another than {name}{moved}."
+        return f"Split: {second} is no longer part of {name}{moved}."
     return f"Merged into {name} ({', '.join(map(cell, decision.entity.aliases))}){moved}."
 
 

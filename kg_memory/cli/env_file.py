@@ -66,5 +66,5 @@ def assignments(text: str, file: Path) -> Iterator[tuple[int, str, str]]:
         try:
             words = shlex.split(match[2], comments=True)
         except ValueError as error:
-            raise SettingsError(f"{file}, line {number + 1}, cannot be read ({error}); quote the value") from None
+            raise SettingsError(f"cannot parse line {number + 1} of {file} ({error}); quote the value") from None
         yield number, match[1], " ".join(words)

@@ -81,13 +81,13 @@ def forget(arguments: Namespace, screen: Screen) -> int:
 
 def _check_asked(arguments: Namespace, screen: Screen) -> None:
     if not (arguments.yes or arguments.dry_run) and (screen.as_json or not is_terminal()):
-        raise InputError("nobody is there to be asked: look with --dry-run, and forget with --yes")
+        raise InputError("cannot ask for confirmation without a terminal: preview with --dry-run, forget with --yes")
 
 
 def _forget(memory: GraphMemory, given: dict[str, Any], arguments: Namespace, screen: Screen) -> int:
     def note(part: int, whole: int) -> None:
         if whole > _PROGRESS and (part % _PROGRESS == 0 or part == whole):
-            screen.note(f"{part} of {whole} messages are gone")
+            screen.note(f"{part} of {whole} messages are deleted")
 
     if not arguments.yes or arguments.dry_run:
         _show_preview(memory.privacy.forget(**{**given, "dry_run": True}), screen)
@@ -116,24 +116,24 @@ def _show_preview(look: ForgetReceipt, screen: Screen) -> None:
     rows = [(kind, look.texts.get(id_, ""), id_) for kind, ids in groups.items() for id_ in ids]
     screen.table(_TABLE, rows)
     if look.kind == "span":
-        screen.line("Of the message only these characters go; the rest is read again, and known again.")
-    screen.line(f"This goes: {_count(look)}.")
+        screen.line("Only these characters of the message are deleted; the rest is read again.")
+    screen.line(f"To be deleted: {_count(look)}.")
 
 
 def _show_receipt(done: ForgetReceipt, screen: Screen) -> None:
     screen.line(f"Forgotten: {_count(done)}.")
     if done.restored:
-        screen.line(f"{count_noun(len(done.restored), 'fact')} that had ended by it holds again.")
+        screen.line(f"Restored, as the forgotten messages had ended them: {count_noun(len(done.restored), 'fact')}.")
     if done.unread:
         screen.note(f"{count_noun(len(done.unread), 'message')} to be read again: kg-memory resume does it")
     if done.residue is not None:
-        traces = "nothing of it" if not done.residue else f"{count_noun(len(done.residue), 'trace')} of it"
+        traces = "no trace" if not done.residue else f"{count_noun(len(done.residue), 'trace')}"
         where = count_noun(done.searched, "property") if done.searched else "for its ids"
         screen.line(f"Searched {where} and found {traces}.")
     for trace in done.residue or ():
         screen.line(f"  {trace.label}.{trace.name} {trace.id}: {trace.trace}")
-    screen.line("The files of the database are without it." if done.erased else f"Not yet: {done.advice}.")
-    screen.line(f"In the log as {done.head}")
+    screen.line("The database files no longer contain it." if done.erased else f"Not yet erased: {done.advice}.")
+    screen.line(f"Audit log entry: {done.head}")
 
 
 def _count(done: ForgetReceipt | EvictionResult) -> str:
@@ -152,7 +152,7 @@ def evict(arguments: Namespace, screen: Screen) -> int:
     if rows:
         screen.table(_TABLE, rows)
     summary = f"{_count(done)} and {count_noun(done.beliefs, 'belief')} of the past"
-    screen.line(f"{'This would go' if done.dry_run else 'Evicted'}: {summary}.")
+    screen.line(f"{'Would be evicted' if done.dry_run else 'Evicted'}: {summary}.")
     more = sum(map(len, kinds.values())) - len(rows)
     if rows and more > 0:
         screen.note(f"{more} more are not shown: --json has their ids")
@@ -164,7 +164,7 @@ def audit(arguments: Namespace, screen: Screen) -> int:
     if arguments.action == "verify":
         return _verify(arguments, screen)
     if arguments.head:
-        raise InputError("--head goes with kg-memory audit verify")
+        raise InputError("--head needs the action verify: kg-memory audit verify --head HASH")
     with open_to_look(arguments, screen) as memory:
         own: dict[str, Any] = {"namespace": namespace_of(arguments)} if hasattr(arguments, "namespace") else {}
         entries = memory.privacy.audit(**own, limit=arguments.limit)
@@ -180,10 +180,10 @@ def _verify(arguments: Namespace, screen: Screen) -> int:
     for problem in check.problems:
         screen.line(problem, "red")
     if check.pending:
-        screen.note(f"{count_noun(check.pending, 'call')} to forget under way, or killed")
-    screen.line(f"The log is {'' if check.ok else 'not '}whole: {count_noun(check.entries, 'entry')}.")
+        screen.note(f"{count_noun(check.pending, 'call')} to forget not finished: still running, or killed")
+    screen.line(f"The log is {'' if check.ok else 'not '}intact: {count_noun(check.entries, 'entry')}.")
     if check.head:
-        screen.line(f"Its last hash: {check.head}")
+        screen.line(f"Hash of the last entry: {check.head}")
     return 0 if check.ok else 1
 
 
@@ -198,7 +198,7 @@ def _set_paused(arguments: Namespace, screen: Screen, *, paused: bool) -> int:
     if paused:
         screen.line("Paused: nothing new is remembered. kg-memory unpause ends it.")
     else:
-        screen.line("New messages are remembered again." if changed else "It was not paused.")
+        screen.line("New messages are remembered again." if changed else "The namespace was not paused.")
     return 0
 
 
@@ -232,16 +232,16 @@ def _list_saved(memory: GraphMemory, arguments: Namespace, screen: Screen) -> No
     empty = "" if facts else explain_nothing(memory, arguments, arguments.command.empty)
     screen.values(facts, _SAVED, ids=True, empty=empty)
     if facts.next:
-        screen.note(f"There are more: --after {facts.next}")
+        screen.note(f"More on the next page: --after {facts.next}")
     if memory.stats(namespace=namespace_of(arguments)).paused:
-        screen.note("Saving is off: kg-memory saved on")
+        screen.note("Saving is off; turn it on: kg-memory saved on")
 
 
 def _show_sources(memory: GraphMemory, fact: str, arguments: Namespace, screen: Screen) -> None:
     why = memory.facts.explain(fact, namespace=namespace_of(arguments))
     if screen.prints_json(why.model_dump(mode="json", include={"fact", "sources"})):
         return
-    screen.line("It is not believed any more." if why.fact is None else describe_fact(why.fact), "bold")
+    screen.line("This fact is no longer believed." if why.fact is None else describe_fact(why.fact), "bold")
     rows = [(told.at, told.speaker, told.quote, told.source_id or told.episode) for told in why.sources]
     screen.table(("said at", "by", "said", "message"), rows)
 
@@ -284,14 +284,14 @@ def import_(arguments: Namespace, screen: Screen) -> int:
         done = _import(memory, arguments, screen)
     if screen.prints_json(done):
         return bool(done.unread)
-    instead = " in the place of what was there" if done.replaced else ""
+    instead = ", replacing its content" if done.replaced else ""
     screen.line(f"Imported into the namespace {done.namespace!r}{instead}: {_count_records(done.records)}.")
     if done.repeated:
         screen.note(f"{count_noun(done.repeated, 'record')} of these had been imported before")
     if not hasattr(arguments, "namespace") and done.namespace == DEFAULT_NAMESPACE:
         screen.note("-n NAME imports into another namespace")
     if done.embedded:
-        screen.note(f"{count_noun(done.embedded, 'vector')} made anew")
+        screen.note(f"{count_noun(done.embedded, 'vector')} computed")
     for what, number in done.left_out.items():
         screen.note(f"left out: {number} of {what}")
     if done.unread:
@@ -309,15 +309,17 @@ def _import(memory: GraphMemory, arguments: Namespace, screen: Screen) -> Import
         )
     where = {"namespace": namespace_of(arguments), "group": arguments.group, "progress": progress}
     if arguments.replace:
-        raise InputError("--replace is for exports of kg-memory: records of other memories are added to what is there")
+        raise InputError(
+            "--replace is for exports of kg-memory: records of other memories are added to the namespace; leave it out"
+        )
     return memory.data.import_from(arguments.origin, arguments.file, read=not arguments.no_read, **where)
 
 
 def reembed(arguments: Namespace, screen: Screen) -> int:
     """Run ``kg-memory reembed``: compute all vectors of the namespace with the present embedding model; return 0."""
     with open_memory(arguments, screen) as memory:
-        screen.note("Computing all vectors anew: this takes a while, and searches still work ...")
+        screen.note("Computing all vectors; this takes a while, and searches still work meanwhile ...")
         made = memory.data.reembed(namespace=namespace_of(arguments), progress=note_progress(screen, "vectors"))
     if not screen.prints_json({"vectors": made}):
-        screen.line(f"{count_noun(made, 'vector')} made anew with the present embedding model.")
+        screen.line(f"{count_noun(made, 'vector')} computed with the present embedding model.")
     return 0

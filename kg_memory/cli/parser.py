@@ -30,9 +30,9 @@ start here:
   kg-memory ask "Where does Ann live?"             ask about it, now or --on "last March"
   kg-memory doctor                                 check the set-up
 
-Without a model everything runs offline, by rules. With OPENAI_API_KEY set, or --model and
-KG_MEMORY_BASE_URL, a language model reads. All settings are variables too: KG_MEMORY_URL,
-KG_MEMORY_DATA_DIR, KG_MEMORY_MODEL and so on; init writes them to .env.
+Without a model, messages are read offline, by built-in rules. With OPENAI_API_KEY, or with
+--model and KG_MEMORY_BASE_URL, a language model reads them. Every setting is also an environment
+variable (KG_MEMORY_URL, KG_MEMORY_DATA_DIR, KG_MEMORY_MODEL, ...); init writes them to .env.
 """
 _WITHOUT_VALUE = ("store_true", "store_false", "store_const", argparse.BooleanOptionalAction)
 _TIMES = """
@@ -158,7 +158,7 @@ def build_parser(
         for command in commands:
             make(command, group)
     lists = ("\n".join((f"{heading}:", *lines)) for heading, lines in listed.items())
-    top.description = "\n\n".join((_ABOUT, *lists, "kg-memory COMMAND --help has more of each, with examples."))
+    top.description = "\n\n".join((_ABOUT, *lists, "kg-memory COMMAND --help shows the options of a command."))
     return top
 
 
@@ -178,10 +178,12 @@ def _common_options() -> ArgumentParser:
     """Return a parser of the options that are allowed both before and after the command's name."""
     common = ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
     group = common.add_argument_group("common options")
-    group.add_argument("--namespace", "-n", metavar="NAME", help="whose memory (default: default)")
-    group.add_argument("--url", help="a FalkorDB server: falkor://[user:password@]host:port; embedded if left out")
-    group.add_argument("--data-dir", type=Path, metavar="DIR", help="folder of the embedded database")
-    group.add_argument("--model", metavar="NAME", help="a chat model, or offline")
+    group.add_argument("--namespace", "-n", metavar="NAME", help="whose memory to use (default: default)")
+    group.add_argument(
+        "--url", help="a FalkorDB server: falkor://[user:password@]host:port (default: an embedded database)"
+    )
+    group.add_argument("--data-dir", type=Path, metavar="DIR", help="the folder of the embedded database")
+    group.add_argument("--model", metavar="NAME", help='the chat model, or "offline" for the built-in rules')
     group.add_argument("--json", action="store_true", help="print JSON")
     group.add_argument("--debug", action="store_true", help="show the traceback of an error")
     return common

@@ -48,7 +48,7 @@ def show_list(memory: GraphMemory, values: Any, arguments: Namespace, screen: Sc
         empty = explain_nothing(memory, arguments, empty or arguments.command.empty.format_map(vars(arguments)))
     screen.values(values, ids=getattr(arguments, "ids", False), empty=empty)
     if cursor := getattr(values, "next", None):
-        screen.note(f"There are more: --after {cursor}")
+        screen.note(f"More on the next page: --after {cursor}")
 
 
 def show_facts(arguments: Namespace, screen: Screen) -> int:
@@ -131,7 +131,7 @@ def show_stats(arguments: Namespace, screen: Screen) -> int:
     named = {name.replace("_", " "): value for name, value in counts.model_dump().items()}
     screen.table(("what", "how many"), [("namespace", namespace), *named.items()])
     if counts.waiting:
-        screen.note(f"{count_noun(counts.waiting, 'episode')} not read to the end: kg-memory resume reads them")
+        screen.note(f"{count_noun(counts.waiting, 'episode')} not read yet: kg-memory resume reads them")
     if counts.failed:
         screen.note(f"{count_noun(counts.failed, 'episode')} that could not be read: kg-memory retry reads them again")
     if counts.reviews:
@@ -158,7 +158,7 @@ def show_predicates(arguments: Namespace, screen: Screen) -> int:
     if not screen.prints_json(shown):
         screen.values([shown])
     if is_changed:
-        screen.note("It counts for messages that are read from now on.")
+        screen.note("This affects only messages that are read from now on.")
     return 0
 
 
@@ -168,7 +168,7 @@ def show_communities(arguments: Namespace, screen: Screen) -> int:
     Errors: `InputError` for an unknown name, or ``--full`` without ``--refresh``.
     """
     if arguments.full and not arguments.refresh:
-        raise InputError("--full says how to refresh: give --refresh too")
+        raise InputError("--full needs --refresh: give both")
     namespace = namespace_of(arguments)
     with (open_memory if arguments.refresh else open_to_look)(arguments, screen) as memory:
         if arguments.refresh:
@@ -176,7 +176,7 @@ def show_communities(arguments: Namespace, screen: Screen) -> int:
         if arguments.name:
             card = memory.communities.get(arguments.name, namespace=namespace, limit=arguments.limit)
         else:
-            empty = "No communities: nothing belongs together yet." if arguments.refresh else ""
+            empty = "No communities were found." if arguments.refresh else ""
             show_list(memory, call_verb(memory, arguments), arguments, screen, empty)
             return 0
     if card is None:
@@ -188,7 +188,7 @@ def show_communities(arguments: Namespace, screen: Screen) -> int:
 
 
 def _describe_refresh(done: CommunityRefresh) -> str:
-    drift = f" {done.drift:.1%} of the entities had been elsewhere before." if done.drift else ""
+    drift = f" {done.drift:.1%} of the entities changed their community." if done.drift else ""
     return (
         f"{count_noun(done.changed, 'community')} summarised, {done.unchanged} unchanged, "
         f"{done.removed} removed; {count_noun(done.questions, 'question')} asked.{drift}"
@@ -218,11 +218,11 @@ def show_usage(arguments: Namespace, screen: Screen) -> int:
         spent = memory.usage.spent(namespace=namespace, days=arguments.days)
         is_paused, budget = memory.stats(namespace=namespace).paused, memory.settings.budget
     period = "today" if arguments.days == 1 else f"in the last {arguments.days} days"
-    screen.values(spent, empty=f"Nothing was asked {period}.")
+    screen.values(spent, empty=f"No model was asked {period}.")
     if is_paused:
         screen.note(f"{namespace} is paused: nothing new is remembered until kg-memory unpause")
     if budget.day:
         today = sum((day for day in spent if day.day == datetime.now(UTC).date()), Usage())
         shares = (f"{budget.measure(today, name):,.6g} of {limit:,} {name}" for name, limit in budget.day)
-        screen.note(f"of today's budget are spent: {', '.join(shares)}")
+        screen.note(f"spent of today's budget: {', '.join(shares)}")
     return 0

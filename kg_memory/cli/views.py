@@ -28,11 +28,11 @@ from kg_memory.text.sentences import is_quote
 
 DONE = {"accept": "accepted", "reject": "rejected", "edit": "edited", "undo": "undone"}
 DOES = {
-    "supersedes": "one ended where the other began",
+    "supersedes": "one fact ended when the other began",
     "conflicts": "only one of them is believed",
     "both": "both hold",
-    "refused": "what waited is not believed",
-    "waiting": "it waits again",
+    "refused": "the fact in review is not believed",
+    "waiting": "it waits for review again",
 }
 _SHOWN = 8
 """The number of members of a community that a table cell names."""

@@ -142,5 +142,5 @@ def test_what_is_no_memory_is_told_where_it_is_given(name: str, wrong: Any):
 @pytest.mark.parametrize("speaker", ["{user_name}", "", " ", 3])
 @pytest.mark.parametrize("name", ["KGMemoryMiddleware", "memory_tools", "remember_node"])
 def test_a_speaker_is_one_name_and_no_template(memory, name: str, speaker: Any):
-    with pytest.raises(SettingsError, match=r"user must be a name.*name their messages"):
+    with pytest.raises(SettingsError, match=r"user must be a name.*name each message"):
         getattr(adapters, name)(memory, user=speaker)

@@ -41,7 +41,7 @@ def test_communities_are_found_listed_and_kept(run, namespace, tmp_path):
 
 def test_full_without_a_refresh_is_a_clear_error(capsys):
     assert main(["communities", "--full"]) == 1
-    assert "give --refresh too" in capsys.readouterr().err
+    assert "give both" in capsys.readouterr().err
 
 
 def test_one_is_shown_with_its_facts(run, namespace, tmp_path):

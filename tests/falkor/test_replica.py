@@ -188,7 +188,7 @@ def test_a_replica_that_is_cut_off_is_told_when_something_is_forgotten(primary, 
         memory.add("Bob lives in Rome", namespace=namespace)
         done = memory.privacy.forget(episode=added.episode, erase=True, namespace=namespace)
         assert (done.residue, done.erased, "BGREWRITEAOF" in done.advice) == ((), False, True), "it has it in its files"
-        assert "connect them again" not in done.advice
+        assert "reconnect them" not in done.advice
         taken.bind(("127.0.0.1", 0))
         replica.redis.replicaof("127.0.0.1", taken.getsockname()[1])
         until(lambda: not primary.redis.info("replication")["connected_slaves"])
@@ -200,7 +200,7 @@ def test_a_replica_that_is_cut_off_is_told_when_something_is_forgotten(primary, 
     [left] = done.residue
     expected = "replica_url" if named else erase.LOST_REPLICA
     assert (left.label, left.name, left.trace, done.erased) == ("Replica", expected, "replica", False)
-    assert "connect them again" in done.advice
+    assert "reconnect them" in done.advice
     assert named or "replica_url" not in done.advice
 
 

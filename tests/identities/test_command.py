@@ -43,7 +43,7 @@ def test_entities_are_merged_split_listed_and_undone(run: Run, talk: str) -> Non
     ("arguments", "message"),
     [
         (("merge", "Tom"), "needs the entity to keep"),
-        (("merge", "Tom", "Nobody"), "nothing is called"),
+        (("merge", "Tom", "Nobody"), "no entity is called"),
         (("split",), "needs the name of an entity"),
         (("split", "Tom", "Nora"), "takes 1 names"),
         (("split", "Tom"), "nothing is split off"),

@@ -52,7 +52,7 @@ def test_a_fact_of_middling_worth_waits_and_changes_nothing_until_a_person_accep
     assert world.lived() == BEFORE
     assert world.facts.list()[0].mark == "", "what it would end is not disputed"
     assert next(iter(world.facts.list(unreviewed=True))).sentence == PARIS
-    with pytest.raises(InputError, match="is about one"):
+    with pytest.raises(InputError, match="this review about one"):
         world.reviews.decide(review.id, "edit", verdict="supersedes")
     world.reviews.decide(review.id, "accept", by="Eve")
     assert world.lived() == AFTER

@@ -172,5 +172,5 @@ def test_forgetting_what_states_a_retracted_fact_leaves_nothing_of_it(moved):
 
 def test_a_retraction_is_not_decided_like_a_verdict(moved):
     review = moved.facts.retract(id_of(moved, PARIS))
-    with pytest.raises(InputError, match="retracts a fact: undo it"):
+    with pytest.raises(InputError, match="is a retraction: undo it"):
         moved.reviews.decide(review.id, "accept")

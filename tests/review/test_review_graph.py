@@ -160,7 +160,7 @@ def test_several_are_asked_and_decided_at_once_and_one_that_fails_keeps_no_other
     answered = [backwards if place == 1 else {"type": "reject"} for place in range(3)]
     decided = session.answer(*answered)["decided"]
     assert ["problem" in each for each in decided] == [False, True, False]
-    assert "not after valid_at" in decided[1]["problem"]
+    assert "must be after valid_at" in decided[1]["problem"]
     assert [each.id for each in world.reviews.list()] == [asked[1]["review"]]
 
 

@@ -36,7 +36,7 @@ def test_out_and_in_again_by_a_file_and_by_a_pipe(run: Run, told: Path, monkeypa
     code, out, _ = run("import", file, "--replace")
     assert (
         code,
-        out.startswith("Imported into the namespace 'nora' in the place of what was there: 3 entities, 3 aliases"),
+        out.startswith("Imported into the namespace 'nora', replacing its content: 3 entities, 3 aliases"),
     ) == (0, True)
     _, piped, _ = run("export", "-", "-n", "nora")
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(piped.encode())))
