@@ -35,7 +35,7 @@ Content = Row
 
 
 def read_salt() -> Flow[str]:
-    """Return the salt with which the log hashes ids and names; create and store a random salt on first use."""
+    """Return the salt with which the audit log hashes ids and names; create and store a random salt on first use."""
     salt = yield from command("GET", SALT, at=SALT)
     if salt is None:
         yield from command("SET", SALT, secrets.token_hex(32), "NX", at=SALT)
@@ -44,12 +44,12 @@ def read_salt() -> Flow[str]:
 
 
 def mask(salt: str, text: str) -> str:
-    """Return the salted hash (HMAC-SHA-256, 32 hex digits) by which the log refers to *text*, an id or a name."""
+    """Return a salted hash (HMAC-SHA-256, 32 hex digits) that stands for *text*, an id or a name, in the audit log."""
     return hmac.new(salt.encode(), text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()[:32]
 
 
 def append(content: Content) -> Flow[AuditEntry]:
-    """Append an entry with *content* to the log, and return the entry with its number and hash.
+    """Append an entry with *content* to the audit log, and return the entry with its number and hash.
 
     Concurrent writers compete for the next number, and the loser retries with the one after, so the chain never forks.
     Errors: `DatabaseUnavailable` after `ATTEMPTS` lost races.
@@ -64,12 +64,12 @@ def append(content: Content) -> Flow[AuditEntry]:
 
 
 def seal(content: Content) -> str:
-    """Return *content* with its own hash added, as the JSON text that is stored in the log."""
+    """Return *content* as the JSON text that the audit log stores, with its own hash added."""
     return _to_text({**content, "hash": _hash(content)})
 
 
 def last_number() -> Flow[int]:
-    """Return the number of the last entry of the log, 0 if the log is empty."""
+    """Return the number of the last entry of the audit log, 0 if the log is empty."""
     last = int((yield from command("HLEN", LOG, at=LOG)))
     while (yield from command("HEXISTS", LOG, str(last + 1), at=LOG)):  # HLEN is too low if entries were removed
         last += 1
@@ -77,7 +77,7 @@ def last_number() -> Flow[int]:
 
 
 def read_entries(limit: int, skip: int = 0, namespace: str | None = None) -> Flow[list[AuditEntry]]:
-    """Return the last entry of each call to forget, latest first.
+    """Return the last audit log entry of each call to forget, latest first.
 
     *limit* and *skip*: how many calls to return, after how many. *namespace*: only its calls; ``None`` means all.
     Entries that cannot be parsed are left out; `verify` reports them.
@@ -95,7 +95,7 @@ def read_entries(limit: int, skip: int = 0, namespace: str | None = None) -> Flo
 
 
 def verify(head: str | None = None) -> Flow[AuditReport]:
-    """Check the hash of every entry of the log and its link to the entry before, and return a report of the problems.
+    """Check the hash of every entry of the audit log and its link to the entry before; return the problems found.
 
     *head*: the hash of an entry that must be in the log, as kept from an earlier receipt. It reveals a log whose latest
     entries were removed.
@@ -141,7 +141,7 @@ def _read_texts(numbers: Iterable[int]) -> Flow[list[str | None]]:
 
 
 def _parse(text: str | None) -> AuditEntry | None:
-    """Parse the JSON *text* of a stored entry; return ``None`` if it is missing or invalid."""
+    """Parse the JSON *text* of an audit log entry; return ``None`` if it is missing or invalid."""
     try:
         return None if text is None else AuditEntry.model_validate_json(text)
     except ValueError:

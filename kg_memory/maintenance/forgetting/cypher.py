@@ -179,7 +179,7 @@ concurrent community summaries and readings of episodes start again: they may co
 
 
 def _unlink(id_: str) -> str:
-    """Return the query part that deletes the links from facts to their premises that only one episode states.
+    """Return Cypher that deletes the links between facts and their premises which one episode stated.
 
     *id_*: the Cypher expression for the id of that episode.
     """

@@ -49,7 +49,11 @@ OnProgress = Callable[[int, int], None]
 
 
 class Searcher(Protocol):
-    """A search of a namespace for words, names, quotes and vectors of deleted episodes: a plug-in, kind `searches`."""
+    """Protocol of plug-ins (kind `searches`) that search a namespace for traces of deleted episodes.
+
+    Traces are ids, words, names, quotes and vectors. `gather` is called before each batch is deleted, `add` after it,
+    and `search` at the end.
+    """
 
     def gather(self, impact: Impact, parameters: Row) -> Flow[Any]:
         """Return the traces (ids, words, vectors, ...) to search for, read before a batch is deleted.
@@ -65,7 +69,7 @@ class Searcher(Protocol):
 
 
 def ignore_progress(_: int, __: int) -> None:
-    """Ignore the progress: the default for ``on_progress``."""
+    """Do nothing: the default callback for the progress of forgetting."""
 
 
 @dataclass(slots=True)

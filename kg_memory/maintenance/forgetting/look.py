@@ -70,7 +70,7 @@ class Impact:
         return {id_ for episode in self.episodes for id_ in episode[link]}
 
     def find_lost_names(self, id_: str) -> list[str]:
-        """Return the names and aliases that the entity *id_* loses."""
+        """Return the names and aliases that the entity *id_* loses, because only forgotten episodes use them."""
         return [name for name in all_names(self.entities[id_]) if name not in self.names[id_]]
 
 
@@ -121,7 +121,7 @@ def add_ends(impact: Impact, facts: Iterable[str]) -> Flow[set[str]]:
 
 
 def pick(row: Row, *names: str) -> Parameters:
-    """Return a dict of the columns *names* of *row*."""
+    """Return a dict with only the columns *names* of *row*: ``pick({"a": 1, "b": 2}, "a") -> {"a": 1}``."""
     return {name: row[name] for name in names}
 
 

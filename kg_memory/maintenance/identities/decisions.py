@@ -95,7 +95,7 @@ def split(
 
 
 def decide_doubt(doubt: str, choice: Literal["accept", "reject"], by: str, reason: str) -> Flow[IdentityDecision]:
-    """Decide a doubt whether two entities are one, and return the decision.
+    """Decide a doubt (whether two entities are the same), and return the decision.
 
     *doubt*: the id of a waiting doubt. *choice*: ``"accept"`` merges the entities, ``"reject"`` keeps them apart.
     Errors: `NotFound` for an unknown id; `InputError` for an invalid choice, or if the doubt was decided already.
@@ -122,7 +122,7 @@ def decide_doubt(doubt: str, choice: Literal["accept", "reject"], by: str, reaso
 
 
 def undo(decision: str, by: str, reason: str, policy: ConflictPolicy, namespace: str) -> Flow[IdentityDecision]:
-    """Undo a merge, a split or the decision of a doubt, and return the decision as it is then.
+    """Undo a merge, a split or the decision of a doubt, and return the decision with its new state.
 
     *decision*: its id. An undone doubt waits for a decision again. Facts and episodes move back as far as they still
     exist; later ones stay where they are. Errors: `NotFound` for an unknown id; `InputError` if the decision was
@@ -156,10 +156,10 @@ def undo(decision: str, by: str, reason: str, policy: ConflictPolicy, namespace:
 def list_identities(
     states: Sequence[str], limit: int, skip: int = 0, kinds: Sequence[str] = KINDS
 ) -> Flow[list[IdentityDecision]]:
-    """Return the stored decisions and doubts in one of *states* and of one of *kinds*, the latest first.
+    """Return merge and split decisions, and doubts (pairs of entities that may be the same), the latest first.
 
-    *states*: of ``"done"``, ``"undone"``, ``"apart"`` and ``"waiting"``. Those whose entities no longer exist are left
-    out. *limit* and *skip*: how many to read, after how many.
+    *states* (of ``"done"``, ``"undone"``, ``"apart"`` and ``"waiting"``) and *kinds*: which to return. Decisions whose
+    entities no longer exist are left out. *limit* and *skip*: how many to read, after how many.
     """
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     stored = yield from read(queries.IDENTITIES, states=list(states), kinds=list(kinds), **page)

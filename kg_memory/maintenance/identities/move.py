@@ -61,9 +61,9 @@ class Whole:
         return self.subjects | self.objects
 
     def expect(self) -> Parameters:
-        """Return the values that must be unchanged in the database when a decision is written, else nothing is written.
+        """Return the entity's id, names, revision and number of mentions as they were read.
 
-        They are the names, the revision and the number of mentions.
+        A decision is written only if they are still the same in the database.
         """
         names = {"name": self.entity["name"], "aliases": list(self.entity["aliases"])}
         return {"id": self.id, **names, "revision": self.revision, "mentions": len(self.mentions)}
@@ -159,10 +159,10 @@ class Move:
         self.links[f"{kind}_in"].append({"id": id_, "entity": entity})
 
     def note(self, label: str, role: str, id_: str, **fields: Any) -> None:
-        """Store with the decision that it moved the node *id_* with this *label*, so that an undo can move it back.
+        """Record that this decision moves the node *id_* to another entity, so that an undo can move it back.
 
-        *role*: the kind of link, such as ``"subject"`` or ``"mention"``. *fields*: more columns, such as ``kept=True``
-        if the old link remains too.
+        *label*: the node's label. *role*: the kind of its link, such as ``"subject"`` or ``"mention"``. *fields*: more
+        columns, such as ``kept=True`` if the old link remains too.
         """
         empty = {"kept": False, "origin": None, "ruling": None, "refused": None}
         self.moved.append({"label": label, "role": role, "id": id_, **empty, **fields})

@@ -103,8 +103,8 @@ def plan_split(move: Move, whole: Whole, request: SplitRequest, policy: Conflict
 def divide(whole: Whole, rows: Mapping[str, Row], request: SplitRequest) -> Division:
     """Return which facts, statements and episodes of the entity *whole* the split moves.
 
-    *rows*: all facts about the entity by id, from `read_facts`. A fact stated by the requested episodes only moves as
-    a whole; of a fact stated by others too, only the statements of the requested episodes move.
+    *rows*: all facts about the entity by id, from `read_facts`. A fact that only the requested episodes state moves
+    completely. Of a fact that other episodes state too, only the statements of the requested episodes move.
     Errors: `InputError` for ids that do not belong to the entity, or if nothing or everything would move.
     """
     unknown = sorted(set(request.facts) - rows.keys())
@@ -210,10 +210,10 @@ def move_statements(history: History, origin: str, fact: str, episodes: Collecti
 
 
 def _annul_verdicts(move: Move, rows: Mapping[str, Row], moved: Collection[str], entity: str, history: History) -> None:
-    """Add to *move* the ruling ``"both"`` for verdicts between facts that no longer share an entity after the split.
+    """Cancel verdicts (such as "fact A ends fact B") between facts that no longer share an entity after the split.
 
-    Such facts cannot contradict each other. The old rulings are stored for an undo. *moved*: ids of moved facts.
-    *entity*: the id of the entity that is split.
+    Their ruling becomes ``"both"`` (both facts hold) in *move* and *history*; the old ruling is stored for an undo.
+    *moved*: ids of the facts that move. *entity*: the id of the entity that is split.
     """
     for fact in sorted(moved):
         ends = {rows[fact]["subject"], *rows[fact]["objects"]} - {entity}
@@ -269,7 +269,7 @@ def plan_unsplit(
 
 
 def _find_unused(move: Move, second: Whole) -> Flow[list[str]]:
-    """Return the name that the split gave to the entity *second*, as a list, empty if an episode uses the name."""
+    """Return ``[name]`` if no episode uses the name that the split gave to the entity *second*, else ``[]``."""
     named = names_with(second.names, [move.identity["former_name"] or ""])
     used = yield from read(queries.NAMES_IN_USE, episodes=sorted(second.mentions), names=named)
     return [] if used else named

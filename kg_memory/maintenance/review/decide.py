@@ -57,7 +57,7 @@ _Date = tuple[int, Precision]
 
 @dataclass(frozen=True, slots=True)
 class DecisionRequest:
-    """A person's decision about a verdict.
+    """A person's decision about a verdict, which says how a new, pending fact relates to an existing one.
 
     *choice*: accept the pending fact, reject it, or edit. *verdict*, *valid_at* and *invalid_at* belong to an edit: the
     right relation of the two facts, and the right dates of the pending fact; `OPEN` as *invalid_at* means that it has
@@ -141,7 +141,7 @@ class Note:
 
 
 def decide(review: str, request: DecisionRequest, policy: ConflictPolicy, namespace: str) -> Flow[Review]:
-    """Decide the verdict with the id *review*, and return it with its new ruling.
+    """Decide the verdict with the id *review*: whether its pending fact is believed; return it with its new ruling.
 
     Accepting lets the verdict take effect. Rejecting refuses the pending fact. Editing changes the kind of verdict or
     the dates of the pending fact, then accepts. Errors: `NotFound` for an unknown id; `InputError` for an invalid
@@ -187,12 +187,12 @@ def undo(review: str, by: str, reason: str, policy: ConflictPolicy, namespace: s
 
 
 def refuse(state: VerdictState, fact: str, time: int) -> VerdictState:
-    """Return *state* with the ruling that a person rejected *fact*, by its id, at *time* (microseconds)."""
+    """Return a verdict's *state* after a person rejected *fact* (an id) at *time*, in microseconds."""
     return replace(state, ruling="refused", refused=fact, refused_at=time)
 
 
 def rule(state: VerdictState, ruling: Ruling) -> VerdictState:
-    """Return *state* with *ruling*, and without a rejected fact."""
+    """Return a verdict's *state* with a new *ruling*, such as ``"both"`` (both facts hold), and no rejected fact."""
     return replace(state, ruling=ruling, refused=None, refused_at=None)
 
 
@@ -205,7 +205,7 @@ def _check_seen(stored: StoredVerdict, seen: Ruling | None) -> None:
 
 
 def _edit(state: VerdictState, fact: str, dates: tuple[_Date | None, _Date | None], history: History) -> VerdictState:
-    """Return *state* with the edited start and end *dates* of *fact*; a date that is ``None`` is left unchanged.
+    """Return a verdict's *state* with a person's new start and end *dates* for *fact*; None leaves a date unchanged.
 
     Errors: `InputError` if the end is not after the start.
     """

@@ -31,8 +31,9 @@ _STORED = ("id", "kind", "confidence", "reason", "new", "known", "holds", "rulin
 
 @dataclass(frozen=True, slots=True)
 class VerdictState:
-    """The part of a verdict that decisions change.
+    """The part of a verdict (how two facts relate) that people's decisions change.
 
+    `ruling`: the effect of the verdict, such as ``"supersedes"`` (one fact ends the other) or ``"waiting"``.
     `refused`: the id of the fact that a person rejected, at the time `refused_at`. `edited`: the id of the fact whose
     dates a person changed, to start at `edited_from` and end at `edited_until`. Times are microseconds since the epoch.
     """
@@ -54,7 +55,7 @@ class VerdictState:
 
 @dataclass(frozen=True, slots=True)
 class StoredVerdict:
-    """A verdict as it is stored: its row, and the rows of the decisions about it, earliest first."""
+    """A stored verdict (how a new fact relates to an existing one), and the decisions about it, earliest first."""
 
     row: Row
     decisions: tuple[Row, ...] = ()
@@ -80,7 +81,7 @@ class StoredVerdict:
 
     @property
     def state(self) -> VerdictState:
-        """The part of the verdict that decisions change."""
+        """The part of the verdict that people's decisions change: its ruling, and edited dates."""
         return VerdictState.from_row(self.row)
 
     @property
@@ -90,7 +91,7 @@ class StoredVerdict:
 
 
 def list_reviews(limit: int, skip: int = 0, *, decided: bool = False) -> Flow[list[Review]]:
-    """Return the verdicts that a person can decide now, earliest first.
+    """Return the verdicts (how a new fact relates to an existing one) that a person can decide now, earliest first.
 
     A verdict between two facts that both wait for review is left out until the earlier fact is decided. *decided*:
     return the verdicts that people decided instead, latest decision first. *limit* and *skip*: how many to return,
@@ -104,7 +105,7 @@ def list_reviews(limit: int, skip: int = 0, *, decided: bool = False) -> Flow[li
 
 
 def list_conflicts(limit: int, skip: int = 0) -> Flow[list[Review]]:
-    """Return the verdicts that two facts cannot both be true, earliest first.
+    """Return the verdicts of the kind ``"conflicts"`` (two facts cannot both be true), earliest first.
 
     Both those that the conflict strategy settled and those that wait for a person are returned.
     """
@@ -113,7 +114,9 @@ def list_conflicts(limit: int, skip: int = 0) -> Flow[list[Review]]:
 
 
 def list_verdicts(fact: str | None, limit: int, skip: int = 0) -> Flow[list[Review]]:
-    """Return all verdicts about the fact with the id *fact*, latest first, also those that needed no person.
+    """Return all verdicts (how two facts relate) about the fact with the id *fact*, latest first.
+
+    Verdicts that took effect without a person are included.
 
     ``None`` means verdicts about any fact. Errors: `NotFound` for an unknown id.
     """
@@ -187,7 +190,7 @@ def _select_pending(verdicts: Iterable[StoredVerdict], history: History) -> list
 
 
 def to_reviews(verdicts: Sequence[StoredVerdict]) -> Flow[list[Review]]:
-    """Return *verdicts* as reviews, each with its two facts and their dates and sources."""
+    """Convert stored *verdicts* to `Review` objects, each with its two facts and their dates and sources."""
     if not verdicts:
         return []
     ids = sorted({fact for stored in verdicts for fact in stored.facts})
