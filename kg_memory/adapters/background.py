@@ -94,19 +94,21 @@ class _Thread:
 class BackgroundMemory(Closing):
     """Saves submitted episodes at once, and reads them (extracts their facts) later on a background thread.
 
-    The episodes of a conversation are read when it has had no submission for *after_seconds*, when the first of them
-    has waited *at_most_seconds*, or at once when they have *after_tokens* tokens together (None: no such limit).
-
-    If a model or the database is unavailable, reading is retried by *retry_policy*. An episode that cannot be read
-    stays saved; it is passed to *on_failure* as a `Failure`, and listed in `failures`. With *resume*, the first
-    submission to a namespace also reads the episodes that earlier processes left unread there.
-
-    It is a context manager. When it or *memory* is closed, and at the exit of the process, pending episodes are read;
-    on closing *memory* and at the exit for *exit_seconds* at most. The next process reads the rest.
-    Errors: `SettingsError` for another *memory*; `InputError` for invalid numbers.
+    Example::
 
         with BackgroundMemory(memory) as background:
             background.submit(["I live in Oslo."], namespace="ann", thread="monday")
+
+    The episodes of a conversation are read when it has had no submission for *after_seconds*, when the first of them
+    has waited *at_most_seconds*, or at once when they have *after_tokens* tokens together (None: no such limit).
+
+    - *on_failure*: called with a `Failure` for each episode that cannot be read; the episode stays saved.
+    - *resume*: the first submission to a namespace also reads episodes that earlier processes left unread there.
+    - *retry_policy*: how reading is retried while a model or the database is unavailable.
+    - *exit_seconds*: how long pending episodes are read when *memory* is closed, or the process exits. The next process
+      reads the rest. `close`, and the end of a ``with`` block, read all pending episodes.
+
+    Errors: `SettingsError` if *memory* is not a `GraphMemory`; `InputError` for invalid numbers.
     """
 
     def __init__(

@@ -106,24 +106,28 @@ def _both_detached(flow: Callable[P, Flow[T]]) -> tuple[Callable[P, T], Callable
 class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
     """LangChain agent middleware that recalls memories before each answer and remembers the conversation.
 
+    Example::
+
         agent = create_agent("openai:gpt-4.1-mini", middleware=[KGMemoryMiddleware(memory)])
         agent.invoke({"messages": [("user", "Where do I live?")]}, context={"user_id": "ann"})
 
-    Recall: the context for the last question is added to the system message of each model call of the turn, and to no
-    stored message. *recall*: false turns recall off. *max_tokens*: the size of the context. *profile_tokens*: if above
-    0, the profile of the person who asks comes before the context (see `GraphMemory.profile`); with *where* there is
-    no profile. *recipe*, *where*, *template* and *believed_at* are those of `GraphMemory.context`.
+    The context for the last question is added to the system message of each model call of the turn, and to no stored
+    message. Messages are saved before the model is called, and facts are read from them after the answer. Sentences of
+    the assistant that only repeat recalled text are not remembered.
 
-    Remember: messages are saved before the model is called, and facts are read from the turn after the answer.
-    *remember*: ``"background"`` reads them later on a thread, ``"inline"`` before the agent returns, ``"off"`` saves
-    nothing. *background*: a `BackgroundMemory` to share; None makes one. Sentences of the assistant that only repeat
-    recalled text are not remembered. *user* and *assistant*: the speakers of messages without a name.
-
-    *namespace*: a template, filled in for each run from the runtime context or ``config["configurable"]``, whose
-    ``thread_id`` names the conversation; a missing value raises `InputError` before any model call.
-    *tools*: more tools for the agent; true means those of `memory_tools`. *on_error*: during an outage of database or
-    models, or if a message cannot be stored, ``"continue"`` logs a warning, tells the model about an outage and lets
-    the agent answer; ``"raise"`` ends the run. Other errors are always raised.
+    - *namespace*: a template, filled in for each run from the runtime context or ``config["configurable"]``, whose
+      ``thread_id`` names the conversation. A missing value raises `InputError` before any model call.
+    - *recall*: false turns recall off. *max_tokens*: the size of the context.
+    - *profile_tokens*: if above 0, the profile of the person who asks comes before the context; see
+      `GraphMemory.profile`. With *where* there is no profile.
+    - *remember*: ``"background"`` reads facts later on a thread, ``"inline"`` before the agent returns, and ``"off"``
+      saves nothing.
+    - *background*: a `BackgroundMemory` to share between agents; None makes one.
+    - *tools*: more tools for the agent; true means those of `memory_tools`.
+    - *user* and *assistant*: the speakers of messages without a name.
+    - *on_error*: what an outage of database or models does, or a message that cannot be stored. ``"continue"`` logs a
+      warning, tells the model about an outage, and lets the agent answer; ``"raise"`` ends the run.
+    - *recipe*, *where*, *template* and *believed_at*: as in `GraphMemory.context`.
     """
 
     state_schema = MemoryState

@@ -65,10 +65,11 @@ def recall_node(
     state, as in ``class State(MessagesState): memory_context: str``, because LangGraph drops undeclared keys. Declared
     as ``Annotated[str, UntrackedValue]``, the text stays out of checkpoints, which forgetting does not reach.
 
-    *namespace*: a template, filled in for each run from the runtime context or ``config["configurable"]``, whose
-    ``thread_id`` names the conversation. *messages_key*: the state's key of the messages. *max_tokens*: the size of
-    the context. *unreviewed*: include facts that wait for review. *recipe*, *where*, *template* and *believed_at* are
-    those of `GraphMemory.context`.
+    - *namespace*: a template, filled in for each run from the runtime context or ``config["configurable"]``, whose
+      ``thread_id`` names the conversation.
+    - *messages_key*: the state's key of the messages. *max_tokens*: the size of the context.
+    - *unreviewed*: include facts that wait for review.
+    - *recipe*, *where*, *template* and *believed_at*: as in `GraphMemory.context`.
 
     The retrieval graph runs as a subgraph, so Studio draws its steps and ``stream(subgraphs=True)`` reports them.
     Errors: `InputError` for invalid options, or when the node runs without a namespace; `DatabaseError` when it runs.
@@ -109,10 +110,11 @@ def remember_node(
     Messages that are already remembered are skipped. The node changes nothing in the state, and adds nothing while the
     namespace is paused.
 
-    *namespace* and *messages_key* are as in `recall_node`. *key*: the state's key of the recalled context; sentences
-    of the last answer that only repeat it, or the result of a memory tool, are left out (with *everything*, only
-    repeated tool results are). *user* and *assistant*: the speakers of messages without a name. *background*: a
-    `BackgroundMemory` that saves the messages and reads them later; None reads them within the node.
+    - *namespace* and *messages_key*: as in `recall_node`.
+    - *key*: the state's key of the recalled context. Sentences of the last answer that only repeat it, or the result of
+      a memory tool, are left out (with *everything*, only sentences that repeat tool results).
+    - *user* and *assistant*: the speakers of messages without a name.
+    - *background*: a `BackgroundMemory` that saves the messages and reads them later; None reads them in the node.
 
     The ingestion graph runs as a subgraph, and a checkpointer stores its steps unless ``durability="exit"``.
     Errors: those of `GraphMemory.add`. If a message cannot be read, it and the messages after it are saved; resume the

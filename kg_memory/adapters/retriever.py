@@ -32,15 +32,19 @@ SETTINGS = ("k", "kinds", "thread", *TIMES, *OPTIONS)
 class KGRetriever(BaseRetriever):
     """LangChain retriever that searches the memory and returns facts and episodes as documents.
 
+    Example::
+
         retriever = KGRetriever(memory, namespace="ann", k=5)
         documents = retriever.invoke("Where does Ann live?")
 
-    *memory*: None opens the one that the environment's settings name; close it with ``retriever.memory.close()``.
-    *namespace*: a template, filled in for each call from the running graph's context or ``config["configurable"]``,
-    whose ``thread_id`` is used if *thread* is None. *k*: the number of documents. *kinds*: which of ``"facts"``,
-    ``"episodes"``, ``"entities"`` and ``"communities"`` to return; each kind is ranked by itself, and the documents
-    are the best of each kind in turn. All other fields are those of `GraphMemory.search`. Fields can also be set by
-    call (``retriever.invoke(question, k=3)``), or with LangChain's ``configurable_fields``.
+    - *memory*: None opens the one that the environment's settings name; close it with ``retriever.memory.close()``.
+    - *namespace*: a template, filled in for each call from the running graph's context or ``config["configurable"]``,
+      whose ``thread_id`` is used if *thread* is None.
+    - *k*: the number of documents.
+    - *kinds*: which of ``"facts"``, ``"episodes"``, ``"entities"`` and ``"communities"`` to return. Each kind is ranked
+      by itself; the documents are the best of each kind, then the second best of each, and so on.
+    - The other fields: as in `GraphMemory.search`. All can also be set by call (``retriever.invoke(question, k=3)``), or
+      with LangChain's ``configurable_fields``.
 
     The text of a document is a fact's sentence, an episode's content, or name and summary of an entity or community.
     Its metadata has the other fields of that object (see `kg_memory.models.graph`) as plain JSON, the ``kind``, for a

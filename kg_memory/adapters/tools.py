@@ -149,13 +149,16 @@ def memory_tools(
 ) -> list[BaseTool]:
     """Return LangChain tools for an agent: ``search_memory``, ``remember``, ``forget_memory`` and ``memory_history``.
 
+    Example::
+
         agent = create_agent("openai:gpt-4.1-mini", tools=memory_tools(memory))
         agent.invoke({"messages": [("user", "Remember: I live in Oslo.")]}, context={"user_id": "ann"})
 
-    *namespace*: a template, filled in for each call from the graph's context or ``config["configurable"]``; the model
-    cannot choose another one. *user*: the speaker of statements that ``remember`` saves; None means ``"user"``.
-    *limit*: how many facts, and how many messages, a search returns by default (1 to 50). *recipe*, *where* and
-    *believed_at* are those of `GraphMemory.search`, hidden from the model.
+    - *namespace*: a template, filled in for each call from the graph's context or ``config["configurable"]``; the model
+      cannot choose another one.
+    - *user*: the speaker of statements that ``remember`` saves; None means ``"user"``.
+    - *limit*: how many facts, and how many messages, a search returns by default (1 to 50).
+    - *recipe*, *where* and *believed_at*: as in `GraphMemory.search`, hidden from the model.
 
     A call that the model can correct (an unknown id, an invalid date) returns an error message to the model; an outage
     raises. Errors: `SettingsError` for an invalid template or *user*; `InputError` for other invalid arguments.
@@ -199,10 +202,10 @@ def _history(
 def search(
     here: CallContext, query: str, limit: int, *, during: str | None = None, of_each: int = 1, **options: Any
 ) -> Flow[SearchResults]:
-    """Search the memory and return up to *limit* results of each kind (at most `MOST`).
+    """Search the memory, and return up to *limit* facts, episodes and other results of each kind (at most `MOST`).
 
     *during*: the time in question. *of_each*: a factor for *limit*, for callers that drop some of the results.
-    *options*: those of `GraphMemory.search`. Errors: `InputError`, in terms of the tool's arguments.
+    *options*: those of `GraphMemory.search`. Errors: `InputError`, which names the tool's arguments.
     """
     most = of_each * most_of(limit)
     with renaming(question="query", during="as_of"):
@@ -220,7 +223,10 @@ def answer_results(results: SearchResults) -> Answer:
 
 
 def most_of(limit: int) -> int:
-    """Return *limit*, but `MOST` at most. Errors: `InputError` if it is not an integer above 0."""
+    """Return *limit*, the number of results that the model asks for, reduced to `MOST` if it is greater.
+
+    Errors: `InputError` if it is not an integer above 0.
+    """
     return min(validate_count("limit", limit), MOST)
 
 

@@ -214,7 +214,7 @@ def _share(prefix: str) -> Flow[float | None]:
 
 
 def _items(rows: Iterable[Row]) -> list[Row]:
-    """Return *rows* without further rows of the same item."""
+    """Return the first row of each item in *rows*; an item with several vectors has several rows."""
     first: dict[str, Row] = {}
     for row in rows:
         first.setdefault(row["id"], row)

@@ -42,14 +42,17 @@ KINDS = ("get", "list", "search")
 class KGStore(Closing, BaseStore):
     """A LangGraph `BaseStore` on FalkorDB: get, put, delete, namespaces, filters, search by meaning and expiry (TTL).
 
+    Example::
+
         store = KGStore(memory)
         store.put(("users", "ann"), "note-1", {"text": "Ann lives in Oslo."})
         store.search(("users", "ann"), query="Where does Ann live?")
 
-    *memory*: the memory whose database and embedding model are used; None opens one from the environment's settings.
-    *name*: the name of the store, which is a graph of its own, apart from the memory's namespaces. *index*: true
-    embeds the whole value of each item with the memory's model, false embeds nothing; a LangGraph `IndexConfig` names
-    model and fields. *ttl*: LangGraph's `TTLConfig`.
+    - *memory*: the memory whose database and embedding model are used; None opens one from the environment's settings.
+    - *name*: the name of the store, which is a graph of its own, apart from the memory's namespaces.
+    - *index*: true embeds the whole value of each item with the memory's model, false embeds nothing; a LangGraph
+      `IndexConfig` names model and fields.
+    - *ttl*: LangGraph's `TTLConfig`.
 
     A search with a query ranks items by the cosine of their nearest embedded text (approximately if there are over
     10,000 texts); items without one follow, with score None. Without a query or an index, the latest items come first.

@@ -120,7 +120,7 @@ def sweep() -> Flow[int]:
 
 
 def _stamps(count: int) -> Flow[list[int]]:
-    """Return *count* increasing times, in microseconds since the epoch."""
+    """Return *count* strictly increasing times of the clock, in microseconds since the epoch, one for each put."""
     stamps: list[int] = []
     for _ in range(count):
         stamps.append((yield from now()))  # noqa: PERF401 - a comprehension cannot yield
