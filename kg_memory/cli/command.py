@@ -221,16 +221,16 @@ def open_without_models(
 
 
 def call_verb(memory: GraphMemory, arguments: Namespace, **changes: Any) -> Any:
-    """Call the command's verb, such as ``memory.facts.list``, with the command line arguments; return its result.
+    """Call the memory's method for this command (its verb, such as ``memory.facts.list``), and return the result.
 
-    *changes* replace some of the arguments.
+    The arguments come from the command line; *changes* replace some of them.
     """
     verb: Callable[..., Any] = attrgetter(arguments.command.verb)(memory)
     return verb(**{**verb_arguments(memory, arguments), **changes})
 
 
 def verb_arguments(memory: GraphMemory, arguments: Namespace) -> dict[str, Any]:
-    """Return the keyword arguments for the command's verb, from the options that were given.
+    """Return the keyword arguments for the memory's method that the command calls, from the options that were given.
 
     Shortened ids are completed, ``FROM..UNTIL`` becomes a pair of times, ``by`` defaults to the login name, and the
     namespace is added.
@@ -266,7 +266,7 @@ def whole_id(memory: GraphMemory, arguments: Namespace, label: str, begin: str) 
 
 
 def explain_no_namespace(memory: GraphMemory, arguments: Namespace) -> str:
-    """Return a text that the namespace does not exist, with the names of those that do; ``""`` if it exists."""
+    """Return a text for a namespace that does not exist, with the names of existing ones; ``""`` if it exists."""
     namespace = namespace_of(arguments)
     try:
         names = memory.data.namespaces()

@@ -39,7 +39,7 @@ def correct(arguments: Namespace, screen: Screen) -> int:
 
 
 def show_decision(decided: Review, arguments: Namespace, screen: Screen, *, undo: bool = True) -> None:
-    """Print the outcome of a decided verdict and of its facts, and with *undo* the command that undoes it."""
+    """Print a person's decision about a review and the state of its facts, with *undo* also the command to undo it."""
     if screen.prints_json(decided):
         return
     for line in describe_outcome(decided):

@@ -229,13 +229,13 @@ class ProgressMeter:
             self._screen.note(f"{self.done} of {self.total}, {self.rate:.1f} a second, {left:.0f} s left")
 
     def count_saved(self, episodes: Iterable[T]) -> Iterator[T]:
-        """Yield *episodes* and count those saved: each has been saved when the caller asks for the next."""
+        """Yield *episodes*, and count each as saved when the caller asks for the next one."""
         for episode in episodes:
             yield episode
             self.saved += 1
 
     def next(self) -> None:
-        """Start counting a new call, on top of the counts so far."""
+        """Prepare for the next call, whose own counts start at 0 again: they are added to the counts so far."""
         self._before = (self.done, self.new, self.facts)
 
     @property

@@ -218,7 +218,7 @@ def _fill(
 
 
 def _parameters(verb: str) -> tuple[Mapping[str, inspect.Parameter], Mapping[str, Any]]:
-    """Return the parameters of the verb at that path and their type hints; empty mappings for ``""``."""
+    """Return parameters and type hints of the memory's method *verb*, such as ``"facts.list"``; empty for ``""``."""
     if not verb:
         return {}, {}
     function = find_verb(verb)
@@ -226,9 +226,9 @@ def _parameters(verb: str) -> tuple[Mapping[str, inspect.Parameter], Mapping[str
 
 
 def find_verb(path: str) -> Callable[..., Any]:
-    """Return the unbound method of the memory at *path*.
+    """Return the unbound method of the memory that *path* names.
 
-    *path*: ``"search"``, ``"facts.history"``, or ``"module:Class.method"`` for one of a plug-in.
+    *path*: ``"search"``, ``"facts.history"``, or ``"module:Class.method"`` for a method of a plug-in.
     """
     if ":" not in path:
         group, _, name = path.rpartition(".")

@@ -33,7 +33,7 @@ _FILTERS = {"as_of": "--on", "during": "--during", "believed_at": "--believed-at
 
 
 def show_result(arguments: Namespace, screen: Screen) -> int:
-    """Print the list that the command's verb returns, such as ``memory.episodes.list``; return 0."""
+    """Call the memory's method for this command, such as ``memory.episodes.list``, and print its result; return 0."""
     with open_to_look(arguments, screen) as memory:
         show_list(memory, call_verb(memory, arguments), arguments, screen)
     return 0

@@ -53,12 +53,12 @@ def describe_fact(fact: Fact) -> str:
 
 
 def since(fact: Fact) -> str:
-    """Return the start of *fact*, as precisely as it is known: "2019", "2019-05", "by 2024-05-14"."""
+    """Return the date when *fact* began, as precisely as it is known: "2019", "2019-05", "by 2024-05-14"."""
     return proposed_validity(fact.model_copy(update={"invalid_at": None})).partition(" - ")[0]
 
 
 def until(fact: Fact) -> str:
-    """Return the end of *fact*, as precisely as it is known; ``""`` if it has not ended."""
+    """Return the date when *fact* ended, as precisely as it is known: "2021-05"; ``""`` if it has not ended."""
     return date_in_figures(fact.invalid_at, fact.end_precision) if fact.invalid_at else ""
 
 
@@ -92,7 +92,7 @@ def said_by(source: Source) -> str:
 
 
 def place(episode: Episode) -> str:
-    """Return the origin of *episode*: its source id, else its thread, source or id."""
+    """Return a text that says where *episode* comes from: its source id, else its thread, its source or its own id."""
     return episode.source_id or episode.thread or episode.source or episode.id
 
 
@@ -146,7 +146,7 @@ def _describe_earlier(review: Review) -> str:
 
 
 def _describe_ruling(review: Review) -> str:
-    """Return the state of a verdict: the last decision and its author, "waits for review", or "by itself: ..."."""
+    """Return the state of *review*: the last decision and its author, "waits for review", or "by itself: ..."."""
     if review.decisions:
         last = review.decisions[-1]
         why = f" ({last.reason})" if last.reason else ""
