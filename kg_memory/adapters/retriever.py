@@ -43,8 +43,10 @@ class KGRetriever(BaseRetriever):
     - *k*: the number of documents.
     - *kinds*: which of ``"facts"``, ``"episodes"``, ``"entities"`` and ``"communities"`` to return. Each kind is ranked
       by itself; the documents are the best of each kind, then the second best of each, and so on.
-    - The other fields: as in `GraphMemory.search`. All can also be set by call (``retriever.invoke(question, k=3)``), or
-      with LangChain's ``configurable_fields``.
+    - The other fields: as in `GraphMemory.search`.
+
+    All fields except *memory* and *namespace* can also be set by call, as in ``retriever.invoke(question, k=3)``, and
+    all by LangChain's ``configurable_fields``.
 
     The text of a document is a fact's sentence, an episode's content, or name and summary of an entity or community.
     Its metadata has the other fields of that object (see `kg_memory.models.graph`) as plain JSON, the ``kind``, for a

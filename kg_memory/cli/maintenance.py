@@ -269,7 +269,7 @@ def export(arguments: Namespace, screen: Screen) -> int:
     whose = f"store {done.namespace!r}" if arguments.store else f"namespace {done.namespace!r}"
     name, size = "the standard output", done.bytes
     if arguments.file != "-":
-        name, size = arguments.file, Path(arguments.file).stat().st_size  # compressed, it is less than its lines
+        name, size = arguments.file, Path(arguments.file).stat().st_size  # the size after compression
     screen.note(f"Wrote the {whose} to {name}, {size:,} bytes: {_count_records(done.records)}.")
     return 0
 

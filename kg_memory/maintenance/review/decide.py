@@ -311,7 +311,7 @@ def replace_fact(
     """
     by, saved_at = yield from _find_successor(fact, episode)
     stored, new = yield from _find_or_make(by, fact, "supersedes", REPLACED, namespace)
-    judged = stored.row["created_at"] >= saved_at and not stored.decisions  # by the reading of the episode itself
+    judged = stored.row["created_at"] >= saved_at and not stored.decisions  # made by reading this episode
     before = rule(stored.state, "both") if judged else stored.state
 
     def next_state(verdict: StoredVerdict, history: History, time: int) -> VerdictState:

@@ -116,9 +116,8 @@ def list_conflicts(limit: int, skip: int = 0) -> Flow[list[Review]]:
 def list_verdicts(fact: str | None, limit: int, skip: int = 0) -> Flow[list[Review]]:
     """Return all verdicts (how two facts relate) about the fact with the id *fact*, latest first.
 
-    Verdicts that took effect without a person are included.
-
-    ``None`` means verdicts about any fact. Errors: `NotFound` for an unknown id.
+    ``None`` means verdicts about any fact. Verdicts that took effect without a person are included.
+    Errors: `NotFound` for an unknown id.
     """
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     if fact is None:
