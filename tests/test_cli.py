@@ -146,7 +146,7 @@ def test_a_wrong_use_is_exit_code_2_before_anything_is_opened(
         ("facts --on '32 May 2024'", "kg-memory: --on must be a time, got '32 May 2024'"),
         ("ask x --during 2020..2019", "during must end after it begins"),
         ("history ' '", "empty"),
-        ("evolution nothing", "fact 'nothing' not found in this namespace"),
+        ("evolution nothing", "fact 'nothing' not found here"),
         ("evolution nothing", "`kg-memory facts --ids`"),
         ('consequences nothing -n "Ann\'s"', 'Searched in the namespace "Ann\'s"'),
         ("verdicts nothing", "`kg-memory facts --ids` shows the ids"),

@@ -126,7 +126,8 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
     - *tools*: more tools for the agent; true means those of `memory_tools`.
     - *user* and *assistant*: the speakers of messages without a name.
     - *on_error*: what an outage of database or models does, or a message that cannot be stored. ``"continue"`` logs a
-      warning, tells the model about an outage, and lets the agent answer; ``"raise"`` ends the run.
+      warning, tells the model about an outage, and lets the agent answer; ``"raise"`` ends the run. Other errors are
+      always raised.
     - *recipe*, *where*, *template* and *believed_at*: as in `GraphMemory.context`.
     """
 

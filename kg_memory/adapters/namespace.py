@@ -39,9 +39,7 @@ class NamespaceTemplate:
         self._escaped = frozenset(between + "%") if between else frozenset()
         for text, name in self._parts[1:]:
             if not text or "%" in text:
-                raise SettingsError(
-                    f"the namespace {template!r} has {text!r} before {{{name}}}: put a '/' between them"
-                )
+                raise SettingsError(f"the namespace {template!r} has {text!r} before {{{name}}}: put a '/' there")
 
     def fill(self, *sources: Any) -> str:
         """Return the namespace with each placeholder replaced by its value in the first of *sources* that has it.

@@ -82,17 +82,13 @@ class SearchMemory(Arguments):
     preferences, plans and dates. Do not call this for general knowledge, or for what is already in this conversation.
     """
 
-    query: str = Field(
-        description="What to search for: a question or key words. Include the names of people, places and things."
-    )
+    query: str = Field(description="What to search for: a question or key words, with names of people or things.")
     as_of: str | None = Field(
         default=None,
         description="Only for questions about the past: the time in question, as a date or in words, such as '2019', "
         "'2024-05-03' or 'last March'. Leave it out for questions about the present.",
     )
-    limit: int | None = Field(
-        default=None, description=f"The maximum number of facts, and of messages, to return: 1 to {MOST}."
-    )
+    limit: int | None = Field(default=None, description=f"The maximum number of facts and of messages, up to {MOST}.")
 
 
 class Remember(Arguments):
@@ -117,9 +113,7 @@ class ForgetMemory(Arguments):
     past.
     """
 
-    id: str = Field(
-        description="The id at the start of a line of search_memory or memory_history: 'fact:...' or 'episode:...'."
-    )
+    id: str = Field(description="The id at the start of a line that a search shows: 'fact:...' or 'episode:...'.")
     reason: str = Field(default="", description="Why it is to be forgotten, in a few words that do not quote it.")
 
 
@@ -132,8 +126,7 @@ class MemoryHistory(Arguments):
 
     name: str = Field(description="The name of one person, place or thing, and nothing else, such as 'Ann' or 'Acme'.")
     relation: str | None = Field(
-        default=None,
-        description="Return only facts with this relation, such as 'lives in' or 'works at'. Leave it out for all.",
+        default=None, description="Only facts with this relation, such as 'lives in' or 'works at'. Leave out for all."
     )
 
 

@@ -95,10 +95,7 @@ def _describe_error(error: Exception, arguments: Namespace) -> str:
     ``memory.facts.list()`` becomes ``kg-memory facts --ids``, ``as_of must ...`` becomes ``--on must ...``.
     """
     if not isinstance(error, KGMemoryError | OSError):
-        return (
-            f"{type(error).__name__}: {error}\n"
-            "This is a fault of kg-memory: run it again with --debug, and report what it prints"
-        )
+        return f"{type(error).__name__}: {error}\nThis is a fault of kg-memory: report what --debug shows"
 
     def option(found: re.Match[str]) -> str:
         name = found[0]

@@ -66,10 +66,7 @@ OPTIONS: Mapping[str, Option] = {
     "during": option('only what was true at some time in this period: "2019", FROM..UNTIL', "PERIOD"),
     "entity": option("a person or thing, by its name or id, with every message that names it", "NAME"),
     "episode": option("a message (kg-memory episodes --ids shows the ids)", "ID"),
-    "erase": flag(
-        "rewrite the server's files without the deleted text (default: only if embedded)",
-        action=argparse.BooleanOptionalAction,
-    ),
+    "erase": flag("rewrite the database files (default: only if embedded)", action=argparse.BooleanOptionalAction),
     "everything": flag("the whole content of the namespace"),
     "expired_episodes": flag("evict expired messages: they are forgotten with the facts that only they support"),
     "explain": flag("show the time, the scores, the search that found each result, and the results left out"),
@@ -97,9 +94,7 @@ OPTIONS: Mapping[str, Option] = {
     "refresh": flag("find the communities again first"),
     "replace": flag("delete the content of the namespace first"),
     "search": flag("afterwards search for traces: words, names and vectors; takes seconds at 10,000 facts"),
-    "several": flag(
-        "several values may hold at the same time", dest="single_valued", action="store_false", default=None
-    ),
+    "several": flag("several values may hold at once", dest="single_valued", action="store_false", default=None),
     "since": option("from this time on", "TIME"),
     "skipped": flag("also read episodes that were skipped because they say nothing"),
     "source": option("all messages from this source", "NAME"),
@@ -125,10 +120,7 @@ OPTIONS: Mapping[str, Option] = {
     "entities.episodes": option("with split: a message about the new entity; may be repeated", "ID", "--episode"),
     "entities.facts": option("with split: a fact about the new entity; may be repeated", "ID", "--fact"),
     "entities.name": option("with split: the name of the new entity", "NAME", "--as"),
-    "entities.names": option(
-        "merge: the entity to keep, then those to merge into it; split: the entity; undo: the ID of a decision",
-        "NAME", nargs="*",
-    ),
+    "entities.names": option("merge: the entity to keep, then the others; split: one; undo: an ID", "NAME", nargs="*"),
     "entities.type": option("with split: the type of the new entity", "TYPE"),
     "entities.limit": _LIMIT,
     "evict.expired_days": option("evict facts that ended N (90) or more days ago", "N", nargs="?", const=90.0),
@@ -273,9 +265,8 @@ SET_UP = (
         "import", "read an export, or the memory of another library", "maintenance:import_",
         words="file", options="origin replace no_embeddings group no_read",
         epilog="""\
-An export of kg-memory is imported completely or not at all, into an empty namespace or with --replace; without
---namespace, into the one it came from. Records of other memories are added to what the namespace has.
-docs/moving_in.md describes the files.
+An export is imported whole or not at all: into an empty namespace or with --replace, by default the one it came from.
+Records of other memories are added to what the namespace has. docs/moving_in.md describes the files.
   kg-memory import mem0.json --from mem0 --group ann --namespace ann
 """
     ),

@@ -309,9 +309,7 @@ def _import(memory: GraphMemory, arguments: Namespace, screen: Screen) -> Import
         )
     where = {"namespace": namespace_of(arguments), "group": arguments.group, "progress": progress}
     if arguments.replace:
-        raise InputError(
-            "--replace is for exports of kg-memory: records of other memories are added to the namespace; leave it out"
-        )
+        raise InputError("--replace is for exports of kg-memory: records of other memories are added; leave it out")
     return memory.data.import_from(arguments.origin, arguments.file, read=not arguments.no_read, **where)
 
 

@@ -179,9 +179,7 @@ def _common_options() -> ArgumentParser:
     common = ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
     group = common.add_argument_group("common options")
     group.add_argument("--namespace", "-n", metavar="NAME", help="whose memory to use (default: default)")
-    group.add_argument(
-        "--url", help="a FalkorDB server: falkor://[user:password@]host:port (default: an embedded database)"
-    )
+    group.add_argument("--url", help="a FalkorDB server: falkor://[user:password@]host:port (default: embedded)")
     group.add_argument("--data-dir", type=Path, metavar="DIR", help="the folder of the embedded database")
     group.add_argument("--model", metavar="NAME", help='the chat model, or "offline" for the built-in rules')
     group.add_argument("--json", action="store_true", help="print JSON")

@@ -101,7 +101,7 @@ def test_consequences_are_those_over_any_steps_with_the_way_to_each(told):
         asked = ask(office, namespace=told.namespace, **times)
         assert [one.fact.doubtful_since for one in asked] == [None, None]
     assert ask(shoes.fact.id, namespace=told.namespace) == []
-    with pytest.raises(InputError, match="not found in this namespace"):
+    with pytest.raises(InputError, match="fact 'nothing' not found"):
         ask("nothing", namespace=told.namespace)
 
 

@@ -90,9 +90,7 @@ class _Directed(Embeddings):
     def _with_direction(self, vectors: Sequence[Sequence[float]]) -> list[list[float]]:
         for vector in vectors:
             if self._dims is not None and len(vector) != self._dims:
-                raise EmbeddingError(
-                    f"the model returned {len(vector)} dimensions, but the index says dims={self._dims}: correct one"
-                )
+                raise EmbeddingError(f"a vector has {len(vector)} dimensions, but the index says dims={self._dims}")
         return [[*map(float, vector), 0.0 if any(vector) else 1.0] for vector in vectors]
 
 

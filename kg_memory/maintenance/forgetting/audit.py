@@ -95,7 +95,7 @@ def read_entries(limit: int, skip: int = 0, namespace: str | None = None) -> Flo
 
 
 def verify(head: str | None = None) -> Flow[AuditReport]:
-    """Check the hash of every entry of the audit log and its link to the entry before; return the problems found.
+    """Check every entry of the audit log against its hash and the entry before, and return a report of the problems.
 
     *head*: the hash of an entry that must be in the log, as kept from an earlier receipt. It reveals a log whose latest
     entries were removed.

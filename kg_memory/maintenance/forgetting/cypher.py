@@ -117,10 +117,7 @@ RETURN DISTINCT n.id AS id, t.s AS word
 """
     for label, link in (("Fact", "STATES"), ("Entity", "MENTIONS"))
 )
-"""The ``$words`` of facts (of entities) that also occur in a remaining episode linked to the same fact (entity).
-
-Episodes ``$aside`` are left out: the word index lists words of the deleted episodes under them too.
-"""
+"""The ``$words`` that remaining episodes about the same fact or entity have too; episodes ``$aside`` are ignored."""
 
 BELIEFS = """
 UNWIND $ids AS id

@@ -32,8 +32,7 @@ ADVICE = (
     "erase=True, or run BGREWRITEAOF and BGSAVE on the server"
 )
 ADVICE_FOR_REPLICAS = (
-    "the deleted text stays in the files of the replicas until they are rewritten too: run BGREWRITEAOF and BGSAVE on "
-    "each replica"
+    "the deleted text stays in the files of the replicas until these are rewritten: run BGREWRITEAOF and BGSAVE on each"
 )
 ADVICE_FOR_STALE_REPLICAS = (
     "some replicas have not received the deletion and may still serve the deleted text: reconnect them or stop them "

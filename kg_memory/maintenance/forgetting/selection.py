@@ -210,9 +210,7 @@ def redact(id_: str, span: tuple[int, int], settings: Settings, namespace: str) 
     try:
         redacted = validate_episode(state, settings, episode["created_at"])
     except InputError as error:
-        raise InputError(
-            f"cannot forget this span: without it, {error}; in a JSON record, give a span within one text"
-        ) from error
+        raise InputError(f"without this span, {error}; in a JSON record, give a span within one text") from error
     if redacted.id != id_ and (yield from read(cypher.WHOLE_EPISODE, id=redacted.id)):
         return {}
     return {id_: {"new_id": redacted.id, "content": redacted.content, "flags": redacted.flags}}

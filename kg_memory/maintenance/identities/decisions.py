@@ -40,10 +40,7 @@ MOST_KNOWN = 5
 NAME_HINT = "the name or id of an entity, as memory.entities.list() shows it"
 KINDS = ("merge", "split", "doubt")
 Plan = Callable[[int], Flow[Move]]
-"""A function from a time (microseconds since the epoch) to the changes of a decision.
-
-It is called again if other writers changed the entities before the changes were written.
-"""
+"""A function from a time (microseconds) to a decision's changes, called again if others changed the entities since."""
 
 
 def merge(into: str, others: Sequence[str], by: str, reason: str, namespace: str) -> Flow[list[IdentityDecision]]:
@@ -58,10 +55,7 @@ def merge(into: str, others: Sequence[str], by: str, reason: str, namespace: str
         raise InputError("others must be the entities to merge, got none; give at least one name or id")
     sources = yield from every(find_entity("others", second) for second in others)
     if target in sources or len(set(sources)) < len(sources):
-        raise InputError(
-            "others must be entities other than the one to merge into, each given once; memory.entities.list() shows "
-            "the ids"
-        )
+        raise InputError("others must be other entities than `into`, each given once; memory.entities.list() shows ids")
     decisions: list[IdentityDecision] = []
     for source in sources:
 
@@ -106,9 +100,7 @@ def decide_doubt(doubt: str, choice: Literal["accept", "reject"], by: str, reaso
     row = yield from read_identity(doubt)
     identity = row["identity"]
     if identity["kind"] != "doubt" or identity["state"] != "waiting":
-        raise InputError(
-            f"{doubt!r} must be a waiting doubt, got a decision in the state {identity['state']}; undo it first"
-        )
+        raise InputError(f"{doubt!r} must be a waiting doubt, got one in the state {identity['state']}; undo it first")
     if choice == "reject":
         return (yield from _set_apart(identity, "apart", by, reason))
 
@@ -275,9 +267,7 @@ def _plan_unmerge(move: Move, whole: Whole, moved: Sequence[Row], namespace: str
     identity = move.identity
     id_ = entity_id(namespace, identity["former_key"])
     if (yield from read_wholes(id_)):
-        raise InputError(
-            "the merged entity exists again, made by a later episode: merge or split the present entities instead"
-        )
+        raise InputError("the merged entity exists again, made by a later episode: merge or split the entities instead")
     keys = {row["id"]: row["kept"] for row in moved if row["role"] == "alias"}
     back = names_with(whole.names, keys) or whole.names[:1]
     first = names_with(back, [identity["former_name"]])[:1]
@@ -318,7 +308,5 @@ def _set_apart(identity: Row, state: str, by: str, reason: str) -> Flow[Identity
     id_ = identity["id"]
     written = yield from write(queries.DECIDE_APART, id=id_, expected=identity["state"], state=state, **fields)
     if not written:
-        raise InputError(
-            f"{id_!r} was decided by somebody else meanwhile, or one of its entities is gone: look at it again"
-        )
+        raise InputError(f"{id_!r} was decided by somebody else, or one of its entities is gone: look at it again")
     return to_decision({**(yield from read_identity(id_)), "facts": 0})

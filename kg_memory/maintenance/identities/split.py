@@ -109,14 +109,10 @@ def divide(whole: Whole, rows: Mapping[str, Row], request: SplitRequest) -> Divi
     """
     unknown = sorted(set(request.facts) - rows.keys())
     if unknown:
-        raise InputError(
-            f"facts must be about {whole.names[0]!r}, got {unknown[0]!r}; memory.facts.about(...) shows the ids"
-        )
+        raise InputError(f"facts must be about {whole.names[0]!r}, got {unknown[0]!r}; memory.facts.about(...) has ids")
     strange = sorted(set(request.episodes) - whole.mentions.keys())
     if strange:
-        raise InputError(
-            f"episodes must mention {whole.names[0]!r}, got {strange[0]!r}; memory.entities.card(...) shows the ids"
-        )
+        raise InputError(f"episodes must mention {whole.names[0]!r}, got {strange[0]!r}; memory.entities.card has ids")
     named = frozenset(request.episodes)
     moved, parts = set(request.facts), dict[str, frozenset[str]]()
     for fact, row in rows.items():
@@ -133,9 +129,7 @@ def divide(whole: Whole, rows: Mapping[str, Row], request: SplitRequest) -> Divi
     if not moved and not parts and not named:
         raise InputError("nothing is split off: give facts or episodes")
     if not staying and rows.keys() == moved:
-        raise InputError(
-            f"all of {whole.names[0]!r} would be split off: leave out the facts and episodes that it should keep"
-        )
+        raise InputError(f"all of {whole.names[0]!r} would be split off: leave out facts and episodes for it to keep")
     return Division(frozenset(moved), parts, frozenset(moving), frozenset(staying))
 
 

@@ -142,9 +142,7 @@ def validate_fact(fact: object) -> str:
 
 def missing_fact(fact: str) -> NotFound:
     """Return a `NotFound` error for the id *fact*, with a hint where to list the ids of facts."""
-    return NotFound(
-        f"fact {fact!r} not found in this namespace; memory.facts.list() and `kg-memory facts --ids` show the ids"
-    )
+    return NotFound(f"fact {fact!r} not found here; memory.facts.list() and `kg-memory facts --ids` show the ids")
 
 
 def require_fact(fact: str) -> Flow[History]:

@@ -68,9 +68,7 @@ def import_export(
     with open_lines(source) as reader:
         header = reader.header()
         if options.memory_only and header.holds != "memory":
-            raise InputError(
-                f"the export must hold a memory, got {header.holds!r}: import a store with `kg-memory import`"
-            )
+            raise InputError(f"the export must hold a memory, got {header.holds!r}; use `kg-memory import` for a store")
         _check_header(driver, header, reader.name, embeddings=options.embeddings)
         target = validate_namespace(header.namespace if options.namespace is None else options.namespace)
         key = graph_key(target, PREFIXES[header.holds])
@@ -184,9 +182,7 @@ class VectorReader:
             data = base64.b64decode(packed, validate=True)
             numbers = struct.unpack(f"<{self.dimension}f", data)
         except (binascii.Error, struct.error):
-            raise ValueError(
-                f"embedding must be base64 of {self.dimension} single-precision floats; export it again"
-            ) from None
+            raise ValueError(f"embedding must be base64 of {self.dimension} 32-bit floats; export it again") from None
         if not all(map(math.isfinite, numbers)) or not any(numbers):
             raise ValueError("embedding must be finite and not a zero vector; set it to true to compute it again")
         return _ExactVector(numbers)
