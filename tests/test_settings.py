@@ -88,7 +88,10 @@ WRONG: tuple[tuple[str, tuple[Any, ...], str], ...] = (
     ("conflict_strategy", ("luck", None), "must be 'recency'"),
     ("entity_types", ((),), "at least 1 item"),
     *((name, (-1, NAN), "must be ") for name in ("idle_seconds", "previous_messages", "reflections")),
-    *((name, (0,), "greater than 0") for name in ("candidates", "max_content", "max_entities", "max_facts")),
+    *(
+        (name, (0,), "greater than 0")
+        for name in ("candidates", "max_entities", "tokens_per_minute", "requests_per_minute")
+    ),
     *((name, (0, NAN), "must be ") for name in ("chunk_size", "model_timeout", "max_community_bytes")),
     ("temporal_decay_rate", (-1, 11, NAN), "equal to 1?0"),
     ("abstain_below", (-0.1, 1.1, NAN), "equal to [01]"),

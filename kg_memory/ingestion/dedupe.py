@@ -1,9 +1,8 @@
 """Step 7, dedupe: find the new facts that are stored already, and judge how the others relate to stored facts.
 
 A new fact is compared with stored facts that share an entity with it or are near in meaning. Equal wording is
-recognised by code. One question to the model is about all other pairs: does the new fact repeat, end or contradict the
-existing one? The next step, `invalidate`, applies the verdicts. They are cached by the content of both facts, so a pair
-is asked about only once, also when this step runs again because another writer saved first.
+recognised by code; the model is asked once whether, in all other pairs, the new fact repeats, ends or contradicts the
+existing one. Verdicts are cached by the content of both facts. The next step, `invalidate`, applies them.
 """
 
 from __future__ import annotations
@@ -17,18 +16,8 @@ from operator import attrgetter
 
 from kg_memory.falkor.queries.ingestion import RELATED_FACTS
 from kg_memory.falkor.rows import Row
-from kg_memory.ingestion.records import (
-    JSON,
-    MOST_AT_ONCE,
-    CandidateFact,
-    Comparison,
-    Grounds,
-    PairVerdict,
-    Span,
-    StatedFact,
-    pick,
-)
-from kg_memory.ingestion.state import Draft, Update, ask_in_batches
+from kg_memory.ingestion.records import JSON, CandidateFact, Comparison, Grounds, PairVerdict, Span, StatedFact, pick
+from kg_memory.ingestion.state import MOST_AT_ONCE, Draft, Update, ask_in_batches
 from kg_memory.llm.prompts import JUDGE
 from kg_memory.runtime.effects import Vector, embed, read
 from kg_memory.runtime.flow import Flow
@@ -52,9 +41,8 @@ LEAST_SIMILARITY = 0.5
 """Cosine similarity that a stored fact sharing an entity needs to be compared, unless its predicate is of the same
 family; the default of `Settings.compare_threshold`."""
 NEAREST = 3
-"""The most candidates of each sort: near in meaning, sharing no entity, beginning before a fact, beginning after it.
-
-Of 170 facts about one person, the fact that a new one contradicts is nearly always among the nearest three."""
+"""The most candidates of each sort: near in meaning, sharing no entity, beginning before a fact, beginning after it. Of
+170 facts about one person, the fact that a new one contradicts is nearly always among the nearest three."""
 ONE_END, NO_END, UNLIKELY = 2 / 3, 1 / 2, 1 / 4
 """Factors of `farthest(settings)`, the maximum distance for a comparison: for facts that share one entity, facts that
 share none, and facts whose predicates cannot contradict each other but may say the same."""
@@ -70,10 +58,7 @@ def dedupe(draft: Draft, settings: Settings) -> Flow[Update]:
 
 
 def compare(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Find the facts of the draft that are stored already, and ask the model how the others relate to stored facts.
-
-    Return the marked facts, the compared pairs with verdicts, and the data by which `save` notices other writers.
-    """
+    """Find the facts of *draft* that are stored already, and ask the model how the others relate to stored facts."""
     found, grounds = yield from find_related(draft.facts, settings, declared=draft.episode.is_declared)
     candidates = list(_select_candidates(draft, found))
     facts = tuple(  # clear the marks of an earlier run of this step

@@ -21,8 +21,6 @@ DECLARED = "fact"
 """The kind of an episode that consists of facts declared by an application."""
 MOST_IN_EPISODE = 5000
 """The most entities, and the most facts, of one episode."""
-MOST_AT_ONCE = 250
-"""The most facts and entities that one query writes: the database answers no other query meanwhile."""
 LIMIT_OF_EPISODE = "over the limit of one episode: split the episode to keep more"
 LONG_CONTENT = 20_000
 """Characters above which an episode is processed in a thread, so that it does not block an event loop."""

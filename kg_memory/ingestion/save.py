@@ -20,7 +20,6 @@ from kg_memory.ingestion.postings import to_terms
 from kg_memory.ingestion.receive import FINISHED
 from kg_memory.ingestion.records import (
     JSON,
-    MOST_AT_ONCE,
     EpisodeRecord,
     NewPredicate,
     NewVerdict,
@@ -29,7 +28,7 @@ from kg_memory.ingestion.records import (
     StatedFact,
     pick,
 )
-from kg_memory.ingestion.state import Draft, Update
+from kg_memory.ingestion.state import MOST_AT_ONCE, Draft, Update
 from kg_memory.runtime.effects import Vector, embed, now, read, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import OFFLINE, Settings

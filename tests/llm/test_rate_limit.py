@@ -12,11 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from langchain_openai import ChatOpenAI, OpenAIEmbeddings
 
-from kg_memory.errors import SettingsError
 from kg_memory.llm.embeddings import limiter_of
 from kg_memory.llm.retry import Pause, QueueTimeout, RateLimiter, RetryPolicy, with_retries
 from kg_memory.runtime.flow import arun, run
-from kg_memory.settings import Settings
 from tests.sleeping import Sleeping
 
 
@@ -137,14 +135,6 @@ def test_what_nobody_uses_is_forgotten():
     limiter_of(chat(), "m").limit(requests_per_minute=1)
     for _ in range(2):
         assert waits_of(limiter_of(chat(), "m")) == []
-
-
-@pytest.mark.parametrize("name", ["requests_per_minute", "tokens_per_minute"])
-@pytest.mark.parametrize("value", [0, -1])
-def test_a_limit_must_be_above_zero(name, value):
-    with pytest.raises(SettingsError, match=f"{name} must be greater than 0, got {value}"):
-        Settings(**{name: value})
-    assert getattr(Settings.from_env({f"KG_MEMORY_{name.upper()}": "500"}), name) == 500
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")

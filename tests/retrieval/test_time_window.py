@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -263,19 +263,6 @@ def test_what_ranks_first_without_time_words_is_not_hidden_by_them(world) -> Non
     assert (plain[0], words) == (kyoto, "in the beginning of January 2023")
     assert (facts[0], set(facts)) == (kyoto, {OSLO, PARIS, ROME, kyoto})
     assert where(world, question, during="the beginning of January 2023")[0] == [ROME]
-
-
-def test_parameters_win_over_words_on_the_real_graph_too(world) -> None:
-    assert where(world, "Where did Ann live in 2019?", as_of="2021") == ([PARIS], None)
-    assert where(world, "Where did Ann live in 2019?", during=("2022", None)) == ([ROME], None)
-    assert where(world, "Where did Ann live?", during="2020")[0] in ([OSLO, PARIS], [PARIS, OSLO])
-
-
-def test_last_month_in_chinese_finds_what_was_so_then(world) -> None:
-    last_month = datetime.now(UTC).replace(day=1) - timedelta(days=10)
-    world.moves("Kyoto", f"{last_month:%Y-%m-%d}")
-    facts, words = where(world, "Ann 上个月住在哪里？")
-    assert (set(facts[:2]), words) == ({ROME, "Ann lives in Kyoto"}, "上个月")
 
 
 def test_an_event_is_one_that_was_believed_then(world) -> None:
