@@ -1,1 +1,1 @@
-"""The HTTP server: ``kg-memory serve``, or `kg_memory.contrib.server.app.create_app` inside an application of yours."""
+"""The HTTP and MCP server: run ``kg-memory serve``, or mount the application of `server.app.create_app` in yours."""

@@ -1,4 +1,4 @@
-"""Access: the key of a request, its scopes and namespaces, and how often it may ask."""
+"""Authentication and authorization of HTTP requests: API keys, scopes, namespaces and the rate limit."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from kg_memory.validation import validate_namespace
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip")
 OPEN = ApiKey(id="local", name="local", scopes=("admin",), created_at=datetime.fromtimestamp(0, UTC))
-"""The key of requests from this machine while no key was ever made."""
+"""The key of requests from this machine as long as the database has never had an API key."""
 LONGEST_NAMESPACE = 1000
-"""The most characters of a namespace over HTTP."""
+"""The longest namespace that HTTP requests may name, in characters."""
 NO_KEY = "give a key as `Authorization: Bearer kgm_...`; `kg-memory keys create` makes one"
 
 BEARER = HTTPBearer(auto_error=False, description="A key made by `kg-memory keys create`")
@@ -34,28 +34,32 @@ HEADER = APIKeyHeader(name="X-API-Key", auto_error=False, description="The same 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The access of a request: its `key`, and the `namespace` that it is about."""
+    """What an authorized request may use: its API *key* and the *namespace* that it is about."""
 
     key: ApiKey
     namespace: str
 
 
 class Guard:
-    """Checks the keys of requests against *keys*, and counts them against *limit*."""
+    """Authenticates requests by the API keys in *keys*, and rejects them above the rate *limit*."""
 
     def __init__(self, keys: KeyRing, limit: RateLimit) -> None:
         self.keys, self._limit = keys, limit
 
     async def identify(self, secret: str | None, request: Request) -> ApiKey | None:
-        """Return the key of a request; `OPEN` where none is needed."""
+        """Return the API key that *secret* belongs to, or ``None`` if *secret* is missing or wrong.
+
+        A request from this machine gets `OPEN` as long as the database has never had a key.
+        """
         if secret:
             return await self.keys.afind(secret)
         return OPEN if is_local(request) and not await self.keys.aexist() else None
 
     async def authenticate(self, secret: str | None, request: Request) -> ApiKey:
-        """Return the key of a request, and count it; one without a valid key counts for its address.
+        """Return the API key of *request*, and count the request against the rate limit of that key.
 
-        Where the gate has found the key, it is that. Raises `ProblemError` 401 or 429.
+        A key that the `Gate` middleware has already found is returned without counting again. A request without a valid
+        key counts against its IP address. Raises `ProblemError` 401 without a valid key, 429 above the rate limit.
         """
         known: ApiKey | None = request.scope.get("state", {}).get("key")
         if known is not None:
@@ -72,12 +76,12 @@ class Guard:
         return key
 
     async def is_valid(self, key: ApiKey) -> bool:
-        """Return whether *key*, which was taken before, would be taken now."""
+        """Return whether *key*, accepted earlier, would still be accepted: open streams check this before they send."""
         return not await self.keys.aexist() if key == OPEN else await self.keys.ais_valid(key.id)
 
 
 def find_secret(headers: Mapping[str, str]) -> str | None:
-    """Return the secret of the key that a request has in its *headers*."""
+    """Return the API key in request *headers*: from ``Authorization: Bearer KEY`` or ``X-API-Key``, else ``None``."""
     scheme, _, bearer = headers.get("authorization", "").partition(" ")
     return (bearer.strip() if scheme.lower() == "bearer" else headers.get("x-api-key")) or None
 
@@ -87,7 +91,10 @@ async def find_key(
     _bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)],
     _header: Annotated[str | None, Depends(HEADER)],
 ) -> ApiKey:
-    """Return the key of a request; a dependency, which documents the two ways to send it."""
+    """FastAPI dependency: return the API key of *request*, or raise `ProblemError` 401 or 429.
+
+    The two unused parameters make the OpenAPI description list both ways to send a key.
+    """
     guard: Guard = request.app.state.service.guard
     return await guard.authenticate(find_secret(request.headers), request)
 
@@ -99,7 +106,7 @@ Namespace = Annotated[
 
 
 def require(scope: Scope) -> Callable[..., Awaitable[Access]]:
-    """Return a dependency that lets a request with *scope* pass, in the namespace of its path."""
+    """Return a FastAPI dependency that checks *scope* for the namespace in the path, and returns an `Access`."""
 
     async def check(key: KnownKey, namespace: Namespace) -> Access:
         return authorize(key, scope, namespace)
@@ -114,9 +121,10 @@ Ruling = Annotated[Access, Depends(require("admin"))]
 
 
 def authorize(key: ApiKey, scope: Scope, namespace: str) -> Access:
-    """Return the access of *key* to *namespace*.
+    """Return an `Access` to *namespace* if *key* has *scope* there.
 
-    Raises `ProblemError` 403, whether the namespace holds anything or not.
+    Raises `ProblemError` 403 if the key lacks the scope or does not match the namespace (also for namespaces that do
+    not exist), 422 if the namespace is too long or has characters that cannot be stored.
     """
     if not key.has(scope):
         raise ProblemError(403, f"this key does not have the scope {scope}")
@@ -130,9 +138,10 @@ def authorize(key: ApiKey, scope: Scope, namespace: str) -> Access:
 
 
 def is_local(request: Request) -> bool:
-    """Return whether a request comes from this machine, by the address of its socket, to a name of this machine.
+    """Return whether *request* comes from this machine: its socket address and the host in its URL are both loopback.
 
-    One with a header of proxies does not, unless a proxy is trusted: then what that proxy added decides.
+    With ``trust_proxy``, the last address in ``X-Forwarded-For`` must be loopback too. Otherwise a request with any
+    header that proxies add counts as remote.
     """
     clients = [request.client.host if request.client else "", request.url.hostname or ""]
     if request.app.state.service.options.trust_proxy:
@@ -143,7 +152,7 @@ def is_local(request: Request) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether *host* is a name or an address of this machine."""
+    """Return whether *host* is a name or an address of this machine: ``"localhost"``, ``"127.0.0.1"``, ``"[::1]"``."""
     try:
         return host in LOOPBACK or ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:

@@ -1,4 +1,4 @@
-"""Answers: pages of lists with their cursors, contexts, and JSON with its tag."""
+"""Bodies of HTTP responses: pages with cursors, contexts, and JSON with an ETag."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from kg_memory.models.results import Context, Explanation, Line, SearchResults
 
 T = TypeVar("T")
 MOST = 1000
-"""The most items of a page."""
+"""The largest page, in items."""
 DEEPEST = 100_000
-"""The most items that pages reach."""
+"""The deepest position in a list that a numeric cursor can reach, in items."""
 MOST_CHARACTERS = 2_000_000
-"""The length of the texts of a page, from which on the rest is on the next one."""
+"""Characters of episode text after which a page ends, even if it has fewer items than its limit."""
 
 
 class Page(BaseModel, Generic[T]):
-    """A part of a list; `next` is the cursor of the part after it, and null at the end."""
+    """One page of a list. Pass `next` as the ``cursor`` of the following request; it is null on the last page."""
 
     items: list[T]
     next: str | None = None
@@ -36,9 +36,11 @@ class Page(BaseModel, Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place in a list, and as of which instant of belief the list is read.
+    """A position in a paged list: what a ``cursor`` encodes.
 
-    It is behind so many items, or where the cursor *after* of the list itself leads.
+    The next page begins after *skip* items, or where *after*, a cursor of the memory method itself, points.
+    *believed_at* (ISO 8601) is the transaction time as of which all pages of the list are read, so that they fit
+    together.
     """
 
     skip: int = 0
@@ -47,7 +49,10 @@ class Place:
 
     @classmethod
     def from_cursor(cls, cursor: str | None) -> Place:
-        """Return the place to which *cursor* leads. Raises `ProblemError` 422 for one that no page had."""
+        """Return the position that *cursor* encodes; the beginning for ``None`` or an empty text.
+
+        Raises `ProblemError` 422 for a cursor that no page can have returned.
+        """
         if not cursor:
             return cls()
         try:
@@ -60,24 +65,28 @@ class Place:
         return cls(0, believed_at, place) if isinstance(place, str) else cls(place, believed_at)
 
     def to_cursor(self) -> str:
-        """Return the cursor that leads here."""
+        """Return this position as an opaque text for the ``next`` of a page."""
         return base64.urlsafe_b64encode(json.dumps([self.after or self.skip, self.believed_at]).encode()).decode()
 
 
 def cut_page(items: Sequence[T], place: Place, limit: int) -> Page[T]:
-    """Return the page of *limit* items; *items* are those from *place* on, with one more if there is another page."""
+    """Return the first *limit* of *items* as a page, with the cursor of the next page if there are more.
+
+    *items* begin at *place* in the whole list. The caller reads one item more than *limit*, which shows that a next
+    page exists.
+    """
     end = place.skip + min(limit, len(items))
     more = (len(items) > limit or _are_long(items)) and end <= DEEPEST
     return Page(items=list(items[:limit]), next=Place(end, place.believed_at).to_cursor() if more else None)
 
 
 def _are_long(items: Sequence[object]) -> bool:
-    """Return whether *items* are episodes whose texts fill a page."""
+    """Return whether the episodes among *items* have at least `MOST_CHARACTERS` characters together."""
     return sum(len(item.content) for item in items if isinstance(item, Episode)) >= MOST_CHARACTERS
 
 
 class ContextView(Value):
-    """A context: its `text`, the `lines` in it, those `left_out`, and the `results` that it is made of."""
+    """A context as JSON: `text` for a prompt, the `lines` in it, candidates `left_out`, and the search `results`."""
 
     text: str
     tokens: int
@@ -87,7 +96,7 @@ class ContextView(Value):
 
 
 def view_context(context: Context) -> ContextView:
-    """Return *context* with its contents."""
+    """Return *context* as the model that the HTTP API answers with."""
     return ContextView(
         text=str(context),
         tokens=context.tokens,
@@ -98,7 +107,7 @@ def view_context(context: Context) -> ContextView:
 
 
 def json_response(request: Request, body: bytes, status: int = 200) -> Response:
-    """Return *body* with its tag, or 304 where the reader of a GET has it already."""
+    """Return *body*, which is JSON, as a response; to a GET with an ETag, or 304 if ``If-None-Match`` has that ETag."""
     headers = {"Cache-Control": "private, no-cache"}
     if request.method == "GET":
         headers["ETag"] = tag = f'"{blake2b(body, digest_size=16).hexdigest()}"'

@@ -1,4 +1,4 @@
-"""`create_app`: the HTTP API of a memory, as an ASGI application, and what runs it."""
+"""The HTTP API as an ASGI application: `create_app`, the uvicorn server that runs it, and LangGraph authentication."""
 
 from __future__ import annotations
 
@@ -34,20 +34,22 @@ Long-term memory for LLM agents as a temporal knowledge graph. The operations ar
 the same names. A list comes in pages: give the `next` of one as the `cursor` of the following one.
 """
 PATHS = ("/v1/", "/api/graph/", "/healthz", "/explorer")
-"""Beginnings of the paths that are ours: an application around ours may have others."""
+"""Prefixes of the paths of this API; other paths may belong to an application that this one is mounted in."""
 DEFAULT = Options()
 
 
 def create_app(memory: GraphMemory, options: Options = DEFAULT, *, close_memory: bool = False) -> FastAPI:
-    """Return the application that serves *memory*, and closes it at its end if it should.
+    """Return a FastAPI application that serves *memory* over HTTP and MCP.
 
-    Its `state.service` is the `Service`.
+    *close_memory* closes the memory when the application shuts down. The application's `state.service` is its
+    `Service`. Run it with any ASGI server: ``uvicorn.run(create_app(memory))``.
     """
     service = Service(memory, options)
     mcp = McpEndpoint(service)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        """Read saved episodes and serve MCP while the application runs; stop reading within `Options.stop_seconds`."""
         service.reader.start()
         async with mcp.run():
             yield
@@ -76,7 +78,7 @@ def create_app(memory: GraphMemory, options: Options = DEFAULT, *, close_memory:
 
 
 def _add_routes(router: APIRouter, service: Service) -> None:
-    """Add all routes to *router* itself: LangGraph's server can wrap routes, but no routers in routers."""
+    """Add all routes to *router* directly: LangGraph's server can wrap routes, but not nested routers."""
     for part in (graph, writing, transfer, events, explorer):
         part.add_routes(router, service)
     for route in ROUTES:
@@ -86,39 +88,39 @@ def _add_routes(router: APIRouter, service: Service) -> None:
     async def list_namespaces(
         key: KnownKey, limit: Annotated[int, Query(ge=1, le=MOST)] = 100, cursor: str | None = None
     ) -> Page[str]:
-        """Return the namespaces that hold something and that the key reaches."""
+        """List the namespaces that hold data and that the key may access."""
         place = Place.from_cursor(cursor)
         names = [name for name in await service.memory.data.anamespaces() if key.reaches(name)]
         return cut_page(names[place.skip :], place, limit)
 
     @router.get("/v1/key", **describe("server.key"))
     async def describe_key(key: KnownKey) -> ApiKey:
-        """Return what the key of the request may do."""
+        """Return the id, name, scopes and namespaces of the key that this request sends."""
         return key
 
     @router.get("/healthz", tags=["server"], operation_id="server.health")
     async def check_health() -> dict[str, str]:
-        """Tell that the server runs."""
+        """Return ``{"status": "ok"}`` while the server runs. Needs no key."""
         return {"status": "ok"}
 
 
 class StoppingServer(uvicorn.Server):
-    """A server that ends the streams of events when it is told to stop, as they would never end by themselves."""
+    """A uvicorn server that ends open event streams when it gets a stop signal: they would never end by themselves."""
 
     def __init__(self, config: uvicorn.Config, service: Service) -> None:
         super().__init__(config)
         self._service = service
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Begin to stop."""
+        """Set `Service.stopping`, which ends the event streams, and let uvicorn shut down."""
         self._service.stopping = True
         super().handle_exit(sig, frame)
 
 
 def make_auth(memory: GraphMemory) -> Auth:
-    """Return the ``auth`` of ``langgraph.json``: LangGraph's server asks for the same keys.
+    """Return an ``auth`` object for ``langgraph.json`` that makes LangGraph's server accept the same API keys.
 
-    As long as there is no key, this machine needs none.
+    Requests from this machine need no key as long as the database has never had one.
     """
     guard, auth = Service(memory, Options()).guard, Auth()
 

@@ -1,4 +1,4 @@
-"""``kg-memory serve``, ``worker``, ``keys`` and ``mcp``."""
+"""Command-line verbs ``kg-memory serve``, ``worker``, ``keys`` and ``mcp``."""
 
 from __future__ import annotations
 
@@ -48,16 +48,16 @@ example:
 """
 HOST, PORT = "127.0.0.1", 8420
 STOP_SECONDS = 30
-"""Seconds in which requests under way may finish when the server stops."""
+"""Seconds that running requests get to finish when the server stops."""
 STOP_MCP_SECONDS = 10.0
-"""Seconds for which reading goes on when the client of MCP has gone."""
+"""Seconds that the background reader gets to finish an episode after the MCP client has closed the connection."""
 SWITCH_SECONDS = 0.0005
-"""Seconds after which a computing thread lets others run: a search gives way, and waits, at each of its queries."""
+"""Python's thread switch interval, in seconds: shorter than usual, as searches wait for other threads at each query."""
 MOST_PORTS = 65_535
 
 
 def add_commands(command: Callable[..., ArgumentParser]) -> None:
-    """Add ``serve``, ``worker``, ``keys`` and ``mcp``, each made by *command*."""
+    """Add the parsers of ``serve``, ``worker``, ``keys`` and ``mcp``; *command* makes the parser of one verb."""
     _add_serve(command("serve", "kg_memory.contrib.server.command:serve", "serve the memory over HTTP", SERVE_EPILOG))
     about = "read what servers save, beside them"
     _add_worker(command("worker", "kg_memory.contrib.server.worker:run", about, WORKER_EPILOG))
@@ -113,7 +113,11 @@ def _add_log_level(command: ArgumentParser) -> None:
 
 
 def serve(arguments: Namespace, screen: Screen) -> int:
-    """Serve until it is stopped."""
+    """Run ``kg-memory serve``: open the memory and serve HTTP until a stop signal; return the exit code.
+
+    Raises `MissingExtra` without the ``server`` extra, `InputError` if the port is invalid or in use, or if *host* can
+    be reached from other machines while the database has never had an API key.
+    """
     try:
         import uvicorn  # noqa: PLC0415 - an extra
 
@@ -149,29 +153,32 @@ def serve(arguments: Namespace, screen: Screen) -> int:
         app,
         host=arguments.host,
         port=arguments.port,
-        log_level="warning",  # its log of requests would have the names of namespaces and entities
+        log_level="warning",  # uvicorn's access log would contain the names of namespaces and entities
         server_header=False,
-        proxy_headers=False,  # the address of the socket counts
+        proxy_headers=False,  # `is_local` needs the address of the socket
         timeout_graceful_shutdown=STOP_SECONDS,
     )
     screen.note(
         f"Serving http://{arguments.host}:{arguments.port}, shown at /explorer/, described at /docs; Ctrl-C ends it."
     )
-    gc.freeze()  # or the collector of garbage looks through all that was imported, again and again, in large requests
+    gc.freeze()  # otherwise the garbage collector scans all imported modules repeatedly during large requests
     sys.setswitchinterval(SWITCH_SECONDS)
     StoppingServer(config, app.state.service).run()
     return 0
 
 
 def _check_address(host: str, port: int) -> None:
-    """Raise `InputError` if nobody can listen there: the server would say so only once the memory is open."""
+    """Raise `InputError` if the server cannot listen at *host* and *port*.
+
+    Checked before the memory is opened, because uvicorn would report it only afterwards.
+    """
     try:
         for family, kind, _, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
             with socket.socket(family, kind) as tried:
                 tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, os.name == "posix")
                 tried.bind(address)
     except OSError as error:
-        if error.errno == errno.EAFNOSUPPORT:  # no IPv6 here: the server does without too
+        if error.errno == errno.EAFNOSUPPORT:  # no IPv6 on this machine: the server does not need it
             return
         if error.errno == errno.EADDRINUSE:
             raise InputError(f"port {port} of {host} is in use: choose another with --port") from None
@@ -179,7 +186,7 @@ def _check_address(host: str, port: int) -> None:
 
 
 def keys(arguments: Namespace, screen: Screen) -> int:
-    """Make, list or revoke keys."""
+    """Run ``kg-memory keys``: create, list or revoke API keys; return the exit code."""
     from kg_memory.contrib.server.keys import KeyRing  # noqa: PLC0415
     from kg_memory.memory import open as opening  # noqa: PLC0415 - slow to import
 
@@ -205,10 +212,12 @@ def keys(arguments: Namespace, screen: Screen) -> int:
 
 
 def _split(text: str) -> list[str]:
+    """Split a comma-separated option: ``"read, write" -> ["read", "write"]``."""
     return [part.strip() for part in text.split(",")]
 
 
 def _list(stored: Sequence[ApiKey], screen: Screen) -> None:
+    """Print the API keys in *stored* as a table, or as JSON with ``--json``."""
     columns: Columns = {
         "name": "name",
         "id": "id",
@@ -221,11 +230,12 @@ def _list(stored: Sequence[ApiKey], screen: Screen) -> None:
 
 
 def _day(at: datetime | None) -> str:
+    """Return *at* as ``2024-05-14``, or an empty text for ``None``."""
     return at.strftime("%Y-%m-%d") if at else ""
 
 
 def mcp(arguments: Namespace, screen: Screen) -> int:
-    """Serve one namespace over stdio, until the client closes the connection."""
+    """Run ``kg-memory mcp``: serve one namespace over stdio until the client closes it; return the exit code."""
     try:
         from kg_memory.contrib.server.mcp.server import MemoryServer  # noqa: F401, PLC0415
         from kg_memory.contrib.server.mcp.tool import LAUNCHED, Caller  # noqa: PLC0415 - an extra
@@ -238,6 +248,7 @@ def mcp(arguments: Namespace, screen: Screen) -> int:
 
 
 async def _serve_stdio(memory: GraphMemory, caller: Caller) -> None:
+    """Serve MCP to *caller* on standard input and output, and read saved episodes in the background."""
     from mcp.server.stdio import stdio_server  # noqa: PLC0415 - an extra
 
     from kg_memory.contrib.server.mcp.server import MemoryServer  # noqa: PLC0415

@@ -1,4 +1,7 @@
-"""The way from a verb of the memory to a route: parameters and answers follow from the verb's signature."""
+"""Routes generated from the methods of `GraphMemory`: parameters and response types follow from their signatures.
+
+A verb is such a method by its dotted name, such as ``facts.list``.
+"""
 
 from __future__ import annotations
 
@@ -43,33 +46,37 @@ from kg_memory.models.results import Context, Paged
 Arguments = dict[str, Any]
 NAMESPACE = "/v1/namespaces/{namespace}"
 PathText = Annotated[str, AfterValidator(unquote)]
-"""A parameter of a path, which is decoded only here; see `kg_memory.contrib.server.gate`."""
+"""A path parameter. It is percent-decoded here, after routing, so that it can contain ``%2F``; see `Gate`."""
 HIDDEN = frozenset({"namespace", "progress", "skip", "characters", "after", "mapping", "checkpointer", "store", "read"})
-"""Parameters of verbs that a request does not have, or not by that name."""
+"""Parameters of `GraphMemory` methods that requests cannot set, or that have another name over HTTP."""
 JSON_EXAMPLES = {
     "where": '{"speaker": "Ann"}',
     "schema": '{"diet": {"sub_topics": {"drinks": {"words": ["tea"]}}}}',
 }
-"""Parameters that are JSON in a query, with an example of each."""
+"""Parameters that are JSON texts in a query string, each with an example."""
 WHOLE = 10_000
-"""The items from which pages are cut where a longer list would begin otherwise."""
+"""Items that are read of a list that must be read whole (`Route.whole`) before pages are cut from it."""
 PROBLEM_RESPONSES: dict[int | str, Arguments] = {
     status: {"model": Problem, "description": about} for status, about in TITLES.items() if status not in {405, 500}
 }
 
 
 def describe(operation: str, answers: Mapping[int | str, Arguments] | None = None) -> Arguments:
-    """Return what FastAPI takes to document a route: its *operation*, such as ``data.export``, and its answers."""
+    """Return keyword arguments that document a route in FastAPI: operation id, tag and possible responses.
+
+    *operation* is a dotted name such as ``data.export``; *answers* are responses by status code, added to the problems.
+    """
     tag, responses = operation.partition(".")[0], PROBLEM_RESPONSES | dict(answers or {})
     return {"operation_id": operation, "tags": [tag], "responses": responses}
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A route to the *verb* of that name, whose parameters in the path are called as those of the verb.
+    """A route that calls the `GraphMemory` method named *verb*, such as ``facts.list``.
 
-    *whole* is a list that must be read to its end to be cut into pages. *heavy* is one of
-    `kg_memory.contrib.server.limits.Jobs`. *example* is a body.
+    Names in the braces of *path* are parameters of that method. *whole*: the list must be read to its end before pages
+    are cut from it. *heavy*: calls go through `Jobs`, which limits how many run at once. *example* is a request body
+    for the API description.
     """
 
     method: str
@@ -83,11 +90,11 @@ class Route:
 
 
 class LenientRoute(APIRoute):
-    """A route whose optional parameters in the query may be empty or ``null``: they count as left out."""
+    """A route that treats optional query parameters that are empty or ``null`` as left out."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return the handler of requests."""
-        linecache.getlines(inspect.getfile(self.endpoint))  # or FastAPI reads it on the event loop, to know the line
+        """Return the request handler of FastAPI, wrapped so that it drops empty optional query parameters."""
+        linecache.getlines(inspect.getfile(self.endpoint))  # cached here, or FastAPI reads the file on the event loop
         handle = super().get_route_handler()
         optional = {field.alias for field in self.dependant.query_params if not field.field_info.is_required()}
 
@@ -103,7 +110,7 @@ class LenientRoute(APIRoute):
 
 @dataclass(frozen=True, slots=True)
 class _Verb:
-    """A verb as a route needs it: its two forms, its parameters, and the type of its result."""
+    """A `GraphMemory` method as a route needs it: sync and async form, parameters, type hints and docstring."""
 
     name: str
     function: Callable[..., Any]
@@ -114,6 +121,7 @@ class _Verb:
 
     @classmethod
     def find(cls, memory: GraphMemory, name: str) -> _Verb:
+        """Return the method of *memory* with the dotted *name*, such as ``facts.list``."""
         group, _, last = name.rpartition(".")
         call = attrgetter(f"{group}.a{last}".lstrip("."))(memory)
         function = attrgetter(name)(memory)
@@ -122,7 +130,10 @@ class _Verb:
         )
 
     async def call(self, arguments: Arguments, *, apart: bool) -> Any:
-        """Call the verb, *apart* in a thread; a list of positional arguments is a list in a request."""
+        """Call the method with *arguments*: its async form, or its sync form in a thread if *apart*.
+
+        The argument of a ``*args`` parameter is a list in a request; it is spread here.
+        """
         listed: Sequence[Any] = ()
         for name, parameter in self.parameters.items():
             if parameter.kind is parameter.VAR_POSITIONAL:
@@ -135,15 +146,17 @@ class _Verb:
 
     @property
     def item(self) -> Any:
-        """The type of the items of a list; ``None`` for another result."""
+        """The type of the items if the method returns a list, else ``None``."""
         result = self.hints["return"]
         return get_args(result)[0] if get_origin(result) in {list, Paged} else None
 
     def type_of(self, name: str, *, in_query: bool) -> Any:
+        """Return the type of parameter *name* in a query string or in a JSON body."""
         parameter = find_parameter(self.name, name)
         return (in_query and parameter.in_query) or parameter.type or self.hints[name]
 
     def default_of(self, name: str) -> Any:
+        """Return the default of parameter *name* for FastAPI; ``...`` if the parameter is required."""
         default = self.parameters[name].default
         if default is inspect.Parameter.empty:
             return ...
@@ -151,7 +164,7 @@ class _Verb:
 
 
 def add_route(router: APIRouter, service: Service, route: Route) -> None:
-    """Add *route* to *router*."""
+    """Add *route* to *router*: an endpoint with the parameters, documentation and response type of its method."""
     verb = _Verb.find(service.memory, route.verb)
     taken = {*HIDDEN, *_names_in(route.path)}
     offered = [name for name in verb.parameters if name not in taken]
@@ -168,7 +181,7 @@ def add_route(router: APIRouter, service: Service, route: Route) -> None:
             arguments.setdefault("by", access.key.name)
         if "namespace" in verb.parameters:
             arguments["namespace"] = access.namespace
-        shown = route.verb == "episodes.get" and access.key.has("review")  # for the person who decides
+        shown = route.verb == "episodes.get" and access.key.has("review")  # a reviewer must see withheld text
         if route.heavy:
             asked = repr((route.verb, arguments, place, request.headers.get("if-none-match")))
             return await service.jobs.run(
@@ -183,7 +196,7 @@ def add_route(router: APIRouter, service: Service, route: Route) -> None:
                 return await answer(request, arguments, place, shown=shown, apart=is_large)
         finally:
             if is_read_elsewhere:
-                service.reader.wake(access.namespace)  # who reads for this server reads that too
+                service.reader.wake(access.namespace)  # tells the workers that read for this server
 
     parameters = _parameters(verb, route, offered)
     endpoint.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -203,7 +216,10 @@ def add_route(router: APIRouter, service: Service, route: Route) -> None:
 
 
 def _parameters(verb: _Verb, route: Route, offered: Sequence[str]) -> list[inspect.Parameter]:
-    """Return the parameters of the endpoint of *route*: those of its path, and the *offered* ones."""
+    """Return the parameters of the endpoint of *route*: request, access, path parameters, and the *offered* ones.
+
+    *offered* are the parameters of the method that become query parameters (GET) or fields of the body.
+    """
     parameters = [
         _parameter("request", Request),
         _parameter("access", Access, Depends(require(route.scope))),
@@ -222,7 +238,7 @@ def _parameters(verb: _Verb, route: Route, offered: Sequence[str]) -> list[inspe
 
 
 def _refuse_unknown(request: Request, known: Collection[str]) -> None:
-    """Raise `ProblemError` if the query has a parameter that is not *known*, as a body with an unknown field is."""
+    """Raise `ProblemError` 422 if the query string has a parameter that is not in *known*."""
     takes = f"it takes {', '.join(sorted(known))}" if known else "it takes none in the query"
     wrong = [{"field": f"query.{name}", "message": f"no such parameter: {takes}"} for name in request.query_params]
     wrong = [one for one in wrong if one["field"].removeprefix("query.") not in known][:MOST_ERRORS]
@@ -231,7 +247,7 @@ def _refuse_unknown(request: Request, known: Collection[str]) -> None:
 
 
 class _Answer:
-    """Calls a verb, and answers with its result as JSON."""
+    """Calls a `GraphMemory` method and returns its result as a JSON response."""
 
     def __init__(self, verb: _Verb, route: Route, clock: Callable[[], int]) -> None:
         self._verb, self._route, self._clock, result = verb, route, clock, verb.hints["return"]
@@ -242,7 +258,11 @@ class _Answer:
     async def __call__(
         self, request: Request, arguments: Arguments, place: Place, *, shown: bool, apart: bool = False
     ) -> Response:
-        """Answer; the text of withheld episodes only where it is *shown*, and much work *apart* in a thread."""
+        """Return the result of the method for *arguments* as JSON; a list as the page at *place*.
+
+        *shown* includes the text of withheld episodes. *apart* calls the method and serializes its result in a thread.
+        Raises `ProblemError` 404 if the method returns ``None``.
+        """
         call = partial(self._verb.call, apart=apart)
         if self._paged:
             value: Any = await self._page(call, arguments, place)
@@ -255,7 +275,10 @@ class _Answer:
         return json_response(request, await asyncio.to_thread(dump) if apart else dump(), self._route.status)
 
     async def _page(self, call: Callable[..., Awaitable[Any]], arguments: Arguments, place: Place) -> Page[Any]:
-        """Return a page; all pages of a list are of what was believed when the first was read."""
+        """Return the page at *place* of the list that *call* returns for *arguments*.
+
+        All pages of a list are read as of one ``believed_at``: the time of the first request if the client gave none.
+        """
         limit, parameters = arguments.get("limit", MOST), self._verb.parameters
         if "believed_at" in parameters:
             pinned = place.believed_at or arguments.get("believed_at") or to_datetime(self._clock()).isoformat()
@@ -274,7 +297,11 @@ class _Answer:
 
 
 def to_argument(name: str, value: Any) -> Any:
-    """Return the argument *name* as the verb takes it."""
+    """Return a query parameter as the `GraphMemory` method takes it: ``during`` as a pair, JSON texts parsed.
+
+    ``("during", "2023..2024") -> ("2023", "2024")``; other values are returned unchanged. Raises `ProblemError` 422 for
+    invalid JSON.
+    """
     if name == "during" and isinstance(value, str) and ".." in value:
         return tuple(end.strip() or None for end in value.split("..", 1))
     if name in JSON_EXAMPLES and isinstance(value, str):
@@ -282,22 +309,24 @@ def to_argument(name: str, value: Any) -> Any:
             parsed = json.loads(value)
         except (ValueError, RecursionError) as error:
             raise ProblemError(422, f"{name} must be JSON such as {JSON_EXAMPLES[name]} ({error})") from None
-        if name == "schema" and not isinstance(parsed, dict):  # a text would be the path of a file of this machine
+        if name == "schema" and not isinstance(parsed, dict):  # a text would be opened as the path of a local file
             raise ProblemError(422, f"schema must be a JSON object such as {JSON_EXAMPLES[name]}")
         return parsed
     return value
 
 
 def _names_in(path: str) -> list[str]:
-    """Return the names of the parameters in *path*."""
+    """Return the parameter names in a path: ``"/facts/{fact}/explain" -> ["fact"]``."""
     return [part[1:-1] for part in path.split("/") if part.startswith("{")]
 
 
 def _parameter(name: str, kind: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
+    """Return a keyword-only parameter for the signature of an endpoint."""
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default)
 
 
 def _query_parameters(verb: _Verb, offered: Sequence[str], *, paged: bool) -> list[inspect.Parameter]:
+    """Return the query parameters of a GET route: those *offered*, and ``cursor`` if the result is *paged*."""
     parameters = []
     for name in offered:
         about, example = find_parameter(verb.name, name)[:2]
@@ -312,6 +341,7 @@ def _query_parameters(verb: _Verb, offered: Sequence[str], *, paged: bool) -> li
 
 
 def _body_model(verb: _Verb, route: Route, offered: Sequence[str]) -> type[BaseModel]:
+    """Return a new pydantic model of the JSON body of *route*, with the *offered* parameters as fields."""
     fields: dict[str, Any] = {}
     for name in offered:
         (least, most), about = _bounds(name), find_parameter(verb.name, name).about
@@ -323,4 +353,5 @@ def _body_model(verb: _Verb, route: Route, offered: Sequence[str]) -> type[BaseM
 
 
 def _bounds(name: str) -> tuple[int, int] | tuple[None, None]:
+    """Return the smallest and largest value of parameter *name*: ``(None, None)`` unless it is ``limit``."""
     return (1, MOST) if name == "limit" else (None, None)

@@ -1,4 +1,4 @@
-"""The news of a namespace as server-sent events."""
+"""Server-sent events: a stream of the changes in a namespace."""
 
 from __future__ import annotations
 
@@ -28,41 +28,41 @@ from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import micros
 
 INTERVAL, PAUSE = 1.0, 0.25
-"""Seconds between two looks, and after which a stream sends what was seen."""
+"""Seconds between two database reads of a feed, and between two checks of a stream for new events."""
 PING = 15.0
-"""Seconds after which a silent stream says that it is there."""
+"""Seconds after which a stream without events sends a comment, to keep the connection open."""
 END = ": still here\n\n"
 SLOWEST = 30
-"""Looks within which a client must take an event."""
+"""Database reads during which a client may take no event before its stream is ended."""
 MOST = 1000
-"""Unread episodes that are followed from the beginning."""
+"""Unread episodes whose status is watched from the start."""
 CATCH_UP = 600_000_000
-"""Microseconds: an episode that was saved so long before an interruption may have been read within it."""
+"""Microseconds: after an interruption, episodes saved up to this long before it are checked again for a new status."""
 ID = re.compile(r"(\d{1,18})-(\d{1,9})")
 EventId = tuple[int, int]
-"""The id of an event: when it was seen (microseconds), and its number then."""
+"""The id of an event: when the database was read (microseconds since the epoch), and the number within that read."""
 T = TypeVar("T")
 COST = ("calls", "input_tokens", "output_tokens", "seconds")
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event with its name and content."""
+    """A server-sent event: its *id*, its *name* such as ``fact.ended``, and its JSON *data*."""
 
     id: EventId
     name: str
     data: Row
 
     def encode(self) -> str:
-        """Return the event as it is sent."""
+        """Return the event in the text format of server-sent events."""
         time, number = self.id
         return f"id: {time}-{number}\nevent: {self.name}\ndata: {json.dumps(self.data)}\n\n"
 
 
 class Listener:
-    """The news that an open stream has not sent yet.
+    """The queue of events that one open stream has not sent yet.
 
-    It is `ended` where some were dropped: its client comes back, and catches up by what the graph has then.
+    `ended` is set when events were dropped: the stream then ends, and its client reconnects and catches up.
     """
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class Listener:
         self._looks = 0
 
     def put(self, events: Sequence[Event]) -> None:
-        """Add the *events* of a look; end after too many looks in which the client took nothing."""
+        """Queue the *events* of one database read; drop the queue if the client took none during `SLOWEST` reads."""
         self._looks = self._looks + 1 if self._news else 0
         if self._looks > SLOWEST:
             self.drop()
@@ -79,16 +79,16 @@ class Listener:
             self._news.extend(events)
 
     def begin(self, events: Sequence[Event]) -> None:
-        """Have *events* come before the news."""
+        """Put *events* before the queued ones."""
         self._news.extendleft(reversed(events))
 
     def take(self) -> str:
-        """Return the next event as it is sent, and keep it no longer; empty if there is none."""
+        """Remove the first event from the queue and return its text; an empty text if the queue is empty."""
         self._looks = 0
         return self._news.popleft().encode() if self._news else ""
 
     def drop(self) -> None:
-        """Drop the news that are not sent."""
+        """Clear the queue, and mark the stream as ended if there were events in it."""
         self.ended = self.ended or bool(self._news)
         self._news.clear()
 
@@ -97,10 +97,10 @@ class Listener:
 
 
 class Feed:
-    """The news of *namespace*, looked up once for all that listen, as long as anybody does.
+    """Reads the changes of *namespace* from the database once a second, and queues them for all open streams.
 
-    An event is held until the open streams have sent it, and no longer, as it may be forgotten by any process; what
-    came before a stream is read from the graph.
+    It runs while at least one stream is open. Events are kept only until the streams have sent them, because another
+    process may forget the data at any time; a reconnecting client gets older events from the graph.
     """
 
     def __init__(self, service: Service, namespace: str) -> None:
@@ -112,20 +112,20 @@ class Feed:
 
     @property
     def is_open(self) -> bool:
-        """Whether anybody listens."""
+        """Whether at least one stream is open."""
         return bool(self._listeners)
 
     def clear(self) -> None:
-        """Drop all events that are not sent yet, as something was forgotten."""
+        """Drop all queued events: called when something is forgotten."""
         self._cleared += 1
         for listener in list(self._listeners):
             listener.drop()
 
     async def listen(self, last: EventId | None) -> AsyncGenerator[str | None, None]:
-        """Yield the events after *last*, or from now on, until the service stops or the listener is ended.
+        """Yield the texts of the events after *last* (``None``: from now on) until the server or the stream stops.
 
-        ``None`` comes before what was seen at a look, and where nothing is seen for `PING` seconds; `END` after it, so
-        that nobody on the way holds an event until the next.
+        Before each batch, and after `PING` seconds of silence, ``None`` is yielded: the caller then checks the client's
+        key. After each batch comes the comment `END`, so that proxies do not hold the last event back.
         """
         listener = Listener()
         self._listeners.append(listener)
@@ -147,24 +147,32 @@ class Feed:
                 await asyncio.sleep(PAUSE)
         finally:
             self._listeners.remove(listener)
-            self._service.listeners -= Counter([self._namespace])  # none is left where it was the last
+            self._service.listeners -= Counter([self._namespace])  # removes the namespace at zero
 
     async def _follow(self, watch: Watch) -> None:
+        """Read changes every `INTERVAL` seconds and queue them for the streams, while there are any.
+
+        If something is forgotten meanwhile, start again with a fresh *watch*, without what the old one remembers.
+        """
         counts: Row = {}
         begun = False
         while self._listeners:
-            with suppress(KGMemoryError):  # the database may be back at the next look
-                if not begun:  # from then on the unread are followed, too
+            with suppress(KGMemoryError):  # try again: the database may be back then
+                if not begun:  # also watch the episodes that are unread now
                     await self._run(watch.remaining(MOST))
                     begun = True
                 cleared, since = self._cleared, watch.reached or watch.since
                 counts = await self._look(watch, counts)
-                if cleared != self._cleared:  # begin again, without what the watch knows
+                if cleared != self._cleared:  # something was forgotten: the watch may still remember it
                     watch, begun = Watch(since), False
             await asyncio.sleep(INTERVAL)
 
     async def _look(self, watch: Watch, counts: Row) -> Row:
-        """Give the listeners the news, unless something was forgotten while they were read; return the counts."""
+        """Read changes once, queue them for all streams, and return the new counts of episodes and usage.
+
+        *counts* are those of the read before. If something is forgotten during the read, its result is dropped and
+        *counts* returned.
+        """
         cleared, since = self._cleared, watch.reached or watch.since
         seen = await self._run(watch.look())
         if cleared != self._cleared:
@@ -175,9 +183,12 @@ class Feed:
         return dict(seen.counts)
 
     async def _catch_up(self, listener: Listener, since: int) -> None:
-        """Give *listener* what happened after *since*, when it was away; some of it may have been told before."""
+        """Queue for *listener* what happened since *since* (microseconds), when its client was away.
+
+        Some events may be sent twice.
+        """
         cleared = -1
-        while cleared != self._cleared:  # what was read before may be forgotten by now
+        while cleared != self._cleared:  # read again if something was forgotten meanwhile
             cleared, watch = self._cleared, Watch(max(0, since - CATCH_UP))
             seen = await self._run(watch.look())
         changes = tuple(change for change in seen.changes if micros(change.at, default=0) >= since - OVERLAP)
@@ -189,7 +200,7 @@ class Feed:
 
 
 def add_routes(router: APIRouter, service: Service) -> None:
-    """Add the route to *router*."""
+    """Add ``GET .../events`` to *router*."""
     feeds: dict[str, Feed] = {}
 
     stream = {"description": ABOUT, "content": {"text/event-stream": {}}}
@@ -199,7 +210,7 @@ def add_routes(router: APIRouter, service: Service) -> None:
         access: Reading,
         last: Annotated[str | None, Header(alias="Last-Event-ID", description="Go on after this event.")] = None,
     ) -> Response:
-        """Follow the namespace live: episodes, facts and what reading costs."""
+        """Stream changes of a namespace as server-sent events: episodes, facts, and the cost of reading."""
         place = _parse_id(last)
         for name in [name for name, feed in feeds.items() if not feed.is_open]:
             if name != access.namespace:
@@ -219,6 +230,10 @@ may come twice after an interruption.
 
 
 async def _stream(service: Service, access: Access, feed: Feed, place: EventId | None) -> AsyncIterator[str]:
+    """Yield the texts of an event stream; end it when the key of *access* is no longer valid.
+
+    *place* is the id of the last event that the client has, or ``None``.
+    """
     yield "retry: 2000\n\n"
     async with aclosing(feed.listen(place)) as listening:
         async for text in listening:
@@ -229,6 +244,10 @@ async def _stream(service: Service, access: Access, feed: Feed, place: EventId |
 
 
 def _to_events(seen: Seen, time: int, counts: Row) -> Iterator[Event]:
+    """Return events for the episodes and changes in *seen*, and one for the counts if they differ from *counts*.
+
+    *time* becomes the first part of their ids.
+    """
     content: list[tuple[str, Row]] = [("episode", _describe_episode(episode)) for episode in seen.episodes]
     for change in seen.changes:
         content += _describe_change(change)
@@ -238,10 +257,12 @@ def _to_events(seen: Seen, time: int, counts: Row) -> Iterator[Event]:
 
 
 def _describe_episode(episode: Row) -> Row:
+    """Return the JSON data of an ``episode`` event, with ISO times and the cost as an object."""
     return {**tell_times(episode), "took": dict(zip(COST, episode["took"] or (), strict=False))}
 
 
 def _describe_change(change: Change) -> Iterator[tuple[str, Row]]:
+    """Yield the name and JSON data of the event for *change*; also ``fact.disputed`` if a new fact is contradicted."""
     data = change.model_dump(mode="json", exclude_none=True)
     yield f"fact.{change.kind}", data
     if change.kind == "learned" and change.after and change.after.disputed_by:
@@ -249,6 +270,10 @@ def _describe_change(change: Change) -> Iterator[tuple[str, Row]]:
 
 
 def _parse_id(text: str | None) -> EventId | None:
+    """Return the event id in a ``Last-Event-ID`` header: ``"1715679000000000-3" -> (1715679000000000, 3)``.
+
+    Raises `ProblemError` 422 for another form.
+    """
     if text is None:
         return None
     form = ID.fullmatch(text)

@@ -1,4 +1,7 @@
-"""The gate before all routes: hosts, origins, keys, sizes, request ids, and names with a slash in paths."""
+"""ASGI middleware in front of all routes: checks host, origin, API key and body size, and adds request ids.
+
+It also keeps percent-encoded slashes in paths, and turns exceptions into problem responses.
+"""
 
 from __future__ import annotations
 
@@ -27,22 +30,26 @@ logger = logging.getLogger("kg_memory.contrib.server")
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 ENCODED = ("/v1/", "/api/graph/")
-"""Beginnings of paths that need a key, and whose parameters are decoded after routing: ``team%2Fann`` is one."""
+"""Prefixes of paths that need an API key, and whose parameters are decoded after routing: ``team%2Fann`` is one."""
 LONGEST_HEAD = 32_000
-"""The most bytes of the path, the query and the headers."""
+"""The longest path, query and headers together, in bytes."""
 LARGE_AT_ONCE = 2
-"""Bodies over `SMALL` bytes that are read at once, and handled one after the other; others wait unread."""
+"""Bodies over `SMALL` bytes that are read at the same time; they are handled one by one. Further requests wait."""
 BODY_SECONDS = 30.0
-"""Seconds within which a body must arrive."""
+"""Seconds within which the whole body must arrive."""
 MOST_VALUES, MOST_VALUES_OF_SMALL = 50_000, 5_000
-"""The most values of a body of many episodes or facts, and of others: parsing more would hold up requests."""
+"""The most JSON values in a body with many episodes or facts, and in any other body: parsing blocks other requests."""
 CLIENT_LEFT = 499
-"""The status in the log of a request whose client left before the answer."""
+"""The status in the log for a request whose client disconnected before the response."""
 FAULT = "the server met a fault of its own; its log has it by the request id"
 
 
 class Gate:
-    """Middleware for the requests whose paths begin with one of *paths*; others pass unseen."""
+    """Middleware that checks requests whose path begins with one of *paths*; other requests pass unchanged.
+
+    It rejects unknown hosts and origins, missing keys and large bodies, adds the headers ``X-Request-ID`` and
+    ``X-Content-Type-Options``, logs each request, and answers exceptions with problem details.
+    """
 
     def __init__(self, app: ASGIApp, *, paths: Sequence[str], service: Service) -> None:
         options = service.options
@@ -51,7 +58,7 @@ class Gate:
         self._large, self._handled = asyncio.Semaphore(LARGE_AT_ONCE), asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request pass, or answer it with a problem."""
+        """Pass the request on to the application, or answer it with a problem response."""
         if scope["type"] != "http" or not own_path(scope).startswith(self._paths):
             await self._app(scope, receive, send)
             return
@@ -73,7 +80,7 @@ class Gate:
         inner = _keep_encoded(scope)
         try:
             await self._pass(inner, headers, receive, send_marked)
-        except ClientDisconnect:  # nobody is there to answer
+        except ClientDisconnect:  # no response can be sent
             status = status or CLIENT_LEFT
         except Exception as error:
             if status:
@@ -84,7 +91,7 @@ class Gate:
                 logger.debug("request %s failed", request_id, exc_info=error)
                 problem = ProblemError(500, FAULT)
             answer = problem_response(problem.status, problem.detail, request_id, headers=problem.headers)
-            del problem  # its traceback has this frame and the body: a circle, which would wait for the collector
+            del problem  # its traceback refers to this frame and the body: a cycle that only the collector would free
             await answer(scope, receive, send_marked)
         finally:
             seconds = time.perf_counter() - began
@@ -93,7 +100,10 @@ class Gate:
             )
 
     async def _pass(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
-        """Check a request by its *headers*, and let it pass; its body is not read before. Raises `ProblemError`."""
+        """Check the request and pass it on, with its body read completely where the route has a body limit.
+
+        The head and the key are checked before the body is read. Raises `ProblemError`.
+        """
         path = own_path(scope)
         limit = most_bytes(path, self._max_body)
         self._check(scope, headers, limit)
@@ -107,7 +117,7 @@ class Gate:
                 await held.enter_async_context(self._large)
 
             async def send_and_release(message: Message) -> None:
-                await held.aclose()  # an answer may be a stream
+                await held.aclose()  # released before the response is sent: it may be a long stream
                 await send(message)
 
             body = await _read_body(receive, limit)
@@ -121,7 +131,10 @@ class Gate:
             await self._app(scope, _replay(body, receive), send_and_release)
 
     def _check(self, scope: Scope, headers: Headers, limit: int | None) -> None:
-        """Check the head of a request, and its length. Raises `ProblemError`."""
+        """Raise `ProblemError` if the head size, host, origin or content length of a request is not allowed.
+
+        *limit* is the largest body in bytes; ``None`` where the route limits a stream itself.
+        """
         head = len(scope.get("raw_path") or b"") + len(scope["query_string"])
         if head + sum(len(name) + len(value) for name, value in headers.raw) > LONGEST_HEAD:
             raise ProblemError(431, f"the path, the query and the headers must have at most {LONGEST_HEAD} bytes")
@@ -141,7 +154,7 @@ class Gate:
 
 
 def _keep_encoded(scope: Scope) -> Scope:
-    """Return *scope* with its path as it was sent, so that a slash within a parameter does not end it."""
+    """Return *scope* with the path as it was sent, so that ``%2F`` in a path parameter does not act as a slash."""
     raw: bytes = scope.get("raw_path") or b""
     if own_path(scope).startswith(ENCODED) and raw:
         return {**scope, "path": raw.partition(b"?")[0].decode("ascii", "replace")}
@@ -149,18 +162,23 @@ def _keep_encoded(scope: Scope) -> Scope:
 
 
 def _split(url: str) -> SplitResult:
+    """Return the parts of *url*; empty parts if it cannot be parsed."""
     try:
         return urlsplit(url)
-    except ValueError:  # such as an unfinished IPv6 address
+    except ValueError:  # such as an incomplete IPv6 address
         return urlsplit("")
 
 
 def _may_exceed(headers: Headers, size: int) -> bool:
+    """Return whether a body may have more than *size* bytes, by its headers; a chunked body always may."""
     return "transfer-encoding" in headers or int(headers.get("content-length", "0")) > size
 
 
 async def _read_body(receive: Receive, limit: int) -> bytes:
-    """Return the whole body. Raises `ProblemError` for one over *limit* bytes, or too slow; `ClientDisconnect`."""
+    """Return the whole request body.
+
+    Raises `ProblemError` 413 for more than *limit* bytes, 408 after `BODY_SECONDS`; `ClientDisconnect`.
+    """
     parts: list[bytes] = []
     size = 0
     try:
@@ -178,7 +196,7 @@ async def _read_body(receive: Receive, limit: int) -> bytes:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """Return *receive* for a request whose *body* was read already."""
+    """Return a receive callable that returns *body*, which was already read, and then what *receive* returns."""
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive_again() -> Message:
@@ -188,5 +206,5 @@ def _replay(body: bytes, receive: Receive) -> Receive:
 
 
 def _route(scope: Any) -> str:
-    """Return the template of the path: the path itself names namespaces and entities, which logs do not have."""
+    """Return the path template of the matched route, for the log: real paths contain names of users and entities."""
     return getattr(scope.get("route"), "path", "(no route)")

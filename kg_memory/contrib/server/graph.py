@@ -1,4 +1,4 @@
-"""The graph of a namespace for viewers, as Cytoscape elements: all of it, or what lies around an entity."""
+"""Routes that return the graph of a namespace in Cytoscape's JSON format: all of it, or the part around an entity."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MOST_FACTS = 10_000
 
 
 class NodeData(BaseModel):
-    """An entity; `facts` are sentences about it that have no other end."""
+    """An entity as a node. `facts` are the sentences of its facts that have no object, so no edge."""
 
     id: str
     label: str
@@ -42,7 +42,7 @@ class NodeData(BaseModel):
 
 
 class EdgeData(BaseModel):
-    """A fact between two entities; one with several objects has an edge to each, all with its id in `fact`."""
+    """A fact as an edge. A fact with several objects has an edge to each of them, all with its id in `fact`."""
 
     id: str
     source: str
@@ -61,28 +61,28 @@ class EdgeData(BaseModel):
 
 
 class Node(BaseModel):
-    """A node of Cytoscape."""
+    """A node in Cytoscape's format."""
 
     group: Literal["nodes"] = "nodes"
     data: NodeData
 
 
 class Edge(BaseModel):
-    """An edge of Cytoscape."""
+    """An edge in Cytoscape's format."""
 
     group: Literal["edges"] = "edges"
     data: EdgeData
 
 
 class Elements(BaseModel):
-    """Nodes and edges."""
+    """The nodes and edges of a graph."""
 
     nodes: list[Node]
     edges: list[Edge]
 
 
 class Graph(BaseModel):
-    """A graph, as Cytoscape reads it; `more` tells that it was cut at the limit."""
+    """A graph in Cytoscape's format. `more` is true if facts beyond the limit were left out."""
 
     elements: Elements
     more: bool = False
@@ -101,15 +101,15 @@ Whose = Annotated[str, Query(description="Whose memory it is.")]
 
 
 Found = tuple[Sequence[Fact], list[str]]
-"""Facts, and the ids of the entities about which they were asked for."""
+"""The facts of a graph, and the ids of entities that belong to it even without facts."""
 
 
 def add_routes(router: APIRouter, service: Service) -> None:
-    """Add the routes to *router*."""
+    """Add the routes under ``/api/graph/`` to *router*."""
     facts, entities = service.memory.facts, service.memory.entities
 
     async def answer(request: Request, namespace: str, limit: int, find: Callable[[], Awaitable[Found]]) -> Response:
-        """Answer with the graph of the first *limit* facts, and of the entities, that *find* returns."""
+        """Return the graph of at most *limit* facts that *find* returns, with their entities, as a JSON response."""
 
         async def draw(_: Job) -> Response:
             found, ids = await find()
@@ -131,7 +131,7 @@ def add_routes(router: APIRouter, service: Service) -> None:
         where: Where = None,
         limit: Limit = 1000,
     ) -> Response:
-        """Return the graph of a namespace: what was so at a time, or all that ever was."""
+        """Return the graph of a namespace: the facts that held at a time, or all facts ever if none is given."""
         authorize(key, "read", namespace)
         arguments = _to_arguments(as_of=as_of, during=during, believed_at=believed_at, where=where)
 
@@ -152,7 +152,7 @@ def add_routes(router: APIRouter, service: Service) -> None:
         believed_at: BelievedAt = None,
         limit: Limit = 1000,
     ) -> Response:
-        """Return what lies within some steps of an entity, which is given by its id or a name."""
+        """Return the part of the graph within `depth` steps of an entity, which is given by id or name."""
         authorize(key, "read", namespace)
         times = _to_arguments(as_of=as_of, during=during, believed_at=believed_at)
 
@@ -166,11 +166,12 @@ def add_routes(router: APIRouter, service: Service) -> None:
 
 
 def _to_arguments(**given: str | None) -> dict[str, Any]:
+    """Return query parameters as the methods of the memory take them; see `to_argument`."""
     return {name: to_argument(name, value) for name, value in given.items()}
 
 
 def read_graph(facts: Sequence[Fact], ids: Iterable[str] = ()) -> Flow[Elements]:
-    """Return the graph of *facts*, and of the entities with these *ids*."""
+    """Return the nodes and edges for *facts*, and nodes for the entities with these *ids*."""
     ends = yield from read(queries.ENDS_OF_FACTS, ids=list({fact.id for fact in facts}))
     by_fact = {row["fact"]: row for row in ends}
     reached = {*ids, *(row["subject"] for row in ends)}
@@ -181,10 +182,14 @@ def read_graph(facts: Sequence[Fact], ids: Iterable[str] = ()) -> Flow[Elements]
 
 
 def _draw(facts: Sequence[Fact], by_fact: Mapping[str, Row], stored: Sequence[Row]) -> Elements:
+    """Return nodes and edges from database rows.
+
+    *by_fact* has the ids of subject and objects by fact id; *stored* are the rows of the entities.
+    """
     alone: dict[str, list[str]] = {}
     edges: list[Edge] = []
     for fact in facts:
-        if fact.id not in by_fact:  # forgotten meanwhile
+        if fact.id not in by_fact:  # forgotten since it was read
             continue
         row = by_fact[fact.id]
         edges += _edges(fact, row)
@@ -194,6 +199,7 @@ def _draw(facts: Sequence[Fact], by_fact: Mapping[str, Row], stored: Sequence[Ro
 
 
 def _node(row: Row, alone: Mapping[str, list[str]]) -> Node:
+    """Return the node of an entity; *alone* has, by entity id, the sentences of facts without objects."""
     entity = to_entity(row["entity"])
     common = entity.model_dump(include={"id", "type", "summary", "first_seen", "last_seen"})
     return Node(
@@ -202,6 +208,7 @@ def _node(row: Row, alone: Mapping[str, list[str]]) -> Node:
 
 
 def _edges(fact: Fact, row: Row) -> Iterator[Edge]:
+    """Yield an edge from the subject to each object of *fact*; *row* has their ids."""
     begun = fact.known_from.isoformat() if fact.known_from else ""
     common = fact.model_dump(include=set(EdgeData.model_fields) - {"id", "source", "target", "label", "fact", "mark"})
     for target in row["objects"]:

@@ -1,4 +1,4 @@
-"""API keys: hashes of them lie beside the graphs in the database, so that all servers on it share them."""
+"""API keys of the server. The database stores their hashes, so that all servers on it accept the same keys."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ from kg_memory.validation import validate_name
 Scope = Literal["read", "write", "review", "forget", "admin"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 KEYS = "kg-memory:keys"
-"""The hash of the server that has a field for each key that was ever made."""
+"""The Redis hash with a field for each key, including revoked keys."""
 PREFIX = "kgm_"
 FORM = re.compile(r"kgm_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 
 
 class ApiKey(Value):
-    """A key without its secret: the `scopes` that it has in the namespaces that match one of its patterns.
+    """An API key without its secret: it has `scopes` in the namespaces that match one of the patterns in `namespaces`.
 
-    In a pattern, ``*`` stands for any characters. ``admin`` has every scope.
+    ``*`` in a pattern matches any characters: ``"support/*"``. The scope ``admin`` includes all others. `revoked_at` is
+    ``None`` while the key is valid.
     """
 
     id: str
@@ -39,21 +40,23 @@ class ApiKey(Value):
     revoked_at: datetime | None = None
 
     def has(self, scope: Scope) -> bool:
-        """Return whether the key has *scope*."""
+        """Return whether the key has *scope*, directly or through ``admin``."""
         return scope in self.scopes or "admin" in self.scopes
 
     def reaches(self, namespace: str) -> bool:
-        """Return whether *namespace* matches one of the patterns."""
+        """Return whether *namespace* matches one of the key's patterns."""
         return any(_matches(pattern, namespace) for pattern in self.namespaces)
 
 
 class _StoredKey(ApiKey):
+    """An API key as it is stored, with the hash of its secret."""
+
     sha256: str
-    """The hash of the whole key; a fast one will do, as nobody guesses 256 random bits."""
+    """The hash of the whole key. A fast hash suffices, because 256 random bits cannot be guessed."""
 
 
 class KeyRing:
-    """The keys of a database."""
+    """The API keys that are stored in *database*."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -61,7 +64,11 @@ class KeyRing:
     def create_flow(
         self, name: str, scopes: Sequence[str] = ("read", "write"), namespaces: Sequence[str] = ("*",)
     ) -> Flow[tuple[ApiKey, str]]:
-        """Make a key, and return it with its secret, which is stored nowhere. Errors: `InputError`."""
+        """Create an API key; return the key and its secret, which the client sends and which is not stored.
+
+        *name* says what the key is for, *scopes* are among ``read``, ``write``, ``review``, ``forget`` and ``admin``,
+        and *namespaces* are names or patterns such as ``team/*``. Raises `InputError` for an empty or unknown value.
+        """
         validate_name("name", name, "what the key is for")
         if not scopes or (unknown := set(scopes) - set(SCOPES)):
             got = min(unknown) if scopes else "none"
@@ -85,7 +92,7 @@ class KeyRing:
     create, acreate = both(create_flow)
 
     def list_flow(self) -> Flow[list[ApiKey]]:
-        """Return all keys, the latest first; those that were revoked are among them."""
+        """Return all keys, including revoked ones, newest first."""
         texts: Iterable[str] = yield from self._database.command_flow("HVALS", KEYS, at=KEYS)
         keys = [_without_hash(_StoredKey.model_validate_json(text)) for text in texts]
         return sorted(keys, key=lambda key: key.created_at, reverse=True)
@@ -93,7 +100,10 @@ class KeyRing:
     list, alist = both(list_flow)
 
     def revoke_flow(self, id_: str) -> Flow[ApiKey]:
-        """Have the key with that id refused from now on. Errors: `InputError` when there is none."""
+        """Revoke the key with id *id_* and return it: requests with it are rejected from now on.
+
+        Revoking a revoked key changes nothing. Raises `InputError` if there is no such key.
+        """
         stored = yield from self._read(id_)
         if stored is None:
             raise InputError(f"no key has the id {id_!r}; `kg-memory keys list` shows the ids")
@@ -104,7 +114,7 @@ class KeyRing:
     revoke, arevoke = both(revoke_flow)
 
     def find_flow(self, secret: str) -> Flow[ApiKey | None]:
-        """Return the key with that *secret*; ``None`` if there is none, or it was revoked."""
+        """Return the key with this *secret*; ``None`` if it is unknown or revoked."""
         form = FORM.fullmatch(secret)
         stored = (yield from self._read(form[1])) if form else None
         matches = hmac.compare_digest(_hash(secret), stored.sha256 if stored else _hash(""))
@@ -113,19 +123,23 @@ class KeyRing:
     find, afind = both(find_flow)
 
     def is_valid_flow(self, id_: str) -> Flow[bool]:
-        """Return whether the key with that id is there still, and was not revoked."""
+        """Return whether the key with id *id_* exists and is not revoked."""
         stored = yield from self._read(id_)
         return stored is not None and stored.revoked_at is None
 
     is_valid, ais_valid = both(is_valid_flow)
 
     def exist_flow(self) -> Flow[bool]:
-        """Return whether any key was ever made: a revoked key opens nothing."""
+        """Return whether any key was ever created.
+
+        Revoked keys count, so that revoking the last key does not open the server.
+        """
         return bool((yield from self._database.command_flow("EXISTS", KEYS, at=KEYS)))
 
     exist, aexist = both(exist_flow)
 
     def _read(self, id_: str) -> Flow[_StoredKey | None]:
+        """Return the stored key with id *id_*, or ``None``."""
         text = yield from self._database.command_flow("HGET", KEYS, id_, at=KEYS)
         return None if text is None else _StoredKey.model_validate_json(text)
 
@@ -139,7 +153,10 @@ def _without_hash(stored: _StoredKey) -> ApiKey:
 
 
 def _matches(pattern: str, namespace: str) -> bool:
-    """Return whether *namespace* matches *pattern*, in linear time: each part between stars is looked for once."""
+    """Return whether *namespace* matches *pattern*, in which ``*`` stands for any characters.
+
+    Takes linear time: the regular expression never backtracks into an earlier part.
+    """
     first, *parts = map(re.escape, pattern.split("*"))
     if not parts:
         return pattern == namespace

@@ -1,4 +1,4 @@
-"""Limits: requests a second of a key, its open streams and sessions, and expensive calls at once."""
+"""Limits of the server: requests per second, open streams and sessions of a key, and concurrent expensive calls."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ MOST_BUCKETS = 10_000
 STREAMS, SESSIONS, IMPORTS = "streams of events", "sessions", "imports"
 SOON = {"Retry-After": "5"}
 AT_ONCE = 4
-"""The most expensive calls in all."""
+"""The most expensive calls that run at the same time, for all namespaces."""
 WAIT = 2.0
-"""Seconds for which an expensive call waits for its turn."""
+"""Seconds that an expensive call waits for its turn before it is rejected."""
 BUSY = "the server is busy with calls like this one; try again later"
 
 
 class RateLimit:
-    """A bucket of tokens for each key: those of `BURST` seconds at once, and then *rate* a second."""
+    """A token bucket for each API key: *rate* requests per second, and bursts of `BURST` times as many."""
 
     def __init__(self, rate: float) -> None:
         if not 0 < rate < math.inf:
@@ -41,7 +41,7 @@ class RateLimit:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, name: str) -> float:
-        """Take a token of *name*; return 0, or after how many seconds there will be one."""
+        """Count one request of *name*: return 0 if it is allowed, else the seconds until the next one is."""
         now = time.monotonic()
         tokens, before = self._buckets.pop(name, (self._burst, now))
         tokens = min(self._burst, tokens + (now - before) * self._rate)
@@ -53,7 +53,10 @@ class RateLimit:
 
 
 class Shares:
-    """Counts what the keys have open, by kinds with the most of each for one key and for all."""
+    """Counts open streams, sessions and imports.
+
+    *limits* has, for each of these kinds, the most that one key may have open, and the most for all keys together.
+    """
 
     def __init__(self, limits: Mapping[str, tuple[int, int]]) -> None:
         self._limits = limits
@@ -62,7 +65,10 @@ class Shares:
 
     @contextmanager
     def hold(self, kind: str, key: str) -> Iterator[None]:
-        """Count one more of *kind* for the *key* with that id. Raises `ProblemError` 429, or 503, above a limit."""
+        """Context manager: count one more open *kind* for the API key with id *key*.
+
+        Raises `ProblemError` 429 above the limit of the key, 503 above the limit of all keys.
+        """
         self.check(kind, self._open[kind, key] + 1)
         if self._all[kind] >= self._limits[kind][1]:
             raise ProblemError(503, f"the server has too many {kind} open; try again later", headers=SOON)
@@ -71,35 +77,35 @@ class Shares:
         try:
             yield
         finally:
-            self._open -= Counter([(kind, key)])  # without those that became zero
+            self._open -= Counter([(kind, key)])  # drops entries that reach zero
             self._all -= Counter([kind])
 
     def check(self, kind: str, wanted: int) -> None:
-        """Raise `ProblemError` 429 where so many of *kind* are more than one key may have."""
+        """Raise `ProblemError` 429 if *wanted* open *kind* are more than one key may have."""
         most = self._limits[kind][0]
         if wanted > most:
             raise ProblemError(429, f"a key may have at most {most} {kind} open; close some", headers=SOON)
 
 
 class Held(Response):
-    """Sends *response* while its *share* is held."""
+    """A response that sends *response* within the context manager *share*, such as one of `Shares.hold`."""
 
     def __init__(self, response: Response, share: AbstractContextManager[Any]) -> None:
         self._response, self._share, self.background = response, share, None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, or raise the `ProblemError` of the share."""
+        """Send the response. Raises the `ProblemError` with which *share* refuses, before anything is sent."""
         with self._share:
             await self._response(scope, receive, send)
 
 
 class StoppedError(Exception):
-    """Nobody waits for the call any more."""
+    """All clients that waited for a call have disconnected, so the call stops."""
 
 
 @dataclass(slots=True)
 class Job:
-    """A running call: what it was *asked*, and how many clients wait for it."""
+    """A running expensive call. *asked* identifies the request, and *clients* counts the requests that wait for it."""
 
     asked: Hashable
     task: asyncio.Future[Any] = field(init=False)
@@ -107,13 +113,13 @@ class Job:
     clients: int = 0
 
     def check(self, *_: object) -> None:
-        """Raise `StoppedError` once nobody waits; a callback of progress, for calls in threads."""
+        """Raise `StoppedError` once all clients have left. Given as progress callback to calls that run in threads."""
         if self.stopped.is_set():
             raise StoppedError
 
 
 class Jobs:
-    """The expensive calls that run now."""
+    """Runs expensive calls: one at a time for each namespace, and `AT_ONCE` in all."""
 
     def __init__(self) -> None:
         self._jobs: dict[str, Job] = {}
@@ -121,10 +127,10 @@ class Jobs:
     async def run(
         self, request: Request, namespace: str, asked: Hashable, call: Callable[[Job], Awaitable[T]], *, cancel: bool
     ) -> T:
-        """Return the result of *call*, or of the running one that was *asked* the same.
+        """Return the result of *call*, or of a running call in *namespace* with an equal *asked*.
 
-        Once all its clients have left it is told to stop, or else may be *cancelled*, where it runs in no thread.
-        Raises `ProblemError` 429 if another call keeps it waiting for `WAIT` seconds.
+        Waits for its turn up to `WAIT` seconds, then raises `ProblemError` 429. Once all clients of a call have
+        disconnected, `Job.check` raises; *cancel* also cancels the call's task. Calls in threads cannot be cancelled.
         """
         job = await self._find(namespace, asked)
         if job is None:
@@ -149,7 +155,10 @@ class Jobs:
                 await asyncio.wait((job.task,))
 
     async def _find(self, namespace: str, asked: Hashable) -> Job | None:
-        """Return the running call that was *asked* the same, or ``None`` once there is room for another."""
+        """Wait for a turn: return the running call with an equal *asked* to share, or ``None`` to start a new one.
+
+        Raises `ProblemError` 429 after `WAIT` seconds.
+        """
         loop = asyncio.get_running_loop()
         latest = loop.time() + WAIT
         while True:
@@ -163,11 +172,13 @@ class Jobs:
                 raise ProblemError(429, BUSY, headers={"Retry-After": "1"})
 
     def _end(self, namespace: str, task: asyncio.Future[Any]) -> None:
+        """Remove the finished call of *namespace*."""
         del self._jobs[namespace]
         if not task.cancelled():
-            task.exception()  # or asyncio reports one for which no client waited
+            task.exception()  # marks it as retrieved: asyncio logs exceptions that no client has awaited
 
 
 async def _wait_until_left(request: Request) -> None:
+    """Return when the client of *request* disconnects."""
     while (await request.receive())["type"] != "http.disconnect":
         pass

@@ -1,4 +1,4 @@
-"""The news of a namespace: new and changed episodes, changes of beliefs, and counts, by queries of its own."""
+"""Changes in a namespace since the last read: new and changed episodes, changes of facts, and counts."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import DAY
 
 UNREAD = ("saved", "waiting", "working", "failed")
-"""The states of episodes that are not final."""
+"""The statuses of episodes that can still change."""
 SPENT = ("calls", "input_tokens", "output_tokens", "cached_tokens")
 OVERLAP = 15_000_000
-"""Microseconds that are read again: a record is written some time after its own time, maybe by a clock that is late."""
+"""Microseconds that are read again each time: records are written after their own time, some with a late clock."""
 MAX_EVENTS = 1000
-"""Episodes and changes that one look returns, at most."""
+"""The most episodes, and the most changes, that one read returns."""
 EXCERPT = 200
-"""Characters of a message that are read."""
+"""Characters of an episode's text that are returned."""
 
 _WATCHED_EPISODE = f"""e {{.id, .speaker, .thread, .source_id, .at, .created_at, .status, .reason, .step, .plan,
   offset: coalesce(e.offset, 0), attempts: coalesce(e.attempts, 0), .took, content:
@@ -33,7 +33,7 @@ COUNT_EPISODES = """
 MATCH (e:Episode)
 RETURN count(e) AS episodes
 """
-"""The number of episodes, which the database knows without reading them."""
+"""The number of episodes. The database keeps this count, so no episode is read."""
 
 COUNT_BY_STATUS = """
 MATCH (e:Episode)
@@ -71,9 +71,10 @@ RETURN {_WATCHED_EPISODE} AS episode
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """News since the last look: new or changed episodes, and changes of what is believed.
+    """The result of one read: new or changed episodes, and changes of facts.
 
-    `counts` are the numbers of all episodes and of those in each state that is not final, and today's usage.
+    `counts` has the number of all episodes, the number with each status in `UNREAD`, and today's model calls and
+    tokens.
     """
 
     counts: Mapping[str, int]
@@ -83,18 +84,21 @@ class Seen:
 
 @dataclass(slots=True)
 class Watch:
-    """Looks at a namespace from the instant *since* on; each look returns the news since the one before."""
+    """Reads the changes in a namespace from *since* (microseconds since the epoch) on.
+
+    Each `look` returns the changes since the one before.
+    """
 
     since: int
     reached: int | None = None
-    """Until when everything was seen, as far as it was written then."""
+    """The time up to which all changes have been returned, as far as they were written by then."""
     states: dict[str, tuple[Any, ...]] = field(default_factory=dict)
-    """The states of the episodes that were returned, by their ids: the unread ones, and the latest."""
+    """Status, step, reason and attempts of returned episodes by id: of all unread ones, and of the latest."""
     changes: dict[tuple[Any, ...], int] = field(default_factory=dict)
-    """The times of the latest changes that were returned."""
+    """The times of the latest returned changes, by key, so that the overlap does not return them again."""
 
     def look(self) -> Flow[Seen]:
-        """Return the news, by seven reading queries, of which five go at once."""
+        """Return the changes since the last look. Sends seven queries, five of them in one round trip."""
         time = yield from now()
         begin = self.since if self.reached is None else max(self.since, self.reached - OVERLAP)
         unread = [id_ for id_, (status, *_) in self.states.items() if status in UNREAD][:MAX_EVENTS]
@@ -108,7 +112,7 @@ class Watch:
         counts, statuses, usage, new, known = yield from in_step(reads)
         changes = yield from read_changes(begin, None, MAX_EVENTS)
         self.reached = time
-        # Where there is more than one look returns, the next look begins where this one ended.
+        # If there were more than MAX_EVENTS, the next look begins after the last returned one.
         if len(new) == MAX_EVENTS:
             self.reached = min(self.reached, new[-1]["episode"]["created_at"] + OVERLAP)
         if len(changes) == MAX_EVENTS:
@@ -120,14 +124,17 @@ class Watch:
         return Seen(_sum_counts(counts, statuses, usage), tuple(moved), tuple(news))
 
     def remaining(self, limit: int) -> Flow[list[Row]]:
-        """Return the latest episodes that wait, are being read or failed; later looks return what becomes of them."""
+        """Return the latest *limit* episodes that are unread, being read or failed, and watch them for later looks."""
         stored = yield from read(EPISODES_IN, statuses=UNREAD, limit=limit, length=EXCERPT)
         episodes = [row["episode"] for row in stored]
         self.states |= {episode["id"]: _state(episode) for episode in episodes}
         return episodes
 
     def _take_episodes(self, episodes: Mapping[str, Row], begin: int) -> list[Row]:
-        """Return those of *episodes* that are new or changed, earliest first, and drop those that are final."""
+        """Return the new or changed ones of *episodes*, earliest first, and remember their status.
+
+        Final episodes older than *begin* are dropped from the remembered ones.
+        """
         changed = [episode for id_, episode in episodes.items() if self.states.get(id_) != _state(episode)]
         for id_, episode in episodes.items():
             if episode["status"] in UNREAD or episode["created_at"] >= begin:
@@ -137,7 +144,7 @@ class Watch:
         return sorted(changed, key=lambda episode: (episode["created_at"], episode["id"]))
 
     def _take_changes(self, changes: list[Change], begin: int) -> list[Change]:
-        """Return those of *changes* that no look returned yet."""
+        """Return the *changes* that no earlier look has returned."""
         new = {key: change for change in changes if (key := _key(change)) not in self.changes}
         times = self.changes | {key: time_of(change) for key, change in new.items()}
         self.changes = {key: time for key, time in times.items() if time >= begin}
@@ -145,7 +152,7 @@ class Watch:
 
 
 def _sum_counts(counts: list[Row], statuses: list[Row], usage: list[Row]) -> dict[str, int]:
-    """Return the counts of a namespace; zeros where it has no graph."""
+    """Return the counts for `Seen` from the rows of three queries; zeros for a namespace without a graph."""
     by_status = {row["status"]: row["many"] for row in statuses}
     sums = {name: int(sum(row[name] or 0 for row in usage)) for name in SPENT}
     episodes = sum(row["episodes"] for row in counts)
@@ -153,9 +160,11 @@ def _sum_counts(counts: list[Row], statuses: list[Row], usage: list[Row]) -> dic
 
 
 def _state(episode: Row) -> tuple[Any, ...]:
+    """Return the fields of an episode whose change is reported."""
     return episode["status"], episode["step"], episode["reason"], episode["attempts"]
 
 
 def _key(change: Change) -> tuple[Any, ...]:
+    """Return a key that identifies a change: time, kind, and the fact with its start."""
     fact = change.after or change.before
     return change.at, change.kind, fact.id if fact else "", fact.valid_at if fact else None

@@ -1,6 +1,6 @@
-"""Parameters of the verbs over HTTP: their types in a query and in a body, what they mean, and bounds of bodies.
+"""Parameters of HTTP requests: descriptions, types in query and body, and limits of bodies.
 
-A body has bounds of its bytes by route, of its values, and of the lengths of its lists and texts.
+Bodies are limited in bytes (by route), in number of JSON values, and in the lengths of lists and texts.
 """
 
 from __future__ import annotations
@@ -16,28 +16,31 @@ from kg_memory.models.graph import EpisodeInput, EpisodeStatus
 
 T = TypeVar("T")
 MOST_ROWS = 1000
-"""The most episodes, facts or ids in one list."""
+"""The longest list of episodes, facts or ids in a body."""
 FEW, SHORT = 200, 2_000
-"""The most items, and the longest arguments, of a request that is answered beside others; larger ones wait in turn."""
+"""The most items, and the longest arguments in characters, of a request that runs beside others.
+
+Larger ones run one after another.
+"""
 MOST_FIELDS = 50
 LONGEST_TEXT = 10_000
-"""The most characters of a text that has no limit of its own, such as a question or a reason."""
+"""The longest text without a limit of its own, such as a question or a reason, in characters."""
 SMALL = 100_000
-"""The most bytes of a body that is a question or a decision."""
+"""The largest body of most routes, in bytes; `_BYTES` has the routes that take more."""
 _ROOT = "/v1/namespaces/[^/]+"
 _BYTES = (
     (re.compile(rf"{_ROOT}/(episodes(/batch)?|facts/batch|usage/estimate)"), 10_000_000),
     (re.compile("/v1/mcp"), 1_000_000),
 )
 _STREAMED = re.compile(rf"{_ROOT}/import(/[^/]+)?")
-"""The path whose body is read as it comes, with a limit of its own."""
+"""Paths whose body is read as a stream, with a limit of its own."""
 
 Many = Annotated[list[T], Field(max_length=MOST_ROWS, fail_fast=True)]
-"""A list that is validated up to its first wrong item."""
+"""A list whose validation stops at the first invalid item."""
 
 
 class StrictBody(Arguments):
-    """A body without unknown fields, whose texts have a limit."""
+    """A request body that rejects unknown fields, more than `MOST_FIELDS` fields, and texts that are too long."""
 
     model_config = ConfigDict(extra="forbid", str_max_length=LONGEST_TEXT)
 
@@ -50,7 +53,10 @@ class StrictBody(Arguments):
 
 
 def most_bytes(path: str, most: int) -> int | None:
-    """Return the most bytes of a body at *path*, which are at most *most*; ``None`` where the route counts them."""
+    """Return the largest allowed body at *path*, in bytes and at most *most*.
+
+    ``None`` for imports, whose route limits the stream itself.
+    """
     if _STREAMED.fullmatch(path):
         return None
     return min(most, next((size for form, size in _BYTES if form.fullmatch(path)), SMALL))
@@ -62,12 +68,12 @@ TIME = "A time: ISO 8601, or words such as `last March`."
 
 
 class Parameter(NamedTuple):
-    """The meaning of a parameter, an example of it in a query, and its type where the one of the verb is not JSON."""
+    """Description of a parameter, an example for a query, and its types where the method's type is not JSON."""
 
     about: str
     example: Any = None
     type: Any = None
-    """In a body, and in a query unless that differs."""
+    """The type in a body; also in a query unless `in_query` is set."""
     in_query: Any = None
 
 
@@ -166,5 +172,8 @@ NAMES: Mapping[str, Parameter] = {
 
 
 def find_parameter(verb: str, name: str) -> Parameter:
-    """Return the parameter *name* of *verb*."""
+    """Return the description of parameter *name* of the method *verb*, such as ``facts.list``.
+
+    An entry for this method (``"usage.estimate.episodes"``) comes before the general one (``"episodes"``).
+    """
     return NAMES.get(f"{verb}.{name}") or NAMES.get(name) or Parameter(f"The id of the {name}.")

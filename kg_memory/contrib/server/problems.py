@@ -1,4 +1,4 @@
-"""Errors as the API answers them: problem details (RFC 9457)."""
+"""Error responses of the HTTP API as problem details (RFC 9457)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kg_memory import errors
 JSON, MEDIA_TYPE = "application/json", "application/problem+json"
 LONGEST_DETAIL = 1000
 MOST_ERRORS = 20
-"""The invalid fields that an answer names."""
+"""The most invalid fields that a response lists."""
 LONGEST_ERROR = 300
 RETRY_SECONDS = 5
 TITLES = {
@@ -41,7 +41,7 @@ TITLES = {
     502: "The model failed",
     503: "Unavailable",
 }
-"""The titles of problems; their types are made of them."""
+"""The title of each status. The ``type`` of a problem is derived from its title."""
 STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (errors.NotFound, 404),
     (errors.InputError, 422),
@@ -57,11 +57,14 @@ STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (errors.ModelError, 502),
     (errors.EmbeddingError, 502),
 )
-"""The status of each kind of error; the first that fits counts."""
+"""The status of each kind of exception; the first that matches applies."""
 
 
 class Problem(BaseModel):
-    """A problem; `detail` says what to do. `errors` are the fields that do not fit, if any."""
+    """A problem response (RFC 9457).
+
+    `detail` says what was wrong and what to do; `errors` lists invalid fields, if any.
+    """
 
     type: str
     title: str
@@ -72,7 +75,7 @@ class Problem(BaseModel):
 
 
 class ProblemError(Exception):
-    """An answer of *status*, with *detail* as its text and more fields of its own."""
+    """An exception that the server answers with a problem response of *status*, *detail* and further JSON *fields*."""
 
     def __init__(self, status: int, detail: str, *, headers: Mapping[str, str] | None = None, **fields: Any) -> None:
         super().__init__(detail)
@@ -80,7 +83,7 @@ class ProblemError(Exception):
 
 
 def own_path(scope: Scope) -> str:
-    """Return the path of a request within our application, which may be mounted in another one."""
+    """Return the path of a request within this application, without the prefix under which it may be mounted."""
     path: str = scope["path"]
     return path.removeprefix(scope.get("root_path", ""))
 
@@ -88,7 +91,7 @@ def own_path(scope: Scope) -> str:
 def problem_response(
     status: int, detail: str, request_id: str, *, headers: Mapping[str, str] | None = None, **fields: Any
 ) -> Response:
-    """Return the answer with that status, and with *detail* as its text."""
+    """Return a problem response with *status*, *detail* and further JSON *fields*."""
     title = TITLES.get(status, "Refused")
     body = {"type": f"urn:kg-memory:{title.lower().replace(' ', '-')}", "title": title, "status": status}
     body |= {"detail": detail[:LONGEST_DETAIL], "request_id": request_id, **fields}
@@ -96,7 +99,7 @@ def problem_response(
 
 
 def describe_problems(app: FastAPI) -> None:
-    """Have the description of *app* say that problems come as `MEDIA_TYPE`, which FastAPI cannot."""
+    """Change the OpenAPI description of *app* to declare errors as `MEDIA_TYPE`: FastAPI only declares plain JSON."""
     describe = app.openapi
 
     def openapi() -> dict[str, Any]:
@@ -113,7 +116,10 @@ def describe_problems(app: FastAPI) -> None:
 
 
 def to_problem(error: Exception, routes: Mapping[str, str] = MappingProxyType({})) -> ProblemError | None:
-    """Return the problem as which *error* is answered, if it is one; it names the *routes* by their verbs."""
+    """Return the `ProblemError` that answers *error*, or ``None`` for an unexpected exception (a fault of the server).
+
+    *routes* has HTTP routes by method name: calls of Python that the error text advises are replaced by these.
+    """
     if isinstance(error, ProblemError):
         return error
     if isinstance(error, HTTPException):
@@ -126,15 +132,16 @@ def to_problem(error: Exception, routes: Mapping[str, str] = MappingProxyType({}
 
 
 def _tell_invalid(error: Mapping[str, Any]) -> dict[str, str]:
+    """Return the field path and message of a pydantic validation error, each cut to `LONGEST_ERROR` characters."""
     is_time = error["type"].startswith("datetime_")
     message = "must be a time, such as 2024-05-14 or 2024-05-14T09:30:00Z" if is_time else str(error["msg"])
     return {"field": ".".join(map(str, error["loc"]))[:LONGEST_ERROR], "message": message[:LONGEST_ERROR]}
 
 
 def add_handlers(app: FastAPI, paths: tuple[str, ...], routes: Mapping[str, str]) -> None:
-    """Have *app* answer every error at a path that begins with one of *paths* with a problem.
+    """Register handlers on *app* that answer errors below *paths* with problem responses.
 
-    It names the *routes*, by their verbs, where the error advises to call these.
+    *routes* has HTTP routes by method name: calls of Python that an error text advises are replaced by these.
     """
 
     def answer(request: Request, status: int, detail: str, **more: Any) -> Response:
@@ -145,7 +152,7 @@ def add_handlers(app: FastAPI, paths: tuple[str, ...], routes: Mapping[str, str]
     async def handle_problem(request: Request, error: Exception) -> Response:
         problem = to_problem(error, routes)
         if problem is None:
-            raise error  # the gate answers and logs it
+            raise error  # the `Gate` middleware answers and logs it
         return answer(request, problem.status, problem.detail, headers=problem.headers, **problem.fields)
 
     @app.exception_handler(HTTPException)

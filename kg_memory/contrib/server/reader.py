@@ -1,4 +1,4 @@
-"""The reader: what a server has saved is read in the background, in its order in each namespace."""
+"""The background reader: reads saved episodes into facts, in the order in which each namespace received them."""
 
 from __future__ import annotations
 
@@ -22,33 +22,37 @@ logger = logging.getLogger("kg_memory.contrib.server")
 
 DATABASE_AWAY = (DatabaseUnavailable, DatabaseStartError)
 OUTAGES = (*DATABASE_AWAY, ModelUnavailable, EmbeddingUnavailable)
-"""Errors after which reading is tried again."""
+"""Errors after which reading is retried, because a service is away."""
 LONGEST_PAUSE = 60.0
 GATHERING = 0.05
-"""Seconds in which what is saved together is read together, where no plan waits for longer."""
+"""Seconds to wait before reading, so that episodes saved shortly after one another are read together.
+
+The reading plan ``economy`` waits `Settings.window_seconds` instead.
+"""
 TAKEN = 1.0
-"""Seconds after which a namespace is tried again that another process reads."""
+"""Seconds after which a namespace whose lease another process holds is tried again."""
 TURN = 200
-"""The most episodes of a namespace that are read before the others have their turn."""
+"""The most episodes of a namespace that are read before other namespaces get their turn."""
 
 
 def pause_after(failures: int, first: float = 0.375, growth: float = 1.5) -> float:
-    """Return after how many seconds to try again what failed so often in a row.
+    """Return the seconds to wait before a retry, after so many *failures* in a row; at most `LONGEST_PAUSE`.
 
-    By default it is half as long as it has failed so far: a replica takes over within seconds.
+    By default the wait is about half of the time that retries have taken so far: a database replica takes over within
+    seconds.
     """
     return min(LONGEST_PAUSE, first * growth ** min(failures - 1, 20))
 
 
 class _StoppedError(Exception):
-    """The server stops, or another process reads the namespace by now: what is not read yet stays saved."""
+    """Reading stops because the server stops or the lease was lost. Unread episodes stay saved."""
 
 
 class Reader:
-    """Reads what is saved and not read yet, in so many namespaces at once.
+    """Reads saved, unread episodes in the background, in up to *at_once* namespaces at the same time.
 
-    Of all readers of a database one at a time reads a namespace: they share *leases*. Whatever stops it, episodes stay
-    saved: the next start reads the rest. Its methods belong to one event loop.
+    *leases* make sure that only one reader of a database works on a namespace. Episodes are saved before they are read,
+    so a crash loses none: the next reader continues. All methods must be called from one event loop.
     """
 
     def __init__(self, memory: GraphMemory, at_once: int = 4, leases: Leases | None = None) -> None:
@@ -60,15 +64,15 @@ class Reader:
         self._started = self._stopping = False
 
     def start(self, only: str | None = None) -> None:
-        """Begin to read, first what earlier servers left unread, in any namespace or in that *only*.
+        """Start reading, first the episodes that earlier servers left unread: in all namespaces, or in *only* this one.
 
-        Until then `wake` does nothing.
+        Until then `wake` has no effect.
         """
         self._started = True
         self._start = asyncio.create_task(self.look(only))
 
     def wake(self, namespace: str) -> None:
-        """Read what is unread in *namespace*, soon."""
+        """Schedule reading of the unread episodes in *namespace*."""
         if not self._started or self._stopping:
             return
         self._due.add(namespace)
@@ -76,7 +80,10 @@ class Reader:
             self._tasks[namespace] = asyncio.create_task(self._read(namespace))
 
     async def stop(self, seconds: float) -> None:
-        """Finish the episode of each namespace that is being read, within so many seconds; all others stay saved."""
+        """Finish the episode that is being read in each namespace, within *seconds*; then cancel.
+
+        Unread episodes stay saved.
+        """
         self._stopping = True
         tasks = [*self._tasks.values(), *([self._start] if self._start else [])]
         for task in (await asyncio.wait(tasks, timeout=seconds))[1] if tasks else ():
@@ -86,9 +93,9 @@ class Reader:
             logger.warning("stopped while reading %d namespaces: what is unread is read by the next reader", len(left))
 
     async def look(self, only: str | None = None) -> None:
-        """Look for unread episodes, in any namespace or in that *only*, and read them.
+        """Find the namespaces with unread episodes and schedule them: all namespaces, or *only* this one.
 
-        Namespaces whose server is away are left out.
+        Namespaces whose database server is down are skipped. Errors are logged, not raised.
         """
         database = self._memory.driver.store.database
         try:
@@ -106,6 +113,10 @@ class Reader:
                 logger.warning("could not look for unread episodes in a namespace: %s", describe_error(error))
 
     async def _read(self, namespace: str) -> None:
+        """Read *namespace* until no episode in it is due, and retry after outages with growing pauses.
+
+        Other errors are logged: the episodes stay saved, and the next `wake` tries again.
+        """
         settings, failures = self._memory.settings, 0
         pause = settings.window_seconds if settings.plan == "economy" else GATHERING
         try:
@@ -124,7 +135,7 @@ class Reader:
                     if self._stopping:
                         raise
                     self._due.add(namespace)
-                except Exception as error:  # noqa: BLE001 - they stay saved, and the next call tries again
+                except Exception as error:  # noqa: BLE001 - the episodes stay saved, and the next `wake` retries
                     logger.warning("episodes stay saved and unread: %s", describe_error(error))
                 else:
                     failures = 0
@@ -132,7 +143,10 @@ class Reader:
             self._tasks.pop(namespace, None)
 
     async def _take_turn(self, namespace: str) -> float:
-        """Read some of what is unread in *namespace*, and return after how many seconds to go on, if it is due."""
+        """Read up to `TURN` unread episodes of *namespace*; return the seconds to wait before the next turn.
+
+        The namespace stays due if more episodes are unread, or if another process holds its lease.
+        """
         async with self._slots, self._leases.hold(namespace) as lease:
             if lease is None:
                 self._due.add(namespace)
@@ -146,5 +160,6 @@ class Reader:
         return GATHERING
 
     def _check(self, lease: Lease) -> None:
+        """Raise `_StoppedError` if the server stops or *lease* was lost; called after each episode."""
         if self._stopping or lease.lost:
             raise _StoppedError

@@ -1,4 +1,4 @@
-"""The routes of verbs, under ``/v1/namespaces/{namespace}``."""
+"""The routes under ``/v1/namespaces/{namespace}`` that call methods of `GraphMemory`."""
 
 from __future__ import annotations
 
@@ -68,4 +68,4 @@ ROUTES = (
     Route("GET", "/audit", "privacy.audit", "admin"),
 )
 BY_VERB = {route.verb: f"{route.method} {NAMESPACE}{route.path}" for route in ROUTES}
-"""The routes as errors name them, by their verbs."""
+"""The routes by method name, such as ``facts.list``: error texts name routes instead of methods."""

@@ -1,4 +1,4 @@
-"""The parts of a server that its routes share."""
+"""Options of the server, and the objects that all routes share."""
 
 from __future__ import annotations
 
@@ -14,46 +14,47 @@ from kg_memory.contrib.server.worker import Outbox
 from kg_memory.memory.memory import GraphMemory
 
 MOST_SESSIONS = 10_000
-"""Sessions over MCP at once, of all keys."""
+"""The most MCP sessions at the same time, for all keys together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Options of the server: the hosts and pages that it answers, and its limits."""
+    """Options of the server for `create_app`: allowed hosts and origins, limits, and background reading."""
 
     hosts: tuple[str, ...] = ()
-    """Names in ``Host`` that are answered beside those of this machine; ``*`` is all."""
+    """Names that the ``Host`` header may have besides those of this machine; ``*`` allows all."""
     origins: tuple[str, ...] = ()
-    """Pages of other servers that may ask, such as ``https://app.example.com``."""
+    """Origins of other servers' pages that may send requests (CORS), such as ``https://app.example.com``."""
     max_body: int = 10_000_000
-    """Bytes of a request, but for imports."""
+    """The largest request body in bytes, except for imports; most routes have lower limits."""
     max_import: int = 2_000_000_000
-    """Bytes of an import."""
+    """The largest import in bytes."""
     max_streams: int = 200
-    """Streams of events at once."""
+    """The most event streams at the same time."""
     max_streams_of_key: int = 50
-    """Streams of events of one key at once."""
+    """The most event streams of one API key at the same time."""
     max_sessions_of_key: int = 50
-    """Sessions over MCP of one key at once."""
+    """The most MCP sessions of one API key at the same time."""
     session_seconds: float = 600.0
-    """Seconds after which a session over MCP ends that makes no request and has no stream."""
+    """Seconds after which an MCP session without requests and streams ends."""
     trust_proxy: bool = False
-    """Whether a proxy on this machine passes requests on, and adds in ``X-Forwarded-For`` where they come from."""
+    """Whether a proxy on this machine forwards all requests, and adds the client's address to ``X-Forwarded-For``."""
     rate: float = 100.0
-    """Requests a second of a key; of those that it did not use it may make those of four seconds at once."""
+    """Requests per second that one API key may make; after a pause, those of up to four seconds at once."""
     read: bool = True
-    """Whether the server reads what is saved; without, workers, other servers or `resume` do."""
+    """Whether this server reads the episodes that it saves; if not, workers, other servers or `resume` must."""
     stop_seconds: float = 10.0
-    """Seconds for which reading goes on when the server stops."""
+    """Seconds that the background reader gets to finish its episodes when the server stops."""
     alone: bool = False
-    """Whether nothing else is served beside it: all paths are ours, and ``/`` leads to the explorer."""
+    """Whether the application is not mounted in another one: it then owns all paths, and ``/`` opens the explorer."""
 
 
 @dataclass(slots=True)
 class Service:
-    """A memory and what serves it; `stopping` is set when the server is about to stop.
+    """The memory that is served, with the objects that the routes share; `app.state.service`.
 
-    `listeners` counts the open streams of events by namespace. `large` is held by a request for many items.
+    `stopping` is set when the server begins to stop. `listeners` counts open event streams by namespace. `large` is a
+    lock that requests for many items take, so that they run one by one.
     """
 
     memory: GraphMemory
@@ -67,7 +68,7 @@ class Service:
     large: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __post_init__(self) -> None:
-        """Make the parts."""
+        """Create the key guard, the limits, and the background reader or, without `Options.read`, an `Outbox`."""
         database = self.memory.driver.store.database
         ring = KeyRing(database)
         self.guard = Guard(ring, RateLimit(self.options.rate))

@@ -1,4 +1,8 @@
-"""Export and import as streams: each passes a file without a name, so nobody gets, stores or leaves a half."""
+"""Export and import over HTTP.
+
+Both pass through an unnamed temporary file: a response starts only when the export is complete, an import only when all
+of its body has arrived, and a crash leaves no file behind.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +34,12 @@ TYPES = {"jsonl": "application/x-ndjson", "graphml": "application/xml", "cytosca
 T = TypeVar("T")
 CHUNK = 2**16
 FILES = Path("/proc/self/fd") if sys.platform == "linux" else None
-"""The folder of the open files of this process, by which one without a name can be opened again; `None` elsewhere."""
+"""The folder of this process's open files on Linux, through which an unnamed file can be opened again by path."""
 FILE = {"schema": {"type": "string", "format": "binary"}}
 
 
 def add_routes(router: APIRouter, service: Service) -> None:
-    """Add the routes to *router*."""
+    """Add the export and import routes to *router*."""
     content = {TYPES["jsonl"]: FILE, TYPES["graphml"]: FILE, TYPES["cytoscape"]: {}}
     exported = {"description": "The file.", "content": content}
 
@@ -49,7 +53,10 @@ def add_routes(router: APIRouter, service: Service) -> None:
         form: Annotated[Form, Query(description="`graphml` and `cytoscape` are for viewers.")] = "jsonl",
         embeddings: Annotated[bool, Query(description="Whether to include the vectors.")] = True,
     ) -> Response:
-        """Return all that the namespace holds, as it is at one moment, as a file that `import` takes."""
+        """Export everything in the namespace, as it is at one moment, as a file that `import` accepts.
+
+        `graphml` and `cytoscape` files are for viewers and cannot be imported.
+        """
         file = await asyncio.to_thread(tempfile.TemporaryFile)
         try:
             how: dict[str, Any] = {"namespace": access.namespace, "form": form, "embeddings": embeddings}
@@ -76,7 +83,7 @@ def _add_imports(router: APIRouter, service: Service) -> None:
         replace: Annotated[bool, Query(description="Whether what the namespace holds may be replaced.")] = False,
         embeddings: Annotated[bool, Query(description="Whether to take the vectors of the file.")] = True,
     ) -> Response:
-        """Import a file of `export`, compressed or not; nobody sees a half of it."""
+        """Import a file made by `export`, compressed or not. Readers see either all of it or none."""
         async with _receive(request, service, access) as path:
             how: dict[str, Any] = {"namespace": access.namespace, "replace": replace, "embeddings": embeddings}
             call = partial(data.import_, path, memory_only=True, **how)
@@ -98,7 +105,10 @@ def _add_imports(router: APIRouter, service: Service) -> None:
         ],
         group: Annotated[str | None, Query(description="Whose memory of it, where there are several.")] = None,
     ) -> Response:
-        """Add what another memory exported; sentences are saved, and read in the background."""
+        """Import an export of another memory product.
+
+        Its texts are saved as episodes, which are read in the background.
+        """
         async with _receive(request, service, access) as path:
             how: dict[str, Any] = {"namespace": access.namespace, "group": group, "read": False}
             call = partial(data.import_from, origin, path, **how)
@@ -108,7 +118,10 @@ def _add_imports(router: APIRouter, service: Service) -> None:
 
 
 async def _apart(service: Service, request: Request, access: Access, file: object, call: Callable[..., T]) -> T:
-    """Return the result of *call* about *file*, which blocks and is told to stop by its progress."""
+    """Run the blocking *call* in a thread as a `Job` and return its result.
+
+    *file* identifies the job. When the client disconnects, the progress callback raises and so stops the call.
+    """
     return await service.jobs.run(
         request, access.namespace, file, lambda job: asyncio.to_thread(call, progress=job.check), cancel=False
     )
@@ -116,9 +129,9 @@ async def _apart(service: Service, request: Request, access: Access, file: objec
 
 @asynccontextmanager
 async def _receive(request: Request, service: Service, access: Access) -> AsyncIterator[Path]:
-    """Yield a file with the body of *request*, which is one of few imports; it is gone afterwards, however that ends.
+    """Yield the path of a temporary file with the body of *request*; it is deleted afterwards.
 
-    Raises `ProblemError` 413 for a body over the limit, 429 or 503 where too many come at once.
+    Raises `ProblemError` 413 for a body over `Options.max_import`, 429 or 503 for too many imports at the same time.
     """
     size, most = 0, service.options.max_import
     make = tempfile.TemporaryFile if FILES else tempfile.NamedTemporaryFile
@@ -138,5 +151,6 @@ async def _receive(request: Request, service: Service, access: Access) -> AsyncI
 
 
 async def _read(file: IO[bytes]) -> AsyncIterator[bytes]:
+    """Yield *file* in chunks of `CHUNK` bytes."""
     while chunk := await asyncio.to_thread(file.read, CHUNK):
         yield chunk

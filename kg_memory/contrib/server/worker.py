@@ -1,9 +1,8 @@
-"""``kg-memory worker``: processes that read what servers save, as many as are needed.
+"""``kg-memory worker``: processes that read the episodes which servers save; start as many as needed.
 
-A stream in the database has a hint for each namespace in which something was saved. Every worker follows it, and the
-one that gets the lease on the namespace reads it; the others try again until the lease is free, so they go on where
-that one is killed. Hints only make it fast: what is unread is known by the graphs themselves, and each worker looks
-through them now and then.
+Servers add a hint with the namespace to a Redis stream for each saved episode. All workers follow the stream, and the
+one that gets the lease on the namespace reads it. The others retry, so they take over when that worker is killed. Hints
+only save time: the graphs themselves show which episodes are unread, and each worker checks them regularly.
 """
 
 from __future__ import annotations
@@ -30,23 +29,23 @@ logger = logging.getLogger("kg_memory.contrib.server")
 
 STREAM, FIELD = "kg-saved", "namespace"
 FIRST = "0-0"
-"""The id before that of any hint."""
+"""The stream id before that of the first hint."""
 LONGEST, KEPT_SECONDS = 10_000, 600
-"""Hints that the stream keeps, about, and seconds after the last one in which it is there."""
+"""The approximate number of hints that the stream keeps, and the seconds after the last hint when it is deleted."""
 AT_ONCE = 100
-"""Hints that a worker takes at once."""
+"""The most hints that a worker reads at once."""
 LOOK_SECONDS, LOOK_WITHOUT_HINTS = 60.0, 5.0
-"""Seconds after which a worker looks through all namespaces again, and while the server of the hints is away."""
+"""Seconds between two checks of all namespaces for unread episodes: usually, and while there are no hints."""
 ANSWERED_IN = 15.0
-"""Seconds in which the server of the hints must answer."""
+"""Seconds within which the server of the hint stream must answer."""
 LOOKING = 10
-"""It waits at least so many times as long as looking took."""
+"""While the hint stream is unavailable, the pause between two checks is at least this many times their duration."""
 STOP_SECONDS = 30.0
-"""Seconds in which a worker finishes what it reads when it is stopped."""
+"""Seconds that a worker gets to finish its episodes when it is stopped."""
 
 
 class Outbox:
-    """Tells the workers in which namespaces something is saved; it stands in for a `Reader`."""
+    """Replaces the `Reader` of a server that does not read itself: tells workers which namespaces have new episodes."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -54,21 +53,22 @@ class Outbox:
         self._sending: asyncio.Task[None] | None = None
 
     def start(self, only: str | None = None) -> None:
-        """Do nothing: workers look for what is unread by themselves."""
+        """Do nothing: workers find unread episodes themselves."""
 
     def wake(self, namespace: str) -> None:
-        """Tell the workers that something is saved in *namespace*."""
+        """Add a hint for *namespace* to the stream, in the background."""
         self._due[namespace] = None
         if self._sending is None or self._sending.done():
             self._sending = asyncio.create_task(self._send())
 
     async def stop(self, seconds: float) -> None:
-        """Send what is not sent yet."""
+        """Send the remaining hints, within *seconds*."""
         if self._sending is not None:
             await asyncio.wait((self._sending,), timeout=seconds)
             self._sending.cancel()
 
     async def _send(self) -> None:
+        """Send a hint for each due namespace; retry while the database is unavailable."""
         failures = 0
         while self._due:
             namespace = next(iter(self._due))
@@ -89,7 +89,11 @@ class Outbox:
 
 
 class Worker:
-    """Reads what is saved in any namespace of *memory*'s database, *at_once* namespaces at a time, until stopped."""
+    """Reads saved episodes in all namespaces of *memory*'s database, *at_once* namespaces at a time, until stopped.
+
+    *lease_seconds* is the time after which another worker takes over from a killed one; *look_seconds* the time between
+    two checks of all namespaces.
+    """
 
     def __init__(
         self,
@@ -105,11 +109,11 @@ class Worker:
         self._stopping = asyncio.Event()
 
     def stop(self) -> None:
-        """Begin to stop."""
+        """Tell `run` to finish the episodes being read and return."""
         self._stopping.set()
 
     async def run(self) -> None:
-        """Read until `stop`, then finish what is being read."""
+        """Read episodes until `stop` is called, then finish the episodes being read."""
         self._reader.start()
         following = asyncio.create_task(self._follow())
         await self._stopping.wait()
@@ -118,6 +122,7 @@ class Worker:
         await asyncio.gather(following, return_exceptions=True)
 
     async def _follow(self) -> None:
+        """Wake the reader for each hint in the stream, and check all namespaces from time to time."""
         looked, took, failures = time.monotonic(), 0.0, 0
         last = FIRST
         while not self._stopping.is_set():
@@ -131,16 +136,19 @@ class Worker:
                 hints = await self._read_hints(last)
                 failures = 0
             except KGMemoryError as error:
-                last = FIRST  # the stream may be another one by now
+                last = FIRST  # the stream may have been deleted and created again
                 failures += 1
                 logger.warning("the worker looks again in %.1f s: %s", pause_after(failures), describe_error(error))
                 await asyncio.sleep(pause_after(failures))
                 continue
-            for last, namespace in hints:  # noqa: B007 - the last one's id
+            for last, namespace in hints:  # noqa: B007 - `last` keeps the id of the last hint
                 self._reader.wake(namespace)
 
     async def _read_hints(self, last: str) -> list[tuple[str, str]]:
-        """Return the ids and the namespaces of the hints after *last*, as soon as there are some."""
+        """Return hints after the stream id *last* as pairs of stream id and namespace; waits up to 0.5 s for one.
+
+        Raises `DatabaseUnavailable` if the database server does not answer.
+        """
         words = ("XREAD", "COUNT", AT_ONCE, "BLOCK", 500, "STREAMS", STREAM, last)
         try:
             async with asyncio.timeout(ANSWERED_IN):
@@ -152,7 +160,7 @@ class Worker:
 
 
 def _pairs(answer: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield the pairs of a map, however the client or the version of the protocol gives it."""
+    """Yield the key-value pairs of a Redis map: a mapping, a flat list or a list of pairs, as the protocol has it."""
     if isinstance(answer, Mapping):
         yield from answer.items()
     elif answer and isinstance(answer[0], str):
@@ -162,7 +170,7 @@ def _pairs(answer: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def run(arguments: Namespace, screen: Screen) -> int:
-    """Read what is saved until the process is told to stop."""
+    """Run ``kg-memory worker`` until SIGINT or SIGTERM; return the exit code."""
     at_once = validate_count("at_once", arguments.at_once)
     with open_memory(arguments, screen) as memory:
         screen.note("Reading what is saved in any namespace; Ctrl-C ends it.")

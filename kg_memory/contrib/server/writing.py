@@ -1,6 +1,6 @@
-"""Adding episodes, which are saved before the answer and read after it, and forgetting in two steps.
+"""Routes that save episodes, which are read after the response, and that forget in two steps.
 
-Forgetting first answers with a plan of all that would go, and forgets it when the hash of the plan confirms it.
+The first request to forget returns a plan of what would be deleted; the second confirms the plan by its hash.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class EpisodesBody(StrictBody):
 
 
 class AddedEpisodes(BaseModel):
-    """The results of several episodes, in their order."""
+    """The results of several episodes, in the order of the request."""
 
     episodes: list[AddResult]
 
@@ -69,7 +69,7 @@ Key = Annotated[
 
 
 def add_routes(router: APIRouter, service: Service) -> None:
-    """Add the routes to *router*."""
+    """Add the routes for saving episodes and for forgetting to *router*."""
     _add_forgetting(router, service)
     path = NAMESPACE + "/episodes"
     accepted: dict[int | str, Any] = {202: ACCEPTED}
@@ -78,11 +78,11 @@ def add_routes(router: APIRouter, service: Service) -> None:
         try:
             return await service.memory.episodes.asave(inputs, namespace=access.namespace)
         finally:
-            service.reader.wake(access.namespace)  # those before one that is refused are saved
+            service.reader.wake(access.namespace)  # even after an error: the episodes before the invalid one are saved
 
     @router.post(path, response_model=AddResult, status_code=202, **describe("episodes.save", accepted))
     async def save_one(request: Request, access: Writing, body: EpisodeBody, key: Key = None) -> Response:
-        """Remember one episode: it is saved when this answers, and read afterwards."""
+        """Save one episode. It is stored when this answers, and read into facts afterwards."""
         (result,) = await save(access, [_to_input(body, key)])
         return _accept(request, access.namespace, result, result)
 
@@ -90,13 +90,14 @@ def add_routes(router: APIRouter, service: Service) -> None:
         path + "/batch", response_model=AddedEpisodes, status_code=202, **describe("episodes.save_many", accepted)
     )
     async def save_many(request: Request, access: Writing, body: EpisodesBody, key: Key = None) -> Response:
-        """Remember up to 1,000 episodes in their order; `Location` is the last one, which is read last."""
+        """Save up to 1,000 episodes in order. `Location` is the last one, which is read last."""
         inputs = [_to_input(one, key and f"{key}/{number}") for number, one in enumerate(body.episodes)]
         results = await save(access, inputs)
         return _accept(request, access.namespace, AddedEpisodes(episodes=results), results[-1])
 
 
 def _accept(request: Request, namespace: str, answer: BaseModel, last: AddResult) -> Response:
+    """Return a 202 response with *answer*, whose ``Location`` header is the URL of the episode *last*."""
     response = json_response(request, answer.model_dump_json().encode(), 202)
     root = request.scope.get("root_path", "")
     response.headers["Location"] = f"{root}/v1/namespaces/{quote(namespace, safe='')}/episodes/{last.episode}"
@@ -104,7 +105,7 @@ def _accept(request: Request, namespace: str, answer: BaseModel, last: AddResult
 
 
 def _to_input(body: EpisodeBody, key: str | None) -> EpisodeInput:
-    """Return the episode, with the key of its request as its source id if it has none."""
+    """Return the episode in *body*; *key*, the request's idempotency key, becomes its source id if it has none."""
     if key is None or body.source_id is not None:
         return body
     return body.model_copy(update={"source_id": key})
@@ -114,7 +115,10 @@ def _to_input(body: EpisodeBody, key: str | None) -> EpisodeInput:
 
 
 class ForgetBody(StrictBody):
-    """A request to forget exactly one thing; with `confirm`, the hash of a plan, it is."""
+    """A request to forget exactly one thing: an episode, thread, entity, speaker, source, fact, or everything.
+
+    Without `confirm` nothing is deleted, and the plan is returned.
+    """
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"speaker": "Ann", "reason": "asked for"}]})
 
@@ -132,7 +136,7 @@ class ForgetBody(StrictBody):
 
 
 class ForgetAnswer(BaseModel):
-    """All that would be forgotten, with the hash of that `plan`; or the receipt of what was."""
+    """The receipt of what would be deleted, with the hash `plan` that confirms it; or of what was deleted."""
 
     plan: str | None = None
     receipt: ForgetReceipt
@@ -141,9 +145,9 @@ class ForgetAnswer(BaseModel):
 def _add_forgetting(router: APIRouter, service: Service) -> None:
     @router.post(NAMESPACE + "/forget", response_model=ForgetAnswer, **describe("privacy.forget"))
     async def forget(request: Request, access: Forgetting, body: ForgetBody) -> Response:
-        """Return the plan of what would be forgotten; given again with its hash in `confirm`, forget it for good.
+        """Return what would be forgotten, and a hash of it as `plan`. With that hash in `confirm`, delete it for good.
 
-        Where anything of the plan changed meanwhile, nothing is forgotten, and the answer is 409.
+        If the plan has changed meanwhile, nothing is deleted, and the answer is 409.
         """
         what = body.model_dump(exclude={"confirm"}, exclude_none=True)
         how = {**what, "by": access.key.name, "namespace": access.namespace}
@@ -155,7 +159,7 @@ def _add_forgetting(router: APIRouter, service: Service) -> None:
         if not hmac.compare_digest(plan.encode(), body.confirm.encode("utf-8", "replace")):
             raise ProblemError(409, "confirm is not the hash of what would be forgotten now; ask for the plan again")
         receipt = await service.memory.privacy.aforget(**how)
-        service.reader.wake(access.namespace)  # some episodes may be to be read again
+        service.reader.wake(access.namespace)  # forgetting may mark other episodes as unread
         return _answer(request, ForgetAnswer(receipt=receipt))
 
 
@@ -164,7 +168,7 @@ def _answer(request: Request, answer: ForgetAnswer) -> Response:
 
 
 def _hash(namespace: str, body: ForgetBody, look: ForgetReceipt) -> str:
-    """Return the hash of all that would go, and of what was asked for."""
+    """Return the hash of a request to forget and of everything that *look*, the receipt of a dry run, would delete."""
     asked = body.model_dump(mode="json", exclude={"confirm", "reason", "erase"})
     parts = {name: getattr(look, name) for name in PLANNED}
     plan = {name: part if isinstance(part, str) else sorted(part) for name, part in parts.items()}

@@ -1,1 +1,1 @@
-"""The explorer: the page of the server, and the few routes that only it needs."""
+"""The explorer: a web page that shows the graph, and the routes that only this page uses."""

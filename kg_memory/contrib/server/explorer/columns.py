@@ -1,4 +1,4 @@
-"""The whole graph of a namespace as columns: what the page needs to show any moment of both clocks by itself."""
+"""The whole graph of a namespace as arrays, from which the explorer page computes any point of both clocks itself."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
 
 FAR = 8_640_000_000_000_000
-"""Milliseconds that stand for an open end, negative for an open start: the last and the first date of JavaScript."""
+"""Milliseconds that stand for an open end (negative: an open start): the limits of JavaScript's dates."""
 CACHED = 8
-"""The number of namespaces whose columns are kept in memory."""
+"""The most namespaces whose columns are cached."""
 KINDS = ("state", "event", "plan")
 Numbers = np.ndarray[Any, np.dtype[Any]]
 Columns = dict[str, Any]
-"""Lists, maps, and arrays of numbers by name."""
+"""Numpy arrays, lists and nested maps by name."""
 
-# A list comes as one text, which is read many times as fast as its values one by one: numbers by toJSON, which escapes
-# nothing in strings, and strings as lines.
+# Each query returns a list as one text, because parsing that is many times faster than reading values one by one.
+# Numbers come as JSON, strings as lines: the database's toJSON does not escape strings.
 
 REVISION = """
 MATCH (e:Entity)
@@ -96,14 +96,14 @@ QUERIES = (
     *(FACTS, ENTITIES, COMMUNITIES, BELIEFS % "HELD", STATEMENTS, SOURCES, PROPOSALS),
     *(SUBJECTS, OBJECTS, PREMISES, DISPUTES),
 )
-"""The first three are answered with a row for each group, the others with one row, or none where there is no graph."""
+"""The first three return one row for each group; the others one row, or none if the namespace has no graph."""
 RARE = {PROPOSALS: "PROPOSED", PREMISES: "RESTS_ON"}
-"""Queries that go through all facts for what often none has: relations of these types, which are counted at once."""
+"""Queries that scan all facts for relations that most graphs lack, with the relation type that is counted first."""
 COUNT = "MATCH ()-[r:%s]->() RETURN count(r) AS count"
 
 
 class ColumnCache:
-    """The columns of the namespaces that were read last, packed; each is used while its graph stays as it is."""
+    """Cache of the packed columns of the `CACHED` namespaces read last, each valid while its graph is unchanged."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, tuple[str, bytes]] = OrderedDict()
@@ -111,11 +111,11 @@ class ColumnCache:
 
     @property
     def namespaces(self) -> list[str]:
-        """The namespaces whose columns are kept."""
+        """The namespaces in the cache."""
         return list(self._kept)
 
     def read(self, namespace: str) -> Flow[tuple[str, bytes]]:
-        """Return the revision of the graph of *namespace*, and its columns, packed."""
+        """Return the revision of the graph of *namespace*, and its packed columns."""
         revision = yield from read_revision()
         kept = self._kept.pop(namespace, None)
         if kept is None or kept[0] != revision:
@@ -127,13 +127,13 @@ class ColumnCache:
         return kept
 
     def drop_outdated(self, namespace: str) -> Flow[None]:
-        """Drop the columns of *namespace* if its graph has changed, as by forgetting."""
+        """Drop the columns of *namespace* if its graph has changed since."""
         revision = yield from read_revision()
         if namespace in self._kept and self._kept[namespace][0] != revision:
             del self._kept[namespace]
 
     def drop_unused(self, shown: Container[str], seconds: float) -> None:
-        """Drop the columns of namespaces that were neither *shown* nor read for so many seconds."""
+        """Drop the columns of namespaces that are not in *shown* and were not read for *seconds*."""
         current = time.monotonic()
         self._used = {name: current if name in shown else self._used[name] for name in self._kept}
         for name, used in self._used.items():
@@ -141,18 +141,18 @@ class ColumnCache:
                 del self._kept[name]
 
     def clear(self) -> None:
-        """Drop all."""
+        """Drop all columns."""
         self._kept.clear()
 
 
 def read_revision() -> Flow[str]:
-    """Return a text that changes whenever the columns do."""
+    """Return a text that changes whenever the columns of the graph change."""
     first, *counts = yield from in_step(read(query) for query in (REVISION, *COUNTS))
     return json.dumps([first, counts])
 
 
 def read_answers() -> Flow[tuple[list[list[Row]], int]]:
-    """Return the answers to `QUERIES`, and the time, in microseconds."""
+    """Return the rows of each of `QUERIES`, in order, and the time of reading in microseconds since the epoch."""
     read_at = yield from now()
     counts = yield from in_step(read(COUNT % relation) for relation in RARE.values())
     needless = {query for query, rows in zip(RARE, counts, strict=True) if not (rows and rows[0]["count"])}
@@ -162,7 +162,10 @@ def read_answers() -> Flow[tuple[list[list[Row]], int]]:
 
 
 def to_columns(answers: Sequence[Sequence[Row]], read_at: int) -> Columns:
-    """Return the columns of the *answers* to `QUERIES`; entities and facts are numbered by their places in these."""
+    """Return the columns for *answers*, the rows of each of `QUERIES`.
+
+    Columns refer to entities and facts by index, in the order of those rows.
+    """
     facts, entities, communities, *others = answers
     held, statements, sources, proposed, subjects, objects, premises, disputes = map(_read_row, others)
     nodes, places = Places(_flatten(entities, "nodes")), Places(_flatten(facts, "nodes"))
@@ -197,7 +200,7 @@ def to_columns(answers: Sequence[Sequence[Row]], read_at: int) -> Columns:
 
 
 class Places:
-    """The places of nodes, by the numbers that the database has for them; -1 is a node that has none."""
+    """Maps the node ids of the database to indexes in a column; -1 for a node that is not in it."""
 
     def __init__(self, nodes: Numbers) -> None:
         self.length = len(nodes)
@@ -205,21 +208,22 @@ class Places:
         self._places[nodes] = np.arange(self.length)
 
     def of(self, nodes: Numbers) -> Numbers:
-        """Return the places of *nodes*."""
+        """Return the index of each of *nodes*, -1 for unknown ones."""
         places: Numbers = self._places[np.minimum(nodes, len(self._places) - 1)]
         return places
 
     def keep(self, nodes: Numbers) -> Numbers:
-        """Return the places of those of *nodes* that have one."""
+        """Return the indexes of *nodes*, without unknown ones."""
         places = self.of(nodes)
         kept: Numbers = places[places >= 0]
         return kept
 
 
 def pack(columns: Columns) -> bytes:
-    """Return *columns* as bytes: the length of a text of JSON, the text, then the arrays that it names.
+    """Return *columns* as bytes: the length of a JSON text (8 bytes, little-endian), the text, and then the arrays.
 
-    In the text, an array is ``{"array": TYPE, "length": NUMBER, "start": BYTES}``; all start at a multiple of eight.
+    In the JSON, an array is ``{"array": TYPE, "length": NUMBER, "start": BYTES}``. Each array starts at a multiple of
+    eight bytes.
     """
     arrays: list[bytes] = []
     start = 0
@@ -236,42 +240,47 @@ def pack(columns: Columns) -> bytes:
 
 
 def _read_row(rows: Sequence[Row]) -> Row:
+    """Return the only row, or a row in which each list is empty."""
     return rows[0] if rows else defaultdict(lambda: "[]")
 
 
 def _pad(content: bytes) -> bytes:
+    """Return *content* with zero bytes up to a multiple of eight."""
     return content + bytes(-len(content) % 8)
 
 
 def _parse(text: str, type_: type[np.int64 | np.float64] = np.int64) -> Numbers:
-    """Return the numbers that `toJSON` has written; a parser of JSON takes five times as long."""
+    """Return the numbers in a JSON list: ``"[1, 2]" -> array([1, 2])``. Five times as fast as a JSON parser."""
     return np.fromstring(text[1:-1], type_, sep=",")
 
 
 def _flatten(rows: Iterable[Row], name: str, type_: type[np.int64 | np.float64] = np.int64) -> Numbers:
-    """Return the numbers of *name* in grouped *rows*."""
+    """Return the numbers of column *name* of all *rows*, joined."""
     return np.concatenate([np.empty(0, type_), *(_parse(row[name], type_) for row in rows)])
 
 
 def _join(rows: Iterable[Row], name: str) -> list[str]:
-    """Return the texts of *name* in grouped *rows*."""
+    """Return the texts of column *name* of all *rows*, which are lines of one text in each row."""
     return [text for row in rows for text in row[name].split("\n")]
 
 
 def _repeat(values: Iterable[int], rows: Iterable[Row]) -> Numbers:
-    """Return the values of grouped *rows*, each as often as its row has nodes."""
+    """Return each row's value, repeated for each id in that row."""
     return np.repeat(np.array([*values], np.int64), [row["ids"].count("\n") + 1 for row in rows])
 
 
 def _pair(row: Row, first: str, second: str, places: Places, others: Places) -> Columns:
-    """Return pairs of places by the two names, without those of which an end is not there."""
+    """Return the columns *first* and *second* of *row* as indexes, without pairs of which one node is unknown."""
     one, other = places.of(_parse(row[first])), others.of(_parse(row[second]))
     there = (one >= 0) & (other >= 0)
     return {first: one[there].astype("<u4"), second: other[there].astype("<u4")}
 
 
 def _read_ends(subjects: Row, objects: Row, places: Places, nodes: Places) -> Columns:
-    """Return the subject of each fact, -1 where it is not there, and its objects but the subject as pairs."""
+    """Return the ends of all facts as columns: the index of each subject, and pairs of fact and object.
+
+    A fact without a known subject has -1. An object that equals the subject is left out.
+    """
     subject = np.full(places.length, -1, dtype="<i4")
     pairs = _pair(subjects, "facts", "entities", places, nodes)
     subject[pairs["facts"]] = pairs["entities"]
@@ -281,6 +290,7 @@ def _read_ends(subjects: Row, objects: Row, places: Places, nodes: Places) -> Co
 
 
 def _to_beliefs(held: Row, proposed: Row, places: Places) -> Columns:
+    """Return columns of all beliefs, with times in milliseconds; `proposed` is 1 for beliefs that wait for review."""
     facts = [places.of(_parse(row["fact"])) for row in (held, proposed)]
     fact = np.concatenate(facts)
     there = fact >= 0
@@ -293,7 +303,7 @@ def _to_beliefs(held: Row, proposed: Row, places: Places) -> Columns:
 
 
 def _to_sources(sources: Row, statements: Row, places: Places) -> Columns:
-    """Return who said things where, and as pairs which facts each of these has stated."""
+    """Return the distinct sources (speaker, thread, source, trust), and pairs of source and stated fact, as columns."""
     trusts = _parse(sources["trusts"], np.float64).tolist()
     texts = [sources[name].split("\n") if trusts else [] for name in ("speakers", "threads", "sources")]
     told = [*zip(*texts, trusts, strict=True)]
@@ -307,5 +317,6 @@ def _to_sources(sources: Row, statements: Row, places: Places) -> Columns:
 
 
 def _milliseconds(times: Numbers) -> Numbers:
+    """Return *times* (microseconds) in milliseconds, with open starts and ends as -`FAR` and `FAR`."""
     inner = np.where(times <= OPEN_START, -FAR, times // 1000)
     return np.where(times >= OPEN_END, FAR, inner).astype("<f8")

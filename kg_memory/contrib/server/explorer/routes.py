@@ -1,4 +1,4 @@
-"""The page itself, and the routes beside the API that it asks."""
+"""Routes of the explorer: the page's files, the graph as columns, and doubtful facts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ POLICY = (
     "worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'; trusted-types layout-worker"
 )
-"""Nothing but files of this server is loaded, nothing in the page runs, and no text can become markup."""
+"""Content security policy of the page: only files of this server, no inline scripts, no markup made from text."""
 HEADERS = {
     "Content-Security-Policy": POLICY,
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -41,9 +41,9 @@ HEADERS = {
     "Cache-Control": "no-cache",
 }
 SWEEP = 5.0
-"""Seconds between two looks whether the columns that are kept are still those of the graph."""
+"""Seconds between two checks of whether cached columns still match their graphs."""
 UNUSED = 60.0
-"""Seconds for which the columns of a namespace are kept once no page shows it."""
+"""Seconds that the columns of a namespace stay cached after the last page that shows it is closed."""
 PREMISED = """
 MATCH (f:Fact)-[:RESTS_ON]->(:Fact)
 RETURN DISTINCT f.id AS id
@@ -52,7 +52,7 @@ Instant = Annotated[int, Query(ge=-FAR, le=FAR, description="Milliseconds since 
 
 
 class Moment(BaseModel):
-    """An instant, in milliseconds since 1970."""
+    """A time, in milliseconds since 1970."""
 
     at: int
 
@@ -66,7 +66,10 @@ def add_routes(router: APIRouter, service: Service) -> None:
     sweeping: asyncio.Task[None] | None = None
 
     async def sweep() -> None:
-        """Drop what no page shows, and what changed: nothing that was forgotten stays in memory, whoever forgot it."""
+        """Drop cached columns that no page shows, or whose graph has changed.
+
+        So forgotten data does not stay in this process, whichever process forgot it.
+        """
         while cache.namespaces:
             await asyncio.sleep(SWEEP)
             cache.drop_unused(service.listeners, UNUSED)
@@ -78,7 +81,7 @@ def add_routes(router: APIRouter, service: Service) -> None:
 
     @router.get(NAMESPACE + "/explorer/columns", include_in_schema=False)
     async def read_graph(request: Request, access: Reading) -> Response:
-        """Return the whole graph as columns, or 304 where the page has it; compressed if it is another machine's."""
+        """Return the whole graph as packed columns, or 304 if the page has them; compressed for other machines."""
         nonlocal sweeping
         namespace = access.namespace
         revision, body = await service.jobs.run(
@@ -100,7 +103,10 @@ def add_routes(router: APIRouter, service: Service) -> None:
 
     @router.get(NAMESPACE + "/explorer/doubts", include_in_schema=False)
     async def list_doubts(request: Request, access: Reading, as_of: Instant, believed_at: Instant) -> dict[str, int]:
-        """Return the facts that are doubtful at a point of both clocks, with since when in milliseconds."""
+        """Return the ids of the facts that are doubtful at a point of both clocks, with the time since when.
+
+        All times are milliseconds since 1970.
+        """
         flow = partial(read_doubts, as_of * 1000, believed_at * 1000)
         asked = ("doubts", as_of, believed_at)
         doubts = await service.jobs.run(
@@ -110,7 +116,10 @@ def add_routes(router: APIRouter, service: Service) -> None:
 
 
 def read_doubts(as_of: int, believed_at: int) -> Flow[dict[str, int]]:
-    """Return the ids of the facts that are doubtful then, each with since when; all times are microseconds."""
+    """Return the ids of the facts that are doubtful at a point of both clocks, with the time since when.
+
+    All times are microseconds since the epoch.
+    """
     premised = yield from read(PREMISED)
     grounds, _ = yield from read_grounds(row["id"] for row in premised)
     doubts = find_doubts(grounds, Point(as_of, believed_at))
@@ -131,12 +140,12 @@ def _add_page(router: APIRouter, service: Service) -> None:
 
     @router.get("/explorer/moment", include_in_schema=False)
     async def read_moment(_: KnownKey, text: Annotated[str, Query(min_length=1, max_length=200)]) -> Moment:
-        """Return the first instant of a time in words."""
+        """Return the start of a time in words, such as ``last March``."""
         return Moment(at=parse_moment("text", text, service.memory.driver.clock()) // 1000)
 
     @router.get("/explorer/{path:path}", include_in_schema=False)
     async def read_page(path: str, request: Request) -> Response:
-        """Return a file of the page: by a route, as LangGraph's server takes no mounts of ours."""
+        """Return a file of the page. A route, not a mount, because LangGraph's server does not accept mounts."""
         response = await pages.get_response(path or "index.html", request.scope)
         response.headers.update(HEADERS)
         return response

@@ -1,4 +1,4 @@
-"""The tools that change the memory: remember, and review and forget, which only the user can have do something."""
+"""MCP tools that change the memory: ``remember``; ``review`` and ``forget`` change it only if the user confirms."""
 
 from __future__ import annotations
 
@@ -36,8 +36,11 @@ class Remember(Arguments):
 
 
 async def remember(call: ToolCall, asked: Remember) -> Answer:
-    """Save the content, which nothing loses then, and read it; what cannot be read now is read later."""
-    at = asked.at or instant(call.memory.driver.today())  # one date, so that both steps mean the same episode
+    """Save the statement as an episode and read it into facts; the answer lists these and what they ended.
+
+    If the model or database is unavailable, or the plan is ``economy``, the episode is saved now and read later.
+    """
+    at = asked.at or instant(call.memory.driver.today())  # the same time in both steps, so the same episode
     episode = {"content": asked.content, "speaker": call.caller.user, "at": at, "source": SOURCE}
     (saved,) = await call.memory.episodes.asave([episode], namespace=call.namespace)
     await call.report(1, 2, "saved")
@@ -56,13 +59,14 @@ async def remember(call: ToolCall, asked: Remember) -> Answer:
 
 
 def _answer_later(call: ToolCall, saved: AddResult, when: str) -> Answer:
+    """Schedule reading of the saved episode, and return an answer that says so."""
     call.wake(call.namespace)
     return Answer(f"Saved word for word as episode:{saved.episode}; it {when}.", dump(saved, RESULT))
 
 
 Waiting = Review | IdentityDecision
 SHOWN = 10
-"""The texts that a question about forgetting shows."""
+"""The most texts that the question about a deletion quotes."""
 
 
 class ReviewArguments(Arguments):
@@ -72,14 +76,14 @@ class ReviewArguments(Arguments):
 
 
 class ReviewForm(BaseModel):
-    """The user's decision."""
+    """The form in which the user decides a review."""
 
     choice: Literal["accept", "reject", "later"] = Field(description="Your decision.")
     reason: str = Field("", description="Why, if you like.")
 
 
 async def review(call: ToolCall, asked: ReviewArguments) -> Answer:
-    """Ask the user about what waits, one thing a call."""
+    """Ask the user to decide one waiting review, the oldest or the one with the given id, and apply the decision."""
     reviews = await call.memory.reviews.alist(namespace=call.namespace, limit=MOST)
     doubts = await call.memory.reviews.aidentities(namespace=call.namespace, limit=MOST)
     waiting: list[Waiting] = [*reviews, *doubts]
@@ -104,10 +108,12 @@ async def review(call: ToolCall, asked: ReviewArguments) -> Answer:
 
 
 def _waiting(waiting: Sequence[Waiting]) -> dict[str, Any]:
+    """Return the waiting reviews as JSON data."""
     return {"waiting": [view_review(one) if isinstance(one, Review) else dump(one) for one in waiting]}
 
 
 def _question(one: Waiting) -> str:
+    """Return the question about a review that the user answers."""
     if isinstance(one, Review):
         relation = "replaces" if one.kind == "supersedes" else "contradicts"
         return (
@@ -120,6 +126,7 @@ def _question(one: Waiting) -> str:
 
 
 def _fact(fact: Fact) -> str:
+    """Return a fact as ``"Ann lives in Oslo" (since May 2024)``."""
     return f'"{quote(fact.sentence)}" ({period_in_words(fact) or "no dates"})'
 
 
@@ -133,13 +140,16 @@ class ForgetArguments(Arguments):
 
 
 class ForgetForm(BaseModel):
-    """The user's confirmation."""
+    """The form in which the user confirms a deletion."""
 
     forget: bool = Field(description="Forget it for good.")
 
 
 async def forget(call: ToolCall, asked: ForgetArguments) -> Answer:
-    """Show the user what would go, and forget it where the user confirms exactly that."""
+    """Show the user what would be deleted, and delete it if the user confirms.
+
+    Raises `InputError`, and deletes nothing, if the plan has changed while the user was asked.
+    """
     kind, own = parse_id(asked.id)
     how: dict[str, Any] = {kind: own, "by": call.caller.key.name, "reason": asked.reason, "namespace": call.namespace}
     plan = await call.memory.privacy.aforget(**how, dry_run=True)
@@ -156,20 +166,23 @@ async def forget(call: ToolCall, asked: ForgetArguments) -> Answer:
     if _parts(await call.memory.privacy.aforget(**how, dry_run=True)) != _parts(plan):
         raise InputError("what would be forgotten changed meanwhile, so nothing is forgotten; call forget again")
     receipt = await call.memory.privacy.aforget(**how)
-    call.wake(call.namespace)  # some episodes may be to be read again
+    call.wake(call.namespace)  # forgetting may mark other episodes as unread
     await call.report(2, 2, "forgotten")
     return Answer(render_receipt(asked.id, receipt), _receipt(receipt))
 
 
 def _receipt(receipt: ForgetReceipt) -> dict[str, Any]:
+    """Return a deletion receipt as JSON data."""
     return {"forgotten": not receipt.dry_run, **dump(receipt, {*PLANNED, "at", "receipt", "head", "advice"})}
 
 
 def _parts(plan: ForgetReceipt) -> list[object]:
+    """Return the ids in a deletion plan, to compare two plans."""
     return [sorted(getattr(plan, name)) for name in PLANNED]
 
 
 async def _describe_plan(call: ToolCall, plan: ForgetReceipt) -> str:
+    """Return the question that shows the user what *plan* would delete; texts only if the key may read."""
     counts = f"{len(plan.episodes)} messages, {len(plan.facts)} facts, {len(plan.entities)} people and things"
     lines = [f"Forget this for good? It cannot be undone. In all: {counts}."]
     for id_, text in list(plan.texts.items())[:SHOWN] if call.caller.key.has("read") else ():
@@ -178,17 +191,18 @@ async def _describe_plan(call: ToolCall, plan: ForgetReceipt) -> str:
     return "\n".join(lines)
 
 
-# Questions to the user, whom the client asks: by the current protocol in a second call, by the one before within one.
+# Questions to the user. In the older protocol, the client asks the user while the tool call runs.
 #
-# By the current protocol the client calls the tool again with the user's answer. That counts only for the very question
-# that the second call asks, so nothing is decided that changed meanwhile.
+# In the current protocol, the call returns the question, and the client calls the tool again with the user's answer.
+# The second call computes its question anew, and accepts the answer only if both are equal: so a decision never applies
+# to data that changed meanwhile.
 
 ANSWER = "answer"
 Form = TypeVar("Form", bound=BaseModel)
 
 
 class AnswerNeeded(Exception):
-    """The client is to ask the user, and to call again; `result` says what."""
+    """Ends a tool call whose question the user must answer; `result` tells the client to ask and to call again."""
 
     def __init__(self, result: InputRequiredResult) -> None:
         super().__init__(ANSWER)
@@ -196,16 +210,16 @@ class AnswerNeeded(Exception):
 
 
 def can_ask(call: ToolCall) -> bool:
-    """Return whether the client can ask its user to fill in a form."""
+    """Return whether the client supports forms for its user (elicitation)."""
     capabilities = call.request.session.client_capabilities
     ways = capabilities.elicitation if capabilities else None
     return ways is not None and (ways.form is not None or ways.url is None)
 
 
 async def ask(call: ToolCall, question: str, form: type[Form]) -> Form | None:
-    """Have the user asked, and return the form filled in; ``None`` where the user declines.
+    """Ask the user *question*, and return the filled-in *form*; ``None`` if the user declines.
 
-    Errors: `AnswerNeeded`; `InputError` for an answer that does not fit the form.
+    Raises `AnswerNeeded` if the client must ask first, `InputError` if the answer does not fit the form.
     """
     schema = render_elicitation_schema(form)
     if call.request.protocol_version in MODERN_PROTOCOL_VERSIONS:
@@ -228,6 +242,7 @@ async def ask(call: ToolCall, question: str, form: type[Form]) -> Form | None:
 
 
 def _digest(call: ToolCall, question: str) -> str:
+    """Return a hash of the question, the tool and the namespace."""
     asked = json.dumps([call.namespace, call.params.name, question])
     return hashlib.sha256(asked.encode()).hexdigest()
 

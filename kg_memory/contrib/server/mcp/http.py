@@ -1,6 +1,6 @@
-"""MCP over HTTP: ``/v1/mcp`` of the API, by its keys.
+"""MCP over HTTP at ``/v1/mcp``, with the API keys of the server.
 
-The namespace, the profile and the user are in the URL that the client is configured with, and the key must reach the
+The URL that the client is configured with names the namespace, the profile and the user, and the key must match the
 namespace: ``/v1/mcp?namespace=ann&profile=read-only&user=Ann``.
 """
 
@@ -31,15 +31,16 @@ from kg_memory.validation import DEFAULT_NAMESPACE
 PATH = "/v1/mcp"
 STATE = "kg_memory.caller"
 LOOK = 0.25
-"""Seconds between two looks whether the server is about to stop."""
+"""Seconds between two checks of whether the server is stopping."""
 
 
 class _Sessions(StreamableHTTPSessionManager):
-    """The sessions, of which a key has only its share."""
+    """The MCP sessions, limited in number for each API key."""
 
     shares: Shares
 
     def _admit_session(self, requestor: AuthorizationContext | None) -> StreamableHTTPServerTransport | None:
+        """Return the transport of a new session. Raises `ProblemError` 429 if the key has too many sessions open."""
         if requestor is not None:
             own = sum(owner["client_id"] == requestor["client_id"] for owner in self._session_owners.values())
             self.shares.check(SESSIONS, own + 1)
@@ -47,7 +48,7 @@ class _Sessions(StreamableHTTPSessionManager):
 
 
 class Endpoint:
-    """The ASGI application at `PATH`, while it runs."""
+    """The ASGI application at `PATH`. It answers requests only within `run`."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -55,10 +56,10 @@ class Endpoint:
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        """Answer requests until the end, or until the service is about to stop, which ends open streams."""
+        """Context manager: accept MCP requests until it exits. Open streams end when the server begins to stop."""
         service = self._service
         server = MemoryServer(service.memory, _caller_of, service.reader.wake).build()
-        # The gate checks hosts and origins.
+        # The SDK need not check hosts and origins: the `Gate` middleware does.
         sessions = _Sessions(
             server, max_request_body_size=service.options.max_body, session_idle_timeout=service.options.session_seconds
         )
@@ -84,15 +85,16 @@ class Endpoint:
             await task
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, with its caller in its scope. Raises `ProblemError`."""
+        """Authenticate a request and answer it. Raises `ProblemError`."""
         if self._sessions is None:
             raise ProblemError(503, "the server is about to stop; try again later", headers={"Retry-After": "5"})
         caller = await self._find_caller(Request(scope))
         token = AccessToken(token="", client_id=caller.key.id, scopes=list(caller.key.scopes), subject=caller.namespace)
-        # A session can be used only by the key and for the namespace that began it.
+        # The SDK lets only the same key and namespace use a session again.
         await self._sessions.handle_request({**scope, STATE: caller, "user": AuthenticatedUser(token)}, receive, send)
 
     async def _find_caller(self, request: Request) -> Caller:
+        """Return the caller of *request*, from its API key and the query of its URL. Raises `ProblemError`."""
         key = await self._service.guard.authenticate(find_secret(request.headers), request)
         query = request.query_params
         namespace = _find_namespace(key, query.get("namespace"))
@@ -103,13 +105,17 @@ class Endpoint:
 
 
 def _caller_of(request: McpRequest) -> Caller:
+    """Return the `Caller` that `Endpoint` put into the scope of the HTTP request."""
     assert request.request is not None  # noqa: S101 - over HTTP there is one
     caller: Caller = request.request.scope[STATE]
     return caller
 
 
 def _find_namespace(key: ApiKey, named: str | None) -> str:
-    """Return the namespace that the URL names, or else the only one that *key* reaches."""
+    """Return the namespace *named* in the URL if *key* may access it, or else the only namespace that *key* matches.
+
+    Raises `ProblemError` 422 if the URL names none and *key* matches several.
+    """
     if named is None and key == OPEN:
         return DEFAULT_NAMESPACE
     if named is None and len(key.namespaces) == 1 and "*" not in key.namespaces[0]:

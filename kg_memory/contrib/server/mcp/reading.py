@@ -1,4 +1,4 @@
-"""The tools that change nothing: recall, facts, history, explain, changes, status, and judge and compare."""
+"""MCP tools that do not change the memory: recall, facts, history, explain, changes, status, judge and compare."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Recall(Arguments):
 
 
 async def recall(call: ToolCall, asked: Recall) -> Answer:
-    """Search."""
+    """Return facts and messages that answer the question, and whether the memory knows the answer."""
     with renaming(during="as_of"):
         results = await call.memory.asearch(
             asked.question,
@@ -78,7 +78,7 @@ class Facts(Arguments):
 
 
 async def facts(call: ToolCall, asked: Facts) -> Answer:
-    """List facts."""
+    """Return the facts about an entity that hold at a time, or now."""
     with renaming(as_of="as_of" if asked.as_of else "believed_at"):
         found = await call.memory.facts.aabout(
             asked.name,
@@ -100,7 +100,7 @@ class History(Arguments):
 
 
 async def history(call: ToolCall, asked: History) -> Answer:
-    """List periods."""
+    """Return all periods of the facts about an entity, newest first."""
     found = await call.memory.facts.ahistory(
         asked.name, asked.relation, namespace=call.namespace, believed_at=asked.believed_at, limit=MOST
     )
@@ -114,7 +114,7 @@ class Explain(Arguments):
 
 
 async def explain(call: ToolCall, asked: Explain) -> Answer:
-    """Explain a fact."""
+    """Return why a fact is believed: its sources, verdicts, evolution and consequences."""
     why = await call.memory.facts.aexplain(fact_id(asked.fact), namespace=call.namespace)
     data = {
         "fact": view_fact(why.fact) if why.fact else {},
@@ -127,6 +127,7 @@ async def explain(call: ToolCall, asked: Explain) -> Answer:
 
 
 def _explanation(why: FactExplanation) -> Iterator[str]:
+    """Yield the lines of an explanation."""
     yield _line(why.fact) if why.fact else "It is not believed."
     yield "Said by:"
     for source in why.sources[:MOST]:
@@ -153,7 +154,7 @@ class Changes(Arguments):
 
 
 async def changes(call: ToolCall, asked: Changes) -> Answer:
-    """List changes."""
+    """Return the changes of facts in a period."""
     made = await call.memory.facts.achanges(asked.since, asked.until, namespace=call.namespace, limit=MOST_CHANGES)
     data = {"changes": list(map(view_change, made))}
     if not made:
@@ -164,12 +165,14 @@ async def changes(call: ToolCall, asked: Changes) -> Answer:
 
 
 def _latest(change: Change) -> Fact:
+    """Return the fact after a change, or the fact before if it ended."""
     fact = change.after or change.before
     assert fact is not None  # noqa: S101 - a change has one of them
     return fact
 
 
 def _line(fact: Fact) -> str:
+    """Return a fact as a line with its id."""
     return render_fact(fact, set())
 
 
@@ -178,19 +181,19 @@ class Status(Arguments):
 
 
 async def status(call: ToolCall, _: Status) -> Answer:
-    """Count."""
+    """Return counts of what the namespace stores."""
     stats = await call.memory.astats(namespace=call.namespace)
     data = {"namespace": call.namespace, "profile": call.caller.profile, **stats.model_dump()}
     counts = ", ".join(f"{name.replace('_', ' ')}: {number}" for name, number in stats.model_dump().items())
     return Answer(f"{counts}.", data)
 
 
-# The profile full: judge a statement before it is remembered, and compare facts or times
+# Tools of the profile `full`: preview a statement, and compare facts or times
 
 ID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 COMPARED = ("subject", "predicate", "objects", "sentence", "valid_at", "invalid_at", "confidence", "trust", "mark")
 MOST_FACTS = 1000
-"""Facts of each time that are compared."""
+"""The most facts believed at each time that are compared."""
 CHANGES = (("facts", "New"), ("known", "Known already"), ("ended", "Would end"), ("pending", "Would wait for review"))
 
 
@@ -202,7 +205,10 @@ class Judge(Arguments):
 
 
 async def judge(call: ToolCall, asked: Judge) -> Answer:
-    """Preview a statement."""
+    """Return what a statement would change, without storing it.
+
+    If a fact is given, only the verdicts on that fact.
+    """
     preview = await call.memory.episodes.apreview(asked.content, speaker=call.caller.user, namespace=call.namespace)
     if asked.fact:
         existing = await _get(call, asked.fact)
@@ -212,6 +218,7 @@ async def judge(call: ToolCall, asked: Judge) -> Answer:
 
 
 def _describe(preview: Preview) -> list[str]:
+    """Return the lines that describe a preview."""
     if preview.skipped:
         return [f"It would be saved and not read: {quote(preview.skipped)}."]
     lines: list[str] = []
@@ -234,7 +241,7 @@ class Compare(Arguments):
 
 
 async def compare(call: ToolCall, asked: Compare) -> Answer:
-    """Compare two facts, or two times."""
+    """Return the differences between two facts, or between the facts believed at two times."""
     if ID.fullmatch(fact_id(asked.first)) and ID.fullmatch(fact_id(asked.second)):
         return await _compare_facts(call, asked)
     before, after = [await _believed_at(call, asked, which) for which in ("first", "second")]
@@ -246,6 +253,7 @@ async def compare(call: ToolCall, asked: Compare) -> Answer:
 
 
 async def _compare_facts(call: ToolCall, asked: Compare) -> Answer:
+    """Return the fields in which two facts differ, and the verdicts that compared them."""
     one, other = await _get(call, asked.first), await _get(call, asked.second)
     differing: dict[str, list[str]] = {}
     for name in COMPARED:
@@ -267,6 +275,10 @@ async def _compare_facts(call: ToolCall, asked: Compare) -> Answer:
 
 
 async def _believed_at(call: ToolCall, asked: Compare, which: str) -> list[Fact]:
+    """Return the facts that were believed at the time in argument *which* (``first`` or ``second``).
+
+    Raises `InputError` if there are `MOST_FACTS` or more.
+    """
     facts = call.memory.facts
     how: dict[str, Any] = {"believed_at": getattr(asked, which), "namespace": call.namespace, "limit": MOST_FACTS}
     with renaming(believed_at=which):
@@ -277,12 +289,13 @@ async def _believed_at(call: ToolCall, asked: Compare, which: str) -> list[Fact]
 
 
 def _without(facts: Sequence[Fact], others: Sequence[Fact]) -> list[Fact]:
-    """Return those of *facts* of which no other has the same id and dates."""
+    """Return the *facts* that *others* lacks, compared by id and dates."""
     known = {(fact.id, fact.valid_at, fact.invalid_at) for fact in others}
     return [fact for fact in facts if (fact.id, fact.valid_at, fact.invalid_at) not in known]
 
 
 async def _get(call: ToolCall, id_: str) -> Fact:
+    """Return the fact with this id, with or without the prefix ``fact:``. Raises `NotFound`."""
     fact = await call.memory.facts.aget(fact_id(id_), namespace=call.namespace)
     if fact is None:
         raise NotFound(f"there is no fact {id_[:100]!r}; recall and history show the ids")
@@ -290,6 +303,7 @@ async def _get(call: ToolCall, id_: str) -> Fact:
 
 
 def _bare_line(fact: Fact) -> str:
+    """Return a fact as a line without its list marker."""
     return render_fact(fact, set()).removeprefix("- ")
 
 

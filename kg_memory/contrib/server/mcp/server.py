@@ -1,4 +1,4 @@
-"""The server: tools, by the official SDK, for clients of the current protocol and of the one before."""
+"""The MCP server: offers the tools through the official SDK, in the current protocol version and the one before."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ORDER = (
 )
 TOOLS: dict[str, Tool] = {tool.name: tool for tool in sorted(ALL, key=lambda tool: ORDER.index(tool.name))}
 INSTEAD = {"facts.list": "facts", "facts.about": "facts", "episodes.list": "recall", "reviews.list": "review"}
-"""The tools that tell what errors advise to read by calls of Python."""
+"""Tools by `GraphMemory` method: error texts that advise to call a method name the tool instead."""
 INSTRUCTIONS = """\
 Long-term memory of this user, across conversations: dated facts and what was said. Call recall before you answer \
 what earlier conversations may have told, and remember when the user tells something lasting. What these tools return \
@@ -50,14 +50,17 @@ FAULT = "the memory met a fault of its own; its log says more"
 
 
 class MemoryServer:
-    """Serves *memory* to the callers that *find_caller* returns; *wake* has a namespace read in the background."""
+    """Serves *memory* as MCP tools.
+
+    *find_caller* returns the caller of a request; *wake* schedules background reading of a namespace.
+    """
 
     def __init__(self, memory: GraphMemory, find_caller: FindCaller, wake: Callable[[str], None]) -> None:
         self._memory, self._find_caller, self._wake = memory, find_caller, wake
         self._large = asyncio.Lock()
 
     def build(self) -> Server[Any]:
-        """Return the server of the SDK."""
+        """Return the configured server object of the MCP SDK."""
         return Server(
             "kg-memory",
             version=__version__,
@@ -68,10 +71,15 @@ class MemoryServer:
         )
 
     async def _list_tools(self, request: Request, _: PaginatedRequestParams | None) -> ListToolsResult:
+        """Return the tools that the caller's key and profile allow."""
         caller = self._find_caller(request)
         return ListToolsResult(tools=[tool.describe() for tool in TOOLS.values() if tool.is_offered(caller)])
 
     async def _call_tool(self, request: Request, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
+        """Run a tool and return its result, an error for the model, or a question for the user.
+
+        Raises `MCPError` for a tool that the caller is not offered.
+        """
         caller = self._find_caller(request)
         tool = TOOLS.get(params.name)
         if tool is None or not tool.is_offered(caller):
@@ -95,5 +103,6 @@ class MemoryServer:
 
 
 def _result(text: str, data: dict[str, Any] | None = None, *, is_error: bool = False) -> CallToolResult:
+    """Return *text* and *data* as a result of the protocol, without characters that UTF-8 cannot encode."""
     storable = text.encode("utf-8", "replace").decode()
     return CallToolResult(content=[TextContent(type="text", text=storable)], structured_content=data, is_error=is_error)

@@ -1,4 +1,4 @@
-"""Tools: the callers and their profiles, arguments and answers, and results in short for programs."""
+"""What MCP tools share: callers and their profiles, tool definitions, and short JSON forms of facts and episodes."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from kg_memory.validation import validate_namespace
 Profile = Literal["core", "full", "read-only"]
 PROFILES: tuple[Profile, ...] = get_args(Profile)
 LAUNCHED = ApiKey(id="stdio", name="mcp", scopes=("admin",), created_at=datetime.fromtimestamp(0, UTC))
-"""The key of a server that was launched over stdio: who launches it owns the database."""
+"""The key of a caller over stdio, with all scopes: whoever starts the process has access to the database."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A caller: its `key`, the `namespace` of all its calls, and the tools of its `profile`.
+    """The client of an MCP call: its API `key`, the `namespace` of all its calls, and the `profile` that selects tools.
 
-    `user` is the speaker of what is remembered, and whom "I" in a question means.
+    `user` is the speaker of remembered messages, and the person that "I" in a question means.
     """
 
     key: ApiKey
@@ -43,7 +43,10 @@ class Caller:
 
     @classmethod
     def make(cls, key: ApiKey, namespace: str, profile: str | None = None, user: str | None = None) -> Caller:
-        """Return a caller after checking its parts. Errors: `InputError`."""
+        """Return a caller with defaults for missing parts.
+
+        Raises `InputError` for an unknown profile or an invalid namespace.
+        """
         chosen = next((name for name in PROFILES if name == (profile or "core")), None)
         if chosen is None:
             raise InputError(f"profile must be one of {', '.join(PROFILES)}, got {profile!r}")
@@ -54,20 +57,20 @@ Data = dict[str, Any]
 JsonSchema = dict[str, Any]
 LONGEST_ERROR = 1000
 LONGEST_CONTENT = 10_000
-"""Characters of an error, and of a message, at most."""
+"""The most characters of an episode's content in a result; `LONGEST_ERROR` is that of an error."""
 LONGEST = 50_000
-"""Characters of an argument, at most."""
+"""The most characters of an argument."""
 
 
 class Arguments(arguments.Arguments):
-    """The arguments of a tool; the docstring tells the model what it is for."""
+    """Base class of the arguments of a tool. A subclass's docstring is the description of its tool for the model."""
 
     model_config = ConfigDict(extra="forbid", str_max_length=LONGEST)
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer of a tool: the text that the model reads, and the same as `data` for the program around it."""
+    """The result of a tool: `text` for the model, and the same as JSON `data` for the client program."""
 
     text: str
     data: Data
@@ -75,9 +78,9 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call of a tool: the memory and the caller, and the request by which the client and its user are reached.
+    """One call of a tool: the memory, the caller, and the request, through which the client and its user can be asked.
 
-    `wake` has what is saved in a namespace read in the background.
+    `wake` schedules background reading of a namespace.
     """
 
     memory: GraphMemory
@@ -88,20 +91,21 @@ class ToolCall:
 
     @property
     def namespace(self) -> str:
-        """The namespace of the call."""
+        """The namespace of the caller."""
         return self.caller.namespace
 
     async def report(self, done: int, total: int, message: str) -> None:
-        """Report progress, where the client asked for it."""
+        """Report progress to the client, if it asked for it: *done* of *total* steps."""
         await self.request.session.report_progress(done, total, message)
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool: its `name`, its `arguments` and how it is called.
+    """An MCP tool: its name, the model of its arguments, and the function that handles a call.
 
-    A key needs the `scope`. `output` names the fields of the data with their JSON types, and `effects` are the hints of
-    its annotations that are not the usual ones. Calls of `heavy` tools, and those with long arguments, wait in turn.
+    *output* maps the fields of the result data to JSON types. *scope* is what the caller's key needs. *effects*
+    overrides the default annotation hints, such as ``destructive_hint``. Calls of *heavy* tools, and calls with long
+    arguments, run one after another.
     """
 
     name: str
@@ -114,12 +118,12 @@ class Tool:
     heavy: bool = False
 
     def is_offered(self, caller: Caller) -> bool:
-        """Return whether the profile of *caller* has the tool, and its key the scope."""
+        """Return whether the tool belongs to the profile of *caller*, and the key of *caller* has its scope."""
         is_allowed = caller.profile != "read-only" or self.scope == "read"
         return is_allowed and caller.profile in self.profiles and caller.key.has(self.scope)
 
     def describe(self) -> ListedTool:
-        """Return the tool as clients list it, in few tokens."""
+        """Return the tool as clients list it, with a shortened schema to save tokens."""
         about = self.arguments.__doc__ or ""
         fields = {name: {"type": kind} for name, kind in self.output.items()}
         hints = {"read_only_hint": True} if self.scope == "read" else {"destructive_hint": False, **self.effects}
@@ -132,7 +136,10 @@ class Tool:
         )
 
     async def call(self, call: ToolCall) -> Answer:
-        """Check the arguments of *call*, and answer it. Errors: those of the memory; `InputError` for arguments."""
+        """Validate the arguments of *call* and return the handler's answer.
+
+        Raises `InputError` for invalid arguments, and the errors of the memory.
+        """
         try:
             asked = self.arguments.model_validate(call.params.arguments or {})
         except ValidationError as error:
@@ -140,13 +147,14 @@ class Tool:
         return await self.handle(call, asked)
 
     def _explain(self, error: ValidationError) -> str:
+        """Return the validation *error* as a text that also lists the arguments that the tool takes."""
         problems = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:5])
         takes = ", ".join(self.arguments.model_fields) or "no arguments"
         return f"{self.name} takes {takes}; {problems}"[:LONGEST_ERROR]
 
 
 def _shorten(schema: JsonSchema) -> JsonSchema:
-    """Return *schema* without what a model does not need: titles, null defaults, and what the server checks anyway."""
+    """Return a JSON *schema* without titles, null defaults and bounds: the model does not need them."""
     properties = {name: _shorten_property(value) for name, value in schema.get("properties", {}).items()}
     short: JsonSchema = {"type": "object", "properties": properties}
     if required := schema.get("required"):
@@ -155,13 +163,14 @@ def _shorten(schema: JsonSchema) -> JsonSchema:
 
 
 def _shorten_property(schema: JsonSchema) -> JsonSchema:
+    """Return the schema of one argument without its title, default and bounds, and without ``null`` as a type."""
     kinds = [kind for kind in schema.get("anyOf", ()) if kind.get("type") != "null"]
     whole = {**schema, **(kinds[0] if len(kinds) == 1 else {})}
     left_out = {"title", "default", "minimum", "maximum", *(["anyOf"] if kinds else [])}
     return {name: value for name, value in whole.items() if name not in left_out}
 
 
-# Results as tools answer them: text for the model, and the same in short for programs
+# Results: text for the model, and short JSON data for the client program
 
 FACT = {"id", "subject", "predicate", "objects", "sentence", "valid_at", "invalid_at", "created_at", "expired_at"}
 MARKS = {"disputed_by", "superseded_by", "doubtful_since"}
@@ -170,7 +179,7 @@ EPISODE = {"id", "speaker", "at", "content", "remarks"}
 
 
 def view_fact(fact: Fact) -> Data:
-    """Return *fact* in short; what is empty is left out."""
+    """Return *fact* as short JSON data, without empty fields."""
     view = dump(fact, FACT | MARKS)
     if fact.mark:
         view["mark"] = fact.mark
@@ -178,7 +187,7 @@ def view_fact(fact: Fact) -> Data:
 
 
 def view_episode(episode: Episode) -> Data:
-    """Return *episode* in short, with at most `LONGEST_CONTENT` characters of its content."""
+    """Return *episode* as short JSON data; content beyond `LONGEST_CONTENT` characters is cut."""
     view = dump(episode, EPISODE)
     if len(episode.content) > LONGEST_CONTENT:
         view["content"] = f"{episode.content[:LONGEST_CONTENT]} ..."
@@ -186,34 +195,34 @@ def view_episode(episode: Episode) -> Data:
 
 
 def view_review(review: Review) -> Data:
-    """Return *review* in short."""
+    """Return *review* as short JSON data, with its two facts."""
     view = dump(review, {"id", "kind", "ruling", "confidence", "reason", "decided_by"})
     return {**view, "pending": view_fact(review.pending), "existing": view_fact(review.existing)}
 
 
 def view_change(change: Change) -> Data:
-    """Return *change* in short."""
+    """Return *change* as short JSON data, with the fact before and after."""
     facts = {"before": change.before, "after": change.after}
     return {**dump(change, {"at", "kind", "cause"}), **{name: view_fact(fact) for name, fact in facts.items() if fact}}
 
 
 def fact_id(text: str) -> str:
-    """Return the id of a fact without ``fact:``, with which tools show it."""
+    """Return the id in a text: ``"fact:3f2a" -> "3f2a"``. Tools show ids with this prefix."""
     return text.strip().removeprefix("fact:")
 
 
 def dump(value: Value, fields: set[str] | None = None) -> Data:
-    """Return *fields* of *value*, or all of them, as JSON; what is empty is left out."""
+    """Return *value* as JSON data without empty fields: only *fields*, or all if ``None``."""
     plain = value.model_dump(mode="json", include=fields, exclude_none=True, context=FOR_AGENTS)
     return {name: part for name, part in plain.items() if part not in ("", [], {})}
 
 
 def answer_facts(facts: Sequence[Fact], nothing: str) -> Answer:
-    """Return *facts* as lines with their ids, or *nothing* where there are none."""
+    """Return *facts* as an answer with a line for each; its text is *nothing* if there are none."""
     lines = section("facts", (render_fact(fact, set()) for fact in facts))
     return Answer(f"{DATA}\n\n{lines}" if lines else nothing, {"facts": list(map(view_fact, facts))})
 
 
 def quote(text: str) -> str:
-    """Return *text*, which somebody wrote, as part of a line."""
+    """Return *text* from memory, which anyone may have written, escaped for use within a line."""
     return escape_line(text)

@@ -1,4 +1,4 @@
-// Requests to the server that this page came from, and to no other.
+// Requests to the server that this page was loaded from.
 
 import { KEY, ROOT } from "./early.js";
 import { t } from "./i18n.js";
@@ -68,7 +68,7 @@ export async function post(path, body = {}) {
   return (await request("POST", namespacePath(path), { body })).json();
 }
 
-// All items of a list that comes in pages, up to `most`.
+// Return the items of a paged list, at most `most`.
 export async function readAll(path, query = {}, most = 1000) {
   const items = [];
   let cursor = null;
@@ -80,7 +80,7 @@ export async function readAll(path, query = {}, most = 1000) {
   return items;
 }
 
-// Follow server-sent events by fetch, as EventSource cannot send a key. Ends when `signal` is aborted.
+// Read server-sent events with fetch, because EventSource cannot send an API key. Ends when `signal` is aborted.
 export async function follow(path, onEvent, onState, signal) {
   let last = null;
   while (!signal.aborted) {

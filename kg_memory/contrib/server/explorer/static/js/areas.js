@@ -1,4 +1,4 @@
-// Behind the graph: communities as areas, the hull of the members that are shown, and a ring around the chosen entity.
+// The layer behind the graph: a hull around the shown members of each community, and a ring around the selected entity.
 
 import { look } from "./looking.js";
 import { colour } from "./theme.js";
@@ -65,7 +65,7 @@ function trace(context, hull) {
   context.closePath();
 }
 
-// The convex hull (Andrew's monotone chain).
+// Return the convex hull of the points (Andrew's monotone chain).
 function findHull(points) {
   const sorted = [...points].sort((a, b) => a[0] - b[0] || a[1] - b[1]);
   const half = (list) => {

@@ -1,4 +1,4 @@
-// What differs from A to B, by kind.
+// The panel with the facts that differ between A and B, by kind of difference.
 
 import { button, element } from "./dom.js";
 import { t } from "./i18n.js";
@@ -16,7 +16,7 @@ let waiting = 0;
 export function showChanges() {
   if (!listening) {
     listening = true;
-    const again = () => { // lists are made again once the dragging rests
+    const again = () => { // rebuild the lists only when dragging pauses
       clearTimeout(waiting);
       waiting = setTimeout(() => { if (box?.isConnected) box.replaceChildren(...content()); }, 150);
     };

@@ -1,4 +1,4 @@
-// Correcting a fact: when it began and ended, or that something else was so. What was said stays; a person's word is added.
+// The form that corrects a fact: its dates, or a replacement. Episodes stay as they are; a statement by the user is added.
 
 import { post, read } from "./api.js";
 import { buttons, element, field, openDialog, toast } from "./dom.js";
@@ -25,7 +25,7 @@ export function openCorrect(fact) {
   });
 }
 
-// Whether the fact now has the dates that were typed: dates that were told before can outweigh them.
+// Return whether the fact now has the entered dates: earlier statements can outweigh them.
 async function stands(fact, from, until) {
   const now = await read(`facts/${encodeURIComponent(fact.id)}`);
   return [[from, now.valid_at], [until, now.invalid_at]].every(([typed, stored]) => !/^\d{4}(-\d\d){0,2}$/.test(typed) || stored?.startsWith(typed));

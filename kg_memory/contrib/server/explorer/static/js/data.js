@@ -1,15 +1,15 @@
-// The graph of a namespace in typed arrays, and what of it holds at a point of both clocks.
+// The graph of a namespace in typed arrays, and which facts hold at a point of both clocks (valid time, transaction time).
 
 import { request } from "./api.js";
 import { FAR } from "./dates.js";
 import { columnsPath } from "./early.js";
 
-export const HOLDS = 1; // at A, and at B where there is one
-export const BEGUN = 2; // at B and not at A
-export const ENDED = 3; // at A, and over at B
-export const RETIRED = 4; // at A, and not believed at B
+export const HOLDS = 1; // holds at A, and at B when comparing
+export const BEGUN = 2; // holds at B but not at A
+export const ENDED = 3; // holds at A, has ended at B
+export const RETIRED = 4; // holds at A, is not believed at B
 export const STATE_NAMES = ["", "holds", "begun", "ended", "retired"];
-const OVER = 2; // believed then, and not so at that time
+const OVER = 2; // believed, but does not hold at that time
 
 export class Graph {
   constructor(columns) {
@@ -45,7 +45,7 @@ export class Graph {
     return this.facts.id.length;
   }
 
-  // Set the standing of each fact at (time, believed) in `into`: 1 it holds, 2 it is believed and not so then, 0 neither.
+  // Write the status of each fact at (time, believed) to `into`: 1 holds, 2 believed but does not hold then, 0 neither.
   stand(time, believed, unreviewed, into) {
     into.fill(0);
     const { beliefFact, from, until, created, expired, proposed } = this;
@@ -58,7 +58,7 @@ export class Graph {
     return into;
   }
 
-  // Set what becomes of each fact from A to B in `into`.
+  // Write the difference of each fact between A and B to `into`: HOLDS, BEGUN, ENDED, RETIRED or 0.
   compare(atA, atB, into) {
     for (let i = 0; i < into.length; i++) {
       if (atA[i] === 1) into[i] = atB[i] === 1 ? HOLDS : atB[i] === OVER ? ENDED : RETIRED;
@@ -71,7 +71,7 @@ export class Graph {
     return entity < 0 ? "?" : this.entities.name[entity];
   }
 
-  // The belief of a fact to tell of at a point: the one that holds, else the latest that is believed, else the last.
+  // Return the belief to show for a fact at a point: the one that holds, else the latest believed one, else the last.
   beliefAt(fact, time, believed) {
     let best = -1;
     let bestRank = -1;
@@ -83,7 +83,7 @@ export class Graph {
     return best;
   }
 
-  // What a fact rests on, and what rests on it, as places.
+  // Return the indexes of the premises of a fact, and of the facts that rest on it.
   premisesOf(fact) {
     return this.premises.filter(([one]) => one === fact).map(([, premise]) => premise);
   }
@@ -93,7 +93,7 @@ export class Graph {
   }
 }
 
-// Lists of small numbers by a key, in two arrays.
+// Lists of indexes by key, stored in two arrays.
 class Grouped {
   constructor(starts, items) {
     Object.assign(this, { starts, items });
@@ -114,7 +114,7 @@ function group(keys, length) {
   return new Grouped(starts, items);
 }
 
-// The objects of each fact.
+// Return the objects of each fact, as indexes of entities.
 function objectsOf({ id, withObject, object }) {
   const objects = id.map(() => []);
   for (let i = 0; i < object.length; i++) objects[withObject[i]].push(object[i]);
@@ -148,7 +148,7 @@ function groupEnds(graph) {
   return grouped;
 }
 
-// One link for all facts with the same subject and object.
+// Make one link for all facts with the same subject and object.
 function linkPairs(graph) {
   const places = new Map();
   const sources = [];
@@ -196,7 +196,7 @@ function mark(length, chosen) {
 
 const kept = new Map();
 
-// Read the graph of a namespace, from `sent` if that is an answer with it; null where it is as it was.
+// Read the graph of a namespace, from the response `sent` if given; return null if the graph has not changed.
 export async function readGraph(ns, sent = null) {
   const before = kept.get(ns);
   const headers = before ? { "If-None-Match": before } : {};
@@ -209,7 +209,7 @@ export async function readGraph(ns, sent = null) {
 
 const ARRAYS = { u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, i4: Int32Array, f8: Float64Array };
 
-// A text of JSON, and the arrays that it names.
+// Unpack a JSON text and the arrays that it refers to (see `pack` in columns.py).
 function decode(buffer) {
   const length = new DataView(buffer).getUint32(0, true);
   const columns = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, length)));
@@ -224,7 +224,7 @@ export function forgetKept() {
   kept.clear();
 }
 
-// The range of the world's clock that all times lie in, without the outermost hundredth, and with the present.
+// Return the range of valid time of all beliefs, without the outermost hundredth, extended to the present.
 export function worldRange(graph, now) {
   const columns = [graph.valid, graph.from, graph.until];
   const all = new Float64Array(3 * graph.valid.length);

@@ -1,4 +1,4 @@
-// Times as they are shown, by how exactly they are known, in UTC as the memory keeps them.
+// Format times by their precision, in UTC as the memory stores them.
 
 import { language, t } from "./i18n.js";
 
@@ -44,7 +44,7 @@ export const showDay = (time) => (isOpen(time) ? "" : format("day", time));
 export const showMinute = (time) => (isOpen(time) ? "" : format("minute", typeof time === "string" ? Date.parse(time) : time));
 export const showClock = (time) => format("clock", time);
 
-// The period of a fact of the API, as in "since May 2024" or "Jan 2023 to Sep 2024".
+// Return the period of a fact from the API: "since May 2024", "Jan 2023 to Sep 2024".
 export function showPeriod(fact) {
   const start = showTime(fact.valid_at, fact.precision);
   const end = showTime(fact.invalid_at, fact.end_precision);
@@ -55,7 +55,7 @@ export function showPeriod(fact) {
   return fact.known_from ? t("said on", { day: showDay(Date.parse(fact.known_from)) }) : t("undated");
 }
 
-// The same for a belief of the columns, which knows no precision.
+// Return the period of a belief from the columns, which lack the precision.
 export function showSpan(from, until, known) {
   const start = isOpen(from) ? "" : showDay(from);
   const end = isOpen(until) ? "" : showDay(until);
@@ -65,14 +65,14 @@ export function showSpan(from, until, known) {
   return isOpen(known) ? t("undated") : t("said on", { day: showDay(known) });
 }
 
-// What an input for a time shows: as short as it is exact.
+// Return a time for an input field, shortened to its precision.
 export function toInput(time) {
   const text = new Date(time).toISOString();
   if (time % DAY === 0) return text.slice(0, 10);
   return text.slice(0, 16).replace("T", " ");
 }
 
-// Read what was typed where it is a plain date; null where the server must read the words.
+// Parse a typed date; return null for words, which the server must parse.
 export function fromInput(text) {
   const form = /^(\d{4})(?:-(\d{1,2}))?(?:-(\d{1,2}))?(?:[ T](\d{1,2}):(\d{2})(?::(\d{2}))?)?$/.exec(text.trim());
   if (!form) return null;
@@ -81,7 +81,7 @@ export function fromInput(text) {
   return Number.isNaN(time) ? null : time;
 }
 
-// Round times between two instants, about `many` of them, for an axis.
+// Return about `many` round times between two instants, for the ticks of an axis.
 export function findTicks(from, until, many) {
   const span = (until - from) / Math.max(1, many);
   if (span > 20 * DAY) return findMonthTicks(from, until, span);

@@ -1,4 +1,4 @@
-// Elements are made here and nowhere else: text becomes text nodes, never markup.
+// The only module that creates elements. Text becomes text nodes, never markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 const GLYPHS = {
@@ -62,7 +62,7 @@ export function iconButton(name, label, onclick, properties = {}) {
   return button(glyph(name), onclick, { title: label, "aria-label": label, ...properties }, ".icon");
 }
 
-// A field with its label above it.
+// Return an input with a label above it.
 export function field(label, input) {
   return element("label.field", {}, element("span.soft.small", {}, label), input);
 }
@@ -83,7 +83,7 @@ export function toast(text, action = null) {
   setTimeout(() => box.remove(), action ? 12000 : 5000);
 }
 
-// Show a dialog; `build` gets its form and a function that closes it. The result of the form's submit decides.
+// Show a dialog. `build` gets its form and a function that closes it.
 export function openDialog(title, build) {
   const dialog = element("dialog", { "aria-label": title });
   const form = element("form", { method: "dialog" });
@@ -101,7 +101,7 @@ export function buttons(close, cancel, ...actions) {
   return element("div.buttons", {}, button(cancel, close), actions);
 }
 
-// Move the focus with the arrow keys among the matching elements of a list.
+// Let the arrow keys move the focus among the matching elements of a list.
 export function arrowKeys(list, selector) {
   list.addEventListener("keydown", (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
@@ -114,7 +114,7 @@ export function arrowKeys(list, selector) {
   return list;
 }
 
-// Run something once what was drawn is seen, which takes some milliseconds longer than to draw it.
+// Run a function after the drawn frame is visible, some milliseconds after it was drawn.
 export function afterFrame(run, milliseconds = 50) {
   requestAnimationFrame(() => setTimeout(run, milliseconds));
 }

@@ -1,4 +1,4 @@
-// The card of an entity: its summary, lanes over time, facts, messages, and decisions on who it is.
+// The card of an entity: its summary, swim lanes, facts, messages, and decisions on its identity.
 
 import { read, readAll } from "./api.js";
 import { showMinute } from "./dates.js";
@@ -54,7 +54,7 @@ function factsNow(place) {
     rest.length > 0 && element("details", {}, element("summary", {}, t("not so then", { facts: count("facts", rest.length) })), factLines(rest, { most: 200 })));
 }
 
-// The lanes have a mark for A and for B: they are drawn again as these are moved.
+// Redraw the lanes when A or B moves, because they show marks for both.
 function listen(place) {
   if (listening) return;
   listening = true;

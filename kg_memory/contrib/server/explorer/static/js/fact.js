@@ -1,4 +1,4 @@
-// The drawer of a fact: who said it, what ended it, what it rests on and carries, and its history on both clocks.
+// The panel of a fact: its sources, what ended it, its premises and consequences, and its history on both clocks.
 
 import { read } from "./api.js";
 import { showMinute, showPeriod, showTime } from "./dates.js";
@@ -71,7 +71,7 @@ function quoted(source, episodes) {
   return box;
 }
 
-// What ended the fact: the facts that superseded it, with the messages that say so.
+// Show the facts that superseded the fact, with their messages.
 function endings(fact, why) {
   if (!fact?.invalid_at) return null;
   const enders = why.evolution.filter((one) => fact.superseded_by.includes(one.id));
@@ -83,7 +83,7 @@ function endings(fact, why) {
     !enders.length && !own.length && element("p.small.faint", {}, t("end told elsewhere")));
 }
 
-// What the fact rests on, and the way to what makes it doubtful.
+// Show the premises of the fact, and the chain to the one that makes it doubtful.
 function grounds(place, fact) {
   const premises = place === undefined ? [] : look.graph.premisesOf(place);
   if (!premises.length) return null;

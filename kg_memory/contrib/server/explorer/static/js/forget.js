@@ -1,4 +1,4 @@
-// Forgetting, in two steps: what would go and what would return, and then its confirmation by the hash of that plan.
+// Forgetting in two steps: show the plan of what would be deleted, then confirm it by its hash.
 
 import { post } from "./api.js";
 import { button, buttons, element, field, openDialog, toast } from "./dom.js";

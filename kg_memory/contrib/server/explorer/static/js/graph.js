@@ -1,4 +1,4 @@
-// The graph at A, drawn by sigma: entities by type and mentions, links by predicate, and what becomes of them at B.
+// The graph at A, drawn by sigma: entities by type and mentions, links by predicate, and their differences at B.
 
 import { BEGUN, ENDED, HOLDS, RETIRED } from "./data.js";
 import { drawAreas } from "./areas.js";
@@ -9,34 +9,34 @@ import { state } from "./store.js";
 import { colour, onTheme, predicateHues, typeColour } from "./theme.js";
 
 const { Graph: Graphology } = window.graphology;
-const MANY = 3000; // links from which arrows are left out
-const VAST = 20000; // links from which they are thin, and most of them are drawn a moment later than the entities
-const COARSE = 3000; // links that are drawn at first
-const PER_FRAME = 3000; // changed links that one frame of dragging draws; the rest follows in the next
+const MANY = 3000; // from this many links on, arrows are left out
+const VAST = 20000; // from this many links on, they are thin, and most are drawn after the entities
+const COARSE = 3000; // links that a vast graph shows at first
+const PER_FRAME = 3000; // changed links that are drawn in one frame while dragging
 const { EdgeArrowProgram, EdgeLineProgram, EdgeRectangleProgram } = window.Sigma.rendering;
 const LINK_PROGRAMS = { arrow: EdgeArrowProgram, line: EdgeRectangleProgram };
 const DIFFERENCES = { [BEGUN]: "begun", [ENDED]: "ended", [RETIRED]: "retired" };
 
 let sigma = null;
-let drawn = null; // the graph that sigma has
+let drawn = null; // sigma's graph
 let hues = new Uint8Array(0);
-let shownState = new Uint8Array(0); // of each fact, as drawn
-let linkState = new Uint8Array(0); // the state of a link, 0 where none of its facts is shown
+let shownState = new Uint8Array(0); // the drawn state of each fact
+let linkState = new Uint8Array(0); // the state of each link, 0 if none of its facts is shown
 let linkPredicate = new Int32Array(0);
-let lively = new Int32Array(0); // the shown facts of each entity
+let lively = new Int32Array(0); // the number of shown facts of each entity
 let dirty = new Set();
 let lit = { entities: new Set(), links: new Set() };
 let handlers = {};
 
-// Links so many cannot be pointed at: they are not drawn a second time, for what is under the pointer.
+// Thin links cannot be hovered or clicked, so they are not drawn a second time for picking.
 class ThinProgram extends EdgeLineProgram {
   constructor(context, _picking, renderer) {
     super(context, null, renderer);
   }
 }
 
-// Compiling what draws a kind of link takes long: that for large graphs is done while these are read, the others when
-// a graph needs them.
+// Compiling the shader of a kind of link takes long: thin links are compiled while the graph loads, the others when
+// they are first needed.
 class Drawing extends window.Sigma {
   registerEdgeProgram(kind, program) {
     return kind === "thin" ? super.registerEdgeProgram(kind, program) : this;
@@ -111,7 +111,7 @@ function load() {
   sigma.setSetting("enableEdgeEvents", !vast);
   frameShown(positions);
   if (!kept) sigma.getCamera().setState({ x: 0.5, y: 0.5, ratio: 1, angle: 0 });
-  sigma.setGraph(next); // it is drawn here, and once
+  sigma.setGraph(next); // draws it, once
   performance.mark("graph drawn");
   if (coarse) afterFrame(() => drawWhole(next, positions, kept), 300);
   else arrange(positions, kept);
@@ -122,7 +122,7 @@ function addLinks(drawing, links) {
   for (const link of links) drawing.addEdgeWithKey(link, source[link], target[link], { i: link });
 }
 
-// The shown links between the entities with most mentions.
+// Return the shown links between the entities with the most mentions.
 function findStrongest() {
   const { links, mentions } = look.graph;
   const weights = new Float64Array(linkState.length).fill(-1);
@@ -133,7 +133,7 @@ function findStrongest() {
   return strongest;
 }
 
-// All links of a graph that was first drawn without most of them, so that it could be seen sooner.
+// Add the links that were left out at first so that a vast graph appeared sooner.
 function drawWhole(shown, positions, kept) {
   if (drawn !== shown) return;
   const whole = new Graphology({ multi: true, type: "directed" });
@@ -169,7 +169,7 @@ export function arrange(positions, kept = false) {
   });
 }
 
-// Let the entities that have facts fill the stage; those without may lie outside.
+// Zoom so that the entities with facts fill the view; others may lie outside.
 function frameShown(positions) {
   const box = { x: [Infinity, -Infinity], y: [Infinity, -Infinity] };
   for (let i = 0; i < lively.length; i++) {
@@ -182,7 +182,7 @@ function frameShown(positions) {
   sigma.setCustomBBox(box.x[0] < box.x[1] && box.y[0] < box.y[1] ? box : null);
 }
 
-// Count a fact with its entities, and mark its links to be worked out.
+// Count a fact for its entities, and mark its links for an update.
 function count(fact, next) {
   const { graph } = look;
   const before = shownState[fact];
@@ -196,12 +196,12 @@ function count(fact, next) {
   for (let i = starts[fact]; i < starts[fact + 1]; i++) dirty.add(items[i]);
 }
 
-// Work out a link: differences come before what holds.
+// Compute the state of a link from its facts: differences take precedence over facts that hold.
 function settle(link) {
   const { graph } = look;
   let best = 0;
   let predicate = -1;
-  const { starts, items } = graph.links.facts; // not by `of`, which makes an object for each link
+  const { starts, items } = graph.links.facts; // faster than `of`, which makes an object for each link
   for (let i = starts[link]; i < starts[link + 1]; i++) {
     const fact = items[i];
     const now = shownState[fact];
@@ -277,7 +277,7 @@ function reduceEdge(edge, attributes) {
   return { ...attributes, hidden: false, color: shade, size, label, labelColor: colour("soft"), zIndex: inLight ? 2 : best === HOLDS ? 0 : 1, forceLabel: inLight };
 }
 
-// Whether a link is one of the entity whose card is open: few enough of these have their predicates beside them.
+// Return whether a link belongs to the entity whose card is open: if these are few, their predicates are shown.
 function besideChosen(link) {
   const { graph } = look;
   const chosen = state.view === "entity" ? graph.entityPlace.get(state.id) : undefined;
@@ -313,7 +313,7 @@ function drawHover(context, data, settings) {
   context.fillText(data.label, data.x + data.size + 8, data.y + settings.labelSize / 3);
 }
 
-// Light up entities and links, and dim the rest; nothing lights up all.
+// Highlight entities and links, and dim the rest. Without arguments, dim none.
 export function lightUp(entities = [], links = []) {
   if (!entities.length && !links.length && !lit.entities.size && !lit.links.size) return;
   lit = { entities: new Set(entities), links: new Set(links) };
@@ -326,7 +326,7 @@ export function choose() {
 
 export function centre(entity) {
   const data = sigma?.getNodeDisplayData(String(entity));
-  if (!data || look.graph.entities.id.length < 150) return; // all of a small graph is in sight
+  if (!data || look.graph.entities.id.length < 150) return; // a small graph is visible as a whole
   const camera = sigma.getCamera();
   const next = { x: data.x, y: data.y, ratio: Math.min(camera.ratio, 0.25) };
   if (matchMedia("(prefers-reduced-motion: reduce)").matches) camera.setState(next);
@@ -339,7 +339,7 @@ export function zoom(factor) {
   else camera.animate({ ratio: camera.ratio / factor }, { duration: 150 });
 }
 
-// Where an entity or the middle of a link is drawn, in pixels of the stage.
+// Return the position of an entity, or of the middle of a link, in pixels.
 function positionOf(entity) {
   const { x, y } = drawn.getNodeAttributes(String(entity));
   return sigma.graphToViewport({ x, y });

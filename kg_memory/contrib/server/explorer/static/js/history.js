@@ -1,4 +1,4 @@
-// The history of a fact on both clocks: a small plane, and the same as a table.
+// The history of a fact on both clocks, as a small plane and as a table.
 
 import { FAR, showMinute, showSpan } from "./dates.js";
 import { drawing, element } from "./dom.js";

@@ -1,4 +1,4 @@
-// Words of the page in English and Chinese. What the memory holds is never translated.
+// The page's texts in English and Chinese. Stored texts are never translated.
 
 import { ENGLISH } from "./words-en.js";
 import { CHINESE } from "./words-zh.js";
@@ -25,7 +25,7 @@ export function t(name, values = {}) {
   return text.replace(/\{(\w+)\}/g, (_, key) => String(values[key] ?? ""));
 }
 
-// "3 facts", "1 fact": the word has both forms, parted by |.
+// Return "3 facts" or "1 fact". The word has both forms, separated by |.
 export function count(name, number) {
   const [one, many] = t(name).split("|");
   return `${number.toLocaleString(language.current)} ${number === 1 || !many ? one : many}`;

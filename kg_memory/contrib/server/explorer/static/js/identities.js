@@ -1,4 +1,4 @@
-// Merging and splitting entities, and undoing either.
+// Merging and splitting entities, and undoing both.
 
 import { post } from "./api.js";
 import { buttons, element, field, openDialog, toast } from "./dom.js";
@@ -61,7 +61,7 @@ export function openSplit(place, entity) {
 
 export function undoDecision(decision) {
   return act(async () => {
-    if (decision.kind === "split" && state.id === decision.second?.id) openEntity(decision.entity.id); // the second will be no more
+    if (decision.kind === "split" && state.id === decision.second?.id) openEntity(decision.entity.id); // undoing a split removes the second entity
     await post(`identities/${encodeURIComponent(decision.id)}/undo`);
     toast(t("undone"));
   });

@@ -1,4 +1,4 @@
-// The keys of the page.
+// Keyboard shortcuts of the page.
 
 import { button, element, openDialog } from "./dom.js";
 import { t } from "./i18n.js";

@@ -1,4 +1,4 @@
-// Swim lanes of an entity: each predicate a lane, its periods as bars; beliefs that were given up are hatched.
+// Swim lanes of an entity: one lane for each predicate, with periods as bars. Beliefs that were given up are hatched.
 
 import { FAR, findTicks, showSpan } from "./dates.js";
 import { drawing, element } from "./dom.js";
@@ -37,7 +37,7 @@ export function drawLanes(entity) {
   return element("div.lanes", {}, svg);
 }
 
-// The beliefs about an entity by predicate; in a lane, bars that overlap lie in rows of their own.
+// Return the beliefs about an entity by predicate. Overlapping bars of a lane lie in separate rows.
 function listLanes(entity) {
   const { graph } = look;
   const { believed } = pointA();
@@ -55,12 +55,12 @@ function listLanes(entity) {
   return ranked.map(([name, bars]) => ({ name, rows: stack(bars.filter((bar) => !isRepeat(bar, bars)).slice(0, MOST)) }));
 }
 
-// Lanes in which something ended tell the most.
+// Sort lanes with ended beliefs first: they are the most informative.
 function rank([, bars]) {
   return bars.filter((bar) => bar.until < FAR).length * 10 + Math.min(9, bars.length);
 }
 
-// A belief that was given up for one that only ends earlier or begins more exactly is not drawn beside it.
+// Return whether a given-up belief looks like one that is still held: such a bar is not drawn.
 function isRepeat(bar, bars) {
   return bar.givenUp && bars.some((other) => !other.givenUp && other.fact === bar.fact && other.from === bar.from && other.until === bar.until);
 }
@@ -99,7 +99,7 @@ function drawBar(bar, toX, y) {
     width > 22 && drawing("text", { x: x + 5, y: y + 13.5 }, clip(words, Math.floor(width / 6.4))));
 }
 
-// The whole words that fit: part of a word would not be in the label that is read aloud.
+// Return the whole words that fit. A cut word would not occur in the label that screen readers read.
 function clip(text, most) {
   let kept = "";
   for (const word of text.split(" ")) {

@@ -1,4 +1,4 @@
-/* Places the entities by ForceAtlas2, away from the page's own thread. */
+/* Web worker that computes the positions of entities with ForceAtlas2. */
 /* global importScripts, module */
 
 self.module = { exports: null };
@@ -6,7 +6,7 @@ const LIBRARY = "../vendor/forceatlas2-iterate.js";
 const policy = self.trustedTypes?.createPolicy("layout-worker", { createScriptURL: () => LIBRARY });
 importScripts(policy ? policy.createScriptURL("") : LIBRARY);
 const iterate = module.exports;
-const NODE = 10; // numbers of a node in the library's matrix
+const NODE = 10; // values for each node in the library's matrix
 const LINK = 3;
 let run = 0;
 

@@ -1,4 +1,4 @@
-// Where the entities are drawn: first beside their community, then where the worker moves them.
+// Positions of the entities: first near their community, then as the worker computes them.
 
 const worker = startWorker();
 let onMoved = () => {};
@@ -11,7 +11,7 @@ function startWorker() {
 
 worker.onmessage = ({ data }) => onMoved(data);
 
-// Entities of a community lie together on a spiral of communities; those in none come last.
+// Place communities on a spiral, with their entities close together; entities without a community come last.
 export function firstPositions(graph, before) {
   const length = graph.entities.id.length;
   const positions = new Float32Array(length * 2);

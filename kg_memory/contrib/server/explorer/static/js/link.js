@@ -1,4 +1,4 @@
-// All facts between two entities, where more than one lies behind a line of the graph.
+// The panel that lists the facts between two entities when a line of the graph stands for several.
 
 import { element } from "./dom.js";
 import { t } from "./i18n.js";

@@ -1,4 +1,4 @@
-// Live: a box to say something and a box to ask, and what the memory makes of what comes in, with its cost.
+// The live view: boxes to add a message and to ask, and a feed of how messages are read, with the cost.
 
 import { follow, post, request } from "./api.js";
 import { showMinute } from "./dates.js";
@@ -10,7 +10,7 @@ import { set } from "./store.js";
 
 const KEPT = 60;
 const SIGNS = { learned: "+", ended: "−", corrected: "~", retracted: "×", restored: "↺", doubtful: "?", sure: "✓", disputed: "⚖" };
-const entries = []; // the latest first: {episode, changes}, or {change}
+const entries = []; // newest first: {episode, changes} or {change}
 let totals = null;
 let connected = false;
 let feed = null;
@@ -58,7 +58,7 @@ async function say(who, words) {
   }
 }
 
-// Load the story of the demo: its messages are said like any others.
+// Load the demo story: its messages are added like any others.
 export async function loadStory() {
   const text = await (await request("GET", "explorer/story.jsonl")).text();
   const episodes = text.trim().split("\n").map((line) => JSON.parse(line));
@@ -66,7 +66,7 @@ export async function loadStory() {
   set({ view: "live" });
 }
 
-// Follow the namespace that is looked at.
+// Follow the events of the current namespace.
 export function listen() {
   entries.length = 0;
   totals = null;
@@ -95,7 +95,7 @@ function note(episode) {
   drawFeed();
 }
 
-// A change belongs to the message that states it, where that is shown.
+// Show a change below the message that states it, if that message is shown.
 function addChange(kind, change) {
   const fact = change.after ?? change.before;
   const ids = new Set((fact.sources ?? []).map((source) => source.episode));
@@ -128,7 +128,7 @@ function drawEntry({ episode, changes }) {
 }
 
 
-// A browser has few connections to one server: a page that nobody sees gives up its own.
+// A browser allows few connections to one server, so a hidden page closes its event stream.
 document.addEventListener("visibilitychange", () => {
   if (!listening) return;
   if (document.hidden) listening.abort();

@@ -1,4 +1,4 @@
-// The point that is looked at, what passes the filters, and the standing of each fact there; kept as the time is dragged.
+// The current points A and B, the facts that pass the filters, and the status of each fact; updated while dragging.
 
 import { read } from "./api.js";
 import { BEGUN, ENDED, Graph, HOLDS, RETIRED } from "./data.js";
@@ -20,7 +20,7 @@ export const look = {
   atA: new Uint8Array(0),
   atB: new Uint8Array(0),
   states: new Uint8Array(0), // HOLDS, BEGUN, ENDED, RETIRED, or 0
-  doubtsA: new Map(), // the doubtful facts by their ids, with since when
+  doubtsA: new Map(), // the times since when facts are doubtful, by fact id
   doubtsB: new Map(),
 };
 const listeners = { time: [], graph: [], doubts: [] };
@@ -47,7 +47,7 @@ export function setGraph(graph) {
   readDoubts();
 }
 
-// Work out the standing of all facts at A, and what becomes of them at B.
+// Compute the status of all facts at A, and the differences to B.
 function stand() {
   const { graph, atA, atB, states, passes } = look;
   const a = pointA();
@@ -81,7 +81,7 @@ function filter() {
   if (state.focus) keepNear(graph, passes);
 }
 
-// The facts that the chosen speaker, thread and source state; null if none is chosen.
+// Return the facts stated by the selected speaker, thread and source; null if none is selected.
 function findStated(graph) {
   const chosen = ["speaker", "thread", "source"].filter((name) => state[name]);
   if (!chosen.length) return null;
@@ -90,7 +90,7 @@ function findStated(graph) {
   return stated;
 }
 
-// Leave only the facts within so many steps of the entity in focus.
+// Keep only the facts within so many steps of the focused entity.
 function keepNear(graph, passes) {
   const first = graph.entityPlace.get(state.focus);
   if (first === undefined) return;
@@ -113,7 +113,7 @@ function keepNear(graph, passes) {
 
 export const isDoubtful = (fact) => look.graph.premises.length > 0 && look.doubtsA.has(look.graph.facts.id[fact]);
 
-// The facts of each difference from A to B.
+// Return the facts for each kind of difference between A and B.
 export function listChanges() {
   const lists = { begun: [], ended: [], retired: [], doubtful: [] };
   const { graph, states, doubtsA, doubtsB, passes } = look;
@@ -141,7 +141,7 @@ export function countChanges() {
 
 let asking = 0;
 
-// Which facts are doubtful takes what they rest on, which the server works out: once the dragging has stopped.
+// The server computes which facts are doubtful, from their premises: ask only when dragging has stopped.
 function readDoubts() {
   clearTimeout(asking);
   if (!look.graph.premises.length) {
@@ -163,7 +163,7 @@ function readDoubts() {
 
 let pending = false;
 
-// At most once a frame, however often the pointer moves.
+// Runs at most once a frame, however often the pointer moves.
 function lookAgain() {
   if (pending) return;
   pending = true;

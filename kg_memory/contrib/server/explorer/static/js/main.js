@@ -1,4 +1,4 @@
-// The page: its parts are started here, and the graph is read.
+// Starts the parts of the page and reads the graph.
 
 import { Problem, onKeyNeeded, post } from "./api.js";
 import { forgetKept, readGraph } from "./data.js";
@@ -78,7 +78,7 @@ function openLink(link) {
   else set({ view: "link", id: [graph.links.source[link], graph.links.target[link]].map((place) => graph.entities.id[place]).join(" "), pane: "panel" }, { push: true });
 }
 
-// What limits the graph that is shown: the neighbourhood, and that nobody looked for communities yet.
+// Show notes about the graph: limited to a neighbourhood, or communities not computed yet.
 function drawNote() {
   const { graph, states } = look;
   const place = graph.entityPlace.get(state.focus);
@@ -126,7 +126,7 @@ async function readCounts() {
   drawTabs();
 }
 
-// An empty memory offers the story of the demo.
+// Offer the demo story if the memory is empty.
 function invite() {
   if (look.graph.entities.id.length) {
     empty.hidden = true;

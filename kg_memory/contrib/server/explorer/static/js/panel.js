@@ -1,4 +1,4 @@
-// The panel at the right: its tabs, and the view that the address names.
+// The panel on the right: its tabs, and the view that the URL names.
 
 import { button, element, replace } from "./dom.js";
 import { t } from "./i18n.js";
@@ -47,7 +47,7 @@ function turn(event) {
   tabs.querySelector('[aria-selected="true"]').focus();
 }
 
-// Show the view of the address. What arrives for a view that was left meanwhile is dropped.
+// Show the view that the URL names. Data that arrives after the view was left is dropped.
 export async function show({ keep = false } = {}) {
   if (!look.graph || !state.ns) return;
   const own = ++number;

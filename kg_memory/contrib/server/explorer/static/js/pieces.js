@@ -1,4 +1,4 @@
-// Pieces that several views share: a line for a fact, a message with its quote, chips, links to entities.
+// Elements that several views share: fact lines, messages with quotes, chips, entity links.
 
 import { showMinute, showPeriod, showSpan } from "./dates.js";
 import { append, button, element } from "./dom.js";
@@ -22,7 +22,7 @@ export function entityDot(place) {
   return element("span.dot", { style: { background: typeVariable(graph.types, graph.entityType[place]) }, "aria-hidden": "true" });
 }
 
-// The words of a fact of the columns, without its sentence.
+// Return a fact from the columns as text: subject, predicate, objects. The columns have no sentence.
 export function factWords(fact, { without = -1 } = {}) {
   const { graph } = look;
   const objects = graph.facts.object[fact].map((place) => graph.name(place)).join(", ");
@@ -36,7 +36,7 @@ export function spanOf(fact, point = pointA()) {
   return showSpan(graph.valid[belief], graph.until[belief], graph.from[belief]);
 }
 
-// A line for a fact of the columns, which opens it, and lights it up while the pointer is over it.
+// Return a line for a fact from the columns. A click opens it; hovering highlights it in the graph.
 export function factLine(fact, options = {}) {
   const { graph } = look;
   const id = graph.facts.id[fact];
@@ -53,7 +53,7 @@ export function factLines(facts, options = {}) {
     facts.length > most && element("li.faint.small", {}, t("and more", { count: (facts.length - most).toLocaleString() })));
 }
 
-// A line for a fact of the API.
+// Return a line for a fact from the API.
 export function apiFactLine(fact, extra = null) {
   return element(`button.fact-line${fact.expired_at ? ".given-up" : ""}`, { type: "button", onclick: () => openFact(fact.id), data: { fact: fact.id } },
     element("span.what", {}, fact.sentence), element("span.when", {}, extra ?? showPeriod(fact)));
@@ -70,7 +70,7 @@ export function chips(fact, { doubtful = true } = {}) {
     !fact.confirmed && element("span.chip.disputed", {}, t("not confirmed")));
 }
 
-// A message with the quote marked in it. `start` and `end` count characters, as Python does: not UTF-16 units.
+// Return a message with its quote marked. `start` and `end` count characters as Python does, not UTF-16 units.
 export function message(episode, quote = null) {
   const characters = [...episode.content];
   const text = element("p");

@@ -1,4 +1,4 @@
-// The bar over the time plane: both points as text to type into, and what differs between them.
+// The bar above the time plane: input fields for A and B, and a summary of their differences.
 
 import { get } from "./api.js";
 import { fromInput, toInput } from "./dates.js";
@@ -54,7 +54,7 @@ function entry(letter, name, label) {
   return element("label.row", {}, element("span", {}, label), input);
 }
 
-// Dates are read here; words such as "last March" by the server, as it reads those of a question.
+// Dates are parsed here; words such as "last March" by the server, as in questions.
 async function enter(name, input) {
   const text = input.value.trim();
   if (!text || ["now", t("now")].includes(text.toLowerCase())) return set({ [name]: null }, { push: true });
@@ -74,7 +74,7 @@ export function toNow() {
   set({ at: null, believed: null }, { push: true });
 }
 
-// Comparing begins with B where A is: then A is moved back by a year, or to the day before the last change if that is longer ago.
+// Start comparing: B takes A's place, and A moves back by a year, or to the day before the last change if that is earlier.
 export function toggleCompare() {
   if (state.compare) set({ compare: false }, { push: true });
   else {
@@ -87,7 +87,7 @@ function showKind(kind) {
   set({ view: "changes", id: kind, pane: "panel" }, { push: true });
 }
 
-// Move A along the world's clock to where the next fact that passes the filters begins or ends.
+// Move A in valid time to where the next fact that passes the filters begins or ends.
 export function toChange(step) {
   const at = findChange(step);
   if (at !== null) set({ at }, { push: true });

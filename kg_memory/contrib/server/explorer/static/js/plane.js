@@ -1,4 +1,4 @@
-// The time plane: across, when it was so; upwards, when it was believed. Two cross-hairs, A and B.
+// The time plane: valid time to the right, transaction time upwards, with the cross-hairs A and B.
 
 import { FAR, findTicks, showMinute } from "./dates.js";
 import { worldRange } from "./data.js";
@@ -9,11 +9,11 @@ import { axisOf } from "./scales.js";
 import { set, state, subscribe } from "./store.js";
 import { colour, onTheme } from "./theme.js";
 
-const CELL = 3; // pixels of a cell of the density
+const CELL = 3; // width and height of a density cell, in pixels
 const NAMES = { a: ["at", "believed"], b: ["at2", "believed2"] };
 const parts = {};
-let range = [0, 1]; // of the world's clock, as shown
-let believed = axisOf([], "time"); // of the clock of belief
+let range = [0, 1]; // the shown range of valid time
+let believed = axisOf([], "time"); // the axis of transaction time
 let size = { width: 1, height: 1 };
 
 export function startPlane(box) {
@@ -76,7 +76,7 @@ function draw() {
   move();
 }
 
-// How many facts were so at each time, by what was believed at each: the darker, the more.
+// Draw how many facts held at each valid time, as believed at each transaction time: darker means more.
 function drawDensity(graph) {
   const columns = Math.ceil(size.width / CELL);
   const rows = Math.ceil(size.height / CELL);
@@ -103,7 +103,7 @@ function paint(counts, columns, rows) {
   const canvas = parts.canvas;
   canvas.width = columns;
   canvas.height = rows;
-  const context = canvas.getContext("2d", { willReadFrequently: true }); // it stays out of the GPU, which takes long to begin
+  const context = canvas.getContext("2d", { willReadFrequently: true }); // drawn by the CPU: the GPU takes long to start
   const image = context.createImageData(columns, rows);
   const shade = parseInt(colour("density").slice(1), 16);
   let most = 1;
@@ -140,7 +140,7 @@ function drawAxis() {
   replace(parts.axis, lines);
 }
 
-// The beliefs of what is looked at, as areas of the plane: those given up are hatched.
+// Draw the beliefs of the open fact or entity as areas of the plane; those given up are hatched.
 function drawBeliefs() {
   const { graph } = look;
   const facts = state.view === "fact" ? [graph.factPlace.get(state.id)] : state.view === "entity" && graph.entityPlace.has(state.id) ? graph.factsOf.of(graph.entityPlace.get(state.id)) : [];
@@ -194,7 +194,7 @@ function begin(event, letter) {
   parts[letter].focus({ preventScroll: true });
 }
 
-// At the very top and beside the line of the present, the time is "now" and stays so.
+// At the very top, or near the line of the present, the time is "now" and moves on with the clock.
 function goTo(letter, x, y) {
   const [at, held] = NAMES[letter];
   const time = fromX(Math.max(0, Math.min(size.width, x)));

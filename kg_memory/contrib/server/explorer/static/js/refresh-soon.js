@@ -1,4 +1,4 @@
-// News come in bursts, and a large graph takes longer to read: the pause before reading again grows with what that took.
+// Events come in bursts, and large graphs take longer to read: the pause before the next read grows with the last duration.
 
 import { refresh } from "./refresh.js";
 

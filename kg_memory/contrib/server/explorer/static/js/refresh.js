@@ -1,4 +1,4 @@
-// Read again what the server has, after something was changed; set up by main.js, as everything needs it.
+// Reload the graph after a change. main.js sets the function, because all modules need it.
 
 let run = async () => {};
 

@@ -1,4 +1,4 @@
-// The inbox of what waits for a person, by keyboard: uncertain verdicts, and doubts about who is who.
+// The inbox of waiting reviews, with keyboard control: uncertain verdicts, and doubts about identities.
 
 import { post, read, readAll } from "./api.js";
 import { showMinute, showPeriod } from "./dates.js";
@@ -17,7 +17,7 @@ let lastDecided = null;
 export async function showReview() {
   const [reviews, doubts, decided] = await Promise.all([readAll("reviews"), readAll("identities/waiting"), read("reviews", { decided: true, limit: 20 })]);
   items = [...reviews.map((review) => ({ review })), ...doubts.map((doubt) => ({ doubt }))];
-  const closed = decided.items.filter((review) => review.ruling !== "waiting"); // what was undone waits again
+  const closed = decided.items.filter((review) => review.ruling !== "waiting"); // undone reviews wait again
   waiting.count = items.length;
   chosen = Math.min(chosen, Math.max(0, items.length - 1));
   const list = element("div.stack", { id: "inbox" }, items.map((item, number) => (item.review ? showVerdict(item.review, null, number === chosen) : showDoubt(item.doubt, number === chosen))));
@@ -35,7 +35,7 @@ export async function countWaiting() {
   return stats;
 }
 
-// A verdict with its two facts, its reason and author, and what can be done with it.
+// Return a verdict with its two facts, reason, author and buttons.
 export function showVerdict(review, about = null, current = false) {
   const side = (name, fact) => [element("dt", {}, t(name)), element("dd", {}, fact.id === about ? element("strong", {}, fact.sentence) : button(fact.sentence, () => openFact(fact.id), {}, ".link"),
     element("span.faint.small", {}, ` ${showPeriod(fact)}`), fact.sources[0] && element("p.soft.small", {}, `“${fact.sources[0].quote}” `, fact.sources[0].speaker ? `— ${fact.sources[0].speaker}` : ""))];
@@ -108,7 +108,7 @@ function openEdit(review) {
   });
 }
 
-// The keys of the inbox; true if one was taken.
+// Handle the inbox's keyboard shortcuts; return true if one matched.
 export function reviewKey(key) {
   if (key === "u" && lastDecided) { lastDecided.undo(); return true; }
   if (state.view !== "review" || !items.length) return false;

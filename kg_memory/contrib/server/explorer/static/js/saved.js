@@ -1,4 +1,4 @@
-// Saved memories: what holds now, one by one, with its source; deleting one, and saving off and on.
+// The list of facts that hold now, with their sources; deletes facts, and pauses or resumes saving.
 
 import { post, read } from "./api.js";
 import { showDay, showPeriod } from "./dates.js";
@@ -28,7 +28,7 @@ function readPage(cursor = null) {
   return read("facts", { as_of: "now", limit: MOST, cursor });
 }
 
-// A button for the next page, as long as there is one.
+// Return a button for the next page, if there is one.
 function offerMore(page, list, more) {
   if (!page.next) return more.replaceChildren();
   return replace(more, button(t("more memories"), async () => {

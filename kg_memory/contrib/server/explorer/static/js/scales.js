@@ -1,8 +1,8 @@
-// The clock of belief as an axis: by time, or with each change of belief at the same distance.
+// The axis of transaction time: linear in time, or with equal distances between changes.
 
 import { DAY, FAR, findTicks, showClock, showDay } from "./dates.js";
 
-// Where most was learned in one go, as when a chat is imported, time alone would show one line: then by changes.
+// If most was learned at once, as by importing a chat, a linear axis would show a single line: use changes.
 export function axisOf(columns, scale, present = Date.now()) {
   const instants = distinct(columns);
   if (!instants.length) instants.push(present - DAY);

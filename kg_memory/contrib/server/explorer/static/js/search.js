@@ -1,4 +1,4 @@
-// Search: what an agent would get, every result with the parts of its score, and the way through the graph that is lit.
+// Search: the results that an agent gets, the parts of each score, and highlighted paths in the graph.
 
 import { post } from "./api.js";
 import { element } from "./dom.js";
@@ -41,7 +41,7 @@ function list(title, items, show) {
   return items.length ? section(title, element("ul.lines", {}, items.map((item) => element("li", {}, show(item))))) : null;
 }
 
-// The searches that found a result, and its score after each step of ranking.
+// Show the retrievers that found a result, and its score after each ranking step.
 function parts(why) {
   if (!why) return null;
   const most = Math.max(1e-9, ...why.scores.map(([, score]) => Math.abs(score)));
@@ -58,7 +58,7 @@ function leftOut(results) {
   return element("details", {}, element("summary", {}, t("left out", { count: out.length })), element("ul.lines", {}, out.slice(0, 60).map((one) => element("li", {}, element("p", {}, one.text || one.id), element("p.faint.small", {}, one.left_out)))));
 }
 
-// Light the first results, and the way to each from the entities that the question names.
+// Highlight the first results, and a path to each from the entities that the question names.
 function light(results) {
   lightUp(...findLight(results.facts.slice(0, 3).map((fact) => fact.id), []));
 }
@@ -98,7 +98,7 @@ function namedIn(question) {
   return named;
 }
 
-// The shortest way from one of `starts` to one of `ends` along facts that hold at A, of at most four steps.
+// Return the shortest path from `starts` to `ends` along facts that hold at A, of at most four steps.
 function findWay(starts, ends) {
   const { graph, atA } = look;
   const goals = new Set(ends);

@@ -1,4 +1,4 @@
-// The left side: entities to choose from, and the filters.
+// The left side: a list of entities, and the filters.
 
 import { afterFrame, arrowKeys, button, element, replace } from "./dom.js";
 import { t } from "./i18n.js";
@@ -63,7 +63,7 @@ function predicates(graph) {
     rows.length > 8 && element("details", { open: ranked.slice(8).some((place) => state.predicates.includes(graph.predicates[place])) }, element("summary.small", {}, t("and more", { count: rows.length - 8 })), rows.slice(8, 80)));
 }
 
-// A checkbox that hides what has a name, and shows it again.
+// Return a checkbox that shows or hides the items with a name.
 function toggle(name, value, label, kind, sign = null, number = null) {
   const input = element("input", { type: "checkbox", checked: !state[name].includes(value), data: { control: `${name} ${value}` }, onchange: () => set({ [name]: input.checked ? state[name].filter((one) => one !== value) : [...state[name], value] }) });
   return element(`label.filter${kind}`, {}, input, sign, element("span.ellipsis", {}, label), number !== null && element("span.number", {}, number.toLocaleString()));

@@ -1,4 +1,4 @@
-// What is looked at: all of it lies in the part of the address after #, so that a link shows the same.
+// The view state. All of it is in the URL after #, so that a link shows the same view.
 
 const START = {
   ns: "", at: null, believed: null, at2: null, believed2: null, compare: false,
@@ -15,7 +15,7 @@ export function subscribe(names, run) {
   listeners.push({ names: new Set(names), run });
 }
 
-// Change what is looked at. With `push`, the browser's back button takes it back.
+// Change the view state. With `push`, the browser's back button undoes the change.
 export function set(patch, { push = false } = {}) {
   const changed = Object.keys(patch).filter((name) => JSON.stringify(state[name]) !== JSON.stringify(patch[name]));
   if (!changed.length) return;
@@ -36,7 +36,7 @@ function write(push) {
     history.pushState(null, "", toLink());
     return;
   }
-  clearTimeout(writing); // dragging changes it many times a second
+  clearTimeout(writing); // dragging changes the state many times a second
   writing = setTimeout(() => history.replaceState(null, "", toLink()), 150);
 }
 

@@ -1,4 +1,4 @@
-// Light and dark, and the colours of the style sheet as the graph and the canvases need them.
+// Light and dark mode, and the style sheet's colours for the graph and the canvases.
 
 const KEPT = "kg-memory theme";
 const listeners = [];
@@ -33,7 +33,7 @@ export function colour(name) {
 
 const HUES = ["Person", "Organization", "Place", "Product", "Topic", "Event", "Date"];
 
-// Types have the colours that their names always have; others follow in their order.
+// The seven known entity types have fixed colours; other types get colours in their order.
 export function typeColour(types, place) {
   return colour(`type-${hueOf(types[place], place)}`);
 }
@@ -46,7 +46,7 @@ function hueOf(type, place) {
   return type === "Entity" ? 7 : place % 8;
 }
 
-// The seven most frequent predicates have a colour each.
+// Give each of the seven most frequent predicates a colour.
 export function predicateHues(graph) {
   const counts = new Uint32Array(graph.predicates.length);
   for (const predicate of graph.predicate) counts[predicate]++;

@@ -1,4 +1,4 @@
-// The top bar: whose memory, search, language, light and dark.
+// The top bar: namespace, search, language, light and dark mode.
 
 import { get, secret } from "./api.js";
 import { buttons, element, field, glyph, iconButton, openDialog, replace } from "./dom.js";
@@ -36,7 +36,7 @@ export async function listNamespaces(names) {
   return items;
 }
 
-// Ask for a key where the server needs one; it stays in this tab.
+// Ask for an API key if the server needs one; it is stored in this tab only.
 let asking = null;
 
 export function askForKey(refused) {

@@ -1,4 +1,4 @@
-// The words of the page in English.
+// The page's texts in English.
 
 export const ENGLISH = {
   "unreachable": "The server cannot be reached; is kg-memory serve running?",
