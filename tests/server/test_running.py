@@ -98,7 +98,7 @@ async def test_what_is_accepted_from_two_hundred_clients_outlasts_a_stop_in_the_
         assert process.wait(240) == -signal.SIGTERM  # raised again once all is closed
         shown = process.stderr.read()
     assert "Serving" in shown
-    assert "only this machine" in shown
+    assert "requests from this machine" in shown
     assert "Traceback" not in shown
     assert 0 < len(accepted) < CLIENTS * 20, "it was stopped in the middle"
     assert known(run, accepted) == set(accepted)
@@ -147,7 +147,7 @@ def test_a_server_of_its_own_answers_for_every_path(home, port):
 
 def test_without_a_key_no_other_address_is_served(run, home, port):
     code, _, err = run("serve", "--host", "0.0.0.0", "--port", port)
-    assert (code, "make a key first" in err) == (1, True)
+    assert (code, "create a key first" in err) == (1, True)
     code, _, err = run("serve", "--port", 65_536)
     assert (code, "port must be from 0 to 65535" in err) == (1, True)
 
@@ -155,4 +155,4 @@ def test_without_a_key_no_other_address_is_served(run, home, port):
 def test_a_port_in_use_is_told_instead_of_an_address(run, home, port):
     with socket.create_server(("127.0.0.1", port)):
         code, _, err = run("serve", "--port", port)
-    assert (code, "Serving" in err, f"port {port} of 127.0.0.1 is in use: choose another" in err) == (1, False, True)
+    assert (code, "Serving" in err, f"port {port} of 127.0.0.1 is in use; choose another" in err) == (1, False, True)

@@ -49,7 +49,7 @@ def memory(home) -> Iterator[GraphMemory]:
 def working() -> Iterator[subprocess.Popen[str]]:
     process = subprocess.Popen([*COMMAND, "worker"], stderr=subprocess.PIPE, text=True)
     try:
-        assert "Reading what is saved" in process.stderr.readline()
+        assert "Reading saved episodes" in process.stderr.readline()
         yield process
     finally:
         process.kill()

@@ -26,10 +26,10 @@ OPEN = ApiKey(id="local", name="local", scopes=("admin",), created_at=datetime.f
 """The key of requests from this machine as long as the database has never had an API key."""
 LONGEST_NAMESPACE = 1000
 """The longest namespace that HTTP requests may name, in characters."""
-NO_KEY = "give a key as `Authorization: Bearer kgm_...`; `kg-memory keys create` makes one"
+NO_KEY = "API key missing or invalid: send `Authorization: Bearer kgm_...`; `kg-memory keys create` makes a key"
 
 BEARER = HTTPBearer(auto_error=False, description="A key made by `kg-memory keys create`")
-HEADER = APIKeyHeader(name="X-API-Key", auto_error=False, description="The same key, for clients without a bearer")
+HEADER = APIKeyHeader(name="X-API-Key", auto_error=False, description="The same key, for clients without bearer tokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ async def find_key(
 
 KnownKey = Annotated[ApiKey, Depends(find_key)]
 Namespace = Annotated[
-    str, AfterValidator(unquote), Path(min_length=1, description="Whose memory it is; a slash in it is `%2F`.")
+    str, AfterValidator(unquote), Path(min_length=1, description="The namespace; write a slash in it as `%2F`.")
 ]
 
 
@@ -127,13 +127,15 @@ def authorize(key: ApiKey, scope: Scope, namespace: str) -> Access:
     not exist), 422 if the namespace is too long or has characters that cannot be stored.
     """
     if not key.has(scope):
-        raise ProblemError(403, f"this key does not have the scope {scope}")
+        raise ProblemError(403, f"this key lacks the scope {scope!r}; use a key that has it")
     if len(namespace) > LONGEST_NAMESPACE:
         raise ProblemError(422, f"namespace must have at most {LONGEST_NAMESPACE} characters, got {len(namespace)}")
     if namespace != replace_unstorable(namespace):
-        raise ProblemError(422, "namespace must have no NUL and no lone surrogate; leave them out")
+        raise ProblemError(422, "namespace must not contain NUL characters or lone surrogates; remove them")
     if not key.reaches(validate_namespace(namespace)):
-        raise ProblemError(403, "this key does not reach this namespace")
+        raise ProblemError(
+            403, "this key does not allow this namespace; `GET /v1/key` shows the patterns that it allows"
+        )
     return Access(key, namespace)
 
 

@@ -61,7 +61,7 @@ class Place:
             place, believed_at = None, None
         is_place = isinstance(place, str) or (isinstance(place, int) and 0 < place <= DEEPEST)
         if not is_place or not isinstance(believed_at, str | None):
-            raise ProblemError(422, "cursor must be the `next` of a page; leave it out to begin")
+            raise ProblemError(422, "cursor must be the `next` of an earlier page; leave it out for the first page")
         return cls(0, believed_at, place) if isinstance(place, str) else cls(place, believed_at)
 
     def to_cursor(self) -> str:

@@ -30,8 +30,8 @@ from kg_memory.contrib.server.service import Options, Service
 from kg_memory.memory.memory import GraphMemory
 
 ABOUT = """\
-Long-term memory for LLM agents as a temporal knowledge graph. The operations are the verbs of the Python library, by
-the same names. A list comes in pages: give the `next` of one as the `cursor` of the following one.
+Long-term memory for LLM agents as a temporal knowledge graph. The operations are the methods of the Python library, by
+the same names. Lists are paged: pass the `next` of a page as `cursor` to get the following page.
 """
 PATHS = ("/v1/", "/api/graph/", "/healthz", "/explorer")
 """Prefixes of the paths of this API; other paths may belong to an application that this one is mounted in."""

@@ -24,25 +24,25 @@ if TYPE_CHECKING:
     from kg_memory.memory.memory import GraphMemory
 
 SERVE_EPILOG = """\
-Without any key it answers this machine alone. Once a key was made, every request needs one.
+Without API keys, only requests from this machine are answered. Once a key was made, every request needs one.
 example:
   kg-memory serve --host 0.0.0.0 --port 8080 --allow-host memory.example.com
 """
 WORKER_EPILOG = """\
-Start as many as are needed, on any machine that reaches the database. One at a time reads a namespace, in its order;
-what one that was killed was reading goes to another after ten seconds.
+Start as many workers as needed, on any machine that reaches the database. Each namespace is read by one worker at a
+time, in order; when a worker is killed, another takes over after ten seconds.
 example:
   kg-memory worker --url falkor://db:6379
 """
 KEYS_EPILOG = """\
-The key is shown once: the database has only its hash. In a pattern of namespaces * stands for any characters.
+The key is shown only once: the database stores its hash. In a namespace pattern, * stands for any characters.
 examples:
   kg-memory keys create "support desk" --scope read,review --namespaces "support/*"
   kg-memory keys revoke 3f2a9c0d1e4b
 """
 MCP_EPILOG = """\
-The client starts it by itself: it speaks MCP on its standard input and output. All tools are about the namespace that
-is named here, and the model cannot name another.
+MCP clients start this command themselves and speak to it on standard input and output. All tools use the namespace that
+is given here; the model cannot choose another.
 example:
   claude mcp add memory -- kg-memory mcp -n ann
 """
@@ -59,32 +59,32 @@ MOST_PORTS = 65_535
 def add_commands(command: Callable[..., ArgumentParser]) -> None:
     """Add the parsers of ``serve``, ``worker``, ``keys`` and ``mcp``; *command* makes the parser of one verb."""
     _add_serve(command("serve", "kg_memory.contrib.server.command:serve", "serve the memory over HTTP", SERVE_EPILOG))
-    about = "read what servers save, beside them"
+    about = "read the episodes that servers save"
     _add_worker(command("worker", "kg_memory.contrib.server.worker:run", about, WORKER_EPILOG))
-    about = "make, list and revoke the keys of the server"
+    about = "create, list and revoke API keys of the server"
     _add_keys(command("keys", "kg_memory.contrib.server.command:keys", about, KEYS_EPILOG))
     about = "serve one namespace to an agent over MCP"
     _add_mcp(command("mcp", "kg_memory.contrib.server.command:mcp", about, MCP_EPILOG))
 
 
 def _add_serve(command: ArgumentParser) -> None:
-    command.add_argument("--host", default=HOST, help=f"the address to listen at (default: {HOST})")
-    command.add_argument("--port", type=int, default=PORT, help=f"(default: {PORT})")
-    about = "a name by which clients reach it, where that is not --host; * allows all"
+    command.add_argument("--host", default=HOST, help=f"the address to listen on (default: {HOST})")
+    command.add_argument("--port", type=int, default=PORT, help=f"the port to listen on (default: {PORT})")
+    about = "a host name by which clients reach the server, if it is not --host; * allows all"
     command.add_argument("--allow-host", action="append", default=[], metavar="NAME", help=about)
-    about = "the pages of another server that may ask, such as https://app.example.com"
+    about = "an origin whose web pages may send requests, such as https://app.example.com"
     command.add_argument("--allow-origin", action="append", default=[], metavar="URL", help=about)
-    about = "save episodes, and let kg-memory worker or another server read them"
+    about = "only save episodes, and leave reading to kg-memory worker or another server"
     command.add_argument("--no-read", action="store_true", help=about)
-    about = "a proxy on this machine tells in X-Forwarded-For where requests come from"
+    about = "take the client's address from X-Forwarded-For, set by a proxy on this machine"
     command.add_argument("--trust-proxy", action="store_true", help=about)
-    about = "requests a second that one key may make (default: 100)"
+    about = "requests per second allowed for each key (default: 100)"
     command.add_argument("--rate", type=float, default=100.0, metavar="N", help=about)
     _add_log_level(command)
 
 
 def _add_worker(command: ArgumentParser) -> None:
-    about = "namespaces that are read at a time (default: 4)"
+    about = "namespaces to read at the same time (default: 4)"
     command.add_argument("--at-once", type=int, default=4, metavar="N", help=about)
     _add_log_level(command)
 
@@ -93,22 +93,22 @@ def _add_keys(command: ArgumentParser) -> None:
     command.add_argument(
         "action", nargs="?", choices=("create", "list", "revoke"), default="list", help="(default: list)"
     )
-    command.add_argument("subject", nargs="?", metavar="NAME|ID", help="create: what the key is for; revoke: its id")
-    about = "read, write, review, forget or admin, several with commas (default: read,write)"
+    command.add_argument("subject", nargs="?", metavar="NAME|ID", help="create: a name for the key; revoke: its id")
+    about = "comma-separated scopes: read, write, review, forget, admin (default: read,write)"
     command.add_argument("--scope", default="read,write", metavar="SCOPES", help=about)
-    about = "the namespaces that it reaches, several with commas (default: *, all)"
+    about = "comma-separated patterns of the namespaces that the key allows (default: *, all)"
     command.add_argument("--namespaces", default="*", metavar="PATTERNS", help=about)
 
 
 def _add_mcp(command: ArgumentParser) -> None:
-    about = "which tools: core (default), full with judge and compare, or read-only"
+    about = "the tools to offer: core (default), full (also judge and compare) or read-only"
     command.add_argument("--profile", choices=("core", "full", "read-only"), default="core", help=about)
-    command.add_argument("--user", metavar="NAME", help="who speaks in what is remembered (default: user)")
+    command.add_argument("--user", metavar="NAME", help="the speaker of remembered messages (default: user)")
     _add_log_level(command)
 
 
 def _add_log_level(command: ArgumentParser) -> None:
-    about = "what the log has; info is a line for each episode and request (default: warning)"
+    about = "the least level to log; info logs each episode and request (default: warning)"
     command.add_argument("--log-level", choices=("debug", "info", "warning"), default="warning", help=about)
 
 
@@ -135,11 +135,13 @@ def serve(arguments: Namespace, screen: Screen) -> int:
     if not locked and not is_loopback(arguments.host):
         memory.close()
         raise InputError(
-            f"host must be 127.0.0.1 while there is no key, got {arguments.host!r}; "
-            "make a key first: kg-memory keys create NAME"
+            f"host must be 127.0.0.1 while there is no API key, got {arguments.host!r}; "
+            "create a key first: kg-memory keys create NAME"
         )
     if not locked:
-        screen.note("There is no key, so only this machine is answered: kg-memory keys create NAME makes one.")
+        screen.note(
+            "No API key yet: only requests from this machine are answered. To create one: kg-memory keys create NAME"
+        )
     options = Options(
         hosts=(arguments.host, *arguments.allow_host),
         origins=tuple(arguments.allow_origin),
@@ -158,9 +160,7 @@ def serve(arguments: Namespace, screen: Screen) -> int:
         proxy_headers=False,  # `is_local` needs the address of the socket
         timeout_graceful_shutdown=STOP_SECONDS,
     )
-    screen.note(
-        f"Serving http://{arguments.host}:{arguments.port}, shown at /explorer/, described at /docs; Ctrl-C ends it."
-    )
+    screen.note(f"Serving http://{arguments.host}:{arguments.port} (explorer: /explorer/, API: /docs); Ctrl-C stops.")
     gc.freeze()  # otherwise the garbage collector scans all imported modules repeatedly during large requests
     sys.setswitchinterval(SWITCH_SECONDS)
     StoppingServer(config, app.state.service).run()
@@ -181,8 +181,8 @@ def _check_address(host: str, port: int) -> None:
         if error.errno == errno.EAFNOSUPPORT:  # no IPv6 on this machine: the server does not need it
             return
         if error.errno == errno.EADDRINUSE:
-            raise InputError(f"port {port} of {host} is in use: choose another with --port") from None
-        raise InputError(f"cannot listen at {host}:{port} ({error.strerror}): check --host and --port") from None
+            raise InputError(f"port {port} of {host} is in use; choose another with --port") from None
+        raise InputError(f"cannot listen on {host}:{port} ({error.strerror}); check --host and --port") from None
 
 
 def keys(arguments: Namespace, screen: Screen) -> int:
@@ -192,7 +192,7 @@ def keys(arguments: Namespace, screen: Screen) -> int:
 
     if arguments.action != "list" and not arguments.subject:
         raise InputError(
-            "create needs what the key is for, and revoke the id of one: kg-memory keys list shows the ids"
+            "create needs a name for the key, and revoke the id of a key; kg-memory keys list shows the ids"
         )
     with closing(opening.database(settings_of(arguments), screen.note)) as database:
         ring = KeyRing(database)
@@ -201,11 +201,11 @@ def keys(arguments: Namespace, screen: Screen) -> int:
             if screen.as_json:
                 screen.json({**key.model_dump(mode="json"), "secret": secret})
             else:
-                screen.note(f"The key {key.id} ({key.name}), which is shown only now:")
+                screen.note(f"The key {key.id} ({key.name}), shown only this once:")
                 screen.line(secret)
         elif arguments.action == "revoke":
             revoked = ring.revoke(arguments.subject)
-            screen.note(f"The key {revoked.id} ({revoked.name}) is revoked.")
+            screen.note(f"Revoked the key {revoked.id} ({revoked.name}).")
         else:
             _list(ring.list(), screen)
     return 0
@@ -226,7 +226,7 @@ def _list(stored: Sequence[ApiKey], screen: Screen) -> None:
         "made": lambda key: _day(key.created_at),
         "revoked": lambda key: _day(key.revoked_at),
     }
-    screen.values(stored, columns, empty="There is no key: kg-memory keys create NAME makes one.")
+    screen.values(stored, columns, empty="No API keys. To create one: kg-memory keys create NAME")
 
 
 def _day(at: datetime | None) -> str:

@@ -239,8 +239,8 @@ def _parameters(verb: _Verb, route: Route, offered: Sequence[str]) -> list[inspe
 
 def _refuse_unknown(request: Request, known: Collection[str]) -> None:
     """Raise `ProblemError` 422 if the query string has a parameter that is not in *known*."""
-    takes = f"it takes {', '.join(sorted(known))}" if known else "it takes none in the query"
-    wrong = [{"field": f"query.{name}", "message": f"no such parameter: {takes}"} for name in request.query_params]
+    takes = f"use {', '.join(sorted(known))}" if known else "this route takes none in the query"
+    wrong = [{"field": f"query.{name}", "message": f"unknown parameter: {takes}"} for name in request.query_params]
     wrong = [one for one in wrong if one["field"].removeprefix("query.") not in known][:MOST_ERRORS]
     if wrong:
         raise ProblemError(422, "; ".join(f"{one['field']}: {one['message']}" for one in wrong), errors=wrong)
@@ -269,7 +269,7 @@ class _Answer:
         else:
             value = await call(arguments)
             if value is None:
-                raise ProblemError(404, "there is no such thing in this namespace")
+                raise ProblemError(404, "not found in this namespace; check the id or name in the path")
             value = view_context(value) if isinstance(value, Context) else value
         dump = partial(self._adapter.dump_json, value, context=None if shown else FOR_AGENTS)
         return json_response(request, await asyncio.to_thread(dump) if apart else dump(), self._route.status)
@@ -335,7 +335,7 @@ def _query_parameters(verb: _Verb, offered: Sequence[str], *, paged: bool) -> li
         query = Query(verb.default_of(name), description=about, examples=examples, ge=least, le=most)
         parameters.append(_parameter(name, verb.type_of(name, in_query=True), query))
     if paged:
-        about = "The `next` of the page before; only with the parameters of that page."
+        about = "The `next` of the previous page; repeat the other parameters of that request."
         parameters.append(_parameter("cursor", str | None, Query(None, description=about, max_length=500)))
     return parameters
 

@@ -208,7 +208,7 @@ def add_routes(router: APIRouter, service: Service) -> None:
     @router.get(NAMESPACE + "/events", response_class=StreamingResponse, **describe("events", {200: stream}))
     async def events(
         access: Reading,
-        last: Annotated[str | None, Header(alias="Last-Event-ID", description="Go on after this event.")] = None,
+        last: Annotated[str | None, Header(alias="Last-Event-ID", description="Continue after this event.")] = None,
     ) -> Response:
         """Stream changes of a namespace as server-sent events: episodes, facts, and the cost of reading."""
         place = _parse_id(last)
@@ -222,10 +222,10 @@ def add_routes(router: APIRouter, service: Service) -> None:
 
 
 ABOUT = """\
-`episode`: it was saved, waits, was read, skipped, or failed, with what that cost. `fact.learned`, `fact.ended`,
-`fact.corrected`, `fact.retracted`, `fact.restored`, `fact.doubtful`, `fact.sure`: what is believed now and was before.
-`fact.disputed`: it may contradict another one. `counts`: the episodes by their states, and the cost of today. An event
-may come twice after an interruption.
+`episode`: the new status of an episode (saved, waiting, read, skipped or failed), with the cost of reading.
+`fact.learned`, `fact.ended`, `fact.corrected`, `fact.retracted`, `fact.restored`, `fact.doubtful`, `fact.sure`: a
+change, with the fact before and after it. `fact.disputed`: a new fact may contradict another. `counts`: the number of
+episodes by status, and today's cost. After an interruption, some events may come twice.
 """
 
 
@@ -278,5 +278,5 @@ def _parse_id(text: str | None) -> EventId | None:
         return None
     form = ID.fullmatch(text)
     if form is None:
-        raise ProblemError(422, "Last-Event-ID must be the id of an event; leave it out to begin now")
+        raise ProblemError(422, "Last-Event-ID must be the id of a received event; leave it out to start from now")
     return int(form[1]), int(form[2])

@@ -41,7 +41,7 @@ MOST_VALUES, MOST_VALUES_OF_SMALL = 50_000, 5_000
 """The most JSON values in a body with many episodes or facts, and in any other body: parsing blocks other requests."""
 CLIENT_LEFT = 499
 """The status in the log for a request whose client disconnected before the response."""
-FAULT = "the server met a fault of its own; its log has it by the request id"
+FAULT = "internal server error; find the request id in the server's log"
 
 
 class Gate:
@@ -127,7 +127,9 @@ class Gate:
             most = MOST_VALUES if is_batch else MOST_VALUES_OF_SMALL
             text = body.decode("latin-1")
             if await asyncio.to_thread(has_more_values, text, most) if large else has_more_values(text, most):
-                raise ProblemError(413, f"the body must have at most {most} values; send it in parts")
+                raise ProblemError(
+                    413, f"the body must have at most {most} JSON values; split it into several requests"
+                )
             await self._app(scope, _replay(body, receive), send_and_release)
 
     def _check(self, scope: Scope, headers: Headers, limit: int | None) -> None:
@@ -137,16 +139,18 @@ class Gate:
         """
         head = len(scope.get("raw_path") or b"") + len(scope["query_string"])
         if head + sum(len(name) + len(value) for name, value in headers.raw) > LONGEST_HEAD:
-            raise ProblemError(431, f"the path, the query and the headers must have at most {LONGEST_HEAD} bytes")
+            raise ProblemError(
+                431, f"path, query and headers must have at most {LONGEST_HEAD} bytes together; shorten the query"
+            )
         host, origin = headers.get("host", ""), headers.get("origin")
         name = _split(f"//{host}").hostname or ""
         if "*" not in self._hosts and name not in self._hosts and not is_loopback(name):
             raise ProblemError(
-                421, f"this server does not answer for the host {name[:100]!r}; allow it with --allow-host"
+                421, f"host {name[:100]!r} is not allowed; start the server with --allow-host NAME to allow it"
             )
         if origin is not None and _split(origin).netloc != host and origin not in self._origins:
             raise ProblemError(
-                403, f"pages of {origin[:100]!r} may not ask this server; allow them with --allow-origin"
+                403, f"origin {origin[:100]!r} is not allowed; start the server with --allow-origin URL to allow it"
             )
         length = headers.get("content-length", "0")
         if limit is not None and (not length.isdecimal() or int(length) > limit):
@@ -191,7 +195,7 @@ async def _read_body(receive: Receive, limit: int) -> bytes:
                 if not message.get("more_body"):
                     return b"".join(parts)
     except TimeoutError:
-        raise ProblemError(408, f"the body did not arrive within {BODY_SECONDS:g} s; send less") from None
+        raise ProblemError(408, f"the body did not arrive within {BODY_SECONDS:g} s; send a smaller one") from None
     raise ClientDisconnect
 
 

@@ -96,8 +96,8 @@ AsOf = Annotated[str | None, _query("as_of")]
 During = Annotated[str | None, _query("during")]
 BelievedAt = Annotated[str | None, _query("believed_at")]
 Where = Annotated[str | None, _query("where")]
-Limit = Annotated[int, Query(ge=1, le=MOST_FACTS, description="How many facts at most, the latest.")]
-Whose = Annotated[str, Query(description="Whose memory it is.")]
+Limit = Annotated[int, Query(ge=1, le=MOST_FACTS, description="The most facts; the latest come first.")]
+Whose = Annotated[str, Query(description="The namespace.")]
 
 
 Found = tuple[Sequence[Fact], list[str]]
@@ -144,9 +144,9 @@ def add_routes(router: APIRouter, service: Service) -> None:
     async def read_around(
         request: Request,
         key: KnownKey,
-        entity_id: Annotated[PathText, Path(description="The id of an entity, or a name.")],
+        entity_id: Annotated[PathText, Path(description="The id or a name of an entity.")],
         namespace: Whose = DEFAULT_NAMESPACE,
-        depth: Annotated[int, Query(ge=1, le=6, description="How far, in steps.")] = 2,
+        depth: Annotated[int, Query(ge=1, le=6, description="The most steps from the entity.")] = 2,
         as_of: AsOf = None,
         during: During = None,
         believed_at: BelievedAt = None,
@@ -159,7 +159,7 @@ def add_routes(router: APIRouter, service: Service) -> None:
         async def find() -> Found:
             near = await entities.aaround(entity_id, depth, **times, namespace=namespace, limit=limit + 1)
             if not near.entities:
-                raise ProblemError(404, "there is no such entity in this namespace")
+                raise ProblemError(404, "entity not found in this namespace; check its id or name")
             return near.facts, [id_ for id_, steps in near.depths.items() if steps == 0]
 
         return await answer(request, namespace, limit, find)

@@ -69,7 +69,7 @@ class KeyRing:
         *name* says what the key is for, *scopes* are among ``read``, ``write``, ``review``, ``forget`` and ``admin``,
         and *namespaces* are names or patterns such as ``team/*``. Raises `InputError` for an empty or unknown value.
         """
-        validate_name("name", name, "what the key is for")
+        validate_name("name", name, "a name that says what the key is for")
         if not scopes or (unknown := set(scopes) - set(SCOPES)):
             got = min(unknown) if scopes else "none"
             raise InputError(f"scopes must be some of {', '.join(SCOPES)}, got {got}")
@@ -106,7 +106,7 @@ class KeyRing:
         """
         stored = yield from self._read(id_)
         if stored is None:
-            raise InputError(f"no key has the id {id_!r}; `kg-memory keys list` shows the ids")
+            raise InputError(f"key {id_!r} not found; `kg-memory keys list` shows the ids")
         revoked = stored if stored.revoked_at else stored.model_copy(update={"revoked_at": datetime.now(UTC)})
         yield from self._database.command_flow("HSET", KEYS, id_, revoked.model_dump_json(), at=KEYS)
         return _without_hash(revoked)

@@ -28,7 +28,7 @@ AT_ONCE = 4
 """The most expensive calls that run at the same time, for all namespaces."""
 WAIT = 2.0
 """Seconds that an expensive call waits for its turn before it is rejected."""
-BUSY = "the server is busy with calls like this one; try again later"
+BUSY = "the server is busy with expensive calls; try again later"
 
 
 class RateLimit:
@@ -36,7 +36,7 @@ class RateLimit:
 
     def __init__(self, rate: float) -> None:
         if not 0 < rate < math.inf:
-            raise InputError(f"rate must be a number of requests a second above 0, got {rate}")
+            raise InputError(f"rate must be a finite number of requests per second above 0, got {rate}")
         self._rate, self._burst = rate, max(1.0, rate * BURST)
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
@@ -84,7 +84,7 @@ class Shares:
         """Raise `ProblemError` 429 if *wanted* open *kind* are more than one key may have."""
         most = self._limits[kind][0]
         if wanted > most:
-            raise ProblemError(429, f"a key may have at most {most} {kind} open; close some", headers=SOON)
+            raise ProblemError(429, f"one key may have at most {most} {kind} open; close some first", headers=SOON)
 
 
 class Held(Response):

@@ -90,7 +90,7 @@ class Reader:
             task.cancel()
         left = [error for error in await asyncio.gather(*tasks, return_exceptions=True) if error is not None]
         if left:
-            logger.warning("stopped while reading %d namespaces: what is unread is read by the next reader", len(left))
+            logger.warning("stopped while reading %d namespaces; the next reader continues", len(left))
 
     async def look(self, only: str | None = None) -> None:
         """Find the namespaces with unread episodes and schedule them: all namespaces, or *only* this one.
@@ -101,7 +101,7 @@ class Reader:
         try:
             names = [only] if only else await asyncio.to_thread(database.namespaces, reachable=True)
         except KGMemoryError as error:
-            logger.warning("could not look for unread episodes: %s", describe_error(error))
+            logger.warning("could not search for unread episodes: %s", describe_error(error))
             return
         for namespace in names:
             if self._stopping:
@@ -110,7 +110,7 @@ class Reader:
                 if await self._memory.episodes.alist(namespace=namespace, status=UNREAD, limit=1):
                     self.wake(namespace)
             except KGMemoryError as error:
-                logger.warning("could not look for unread episodes in a namespace: %s", describe_error(error))
+                logger.warning("could not search a namespace for unread episodes: %s", describe_error(error))
 
     async def _read(self, namespace: str) -> None:
         """Read *namespace* until no episode in it is due, and retry after outages with growing pauses.
@@ -129,14 +129,14 @@ class Reader:
                     failures += 1
                     away = isinstance(error, DATABASE_AWAY)
                     pause = pause_after(failures) if away else pause_after(failures, 2, 2)
-                    logger.warning("reading is tried again in %.1f s: %s", pause, describe_error(error))
+                    logger.warning("could not read episodes, retrying in %.1f s: %s", pause, describe_error(error))
                     self._due.add(namespace)
                 except _StoppedError:
                     if self._stopping:
                         raise
                     self._due.add(namespace)
                 except Exception as error:  # noqa: BLE001 - the episodes stay saved, and the next `wake` retries
-                    logger.warning("episodes stay saved and unread: %s", describe_error(error))
+                    logger.warning("could not read episodes, which stay saved and unread: %s", describe_error(error))
                 else:
                     failures = 0
         finally:

@@ -50,8 +50,8 @@ def add_routes(router: APIRouter, service: Service) -> None:
         request: Request,
         *,
         access: Ruling,
-        form: Annotated[Form, Query(description="`graphml` and `cytoscape` are for viewers.")] = "jsonl",
-        embeddings: Annotated[bool, Query(description="Whether to include the vectors.")] = True,
+        form: Annotated[Form, Query(description="The format; `graphml` and `cytoscape` are for viewers.")] = "jsonl",
+        embeddings: Annotated[bool, Query(description="Whether to include embedding vectors.")] = True,
     ) -> Response:
         """Export everything in the namespace, as it is at one moment, as a file that `import` accepts.
 
@@ -80,8 +80,8 @@ def _add_imports(router: APIRouter, service: Service) -> None:
         request: Request,
         *,
         access: Ruling,
-        replace: Annotated[bool, Query(description="Whether what the namespace holds may be replaced.")] = False,
-        embeddings: Annotated[bool, Query(description="Whether to take the vectors of the file.")] = True,
+        replace: Annotated[bool, Query(description="Whether to replace the contents of the namespace.")] = False,
+        embeddings: Annotated[bool, Query(description="Whether to use the file's embedding vectors.")] = True,
     ) -> Response:
         """Import a file made by `export`, compressed or not. Readers see either all of it or none."""
         async with _receive(request, service, access) as path:
@@ -101,9 +101,9 @@ def _add_imports(router: APIRouter, service: Service) -> None:
         *,
         access: Ruling,
         origin: Annotated[
-            PathText, PathParameter(description="The other memory.", examples=list(plugin_names("importers")))
+            PathText, PathParameter(description="The memory product.", examples=list(plugin_names("importers")))
         ],
-        group: Annotated[str | None, Query(description="Whose memory of it, where there are several.")] = None,
+        group: Annotated[str | None, Query(description="The user or group, if the export has several.")] = None,
     ) -> Response:
         """Import an export of another memory product.
 

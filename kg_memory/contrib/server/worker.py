@@ -78,12 +78,12 @@ class Outbox:
                 await self._database.acommand("EXPIRE", STREAM, KEPT_SECONDS, at=STREAM)
             except DatabaseUnavailable as error:
                 if not failures:
-                    logger.warning("workers are told later: %s", describe_error(error))
+                    logger.warning("could not notify workers, retrying: %s", describe_error(error))
                 failures += 1
                 self._due[namespace] = None
                 await asyncio.sleep(pause_after(failures))
             except KGMemoryError as error:
-                logger.warning("workers read what is saved when they look next: %s", describe_error(error))
+                logger.warning("could not notify workers; they find the episodes later: %s", describe_error(error))
             else:
                 failures = 0
 
@@ -138,7 +138,9 @@ class Worker:
             except KGMemoryError as error:
                 last = FIRST  # the stream may have been deleted and created again
                 failures += 1
-                logger.warning("the worker looks again in %.1f s: %s", pause_after(failures), describe_error(error))
+                logger.warning(
+                    "could not read hints, retrying in %.1f s: %s", pause_after(failures), describe_error(error)
+                )
                 await asyncio.sleep(pause_after(failures))
                 continue
             for last, namespace in hints:  # noqa: B007 - `last` keeps the id of the last hint
@@ -154,7 +156,9 @@ class Worker:
             async with asyncio.timeout(ANSWERED_IN):
                 answer = await self._database.acommand(*words, at=STREAM)
         except TimeoutError:
-            raise DatabaseUnavailable("the server of the workers' stream does not answer; see that it runs") from None
+            raise DatabaseUnavailable(
+                "the database server with the workers' stream does not answer; start it"
+            ) from None
         hints = (hint for _, own in _pairs(answer) for hint in own)
         return [(id_, dict(_pairs(fields))[FIELD]) for id_, fields in hints]
 
@@ -173,9 +177,9 @@ def run(arguments: Namespace, screen: Screen) -> int:
     """Run ``kg-memory worker`` until SIGINT or SIGTERM; return the exit code."""
     at_once = validate_count("at_once", arguments.at_once)
     with open_memory(arguments, screen) as memory:
-        screen.note("Reading what is saved in any namespace; Ctrl-C ends it.")
+        screen.note("Reading saved episodes in all namespaces; Ctrl-C stops.")
         asyncio.run(_work(memory, at_once))
-    screen.note("Stopped. What is not read yet stays saved.")
+    screen.note("Stopped. Unread episodes stay saved.")
     return 0
 
 

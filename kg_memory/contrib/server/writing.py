@@ -53,7 +53,7 @@ class AddedEpisodes(BaseModel):
 
 
 ACCEPTED = {
-    "description": "Saved, and to be read. `Location` is the episode, whose `status` tells when it is read.",
+    "description": "Saved, to be read later. `Location` is the episode; its `status` shows when it has been read.",
     "headers": {"Location": {"schema": {"type": "string"}}},
 }
 Key = Annotated[
@@ -63,7 +63,7 @@ Key = Annotated[
         min_length=1,
         max_length=255,
         pattern="^[!-~]+$",
-        description="The same key is the same episode: it becomes its `source_id`, if that is left out.",
+        description="Requests with the same key save one episode. The key becomes its `source_id` if that is left out.",
     ),
 ]
 
@@ -123,16 +123,16 @@ class ForgetBody(StrictBody):
     model_config = ConfigDict(json_schema_extra={"examples": [{"speaker": "Ann", "reason": "asked for"}]})
 
     episode: str | None = Field(None, description="The id of an episode.")
-    thread: str | None = Field(None, description="A conversation.")
-    entity: str | None = Field(None, description="An entity, by its id or a name, with all that mentions it.")
-    speaker: str | None = Field(None, description="All that somebody said.")
-    source: str | None = Field(None, description="All that came from there.")
-    fact: str | None = Field(None, description="The id of a fact, with all that states it.")
-    everything: bool = Field(False, description="All that the namespace has.")
-    span: tuple[int, int] | None = Field(None, description="With `episode`: only these characters of it.")
-    reason: str = Field("", description="Why; it goes into the log, so it must not say what is forgotten.")
-    erase: bool | None = Field(None, description="Whether the database rewrites its files without it.")
-    confirm: str | None = Field(None, description="The `plan` of the answer without it.")
+    thread: str | None = Field(None, description="A thread, with all its episodes.")
+    entity: str | None = Field(None, description="The id or a name of an entity, with all episodes that mention it.")
+    speaker: str | None = Field(None, description="A speaker, with all their episodes.")
+    source: str | None = Field(None, description="A source, with all episodes from it.")
+    fact: str | None = Field(None, description="The id of a fact, with all episodes that state it.")
+    everything: bool = Field(False, description="Everything in the namespace.")
+    span: tuple[int, int] | None = Field(None, description="With `episode`: only the characters from start to end.")
+    reason: str = Field("", description="Why; it is logged, so it must not contain what is forgotten.")
+    erase: bool | None = Field(None, description="Whether the database also rewrites its files without the data.")
+    confirm: str | None = Field(None, description="The `plan` that the same request without `confirm` returned.")
 
 
 class ForgetAnswer(BaseModel):
@@ -157,7 +157,7 @@ def _add_forgetting(router: APIRouter, service: Service) -> None:
             shown = look if access.key.has("read") else look.model_copy(update={"texts": {}})
             return _answer(request, ForgetAnswer(plan=plan, receipt=shown))
         if not hmac.compare_digest(plan.encode(), body.confirm.encode("utf-8", "replace")):
-            raise ProblemError(409, "confirm is not the hash of what would be forgotten now; ask for the plan again")
+            raise ProblemError(409, "confirm does not match what would be forgotten now; request the plan again")
         receipt = await service.memory.privacy.aforget(**how)
         service.reader.wake(access.namespace)  # forgetting may mark other episodes as unread
         return _answer(request, ForgetAnswer(receipt=receipt))

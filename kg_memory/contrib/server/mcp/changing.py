@@ -27,8 +27,8 @@ RESULT = {"episode", "status", "facts", "ended", "pending", "error", "skipped"}
 
 
 class Remember(Arguments):
-    """Remember something lasting that the user tells: a preference, a fact, a plan, a change. What it contradicts is
-    ended, not lost. Not for guesses, nor for what this memory told you.
+    """Store something lasting that the user says: a preference, a fact, a plan, a change. Contradicted facts are ended,
+    not deleted. Not for guesses, nor for what this memory told you.
     """  # noqa: D205 - one paragraph for the model
 
     content: str = Field(description="In the user's words, with names and dates.")
@@ -70,7 +70,7 @@ SHOWN = 10
 
 
 class ReviewArguments(Arguments):
-    """Have the user decide a doubtful fact, or whether two names mean one."""
+    """Ask the user to decide an uncertain fact, or whether two names mean one entity."""
 
     id: str | None = None
 
@@ -91,7 +91,7 @@ async def review(call: ToolCall, asked: ReviewArguments) -> Answer:
         return Answer("Nothing waits for review.", {"waiting": []})
     chosen = next((one for one in waiting if asked.id in {None, one.id}), None)
     if chosen is None:
-        raise InputError(f"nothing that waits has the id {asked.id!r}; leave it out for the oldest")
+        raise InputError(f"waiting review {asked.id!r} not found; leave out the id for the oldest")
     if not can_ask(call):
         text = "This client cannot ask its user. The user can decide with: kg-memory review. These wait:"
         return Answer("\n".join([text, *(f"- {one.id}: {_question(one)}" for one in waiting)]), _waiting(waiting))
@@ -131,7 +131,7 @@ def _fact(fact: Fact) -> str:
 
 
 class ForgetArguments(Arguments):
-    """Forget a message, or a fact and all that tells it, for good, once the user confirms. For a change, remember the
+    """Delete a message, or a fact with all that states it, for good, if the user confirms. For a change, remember the
     new statement.
     """  # noqa: D205 - one paragraph for the model
 
@@ -164,7 +164,7 @@ async def forget(call: ToolCall, asked: ForgetArguments) -> Answer:
     if form is None or not form.forget:
         return Answer("The user did not confirm: nothing is forgotten.", _receipt(plan))
     if _parts(await call.memory.privacy.aforget(**how, dry_run=True)) != _parts(plan):
-        raise InputError("what would be forgotten changed meanwhile, so nothing is forgotten; call forget again")
+        raise InputError("the plan changed while the user was asked, so nothing was forgotten; call forget again")
     receipt = await call.memory.privacy.aforget(**how)
     call.wake(call.namespace)  # forgetting may mark other episodes as unread
     await call.report(2, 2, "forgotten")
@@ -238,7 +238,7 @@ async def ask(call: ToolCall, question: str, form: type[Form]) -> Form | None:
     try:
         return form.model_validate(response.content or {})
     except ValidationError:
-        raise InputError("the user's answer does not fit the form; ask again") from None
+        raise InputError("the user's answer does not fit the form; call the tool again") from None
 
 
 def _digest(call: ToolCall, question: str) -> str:

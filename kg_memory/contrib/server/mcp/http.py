@@ -87,7 +87,7 @@ class Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Authenticate a request and answer it. Raises `ProblemError`."""
         if self._sessions is None:
-            raise ProblemError(503, "the server is about to stop; try again later", headers={"Retry-After": "5"})
+            raise ProblemError(503, "the server is stopping; try again later", headers={"Retry-After": "5"})
         caller = await self._find_caller(Request(scope))
         token = AccessToken(token="", client_id=caller.key.id, scopes=list(caller.key.scopes), subject=caller.namespace)
         # The SDK lets only the same key and namespace use a session again.
@@ -121,5 +121,5 @@ def _find_namespace(key: ApiKey, named: str | None) -> str:
     if named is None and len(key.namespaces) == 1 and "*" not in key.namespaces[0]:
         named = key.namespaces[0]
     if named is None:
-        raise ProblemError(422, f"this key reaches several namespaces; put one into the URL: {PATH}?namespace=NAME")
+        raise ProblemError(422, f"this key allows several namespaces; name one in the URL: {PATH}?namespace=NAME")
     return authorize(key, key.scopes[0], named).namespace
