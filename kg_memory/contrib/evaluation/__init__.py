@@ -1,4 +1,5 @@
 """Evaluate memory systems on public benchmarks: ``kg-memory evaluate``.
 
-`datasets` and `systems` have a module for each data set and each system; `records` has what they share.
+`datasets` has a module for each kind of benchmark, `systems` the memory and the baselines, and `records` the data types
+that they share.
 """

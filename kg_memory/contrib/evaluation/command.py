@@ -1,4 +1,4 @@
-"""The options of ``kg-memory evaluate``, which compares memory systems on a public benchmark."""
+"""Command-line options of ``kg-memory evaluate``, which compares memory systems on a public benchmark."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ examples:
 
 
 def add_command(make: Callable[..., argparse.ArgumentParser]) -> None:
-    """Add the command ``evaluate``, made by *make*."""
+    """Add ``kg-memory evaluate``; *make* makes its parser."""
     command = make("evaluate", RUN, ABOUT, EPILOG)
     what = command.add_argument_group("what is evaluated")
     what.add_argument("--list", action="store_true", help="list the data sets and the systems")

@@ -1,4 +1,4 @@
-"""Judge answers: by a model with strict and lenient questions, by a rubric, or by rules where the answer is exact."""
+"""Judges of answers: a model that answers strict and lenient questions, a model that applies a rubric, or rules."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kg_memory.text.dates.find import find_dates
 RULES = "rules"
 MODES = ("strict", "lenient")
 Verdict = dict[str, float | None]
-"""Scores from 0 to 1 by mode; None where the judge's reply cannot be read."""
+"""Scores from 0 to 1 by mode; ``None`` if the judge model's reply could not be parsed."""
 _WORD = re.compile(r"\b(RIGHT|CORRECT|WRONG|INCORRECT)\b")
 _SCORE = re.compile(r"(?<![\d.])(?:1(?:\.0)?|0?\.5|0(?:\.0)?)(?![\d.]*\d)")
 
@@ -40,10 +40,10 @@ _LETTER = re.compile(
 _BOXED = re.compile(r"\(([a-z])\)", re.IGNORECASE)
 _YEAR = re.compile(r"\d{4}")
 _ANY_TIME = datetime(2024, 1, 1, tzinfo=UTC)
-"""Only dates with a year count, and these do not depend on the time of writing."""
+"""A reference time for parsing dates. Only dates with a year are used, and these do not depend on it."""
 
 OWN_LETTER = re.compile(r"\s*\(([a-z])\)", re.IGNORECASE)
-"""The letter in the text of a choice, as in "(a) tea"."""
+"""A letter in the text of a choice itself: ``(a) tea``."""
 
 _READER = """\
 Answer a question from notes about earlier conversations.
@@ -94,14 +94,14 @@ Reply with the numbers of the events that it tells, in its order, separated by c
 
 
 class Judge:
-    """Judges the answers of a data set; without a model (*asker* is None) by rules."""
+    """Judges answers to the questions of *dataset* by the model *asker*, or by rules if it is ``None``."""
 
     def __init__(self, dataset: Dataset, asker: Asker | None, modes: tuple[str, ...] = MODES) -> None:
         self._dataset, self._asker, self.modes = dataset, asker, modes
         self.name = RULES if asker is None else asker.name
 
     def judge(self, question: Question, answer: str) -> Verdict:
-        """Return the verdict about *answer*. Raises: as `Asker.ask`."""
+        """Return the scores of *answer*. Raises the errors of `Asker.ask`."""
         criterion = self._dataset.criterion(question.category)
         if self._asker is None or criterion.by == "rules":
             exact = judge_by_rules(question, answer)
@@ -112,7 +112,7 @@ class Judge:
         return {mode: self._read(text, _read_word) for mode, text in asked.items()}
 
     def calls(self, question: Question) -> int:
-        """Return how many calls of the model a verdict takes."""
+        """Return the number of model calls that judging an answer to *question* takes."""
         criterion = self._dataset.criterion(question.category)
         if self._asker is None or criterion.by == "rules":
             return 0
@@ -134,7 +134,7 @@ class Judge:
         return verdict
 
     def _read(self, question: str, read: Callable[[str], float | None]) -> float | None:
-        """Ask, and once more if the reply cannot be read."""
+        """Ask the model and parse its reply with *read*; ask once more if the reply cannot be parsed."""
         if self._asker is None:
             return None
         found = read(self._asker.ask(question))
@@ -142,9 +142,9 @@ class Judge:
 
 
 def check(dataset: Dataset, judge: str, categories: Collection[str] = ()) -> None:
-    """Raises: `InputError` if *judge* is ``rules`` and *categories* have rubrics, which only a model can apply.
+    """Raise `InputError` if *judge* is ``rules`` and any of *categories* has a rubric, which needs a model.
 
-    No categories are all that are not asked by name only.
+    Without *categories*, all that are asked by default are checked.
     """
     chosen = categories or dataset.criteria.keys() - dataset.left_out
     if judge == RULES and any(dataset.criterion(category).by == "rubric" for category in chosen):
@@ -152,7 +152,7 @@ def check(dataset: Dataset, judge: str, categories: Collection[str] = ()) -> Non
 
 
 def needs_model(dataset: Dataset) -> bool:
-    """Return whether some of the answers are not exact, so that rules do not suffice."""
+    """Return whether some categories of *dataset* can only be judged by a model."""
     return any(criterion.by != "rules" for criterion in dataset.criteria.values())
 
 
@@ -167,7 +167,10 @@ def _read_score(reply: str) -> float | None:
 
 
 def _read_order(reply: str, count: int) -> float | None:
-    """Return the order as a score, 0 to 1; 0 if at most one event is told."""
+    """Return the order of events in the judge's *reply* as a score from 0 to 1; 0 below two events.
+
+    *count* is the number of events. ``None`` if the reply has neither numbers nor ``-``.
+    """
     numbers = [int(number) for number in re.findall(r"\d+", reply)]
     order = [number for number in dict.fromkeys(numbers) if 0 < number <= count]
     if not order:
@@ -176,10 +179,10 @@ def _read_order(reply: str, count: int) -> float | None:
 
 
 def judge_by_rules(question: Question, answer: str) -> dict[str, float]:
-    """Return the strict and the lenient verdict, 1 or 0.
+    """Return the strict and the lenient score of *answer*, each 1.0 or 0.0, by comparing words.
 
-    Strict: the answer is the expected one, but for case, articles, punctuation and the form of dates and numbers.
-    Lenient: the words of the expected answer stand in it, in their order.
+    Strict: equals the expected answer, ignoring case, articles, punctuation and the format of dates and numbers.
+    Lenient: contains the words of the expected answer in order.
     """
     if not question.answerable and not question.choices:
         verdict = float(says_unknown(answer))
@@ -193,12 +196,12 @@ def judge_by_rules(question: Question, answer: str) -> dict[str, float]:
 
 
 def says_unknown(answer: str) -> bool:
-    """Tell whether *answer* says that there is no answer."""
+    """Return whether *answer* is empty or says that the answer is not known."""
     return not answer.strip() or _UNKNOWN.search(answer) is not None
 
 
 def choice(answer: str, choices: Sequence[str]) -> int | None:
-    """Return the place of the choice that *answer* names by its letter or its text; None if none, or several."""
+    """Return the index of the choice that *answer* names by letter or text; ``None`` if none or several match."""
     match = _LETTER.match(answer)
     letters = {letter.lower() for letter in _BOXED.findall(answer)} or {(match[1] or match[2]).lower() if match else ""}
     own = [match[1].lower() if (match := OWN_LETTER.match(text)) else None for text in choices]
@@ -211,14 +214,17 @@ def choice(answer: str, choices: Sequence[str]) -> int | None:
 
 
 def normalise(text: str) -> list[str]:
-    """Return the words of *text*: folded, without articles; dates as ISO 8601, number words as figures."""
+    """Return the words of *text* for comparison: ``"The 7th of May 2023, two cats" -> ["2023-05-07", "2", "cats"]``.
+
+    Case is folded, articles are dropped, full dates become ISO 8601, and number words become digits.
+    """
     folded = _iso_days(_THOUSANDS.sub("", unicodedata.normalize("NFKC", text).casefold()))
     tokens = re.findall(rf"\d{{4}}-\d\d-\d\d|{_TOKEN.pattern}", folded)
     return [_figure(_NUMBERS.get(token, token)) for token in tokens if token not in _ARTICLES]
 
 
 def _iso_days(text: str) -> str:
-    """Return *text* with its full dates, such as "May 7th, 2023", as ISO 8601."""
+    """Return *text* with full dates, such as ``May 7th, 2023``, replaced by ISO 8601 dates."""
     for mention in reversed(find_dates(text, _ANY_TIME)):
         start, day = mention.interval.start, mention.interval.precision == "day"
         if day and start and _YEAR.search(text, mention.start, mention.end):
@@ -227,17 +233,18 @@ def _iso_days(text: str) -> str:
 
 
 def _figure(token: str) -> str:
-    """Return a number without leading zeros and without zeros behind the point."""
+    """Return a number without leading zeros and trailing decimal zeros: ``"07.50" -> "7.5"``."""
     return f"{float(token):g}" if re.fullmatch(r"\d+(?:\.\d+)?", token) and len(token) < 16 else token
 
 
 def _stands_in(wanted: Sequence[str], given: Sequence[str]) -> bool:
+    """Return whether the words *wanted* occur in *given*, one after another."""
     size = len(wanted)
     return size > 0 and any(given[place : place + size] == wanted for place in range(len(given) - size + 1))
 
 
 def _place(expected: str, choices: Sequence[str]) -> int | None:
-    """Return the place of the expected choice, which is given by its text or its letter."""
+    """Return the index of the expected choice, which is given by its text or its letter."""
     return choices.index(expected) if expected in choices else choice(expected, choices)
 
 
@@ -245,7 +252,7 @@ def _place(expected: str, choices: Sequence[str]) -> int | None:
 
 
 def reader_prompt(question: Question, context: str) -> str:
-    """Return what the reader is asked."""
+    """Return the prompt that asks the reader model to answer *question* from *context*."""
     about = ""
     labelled = zip(ascii_lowercase, question.choices, strict=False)
     if question.asked_at:
@@ -258,7 +265,7 @@ def reader_prompt(question: Question, context: str) -> str:
 
 
 def judge_prompt(question: Question, answer: str, criterion: str) -> str:
-    """Return what the judge is asked for a verdict; *criterion* is what a right answer must do."""
+    """Return the prompt that asks the judge model whether *answer* is right; *criterion* has the instructions."""
     expected = f"Expected answer: {question.answer}\n" if question.answer else ""
     if question.rubric:
         expected += "A right answer has:\n" + "".join(f"- {item}\n" for item in question.rubric)
@@ -266,11 +273,11 @@ def judge_prompt(question: Question, answer: str, criterion: str) -> str:
 
 
 def rubric_prompt(question: Question, answer: str, item: str) -> str:
-    """Return what the judge is asked about an *item* of the rubric."""
+    """Return the prompt that asks the judge model to score *answer* by one *item* of the rubric."""
     return _RUBRIC.format(question=question.text, item=item, answer=answer)
 
 
 def order_prompt(question: Question, answer: str) -> str:
-    """Return what the judge is asked about the order of the events in the rubric."""
+    """Return the prompt that asks the judge model in which order *answer* gives the events of the rubric."""
     events = "\n".join(f"{number}. {item}" for number, item in enumerate(question.rubric, start=1))
     return _ORDER.format(events=events, answer=answer)

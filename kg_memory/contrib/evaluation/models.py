@@ -1,4 +1,4 @@
-"""Open chat and embedding models by their LangChain names, ask them with retries, and count what they cost."""
+"""Opens chat and embedding models by name, asks them with retries, and counts their cost."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from kg_memory.settings import Settings
 from kg_memory.text.tokenise import estimate_tokens
 
 Prices = Mapping[str, tuple[float, float]]
-"""The money for a million tokens read and written, by the name of the model."""
+"""Prices per million input and output tokens, by model name."""
 
 
 def open_chat(name: str, ledger: Ledger) -> BaseChatModel:
-    """Open the chat model *name*, as the memory does by the settings of the environment; *ledger* counts its calls.
+    """Return the chat model *name*, such as ``openai:gpt-5-mini``, whose calls *ledger* counts.
 
-    Raises: `SettingsError` for a missing key or package.
+    Address and key come from the environment. Raises `SettingsError` for a missing key or package.
     """
     settings = Settings.from_env()
     model = open_chat_model(name.removeprefix("openai:"), settings.base_url, settings.api_key)
@@ -43,12 +43,15 @@ def open_chat(name: str, ledger: Ledger) -> BaseChatModel:
 
 
 def open_embeddings(name: str) -> Embeddings:
-    """Open the embedding model *name*: ``offline``, or one of OpenAI or a compatible server. Raises: as `open_chat`."""
+    """Return the embedding model *name*: ``offline``, or a model of OpenAI or a compatible server.
+
+    Raises `SettingsError` for a missing key or package.
+    """
     return opening.embeddings(name.removeprefix("openai:"), Settings.from_env(), opening.rules())
 
 
 class Asker:
-    """Asks a model for texts; retries what may succeed later, and leaves the temperature out if it is refused."""
+    """Asks a chat model for texts. Retries temporary errors, and omits the temperature if the model refuses it."""
 
     def __init__(self, name: str, ledger: Ledger) -> None:
         self.name = name
@@ -57,9 +60,9 @@ class Asker:
         self._options: dict[str, Any] = {}
 
     def ask(self, text: str) -> str:
-        """Return the answer to *text*.
+        """Return the model's answer to the prompt *text*.
 
-        Raises: `BudgetSpent`; `SettingsError` for a wrong key or name; `ModelUnavailable`, `ModelError`.
+        Raises `BudgetSpent`; `SettingsError` for a wrong key or model name; `ModelUnavailable` or `ModelError`.
         """
         ask = partial(self._model.invoke, [HumanMessage(text)], **self._options)
         flow = with_retries(in_thread(ask), RetryPolicy(), self._limiter, tokens=tokens_by_bytes(text))
@@ -79,13 +82,16 @@ class Asker:
 
 
 def price_of(name: str, cost: Usage, prices: Prices) -> float | None:
-    """Return the money that *cost* of the model *name* takes; None if it has no price."""
+    """Return the price of the usage *cost* of model *name*; ``None`` if *prices* does not have the model."""
     pair = prices.get(name) or prices.get(name.partition(":")[2])
     return None if pair is None else (cost.input_tokens * pair[0] + cost.output_tokens * pair[1]) / 1e6
 
 
 class Ledger:
-    """The spending of a run, its earlier parts included, and its limits."""
+    """The usage and money spent in a run, including its earlier starts, and its limits.
+
+    *limits* may have ``calls``, ``tokens`` and ``money``.
+    """
 
     def __init__(self, limits: Mapping[str, float], prices: Prices) -> None:
         self._limits, self._prices = limits, prices
@@ -95,20 +101,20 @@ class Ledger:
         self._lock = Lock()
 
     def add(self, model: str, cost: Usage, *, ended: int = 0) -> None:
-        """Count *cost* of the model, and that so many calls ended."""
+        """Add the usage *cost* of *model*; *ended* is the number of reserved calls that have ended."""
         with self._lock:
             self._open -= ended
             self.total += cost
             self.money += price_of(model, cost, self._prices) or 0.0
 
     def reserve(self) -> None:
-        """Note that a call begins. Raises: `BudgetSpent` if a limit is reached."""
+        """Count a call that begins. Raises `BudgetSpent` if a limit is reached."""
         with self._lock:
             self.check()
             self._open += 1
 
     def check(self) -> None:
-        """Raises: `BudgetSpent` if a limit is reached."""
+        """Raise `BudgetSpent` if a limit is reached."""
         tokens = self.total.input_tokens + self.total.output_tokens
         spent = {"calls": self.total.calls + self._open, "tokens": tokens, "money": self.money}
         for name, limit in self._limits.items():
@@ -124,7 +130,7 @@ _measured: ContextVar[list[Usage] | None] = ContextVar("measured", default=None)
 
 @contextmanager
 def measure() -> Iterator[list[Usage]]:
-    """Collect the costs of the calls of models that are made inside, in this thread and in what it starts."""
+    """Context manager: collect the usage of each model call made inside, in this thread and in tasks it starts."""
     costs: list[Usage] = []
     token = _measured.set(costs)
     try:
@@ -134,7 +140,7 @@ def measure() -> Iterator[list[Usage]]:
 
 
 class Meter(BaseCallbackHandler):
-    """Counts the calls of one model; it is a callback of the model."""
+    """LangChain callback that counts the calls and tokens of one model."""
 
     raise_error = True  # a budget ends the call
     run_inline = True
@@ -147,13 +153,13 @@ class Meter(BaseCallbackHandler):
     def on_chat_model_start(
         self, serialized: dict[str, Any], messages: list[list[BaseMessage]], *, run_id: UUID, **kwargs: Any
     ) -> None:
-        """Refuse the call if the budget is spent."""
+        """Reserve a call. Raises `BudgetSpent` if a limit is reached."""
         del serialized, kwargs
         self._ledger.reserve()
         self._asked[run_id] = sum(estimate_tokens(str(message.content)) for batch in messages for message in batch)
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
-        """Count the call by the server's figures, or by the length of the texts if it gives none."""
+        """Count the call's tokens as the server reports them, or estimated from the texts if it does not."""
         del kwargs
         asked = self._asked.pop(run_id, 0)
         generation = response.generations[0][0] if response.generations and response.generations[0] else None
@@ -169,7 +175,7 @@ class Meter(BaseCallbackHandler):
             costs.append(cost)
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        """Count nothing: the call failed."""
+        """Release the reserved call; a failed call counts no tokens."""
         del error, kwargs
         self._ledger.add(self.name, Usage(), ended=1)
         self._asked.pop(run_id, None)

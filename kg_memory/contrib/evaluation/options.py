@@ -1,4 +1,4 @@
-"""The options of a run, and what they name: data sets, systems, and the questions that are asked."""
+"""Options of an evaluation, and the data sets, systems and questions that they select."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ SYSTEMS = (*BASELINES, "ours")
 class Options:
     """The options of ``kg-memory evaluate``, in the order of its help.
 
-    `model` is the one that systems read with, None for none. `budget` limits ``calls``, ``tokens`` and ``money``.
+    `model` is the chat model that systems read with; ``None`` for offline. `budget` may limit ``calls``, ``tokens`` and
+    ``money``.
     """
 
     dataset: str
@@ -59,9 +60,10 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The `conversations` that have questions, with those alone that are `asked`, by place and `question_key`.
+    """The conversations of a run, restricted to the questions that are asked.
 
-    Each conversation is read when the iteration comes to it, as some are large.
+    `asked` has the selected questions by key, by index of the conversation. Iterating loads one conversation at a time,
+    as some are large.
     """
 
     conversations: Iterable[Conversation]
@@ -69,7 +71,7 @@ class Selection:
 
     @property
     def keys(self) -> set[str]:
-        """The questions, as `question_key` names them."""
+        """The keys of all selected questions."""
         return {key for questions in self.asked.values() for key in questions}
 
     def __len__(self) -> int:
@@ -82,15 +84,15 @@ class Selection:
 
 
 _Entry = tuple[bool, float, bytes, int, str, Question]
-"""A question of a category, sorted by when it is asked: not the first, its share, its draw, its place and its key."""
+"""Sort key of a question (whether it is not the first of its category, its position, a random draw, index, key); it."""
 
 
 def select(dataset: Dataset, conversations: Iterable[Conversation], options: Options) -> Selection:
-    """Return the conversations with the questions that are asked.
+    """Return the conversations with the questions to ask, by `Options.limit`, `conversations` and `categories`.
 
-    Of `limit` questions each category gets its share, and one at least where there is room. Which ones depends on the
-    seed alone, and a larger limit asks the same ones and more.
-    Raises: `InputError` if a conversation or a category is unknown, or nothing is left.
+    Each category gets its share of `limit`, and at least one question if possible. The selection depends only on the
+    seed, and a larger limit adds to the questions of a smaller one. Raises `InputError` for an unknown conversation or
+    category, or if no question is left.
     """
     groups: defaultdict[str, list[tuple[bytes, int, str, Question]]] = defaultdict(list)
     for place, conversation in _choose(conversations, options.conversations):
@@ -113,17 +115,17 @@ def select(dataset: Dataset, conversations: Iterable[Conversation], options: Opt
 
 
 def _order(group: list[tuple[bytes, int, str, Question]]) -> Iterator[_Entry]:
-    """Yield the questions of a category, shuffled.
+    """Yield the questions of a category in random order, with keys that spread them evenly when categories are merged.
 
-    The question at place i of n stands at (i + 1/2) / n, but for the first ones, which lead: so the first ones of all
-    categories together have each category's share.
+    The question at index i of n has the position (i + 1/2) / n, and the first one comes before all others: so the first
+    questions of all categories together contain each category in proportion.
     """
     for number, row in enumerate(sorted(group, key=itemgetter(0, 1, 2))):
         yield (number > 0, (number + 0.5) / len(group), *row)
 
 
 def _choose(conversations: Iterable[Conversation], names: Sequence[str]) -> Iterator[tuple[int, Conversation]]:
-    """Yield the conversations of these names with their places; a number is the first so many, no name is all."""
+    """Yield the conversations called *names* with their indexes; all if empty, the first N if it is one number."""
     first = int(names[0]) if len(names) == 1 and names[0].isdecimal() else None
     left, known = set(names), []
     for place, conversation in enumerate(conversations):
@@ -141,9 +143,9 @@ def _choose(conversations: Iterable[Conversation], names: Sequence[str]) -> Iter
 
 
 def find_dataset(name: str) -> Dataset:
-    """Return the data set *name*, or the one that ``package.module:attribute`` names.
+    """Return the data set *name*, or the object that ``package.module:attribute`` names.
 
-    Raises: `InputError` if there is none.
+    Raises `InputError` if there is no such data set.
     """
     found = DATASETS.get(name) or _load(name, "data set", DATASETS)
     if not isinstance(found, Dataset):
@@ -154,9 +156,9 @@ def find_dataset(name: str) -> Dataset:
 
 
 def find_system(name: str) -> Callable[[Tools], System]:
-    """Return the function that opens the system *name*, ``ours:plan``, or the user's ``package.module:function``.
+    """Return a function that opens the system *name*: ``bm25``, ``ours:PLAN``, or ``package.module:function``.
 
-    Raises: `InputError` if there is none, `MissingExtra` if a package that it needs is not installed.
+    Raises `InputError` if there is no such system, `MissingExtra` if its package is not installed.
     """
     own, _, plan = name.partition(":")
     if own == "ours":
@@ -168,7 +170,7 @@ def find_system(name: str) -> Callable[[Tools], System]:
 
 
 def _load(name: str, kind: str, known: Iterable[str]) -> Any:
-    """Return the user's object ``package.module:attribute``, also of a module in the working folder."""
+    """Return the object that ``package.module:attribute`` names; modules in the working folder are found too."""
     module, _, attribute = name.partition(":")
     if not attribute:
         raise InputError(f"unknown {kind} {name!r}: use one of {', '.join(known)}, or package.module:name for your own")

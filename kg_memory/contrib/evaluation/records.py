@@ -1,4 +1,4 @@
-"""The values of an evaluation: conversations, questions, how answers are judged, and the interface of a system."""
+"""Data types of an evaluation: conversations, questions, judging criteria, data sets, and the interface of a system."""
 
 from __future__ import annotations
 
@@ -17,13 +17,17 @@ from kg_memory.models.graph import EpisodeInput
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question about a conversation.
+    """A question about a conversation, with what a right answer is.
 
-    `id` is unique in its conversation. `answer` is None where only the `rubric` says what is expected.
-    `evidence` has the source ids of the episodes that hold the answer, or the names of their threads.
-    `choices` are the options of a multiple choice question, and `answer` is one of them.
-    `asked_at` is the time of the question, and `asker` the speaker who asks it.
-    A question that is not `answerable` is answered well by saying so.
+    Attributes:
+        id: Unique within the conversation.
+        answer: The expected answer; ``None`` if only the `rubric` says what is expected.
+        evidence: Source ids of the episodes that hold the answer, or the names of their threads.
+        choices: The options of a multiple-choice question; `answer` is one of them.
+        rubric: Requirements that a right answer meets, each scored separately.
+        asked_at: The time at which the question is asked.
+        asker: The speaker who asks it.
+        answerable: False if the right answer is that the conversation does not say.
     """
 
     id: str
@@ -40,7 +44,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A conversation with its questions; each episode has a `source_id`. The name is unique in its data set."""
+    """A conversation with its questions. `name` is unique in the data set, and each episode has a `source_id`."""
 
     name: str
     episodes: list[EpisodeInput]
@@ -49,9 +53,10 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """The text that a system gives the reader for a question, with its size.
+    """The context that a system gives the reader model for a question.
 
-    `sources` are the source ids of the episodes that it found, best first; they may be more than the text tells.
+    `sources` are the source ids of the found episodes, best first; `text` need not contain all of them. `tokens` is the
+    size of `text`.
     """
 
     text: str
@@ -75,12 +80,12 @@ ABSTAIN = (
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """A way to judge the answers of a category.
+    """How the answers to questions of one category are judged.
 
-    ``model``: the judge is asked once with `strict` and once with `lenient`, what a right answer must do.
-    ``rubric``: the judge scores each item of the rubric 0, .5 or 1; the lenient score is their mean, the strict one
-    the share of items with 1. With `ordered`, the order in which the answer tells the items is scored too, apart.
-    ``rules``: the answer is compared by code, without a model: one of the choices, or the words of the answer.
+    ``model``: a judge model is asked twice, with the instructions `strict` and `lenient`. ``rubric``: the judge model
+    scores each item of the rubric 0, 0.5 or 1. The lenient score is their mean, the strict one the share of items with
+    1. With `ordered`, the order in which the answer gives the items gets a score of its own. ``rules``: code compares
+    the answer with the expected choice or words, without a model.
     """
 
     by: Literal["model", "rubric", "rules"] = "model"
@@ -91,12 +96,12 @@ class Criterion:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A public benchmark.
+    """A public benchmark, and how to load and judge it.
 
-    `load` takes a file or folder, None for data that is generated, and a variant, None for the first of `variants`.
-    It returns the conversations, which can be iterated again, or raises `InputError` for a file of another kind.
-    `source` tells where to get the data. `criteria` has a criterion by category; "" stands for the others. Categories
-    that are `left_out` are asked only by name.
+    `load` takes a file or folder (``None`` for generated data) and a variant (``None`` for the first of `variants`). It
+    returns conversations that can be iterated several times, or raises `InputError` for another kind of file. `source`
+    says where to download the data. `criteria` maps categories to criteria; the key ``""`` is the default. Categories
+    in `left_out` are only asked if they are named with ``--categories``.
     """
 
     name: str
@@ -109,17 +114,16 @@ class Dataset:
     left_out: frozenset[str] = frozenset()
 
     def criterion(self, category: str) -> Criterion:
-        """Return how answers to questions of *category* are judged."""
+        """Return the criterion that judges answers to questions of *category*."""
         return self.criteria.get(category) or self.criteria.get("") or Criterion()
 
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """The model and embeddings that a system is made with, the same for all that are compared.
+    """The models that a system is opened with; all compared systems get the same.
 
-    `model` is None if none was named. Its calls are counted by a callback that it carries, so call it as it is, or as
-    `model.bind(...)` and `model.with_structured_output(...)` return it. `folder` is the system's own, and is kept
-    while a run is resumed.
+    `model` is ``None`` if none was named. A callback on it counts its calls, so use this object itself, or what its
+    methods `bind` and `with_structured_output` return. `folder` belongs to this system and is kept between runs.
     """
 
     model: BaseChatModel | None
@@ -128,19 +132,20 @@ class Tools:
 
 
 class System(Protocol):
-    """A memory system; `context` may be called by several threads at once.
+    """Interface of a memory system. Several threads may call `context` at once.
 
-    It may have a method ``estimate(conversation, max_tokens)`` too, for the preview: the `Usage` of ingesting
-    the conversation, and the tokens of a context. Without it the cost is not known, and contexts have *max_tokens*.
+    Optional method: ``estimate(conversation, max_tokens)`` returns the expected `Usage` of ingesting the conversation
+    and the tokens of a context, for the cost preview. Without it, the cost is unknown and contexts count as
+    *max_tokens*.
     """
 
     name: str
 
     def ingest(self, conversation: Conversation) -> None:
-        """Remember the episodes; those that are remembered already, by an interrupted run, are not read twice."""
+        """Store the episodes of *conversation*, without reading again those that an interrupted run has read."""
 
     def context(self, question: Question, conversation: Conversation, max_tokens: int) -> Retrieved:
-        """Return what the reader is given for *question*, in at most *max_tokens*."""
+        """Return the context for *question*, in at most *max_tokens* tokens."""
 
     def close(self) -> None:
-        """Release what the system holds."""
+        """Release files, connections and processes."""

@@ -1,4 +1,4 @@
-"""Report accuracy, retrieval and cost by system, with 95 % intervals."""
+"""The report of an evaluation: accuracy, retrieval and cost of each system, with 95 % intervals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kg_memory.models.operations import Usage
 
 FILE = "report.md"
 Table = Sequence[Sequence[str]]
-"""Rows of cells, the head first."""
+"""Rows of cells; the first row is the header."""
 DEPTHS = (1, 5, 10, 20)
 RESAMPLES = 2000
 
@@ -27,17 +27,17 @@ RESAMPLES = 2000
 
 
 def recall(sources: Sequence[str], evidence: frozenset[str], depth: int) -> float:
-    """Return the share of the *evidence* among the first *depth* sources."""
+    """Return the share of *evidence* that is among the first *depth* of *sources*, from 0 to 1."""
     return len(evidence.intersection(sources[:depth])) / len(evidence)
 
 
 def all_found(sources: Sequence[str], evidence: frozenset[str], depth: int) -> float:
-    """Return 1 if all *evidence* is among the first *depth* sources, else 0."""
+    """Return 1.0 if all of *evidence* is among the first *depth* of *sources*, else 0.0."""
     return float(evidence <= set(sources[:depth]))
 
 
 def ndcg(sources: Sequence[str], evidence: frozenset[str], depth: int = 10) -> float:
-    """Return the normalised discounted cumulative gain; each piece of evidence gains 1, once (Järvelin 2002)."""
+    """Return the nDCG at *depth* of ranked *sources* (Järvelin 2002); each item of *evidence* has gain 1, once."""
     seen: set[str] = set()
     gained = 0.0
     for place, source in enumerate(sources[:depth]):
@@ -49,14 +49,14 @@ def ndcg(sources: Sequence[str], evidence: frozenset[str], depth: int = 10) -> f
 
 
 def retrieval_figures(sources: Sequence[str], evidence: frozenset[str]) -> dict[str, float]:
-    """Return all figures of retrieval for a question with *evidence*."""
+    """Return recall, all-found and nDCG of one question at several depths: ``{"recall@5": 0.5, ...}``."""
     figures = {f"recall@{depth}": recall(sources, evidence, depth) for depth in DEPTHS}
     figures |= {f"all@{depth}": all_found(sources, evidence, depth) for depth in DEPTHS[1:]}
     return {**figures, "nDCG@10": ndcg(sources, evidence)}
 
 
 class Interval(NamedTuple):
-    """A mean and its 95 % interval."""
+    """A mean with its 95 % confidence interval."""
 
     mean: float
     low: float
@@ -67,7 +67,7 @@ class Interval(NamedTuple):
 
 
 def bootstrap(values: Sequence[float], seed: int = 0) -> Interval:
-    """Return the mean of *values* with the percentile bootstrap interval; questions are resampled."""
+    """Return the mean of *values*, one for each question, with its percentile bootstrap interval."""
     if not values:
         return Interval(math.nan, math.nan, math.nan)
     sample = np.array(values, dtype=float)
@@ -78,30 +78,30 @@ def bootstrap(values: Sequence[float], seed: int = 0) -> Interval:
 
 
 def kendall(order: Sequence[int]) -> float:
-    """Return Kendall's tau of *order* against ascending order, -1 to 1; 0 for fewer than two."""
+    """Return Kendall's tau between *order* and ascending order: 1 if equal, -1 if reversed; 0 below two numbers."""
     pairs = [(one, other) for place, one in enumerate(order) for other in order[place + 1 :]]
     return sum((other > one) - (other < one) for one, other in pairs) / len(pairs) if pairs else 0.0
 
 
 @dataclass(frozen=True)
 class Figures:
-    """The rows of one system, and the verdicts of one judge about its answers."""
+    """The results of one system: rows of its answers, the scores of one judge, and costs."""
 
     system: str
     rows: tuple[Row, ...]
     verdicts: Mapping[str, Mapping[str, float]]
-    """Scores by mode, by the question's key."""
+    """Scores from 0 to 1 by mode (``strict``, ``lenient``), by question key."""
     ingest: Usage
     ingest_seconds: float
     judging: Usage
 
     @cached_property
     def judged(self) -> list[Row]:
-        """The rows of the answers that are judged."""
+        """The rows of answers that have a verdict."""
         return [row for row in self.rows if row["question"] in self.verdicts]
 
     def scores(self, mode: str, category: str | None = None) -> dict[str, float]:
-        """Return the scores by question, of one category if it is named."""
+        """Return the scores in *mode* by question key; only those of *category* if it is given."""
         return {
             row["question"]: self.verdicts[row["question"]][mode]
             for row in self.judged
@@ -110,19 +110,22 @@ class Figures:
 
     @property
     def retrieval(self) -> list[dict[str, float]]:
-        """The figures of retrieval of the questions with evidence; none if the system names no sources."""
+        """The retrieval figures of each question with evidence; empty if the system reports no sources."""
         if not any(row["sources"] for row in self.rows):
             return []
         return [retrieval_figures(row["sources"], frozenset(row["evidence"])) for row in self.rows if row["evidence"]]
 
     @property
     def tokens(self) -> float:
-        """The mean tokens of a context."""
+        """The mean number of tokens in a context."""
         return fmean(row["context_tokens"] for row in self.rows)
 
 
 def figures(results: Results, systems: Iterable[str], judge: str | None, wanted: set[str]) -> list[Figures]:
-    """Return the figures of the *systems* that have results, for the questions *wanted*, by key."""
+    """Return the results of each of *systems* that has any, restricted to the question keys in *wanted*.
+
+    Without a *judge*, only retrieval results are used.
+    """
     found = []
     for system in systems:
         latest = results.latest("retrieval" if judge is None else "answer", system)
@@ -139,7 +142,7 @@ def figures(results: Results, systems: Iterable[str], judge: str | None, wanted:
 
 
 def write_report(dataset: Dataset, run: Mapping[str, Any], found: Sequence[Figures], notes: Sequence[str]) -> str:
-    """Return the report; *run* has the options of the last start, and *notes* what is not complete."""
+    """Return the Markdown report. *run* has the options of the last start; *notes* list questions without an answer."""
     parts = [f"# {dataset.title}: {', '.join(figure.system for figure in found)}", _conditions(dataset, run)]
     parts += [f"**{note}**" for note in notes]
     scored = modes(found)
@@ -159,7 +162,7 @@ def write_report(dataset: Dataset, run: Mapping[str, Any], found: Sequence[Figur
 
 
 def accuracy(found: Sequence[Figures], scored: Sequence[str]) -> Table:
-    """Return accuracy by system and mode."""
+    """Return a table of the mean scores of each system by mode."""
     rows = [["system", "judged", *scored, "tokens, mean", "tokens, median"]]
     for figure in found:
         scores = [str(bootstrap(list(figure.scores(mode).values()))) for mode in scored]
@@ -170,7 +173,7 @@ def accuracy(found: Sequence[Figures], scored: Sequence[str]) -> Table:
 
 
 def retrieval(found: Sequence[Figures]) -> Table:
-    """Return the figures of retrieval by system."""
+    """Return a table of the mean retrieval figures of each system."""
     names = list(retrieval_figures([], frozenset({""})))
     rows = [["system", "questions", *names]]
     for figure in found:
@@ -186,7 +189,7 @@ def _sum_costs(rows: Iterable[Row], prefix: str = "") -> Usage:
 
 
 def modes(found: Sequence[Figures]) -> list[str]:
-    """Return the modes in which answers are judged, in the order of the report."""
+    """Return the modes in which answers were scored, in the order of the report: strict, lenient, order."""
     named = {mode for figure in found for verdict in figure.verdicts.values() for mode in verdict}
     return [mode for mode in ("strict", "lenient", "order") if mode in named]
 
@@ -214,7 +217,7 @@ def _differences(found: Sequence[Figures], scored: Sequence[str]) -> Table:
 
 
 def paired(one: Mapping[str, float], other: Mapping[str, float]) -> tuple[Interval, int]:
-    """Return the mean difference on the questions that both have, and how many these are."""
+    """Return the mean difference of the scores of questions that both have, and the number of these questions."""
     both = sorted(one.keys() & other.keys())
     return bootstrap([one[key] - other[key] for key in both]), len(both)
 

@@ -1,4 +1,4 @@
-"""The results of a run: one JSON line for each step that is done, so that a run goes on where it was killed."""
+"""The results file of a run: one JSON line for each finished step, so that a stopped run can continue."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ _SAME = ("dataset", "variant", "data", "reader", "model", "embedder", "max_token
 
 
 def question_key(conversation: Conversation, question: Question) -> str:
-    """Return the name of a question in its data set."""
+    """Return the name of a question that is unique in its data set: ``"locomo-1/17"``."""
     return f"{conversation.name}/{question.id}"
 
 
 def cost_of(row: Mapping[str, Any], prefix: str = "") -> Usage:
-    """Return the cost in a row."""
+    """Return the model usage that a result row has in the fields with *prefix*."""
     return Usage(**{name: row.get(f"{prefix}{name}", 0) for name in COSTS})
 
 
 def cost_fields(cost: Usage, prefix: str = "") -> dict[str, int]:
-    """Return *cost* as fields of a row."""
+    """Return *cost* as fields of a result row, named with *prefix*."""
     return {f"{prefix}{name}": getattr(cost, name) for name in COSTS}
 
 
 class Results:
-    """The rows of the file in *folder*, and where new ones are appended; one process at a time.
+    """The rows of the results file in *folder*. New rows are appended. Only one process may open it at a time.
 
     Kinds of rows: ``run`` (the options of each start), ``ingest``, ``retrieval``, ``answer``, ``verdict``, and
-    ``spent`` (the cost of a step that failed).
+    ``spent`` (the cost of a failed step). Raises `InputError` if another process has the file open.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -59,7 +59,7 @@ class Results:
         self._read()
 
     def _read(self) -> None:
-        """Read the rows, and cut off a last line that a killed run did not finish."""
+        """Read all rows, and remove an incomplete last line, which a killed run leaves."""
         self._file.seek(0)
         whole = 0
         for number, line in enumerate(self._file, start=1):
@@ -75,7 +75,10 @@ class Results:
         self._file.seek(0, os.SEEK_END)
 
     def start(self, options: Mapping[str, Any]) -> None:
-        """Note the options of this start. Raises: `InputError` if the folder has results of another kind of run."""
+        """Add a row with the options of this start.
+
+        Raises `InputError` if the folder has results of a run with another data set, model, reader or similar.
+        """
         for row in self.rows:
             if row["kind"] != "run":
                 continue
@@ -88,7 +91,7 @@ class Results:
         self.add("run", **options)
 
     def add(self, kind: str, **fields: Any) -> None:
-        """Append a row; it is in the file when this returns."""
+        """Append a row; it is written to the file before this returns."""
         row = {"kind": kind, **fields}
         line = json.dumps(row, ensure_ascii=False).encode() + b"\n"
         with self._lock:
@@ -97,19 +100,19 @@ class Results:
             self._file.flush()
 
     def of(self, kind: str, system: str | None = None) -> list[Row]:
-        """Return the rows of a kind, of one system if it is named."""
+        """Return the rows of *kind*; only those of *system* if it is given."""
         with self._lock:
             return [row for row in self.rows if row["kind"] == kind and system in (None, row.get("system"))]
 
     def latest(self, kind: str, system: str, judge: str | None = None) -> Mapping[str, Row]:
-        """Return the retrievals or answers of a system, or the verdicts of *judge*, by the question's key.
+        """Return the latest row of *kind* for each question key: ``retrieval``, ``answer``, or ``verdict`` of *judge*.
 
-        A verdict that could not be read is none.
+        Verdicts that could not be parsed are left out.
         """
         return self._latest[kind, system, judge]
 
     def _note(self, row: Row) -> None:
-        """Keep *row*; the latest of its kind is that of its question, and a verdict that could not be read is none."""
+        """Add *row* in memory, as the latest of its kind for its question; an unparsed verdict removes the latest."""
         self.rows.append(row)
         if "question" in row:
             latest = self._latest[row["kind"], row["system"], row.get("judge")]

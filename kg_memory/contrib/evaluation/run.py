@@ -1,4 +1,4 @@
-"""Run an evaluation: ingest, ask, judge; each step is written down when it is done, and never done twice."""
+"""Runs an evaluation: ingest, answer, judge. Each finished step is stored at once and never repeated."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from kg_memory.models.operations import Usage
 from kg_memory.settings import OFFLINE
 
 FAILURES = 5
-"""Questions that may fail one after another before the run stops."""
+"""Consecutive failures after which the run stops."""
 Say = Callable[[str], None]
 _NOTED = ("dataset", "variant", "systems", "reader", "judge", "embedder", "max_tokens", "limit", "seed")
 
 
 class Step(NamedTuple):
-    """A question of a conversation, to be answered by a system; `key` is its name in the data set."""
+    """A question that a system must answer; `key` identifies the question in the data set."""
 
     system: System
     conversation: Conversation
@@ -39,7 +39,7 @@ class Step(NamedTuple):
 
 @dataclass
 class Outcome:
-    """The number of steps that failed, with the first reason, and why the run stopped early, if it did."""
+    """How many steps failed, the first error, and why the run stopped early (empty if it did not)."""
 
     failed: int = 0
     reason: str = ""
@@ -48,7 +48,7 @@ class Outcome:
 
 @dataclass
 class Evaluation:
-    """All that a run needs, opened by `open_evaluation`."""
+    """An evaluation with its data, systems, models and results, opened by `open_evaluation`."""
 
     options: Options
     dataset: Dataset
@@ -63,10 +63,10 @@ class Evaluation:
     _lock: Lock = field(default_factory=Lock)
 
     def run(self, say: Say) -> Outcome:
-        """Do what is left to do; *say* is told of the progress.
+        """Run the steps that have no result yet; *say* receives lines about the progress.
 
-        A step that fails is left for the next run. The run stops if the budget is spent, a setting is wrong, or
-        several steps fail one after another. Errors of this program are raised.
+        A failed step is left for the next run. The run stops when the budget is spent, a setting is wrong, or
+        `FAILURES` steps fail in a row. Exceptions other than `KGMemoryError` are raised.
         """
         try:
             for system in self.systems:
@@ -107,7 +107,7 @@ class Evaluation:
         return key not in self.results.latest("verdict", system.name, self.judge.name)
 
     def _ingest(self, system: System, conversation: Conversation) -> bool:
-        """Ingest the conversation; return whether its questions can be asked."""
+        """Let *system* ingest the conversation; return whether that succeeded, so that questions can be asked."""
         began = time.perf_counter()
         failure: KGMemoryError | None = None
         try:
@@ -133,7 +133,7 @@ class Evaluation:
         return failure is None
 
     def _run_step(self, step: Step) -> None:
-        """Answer and judge a question, as far as it is not done."""
+        """Retrieve, answer and judge one question, skipping the parts that have results."""
         try:
             if self.reader is None or self.judge is None:
                 self.results.add("retrieval", **self._retrieve(step)[0])
@@ -145,7 +145,10 @@ class Evaluation:
             self._in_a_row = 0
 
     def _retrieve(self, step: Step) -> tuple[dict[str, Any], str]:
-        """Return the fields about the retrieval, and the context."""
+        """Return the retrieval fields of the question's result row, and the context.
+
+        Sources are replaced by their threads if the evidence of the question names threads.
+        """
         system, conversation, question, key = step
         began = time.perf_counter()
         with self._measure(self.options.model) as costs, _as_model_error(system.name):
@@ -187,7 +190,7 @@ class Evaluation:
 
     @contextmanager
     def _measure(self, model: str | None) -> Iterator[list[Usage]]:
-        """Collect the costs of a step by *model*; those of a step that fails are noted, as they are spent."""
+        """Collect the costs of one step, made by *model*; if the step fails, store them as a ``spent`` row."""
         with measure() as costs:
             try:
                 yield costs
@@ -197,7 +200,10 @@ class Evaluation:
                 raise
 
     def _fail(self, error: KGMemoryError) -> None:
-        """Count a failure. Raises: *error* if it is no use to go on."""
+        """Count a failed step.
+
+        Raises *error* itself, or `SettingsError` after `FAILURES` in a row, if the run must stop.
+        """
         if isinstance(error, BudgetSpent | SettingsError | MissingExtra):
             raise error
         with self._lock:
@@ -212,9 +218,9 @@ class Evaluation:
 
 @contextmanager
 def open_evaluation(options: Options) -> Iterator[Evaluation]:
-    """Load the data, open the models and the systems, and read the results of earlier runs in the folder.
+    """Context manager: load the data set, open models and systems, and read the results of earlier runs.
 
-    Raises: `InputError`, `SettingsError`, `MissingExtra`, each with what to do.
+    Raises `InputError`, `SettingsError` or `MissingExtra`.
     """
     dataset = find_dataset(options.dataset)
     conversations = select(dataset, dataset.load(options.data, options.variant), options)
@@ -275,7 +281,7 @@ def _manifest(options: Options) -> dict[str, Any]:
 
 @contextmanager
 def _as_model_error(name: str) -> Iterator[None]:
-    """Turn the errors of other libraries into ours, so that one question that fails does not end the run."""
+    """Context manager: turn exceptions of a system's libraries into `ModelError`, which fails only one step."""
     try:
         yield
     except (KGMemoryError, AssertionError):

@@ -1,4 +1,4 @@
-"""Run ``kg-memory evaluate``: show the cost, ask, run, and report."""
+"""Runs ``kg-memory evaluate``: shows the expected cost, asks for confirmation, runs, and writes the report."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from kg_memory.settings import OFFLINE
 from kg_memory.text.tokenise import estimate_tokens
 
 ANSWER_TOKENS = 60
-"""The tokens of a reader's answer; one that thinks before it answers writes ten times as many."""
+"""Estimated tokens of a reader's answer; models that reason before they answer write about ten times as many."""
 VERDICT_TOKENS = 4
 _PAUSE = 2.0
 """Seconds between two lines of progress."""
 
 
 def evaluate(arguments: Namespace, screen: Screen) -> int:
-    """Run the evaluation; return 1 if something is left to do."""
+    """Run ``kg-memory evaluate``; return 1 if steps failed or are left, else 0."""
     if arguments.list:
         return _list(screen)
     if arguments.dataset is None:
@@ -86,7 +86,7 @@ def _check_asked(evaluation: Evaluation, screen: Screen) -> None:
 
 
 def _preview(evaluation: Evaluation, screen: Screen) -> bool:
-    """Print the estimated cost of what is left; return whether a model is asked."""
+    """Print the estimated cost of the remaining steps; return whether any model will be called."""
     rows = estimate(evaluation)
     if not rows:
         screen.note("No model will be asked.")
@@ -114,7 +114,7 @@ def _cells(row: Row, money: float | None) -> tuple[str, ...]:
 
 
 def _confirm() -> bool:
-    """Ask whether to go on. Raises: `InputError` if nobody can answer."""
+    """Ask the user whether to go on. Raises `InputError` without a terminal."""
     if not is_terminal():
         raise InputError("models will be asked, which costs: add --yes to go on, or --dry-run to see the cost only")
     return confirm("Go on?")
@@ -167,7 +167,7 @@ def _report(evaluation: Evaluation, screen: Screen) -> Sequence[Figures]:
 
 
 class Row(NamedTuple):
-    """The estimated cost of a part of the run by a model; None if it is not known."""
+    """The estimated cost of one part of the run by one model; ``None`` if unknown."""
 
     what: str
     model: str
@@ -175,7 +175,7 @@ class Row(NamedTuple):
 
 
 def estimate(evaluation: Evaluation) -> list[Row]:
-    """Return the estimated cost of what is not done yet, by system and role."""
+    """Return the estimated cost of the remaining steps, by system and role (ingest, answer, judge)."""
     options, judge, results = evaluation.options, evaluation.judge, evaluation.results
     rows: list[Row] = []
     for system in evaluation.systems:
@@ -204,7 +204,10 @@ def estimate(evaluation: Evaluation) -> list[Row]:
 def _estimate_reading(
     system: System, conversations: Iterable[Conversation], max_tokens: int
 ) -> tuple[Usage | None, list[int]]:
-    """Return the cost of ingesting all, None if the system does not tell, and the tokens of a context of each."""
+    """Return the cost of ingesting all conversations, and the context size in tokens of each.
+
+    The cost is ``None`` if *system* has no `estimate`; the sizes are then *max_tokens*.
+    """
     ask = getattr(system, "estimate", None)
     if ask is None:
         return None, [max_tokens for _ in conversations]

@@ -1,7 +1,7 @@
-"""The systems of ``--system``: kg-memory by a plan, and baselines without a memory.
+"""The systems of ``--system``: kg-memory by a reading plan, and baselines without a memory.
 
-The baselines are the best messages by BM25, by vectors or by both, and the whole conversation. The text by which a
-message is found is its day in words, its speaker, and its content. Words are those of `kg_memory.text.tokenise`.
+The baselines return the whole conversation, or the best messages by BM25, embedding vectors or both. A message is
+indexed by its date in words, its speaker and its content.
 """
 
 from __future__ import annotations
@@ -27,32 +27,32 @@ from kg_memory.settings import OFFLINE, PLANS, Settings
 from kg_memory.text.tokenise import estimate_tokens, terms
 
 OWN_DEPTH = 20
-"""Episodes that are asked for at least, for the retrieval figures."""
+"""The least number of episodes that a search asks for, so that retrieval figures can be computed."""
 MAX_UNREAD = 0.05
-"""The share of messages that may stay unread, as when a model declines to answer."""
+"""The largest share of messages that may stay unread, for instance because a model refuses to answer."""
 
 log = logging.getLogger("kg_memory.contrib.evaluation")
 K1, B = 0.9, 0.4
 AT_ONCE = 32
 DEPTH = 50
-"""Sources that are reported for the retrieval figures."""
+"""The number of sources that a baseline reports for the retrieval figures."""
 
 Scores = Callable[[str], Sequence[float]]
-"""Gives the score of each episode for a question."""
+"""Function from a question to the score of each episode."""
 
 
 class KGMemory:
-    """A memory on an embedded database in the system's folder, or on the server that KG_MEMORY_URL names."""
+    """kg-memory as an evaluated system, on the embedded database in its folder or the server in ``KG_MEMORY_URL``."""
 
     def __init__(self, name: str, memory: GraphMemory) -> None:
         self.name = name
         self._memory = memory
 
     def ingest(self, conversation: Conversation) -> None:
-        """Add what is not there yet, and try again what could not be read before.
+        """Add the missing episodes, and read again those that failed before.
 
-        Raises: `ModelError` if more than `MAX_UNREAD` of the episodes could not be read. They are saved and found by
-        their words.
+        Raises `ModelError` if more than `MAX_UNREAD` of the episodes could not be read; a search still finds their
+        words.
         """
         memory, namespace = self._memory, self._namespace(conversation)
         stats = memory.stats(namespace=namespace)
@@ -70,7 +70,7 @@ class KGMemory:
             log.warning(told)
 
     def context(self, question: Question, conversation: Conversation, max_tokens: int) -> Retrieved:
-        """Return the memory's context, and the episodes of its search."""
+        """Return the memory's context for *question*, and the episodes that its search found."""
         found = self._memory.context(
             question.text,
             namespace=self._namespace(conversation),
@@ -82,24 +82,24 @@ class KGMemory:
         return Retrieved(str(found), sources, found.tokens)
 
     def estimate(self, conversation: Conversation, max_tokens: int) -> tuple[Usage, int]:
-        """Return the likely cost of what is not read yet."""
+        """Return the expected cost of reading the unread episodes, and *max_tokens*."""
         estimate = self._memory.usage.estimate(conversation.episodes, namespace=self._namespace(conversation))
         amounts = {name: round(getattr(estimate, name).likely) for name in COSTS}
         return Usage(**amounts), max_tokens
 
     def close(self) -> None:
-        """Close the memory; the embedded server ends with its last client."""
+        """Close the memory. The embedded server stops with its last client."""
         self._memory.close()
 
     def _namespace(self, conversation: Conversation) -> str:
-        """Return the conversation's namespace; plans do not share one, as they may share a server."""
+        """Return the namespace of the conversation. It contains the plan, so that plans can share a database."""
         return f"evaluation/{self.name}/{conversation.name}"
 
 
 def open_ours(tools: Tools, plan: str | None = None) -> System:
-    """Open the memory, which reads by *plan*: by default ``standard``, or offline without a model.
+    """Open kg-memory as a system that reads by *plan*; by default ``standard``, or ``offline`` without a model.
 
-    Raises: `InputError` for an unknown plan, or one that needs a model if there is none.
+    Raises `InputError` for an unknown plan, or for a plan that needs a model if there is none.
     """
     if plan is not None and plan not in PLANS:
         raise InputError(f"unknown plan {plan!r} of the system ours: use one of {', '.join(PLANS)}")
@@ -118,13 +118,13 @@ def open_ours(tools: Tools, plan: str | None = None) -> System:
 
 
 def line(episode: EpisodeInput) -> str:
-    """Return an episode as a line with its time and speaker."""
+    """Return an episode as a line such as ``[2024-05-14 09:30] Ann: I moved to Oslo``."""
     time = f"[{episode.at:%Y-%m-%d %H:%M}] " if episode.at else ""
     return f"{time}{episode.speaker or 'user'}: {episode.content}"
 
 
 def pack(ranked: Sequence[EpisodeInput], max_tokens: int) -> str:
-    """Return the best of the *ranked* episodes that fit into *max_tokens* together, by time."""
+    """Return the best episodes, in order of *ranked*, that fit into *max_tokens*, as lines sorted by time."""
     kept: list[EpisodeInput] = []
     size = 0
     for episode in ranked:
@@ -137,12 +137,12 @@ def pack(ranked: Sequence[EpisodeInput], max_tokens: int) -> str:
 
 
 def bags_of_words(episodes: Sequence[EpisodeInput], *, dates: bool = True) -> list[Counter[str]]:
-    """Return how often each word stands in each episode."""
+    """Return the word counts of each episode; *dates* includes the words of its date."""
     return [Counter(terms(episode_text(episode, dates=dates))) for episode in episodes]
 
 
 def bm25(bags: Sequence[Mapping[str, int]]) -> Scores:
-    """Return Okapi BM25 over bags of words."""
+    """Return a function that scores episodes, given as *bags* of words, by Okapi BM25."""
     postings: defaultdict[str, dict[int, int]] = defaultdict(dict)
     for place, bag in enumerate(bags):
         for word, times in bag.items():
@@ -164,7 +164,7 @@ def bm25(bags: Sequence[Mapping[str, int]]) -> Scores:
 
 
 def cosine(vectors: np.ndarray, embeddings: Embeddings) -> Scores:
-    """Return the cosine similarity of the rows of *vectors*, which have length 1."""
+    """Return a function that scores episodes by the cosine of their *vectors* (rows of length 1) and the question's."""
 
     def scores(question: str) -> list[float]:
         found: list[float] = (vectors @ np.array(embeddings.embed_query(question))).tolist()
@@ -174,7 +174,7 @@ def cosine(vectors: np.ndarray, embeddings: Embeddings) -> Scores:
 
 
 def both(first: Scores, second: Scores) -> Scores:
-    """Return half of each, standardised over the episodes."""
+    """Return a function that scores by the mean of two scores, each standardised over the episodes."""
 
     def scores(question: str) -> list[float]:
         pairs = zip(_standardise(first(question)), _standardise(second(question)), strict=True)
@@ -184,24 +184,24 @@ def both(first: Scores, second: Scores) -> Scores:
 
 
 def _standardise(scores: Sequence[float]) -> list[float]:
-    """Return the scores with a mean of 0 and a standard deviation of 1."""
+    """Return the scores shifted and scaled to a mean of 0 and a standard deviation of 1."""
     mean, deviation = fmean(scores), pstdev(scores)
     return [(score - mean) / (deviation or 1.0) for score in scores]
 
 
 def best(scores: Sequence[float]) -> list[int]:
-    """Return the places of the scores, best first; of equal ones the earlier."""
+    """Return the indexes of *scores*, highest score first; equal scores keep their order."""
     return sorted(range(len(scores)), key=lambda place: (-scores[place], place))
 
 
 def episode_text(episode: EpisodeInput, *, dates: bool = True) -> str:
-    """Return the text of an episode by which it is found."""
+    """Return the text by which an episode is indexed, such as ``14 May 2024 Ann: I moved to Oslo``."""
     day = f"{episode.at:%d %B %Y} " if episode.at and dates else ""
     return f"{day}{episode.speaker or ''}: {episode.content}"
 
 
 def embed(episodes: Sequence[EpisodeInput], embeddings: Embeddings) -> np.ndarray:
-    """Return the vectors of the episodes, of length 1, a row each."""
+    """Return the embedding vectors of *episodes* as rows of length 1."""
     texts = [episode_text(episode) for episode in episodes]
     rows = []
     for start in range(0, len(texts), AT_ONCE):
@@ -212,9 +212,9 @@ def embed(episodes: Sequence[EpisodeInput], embeddings: Embeddings) -> np.ndarra
 
 
 class Baseline:
-    """Ranks episodes with *index*, which makes the scores of a conversation; without one, gives the whole conversation.
+    """A system that returns the best-ranked episodes, or the whole conversation if *index* is ``None``.
 
-    Keeps the scores of the latest conversation.
+    *index* makes the scoring function of a conversation. That of the latest conversation is cached.
     """
 
     def __init__(self, name: str, index: Callable[[Sequence[EpisodeInput]], Scores] | None) -> None:
@@ -224,13 +224,13 @@ class Baseline:
         self._lock = Lock()
 
     def ingest(self, conversation: Conversation) -> None:
-        """Index the episodes."""
+        """Index the episodes of *conversation*, unless it was indexed last."""
         with self._lock:
             if self._index is not None and conversation.name not in self._scores:
                 self._scores = {conversation.name: self._index(conversation.episodes)}
 
     def context(self, question: Question, conversation: Conversation, max_tokens: int) -> Retrieved:
-        """Return the best episodes that fit, in the order in which they were said; or all, whatever their length."""
+        """Return the best episodes that fit into *max_tokens*, sorted by time; without an index, all episodes."""
         episodes, sources = conversation.episodes, tuple[str, ...]()
         if self._index is None:
             text = "\n".join(map(line, episodes))
@@ -241,13 +241,13 @@ class Baseline:
         return Retrieved(text, sources, estimate_tokens(text))
 
     def estimate(self, conversation: Conversation, max_tokens: int) -> tuple[Usage, int]:
-        """Return no cost, as only the embedding model is called, and the tokens of a context."""
+        """Return a usage of zero, as no chat model is called, and the tokens of a context."""
         if self._index is None:
             max_tokens = sum(estimate_tokens(line(episode)) for episode in conversation.episodes)
         return Usage(), max_tokens
 
     def close(self) -> None:
-        """Release nothing."""
+        """Do nothing: a baseline holds no resources."""
 
 
 def open_baseline(tools: Tools, name: str) -> System:

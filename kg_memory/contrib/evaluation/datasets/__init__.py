@@ -1,1 +1,1 @@
-"""Public benchmarks: each `Dataset` describes one and loads its files."""
+"""Public benchmarks: each module loads the files of one or more as a `Dataset`."""

@@ -1,7 +1,7 @@
 """LongMemEval and BEAM: chats of a user with an assistant.
 
-LongMemEval (Wu et al. 2024) has 500 questions, each with its own history of dated sessions. A history of S has about
-50 sessions, one of M about 500, and one of the oracle only those with evidence.
+LongMemEval (Wu et al. 2024) has 500 questions, each with its own history of dated sessions: about 50 in variant ``s``,
+about 500 in ``m``, and only the sessions with evidence in ``oracle``.
 
 BEAM (Tavakoli et al. 2025) has chats of 100K to 10M tokens, and ten kinds of questions with rubrics.
 """
@@ -42,12 +42,12 @@ _PREFERENCE = (
 
 
 def load_longmemeval(path: Path | None, variant: str | None = None) -> Iterable[Conversation]:
-    """Return a conversation for each question of a file, or of the file of *variant* in a folder; none is held.
+    """Return a conversation for each question of a LongMemEval file; they are read one at a time.
 
-    The evidence is the turns with ``has_answer``, or where none is marked all turns of the sessions with the answer.
-    A question whose id ends with ``_abs`` has no answer and no evidence.
+    *path* is the file, or a folder with the file of *variant*. Evidence are the turns marked ``has_answer``, or all
+    turns of the sessions with the answer if no turn is marked. Ids ending in ``_abs`` are questions without an answer.
 
-    Raises: `InputError` if it is no such file.
+    Raises `InputError` for another kind of file.
     """
     path = find_file(path, "longmemeval", f"longmemeval_{variant or _HISTORIES[0]}*.json")
     return Records(path, _LONGMEMEVAL, _history)
@@ -61,7 +61,7 @@ def _history(_: int, raw: Mapping[str, Any]) -> Conversation:
     episodes: list[EpisodeInput] = []
     marked: set[str] = set()
     told: set[str] = set()
-    # The sessions of the oracle are in no order.
+    # In the variant `oracle`, sessions are not sorted.
     for session, day, turns in sorted(sessions, key=lambda entry: moment(entry[1])):
         at = following(moment(day), episodes)
         for place, message in messages(turns, names.unique(session), at):
@@ -107,9 +107,9 @@ _ANSWERS = ("answer", "ideal_answer", "ideal_response", "ideal_summary")
 
 
 def load_beam(path: Path | None, variant: str | None = None) -> list[Conversation]:
-    """Return the chats of a folder that has a folder with a ``chat.json`` for each, or such folders by variant.
+    """Return the chats below a folder: a folder with a ``chat.json`` for each, directly or in folders by variant.
 
-    Raises: `InputError` if there is none.
+    Raises `InputError` if there are none.
     """
     path = require(path, "beam", "the folder `chats`")
     found = beam_chats(path / variant if variant else path) or beam_chats(path / _LENGTHS[0])
@@ -119,20 +119,20 @@ def load_beam(path: Path | None, variant: str | None = None) -> list[Conversatio
 
 
 def beam_chats(data: Path) -> list[Path]:
-    """Return the folders of the chats in *data*, in their order."""
+    """Return the folders of the chats in *data*, in numeric order."""
     found = [path.parent for path in data.glob("*/chat.json")]
     return sorted(found, key=lambda path: (len(path.name), path.name))
 
 
 def beam_questions(chat: Path) -> dict[str, list[dict[str, Any]]]:
-    """Return the questions about a chat by their kind, as the data set has them."""
+    """Return the questions about a chat by kind, as they are in the data set's file."""
     path = chat / "probing_questions" / "probing_questions.json"
     found: dict[str, list[dict[str, Any]]] = read_json(require(path, "beam", "a folder with questions"))
     return found
 
 
 def beam_name(chat: Path) -> str:
-    """Return the name of the conversation in the folder *chat*."""
+    """Return the conversation name of the chat in folder *chat*: ``beam-1``."""
     return f"beam-{chat.name}"
 
 
@@ -158,7 +158,7 @@ def _rubric_question(entry: Mapping[str, Any], kind: str, place: int, known: Map
 
 
 def _ids(given: Any) -> Iterator[str]:
-    """Yield the ids in a list, in lists of it, or in groups by name."""
+    """Yield the message ids in a list, in nested lists, or in a map of lists."""
     if isinstance(given, Mapping):
         given = list(given.values())
     if isinstance(given, list):

@@ -1,4 +1,4 @@
-"""Needles in a haystack, generated: facts hidden in small talk, at several depths and lengths, with exact answers."""
+"""Needles in a haystack: generated small talk with hidden facts, at several depths and lengths, with exact answers."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from kg_memory.text.tokenise import estimate_tokens
 
 LENGTHS = {"4k": 4_000, "16k": 16_000, "64k": 64_000}
 DEPTHS = (0, 25, 50, 75, 100)
-"""Percent of the conversation that lies before the needle."""
+"""Positions of the needles, in percent of the conversation before them."""
 VARIANTS = ("all", *LENGTHS)
 PER_THREAD = 20
 START = datetime(2024, 1, 8, 9, tzinfo=UTC)
 _ASKED_FROM = 2
-"""Needles at each depth, each about another thing."""
+"""The number of needles at each depth."""
 
 _THINGS = tuple(
     (
@@ -43,9 +43,9 @@ _ENDINGS = ("and I had to laugh", "but nobody listened", "for the whole evening"
 
 
 def load_niah(path: Path | None, variant: str | None = None) -> list[Conversation]:
-    """Return a conversation for each length; the same variant always has the same text.
+    """Return a generated conversation for each length; the same variant always has the same text.
 
-    Raises: `InputError` for an unknown variant, or if there is a path.
+    Raises `InputError` for an unknown variant, or if *path* is given.
     """
     if path is not None:
         raise InputError("niah is generated: leave --data out")
@@ -81,7 +81,10 @@ def _conversation(name: str, tokens: int) -> Conversation:
 
 
 def _needles(draw: random.Random, count: int) -> Iterator[tuple[str, str, str]]:
-    """Yield needles with their questions and answers; owners share things, so that one word does not find them."""
+    """Yield needles with their questions and answers.
+
+    Needles share owners and things (``Yuki's sauna hut``), so that a single word does not find the right one.
+    """
     pairs = [(owner, thing) for owner in _OWNERS for thing in _THINGS]
     for owner, thing in draw.sample(pairs, count):
         code = f"{draw.randrange(1000, 9999)}-{draw.choice('ABCDEFGHKLMNP')}{draw.randrange(10, 99)}"
@@ -90,6 +93,7 @@ def _needles(draw: random.Random, count: int) -> Iterator[tuple[str, str, str]]:
 
 
 def _hay(draw: random.Random, tokens: int) -> Iterator[str]:
+    """Yield random sentences of small talk, about *tokens* tokens in total."""
     size = 0
     while size < tokens:
         parts = (draw.choice(words) for words in (_OPENINGS, _SUBJECTS, _VERBS, _TOPICS, _ENDINGS))

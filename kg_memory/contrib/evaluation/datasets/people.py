@@ -3,8 +3,8 @@
 LoCoMo (Maharana et al. 2024) has ten long conversations with dated sessions.
 
 Deep Memory Retrieval (Packer et al. 2023) has 500 chats with one question about each. The file is MSC-Self-Instruct,
-made of Multi-Session Chat (Xu et al. 2022). It tells how long before the last session each was, but no date: the last
-session is dated 1 January 2024. It marks no evidence.
+made of Multi-Session Chat (Xu et al. 2022). Its sessions have ages instead of dates: the last session is dated 1
+January 2024 here. It marks no evidence.
 """
 
 from __future__ import annotations
@@ -41,10 +41,7 @@ _DAYS = {"hour": 1 / 24, "day": 1, "week": 7, "month": 30, "year": 365}
 
 
 def load_locomo(path: Path | None, variant: str | None = None) -> list[Conversation]:
-    """Return the conversations of a LoCoMo file.
-
-    Raises: `InputError` if it is no such file.
-    """
+    """Return the conversations of a LoCoMo file. Raises `InputError` for another kind of file."""
     del variant
     path = require(path, "locomo", "locomo10.json")
     samples = formats.samples(read_json(path))
@@ -68,7 +65,7 @@ def _sample(sample: Mapping[str, Any], number: int, path: Path) -> Conversation:
 
 
 def _event_questions(sessions: Mapping[str, Any]) -> Iterator[Question]:
-    """Yield a question about the events of each person around each session; each event is an item of its rubric."""
+    """Yield a question about each person's events around each session, with the events as its rubric."""
     for session, people in sessions.items():
         for person, events in people.items():
             if person != "date" and events:
@@ -78,7 +75,7 @@ def _event_questions(sessions: Mapping[str, Any]) -> Iterator[Question]:
 
 
 def _locomo_question(entry: Mapping[str, Any], number: str, name: str, known: set[str]) -> Question:
-    # The data set writes a few ids in other ways, as "D:11:26" or several in one string.
+    # A few ids in the data set have another form: "D:11:26", or several ids in one string.
     turns = _TURN.findall(" ".join(entry.get("evidence") or ()))
     evidence = known.intersection(f"{name}/D{session}:{int(place)}" for session, place in turns)
     category = CATEGORIES[entry["category"]]
@@ -103,9 +100,9 @@ LOCOMO = Dataset(
 
 
 def load_dmr(path: Path | None, variant: str | None = None) -> list[Conversation]:
-    """Return each chat with its question, which is asked a day after the last session.
+    """Return the chats of a DMR file, each with its question, asked a day after the last session.
 
-    Raises: `InputError` if it is no such file.
+    Raises `InputError` for another kind of file.
     """
     del variant
     path = find_file(path, "dmr", _DMR_FILE)
@@ -135,7 +132,7 @@ def _chat(raw: Mapping[str, Any], name: str) -> Conversation:
 
 
 def _times(sessions: list[Mapping[str, Any]]) -> list[datetime]:
-    """Return the times of the earlier sessions, each at least an hour before the next."""
+    """Return the times of the earlier sessions from their ages, each at least an hour before the next."""
     times: list[datetime] = []
     after = LAST_SESSION
     for session in reversed(sessions):
@@ -146,7 +143,7 @@ def _times(sessions: list[Mapping[str, Any]]) -> list[datetime]:
 
 
 def _turns(session: list[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Return the turns of a session with their speakers, who alternate where none is named."""
+    """Return the turns of a session with speakers; unnamed speakers alternate."""
     return [
         {"role": str(turn.get("id") or f"Speaker {1 + place % 2}"), "content": turn["text"]}
         for place, turn in enumerate(session)

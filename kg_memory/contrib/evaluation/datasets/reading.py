@@ -1,4 +1,4 @@
-"""Read the files of data sets, with errors that name the file and the record, and make episodes of their sessions."""
+"""Reads the files of data sets, with errors that name file and record, and turns their sessions into episodes."""
 
 from __future__ import annotations
 
@@ -17,15 +17,12 @@ from kg_memory.models.graph import EpisodeInput
 
 T = TypeVar("T")
 TICK = timedelta(microseconds=1)
-"""Messages of one session have one time in the data; they keep their order by this much."""
+"""The messages of a session share one time in the data sets; this difference keeps them in order."""
 _WEEKDAY = re.compile(r"\s*\([^)]*\)\s*")
 
 
 def require(path: Path | None, name: str, form: str) -> Path:
-    """Return *path*, which must exist; *form* is the file or folder that the data set *name* is read from.
-
-    Raises: `InputError`.
-    """
+    """Return *path* if it exists, else raise `InputError`; *form* says which file the data set *name* needs."""
     if path is None:
         raise InputError(f"{name} is read from {form}: give its path with --data")
     if not path.exists():
@@ -34,7 +31,10 @@ def require(path: Path | None, name: str, form: str) -> Path:
 
 
 def find_file(path: Path | None, name: str, pattern: str) -> Path:
-    """Return *path*, or the first file in that folder that matches *pattern*. Raises: `InputError`."""
+    """Return *path* itself, or if it is a folder its first file that matches *pattern*.
+
+    *name* is the data set. Raises `InputError` if there is no such file.
+    """
     path = require(path, name, f"{pattern}, or the folder that it is in")
     if not path.is_dir():
         return path
@@ -45,10 +45,7 @@ def find_file(path: Path | None, name: str, pattern: str) -> Path:
 
 
 def read_json(path: Path) -> Any:
-    """Return the JSON document at *path*.
-
-    Raises: `InputError` if it is a folder, not UTF-8 or not JSON.
-    """
+    """Return the JSON document at *path*. Raises `InputError` for a folder, or for a file that is not UTF-8 or JSON."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except IsADirectoryError:
@@ -61,7 +58,10 @@ def read_json(path: Path) -> Any:
 
 @contextmanager
 def malformed(path: Path, record: str, form: str) -> Iterator[None]:
-    """Turn errors about missing fields and wrong types of a record into an `InputError` that names file and record."""
+    """Context manager: turn errors about missing or wrong fields into an `InputError` that names *path* and *record*.
+
+    *form* says what the file should contain.
+    """
     try:
         yield
     except InputError:
@@ -76,10 +76,10 @@ def malformed(path: Path, record: str, form: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Records(Generic[T]):
-    """The values that `build` makes of the records of a JSON list or a JSON Lines file, with their numbers from 1.
+    """The results of `build` for each record of a JSON list or JSON Lines file; records are numbered from 1.
 
-    Each iteration reads the file anew and holds one record at a time. `form` says what the file should hold.
-    Raises: `InputError`, also for a record that `build` cannot use.
+    Each iteration reads the file again, one record at a time. `form` says what the file should contain. Iterating
+    raises `InputError` for a record that is invalid or that `build` cannot use.
     """
 
     path: Path
@@ -93,18 +93,18 @@ class Records(Generic[T]):
 
 
 def moment(text: str) -> datetime:
-    """Return a time such as ``2023/05/20 (Sat) 02:21``, in UTC as these data sets name no time zone.
+    """Return a time such as ``2023/05/20 (Sat) 02:21``, taken as UTC: these data sets name no time zone.
 
-    Raises:
-        ValueError: *text* is no such time.
+    Raises `ValueError` for another form.
     """
     return datetime.strptime(_WEEKDAY.sub(" ", text).strip(), "%Y/%m/%d %H:%M").replace(tzinfo=UTC)
 
 
 def messages(turns: Iterable[Mapping[str, Any]], session: str, at: datetime) -> Iterator[tuple[int, EpisodeInput]]:
-    """Yield the turns that are not empty as messages, with their places.
+    """Yield the non-empty turns of a session as episodes, each with its index.
 
-    The id of a message is ``session/place``, and its speaker the turn's role.
+    An episode's source id is ``session/index``, its speaker is the turn's role, and its time is *at* plus a tick for
+    each turn before it.
     """
     for place, turn in enumerate(turns):
         content = turn["content"]
@@ -115,13 +115,16 @@ def messages(turns: Iterable[Mapping[str, Any]], session: str, at: datetime) -> 
 
 
 def following(at: datetime, episodes: Sequence[EpisodeInput]) -> datetime:
-    """Return *at*, or right after the last of *episodes* if that is later: sessions of one time keep their order."""
+    """Return *at*, or the instant after the last of *episodes* if that is later.
+
+    So sessions with the same time keep their order.
+    """
     last = episodes[-1].at if episodes else None
     return at if last is None else max(at, last + TICK)
 
 
 class Names:
-    """Make names unique: a name that was given before gets ``~2``, ``~3`` and so on."""
+    """Makes names unique: repeated names get the suffix ``~2``, ``~3`` and so on."""
 
     def __init__(self) -> None:
         self._given: dict[str, int] = {}
