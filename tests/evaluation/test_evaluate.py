@@ -181,7 +181,7 @@ def test_a_failing_server_is_told_and_the_rest_is_asked_later(
         (("--conversations", "c9", "--retrieval-only"), "unknown conversation 'c9'"),
         ((*NAMES, "--budget", "money=5"), "needs prices"),
         (("--dataset", "nothing", "--retrieval-only"), "unknown data set 'nothing'"),
-        (("--dataset", "niah", "--retrieval-only"), "leave --data out"),
+        (("--dataset", "niah", "--retrieval-only"), "leave out --data"),
         (("--data", "missing.json", "--retrieval-only"), "missing.json does not exist"),
         (("--data", __file__, "--retrieval-only"), "not valid JSON"),
     ],
@@ -234,7 +234,7 @@ def test_rubrics_are_scored_item_by_item_and_the_order_apart(
         how = ["--out", str(tmp_path / "out"), "--concurrency", "1"]
         assert main([*arguments, *NAMES, *how]) == 0
         assert main([*arguments, "--reader", "openai:x", "--judge", "rules", "--out", str(tmp_path / "other")]) == 1
-    assert "judged by rubrics" in capsys.readouterr().err
+    assert "has rubrics" in capsys.readouterr().err
     verdicts = {row["question"]: row["verdict"] for row in rows(tmp_path / "out", "verdict")}
     assert verdicts["beam-1/event_ordering-1"] == pytest.approx({"strict": 1 / 3, "lenient": 0.5, "order": 2 / 3})
     assert verdicts["beam-1/abstention-1"] == {"strict": 1, "lenient": 1}

@@ -148,7 +148,7 @@ def check(dataset: Dataset, judge: str, categories: Collection[str] = ()) -> Non
     """
     chosen = categories or dataset.criteria.keys() - dataset.left_out
     if judge == RULES and any(dataset.criterion(category).by == "rubric" for category in chosen):
-        raise InputError(f"{dataset.name} is judged by rubrics, which rules cannot apply: name a model with --judge")
+        raise InputError(f"{dataset.name} has rubrics, which only a model can apply: name a model with --judge")
 
 
 def needs_model(dataset: Dataset) -> bool:

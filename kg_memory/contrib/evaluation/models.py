@@ -120,8 +120,8 @@ class Ledger:
         for name, limit in self._limits.items():
             if spent[name] >= limit:
                 raise BudgetSpent(
-                    f"the budget of {limit:,.6g} {name} is spent: raise --budget and run the same command again, it "
-                    "goes on from here"
+                    f"the budget of {limit:,.6g} {name} is spent: raise --budget and run the same command again to "
+                    "continue"
                 )
 
 

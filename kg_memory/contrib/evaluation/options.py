@@ -107,7 +107,7 @@ def select(dataset: Dataset, conversations: Iterable[Conversation], options: Opt
     wanted = set(options.categories) or groups.keys() - dataset.left_out
     entries = sorted(entry for category in wanted for entry in _order(groups[category]))
     if not entries:
-        raise InputError(f"no question of {dataset.name} is left: choose other categories or conversations")
+        raise InputError(f"no question of {dataset.name} matches: choose other categories or conversations")
     kept: defaultdict[int, dict[str, Question]] = defaultdict(dict)
     for *_, place, key, question in entries[: options.limit]:
         kept[place][key] = question
@@ -183,5 +183,5 @@ def _load(name: str, kind: str, known: Iterable[str]) -> Any:
         raise InputError(f"{kind} {name!r}: the module {module} has no {attribute}; correct the name") from None
     except ModuleNotFoundError as error:
         if error.name and module.startswith(error.name):
-            raise InputError(f"{name!r}: there is no module {error.name}; correct the name") from None
+            raise InputError(f"{kind} {name!r}: module {error.name} not found; correct the name") from None
         raise MissingExtra(f"{name} needs the package {error.name}: pip install {error.name}") from error

@@ -211,9 +211,7 @@ class Evaluation:
             self.outcome.reason = self.outcome.reason or str(error)
             self._in_a_row += 1
             if self._in_a_row >= FAILURES:
-                raise SettingsError(
-                    f"stopped after {FAILURES} failures one after another, the last: {error}"
-                ) from error
+                raise SettingsError(f"stopped after {FAILURES} failures in a row, the last: {error}") from error
 
 
 @contextmanager
@@ -255,7 +253,7 @@ def _open_judge(dataset: Dataset, options: Options, ledger: Ledger) -> Judge:
     if name is None:
         if judges.needs_model(dataset):
             raise InputError(
-                f"the answers of {dataset.name} are not exact: name a model with --judge, or rules to compare words"
+                f"{dataset.name} has free answers: name a model with --judge, or --judge rules to compare words"
             )
         name = judges.RULES
     judges.check(dataset, name, options.categories)

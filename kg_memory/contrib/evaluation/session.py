@@ -49,14 +49,14 @@ def evaluate(arguments: Namespace, screen: Screen) -> int:
         if outcome.stopped:
             screen.note(outcome.stopped)
         if outcome.failed or outcome.stopped:
-            screen.note("What is done is kept: run the same command again to do the rest.")
+            screen.note("Finished steps are stored: run the same command again to do the rest.")
         return int(bool(outcome.failed or outcome.stopped or not found))
 
 
 def _options(arguments: Namespace) -> Options:
     prices = dict(arguments.price)
     if "money" in arguments.budget and not prices:
-        raise InputError("a budget of money needs prices: give --price MODEL=IN/OUT for each model")
+        raise InputError("--budget money=X needs prices: give --price MODEL=IN/OUT for each model")
     model = getattr(arguments, "model", None) or arguments.reader
     derived = {
         "out": arguments.out or Path("evaluation") / arguments.dataset.replace(":", "-"),
@@ -100,14 +100,14 @@ def _preview(evaluation: Evaluation, screen: Screen) -> bool:
     for line in lines:
         screen.note("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
     if money is None:
-        screen.note("Give --price MODEL=IN/OUT for each model, for a million tokens, to see it in money.")
-    screen.note("This is an estimate. A reader that thinks before it answers writes more.")
+        screen.note("To see the price, give --price MODEL=IN/OUT for each model, per million tokens.")
+    screen.note("This is an estimate. A reader that reasons before it answers writes more.")
     return True
 
 
 def _cells(row: Row, money: float | None) -> tuple[str, ...]:
     if row.cost is None:
-        return row.what, row.model, "not known: it is counted as it goes, use --budget", "", "", ""
+        return row.what, row.model, "unknown, counted during the run; limit it with --budget", "", "", ""
     amounts = (f"{row.cost.calls:,.0f} calls", f"{row.cost.input_tokens:,.0f} tokens in")
     price = "" if money is None else f"{money:,.2f} in money"
     return row.what, row.model, *amounts, f"{row.cost.output_tokens:,.0f} out", price

@@ -48,7 +48,7 @@ def load_niah(path: Path | None, variant: str | None = None) -> list[Conversatio
     Raises `InputError` for an unknown variant, or if *path* is given.
     """
     if path is not None:
-        raise InputError("niah is generated: leave --data out")
+        raise InputError("niah needs no file, as it is generated: leave out --data")
     wanted = LENGTHS if variant in (None, "all") else {variant: LENGTHS.get(variant or "", 0)}
     if 0 in wanted.values():
         raise InputError(f"unknown variant {variant!r} of niah: use one of {', '.join(VARIANTS)}")

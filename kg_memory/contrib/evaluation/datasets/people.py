@@ -46,7 +46,7 @@ def load_locomo(path: Path | None, variant: str | None = None) -> list[Conversat
     path = require(path, "locomo", "locomo10.json")
     samples = formats.samples(read_json(path))
     if not samples or not all(isinstance(sample.get("qa"), list) for sample in samples):
-        raise InputError(f"{path} is no LoCoMo file: give {_LOCOMO}")
+        raise InputError(f"{path} is not a LoCoMo file: give {_LOCOMO}")
     return [_sample(sample, number, path) for number, sample in enumerate(samples, start=1)]
 
 

@@ -51,7 +51,7 @@ def read_json(path: Path) -> Any:
     except IsADirectoryError:
         raise InputError(f"{path} is a folder: give the file in it") from None
     except UnicodeDecodeError:
-        raise InputError(f"{path} is no UTF-8 text: give the JSON file of the data set") from None
+        raise InputError(f"{path} is not UTF-8 text: give the JSON file of the data set") from None
     except json.JSONDecodeError as error:
         raise InputError(f"{path}:{error.lineno}: not valid JSON ({error.msg}): download the file again") from None
 
@@ -69,7 +69,7 @@ def malformed(path: Path, record: str, form: str) -> Iterator[None]:
     except json.JSONDecodeError as error:
         raise InputError(f"{path}, {record}: not valid JSON ({error}): give {form}") from None
     except KeyError as error:
-        raise InputError(f"{path}, {record} has no {error}: give {form}") from None
+        raise InputError(f"{path}, {record} lacks the field {error}: give {form}") from None
     except (AttributeError, IndexError, TypeError, ValueError) as error:
         raise InputError(f"{path}, {record} is malformed ({error}): give {form}") from None
 
