@@ -1,6 +1,6 @@
-"""Reports of a memory: a digest of a period, a portrait of somebody, and a handoff to the next session.
+"""Reports of a memory: a digest of a period, a portrait of a person, and a handoff to the next session.
 
-Here are the commands ``digest``, ``identity`` and ``handoff``.
+This module has the commands ``digest``, ``identity`` and ``handoff``.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _REPORTS = (
     ("identity", "describe a person (default: who said most)", "about", "since as_of believed_at limit"),
     ("handoff", "report what the next session or agent needs to go on", "", "thread as_of believed_at limit"),
 )
-"""The name, the help, the positional arguments and the options of each command."""
+"""Name, help, positional arguments and options of each command."""
 
 
 def add_commands(command: Callable[..., ArgumentParser]) -> None:
-    """Add ``digest``, ``identity`` and ``handoff``, each made by *command*."""
+    """Add ``kg-memory digest``, ``identity`` and ``handoff``; *command* makes the parser of one."""
     for name, about, words, options in _REPORTS:
         example = f"example:\n  kg-memory {name} --format markdown > {name}.md\n"
         how = {"group": "look back", "verb": f"{_VERBS}.{name}", "words": words, "options": options}
@@ -34,7 +34,7 @@ def add_commands(command: Callable[..., ArgumentParser]) -> None:
 
 
 def show_report(arguments: Namespace, screen: Screen) -> int:
-    """Print the report of the command."""
+    """Print the report that the command names, as text, JSON or Markdown; return the exit code."""
     as_json = screen.as_json or arguments.format == "json"
     with open_to_look(arguments, screen) as memory:
         if not as_json and (missing := explain_no_namespace(memory, arguments)):

@@ -1,4 +1,4 @@
-"""Queries of reports: counts of a period, what waited for review, and what expires or fades.
+"""Database queries of reports: counts of a period, reviews, and what expires or fades.
 
 Times are microseconds since the epoch; open ends are `temporal.OPEN_START` and `temporal.OPEN_END`.
 """
@@ -22,7 +22,7 @@ RETURN episodes, episodes_before, recorded, recorded_before,
   sum(CASE WHEN b.expired_at >= $since THEN 1 ELSE 0 END) AS closed,
   sum(CASE WHEN b.expired_at < $since THEN 1 ELSE 0 END) AS closed_before
 """
-"""The numbers of episodes saved and of beliefs recorded and closed in a period, and in the one before it."""
+"""Count the episodes saved, and the beliefs recorded and closed, in a period and in the period before."""
 
 WAITED = """
 MATCH (v:Verdict)
@@ -32,7 +32,7 @@ WITH v, d ORDER BY d.at
 RETURN v.id AS id, v.ruling AS ruling, v.created_at AS created_at, collect(d {.at, .ruling, .before}) AS decisions
 ORDER BY created_at, id
 """
-"""The verdicts that wait, or were decided, with the decisions about each."""
+"""The verdicts that wait or were decided, with the decisions on each."""
 
 SETTLED = """
 MATCH (v:Verdict)
@@ -41,7 +41,7 @@ RETURN v.id AS id, v.created_at AS created_at
 ORDER BY created_at DESC, id
 LIMIT $limit
 """
-"""The latest contradictions that were settled in a period."""
+"""The latest contradictions that were settled without a person in a period."""
 
 EXPIRING = f"""
 MATCH (e:Episode)
@@ -74,7 +74,7 @@ WITH f, last, h, b ORDER BY last DESC, f.id LIMIT $limit
 {part.TELL_FACTS}
 ORDER BY fact.id
 """
-"""The facts that hold, and passed from one state of decay to the next in a period."""
+"""The facts that hold and reached a new state of decay in a period."""
 
 SPEAKERS = """
 MATCH (e:Episode)

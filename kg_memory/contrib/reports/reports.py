@@ -1,6 +1,6 @@
-"""`GraphMemory.reports`: a digest of a period, a portrait of somebody, and a handoff to the next session.
+"""`GraphMemory.reports`: a digest of a period, a portrait of a person, and a handoff to the next session.
 
-They are views over the graph: no report is stored, and no model is asked.
+Reports are computed from the graph when they are asked for: none is stored, and no model is called.
 """
 
 from __future__ import annotations
@@ -42,19 +42,20 @@ from kg_memory.text.identity import is_assistant
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_count, validate_name
 
 MOST_ABOUT = 1000
-"""The facts about somebody that an identity looks at."""
+"""The most facts about a person that an identity report reads."""
 MOST_MERGES = 1000
 MOST_CHARACTERS = 2_000_000
-"""The length of the last texts, from which on earlier ones are left out."""
+"""The total length of a handoff's last messages in characters; earlier messages beyond it are left out."""
 DECIDED = "DECIDED DECIDED_ON DECIDED_TO DECIDED_TO_USE CHOSE CHOOSES AGREED_ON AGREED_TO 决定 选择".split()
-"""The predicates of decisions; a source with the label `category` ``decision`` counts, too."""
+"""Predicates of decisions. Facts with the label `category` ``decision`` count as decisions too."""
 
 
 class Reports(Group):
-    """Reports on what happened, who somebody is, and how to go on; `render` gives them as text, Markdown or JSON.
+    """Reports on what happened, who a person is, and how to continue; `render` returns them as text, Markdown or JSON.
 
-    With *believed_at* a report is as it would have been then, but for the state of episodes that could not be read,
-    which is the present one. Times are as in `Facts`. Errors: `InputError`.
+    With *believed_at* a report is as it would have been at that time, except for the list of episodes that could not be
+    read, which is always the present one. Times have the forms described in `Facts`. Methods raise `InputError` for
+    invalid arguments.
     """
 
     _group = "reports"
@@ -68,9 +69,11 @@ class Reports(Group):
         believed_at: Time | None = None,
         limit: int = 20,
     ) -> Flow[Digest]:
-        """Return what happened in ``[since, until)`` of the system's clock, and what waits for a person.
+        """Return what happened in a period of the system's clock, and what waits for a person's decision.
 
-        *limit* is how many of each. Each thing to decide has its id, and the commands that decide it.
+        The period includes *since* and excludes *until* (default: now). *limit* is the most items of each kind. Each
+        decision comes with its id and the commands that decide it. Errors: `InputError` if *since* is not before
+        *until*.
         """
         limit = validate_count("limit", limit)
         time = yield from now()
@@ -110,10 +113,10 @@ class Reports(Group):
         believed_at: Time | None = None,
         limit: int = 50,
     ) -> Flow[Identity]:
-        """Return who somebody is, and what changed about them since then.
+        """Return who a person is, by the facts about them, and what changed about them since *since*.
 
-        *about* is the name of an entity, by default the person who said most. *limit* is how many facts of each kind.
-        Errors: `InputError` where nobody has said anything and *about* is left out.
+        *about* is the name of an entity, by default the person who said the most. *limit* is the most facts of each
+        kind. Errors: `InputError` if *about* is left out and nobody has said anything.
         """
         limit = validate_count("limit", limit)
         window, believed = yield from read_times(as_of or "now", None, believed_at)
@@ -151,10 +154,10 @@ class Reports(Group):
         believed_at: Time | None = None,
         limit: int = 10,
     ) -> Flow[Handoff]:
-        """Return the next steps, decisions, open questions and last words that the next session or agent needs.
+        """Return the plans, decisions, open reviews and last messages that the next session or agent needs.
 
-        With *thread* the facts and episodes are those of that conversation. *limit* is how many of each. Messages that
-        look like a prompt injection are left out.
+        With *thread*, facts and messages are only those of that conversation. *limit* is the most items of each kind.
+        Messages that look like prompt injections are left out.
         """
         limit = validate_count("limit", limit)
         window, believed = yield from read_times(as_of or "now", None, believed_at)
@@ -182,7 +185,7 @@ class Reports(Group):
 
 
 def _read_pending(namespace: str, limit: int, believed_at: int | None) -> Flow[tuple[Arbitration, ...]]:
-    """Return what waits for a person, or waited at that time."""
+    """Return the reviews and identity doubts that wait for a person, now or at *believed_at* (microseconds)."""
     if believed_at is None:
         reviews = yield from list_reviews(limit)
         doubts = yield from list_identities(("waiting",), limit, kinds=("doubt",))
@@ -201,7 +204,7 @@ def _read_pending(namespace: str, limit: int, believed_at: int | None) -> Flow[t
 
 
 def _reviews_at(believed_at: int, limit: int) -> Flow[list[Review]]:
-    """Return the verdicts that waited at that time, earliest first."""
+    """Return the verdicts that waited for a person at *believed_at* (microseconds), earliest first."""
     stored = yield from read(queries.WAITED, believed_at=believed_at)
     ids = [row["id"] for row in stored if _ruling_at(row, believed_at) == "waiting"][:limit]
     verdicts = yield from every(read_verdict(id_) for id_ in ids)
@@ -209,7 +212,7 @@ def _reviews_at(believed_at: int, limit: int) -> Flow[list[Review]]:
 
 
 def _ruling_at(verdict: Row, believed_at: int) -> str:
-    """Return the ruling of *verdict* at that time, by the decisions about it."""
+    """Return the ruling that *verdict* had at *believed_at*, according to its decisions."""
     decisions: Sequence[Row] = verdict["decisions"]
     earlier = [decision for decision in decisions if decision["at"] <= believed_at]
     if earlier:
@@ -218,12 +221,13 @@ def _ruling_at(verdict: Row, believed_at: int) -> str:
 
 
 def _waited(doubt: IdentityDecision, believed_at: int) -> bool:
+    """Return whether *doubt* waited for a person at *believed_at*."""
     decided = micros(doubt.at, default=believed_at + 1)
     return micros(doubt.created_at, default=0) <= believed_at < decided
 
 
 def _read_settled(namespace: str, limit: int, begin: int, end: int) -> Flow[tuple[Arbitration, ...]]:
-    """Return the latest contradictions that were settled by themselves in a period."""
+    """Return the latest contradictions that were settled without a person between *begin* and *end*."""
     stored = yield from read(queries.SETTLED, since=begin, until=end, limit=limit)
     verdicts = yield from every(read_verdict(row["id"]) for row in stored)
     reviews = yield from to_reviews(verdicts)
@@ -242,7 +246,7 @@ def _to_arbitration(review: Review, namespace: str, choices: Sequence[str]) -> A
 
 
 def _commands(id_: str, namespace: str, choices: Sequence[str]) -> tuple[str, ...]:
-    """Return the commands that decide *id_*."""
+    """Return the shell commands that decide the review *id_*: ``kg-memory review --accept 3f2a``."""
     scope = "" if namespace == DEFAULT_NAMESPACE else f" -n {shlex.quote(namespace)}"
     return tuple(f"kg-memory review{scope} --{choice} {id_}" for choice in choices)
 
@@ -251,13 +255,13 @@ def _commands(id_: str, namespace: str, choices: Sequence[str]) -> tuple[str, ..
 
 
 def _to_episodes(stored: Sequence[Row]) -> tuple[Episode, ...]:
-    """Return the episodes of *stored* rows, without suspects."""
+    """Return the episodes in rows, without those that look like prompt injections."""
     episodes = [rows.to_episode(row["episode"]) for row in stored]
     return tuple(episode for episode in episodes if not episode.withheld)
 
 
 def _count(period: Mapping[str, int]) -> Flow[tuple[Counts, Counts]]:
-    """Return the numbers of the period, and of the one before."""
+    """Return the counts of the period, and of the period before it."""
     found = yield from read(queries.COUNTS, **{name: period[name] for name in ("before", "since", "until")})
     row = found[0] if found else {}
     names = tuple(Counts.model_fields)
@@ -272,7 +276,7 @@ def _read_merges(limit: int, begin: int, end: int) -> Flow[tuple[IdentityDecisio
 
 
 def _read_fading(period: Mapping[str, int]) -> Flow[tuple[Fading, ...]]:
-    """Return the facts that passed from one state of decay to the next."""
+    """Return the facts that reached a new state of decay in the period."""
     until = period["until"]
     seen = yield from belief_params((until - 1, until), period["believed_at"])
     params = {**period, **seen, "since": period["since"], "until": until, "ends": list(DEFAULT_SPANS.ends)}
@@ -282,7 +286,10 @@ def _read_fading(period: Mapping[str, int]) -> Flow[tuple[Fading, ...]]:
 
 
 def _main_speaker(believed_at: int) -> Flow[str]:
-    """Return who said most, besides assistants and tools."""
+    """Return the person with the most messages, not counting assistants and tools.
+
+    Raises `InputError` if there is none.
+    """
     speakers = yield from read(queries.SPEAKERS, believed_at=believed_at)
     people = [row["speaker"] for row in speakers if not is_assistant(row["speaker"])]
     if not people:
@@ -291,14 +298,14 @@ def _main_speaker(believed_at: int) -> Flow[str]:
 
 
 def _find_entity(name: str) -> Flow[Entity | None]:
-    """Return the entity called *name*; of several, the one that was seen last."""
+    """Return the entity called *name*; if there are several, the one seen last."""
     called = yield from find_named("about", name)
     latest = max(called.values(), key=lambda entity: (entity["last_seen"] or 0, entity["id"]), default=None)
     return None if latest is None else rows.to_entity(latest)
 
 
 def _list_facts(where: Mapping[str, Any], window: Window | None, believed_at: int, limit: int) -> Flow[list[Fact]]:
-    """Return the facts that pass *where* and hold in *window*, each once, latest first."""
+    """Return the facts that match the filter *where* and hold in *window*, each once, latest first."""
     seen = yield from belief_params(window or EVER, believed_at)
     first = yield from start_list(None, where)
     page = yield from read_page(first, limit, None, window, seen)
@@ -306,7 +313,7 @@ def _list_facts(where: Mapping[str, Any], window: Window | None, believed_at: in
 
 
 def _read_last(scope: Mapping[str, Any], believed_at: int, limit: int) -> Flow[tuple[Episode, ...]]:
-    """Return the last episodes that were saved by then, the earliest first."""
+    """Return the last *limit* messages that were saved by *believed_at*, earliest first."""
     moment = to_datetime(believed_at)
     where = {**scope, "kind": {"$ne": "fact"}, "said_at": {"$lte": moment}}
     episodes = yield from read_episodes(3 * limit, 0, None, where, MOST_CHARACTERS)
@@ -319,5 +326,5 @@ def _has_begun(fact: Fact, until: int) -> bool:
 
 
 def _due(fact: Fact) -> tuple[bool, datetime, str]:
-    """Return the key by which plans with a date come first, the soonest first."""
+    """Return the sort key of a plan: plans with a date first, earliest date first."""
     return fact.valid_at is None, fact.valid_at or fact.created_at, fact.id

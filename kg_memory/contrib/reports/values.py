@@ -1,4 +1,4 @@
-"""The reports as values, with their forms: text, Markdown and JSON."""
+"""Reports as models, and their rendering as text, Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ from kg_memory.text.dated import day_in_figures, period_in_figures
 Form = Literal["text", "json", "markdown"]
 FORMS: tuple[Form, ...] = get_args(Form)
 _MARKS = re.compile(r"([\\`*_\[\]<>#|])")
-"""The characters that mean something to Markdown."""
+"""Characters with a meaning in Markdown."""
 _LAYOUTS = {"text": ("{}", "\n{}:", "  {}", "    $ {}"), "markdown": ("# {}", "\n## {}\n", "- {}", "  - `{}`")}
-"""The forms of a title, the heading of a section, a line and a command."""
+"""Format strings of the title, a section heading, a line and a command, by form."""
 
 
 class Line(NamedTuple):
-    """A line of a report, and the commands that decide what it is about."""
+    """A line of a report, with the shell commands that decide the matter it describes."""
 
     text: str
     commands: tuple[str, ...] = ()
 
 
 class Section(NamedTuple):
-    """A heading of a report, and its lines; without any it is left out."""
+    """A titled part of a report; rendering skips a section without lines."""
 
     title: str
     lines: list[Line]
 
 
 class Report(Value):
-    """A view of the memory at one time of both clocks."""
+    """A report on the memory, as believed at `believed_at`."""
 
     believed_at: datetime
 
     @property
     def title(self) -> str:
-        """The heading of the whole."""
+        """The heading of the report."""
         raise NotImplementedError
 
     def sections(self) -> Iterator[Section]:
-        """Yield the sections, also empty ones."""
+        """Yield all sections, including empty ones."""
         raise NotImplementedError
 
     def render(self, form: Form = "text") -> str:
@@ -62,9 +62,9 @@ class Report(Value):
 
 
 class Arbitration(Value):
-    """A question that a person decides: by its id, and by the commands that decide it.
+    """A question for a person, with its id and the shell commands that decide it.
 
-    `kind` is ``admission``, ``supersedes`` or ``conflicts`` of facts, or ``identity`` of two entities.
+    `kind` is ``admission``, ``supersedes`` or ``conflicts`` for facts, or ``identity`` for two entities.
     """
 
     id: str
@@ -76,14 +76,14 @@ class Arbitration(Value):
 
 
 class Fading(Value):
-    """A fact, and how far it has faded."""
+    """A fact with its state of decay."""
 
     fact: Fact
     decay: Decay
 
 
 class Counts(Value):
-    """The numbers of episodes that were saved, and of beliefs that were recorded and closed."""
+    """Numbers of episodes saved, and of beliefs recorded and closed."""
 
     episodes: int = 0
     recorded: int = 0
@@ -91,12 +91,12 @@ class Counts(Value):
 
 
 class Digest(Report):
-    """The news of ``[since, until)`` of the system's clock, and all that a person has to decide.
+    """What happened from `since` to `until` (exclusive) by the system's clock, and what a person has to decide.
 
-    `pending` waits for a person, `conflicts` are contradictions that were settled in that time, `changes` the latest
-    ones and `merges` the entities that were merged or split. `failed` could not be read, `expiring` will be forgotten
-    within as long again, and `fading` passed from one state of decay to the next. `counts` are those of the period,
-    `counts_before` those of the one before, of the same length.
+    `pending` are open questions, `conflicts` contradictions that were settled in the period, `changes` its latest
+    changes, and `merges` the entities merged or split. `failed` are episodes that could not be read, `expiring` those
+    that expire within another such period, and `fading` facts that reached a new state of decay. `counts_before` are
+    the counts of the period before, of the same length.
     """
 
     since: datetime
@@ -113,11 +113,11 @@ class Digest(Report):
 
     @property
     def title(self) -> str:
-        """The heading of the whole."""
+        """The heading of the report."""
         return f"Digest from {day_in_figures(self.since)} to {day_in_figures(self.until)}"
 
     def sections(self) -> Iterator[Section]:
-        """Yield the sections, also empty ones."""
+        """Yield all sections, including empty ones."""
         now, before = self.counts, self.counts_before
         yield Section(
             "Numbers, with those of as long a time before",
@@ -139,10 +139,10 @@ class Digest(Report):
 
 
 class Identity(Report):
-    """A portrait of somebody by the facts about them, with the changes since then.
+    """A portrait of a person: the facts about them, and what changed since `since`.
 
-    `states` hold, `plans` are meant to happen, and `events` happened, the latest first. `entity` has the summary, which
-    tells of the present: it is None for a time in the past.
+    `states` hold now, `plans` are intended, and `events` have happened, latest first. `entity` has the summary; as this
+    describes the present, it is None for a report on the past.
     """
 
     name: str
@@ -156,11 +156,11 @@ class Identity(Report):
 
     @property
     def title(self) -> str:
-        """The heading of the whole."""
+        """The heading of the report."""
         return escape_line(self.name)
 
     def sections(self) -> Iterator[Section]:
-        """Yield the sections, also empty ones."""
+        """Yield all sections, including empty ones."""
         summary = self.entity.summary if self.entity else ""
         yield Section("Summary", [Line(escape_line(summary))] if summary else [])
         yield Section("Is so", list(map(_fact_line, self.states)))
@@ -170,10 +170,11 @@ class Identity(Report):
 
 
 class Handoff(Report):
-    """The notes by which the next session or agent goes on.
+    """Notes with which the next session or agent continues.
 
-    `pending` waits for a person, `decisions` are the latest ones, `plans` are open, those with a date first, and
-    `changes` what was learned last. `episodes` are the last ones, the earliest first, of `thread` if it is set.
+    `pending` are open questions, `decisions` the latest ones, `plans` open plans (those with a date first), and
+    `changes` the latest changes. `episodes` are the last messages, earliest first; with `thread`, those of that
+    conversation.
     """
 
     thread: str | None = None
@@ -186,11 +187,11 @@ class Handoff(Report):
 
     @property
     def title(self) -> str:
-        """The heading of the whole."""
+        """The heading of the report."""
         return f"Handoff of {escape_line(self.thread)}" if self.thread else "Handoff"
 
     def sections(self) -> Iterator[Section]:
-        """Yield the sections, also empty ones."""
+        """Yield all sections, including empty ones."""
         yield Section("Next steps", list(map(_fact_line, self.plans)))
         yield Section("Decisions", list(map(_fact_line, self.decisions)))
         yield Section("Open questions", list(map(_arbitration_line, self.pending)))
@@ -199,7 +200,7 @@ class Handoff(Report):
 
 
 def describe_review(review: Review) -> str:
-    """Return the question that *review* puts to a person."""
+    """Return the question that *review* asks a person: ``Ann lives in Oslo ends: Ann lives in Bergen``."""
     pending, existing = _tell(review.pending), _tell(review.existing)
     if review.kind == "admission":
         return f"Remember: {pending}?"
@@ -208,12 +209,13 @@ def describe_review(review: Review) -> str:
 
 
 def describe_doubt(doubt: IdentityDecision) -> str:
-    """Return the question that *doubt* puts to a person."""
+    """Return the question that *doubt* asks a person, such as ``Is Annie the same as Ann?``."""
     second = doubt.second.name if doubt.second else "?"
     return f"Is {escape_line(second)} the same as {escape_line(doubt.entity.name)}?"
 
 
 def _tell(fact: Fact) -> str:
+    """Return the sentence of *fact* with its period: ``Ann lives in Oslo (since 2024-05)``."""
     sentence, period = escape_line(fact.sentence), period_in_figures(fact)
     return f"{sentence} ({period})" if period else sentence
 
@@ -243,6 +245,7 @@ def _episode_line(episode: Episode, note: str) -> Line:
 
 
 def _write(title: str, sections: Iterable[Section], form: str) -> str:
+    """Return a report with *title* and *sections* in a form of `_LAYOUTS`."""
     heading, section_heading, item, command = _LAYOUTS[form]
     escape = _plain if form == "markdown" else str
     lines = [heading.format(escape(title))]
@@ -254,5 +257,5 @@ def _write(title: str, sections: Iterable[Section], form: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return *text* as Markdown that shows just its characters."""
+    """Return *text* with its Markdown characters escaped."""
     return _MARKS.sub(r"\\\1", text)
