@@ -1,4 +1,4 @@
-"""The command ``review``: decide the verdicts that wait, by their ids or one after the other at a terminal."""
+"""Options of ``kg-memory review``, which decides waiting reviews by id, or one after another in a terminal."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from kg_memory.cli.parser import flag, option, parse_count
 
 CHOICES = ("accept", "reject", "edit", "undo")
-"""The decisions about a verdict."""
+"""The options that decide a review."""
 VERDICTS = ("supersedes", "conflicts", "complements", "temporary", "unrelated")
 OPTIONS = {
     "list": flag("list the waiting verdicts (the default without a terminal)"),
@@ -30,7 +30,7 @@ are shown as disputed. At a terminal you are asked about each. An ID may be shor
 
 
 def add_command(command: Callable[..., ArgumentParser]) -> None:
-    """Add ``review``, made by *command*."""
+    """Add ``kg-memory review``; *command* makes its parser."""
     command(
         "review",
         "kg_memory.contrib.review.command:review",

@@ -1,4 +1,4 @@
-"""``kg-memory review``: decide uncertain verdicts, and doubts about who is who, by their ids or one after the other."""
+"""``kg-memory review``: decide uncertain verdicts and identity doubts, by id or one after another."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kg_memory.memory.memory import GraphMemory
 
 _SOURCES = 3
-"""Sources shown of each fact, at most."""
+"""The most sources that are shown for each fact."""
 _LETTERS: Mapping[str, Choice] = {"a": "accept", "r": "reject", "e": "edit"}
 _EDITS = ("verdict", "valid_at", "invalid_at")
 Waiting = Review | IdentityDecision
@@ -31,14 +31,18 @@ _WINS: Mapping[ConflictStrategy, str] = {
     "incumbent": "its source is trusted more, or was first",
     "confidence": "it was stated with more confidence",
 }
-"""Why the other of two facts wins."""
+"""Why one of two contradicting facts wins, by `Settings.conflict_strategy`."""
 _EDIT_HELP = """\
   verdict: supersedes (one ends the other), conflicts (only one is true), complements, temporary or unrelated (both
   hold). Dates: 2019, 2019-05, 2019-05-03 or words such as last March; the end may be open. Enter keeps the value."""
 
 
 def review(arguments: Namespace, screen: Screen) -> int:
-    """Decide the named verdict; else ask about each at a terminal, and list them elsewhere."""
+    """Run ``kg-memory review``; return the exit code.
+
+    With ``--accept ID`` or similar, decide that review. Else ask about each in a terminal; without a terminal, list
+    them.
+    """
     choice = next((name for name in CHOICES if getattr(arguments, name) is not None), None)
     _check(arguments, choice)
     if choice is not None:
@@ -54,10 +58,7 @@ def review(arguments: Namespace, screen: Screen) -> int:
 
 
 def _check(arguments: Namespace, choice: str | None) -> None:
-    """Refuse options that would have no effect.
-
-    Errors: `InputError`.
-    """
+    """Raise `InputError` for options that have no effect together."""
     edits = [f"--{name.replace('_', '-')}" for name in _EDITS if getattr(arguments, name) is not None]
     if edits and choice != "edit":
         raise InputError(f"{', '.join(edits)} can be given only with --edit ID")
@@ -68,6 +69,7 @@ def _check(arguments: Namespace, choice: str | None) -> None:
 
 
 def _decide(memory: GraphMemory, arguments: Namespace, choice: str, screen: Screen) -> None:
+    """Apply *choice* to the review or identity doubt whose id begins with the given text, and print the result."""
     namespace, begin = namespace_of(arguments), getattr(arguments, choice)
     given = verb_arguments(memory, arguments)
     doubts = memory.reviews.identities(namespace=namespace, limit=SEARCHED)
@@ -89,7 +91,7 @@ def _decide(memory: GraphMemory, arguments: Namespace, choice: str, screen: Scre
 
 
 def _list(memory: GraphMemory, arguments: Namespace, screen: Screen) -> None:
-    """List the verdicts that wait, or that were decided, and the doubts that wait."""
+    """Print the reviews that wait or were decided, and the identity doubts that wait."""
     place, command = {"namespace": namespace_of(arguments), "limit": arguments.limit}, review_command(arguments)
     reviews = memory.reviews.list(decided=arguments.decided, **place)
     empty = "Nothing was decided yet." if arguments.decided else "Nothing waits for review."
@@ -112,7 +114,7 @@ def _list(memory: GraphMemory, arguments: Namespace, screen: Screen) -> None:
 
 
 def _ask_about_all(memory: GraphMemory, arguments: Namespace, screen: Screen) -> None:
-    """Show and ask about each verdict and doubt until the person quits; each decision is kept at once."""
+    """Ask the person about each review and identity doubt until they quit; each decision is stored at once."""
     given = {"by": arguments.by or login(), "namespace": namespace_of(arguments)}
     seen: set[str] = set()
     decided = 0
@@ -135,7 +137,10 @@ def _ask_about_all(memory: GraphMemory, arguments: Namespace, screen: Screen) ->
 
 
 def _next(memory: GraphMemory, namespace: str, seen: set[str]) -> Waiting | None:
-    """Return the earliest verdict or doubt that is not *seen*: a decision may bring up another one."""
+    """Return the earliest waiting review or doubt whose id is not in *seen*, or ``None``.
+
+    The list is read again each time, as a decision can add new reviews.
+    """
     place: dict[str, Any] = {"namespace": namespace, "limit": len(seen) + 1}
     waiting: list[Waiting] = [*memory.reviews.list(**place), *memory.reviews.identities(**place)]
     return next((each for each in waiting if each.id not in seen), None)
@@ -144,7 +149,10 @@ def _next(memory: GraphMemory, namespace: str, seen: set[str]) -> Waiting | None
 def _ask_about(
     memory: GraphMemory, each: Waiting, given: Mapping[str, str], arguments: Namespace, screen: Screen
 ) -> bool | None:
-    """Return whether the person decided about a verdict or doubt; None to quit."""
+    """Ask the person about one review or doubt; return whether they decided, or ``None`` to quit.
+
+    *given* has the decider's name and the namespace.
+    """
     screen.line()
     if isinstance(each, Review):
         _show_verdict(each, memory.settings.conflict_strategy, screen)
@@ -167,7 +175,7 @@ def _ask_about(
                 show_identities([memory.reviews.decide_identity(each.id, choice, **who)], arguments, screen)
         except InputError as error:
             screen.line(f"Not decided: {error}", "red")
-            if letter != "e":  # somebody else has decided meanwhile
+            if letter != "e":  # someone else has decided it meanwhile
                 return False
         else:
             return True
@@ -175,7 +183,7 @@ def _ask_about(
 
 
 def _choose(prompt: str, letters: str) -> str:
-    """Return which of *letters* the answer begins with; "q" at the end of the input."""
+    """Ask until the answer begins with one of *letters*, and return that letter; ``"q"`` at the end of the input."""
     while True:
         answer = ask_line(prompt)
         if answer is None:
@@ -185,7 +193,7 @@ def _choose(prompt: str, letters: str) -> str:
 
 
 def _ask_for_edit(review: Review, screen: Screen) -> dict[str, Any] | None:
-    """Return the changes that the person enters, None if there is none."""
+    """Return the new verdict and dates that the person enters, or ``None`` if they enter nothing."""
     screen.line(_EDIT_HELP, "dim")
     fact, edit = review.pending, {}
     current = (review.kind, since(fact), until(fact) or "still so")
@@ -198,6 +206,7 @@ def _ask_for_edit(review: Review, screen: Screen) -> dict[str, Any] | None:
 
 
 def _show_verdict(review: Review, strategy: ConflictStrategy, screen: Screen) -> None:
+    """Print a review: both facts with their sources, the reason, and the effect of accepting or rejecting."""
     screen.line(f"{review.kind.capitalize()}? (confidence {review.confidence:.2f})", "bold")
     sides: list[tuple[str, Fact, Callable[[Fact], str]]] = [("waits", review.pending, proposed_validity)]
     if review.kind != "admission":
@@ -212,13 +221,14 @@ def _show_verdict(review: Review, strategy: ConflictStrategy, screen: Screen) ->
 
 
 def _show_doubt(doubt: IdentityDecision, screen: Screen) -> None:
+    """Print an identity doubt: both entities with their latest facts."""
     screen.line(f"One or two? (confidence {doubt.confidence or 0.0:.2f})", "bold")
     for entity, latest in zip((doubt.entity, doubt.second), doubt.latest, strict=True):
         screen.line(f"  {cell(entity.name if entity else '')}: {cell(' '.join(latest))}", "bold")
 
 
 def describe_acceptance(review: Review, strategy: ConflictStrategy) -> str:
-    """Return the effect of accepting *review*."""
+    """Return what accepting *review* does, as a text; *strategy* decides which of two contradicting facts wins."""
     if review.kind == "admission":
         return "it is believed"
     if review.kind == "supersedes":
@@ -234,5 +244,6 @@ def describe_acceptance(review: Review, strategy: ConflictStrategy) -> str:
 
 
 def _start(fact: Fact) -> float:
+    """Return when a fact began, as a timestamp; minus infinity if unknown."""
     start = fact.valid_at or fact.known_from
     return start.timestamp() if start else float("-inf")
