@@ -1,6 +1,7 @@
-"""Profiles: the states of an entity in topics, sub-topics and slots, and as text for a prompt; pure.
+"""Builds profiles: sorts an entity's states into topics, sub-topics and slots, and renders them for a prompt.
 
-The text is in one order, and new facts come last in their sub-topic, so that a prompt cache keeps what is before them.
+Pure functions. The order is fixed, and new facts come last in their sub-topic, so that the beginning of the text stays
+the same and a model server's prompt cache can reuse it.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ from kg_memory.text.tokenise import estimate_tokens
 
 
 class HeldState(NamedTuple):
-    """A state that holds of an entity: as its subject, if it is its `own`; told by so many `statements`.
+    """A state that holds for an entity, with its number of `statements`.
 
-    `begin` orders it: when it began, or has been known to be so, in microseconds.
+    `own`: the entity is its subject, not an object. `begin` sorts states: when the state began or has been known, in
+    microseconds since the epoch.
     """
 
     id: str
@@ -48,7 +50,7 @@ class HeldState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ProfileLimits:
-    """The room of a profile, and the topics that come first or are the only ones."""
+    """Size limits of a profile, and the topics that come first or are the only ones."""
 
     max_tokens: int | None
     max_subtopics: int
@@ -59,7 +61,7 @@ class ProfileLimits:
 
 @dataclass(slots=True)
 class _Draft:
-    """A slot that is being filled: its states, the first of which gives its dates."""
+    """A slot under construction: states with equal sentence and period. The first one gives its dates."""
 
     content: str
     when: str
@@ -67,16 +69,18 @@ class _Draft:
 
     @property
     def weight(self) -> tuple[int, float]:
+        """The rank of the slot: its number of statements, then its confidence; slots with the highest rank are kept."""
         return sum(state.statements for state in self.states), self.confidence
 
     @property
     def confidence(self) -> float:
+        """The highest confidence of the states."""
         return max(state.confidence for state in self.states)
 
 
 @dataclass(slots=True)
 class _Shelf:
-    """A sub-topic that is being filled, with its slots by their content and dates."""
+    """A sub-topic under construction, with its slots by content and dates."""
 
     topic: str
     name: str
@@ -87,9 +91,10 @@ class _Shelf:
 def build_profile(
     name: str, states: Iterable[HeldState], schemas: Sequence[Schema], limits: ProfileLimits, *, strict: bool
 ) -> Profile:
-    """Return the profile of the entity called *name* from its *states*; if *strict*, of those with a place in a schema.
+    """Return the profile of the entity called *name* from its *states*.
 
-    The first schema with a place for a state wins.
+    The first of *schemas* that has a sub-topic for a state places it. States without one go to the topic ``other``, or
+    are left out if *strict*.
     """
     filled = _fill(states, schemas, limits, strict=strict)
     groups = _fold_rest(_by_topic(filled, schemas, limits), limits.max_subtopics)
@@ -105,7 +110,7 @@ def build_profile(
 
 
 def topics_of(schemas: Iterable[Schema], *, strict: bool) -> list[str]:
-    """Return the names of the topics in their order."""
+    """Return the topic names of *schemas* in order; unless *strict*, ``other`` comes last."""
     names = dict.fromkeys(topic for schema in schemas for topic in schema.topics)
     return list(names if strict else {**names, FALLBACK: None})
 
@@ -113,7 +118,7 @@ def topics_of(schemas: Iterable[Schema], *, strict: bool) -> list[str]:
 def _fill(
     states: Iterable[HeldState], schemas: Sequence[Schema], limits: ProfileLimits, *, strict: bool
 ) -> dict[tuple[str, str], _Shelf]:
-    """Return the sub-topics with the *states* in them."""
+    """Return the sub-topics with their *states*, by topic and sub-topic name."""
     shelves: dict[tuple[str, str], _Shelf] = {}
     for schema in schemas:
         for topic, declared in schema.topics.items():
@@ -135,7 +140,7 @@ def _fill(
 
 
 def _add(shelf: _Shelf, state: HeldState, max_tokens: int) -> None:
-    """Add *state* to the slot that says the same, or as a slot of its own."""
+    """Add *state* to the slot with the same text and dates, or to a new one."""
     text, when = one_line(state.sentence, length=len(state.sentence)), period_in_words(state)
     key = text.casefold(), when
     draft = shelf.drafts.get(key)
@@ -145,10 +150,10 @@ def _add(shelf: _Shelf, state: HeldState, max_tokens: int) -> None:
 
 
 def _shorten(text: str, max_tokens: int) -> str:
-    """Return *text*, or the beginning of it that has at most about *max_tokens*."""
+    """Return *text*, cut to about *max_tokens* tokens if it is longer."""
     length = len(text)
     short = text
-    if length * 2 < max_tokens:  # no character has as many tokens
+    if length * 2 < max_tokens:  # a character has at most two tokens
         return short
     while estimate_tokens(short) > max_tokens and length > 1:
         length = max(1, min(length - 1, length * max_tokens // estimate_tokens(short)))
@@ -159,7 +164,7 @@ def _shorten(text: str, max_tokens: int) -> str:
 def _by_topic(
     shelves: dict[tuple[str, str], _Shelf], schemas: Sequence[Schema], limits: ProfileLimits
 ) -> dict[str, list[_Shelf]]:
-    """Return the filled sub-topics by topic: the preferred topics first, then in the order of the schemas."""
+    """Return the non-empty sub-topics by topic: preferred topics first, then in the order of the schemas."""
     order = dict.fromkeys((*limits.prefer_topics, *topics_of(schemas, strict=False)))
     groups: dict[str, list[_Shelf]] = {topic: [] for topic in order}
     for shelf in shelves.values():
@@ -170,7 +175,7 @@ def _by_topic(
 
 
 def _fold_rest(groups: dict[str, list[_Shelf]], most: int) -> dict[str, list[_Shelf]]:
-    """Put the smallest sub-topics of a topic with more than *most* into one."""
+    """Merge the smallest sub-topics of each topic into ``other``, so that a topic has at most *most*."""
     for topic, shelves in groups.items():
         if len(shelves) <= most:
             continue
@@ -185,9 +190,9 @@ def _fold_rest(groups: dict[str, list[_Shelf]], most: int) -> dict[str, list[_Sh
 
 
 def _cut(groups: dict[str, list[_Shelf]], limits: ProfileLimits) -> tuple[str, ...]:
-    """Take out the slots that have no room, and return the ids of their facts.
+    """Remove the slots that do not fit into the token limit, and return the ids of their facts.
 
-    Preferred topics are filled first. Then each sub-topic gives its best slot in turn, told most often first.
+    Preferred topics are filled first. Then the sub-topics take turns, each with its most often stated slot.
     """
     if limits.max_tokens is None:
         return ()
@@ -233,7 +238,7 @@ def _to_slot(draft: _Draft) -> ProfileSlot:
 
 
 def _render(topics: Sequence[ProfileTopic]) -> str:
-    """Return *topics* as text; "" without any."""
+    """Return *topics* as text for a prompt; an empty text if there are none."""
     lines = []
     for topic in topics:
         lines.append(escape_brackets(topic.name))

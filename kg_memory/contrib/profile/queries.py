@@ -1,4 +1,4 @@
-"""Queries of a profile: the states that hold of an entity, and, where facts were judged, what may contradict them."""
+"""Database queries of a profile: the states that hold for an entity, and the facts that may contradict them."""
 
 from __future__ import annotations
 
@@ -37,14 +37,7 @@ RETURN string.join(collect(f.id), '\n') AS ids, string.join(collect(f.predicate)
   toJSON(collect(coalesce(f.confidence, 1.0))) AS confidences, toJSON(collect([own, lasting, weak,
     b.valid_at, b.invalid_at, b.known_from, outdegree(f, 'RESTS_ON'), outdegree(f, 'JUDGED'), offset])) AS numbers
 """
-"""The states that hold, in one row: a list of each value is read many times as fast as rows of values.
-
-A statement is null where its episode was saved later, 0 where that has expired, 1 where it is weak, and else 2.
-A fact about the entity alone is stored with itself as its object, and is its `own`. The numbers of each fact are:
-whether it is its own; its statements in episodes that have not expired, and those of them that are weak; the begin and
-the end of the belief, and since when it is known; the facts that it rests on; its verdicts; the offset of who told it.
-No statement means that all were saved after ``$believed_at``, as an import may have it.
-"""
+"""The states that hold, in one row: reading a list of each value is many times faster than a row for each state."""
 
 RIVALS = f"""{_FACTS}MATCH (f)-[:JUDGED]->(v)
 WHERE v.ruling IN ['supersedes', 'waiting']
@@ -58,4 +51,4 @@ WHERE other.id <> f.id AND v.created_at < b.expired_at AND v.ruling IN ['superse
 RETURN f.id AS id, b.valid_at AS valid_at, collect({{id: other.id, ruling: v.ruling, known_from: c.known_from,
   invalid_at: c.invalid_at, stays: c.expired_at >= b.expired_at}}) AS linked
 """
-"""The facts that verdicts link to those that hold, as `fragments.TELL_FACTS` has them."""
+"""The facts that verdicts link to the states that hold, in the form of `fragments.TELL_FACTS`."""

@@ -1,4 +1,4 @@
-"""Read the profile of an entity: the states that hold of it, by one query, placed in topics."""
+"""Reads the states that hold for an entity from the database, and builds its profile."""
 
 from __future__ import annotations
 
@@ -35,12 +35,13 @@ def read_profile(
     *,
     strict: bool,
 ) -> Flow[Profile]:
-    """Return the profile of the entity called *name*, at the *times* of the world and of belief.
+    """Return the profile of the entity called *name*.
 
-    *limits* are the fields of `ProfileLimits`.
+    *schema* is a dict or the path of a file, see `topics.read_schema`; *limits* are the fields of `ProfileLimits`.
+    *times* are the valid time and the transaction time to read as of; ``None`` means now.
     """
     room = _validate_limits(**limits)
-    schemas = yield from work(partial(read_schema, schema, strict=strict))  # it may read a file
+    schemas = yield from work(partial(read_schema, schema, strict=strict))  # off the event loop: may read a file
     _validate_topics(schemas, room, strict=strict)
     text = replace_unstorable(validate_name("name", name, NAME_HINT))
     as_of, believed_at = times
@@ -63,6 +64,7 @@ def _validate_limits(max_tokens: int | None, prefer_topics: Any, only_topics: An
 
 
 def _validate_topics(schemas: Sequence[Schema], limits: ProfileLimits, *, strict: bool) -> None:
+    """Raise `InputError` if the limits name a topic that *schemas* do not have."""
     topics = topics_of(schemas, strict=strict)
     for argument, names in (("prefer_topics", limits.prefer_topics), ("only_topics", limits.only_topics)):
         for topic in names:
@@ -71,7 +73,7 @@ def _validate_topics(schemas: Sequence[Schema], limits: ProfileLimits, *, strict
 
 
 class _Row(NamedTuple):
-    """A belief that holds, as `queries.STATES` has it."""
+    """A belief that holds, with the columns of `queries.STATES`."""
 
     id: str
     predicate: str
@@ -91,7 +93,7 @@ class _Row(NamedTuple):
 
 
 def _read_states(rows: Sequence[Row]) -> list[_Row]:
-    """Return the beliefs in the only one of *rows*, which is not there while the namespace has no graph."""
+    """Return the beliefs in the single result row of `queries.STATES`; none if the namespace has no graph."""
     if not rows or not rows[0]["ids"]:
         return []
     (row,) = rows
@@ -103,7 +105,7 @@ def _read_states(rows: Sequence[Row]) -> list[_Row]:
 
 
 def _read_doubtful(states: Sequence[_Row], point: Point) -> Flow[set[str]]:
-    """Return which of the *states* are doubtful; if none rests on another no query is made."""
+    """Return the ids of the doubtful *states*, without a query if none of them has premises."""
     resting = [state.id for state in states if state.premises]
     if not resting:
         return set()
@@ -112,6 +114,7 @@ def _read_doubtful(states: Sequence[_Row], point: Point) -> Flow[set[str]]:
 
 
 def _to_states(states: Sequence[_Row], rivals: Sequence[Row], doubtful: set[str]) -> Iterator[HeldState]:
+    """Yield *states* with their dates and marks: disputed by one of *rivals*, doubtful, or not confirmed."""
     linked = {(row["id"], row["valid_at"]): row["linked"] for row in rivals}
     for state in states:
         said = [{"at": state.known_from, "offset": state.offset}]

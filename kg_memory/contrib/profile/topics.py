@@ -1,11 +1,12 @@
-"""The topics of a profile: which sub-topic a fact belongs to, by a word of it, its predicate or its family.
+"""The topics of a profile: a schema assigns facts to sub-topics by their words, predicates and predicate families.
 
-A schema maps topics to their ``description`` and ``sub_topics``, and each sub-topic to any of these::
+A schema maps topics to their ``description`` and ``sub_topics``, and each sub-topic to any of these fields::
 
     {"diet": {"sub_topics": {"allergies": {"predicates": ["IS_ALLERGIC_TO"], "words": ["allergic", "过敏"]}}}}
 
-``predicates`` are relations in any wording, ``families`` those of ``predicates.toml``, ``words`` occur in the sentence
-of the fact, and ``as_object`` also takes facts in which the entity is an object. The default is ``topics.toml``.
+``predicates`` are predicates in any wording, ``families`` are those of ``predicates.toml``, ``words`` occur in the
+sentence of the fact, and ``as_object`` also accepts facts in which the entity is an object. The default schema is
+``topics.toml``.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ from kg_memory.text.predicates import canonical_predicate, canonical_predicates,
 from kg_memory.text.tokenise import terms
 
 FALLBACK = "other"
-"""The topic of facts that no schema has a place for, and the sub-topic of those that one topic has no room for."""
+"""The topic of facts that match no schema, and the sub-topic that merges a topic's surplus sub-topics."""
 MAX_SUBTOPICS = 1000
 """The most sub-topics of a schema."""
 MAX_WORDS = 10_000
-"""The most predicates, families and words of a schema."""
+"""The most predicates, families and words of a schema together."""
 MAX_CHARACTERS = 500
-"""The most characters of a name, a word or a description."""
+"""The longest name, word or description, in characters."""
 
 
 def _check_word(text: str) -> str:
@@ -57,7 +58,7 @@ Family = Annotated[Text, AfterValidator(_check_family)]
 
 
 class SubTopic(BaseModel, extra="forbid", frozen=True):
-    """What belongs to a sub-topic."""
+    """A sub-topic of a schema: which facts belong to it."""
 
     description: Text = ""
     predicates: tuple[Text, ...] = ()
@@ -67,29 +68,30 @@ class SubTopic(BaseModel, extra="forbid", frozen=True):
 
 
 class Topic(BaseModel, extra="forbid", frozen=True):
-    """A topic and its sub-topics, by their names."""
+    """A topic of a schema, with its sub-topics by name."""
 
     description: Text = ""
     sub_topics: dict[Name, SubTopic]
 
 
 Place = tuple[str, str]
-"""The name of a topic, and that of its sub-topic."""
+"""The names of a topic and a sub-topic."""
 _TOPICS = TypeAdapter(Annotated[dict[Name, Topic], Field(min_length=1)])
 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """Topics by their names, and the places of words, predicates and families; what comes first wins."""
+    """A parsed schema: topics by name, and sub-topics by word, predicate and family. The first match applies."""
 
     topics: Mapping[str, Topic]
     words: list[tuple[str, frozenset[str], Place]] = field(default_factory=list)
     names: dict[str, list[Place]] = field(default_factory=dict)
 
     def place(self, predicate: str, sentence: str, *, as_object: bool) -> Place | None:
-        """Return the sub-topic of a fact: by a word of its *sentence*, else its *predicate*, else the family of that.
+        """Return the topic and sub-topic of a fact, or ``None``.
 
-        None if there is none. *as_object* is a fact in which the entity is an object alone.
+        Words of its *sentence* are matched first, then its *predicate*, then the predicate's family. *as_object* is
+        true if the entity is only an object of the fact.
         """
         for topic, name in self._matches(predicate, sentence):
             if self.topics[topic].sub_topics[name].as_object or not as_object:
@@ -97,6 +99,7 @@ class Schema:
         return None
 
     def _matches(self, predicate: str, sentence: str) -> Iterator[Place]:
+        """Yield all sub-topics that match a fact, best first."""
         if self.words:
             plain, stems = _fold(sentence), set(terms(sentence))
             yield from (place for word, parts, place in self.words if word in plain and parts <= stems)
@@ -107,9 +110,9 @@ class Schema:
 
 
 def read_schema(value: object, *, strict: bool) -> list[Schema]:
-    """Return the schemas by which facts are placed, the first first: *value*, and the default one unless *strict*.
+    """Return the schemas for placing facts, in order of precedence: *value*, then the default one unless *strict*.
 
-    *value* is a dict, the path of a TOML or JSON file, or None for the default one alone. Errors: `InputError`.
+    *value* is a dict, the path of a TOML or JSON file, or None for only the default schema. Errors: `InputError`.
     """
     if value is None:
         return [default_schema()]
@@ -119,12 +122,12 @@ def read_schema(value: object, *, strict: bool) -> list[Schema]:
 
 @cache
 def default_schema() -> Schema:
-    """Return the default topics."""
+    """Return the schema in ``topics.toml``."""
     return parse_schema(tomllib.loads(files(__package__).joinpath("topics.toml").read_text(encoding="utf-8")))
 
 
 def parse_schema(value: object) -> Schema:
-    """Return the schema that *value*, a dict, describes. Errors: `InputError`, which names the wrong part."""
+    """Return the schema that the dict *value* describes. Errors: `InputError`, which names the invalid part."""
     try:
         schema = Schema(_TOPICS.validate_python(value))
     except ValidationError as error:
@@ -144,33 +147,39 @@ def parse_schema(value: object) -> Schema:
 
 
 def _explain(error: ValidationError) -> str:
+    """Return up to three validation errors as a text."""
     wrong = error.errors(include_url=False)[:3]
     return "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}, got {each['input']!r:.100}" for each in wrong)
 
 
 def _spellings(predicate: str) -> set[str]:
-    """Return *predicate* as it may be stored: as it is written, and as its canonical name."""
+    """Return the names under which facts with *predicate* may be stored: as written, and canonical."""
     canonical = canonical_predicate(predicate)
     return {predicate_name(predicate), *(() if canonical is None else (canonical.name,))}
 
 
 @cache
 def _families() -> tuple[str, ...]:
+    """Return the names of all predicate families."""
     predicates = filter(None, map(canonical_predicate, canonical_predicates()))
     return tuple(sorted({predicate.family for predicate in predicates if predicate.family}))
 
 
 def _find(word: str) -> tuple[str, frozenset[str]]:
-    """Return what a sentence must have for *word*: its stems, or of a word in another script its characters."""
+    """Return the text and the word stems that a sentence must contain to match *word*; one of them is empty.
+
+    English words match by stem, words in other scripts by their characters.
+    """
     return ("", frozenset(terms(word))) if word.isascii() and terms(word) else (_fold(word), frozenset())
 
 
 def _fold(text: str) -> str:
+    """Return *text* normalized (NFKC) and case-folded."""
     return unicodedata.normalize("NFKC", text).casefold()
 
 
 def _load(path: str | Path) -> object:
-    """Return what the TOML or JSON file at *path* holds. Errors: `InputError`."""
+    """Return the content of the TOML or JSON file at *path*. Errors: `InputError`."""
     try:
         text = Path(path).read_text(encoding="utf-8")
         return json.loads(text) if str(path).endswith(".json") else tomllib.loads(text)
