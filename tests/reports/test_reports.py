@@ -135,7 +135,7 @@ def test_an_identity_tells_who_somebody_is_at_any_time_of_both_clocks(memory, na
 
 def test_the_identity_is_that_of_who_said_most_and_needs_somebody(memory, namespace):
     verbs = Verbs(memory, namespace)
-    with pytest.raises(InputError, match="nobody has said anything"):
+    with pytest.raises(InputError, match="no messages from a person"):
         verbs.reports.identity()
     verbs.add_many([{"content": f"I saw Bob {number}.", "speaker": "assistant"} for number in range(3)])
     verbs.add("I moved to Oslo.", speaker="Ann")

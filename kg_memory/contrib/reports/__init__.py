@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 _RUN, _VERBS = "kg_memory.contrib.reports:show_report", "kg_memory.contrib.reports.reports:Reports"
 _REPORTS = (
     ("digest", "report recent events, and the decisions that wait for you", "", "since until believed_at limit"),
-    ("identity", "describe a person (default: who said most)", "about", "since as_of believed_at limit"),
-    ("handoff", "report what the next session or agent needs to go on", "", "thread as_of believed_at limit"),
+    ("identity", "describe a person (default: the most frequent speaker)", "about", "since as_of believed_at limit"),
+    ("handoff", "report what the next session or agent needs to continue", "", "thread as_of believed_at limit"),
 )
 """Name, help, positional arguments and options of each command."""
 

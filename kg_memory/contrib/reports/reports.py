@@ -293,7 +293,7 @@ def _main_speaker(believed_at: int) -> Flow[str]:
     speakers = yield from read(queries.SPEAKERS, believed_at=believed_at)
     people = [row["speaker"] for row in speakers if not is_assistant(row["speaker"])]
     if not people:
-        raise InputError("nobody has said anything in this namespace; name an entity by about")
+        raise InputError("no messages from a person in this namespace; give the name of an entity as about")
     return str(people[0])
 
 
