@@ -63,9 +63,9 @@ def _check(arguments: Namespace, choice: str | None) -> None:
     if edits and choice != "edit":
         raise InputError(f"{', '.join(edits)} can be given only with --edit ID")
     if choice == "edit" and not edits:
-        raise InputError("nothing is edited: give --verdict, --valid-at or --invalid-at")
+        raise InputError("--edit changes nothing: add --verdict, --valid-at or --invalid-at")
     if arguments.reason and choice is None:
-        raise InputError("--reason goes with a decision: give --accept, --reject, --edit or --undo with an ID")
+        raise InputError("--reason needs a decision: add --accept, --reject, --edit or --undo with an ID")
 
 
 def _decide(memory: GraphMemory, arguments: Namespace, choice: str, screen: Screen) -> None:
@@ -107,7 +107,7 @@ def _list(memory: GraphMemory, arguments: Namespace, screen: Screen) -> None:
     if doubts:
         screen.values(doubts)
         count = count_noun(len(doubts), "doubt")
-        screen.note(f"{count} about who is who: --accept ID makes them one, --reject ID keeps two")
+        screen.note(f"{count} about identities: --accept ID merges the two entities, --reject ID keeps them apart")
 
 
 # Ask a person
