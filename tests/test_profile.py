@@ -225,9 +225,9 @@ def test_after_all_is_forgotten_no_trace_is_left(ann, namespace):
 
 WRONG = {
     "no name": ({"name": " "}, "name must be"),
-    "an unknown topic": ({"only_topics": ["wrok"]}, "which is no topic; use basic_info"),
+    "an unknown topic": ({"only_topics": ["wrok"]}, "; use basic_info"),
     "an unknown preferred topic": ({"prefer_topics": "fun"}, "prefer_topics has 'fun'"),
-    "a fallback that strict has not": ({"strict": True, "only_topics": ["other"]}, "no topic"),
+    "a fallback that strict has not": ({"strict": True, "only_topics": ["other"]}, "unknown topic"),
     "no tokens": ({"max_tokens": 0}, "max_tokens must be"),
     "no sub-topics": ({"max_subtopics": 0}, "max_subtopics must be"),
     "a list as a schema": ({"schema": []}, "valid dictionary"),
@@ -240,7 +240,7 @@ WRONG = {
     "a family": ({"schema": {"a": {"sub_topics": {"b": {"families": ["tastes"]}}}}}, "use taste"),
     "a name of two lines": ({"schema": {"a\nb": {"sub_topics": {}}}}, "on one line"),
     "a huge schema": (
-        {"schema": {"a": {"sub_topics": {"b": {"words": ["x"] * 10_001}}}}}, "make it smaller",
+        {"schema": {"a": {"sub_topics": {"b": {"words": ["x"] * 10_001}}}}}, "shorten it",
     ),
 }  # fmt: skip
 

@@ -69,7 +69,7 @@ def _validate_topics(schemas: Sequence[Schema], limits: ProfileLimits, *, strict
     for argument, names in (("prefer_topics", limits.prefer_topics), ("only_topics", limits.only_topics)):
         for topic in names:
             if topic not in topics:
-                raise InputError(f"{argument} has {topic!r:.100}, which is no topic; use {', '.join(topics)}")
+                raise InputError(f"{argument}: unknown topic {topic!r:.100}; use {', '.join(topics)}")
 
 
 class _Row(NamedTuple):

@@ -47,7 +47,7 @@ def _check_word(text: str) -> str:
 def _check_family(name: str) -> str:
     if name not in _families():
         near = get_close_matches(name, _families(), 1)
-        raise ValueError(f"no such family, use {near[0] if near else ', '.join(_families())}")
+        raise ValueError(f"unknown family, use {near[0] if near else ', '.join(_families())}")
     return name
 
 
@@ -131,13 +131,13 @@ def parse_schema(value: object) -> Schema:
     try:
         schema = Schema(_TOPICS.validate_python(value))
     except ValidationError as error:
-        raise InputError(f"schema is wrong: {_explain(error)}; see docs/profile.md") from None
+        raise InputError(f"invalid schema: {_explain(error)}; see docs/profile.md") from None
     places = [((topic, name), sub) for topic, each in schema.topics.items() for name, sub in each.sub_topics.items()]
     size = sum(len(sub.predicates) + len(sub.families) + len(sub.words) for _, sub in places)
     if len(places) > MAX_SUBTOPICS or size > MAX_WORDS:
         raise InputError(
             f"a schema may have {MAX_SUBTOPICS} sub-topics and {MAX_WORDS:,} predicates, families and words, "
-            f"got {len(places)} and {size:,}; make it smaller"
+            f"got {len(places)} and {size:,}; shorten it"
         )
     for place, sub in places:
         schema.words.extend((*_find(word), place) for word in sub.words)
