@@ -1,1 +1,1 @@
-"""Check that the words of a message support the facts that were read in it."""
+"""Checks whether the words of a message support the facts that were read from it."""

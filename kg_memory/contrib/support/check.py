@@ -1,10 +1,10 @@
-"""The check of support (plug-in ``support`` of the kind ``checks``): how well do the words of a message support a fact?
+"""The support check (plug-in ``support`` of kind ``checks``): rates how well a message's words support a read fact.
 
-The quote must be in the message. Names, numbers, dates and content words of the fact must be in the quote, or in the
-message or those before it; and the quote must state the fact: not deny it, ask it, suppose it, or state it of a
-relative. A reader may resolve pronouns and dates, and reword. Text that cannot be compared, such as words of a language
-without a list here, counts as supported. Facts below `Settings.min_support` are refused where no words of the message
-state them, else they are marked as weak. Pure; takes time in proportion to the texts.
+The quote must occur in the message. Names, numbers, dates and content words of the fact must occur in the quote, in the
+message or in the messages before it. The quote must also state the fact, and not deny, ask or suppose it, or state it
+about a relative. A reader may resolve pronouns and dates, and reword. Text that cannot be compared, such as a language
+without word lists here, counts as supported. A fact below `Settings.min_support` is rejected if no words of the message
+state it, and else marked as weak. Pure functions, in time linear in the length of the texts.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ from kg_memory.text.tokenise import terms
 
 
 class Support(NamedTuple):
-    """The degree to which a claim is supported, from 0 to 1, and the `span` of the content that does it.
+    """The degree of support from 0 to 1, and the `span` of characters that supports the claim, or ``None``.
 
-    The span `is_exact` where the whole quote stands there.
+    `is_exact` if the span contains the whole quote.
     """
 
     score: float
@@ -56,7 +56,7 @@ class Support(NamedTuple):
 
 
 def measure_support(claim: Claim, passage: Passage) -> Support:
-    """Return how well the quote of *claim*, and what was read with it, support it."""
+    """Return how well the quote of *claim*, and the texts around it in *passage*, support the claim."""
     span, share = find_span(claim.quote, passage.content)
     source = Words(passage.content[slice(*span)]) if span else passage.words
     score = share * _rate_names(claim, source, passage)
@@ -69,16 +69,17 @@ def measure_support(claim: Claim, passage: Passage) -> Support:
 
 
 class SupportCheck:
-    """Measures how well the pieces of an episode support what was read in them."""
+    """Rates how well the pieces of the episode in *draft* support the facts that were read from them."""
 
     def __init__(self, draft: Draft, settings: Settings) -> None:
         self._draft, self._settings = draft, settings
         self._passages: dict[int, Passage] = {}
 
     def __call__(self, stated: StatedFact, reading: Reading) -> StatedFact | None:
-        """Return the *stated* fact with its support and the span of it; a weak one is not surer than that.
+        """Return *stated* with its support and supporting span, or ``None`` if no words of the message support it.
 
-        Return ``None`` where nothing in the message supports it.
+        A weak fact is marked, and its confidence is lowered to its support. *reading* has the fact as read, and its
+        piece of the episode.
         """
         piece, fact = reading.piece, reading.fact
         if piece.start not in self._passages:
@@ -115,7 +116,7 @@ class SupportCheck:
 
 
 def _rate_names(claim: Claim, source: Words, passage: Passage) -> float:
-    """Return how far each of the entities is named, or referred to."""
+    """Return how well the text names or refers to the entity that is named least well, from 0 to 1."""
     least = 1.0
     for names, kind in zip_longest(claim.names, claim.types[: len(claim.names)], fillvalue=""):
         ratings = (_rate_name(name, kind.casefold(), claim, source, passage) for name in names)
@@ -124,6 +125,7 @@ def _rate_names(claim: Claim, source: Words, passage: Passage) -> float:
 
 
 def _rate_name(name: str, kind: str, claim: Claim, source: Words, passage: Passage) -> float:
+    """Return how well the text names or refers to the entity called *name*, from 0 to 1; *kind* is its type."""
     words, is_in, is_common = list(proper_words(name)), _is_named, False
     if not words and passage.language:
         words, is_in = [word for word in WORD.findall(name) if terms(word) and not word.isdecimal()], _has_word
@@ -158,7 +160,10 @@ def _has_word(word: str, text: Words) -> bool:
 
 
 def _refers_back(words: Sequence[str], kind: str, claim: Claim, source: Words, passage: Passage) -> bool:
-    """Return whether the span may refer to what only an earlier text names, and names nothing else instead."""
+    """Return whether a pronoun or an answer in *source* may refer to an entity that only an earlier text names.
+
+    *words* are those of the entity's name. It must not name another thing instead.
+    """
     is_chinese = passage.language == "chinese"
     last = Words(passage.previous[-1][0] if passage.previous else "")
     if is_chinese and passage.answers and kind != "person":
@@ -173,7 +178,7 @@ def _refers_back(words: Sequence[str], kind: str, claim: Claim, source: Words, p
 
 
 def _count_unused(claim: Claim, source: Words) -> int:
-    """Return how many content words of the span the sentence leaves out; a name counts as two."""
+    """Return how many content words of the quote the sentence lacks; a name counts as two."""
     sentence = Words(claim.sentence)
     names = (word for word in source.words[1:] if not word.islower() and to_key(word) not in LIGHT and terms(word))
     if any(not sentence.names(word) for word in names):
@@ -182,7 +187,10 @@ def _count_unused(claim: Claim, source: Words) -> int:
 
 
 def _rate_numbers(claim: Claim, source: Words, passage: Passage) -> float:
-    """Return whether the numbers of the sentence are those of its source; those of dates may be worked out."""
+    """Return 1.0 if the numbers of the sentence come from its source, else `_OTHER_NUMBER`.
+
+    Numbers in dates may also be computed from other dates.
+    """
     dates = " ".join(chain.from_iterable(DATE_NUMBER.findall(claim.sentence)))
     strange = read_numbers(dates) - passage.numbers - read_numbers(f"{claim.begin or ''} {claim.end or ''}")
     others = read_numbers(DATE_NUMBER.sub(" ", claim.sentence)) - _SMALL
@@ -203,7 +211,7 @@ def _rate_times(claim: Claim, source: Words, passage: Passage) -> float:
 
 
 def _rate_matter(claim: Claim, source: Words, passage: Passage) -> float:
-    """Return how far the words of the sentence are those of the span, of the message, or of those before it."""
+    """Return from 0 to 1 how well the sentence's content words occur in the quote, the message or the texts before."""
     sentence = Words(claim.sentence)
     ratings = [_rate_key(key, source, passage) for key in matter_of(sentence, claim)]
     ratings += [_rate_character(char, source, passage) for char in characters_of(sentence, claim)]
@@ -218,7 +226,7 @@ def _rate_matter(claim: Claim, source: Words, passage: Passage) -> float:
 
 
 def _has_verb(verb: str, source: Words, passage: Passage) -> bool:
-    """Return whether the span has the verb, or one that tells the same; elsewhere it must be the verb itself."""
+    """Return whether the quote has *verb* or a synonym, or the other texts have the verb itself."""
     return source.has(verb) or max(passage.words.rate(verb), passage.context.rate(verb)) > SAME_MEANING
 
 
@@ -238,7 +246,7 @@ def _rate_character(char: str, source: Words, passage: Passage) -> float:
 
 
 def _rate_denials(claim: Claim, source: Words, passage: Passage) -> float:
-    """Return whether the sentence and its span agree on a "not"."""
+    """Return 1.0 if the sentence and its quote agree on negation, else `_DENIED`."""
     if passage.language == "chinese":
         return _rate_denials_chinese(claim, source.text)
     sentence = Words(claim.sentence)
@@ -252,9 +260,9 @@ def _rate_denials(claim: Claim, source: Words, passage: Passage) -> float:
 
 
 def _is_denial_told(text: str, source: Words) -> bool:
-    """Return whether the span denies something, as *text* does, and not affirms the word that *text* denies."""
+    """Return whether the quote denies something as *text* does, without affirming the word that *text* denies."""
     if len(_NOT.findall(text)) > max(len(_NOT.findall(source.text)), 1):
-        return False  # "nobody was not"
+        return False  # a double negation: "nobody was not"
     is_over = _OVER.search(text) is not None
     behind = (to_key(word) for clause in _find_denied(text) for word in clause)
     first = next((key for key in behind if key in source.keys and terms(key)), "")
@@ -274,14 +282,14 @@ def _is_negator(word: str) -> bool:
 
 
 def _find_denied(text: str) -> Iterator[list[str]]:
-    """Yield the words behind the first "not" of each clause of *text*."""
+    """Yield the words after the first negation of each clause: ``"I do not like tea, but ..." -> ["like", "tea"]``."""
     for clause in _CLAUSE.split(_NOT_ONLY.sub(" ", text.replace("’", "'"))):
         words = WORD.findall(clause)
         yield list(dropwhile(lambda word: not _is_negator(word), words))[1:]
 
 
 def _split_by_denial(text: str, keys: set[str]) -> tuple[set[str], set[str]]:
-    """Return which of *keys* stand shortly after a "not" of *text*, and which of them do elsewhere."""
+    """Return which of *keys* follow a negation in *text* closely, and which of them occur elsewhere."""
     denied, affirmed = set[str](), set[str]()
     for clause in _CLAUSE.split(_NOT_ONLY.sub(" ", text.replace("’", "'"))):
         last = -_NEAR - 1
@@ -305,12 +313,15 @@ def _rate_denials_chinese(claim: Claim, text: str) -> float:
 
 
 def _denied_chinese(text: str) -> set[str]:
-    """Return each "not" of *text*, and the characters right behind it."""
+    """Return the negations in Chinese *text*, each with up to three characters after it."""
     return set("".join(match[0] for match in _NOT_CHINESE.finditer(_NOT_ONLY_CHINESE.sub("", text))))
 
 
 def _is_about_other(claim: Claim, source: Words, passage: Passage) -> bool:
-    """Return whether the span begins with a relative of the speaker, its subject, or with the speaker, who is not."""
+    """Return whether the quote is about another person than the claim's subject.
+
+    So is "My sister lives in Oslo" for a claim about the speaker, and "I live in Oslo" for a claim about someone else.
+    """
     text, sentence, spoken = source.text.replace("’", "'"), Words(claim.sentence), Words(passage.speaker)
     names = [
         words for name in chain.from_iterable(claim.names[:1]) if (words := WORD.findall(name)) and "'" not in name
@@ -325,7 +336,7 @@ def _is_about_other(claim: Claim, source: Words, passage: Passage) -> bool:
 
 
 def _is_open(claim: Claim, source: Words) -> bool:
-    """Return whether the span asks, supposes or plans something, or tells it as over, where the claim does not."""
+    """Return whether the quote asks, supposes or plans, or uses "used to", while the claim states a present fact."""
     if claim.kind == "plan" or _OPEN.search(claim.sentence):
         return False
     text, words = source.text.replace("’", "'"), claim.sentence.casefold().split()

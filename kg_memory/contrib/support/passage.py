@@ -1,6 +1,6 @@
-"""Claims of a reader, the passages that it read, and the match of their words, for the check of support.
+"""Matches the words of claims (facts as read) and passages (the texts they were read from), for the support check.
 
-Words match by stems, by groups of words of one meaning, and by characters. Takes time in proportion to the texts. Pure.
+Words match by stem, by groups of synonyms, and by Chinese characters. Pure functions, in time linear in the texts.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ DATE_NUMBER = re.compile(
     r"|([0-9]{1,4})(?=[\u5e74\u6708\u65e5\u53f7\u70b9\u65f6])",
     re.IGNORECASE,
 )
-"""Numbers of dates and times of day."""
+"""Matches numbers that are part of a date or time of day."""
 _SAME_ROOT, SAME_MEANING = 0.8, 0.7
 _PREFIX = 4
-"""The letters that words of one root share: "radiographer", "radiography"."""
+"""Words with this many equal first letters have the same root: "radiographer", "radiography"."""
 
 
 def _load_groups(table: Mapping[str, Mapping[str, str]]) -> tuple[Mapping[str, frozenset[str]], ...]:
-    """Return the groups of each word, by its key, and of each Chinese character."""
+    """Return the synonym groups of each word, by its key, and of each Chinese character."""
     words: dict[str, set[str]] = {}
     characters: dict[str, set[str]] = {}
     for group, text in table["words"].items():
@@ -67,14 +67,14 @@ def _load_groups(table: Mapping[str, Mapping[str, str]]) -> tuple[Mapping[str, f
 
 @lru_cache(maxsize=65_536)
 def to_key(word: str) -> str:
-    """Return the form by which *word* is compared: its stem, or itself where it has none."""
+    """Return the form by which *word* is compared: its stem, or the case-folded word if it has no stem."""
     plain = word.replace("’", "'").casefold()
     stems = terms(plain.removesuffix("'s"))
     return stems[0] if stems else plain
 
 
 def read_numbers(text: str) -> set[str]:
-    """Return the numbers in *text*, in digits or in words, without leading zeros."""
+    """Return the numbers in *text* as digits: ``"twelve cats, 3.50, 5k" -> {"12", "3", "50", "3.5", "5", "5000"}``."""
     plain = _THOUSANDS.sub("", unicodedata.normalize("NFKC", text))
     numbers = {digits.lstrip("0") or "0" for digits in _DIGITS.findall(plain)}
     numbers |= {f"{whole.lstrip('0') or '0'}.{part.rstrip('0') or '0'}" for whole, part in _DECIMAL.findall(plain)}
@@ -84,6 +84,7 @@ def read_numbers(text: str) -> set[str]:
 
 
 def _read_chinese(run: str) -> int:
+    """Return the value of a Chinese number: ``"二十三" -> 23``."""
     total, digit = 0, 0
     for char in run:
         if char in "十百":
@@ -95,24 +96,24 @@ def _read_chinese(run: str) -> int:
 
 
 class Words:
-    """The words of a text, made for matching those of others."""
+    """The words of a text, prepared for matching."""
 
     def __init__(self, text: str) -> None:
         self.text = text
 
     @cached_property
     def plain(self) -> str:
-        """The text as it is compared: NFKC, case-folded."""
+        """The text for comparison: NFKC, case-folded."""
         return unicodedata.normalize("NFKC", self.text).casefold()
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """The words in order, as they are written."""
+        """The words in order, as written."""
         return tuple(WORD.findall(self.text))
 
     @cached_property
     def keys(self) -> frozenset[str]:
-        """The keys of the words and of their parts: "camelCase"."""
+        """The keys of all words, and of the parts of compounds such as "camelCase"."""
         keys = set(map(to_key, self.words))
         for word in self.words:
             if not word.isalpha() or not (word.islower() or word.istitle()):
@@ -127,7 +128,7 @@ class Words:
 
     @cached_property
     def numbers(self) -> frozenset[str]:
-        """The numbers, in digits."""
+        """The numbers, as digits."""
         return frozenset(read_numbers(self.text))
 
     @cached_property
@@ -143,11 +144,11 @@ class Words:
         return _join(_HAN_GROUPS.get(char, frozenset()) for char in self.han)
 
     def has(self, key: str) -> bool:
-        """Return whether a word has this *key*, its root, or tells the same."""
+        """Return whether any word has this *key*, the same root, or a synonym of it."""
         return self.rate(key) > 0
 
     def rate(self, key: str) -> float:
-        """Return how well a word fits this *key*: 1 for the same stem, less for the same root or meaning."""
+        """Return how well any word matches *key*: 1.0 for the same stem, `_SAME_ROOT`, `SAME_MEANING` or 0.0."""
         if key in self.keys:
             return 1.0
         if len(key) >= _PREFIX and key[:_PREFIX] in self._prefixes:
@@ -155,11 +156,11 @@ class Words:
         return 0.0 if _GROUPS.get(key, frozenset()).isdisjoint(self._groups) else SAME_MEANING
 
     def has_character(self, char: str) -> bool:
-        """Return whether the text has this Chinese character, or one that tells the same."""
+        """Return whether the text has this Chinese character or a synonym of it."""
         return char in self.han or not _HAN_GROUPS.get(char, frozenset()).isdisjoint(self._han_groups)
 
     def names(self, word: str) -> bool:
-        """Return whether *word*, of a name, stands in the text, inflected or as a part of a word too."""
+        """Return whether *word*, part of a name, occurs in the text: inflected, or inside another word."""
         return to_key(word) in self.keys or (len(word) > 2 and word.casefold() in self.plain)
 
 
@@ -172,7 +173,7 @@ _TABLE: Mapping[str, Mapping[str, str]] = tomllib.loads(
 )
 _GROUPS, _HAN_GROUPS = _load_groups(_TABLE)
 LISTS = _TABLE["lists"]
-"""Other lists of words, by their names."""
+"""Word lists by name, from ``support.toml``."""
 
 Language = Literal["english", "chinese", ""]
 _LETTERS = re.compile(r"[^\W\d_]")
@@ -185,7 +186,10 @@ _SENTENCE_END = re.compile(r"[.!?\n\u3002\uff01\uff1f]")
 
 
 class Claim(NamedTuple):
-    """A fact as it was read; each of its entities by all `names` that it may have, and its type, if that is known."""
+    """A fact as a reader read it.
+
+    `names` has, for each entity (subject first), all names by which the text may call it; `types` has their types.
+    """
 
     sentence: str
     predicate: str
@@ -198,7 +202,7 @@ class Claim(NamedTuple):
 
 
 class Passage:
-    """The words that a reader saw: the content of a piece, its speaker, and the texts before it, each with its time."""
+    """The texts that a reader saw: the content of a piece, its speaker, and the texts before it with their times."""
 
     def __init__(
         self,
@@ -216,30 +220,33 @@ class Passage:
 
     @cached_property
     def language(self) -> Language:
-        """The language of the content, if its words can be compared."""
+        """The language of the content if its words can be compared, else an empty text."""
         return language_of(self.content)
 
     @cached_property
     def mentions(self) -> tuple[DateMention, ...]:
-        """The dates that the content and the texts before it name."""
+        """The dates in the content and in the texts before it."""
         texts = ((self.content, self.at), *self.previous)
         return tuple(chain.from_iterable(find_dates(text, at) for text, at in texts))
 
     @cached_property
     def told_numbers(self) -> frozenset[str]:
-        """The numbers in the content and the texts before it."""
+        """The numbers in the content and in the texts before it."""
         return self.words.numbers | self.context.numbers
 
     @cached_property
     def numbers(self) -> frozenset[str]:
-        """The numbers that a reader may tell: those, and those of the dates that the texts name."""
+        """The numbers that a reader may use: those in the texts, in dates that they name, and in the texts' own times."""
         ends = ((mention.interval.start, mention.interval.end) for mention in self.mentions)
         times = filter(None, chain((self.at, *(at for _, at in self.previous)), chain.from_iterable(ends)))
         local = (time.astimezone(self.at.tzinfo) for time in times)
         return self.told_numbers | read_numbers(" ".join(f"{time:%Y %m %d %H %M}" for time in local))
 
     def times_by(self, words: str) -> Iterator[Times]:
-        """Yield what tells times: *words* of the content, if they tell any; else all of it; else the texts before."""
+        """Yield sources of dates, best first: *words* of the content, else all of it, else also the texts before.
+
+        Sources after one that contains dates are left out.
+        """
         own = Times(words, tuple(find_dates(words, self.at)), read_numbers(words))
         if own.mentions:
             yield own
@@ -251,24 +258,24 @@ class Passage:
 
     @cached_property
     def speakers(self) -> Words:
-        """The names of the speaker, and of those before."""
+        """The names of the speaker, and of the speakers of the texts before."""
         heads = (text.partition(":")[0] for text, _ in self.previous if ":" in text[:_LONGEST_SPEAKER])
         return Words("\n".join((self.speaker, *heads)))
 
     @cached_property
     def asked(self) -> str:
-        """The last question of the text before it, if that ends with one."""
+        """The question at the end of the text before; empty if it does not end with one."""
         text = self.previous[-1][0].partition(": ")[2] or self.previous[-1][0] if self.answers else ""
         return _SENTENCE_END.split(text.rstrip().rstrip("?\uff1f"))[-1]
 
     @cached_property
     def answers(self) -> bool:
-        """Whether the text before it ends with a question."""
+        """Whether the text before ends with a question."""
         return any(text.rstrip()[-1:] in ("?", "\uff1f") for text, _ in self.previous[-1:])
 
 
 def make_passage(draft: Draft, piece: Piece, settings: Settings) -> Passage:
-    """Return *piece* of the episode, with what its reader saw before it."""
+    """Return *piece* of the episode in *draft* as a passage, with the texts that its reader saw before it."""
     episode = draft.episode
     at = local_time(episode.at, episode.offset)
     before = [(message.line, parse_instant(message.at) or at) for message in draft.previous]
@@ -278,7 +285,7 @@ def make_passage(draft: Draft, piece: Piece, settings: Settings) -> Passage:
 
 
 def names_of(entity: ResolvedEntity) -> tuple[str, ...]:
-    """Return the names by which a reader may call *entity*; those of this episode come first."""
+    """Return the names of *entity* that the text may use; those that this episode uses come first."""
     return tuple(dict.fromkeys((*entity.called, entity.name, *entity.aliases)))
 
 
@@ -286,7 +293,7 @@ def names_of(entity: ResolvedEntity) -> tuple[str, ...]:
 
 
 def proper_words(name: str) -> Iterator[str]:
-    """Yield the words of *name* that no reader may bring: with a capital, a digit, or in a script without case."""
+    """Yield the words of *name* that a text must contain: capitalized, with a digit, or Chinese."""
     for match in WORD.finditer(name):
         word = match[0]
         if HAN.search(word):
@@ -296,14 +303,14 @@ def proper_words(name: str) -> Iterator[str]:
 
 
 def matter_of(sentence: Words, claim: Claim) -> list[str]:
-    """Return the keys of the words of the sentence that tell something, besides names and numbers."""
+    """Return the keys of the content words of the sentence, without names, numbers and function words."""
     proper = {to_key(word) for name in chain.from_iterable(claim.names) for word in proper_words(name)}
     keys = dict.fromkeys(to_key(word) for word in sentence.words if word[0].isalpha() and not HAN.search(word))
     return [key for key in keys if key not in proper and key not in LIGHT and len(key) > 1 and terms(key)]
 
 
 def characters_of(sentence: Words, claim: Claim) -> list[str]:
-    """Return the Chinese characters of the sentence that tell something, besides names."""
+    """Return the Chinese characters of the sentence, without those of names and function words."""
     proper = set("".join(chain.from_iterable(claim.names)))
     return [char for char in sorted(sentence.han) if char not in proper and char not in LIGHT_CHINESE]
 
@@ -313,7 +320,7 @@ def characters_of(sentence: Words, claim: Claim) -> list[str]:
 
 @lru_cache(maxsize=1024)
 def language_of(text: str) -> Language:
-    """Return whether *text* is English or Chinese; an empty string for all else, and for a mixture."""
+    """Return ``english`` or ``chinese``; an empty text for other languages and for mixtures."""
     letters = _LETTERS.findall(text)
     han, latin = len(HAN.findall(text)), len(_LATIN.findall(text))
     if not letters or han + latin < 0.9 * len(letters):
@@ -330,7 +337,10 @@ def language_of(text: str) -> Language:
 
 
 def find_span(quote: str, content: str) -> tuple[tuple[int, int] | None, float]:
-    """Return where *quote*, or most of its words, stands in *content*, and the share of the quote that stands there."""
+    """Return the span of *content* with *quote*, or with most of its words, and the share of its words there.
+
+    ``None`` and `_WITHOUT_SPAN` if fewer than `_MOST_WORDS` of its words occur close together.
+    """
     exact = locate(quote, content)
     if exact is not None:
         return exact, 1.0
@@ -356,7 +366,7 @@ def find_span(quote: str, content: str) -> tuple[tuple[int, int] | None, float]:
 
 
 def locate(quote: str, content: str) -> tuple[int, int] | None:
-    """Return the place of *quote* in *content*, ignoring case and spaces."""
+    """Return the start and end of *quote* in *content*, ignoring case and white space, or ``None``."""
     quote = quote.strip()
     if not quote:
         return None
@@ -364,7 +374,7 @@ def locate(quote: str, content: str) -> tuple[int, int] | None:
     if start >= 0:
         return start, start + len(quote)
     if " ".join(quote.casefold().split()) not in " ".join(content.casefold().split()):
-        return None  # at once: the search below may take the product of both lengths
+        return None  # a quick check, as the search below may take time proportional to the product of both lengths
     match = re.search(r"\s+".join(map(re.escape, quote.split())), content, re.IGNORECASE)
     return match.span() if match else None
 

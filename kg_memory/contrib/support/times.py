@@ -1,4 +1,4 @@
-"""Whether a time that a fact was given is one that its source tells."""
+"""Checks whether a date that a reader gave a fact follows from the texts that were read."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ _UNCLEAR = re.compile(
     r"school|semester|term|birthday|years?|months?|weeks?)\b|最近|小时候|从小|大学|前几年|好久|刚|学期|生日|年|周",
     re.IGNORECASE,
 )
-"""Words for a time that is worked out by what else is known."""
+"""Words for times that only further knowledge turns into a date."""
 
 
 class Times(NamedTuple):
-    """The times that a text tells: its dates and its numbers."""
+    """The dates and numbers that a text contains."""
 
     text: str
     mentions: Sequence[DateMention]
@@ -47,7 +47,10 @@ class Times(NamedTuple):
 
 
 def is_time_told(time: str | None, at: datetime, sources: Iterable[Times]) -> bool:
-    """Return whether *time*, as a reader gave it, may be one that one of *sources* tells, written *at* that time."""
+    """Return whether *time*, an ISO 8601 text from a reader, can follow from one of *sources*, written at *at*.
+
+    A time close to *at*, or one that cannot be parsed, needs no source.
+    """
     period = parse_period(time, at.tzinfo) if time and at.tzinfo else None
     if time is None or period is None or period.start is None:
         return True
@@ -74,7 +77,7 @@ def _tells(source: Times, time: str, start: datetime, end: datetime, at: datetim
 
 
 def _to_local(moment: datetime, at: datetime) -> datetime:
-    """Return *moment* by the clock of *at*; as it is at the ends of the calendar."""
+    """Return *moment* in the time zone of *at*; unchanged at the limits of the calendar."""
     try:
         return moment.astimezone(at.tzinfo)
     except OverflowError:
@@ -87,14 +90,14 @@ def _meets(mention: DateMention, start: datetime, end: datetime, slack: timedelt
 
 
 def _is_worked_out(figures: list[str], local: datetime, at: datetime, source: Times) -> bool:
-    """Return whether the most exact figure of a time stands in the text, or the distance to it."""
+    """Return whether the text contains the most exact figure of a time, or its distance to *at* in years or months."""
     distances = {str(abs(at.year - local.year)), str(abs((at.year - local.year) * 12 + at.month - local.month))}
     has_figure = bool(figures) and len(figures) != 2 and figures[-1] in source.numbers
     return has_figure or (len(figures) < 3 and not (distances - {"0"}).isdisjoint(source.numbers))
 
 
 def _is_named(start: datetime, end: datetime, at: datetime, text: str) -> bool:
-    """Return whether *text* names the month, the weekday, the quarter or a feast of a time."""
+    """Return whether *text* names the month, weekday, quarter or a holiday of the time from *start* to *end*."""
     months = set(_months(start, end))
     if {month for month in range(12) if month + 1 in months} & set(_named_months(text)) and end - start > 2 * _DAY:
         return True
