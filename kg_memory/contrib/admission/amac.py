@@ -1,7 +1,7 @@
-"""A-MAC: a fact's worth is the weighted sum of five factors, as in Zeph's adaptive admission control (C59).
+"""Admission gate ``amac``: a fact's worth is the weighted sum of five factors, as in Zeph's adaptive admission control.
 
-The model is asked only about facts that are not plainly worth storing by the other factors: those that are hedged, or
-nearly known already.
+The model is only asked about facts that the other factors do not already make worth storing, such as uncertain facts
+and facts close to existing ones.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ WEIGHTS: Mapping[str, float] = MappingProxyType(
 )
 THRESHOLD, FAST_PATH_MARGIN = 0.40, 0.15
 UNKNOWN_UTILITY = 0.5
-"""The utility of a fact that the model was not asked about, or did not answer."""
+"""The utility of a fact that the model was not asked about, or did not rate."""
 NEW = 1.0
-"""The recency of what is just being written."""
+"""The recency of a fact that is being stored now."""
 TYPES: Mapping[str, float] = MappingProxyType({EpisodeKind.TEXT: 0.7, EpisodeKind.JSON: 0.5})
-"""The prior of a text and of a record; a message of a speaker has 1, of nobody as much as a text."""
+"""The content-type factor of texts and records. Messages with a speaker have 1, without a speaker that of texts."""
 
 
 def rate(draft: Draft, facts: Sequence[StatedFact], settings: Settings) -> Flow[list[Worth]]:
-    """Return the worth of each of *facts*, which are new."""
+    """Return the worth of each of *facts*, the new facts of *draft*, in the same order."""
     factors = [_rate_by_code(draft, fact) for fact in facts]
     if settings.model != OFFLINE:
         open_places = [place for place, own in enumerate(factors) if not is_plain(own)]
@@ -53,16 +53,17 @@ AMAC = Gate("amac", rate, in_review=THRESHOLD, at_once=THRESHOLD)
 
 
 def weigh(factors: Mapping[str, float]) -> float:
-    """Return the weighted sum of *factors*."""
+    """Return the weighted sum of *factors*, from 0 to 1."""
     return sum(weight * factors[name] for name, weight in WEIGHTS.items())
 
 
 def is_plain(factors: Mapping[str, float]) -> bool:
-    """Return whether a fact is worth storing without asking how useful it will be (the fast path)."""
+    """Return whether *factors* show that a fact is worth storing, so that the model need not be asked."""
     return weigh(factors) >= THRESHOLD + FAST_PATH_MARGIN
 
 
 def _rate_by_code(draft: Draft, fact: StatedFact) -> dict[str, float]:
+    """Return the five factors of *fact*, as far as they can be computed without the model."""
     return {
         "future_utility": UNKNOWN_UTILITY,
         "factual_confidence": accuracy_of(draft, fact),
@@ -73,13 +74,14 @@ def _rate_by_code(draft: Draft, fact: StatedFact) -> dict[str, float]:
 
 
 def _novelty(draft: Draft, fact: StatedFact) -> float:
-    """Return how far *fact* is from the nearest known one, 1 where there is none to compare it with."""
+    """Return the distance of *fact* to the nearest existing fact, from 0 to 1; 1 if there is none to compare."""
     place = draft.facts.index(fact)
     distances = [row.candidate.distance for row in draft.comparisons if row.new == place]
     return min(1.0, max(0.0, min(distances, default=1.0)))
 
 
 def _type_prior(draft: Draft) -> float:
+    """Return the content-type factor of the episode in *draft*."""
     prior = TYPES.get(draft.episode.kind)
     if prior is None:
         prior = 1.0 if draft.episode.speaker_name else TYPES[EpisodeKind.TEXT]

@@ -1,7 +1,7 @@
-"""DURA: a fact's worth is the mean of how decision-worthy, useful, recallable and accurate it is (D22).
+"""Admission gate ``dura``: a fact's worth is the mean of how decision-worthy, useful, recallable and accurate it is.
 
-Code rates by what the graph knows. Where there is a model, one question rates instead; of the two accuracies the lower
-one counts, as a model does not measure how well the words of a message support a fact.
+Without a model, code rates these from the graph. With a model, one question rates them. Of the model's and the code's
+accuracy the lower one counts, as a model does not measure how well the words of a message support a fact.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from kg_memory.text.tokenise import terms
 
 PARTS = ("decision_worthy", "useful", "recallable", "accurate")
 BATCH = 50
-"""The most facts of one question."""
+"""The most facts in one question."""
 LONGEST_QUOTE = 500
 FAMILIAR = 3
-"""An entity with so many known facts is half as useful to know more of as the one who speaks."""
+"""The number of existing facts about an entity at which a new fact about it is halfway to the highest usefulness."""
 ENOUGH_TERMS = 3
-"""A sentence with so many different terms is found again by its words."""
+"""A sentence with this many different terms can be found by its words."""
 
 
 def rate(draft: Draft, facts: Sequence[StatedFact], settings: Settings) -> Flow[list[Worth]]:
-    """Return the worth of each of *facts*, which are new."""
+    """Return the worth of each of *facts*, the new facts of *draft*, in the same order."""
     known = yield from count_known(facts)
     parts = [_rate_by_code(draft, fact, known, settings) for fact in facts]
     if settings.model != OFFLINE:
@@ -46,6 +46,7 @@ DURA = Gate("dura", rate, in_review=0.6, at_once=0.85)
 
 
 def _rate_by_code(draft: Draft, fact: StatedFact, known: Mapping[str, int], settings: Settings) -> dict[str, float]:
+    """Return the four parts of the worth of *fact*, computed without the model."""
     return {
         "decision_worthy": _decision_worth(draft, fact, settings),
         "useful": _usefulness(draft, fact, known),
@@ -55,20 +56,20 @@ def _rate_by_code(draft: Draft, fact: StatedFact, known: Mapping[str, int], sett
 
 
 def accuracy_of(draft: Draft, fact: StatedFact) -> float:
-    """Return how surely the episode says *fact*, and how far its source is believed."""
+    """Return the confidence and support of *fact*, multiplied by the trust of its episode, from 0 to 1."""
     accuracy = fact.confidence if fact.support is None else min(fact.confidence, fact.support)
     return accuracy * draft.episode.trust
 
 
 def count_known(facts: Sequence[StatedFact]) -> Flow[dict[str, int]]:
-    """Return how many facts are stored about each entity of *facts*."""
+    """Return the number of stored facts about each entity in *facts*, by entity id."""
     ends = sorted({id_ for fact in facts for id_ in (fact.subject_id, *fact.object_ids)})
     rows = yield from read(ENTITIES_LINK, ids=ends)
     return {row["id"]: int(row["links"]) for row in rows}
 
 
 def _decision_worth(draft: Draft, fact: StatedFact, settings: Settings) -> float:
-    """Return how much decides on *fact*: a plan and what changes something known most, a single event least."""
+    """Return how far decisions depend on *fact*: 1 for plans and contradictions of existing facts, 0.5 for events."""
     place = draft.facts.index(fact)
     changes = any(
         row.new == place
@@ -87,7 +88,7 @@ def _decision_worth(draft: Draft, fact: StatedFact, settings: Settings) -> float
 
 
 def _usefulness(draft: Draft, fact: StatedFact, known: Mapping[str, int]) -> float:
-    """Return how useful *fact* is to whose memory it is: what speakers say of themselves, and of whom much is known."""
+    """Return how useful *fact* is: 1 if its subject is the speaker, else more the more facts its entities have."""
     speaker = draft.episode.speaker_name
     names = map(canonical_name, draft.entities[fact.subject].called)
     if speaker is not None and canonical_name(speaker) in names:
@@ -97,7 +98,7 @@ def _usefulness(draft: Draft, fact: StatedFact, known: Mapping[str, int]) -> flo
 
 
 def _recall(draft: Draft, fact: StatedFact, settings: Settings) -> float:
-    """Return how well *fact* can be found again: by entities of a definite type, and by the terms of its sentence."""
+    """Return how well *fact* can be found: by entities of specific types, and by the terms of its sentence."""
     ends = [draft.entities[place] for place in (fact.subject, *fact.objects)]
     vague = settings.entity_types[0].name
     named = sum(0.5 if entity.type == vague or entity.doubt is not None else 1.0 for entity in ends) / len(ends)
@@ -105,7 +106,7 @@ def _recall(draft: Draft, fact: StatedFact, settings: Settings) -> float:
 
 
 def ask_worths(draft: Draft, facts: Sequence[StatedFact], known: Mapping[str, int]) -> Flow[dict[int, FactWorth]]:
-    """Ask how much each of *facts* is worth; return the answers by the places of the facts."""
+    """Ask the model how much each of *facts* is worth; return its answers by index in *facts*."""
     shown = [{"id": place, **_show(draft, fact, known)} for place, fact in enumerate(facts)]
     batches = [shown[start : start + BATCH] for start in range(0, len(shown), BATCH)]
     answers = yield from every(ask(ADMIT, facts=batch) for batch in batches)
@@ -113,6 +114,7 @@ def ask_worths(draft: Draft, facts: Sequence[StatedFact], known: Mapping[str, in
 
 
 def _show(draft: Draft, fact: StatedFact, known: Mapping[str, int]) -> dict[str, Any]:
+    """Return *fact* as the model is shown it."""
     ends = {draft.entities[place] for place in (fact.subject, *fact.objects)}
     return {
         "fact": fact.sentence,
@@ -123,7 +125,7 @@ def _show(draft: Draft, fact: StatedFact, known: Mapping[str, int]) -> dict[str,
 
 
 def _combine(own: dict[str, float], answer: FactWorth | None) -> dict[str, float]:
-    """Return the parts that the model gave, or those by code where it gave none."""
+    """Return the model's ratings, with the lower of both accuracies; *own* ratings if there is no *answer*."""
     if answer is None:
         return own
     rated = {name: float(getattr(answer, name)) for name in PARTS}

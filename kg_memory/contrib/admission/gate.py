@@ -1,6 +1,6 @@
-"""The gate of `Settings.admission`: which facts of a message are stored at once, wait for review, or are not stored.
+"""The gate of `Settings.admission`: decides which new facts of a message are stored, wait for review, or are dropped.
 
-The message itself is always kept. Facts that are stored already are not rated.
+The message itself is always stored. Facts that exist already are not rated.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ WAITS = "its worth is {}"
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """The worth of a fact, from 0 to 1, and the parts of which it is made."""
+    """The worth of a fact from 0 to 1, with the parts that it is computed from."""
 
     score: float
     parts: Mapping[str, float]
@@ -31,16 +31,16 @@ class Worth:
 
 
 def mean_worth(parts: Mapping[str, float]) -> Worth:
-    """Return the worth that is the mean of its *parts*."""
+    """Return the worth that is the mean of *parts*."""
     return Worth(fmean(parts.values()), parts)
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """A rule of admission called *name*: `rate` returns the worth of each of the facts that a draft states.
+    """An admission rule called `name`; its function `rate` returns the worth of each given fact of a draft.
 
-    A fact worth `at_once` or more is stored and believed, one worth `in_review` or more waits for a person, and one
-    worth less is not stored.
+    Facts worth `at_once` or more are stored and believed, facts worth `in_review` or more wait for a person, and others
+    are not stored.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Gate:
     at_once: float
 
     def __call__(self, draft: Draft, settings: Settings) -> Flow[tuple[Draft, tuple[NewVerdict, ...]]]:
-        """Return *draft* without the facts that are not stored, and the verdicts by which others wait for review."""
+        """Return *draft* without the facts that are not stored, and a verdict for each fact that waits for review."""
         new = [fact for fact in draft.facts if fact.same_as is None]
         if not new:
             return draft, ()
@@ -61,13 +61,13 @@ class Gate:
 
 
 def _wait(namespace: str, fact: str, worth: Worth) -> NewVerdict:
-    """Return the verdict about *fact* alone by which it waits for a person."""
+    """Return the verdict by which *fact* (an id) waits for a person."""
     id_ = verdict_id(namespace, fact, fact)
     return NewVerdict(id_, fact, fact, "admission", "waiting", worth.score, "new", WAITS.format(worth))
 
 
 def _without(draft: Draft, ids: set[str], reason: str) -> Draft:
-    """Return *draft* without the facts with those *ids*, and without what compares others to them or rests on them."""
+    """Return *draft* without the facts with these *ids* and their comparisons, and log them as losses with *reason*."""
     if not ids:
         return draft
     kept = [place for place, fact in enumerate(draft.facts) if ids.isdisjoint((fact.id, fact.same_as))]
