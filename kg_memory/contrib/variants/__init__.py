@@ -1,1 +1,1 @@
-"""Walks and rerankers of papers, beside those that the benchmarks favour."""
+"""Alternatives to the default search and reading: rerankers, graph walks, decay, templates, a reading plan."""

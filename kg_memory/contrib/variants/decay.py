@@ -1,6 +1,6 @@
-"""Decay: how far a fact has faded since it was last said or used (D23); pure, and never stored.
+"""Decay: how far a fact has faded since it was last stated or used. Pure functions; the result is never stored.
 
-A fact that is said or used again is fresh at once, as its decay is computed from these two times alone.
+A fact that is stated or used again is fresh at once, as its decay depends only on these two times.
 """
 
 from __future__ import annotations
@@ -15,13 +15,16 @@ from kg_memory.temporal.interval import DAY, micros
 
 Decay = Literal["fresh", "dim", "soft_forgotten", "forgotten"]
 DECAYS: tuple[Decay, ...] = get_args(Decay)
-"""The states of decay, from the first to the last."""
+"""The states of decay, in order."""
 _MOST_DAYS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class DecaySpans:
-    """The days that a fact stays fresh, then dim, then softly forgotten."""
+    """How many days a fact stays fresh, then dim, then softly forgotten, before it is forgotten.
+
+    Each is from 0 to 100,000 days. Raises `InputError` for other values.
+    """
 
     fresh_days: float = 90
     dim_days: float = 30
@@ -36,7 +39,7 @@ class DecaySpans:
 
     @property
     def ends(self) -> tuple[int, int, int]:
-        """The ages, in microseconds, from which a fact is dim, softly forgotten and forgotten."""
+        """The ages in microseconds from which on a fact is dim, softly forgotten and forgotten."""
         dim = self.fresh_days * DAY
         soft = dim + self.dim_days * DAY
         return round(dim), round(soft), round(soft + self.soft_days * DAY)
@@ -46,15 +49,18 @@ DEFAULT_SPANS = DecaySpans()
 
 
 def find_decay(last_said: int, last_used: int | None, now: int, spans: DecaySpans = DEFAULT_SPANS) -> Decay:
-    """Return how far a fact has faded at *now*; times are in microseconds."""
+    """Return the state of decay at *now* of a fact last stated at *last_said* and used at *last_used*.
+
+    Times are microseconds since the epoch. *last_used* is ``None`` for a fact that was never used.
+    """
     age = now - (last_said if last_used is None else max(last_said, last_used))
     return DECAYS[sum(age >= end for end in spans.ends)]
 
 
 def decay_of(fact: Fact, now: datetime | None = None, spans: DecaySpans = DEFAULT_SPANS) -> Decay:
-    """Return how far *fact* has faded at *now*; a naive time is UTC. Errors: `InputError` for spans that are none.
+    """Return the state of decay of *fact* at *now*, by default the present; a time without a zone is UTC.
 
-    What is said or used later than *now* counts too: then it is fresh.
+    Statements and uses after *now* count too: the fact is then fresh. Errors: `InputError` for invalid *spans*.
     """
     moment = datetime.now(UTC) if now is None else now if now.tzinfo else now.replace(tzinfo=UTC)
     said, used = fact.last_said or fact.created_at, fact.last_used

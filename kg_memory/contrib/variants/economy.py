@@ -1,4 +1,4 @@
-"""The plan ``economy``: messages wait for others of their thread, and one question reads several (`Settings.plan`)."""
+"""The reading plan ``economy``: messages wait, and one model call reads several of a thread (`Settings.plan`)."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ class _InWindow(AnswerItem):
 
 
 class WindowEntity(ExtractedEntity, _InWindow):
-    """An entity of one of several messages."""
+    """An entity, with the number of the message that mentions it."""
 
 
 class WindowFact(StatedFact, _InWindow):
-    """A fact that one of several messages states."""
+    """A fact, with the number of the message that states it."""
 
 
 class WindowReading(Reading):
-    """The entities of several messages, the speaker of each first, and their facts."""
+    """The model's answer: the entities of several messages (each speaker first), and their facts."""
 
     entities: list[WindowEntity] = Field(max_length=2 * MOST)
     facts: list[WindowFact] = Field(max_length=MOST)
@@ -57,9 +57,10 @@ READ_WINDOW = load_prompt(
 
 
 def wait(state: Row, settings: Settings) -> Flow[tuple[JSON, list[Episode]]]:
-    """Save an episode, and return its state with all that are due now: it and those before it, in order of arrival.
+    """Save an episode, and return its state and all episodes to read now, in order of arrival: none if it must wait.
 
-    They are due when enough wait, the first of them has waited long enough, or this one is read by itself anyway.
+    Episodes are read once `Settings.window` of them wait, the first has waited `window_seconds`, or this episode is not
+    a short message and so is read alone anyway.
     """
     saved = yield from accept(state, settings)
     if saved["done"]:
@@ -74,7 +75,7 @@ def wait(state: Row, settings: Settings) -> Flow[tuple[JSON, list[Episode]]]:
 
 
 def all_waiting() -> Flow[list[Episode]]:
-    """Return the episodes that wait for others, in order of arrival."""
+    """Return the episodes that wait to be read together with others, in order of arrival."""
     records = yield from read(queries.WAITING, reason=REASON)
     return [rows.to_episode(record["episode"]) for record in records]
 
@@ -83,12 +84,12 @@ def all_waiting() -> Flow[list[Episode]]:
 
 
 def read_together(readings: Sequence[ReadAhead], settings: Settings) -> Flow[None]:
-    """Read those of *readings* that are short messages, several of a thread in one question."""
+    """Ask the reading questions of short messages in *readings*, with one model call for several of a thread."""
     yield from every(_read_together(group, settings) for group in _conversations(readings, settings.window))
 
 
 def _conversations(readings: Sequence[ReadAhead], most: int) -> Iterator[list[ReadAhead]]:
-    """Yield the messages that may be read in one question: of one thread, *most* at once."""
+    """Yield groups of short messages that one question can read: of the same thread, at most *most*."""
     short = [one for one in readings if one.draft.episode.kind == EpisodeKind.MESSAGE and len(one.draft.pieces) == 1]
     thread = attrgetter("draft.episode.thread_key")
     for _, group in groupby(sorted(short, key=thread), key=thread):
@@ -97,9 +98,9 @@ def _conversations(readings: Sequence[ReadAhead], most: int) -> Iterator[list[Re
 
 
 def _read_together(group: Sequence[ReadAhead], settings: Settings) -> Flow[None]:
-    """Read the messages of *group* in one question, as if each had been asked about alone.
+    """Read the messages of *group* in one question, and cache each one's part as the answer to its own question.
 
-    Those that are not to be read are left out; where no answer comes, each asks by itself.
+    Messages that are to be skipped are left out. If the question fails, each message is later read by its own question.
     """
     skipped = yield from every(why_skipped(one.draft, settings) for one in group)
     due = [one for one, why in zip(group, skipped, strict=True) if why is None]
@@ -112,7 +113,7 @@ def _read_together(group: Sequence[ReadAhead], settings: Settings) -> Flow[None]
 
 
 def _ask_window(drafts: Sequence[Draft], settings: Settings) -> Flow[WindowReading]:
-    """Ask for the entities and facts of several messages in one question."""
+    """Ask the model for the entities and facts of several messages."""
     messages = [
         {
             "message": number,
@@ -134,7 +135,7 @@ def _ask_window(drafts: Sequence[Draft], settings: Settings) -> Flow[WindowReadi
 
 
 def pick_reading(number: int, answer: WindowReading) -> EpisodeReading:
-    """Return what *answer* says of the message with that *number*."""
+    """Return the part of *answer* about message *number*, in the form of an answer about this message alone."""
     entities = [ExtractedEntity(**dict(entity)) for entity in answer.entities if entity.message == number]
     places = [place for place, fact in enumerate(answer.facts) if fact.message == number]
     facts = []

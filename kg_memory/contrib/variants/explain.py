@@ -1,4 +1,4 @@
-"""Explain the results of a search: ``explain=True``."""
+"""Explains the results of a search (``explain=True``): retrievers, ranks, scores, and why candidates were left out."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ GONE: Mapping[Kind, str] = {
     "communities": "deleted meanwhile",
     "episodes": "not known then, or deleted meanwhile",
 }
-"""The reason why a candidate cannot be read any more."""
+"""Why a candidate could not be read from the database any more, by kind."""
 FILLER = "it says nothing by itself"
 
 
 def explain(context: Context, winners: Winners, found: Found, ranked: Ranked, limit: int) -> tuple[Explanation, ...]:
-    """Return why the results in *context* have their ranks, and why other candidates are not among the *limit* best."""
+    """Return explanations of the results in *context*, and of candidates that are not among the best *limit*."""
     explanations: list[Explanation] = []
     for kind in KINDS:
         explanations += _explain_results(kind, context, found, ranked)
@@ -41,7 +41,7 @@ def explain(context: Context, winners: Winners, found: Found, ranked: Ranked, li
 
 
 def _explain_results(kind: Kind, context: Context, found: Found, ranked: Ranked) -> Iterator[Explanation]:
-    """Yield the explanations of the results, in their order; each period of a fact has a line of its own."""
+    """Yield the explanation of each result in order; each period of a fact is explained separately."""
     lines: defaultdict[str, deque[str]] = defaultdict(deque)
     for line in context.lines:
         if line.kind == kind:
@@ -56,7 +56,7 @@ def _explain_results(kind: Kind, context: Context, found: Found, ranked: Ranked)
 
 
 def _explain_one(kind: Kind, id_: str, text: str, found: Found, ranked: Ranked, **rest: Any) -> Explanation:
-    """Return by which retrievers a candidate was found, and its score after each stage of ranking."""
+    """Return which retrievers found a candidate, and its score after each ranking stage."""
     stages = ranked.stages.get(kind, {}).get(id_, ())
     return Explanation(kind=kind, id=id_, text=text, hits=tuple(_hits(kind, id_, found)), scores=tuple(stages), **rest)
 

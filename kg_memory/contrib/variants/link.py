@@ -1,4 +1,4 @@
-"""The step `link`: link new entities with those that have names of near meaning (`Settings.note_linking`, C50)."""
+"""The ingestion step `link`: links new entities to entities with names of similar meaning (`Settings.note_linking`)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from kg_memory.runtime.telemetry import describe_error
 from kg_memory.settings import Settings
 
 AT_ONCE = 10
-"""For how many entities one query looks: the time is looked at in between."""
+"""The number of entities for which one query searches; the time limit is checked between queries."""
 UNSET = 1.0
-"""The threshold where none is set: an opened memory has one that suits its embedding model."""
+"""The similarity threshold if none is set. Opening a memory sets one that suits its embedding model."""
 NEAR_ENTITIES = """
 UNWIND $ids AS id
 MATCH (n:Entity {id: id})
@@ -40,14 +40,15 @@ MERGE (a)-[s:SIMILAR_TO]->(b)
 SET s.similarity = row.similarity
 RETURN count(s) AS n
 """
-"""A relation for each pair; readers follow it both ways."""
+"""Stores one relation for each pair; queries follow it in both directions."""
 log = logging.getLogger("kg_memory.ingestion")
 
 
 def link(draft: Draft, settings: Settings, clock: Callable[[], float] = time.monotonic) -> Flow[Update]:
-    """Link the entities that the episode brought, or named anew, and return how many links there are.
+    """Link the episode's new and renamed entities to similar ones; return the number of links.
 
-    The episode is done: links that could not be made in time, or for an error of the database, are left out and logged.
+    The episode is already stored, so an error of the database or the end of `note_link_seconds` is only logged, and the
+    remaining entities are counted as ``unlinked``.
     """
     new = [entity.id for entity in draft.entities if entity.is_new or entity.renamed]
     end, linked = clock() + settings.note_link_seconds, 0
@@ -65,6 +66,7 @@ def link(draft: Draft, settings: Settings, clock: Callable[[], float] = time.mon
 
 
 def _link(ids: list[str], settings: Settings) -> Flow[int]:
+    """Search and store the links of the entities with these *ids*; return the number of links."""
     threshold = UNSET if settings.note_link_threshold is None else settings.note_link_threshold
     near = yield from read(NEAR_ENTITIES, ids=ids, limit=settings.note_link_most + 1, threshold=threshold)
     if not near:
@@ -74,6 +76,6 @@ def _link(ids: list[str], settings: Settings) -> Flow[int]:
 
 
 def _pairs(near: Iterable[Row]) -> list[JSON]:
-    """Return each pair once, whichever of the two the row is of."""
+    """Return each pair of entities once, whichever of both was searched for."""
     pairs = {tuple(sorted((row["one"], row["other"]))): row["similarity"] for row in near}
     return [{"one": one, "other": two, "similarity": similarity} for (one, two), similarity in sorted(pairs.items())]

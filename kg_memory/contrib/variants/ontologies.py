@@ -1,4 +1,4 @@
-"""The types of entities and facts that other memories look for, for `Settings.ontology`."""
+"""Ontologies of other memory systems: their types of entities and facts, for `Settings.ontology`."""
 
 from __future__ import annotations
 
@@ -43,4 +43,4 @@ ZEPH = Ontology(
         _ORGANIZATION,
     ),
 )
-"""The entity types of Zeph; it leaves predicates open."""
+"""The entity types of Zeph. Predicates are not restricted."""

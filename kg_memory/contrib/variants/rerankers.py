@@ -1,6 +1,6 @@
-"""Rerankers of other memories: by confidence, trust, age, links and use, and by chains of facts.
+"""Rerankers by confidence, decay, age, links, trust, use, and by chains of facts.
 
-A chain of facts leads from what the question names to each fact.
+A chain of facts leads from an entity that the question names to another fact.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ WITH f, $now - coalesce(f.used_at, $now) AS elapsed
 WITH f, CASE WHEN elapsed > 0 THEN floor(elapsed / $interval) ELSE 0.0 END AS intervals
 SET f.used = 1.0 + coalesce(f.used, 0.0) * $decay_lambda ^ intervals, f.used_at = $now
 """
-"""Decay how often facts were served, and count one use more; `$interval` is in microseconds, and not an integer."""
+"""Fade the use counts of facts, and add one use. ``$interval`` is in microseconds, and must be a float."""
 
 
 class ByConfidence(Part):
-    """Prefer certain facts: the score times ``confidence ** weight``."""
+    """Prefer certain facts: multiply the score by ``confidence ** weight``."""
 
     by: Literal["confidence"] = "confidence"
     weight: Weight = 1.0
@@ -56,10 +56,10 @@ class ByConfidence(Part):
 
 
 class ByDecay(Part):
-    """Leave out what is forgotten, also softly, and lower what is dim; see `contrib.variants.decay`.
+    """Remove forgotten and softly forgotten candidates, and multiply dim ones by `dim_factor`; see `DecaySpans`.
 
-    Of a message only the time when it was said counts. The use of facts is noted by the reranker ``use``: with both, a
-    fact that is served stays fresh.
+    Messages fade from the time they were said. The reranker ``use`` records the use of facts: with both, a fact that is
+    returned stays fresh.
     """
 
     by: Literal["decay"] = "decay"
@@ -77,9 +77,9 @@ class ByDecay(Part):
 
 
 class ByHalfLife(Part):
-    """Let old statements fade: the score halves each `days` since it was stated last.
+    """Lower old statements: the score halves for each `days` since the last statement.
 
-    `ByRecency` raises what is new and never hides what is old; this one does.
+    `ByRecency` in contrast only raises new statements.
     """
 
     by: Literal["half_life"] = "half_life"
@@ -93,10 +93,11 @@ class ByHalfLife(Part):
 
 
 class ByImportance(Part):
-    """Prefer what much hangs together with: ``(1 - weight) * score + weight * log(1 + n) / log(1 + most)``.
+    """Prefer well-connected candidates: ``(1 - weight) * score + weight * log(1 + n) / log(1 + most)``.
 
-    n is the number of links: of an episode the facts that it states, of a fact the episodes that state it and the
-    facts that rest on it, of an entity its facts. Zeph has a model judge each message instead, which costs a call.
+    n is the number of links: for an episode the facts that it states, for a fact its episodes and the facts that rest
+    on it, for an entity its facts; most is the largest n. Zeph asks a model about each message instead, at the cost of
+    a call.
     """
 
     by: Literal["importance"] = "importance"
@@ -109,7 +110,7 @@ class ByImportance(Part):
 
 
 class ByTrust(Part):
-    """Prefer trusted sources: the score times ``trust ** weight``; a fact has the trust of its best source."""
+    """Prefer trusted sources: multiply the score by ``trust ** weight``. A fact has the trust of its best source."""
 
     by: Literal["trust"] = "trust"
     weight: Weight = 1.0
@@ -120,9 +121,10 @@ class ByTrust(Part):
 
 
 class ByUse(Part):
-    """Prefer facts that were served before: ``confidence * (1 + 0.2 ln(1 + count))``, 1 at most.
+    """Prefer facts that earlier searches returned: times ``confidence * (1 + 0.2 ln(1 + count))``, at most 1.
 
-    Each search counts the facts that it serves, which is a write; a count fades by `decay_lambda` each `interval`.
+    Each search writes one more use of the facts that it returns. A count shrinks by the factor `decay_lambda` after
+    each `interval`.
     """
 
     by: Literal["use"] = "use"
@@ -140,7 +142,7 @@ class ByUse(Part):
         return use_weight(count, feature.confidence)
 
     def record(self, facts: Sequence[str]) -> Flow[None]:
-        """Count that the *facts* were served now, once their counts so far have faded."""
+        """Write that *facts* (ids) were returned now; their earlier counts fade first."""
         if not facts:
             return
         decay, interval = self.decay_lambda, self.interval * SECOND
@@ -149,15 +151,15 @@ class ByUse(Part):
 
 
 def use_weight(count: float, confidence: float) -> float:
-    """Return the weight of a fact that was served *count* times: ``confidence * (1 + 0.2 ln(1 + count))``, at most 1.
+    """Return ``confidence * (1 + 0.2 ln(1 + count))``, at most 1: the weight of a fact that was returned *count* times.
 
-    The product is limited, not the factor: else serving would never raise it.
+    The product is limited, not the second factor, so that use can raise any confidence below 1.
     """
     return min(1.0, confidence * (1 + 0.2 * log1p(max(count, 0.0))))
 
 
 def fade(count: float, elapsed_seconds: float, decay_lambda: float, interval: float) -> float:
-    """Return the rest of *count*: the part *decay_lambda* after each whole *interval* elapsed."""
+    """Return *count* multiplied by *decay_lambda* for each whole *interval* in *elapsed_seconds*."""
     return count * float(decay_lambda ** (max(elapsed_seconds, 0.0) // interval))
 
 
@@ -165,11 +167,11 @@ def fade(count: float, elapsed_seconds: float, decay_lambda: float, interval: fl
 
 
 STEP = 0.04
-"""The share that each further fact of a chain costs, so that it must add a word of the question."""
+"""The score that each further fact of a chain costs, so that it only pays if it adds a word of the question."""
 PHRASE = range(2, 4)
-"""The words of an English phrase that may denote a relation, such as "works for"."""
+"""The number of words in an English phrase that may denote a predicate, such as "works for"."""
 CHINESE_PHRASE = range(1, 5)
-"""The characters of a Chinese one."""
+"""The number of characters in a Chinese phrase that may denote a predicate."""
 MOST_WORDS = 100
 _WORD = re.compile("[A-Za-z]+")
 _HAN = re.compile("[\u3400-\u9fff]+")
@@ -179,16 +181,16 @@ Words = frozenset[str]
 
 
 class ByChain(Part):
-    """Prefer the fact that ends the chain with the most words of the question: "where does Ann's sister work?".
+    """Prefer facts at the end of a chain that matches the question: "where does Ann's sister work?".
 
-    A chain begins at an entity that the question names, and each fact shares an entity with the one before. The score
-    is the share of the question's other words that the chain has, so it is low where nothing is told of what is asked.
+    A chain starts at an entity that the question names, and each fact shares an entity with the fact before. Its score
+    is the share of the question's other words that occur in the chain, so it is low if no chain answers the question.
     """
 
     by: Literal["chain"] = "chain"
     weight: Share = 0.85
     longest: Annotated[int, Field(ge=1, le=4)] = 3
-    """The most facts of a chain."""
+    """The most facts in a chain."""
     features: ClassVar[Needs] = Needs(facts=("entities", "names", "predicate", "text"))
 
     def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: QuestionView) -> list[Scored]:
@@ -212,10 +214,10 @@ class ByChain(Part):
 def follow_chains(
     words: Mapping[str, Words], entities: Mapping[str, frozenset[str]], named: frozenset[str], longest: int
 ) -> dict[str, float]:
-    """Return for each fact, by id, the share of the question's words that the best chain which ends in it has.
+    """Return a score for each fact that a chain ends in, by id: the share of the question's words in the best chain.
 
-    *words* are those of the question that each fact has; rare ones weigh more. Facts that no chain reaches are left
-    out.
+    *words* are the question's words in each fact; rare words weigh more. *entities* are the entities of each fact, and
+    *named* those in the question. Facts that no chain reaches are left out.
     """
     weights = rarities(words.values())
     total = sum(weights.values()) or 1.0
@@ -237,7 +239,7 @@ def follow_chains(
 
 
 def find_relations(text: str) -> dict[str, Words]:
-    """Return the relations that phrases of *text* denote, such as "works for" and 就职于, with the words of each."""
+    """Return predicates that phrases of *text* denote ("works for", 就职于), with the stems of these phrases."""
     words = _WORD.findall(text)[:MOST_WORDS]
     phrases = [" ".join(words[start : start + length]) for length in PHRASE for start in range(len(words))]
     for run in _HAN.findall(text)[:MOST_WORDS]:
@@ -250,22 +252,23 @@ def find_relations(text: str) -> dict[str, Words]:
 
 
 def _relation(predicate: str) -> str:
-    """Return the family of *predicate*, or its name if it has none; empty where the vocabulary does not know it."""
+    """Return the family of *predicate*, or its canonical name if it has no family; an empty text if it is unknown."""
     known = canonical_predicate(predicate)
     return (known.family or known.name) if known else ""
 
 
 def roots(text: str) -> Words:
-    """Return the stems of the words of *text*, those of doers and deeds alike: "owner" and "owns"."""
+    """Return the stems of the words of *text*, without the endings of agents: "owner" and "owns" share a root."""
     return frozenset(_DOER.sub("", _DOER.sub("", term)) for term in terms(text))
 
 
 def rarities(words: Iterable[Words]) -> dict[str, float]:
-    """Return the weight of each word by the share of facts that have it."""
+    """Return the weight of each word: the rarer in the sets of *words* (one for each fact), the higher."""
     sets = list(words)
     often = Counter(word for each in sets for word in each)
     return {word: log(1 + len(sets) / times) for word, times in often.items()}
 
 
 def _share(covered: Words, weights: Mapping[str, float], total: float) -> float:
+    """Return the weight of the *covered* words as a share of *total*."""
     return sum(weights[word] for word in covered) / total

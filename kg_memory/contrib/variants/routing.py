@@ -1,4 +1,4 @@
-"""Routes: leave out the retrievers that a question does not need, by its words (``Recipe.route``)."""
+"""Query routing (``Recipe.route``): skips retrievers that a question does not need, judging by its words."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ ROUTES: Mapping[Route, tuple[Retriever, ...]] = {
     "hybrid": ("words", "meaning"),
     "graph": RETRIEVERS,
 }
-"""The retrievers of each route. Zeph's keep words alone for keywords and meaning alone for questions, which finds
-much less: see `docs/retrieval.md`."""
+"""The retrievers of each route.
+
+Zeph uses only word search for keywords and only vector search for questions, which finds much less: see
+`docs/retrieval.md`.
+"""
 FEW = 3
-"""The most words of a search by keywords."""
+"""The most words of a keyword search."""
 CHARACTERS = 2
-"""The Chinese characters that count as one word."""
+"""The number of Chinese characters that count as one word."""
 _RELATION = re.compile(
     r"\b(?:relat(?:ed|es?|ion|ions|ionship)|connect(?:ed|s|ion|ions)|link(?:ed|s)? (?:to|with|between)"
     r"|opinions? (?:on|of|about)|knows? about|in common|between)\b"
@@ -38,9 +41,10 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def find_route(question: str) -> Route:
-    """Return the route of *question*.
+    """Return the route of *question*: ``graph``, ``hybrid`` or ``keyword``.
 
-    Words for a relation come first, then words that ask, as "how does error_handling work" is no keyword.
+    Words for relations (``related to``) are checked first, then question words: "how does error_handling work" is a
+    question, although it contains an identifier.
     """
     if _RELATION.search(question):
         return "graph"
@@ -51,7 +55,7 @@ def find_route(question: str) -> Route:
 
 
 def apply_route(recipe: Recipe, question: str) -> Recipe:
-    """Return *recipe* with the retrievers that *question* needs; as it is where none would be left."""
+    """Return *recipe* with only the retrievers that *question* needs; unchanged if none would remain."""
     left_out = [retriever for retriever in RETRIEVERS if retriever not in ROUTES[find_route(question)]]
     weights: dict[str, Weights] = {
         kind: recipe.weights(kind).model_copy(update=dict.fromkeys(left_out, 0.0)) for kind in recipe.kinds

@@ -1,4 +1,4 @@
-"""Templates of a context as XML, as JSON, and as Zeph's system message."""
+"""Templates that render a context as XML, as JSON, and as Zeph's system message."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ XML = Template(
 
 def _object(**fields: Any) -> str:
     plain = json.dumps({key: value for key, value in fields.items() if value not in ("", ())}, ensure_ascii=False)
-    # JSON that stands between tags must not close them.
+    # The JSON is placed between tags, so it must not contain a closing tag.
     return plain.replace("<", "\\u003c").replace(">", "\\u003e")
 
 

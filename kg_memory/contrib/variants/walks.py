@@ -1,10 +1,10 @@
-"""Spreading activation (SYNAPSE), a walk beside the breadth-first one.
+"""Spreading activation (SYNAPSE): an alternative to the breadth-first graph traversal.
 
-An entity receives activation from all entities of the step before: ``1 - product(1 - received)``, which grows with
-each of them and never passes 1, so that an entity reached from several sides comes before one reached from one side.
-The greatest alone would tell apart only steps and types of facts; a plain sum would have to be cut at 1, where the
-best would tie. Several facts between the same two count as the one that conducts best. An entity is reached once, at
-its nearest step.
+An entity's activation is ``1 - product(1 - received)`` over the activated entities next to it. It grows with each of
+them and stays below 1, so an entity that is reached from several sides ranks above one that is reached from one side.
+The maximum would ignore the number of sides, and a plain sum cut at 1 would give ties at the top. Of several facts
+between the same two entities, the one with the highest conductance counts. An entity is reached once, at its nearest
+step.
 """
 
 from __future__ import annotations
@@ -25,47 +25,48 @@ from kg_memory.runtime.effects import in_step, read
 from kg_memory.runtime.flow import Flow
 
 ENTITIES_A_MS, FACTS_A_MS, SORTED_A_MS = 0.5, 5, 100
-"""The entities and facts that are read, and facts that are sorted, for each millisecond that is left.
+"""The entities and facts to read, and facts to sort, for each remaining millisecond.
 
-All three together take just that long where the server is three times as slow as an idle one.
+Together they take that long on a server three times as slow as an idle one.
 """
 WORD_SEEDS = 10
-"""The facts and episodes found by words whose entities activation starts from."""
+"""The number of best facts and of best episodes, found by words, whose entities are starting points."""
 CONDUCTANCE = {"causal": 1.0, "semantic": 1.0, "temporal": 0.7, "hierarchical": 0.7, "co_occurrence": 0.4}
 
 Received = dict[str, dict[str, float]]
-"""The activation of each entity, by the entity that passes it on."""
+"""The activation that each entity receives, by the entity that passes it on."""
 
 
 class Synapse(Part):
-    """Let activation spread from the entities that the question is about, and fade as it goes."""
+    """Graph traversal by spreading activation: it starts at the question's entities and fades with each hop."""
 
     method: Literal["synapse"] = "synapse"
     seed_structural_weight: Share = 0.4
-    """The share of an entity's links, rather than its weight, in how well it serves as a start."""
+    """The share of an entity's links, as opposed to its search score, in choosing starting points."""
     seed_community_cap: Annotated[int, Field(ge=0)] = 3
-    """The starts that one community may have; 0 is any number."""
+    """The most starting points in one community; 0 means no limit."""
     decay_lambda: Annotated[float, Field(gt=0, le=1)] = 0.85
-    """The part of the activation that is left after each hop."""
+    """The factor that activation is multiplied by at each hop."""
     max_hops: Hops = 3
     activation_threshold: Share = 0.1
-    """Less active entities are not reached."""
+    """Entities with less activation are not reached."""
     inhibition_threshold: Share = 0.8
-    """More active entities hold their neighbours down."""
+    """Entities with more activation lower that of their neighbours."""
     max_activated_nodes: Annotated[int, Field(ge=1, le=10_000)] = 50
     timeout_ms: Annotated[float, Field(gt=0, le=60_000, allow_inf_nan=False)] = 500.0
-    """After so long it ends with the entities that it has reached."""
+    """The walk ends after this time with the entities that it has reached."""
     edge_types: Mapping[str, Share] = CONDUCTANCE
-    """The conductance of each type of fact."""
+    """The conductance of each type of fact, from 0 to 1."""
 
     @model_validator(mode="after")
     def _check_thresholds(self) -> Self:
+        """Raise `ValueError` unless the activation threshold is below the inhibition threshold."""
         if not self.activation_threshold < self.inhibition_threshold:
             raise ValueError("activation_threshold must be below inhibition_threshold: change one of them")
         return self
 
     def find_starts(self, hits: Mapping[Kind, Hits]) -> Flow[dict[str, float]]:
-        """Return the entities of the best facts and episodes by words, up to `HIT_WEIGHT` (C22, HippoRAG)."""
+        """Return the entities of the best facts and episodes found by words, with weights up to `HIT_WEIGHT`."""
         facts, episodes = (_parts_of_best(hits[kind].words[:WORD_SEEDS]) for kind in ("facts", "episodes"))
         queries = (read(cypher.facts_with_links(), ids=list(facts)), read(cypher.MENTIONED_BY, ids=list(episodes)))
         linked, mentions = yield from in_step(queries)
@@ -78,12 +79,13 @@ class Synapse(Part):
         return {id_: HIT_WEIGHT * weight / most for id_, weight in weights.items()}
 
     def walk(self, start: Mapping[str, float], instants: Instants) -> Flow[tuple[Links, Activity]]:
+        """Return the facts read and the activation of each entity reached from *start*, entity ids with weights."""
         links, active = yield from activate(self, start, instants)
         return links, active
 
 
 def _parts_of_best(hits: Sequence[Scored]) -> dict[str, float]:
-    """Return each score as a part of the best."""
+    """Return each score divided by the best score."""
     best = max((score for _, score in hits), default=0.0)
     return {id_: score / best for id_, score in hits} if best > 0 else {}
 
@@ -91,10 +93,10 @@ def _parts_of_best(hits: Sequence[Scored]) -> dict[str, float]:
 def activate(
     recipe: Synapse, weights: Mapping[str, float], instants: Instants, clock: Callable[[], float] = time.monotonic
 ) -> Flow[tuple[Links, Activity]]:
-    """Let activation spread: each start is fully active, whatever its weight.
+    """Spread activation from the best of *weights*; return the facts read and the activation of each entity reached.
 
-    It ends within ``timeout_ms`` with what it has: a read is as large as the time left allows, and none is begun where
-    less is left than the one before took.
+    Each starting point begins with activation 1. The walk ends within ``timeout_ms``: reads are sized by the time left,
+    and no hop begins if less time is left than the hop before took.
     """
     began = clock()
     end = began + recipe.timeout_ms / 1000
@@ -116,6 +118,7 @@ def activate(
 
 
 def _find_seeds(recipe: Synapse, weights: Mapping[str, float], links: Links) -> Flow[list[str]]:
+    """Return the starting points: the best entities of *weights*, limited for each community."""
     scores = seed_scores(weights, links.values(), recipe.seed_structural_weight)
     groups: list[list[str]] = []
     if recipe.seed_community_cap:
@@ -125,7 +128,7 @@ def _find_seeds(recipe: Synapse, weights: Mapping[str, float], links: Links) -> 
 
 
 def _read_within(ids: Sequence[str], instants: Instants, seconds: float) -> Flow[Links]:
-    """Read as many facts of as many of *ids*, best first, as *seconds* allow."""
+    """Return the facts of as many of the entities *ids*, best first, as can be read in *seconds*."""
     left = max(seconds * 1000, 0.0)
     ids = ids[: max(int(left * ENTITIES_A_MS), 1)]
     facts = max(min(int(left * FACTS_A_MS / len(ids)), FACTS_A_STEP), 1)
@@ -134,9 +137,10 @@ def _read_within(ids: Sequence[str], instants: Instants, seconds: float) -> Flow
 
 
 def seed_scores(weights: Mapping[str, float], links: Iterable[Link], structural: float) -> dict[str, float]:
-    """Return how well each entity of *weights* serves as a start, 0 to 1.
+    """Return how suitable each entity of *weights* is as a starting point, from 0 to 1.
 
-    That is ``weight * (1 - structural) + structure * structural``, the weight as a part of the best one's.
+    That is ``weight * (1 - structural) + structure * structural``, with the weight divided by the best weight, and the
+    structure from `structures`.
     """
     best = max(weights.values(), default=0.0)
     structure = structures(weights, links)
@@ -147,9 +151,9 @@ def seed_scores(weights: Mapping[str, float], links: Iterable[Link], structural:
 
 
 def structures(entities: Collection[str], links: Iterable[Link]) -> dict[str, float]:
-    """Return how well linked each of *entities* is, 0 to 1: the mean of its facts and its edge types.
+    """Return how well connected each of *entities* is, from 0 to 1: the mean of its facts and its types of facts.
 
-    Both count in parts of the most that one of them has.
+    Both are divided by the largest number that any of *entities* has.
     """
     degrees: Counter[str] = Counter()
     types: defaultdict[str, set[str]] = defaultdict(set)
@@ -163,7 +167,7 @@ def structures(entities: Collection[str], links: Iterable[Link]) -> dict[str, fl
 
 
 def cap_seeds(scores: Mapping[str, float], communities: Iterable[Collection[str]], cap: int, most: int) -> list[str]:
-    """Return the *most* best of *scores*, best first, with at most *cap* of a community; 0 is any number."""
+    """Return the best *most* entities in *scores*, best first, with at most *cap* per community (0: no limit)."""
     memberships: defaultdict[str, list[int]] = defaultdict(list)
     for number, members in enumerate(communities):
         for id_ in members:
@@ -185,9 +189,10 @@ def spread(
     recipe: Synapse,
     is_over: Callable[[], bool] = lambda: False,
 ) -> dict[str, float]:
-    """Return the entities that *active* ones activate over *links*, best first, without those *reached* before.
+    """Return the activation of entities newly reached from the *active* ones over *links*, best first.
 
-    With them there are at most ``max_activated_nodes``. It asks at each link whether it *is_over*, and ends then.
+    Entities in *reached* are excluded; together with them, at most ``max_activated_nodes`` are returned. *is_over* is
+    called at each link, and ends the walk when true.
     """
     received = _receive(active, reached, links, recipe, is_over)
     fresh = {}
@@ -200,10 +205,11 @@ def spread(
 
 
 def inhibit(fresh: Mapping[str, float], received: Received, threshold: float) -> dict[str, float]:
-    """Return *fresh* after lateral inhibition: the entities that one entity activates compete.
+    """Return the activation of *fresh* entities after lateral inhibition, in which entities compete.
 
-    Where the best of them is above *threshold*, each weaker one keeps ``1 - (best - own)`` of its own. The entity that
-    passed activation on holds nothing down: it would undo what it did.
+    Entities that received activation from the same entity compete. If the strongest of them is above *threshold*, each
+    weaker one keeps ``1 - (strongest - own)`` of its activation. The entity that passed activation on does not compete.
+    *received* has the activations by the entity that passed them on.
     """
     best: dict[str, float] = {}
     for id_, shares in received.items():

@@ -1,4 +1,4 @@
-"""The rerankers of Zep 3.2: by a cross-encoder, distance, diversity and mentions."""
+"""The rerankers of the Zep paper: by cross-encoder, distance, diversity and mentions."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from kg_memory.retrieval.ranking import (
 
 
 class ByCrossEncoder(Part):
-    """Let the memory's cross-encoder read the question with each of the best candidates (Zep 3.2): exact, and slow."""
+    """Rank the best candidates by the memory's cross-encoder, which reads question and candidate: accurate but slow."""
 
     by: Literal["cross_encoder"] = "cross_encoder"
     depth: Annotated[int, Field(ge=1, le=1000)] = 30
-    """The number of candidates of each kind that are read; the others keep their order behind them."""
+    """The number of candidates of each kind to read; the others follow in their old order."""
 
     @property
     def features(self) -> Needs:
@@ -42,12 +42,12 @@ class ByCrossEncoder(Part):
 
 
 class ByDistance(Part):
-    """Prefer what lies near an entity, by the shortest path (Zep 3.2): the search's `center`, else those it names."""
+    """Prefer candidates near an entity by shortest path: near the search's `center`, or entities in the question."""
 
     by: Literal["distance"] = "distance"
     weight: Share = 0.5
     max_hops: Hops = 4
-    """The longest path; beyond it counts as not connected."""
+    """The longest path that counts; candidates beyond it count as not connected."""
 
     @property
     def features(self) -> Needs:
@@ -60,11 +60,11 @@ class ByDistance(Part):
 
 
 class ByDiversity(Part):
-    """Prefer what adds to those before it: greedy maximal marginal relevance (Zep 3.2)."""
+    """Prefer candidates that differ from those ranked before them: greedy maximal marginal relevance."""
 
     by: Literal["diversity"] = "diversity"
     balance: Share = 0.5
-    """1 is relevance alone, 0 is difference alone."""
+    """1 counts only relevance, 0 only difference."""
     depth: Annotated[int, Field(ge=1, le=200)] = 40
 
     @property
@@ -77,12 +77,12 @@ class ByDiversity(Part):
 
 
 def mmr(ranking: Ranking, similarity: Mapping[str, Mapping[str, float]], balance: float) -> list[Scored]:
-    """Return *ranking* by greedy maximal marginal relevance (Zep 3.2); of equals the better first, then by id.
+    """Return *ranking* reordered by greedy maximal marginal relevance, with the new scores.
 
-    The next is always the one with the most ``balance * relevance + (1 - balance) * novelty``, which is its new score.
-    Relevance is the score divided by the best, novelty 1 less the largest *similarity* (0 to 1, by both ids) to one
-    before it; a missing similarity is 0. As novelty can only shrink, the scores descend. A balance of 1 keeps the
-    order.
+    The next candidate is the one with the largest ``balance * relevance + (1 - balance) * novelty``, which is its
+    score. Relevance is its old score divided by the best one. Novelty is 1 minus its largest *similarity* (0 to 1, by
+    both ids; missing means 0) to the candidates chosen before. Scores descend, as novelty can only shrink. Ties keep
+    the better old score, then the id. A balance of 1 keeps the order.
     """
     left = [id_ for id_, _ in sort_scores(ranking)]
     relevance = {id_: clamp(score) for id_, score in ranking}
@@ -104,11 +104,11 @@ def mmr(ranking: Ranking, similarity: Mapping[str, Mapping[str, float]], balance
 
 
 class ByMentions(Part):
-    """Prefer candidates with many mentions (Zep 3.2): episodes that state the fact, or name the entity."""
+    """Prefer candidates with many mentions: the episodes that state a fact or name an entity."""
 
     by: Literal["mentions"] = "mentions"
     weight: Share = 0.5
-    """The share of the mentions in the new score; 1 sorts by them alone."""
+    """The share of mentions in the new score; 1 ranks only by mentions."""
     features: ClassVar[Needs] = Needs.of_all("mentions")
 
     def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: QuestionView) -> list[Scored]:  # noqa: ARG002 - a protocol's
