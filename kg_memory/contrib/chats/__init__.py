@@ -1,4 +1,4 @@
-"""Files of conversations, texts and records, and exports of chats, as `EpisodeInput`s to remember."""
+"""Read chat exports and files of conversations, texts and JSON records as `EpisodeInput`s to remember."""
 
 from kg_memory.contrib.chats.reading import FORMATS, Reading, read
 from kg_memory.contrib.chats.survey import survey

@@ -1,4 +1,4 @@
-"""Read the exports of assistants (ChatGPT, Claude, Open WebUI, Gemini, OpenAI's threads), and lists of messages."""
+"""Read exports of ChatGPT, Claude, Open WebUI, ShareGPT, Gemini and OpenAI's Assistants API, and lists of messages."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _is_chatgpt(value: Json) -> bool:
 
 
 def _read_chatgpt(conversation: Json, thread: Thread) -> Iterator[Item]:
-    """Yield the messages on the way to the current node: edits and retries beside it are left out."""
+    """Yield the user and assistant messages up to the current node; edited and retried branches are left out."""
     for node in branch(conversation["mapping"], conversation.get("current_node"), "parent"):
         message = node.get("message")
         if not isinstance(message, Mapping):
@@ -69,7 +69,7 @@ def _read_claude(conversation: Json, thread: Thread) -> Iterator[Item]:
     messages = objects(conversation["chat_messages"])
     by_id = {str(message.get("uuid")): message for message in messages}
     parents = {str(message.get("parent_message_uuid")) for message in messages}
-    if len(parents & by_id.keys()) > 0 and len(parents - by_id.keys()) == 1:  # one root: edits are branches of it
+    if len(parents & by_id.keys()) > 0 and len(parents - by_id.keys()) == 1:  # a tree with one root: edits are branches
         messages = branch(by_id, conversation.get("current_leaf_message_uuid"), "parent_message_uuid")
     for message in messages:
         text = words_of([block for block in objects(message.get("content")) if block.get("type") == "text"])
@@ -125,7 +125,10 @@ def _is_assistants(message: Json) -> bool:
 
 
 def _unfold_assistants(document: Any) -> list[Json]:
-    """Return the threads of pages and lists of messages, which the API returns the latest first."""
+    """Return the threads of an OpenAI Assistants export, each as {"id": ..., "messages": [...]}.
+
+    *document* is a page or list of messages, or a list of such pages; messages are grouped by thread_id.
+    """
     if isinstance(document, Mapping):
         inside = first(document, "messages", "data")
         messages = objects(first(inside, "data") if isinstance(inside, Mapping) else inside)
@@ -168,7 +171,7 @@ class _Words(HTMLParser):
             self.words.append("\n- " if tag == "li" else "\n")
 
 
-# The verb before a prompt is in the language of the account.
+# Words before a prompt in Gemini's activities ("Prompted ..."), in the languages of accounts.
 _VERBS = """
 Prompted Asked Said Gefragt Gesagt Eingegebener_Prompt Preguntaste Petición Has_preguntado Requête Invite Demande Prompt
 Richiesta Comando Solicitado Solicitação Solicitou Запрос 输入的提示 已提问 プロンプト
@@ -182,7 +185,7 @@ def _is_gemini(value: Any) -> bool:
 
 
 def _unfold_gemini(document: Any) -> list[Json]:
-    """Return one conversation: the activities do not say which belong together."""
+    """Return the conversations of a Gemini export; all activities form one, since they have no thread."""
     if isinstance(document, list) and document and _is_gemini(document[0]):
         return [{"id": "Gemini Apps", "activities": [each for each in objects(document) if _is_gemini(each)]}]
     turns = first(first(document, "chunkedPrompt"), "chunks") or first(document, "contents")
@@ -206,7 +209,7 @@ def _read_gemini(conversation: Json, thread: Thread) -> Iterator[Item]:
         prompt, prompted = _PROMPTED.subn("", title, count=1) if _PROMPTED.match(title) else (title, 0)
         answers = objects(activity.get("safeHtmlItem"))
         if not prompted and not answers:
-            continue  # a rating, a setting
+            continue  # not a prompt, such as a rating
         id_ = re.sub(r"\W", "", str(time))
         attached = activity.get("attachedFiles") if isinstance(activity.get("attachedFiles"), list) else []
         files = [file if isinstance(file, str) else first(file, "name") for file in attached or []]

@@ -1,4 +1,4 @@
-"""Open files, folders and zips, with bounds against hostile archives."""
+"""Open text files in folders and zips, with limits that protect against malicious archives."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _ENCODINGS = {
 _SUFFIXES = (".json", ".jsonl", ".ndjson", ".txt")
 MOST_MEMBERS = 100_000
 LARGEST = 2 << 30
-"""The most bytes of the texts of one archive."""
+"""The most bytes of text that one archive may unpack to."""
 _UNSUSPECTED = 16 << 20
 HIGHEST_RATIO = 100
-"""The largest quotient of the unpacked and the packed size of a large member."""
+"""The highest ratio of unpacked to packed size of a zip member above 16 MiB."""
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError)
 
 
@@ -32,7 +32,7 @@ File = Path | zipfile.Path
 
 
 def is_archive(path: Path) -> bool:
-    """Return whether *path* is a folder or a zip."""
+    """Return whether *path* is a folder or a zip file."""
     return path.is_dir() or (path.is_file() and path.stat().st_size > 0 and _is_zip(path))
 
 
@@ -45,9 +45,10 @@ def _is_zip(path: Path) -> bool:
 
 
 def files_of(path: Path) -> list[tuple[Path, File]]:
-    """Return the JSON and text files in a folder or zip, each with its path, sorted by it.
+    """Return the JSON and text files in a folder or zip, sorted by path, as (path, opener).
 
-    Errors: `InputError` for a zip that is broken, encrypted, too large, or has a path outside itself.
+    The opener is a `Path`, or a `zipfile.Path` inside a zip; hidden files are skipped. Errors: `InputError` for a zip
+    that is broken, encrypted, too large, or has a path outside itself.
     """
     if path.is_dir():
         inside = sorted(each for each in path.rglob("*") if each.suffix.lower() in _SUFFIXES and each.is_file())
@@ -56,7 +57,7 @@ def files_of(path: Path) -> list[tuple[Path, File]]:
         with zipfile.ZipFile(path) as archive:
             names = sorted(info.filename for info in _check_members(path, archive.infolist()))
             for name in names:
-                archive.open(name).close()  # an encrypted or unknown one fails here
+                archive.open(name).close()  # raises for encryption or an unknown compression
     except _BROKEN as error:
         raise InputError(f"{path} cannot be unpacked ({error}): unpack it, and name the folder") from None
     root = zipfile.Path(path)
@@ -95,10 +96,7 @@ def _check_members(path: Path, members: list[zipfile.ZipInfo]) -> list[zipfile.Z
 
 
 def check(path: Path) -> None:
-    """Refuse a path that is no readable text file.
-
-    Errors: `InputError`.
-    """
+    """Raise `InputError` if *path* is missing, empty, unreadable, a folder, or not a text file."""
     if path.is_dir():
         raise InputError(f"{path} is a folder: name the files in it")
     if not path.exists():
@@ -117,12 +115,12 @@ def check(path: Path) -> None:
 
 
 def _encoding(head: bytes) -> str | None:
-    """Return the encoding that a byte order mark names, or None for UTF-8."""
+    """Return the encoding of a byte order mark at the start of *head*, or None for UTF-8."""
     return next((name for mark, name in _ENCODINGS.items() if head.startswith(mark)), None)
 
 
 def lines_of(path: File) -> Iterator[tuple[int, str] | InputError]:
-    """Yield each line with its number, and an error in the place of a line that cannot be decoded."""
+    """Yield (line number, text) for each line, and an `InputError` for each line that is not valid UTF-8."""
     with path.open("rb") as file:
         encoding = _encoding(file.read(4))
     if encoding is not None:
@@ -143,10 +141,7 @@ def lines_of(path: File) -> Iterator[tuple[int, str] | InputError]:
 
 
 def whole_text(path: File) -> str:
-    """Return all of the text.
-
-    Errors: `InputError`.
-    """
+    """Return the whole text of a file. Errors: `InputError` if the file is unreadable or not in its encoding."""
     try:
         with path.open("rb") as file:
             data = file.read()

@@ -1,9 +1,9 @@
-"""Read the formats of conversations: text chats, OpenAI and LangChain messages, LoCoMo and BEAM files.
+"""Read conversations as text chats, OpenAI and LangChain messages, and LoCoMo and BEAM files.
 
-`looks_like_chat` tells JSON that looks like a conversation from other records.
+`looks_like_chat` recognises JSON that looks like a conversation in an unknown format.
 
-A text chat has lines such as ``Ann: hello``, with or without ``[2024-05-01 10:00]`` before it.
-LoCoMo (Maharana et al. 2024) has long conversations of two people in dated sessions.
+A text chat has lines such as ``Ann: hello``, with or without ``[2024-05-01 10:00]`` before them. LoCoMo (Maharana et
+al. 2024) is a data set of long conversations of two people in dated sessions; BEAM is another one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MAX_WORDS = 4
 
 
 def is_chat(lines: Iterable[str]) -> bool:
-    """Tell whether most of *lines* are said by somebody, and the same people speak again."""
+    """Return whether *lines* are a text chat: half of them have time stamps, or half have speakers who repeat."""
     spoken = [split(line) for line in lines if line.strip()]
     speakers = [speaker for _, speaker, _ in spoken if speaker]
     stamped = sum(stamp is not None for stamp, _, _ in spoken)
@@ -40,7 +40,10 @@ def is_chat(lines: Iterable[str]) -> bool:
 
 
 def split(line: str) -> tuple[str | None, str | None, str]:
-    """Return *line* as its time stamp, its speaker and what is said."""
+    """Return the time stamp, the speaker and the text of a line of a text chat.
+
+    "[2024-05-01 10:00] Ann: hello" -> ("2024-05-01 10:00", "Ann", "hello"). A missing stamp or speaker is None.
+    """
     stamp, rest = None, line
     if (match := _STAMP.match(line)) and any(mark.isdigit() for mark in match.group()):
         stamp, rest = match["boxed"] or match["bare"], line[match.end() :]
@@ -51,10 +54,10 @@ def split(line: str) -> tuple[str | None, str | None, str]:
 
 
 def read_chat(lines: Iterable[Line | InputError], thread: str) -> Iterator[Item]:
-    """Yield one message for each line that a speaker or a time opens.
+    """Yield one message for each line of a text chat that starts with a speaker or a time stamp.
 
-    Lines without either, and indented lines, go on with the message before them. Messages of
-    the same minute keep their order, a microsecond apart.
+    *lines* are (line number, text). Other lines, and indented lines, continue the message before them. Messages with
+    the same time stamp are a microsecond apart, to keep their order. Errors are yielded in place of their lines.
     """
     current: EpisodeInput | None = None
     stamp_before: datetime | None = None
@@ -99,12 +102,12 @@ _CLASS = re.compile(r"(?:Message)?(?:Chunk)?$")
 
 
 def _role(kind: object) -> str | None:
-    """Return the role of LangChain's messages of *kind*: a type such as ``ai``, or a class such as AIMessageChunk."""
+    """Return the role of a LangChain message type such as "ai", or class such as "AIMessageChunk"; None if unknown."""
     return _ROLES.get(_CLASS.sub("", str(kind)).lower())
 
 
 def is_openai(value: Any) -> bool:
-    """Tell whether *value* is a message with a role."""
+    """Return whether *value* is a message in OpenAI's form: a role, with a content or tool calls."""
     return (
         isinstance(value, Mapping)
         and isinstance(value.get("role"), str)
@@ -113,7 +116,7 @@ def is_openai(value: Any) -> bool:
 
 
 def is_langchain(value: Any) -> bool:
-    """Tell whether *value* is a dumped LangChain message, in any of its three forms."""
+    """Return whether *value* is a serialized LangChain message, in any of its three forms."""
     if not isinstance(value, Mapping):
         return False
     if value.get("lc") == 1:
@@ -123,13 +126,16 @@ def is_langchain(value: Any) -> bool:
 
 
 def messages_of(document: Any) -> list[Any] | None:
-    """Return the messages of *document*: a list, or an object with one under ``messages``; else ``None``."""
+    """Return the messages of *document*, a list or an object with a list under "messages"; None if empty or missing."""
     messages = document.get("messages") if isinstance(document, Mapping) else document
     return messages if isinstance(messages, list) and messages else None
 
 
 def read_messages(document: Any, thread: str) -> Iterator[Item]:
-    """Yield what user and assistant say; the prompts, tool calls and tool results between them are left out."""
+    """Yield the user and assistant messages of an OpenAI or LangChain list; skip prompts, tool calls and tool results.
+
+    Messages without a thread of their own are put into *thread*.
+    """
     for number, message in enumerate(messages_of(document) or [], start=1):
         try:
             episode = from_record(_plain(message))
@@ -141,7 +147,10 @@ def read_messages(document: Any, thread: str) -> Iterator[Item]:
 
 
 def _plain(message: Any) -> Mapping[str, Any]:
-    """Return *message* with a role and a content at the top."""
+    """Return an OpenAI or LangChain message as an object with "role" and "content" at its top level.
+
+    Errors: `InputError` for any other value.
+    """
     if is_langchain(message):
         fields = message.get("kwargs") or message.get("data") or message
         kind = message["id"][-1] if isinstance(message.get("id"), list) and message["id"] else message.get("type")
@@ -156,7 +165,7 @@ _SESSION = re.compile(r"session_(\d+)")
 
 
 def samples(document: Any) -> list[Mapping[str, Any]] | None:
-    """Return the conversations of *document*, or ``None`` if it has none."""
+    """Return the conversations of a LoCoMo document, or None if the document is not LoCoMo."""
     samples_ = [document] if isinstance(document, Mapping) else document
     if not isinstance(samples_, list) or not samples_ or not all(_is_sample(sample) for sample in samples_):
         return None
@@ -169,10 +178,10 @@ def _is_sample(value: Any) -> bool:
 
 
 def read_locomo(document: Any, thread: str) -> Iterator[Item]:
-    """Yield all turns of all conversations, in the order of their sessions.
+    """Yield all turns of a LoCoMo document, session by session.
 
-    Thread ``<sample_id>/session_<n>``, id ``<sample_id>/<dia_id>``; turn i is i minutes after the
-    session's time. The caption of a shared photo follows the text.
+    The thread is ``<sample_id>/session_<n>``, the id ``<sample_id>/<dia_id>``; *thread* replaces a missing sample_id.
+    Turn i is dated i minutes after the start of its session. The caption of a shared photo follows the text.
     """
     for number, sample in enumerate(samples(document) or [], start=1):
         name = str(sample.get("sample_id") or f"{thread}-{number}")
@@ -207,12 +216,12 @@ def _words(turn: Any) -> str:
     return f"{turn['text']}\n[photo: {caption}]" if caption else str(turn["text"])
 
 
-# The data set marks the end of each user message with the numbers of its plan, as in "->-> 1,4" or "->-> 2,N/A".
+# BEAM ends each user message with a mark such as "->-> 1,4" or "->-> 2,N/A", which is removed.
 _MARK = re.compile(r"\s*->->\s*(?:\d+|N/A)(?:\s*,\s*(?:\d+|N/A))*\s*$")
 
 
 def is_beam(document: Any) -> bool:
-    """Tell whether *document* is a list of batches with turns."""
+    """Return whether *document* is a BEAM chat: a list of batches with turns."""
     return (
         isinstance(document, list)
         and bool(document)
@@ -221,9 +230,10 @@ def is_beam(document: Any) -> bool:
 
 
 def read_beam(document: Any, thread: str) -> Iterator[Item]:
-    """Yield all messages; thread ``<chat>/session_<batch>``, id ``<chat>/<id>``, message i is i minutes into the day.
+    """Yield all messages of a BEAM chat.
 
-    All chats of the set lie in files of one name, so *thread* gets a digest of the first words behind it.
+    The thread is ``<chat>/session_<batch>`` and the id ``<chat>/<id>``; <chat> is *thread* with a digest of the first
+    message, since all BEAM files have the same name. Message i after a time anchor is dated i minutes after it.
     """
     thread = f"{thread}-{digest(to_json(document[0]['turns'][:1]))[:8]}"
     for number, batch in enumerate(document, start=1):
@@ -253,7 +263,7 @@ def _anchor(message: Any, batch: Mapping[str, Any]) -> datetime | None:
     return None if anchor is None else parse_time(anchor)
 
 
-# JSON that looks like a conversation in none of the formats
+# Recognising conversations in unknown JSON formats
 
 _WHO = frozenset(
     "role author sender from speaker user username usernickname sendername senderid "
@@ -275,7 +285,11 @@ _WIDEST = 20
 
 
 def looks_like_chat(value: Any, depth: int = 0) -> bool:
-    """Return whether *value* has messages: a text beside an author or a time, or a list of texts by such a name."""
+    """Return whether a JSON value seems to contain chat messages.
+
+    That is a text field beside an author or time field, or sentences in a list called "messages" or the like; nested
+    values are searched too. *depth* counts the recursion.
+    """
     if depth > _DEEPEST:
         return False
     if isinstance(value, list):
@@ -299,13 +313,13 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_turn(value: Any) -> bool:
-    """Return whether *value* is a sentence, some sentences, or an object with one."""
+    """Return whether *value* is a text of several words, or a list or object that contains one."""
     texts = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else [value]
     return any(isinstance(text, str) and " " in text.strip() for text in texts)
 
 
 def holds_words(document: Any) -> bool:
-    """Return whether a record of *document* has a text of several words."""
+    """Return whether one of the first records of *document* has a text of more than three words."""
     records = document if isinstance(document, list) else [document]
     return any(
         isinstance(text, str) and len(text.split()) > 3

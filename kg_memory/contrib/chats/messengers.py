@@ -59,7 +59,7 @@ def _shared(message: Json) -> Iterator[tuple[str, object]]:
 
 
 def _telegram_time(message: Json) -> datetime | None:
-    """Return the time with its offset, which is the difference between the written time and the seconds since 1970."""
+    """Return the time of a Telegram message with its UTC offset: the difference of its local time and its Unix time."""
     wall, moment = read_moment(message.get("date")), read_moment(message.get("date_unixtime"))
     if moment is None or wall is None:
         return moment or wall
@@ -69,7 +69,7 @@ def _telegram_time(message: Json) -> datetime | None:
 
 
 _SLACK_SAID = ("bot_message", "file_share", "thread_broadcast", "me_message", "file_comment", "reply_broadcast")
-"""The subtypes of messages that somebody wrote; plain ones have none."""
+"""The subtypes of Slack messages that a person or bot wrote; plain messages have no subtype."""
 _LINK = re.compile(r"<([^<>|]*)(?:\|([^<>]*))?>")
 
 
@@ -82,7 +82,7 @@ def _is_slack(message: Any) -> bool:
 
 
 def _unfold_slack(document: Any) -> list[Json]:
-    """Return the messages of a day of a channel, or of the whole channel."""
+    """Return a Slack channel, or one day of it, as one conversation; an empty list for another format."""
     channel = document if isinstance(document, Mapping) else {}
     messages = objects(channel.get("messages") if channel else document)
     return [{**channel, "messages": messages}] if messages and all(map(_is_slack, messages)) else []
@@ -132,7 +132,7 @@ def _unlink(users: Mapping[str, Json], match: re.Match[str]) -> str:
 
 
 def _slack_time(message: Json, user: Json | None) -> datetime | None:
-    """Return the time in the user's time zone, where it is known."""
+    """Return the time of a Slack message in the time zone of *user*, or in UTC if unknown."""
     time, zone = read_moment(float(message["ts"])), first(user, "tz")
     try:
         return time.astimezone(ZoneInfo(zone)) if time and zone else time
@@ -141,7 +141,7 @@ def _slack_time(message: Json, user: Json | None) -> datetime | None:
 
 
 _DISCORD_SAID = "Default Reply ThreadStarterMessage ChatInputCommand ContextMenuCommand 0 19 20 21 23".split()
-"""The types of messages that somebody wrote, by their names or numbers."""
+"""The types of Discord messages that a person or bot wrote, as names or numbers."""
 
 
 def _is_discord(value: Json) -> bool:

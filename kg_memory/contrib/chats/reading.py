@@ -1,4 +1,4 @@
-"""Recognise the format of a file, a folder or a zip, and read it."""
+"""Recognise the format of a file, folder or zip from its content, and read its episodes."""
 
 from __future__ import annotations
 
@@ -37,12 +37,16 @@ from kg_memory.models.graph import EpisodeInput, EpisodeKind
 
 _LOOKED_AT = 200
 CHATS: Mapping[str, Chat] = {chat.name: chat for chat in (*MESSENGERS, *ASSISTANTS)}
-"""The formats of JSON exports, in the order in which they are tried."""
+"""Readers of JSON chat exports by format name, in the order in which they are tried."""
 
 
 @dataclass
 class _Part:
-    """A file of a reading. *names* are the users of its workspace."""
+    """One file of a `Reading`.
+
+    *wanted* is the format that the caller asked for; None recognises it from the content. *names* maps user ids of a
+    Slack workspace to their user records.
+    """
 
     path: Path
     file: File
@@ -52,12 +56,12 @@ class _Part:
 
     @cached_property
     def format(self) -> str:
-        """The format, as asked for or as the content shows."""
+        """The file's format: *wanted*, or else recognised from the content. Errors: `InputError` if it is unknown."""
         return self.wanted or _recognise(self)
 
     @cached_property
     def document(self) -> Any:
-        """The file as one JSON document."""
+        """The whole file parsed as one JSON document. Errors: `InputError` if the file is not valid JSON."""
         text = whole_text(self.file)
         try:
             return json.loads(text, parse_constant=str)
@@ -70,16 +74,17 @@ class _Part:
 
     @cached_property
     def thread(self) -> str:
-        """A name for the file's conversation: files are often called alike in different folders."""
+        """The name of the file's thread, "folder-stem", since files in different folders often share a name."""
         return "-".join(part for part in (self.path.absolute().parent.name, self.path.stem) if part)
 
 
 @dataclass
 class Reading:
-    """A file, folder or zip as episodes; it can be iterated again, and again gives the same.
+    """The episodes of a file, folder or zip, as an iterable. Every iteration reads the files again.
 
-    `problems` are what the last iteration could not read and left out, as contents of more than `max_content`
-    characters; with `strict` the first is raised. `at` dates what the file does not date.
+    Messages that cannot be read are left out and listed in `problems` as `InputError`s; with `strict` the first one is
+    raised. Contents longer than `max_content` characters count as such. `at` is the time of undated messages; `wanted`
+    is the format (None: recognise), and `date_order` the order of day, month and year in a WhatsApp chat.
     """
 
     path: Path
@@ -92,7 +97,10 @@ class Reading:
 
     @cached_property
     def parts(self) -> list[_Part]:
-        """The files with conversations in them."""
+        """The files to read: *path* itself or, of a folder or zip, the files that contain conversations.
+
+        Errors: `InputError` if a folder or zip contains no conversation.
+        """
         if not is_archive(self.path):
             check(self.path)
             return [_Part(self.path, self.path, self.wanted, self.date_order)]
@@ -109,16 +117,16 @@ class Reading:
 
     @property
     def format(self) -> str:
-        """The format, or those of the files in a folder or zip."""
+        """The recognised format of the file, or those of all files in a folder or zip, separated by commas."""
         return ", ".join(dict.fromkeys(part.format for part in self.parts))
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether records were read that have texts, and so may be another kind of chat."""
+        """Whether JSON records were read that contain sentences, and so may be a chat in an unknown format."""
         return any(part.format == "json" and formats.holds_words(part.document) for part in self.parts)
 
     def __iter__(self) -> Iterator[EpisodeInput]:
-        """Yield the episodes in the file's order."""
+        """Yield the episodes in file order. Clears and refills `problems`."""
         self.problems.clear()
         for part in self.parts:
             read_part = _READ.get(part.format)
@@ -142,12 +150,13 @@ def read(
     date_order: DateOrder | None = None,
     max_content: int | None = None,
 ) -> Reading:
-    """Return the episodes of the file, folder or zip at *path*, its format recognised from its content unless given.
+    """Return the episodes of the file, folder or zip at *path* as an iterable `Reading`.
 
-    Without *strict*, lines and messages that cannot be read are left out and listed in `Reading.problems`.
-    *at* dates what the file leaves undated, now by default. *date_order* is that of a WhatsApp chat. Contents of more
-    than *max_content* characters cannot be read.
-    Errors: `InputError` says what is wrong where, when the file is iterated.
+    *format* is one of `FORMATS`; None recognises it from the content. Lines and messages that cannot be read are left
+    out and listed in `Reading.problems`; *strict* raises the first one instead. *at* is the time of undated content
+    (default: now). *date_order* is the order of day, month and year in a WhatsApp chat, such as "dmy". Contents of more
+    than *max_content* characters are refused. Errors: `InputError` for an unknown *format*, and during iteration for a
+    file that cannot be read.
     """
     if format is not None and format not in FORMATS:
         raise InputError(f"{format!r} is no format: choose one of {', '.join(FORMATS)}")
@@ -155,13 +164,13 @@ def read(
 
 
 def _read_names(parts: list[_Part]) -> dict[str, Json]:
-    """Return the users of a Slack workspace by their ids."""
+    """Return the users of a Slack workspace by id, from the files users.json and org_users.json among *parts*."""
     users = (part.document for part in parts if part.path.name in ("users.json", "org_users.json"))
     return {str(user["id"]): user for each in users for user in objects(each) if "id" in user}
 
 
 def _is_chat(part: _Part) -> bool:
-    """Return whether a file of a folder or zip has a conversation; others, such as a profile, lie beside those."""
+    """Return whether a file of a folder or zip is a conversation, and not another file such as a user profile."""
     try:
         return part.format not in ("json", "text", "records") or part.wanted is not None
     except InputError:
@@ -172,11 +181,11 @@ def _recognise(part: _Part) -> str:
     head = [line for line in islice(lines_of(part.file), _LOOKED_AT) if not isinstance(line, InputError)]
     texts = [text for _, text in head if text.strip()]
     if not texts:
-        whole_text(part.file)  # says where it is no text
+        whole_text(part.file)  # raises with the line if it is not text
         raise InputError(f"{part.path} has no text: give a file with messages in it")
     if is_whatsapp(texts):
         return "whatsapp"
-    # A line in brackets may open a chat's time stamp as well as a list.
+    # A first "[" opens the time stamp of a plain chat, or a JSON list.
     if texts[0].lstrip()[0] not in "{[" or formats.split(texts[0])[0] is not None:
         return "chat" if formats.is_chat(texts) else "text"
     if len(texts) == 1 or _parse_object(texts[0]) is None:
@@ -210,7 +219,7 @@ def _recognise_json(part: _Part) -> str:
     first_ = next(iter(formats.messages_of(document) or []), None)
     if formats.is_langchain(first_):
         return "langchain"
-    # A list of messages with times or threads is what JSON Lines have, only in one list.
+    # A list of messages with times or threads is read like JSON Lines: "json" below.
     if formats.is_openai(first_) and isinstance(first_, dict):
         return "openai"
     _refuse_unknown(part, document if isinstance(document, list) else [document])
@@ -222,7 +231,7 @@ def _chat_of(document: Any) -> Chat | None:
 
 
 def _refuse_unknown(part: _Part, records: list[Any]) -> None:
-    """Raise `InputError` for records that look like those of a chat, in a form that no reader knows."""
+    """Raise `InputError` if a JSON record looks like a chat message (author and text), but is in no known format."""
     for record in records[:_LOOKED_AT]:
         if not (isinstance(record, dict) and _is_readable(record)) and formats.looks_like_chat(record):
             raise InputError(
@@ -241,7 +250,10 @@ def _is_readable(record: Json) -> bool:
 
 
 def _read_chats(chat: Chat, document: Any, part: _Part, line: int | None = None) -> Iterator[Item]:
-    """Yield the messages of all conversations of *document*, each in its thread."""
+    """Yield the messages of all conversations in a JSON export, each conversation in a thread of its own.
+
+    *line* is the line number of *document* in a JSON Lines file, None for a whole file.
+    """
     conversations = chat.unfold(document)
     if not conversations:
         raise _not_of(part, f"{chat.name} conversation")
@@ -261,7 +273,7 @@ def _read_chats(chat: Chat, document: Any, part: _Part, line: int | None = None)
 
 
 def _name_of(conversation: Json, part: _Part) -> str | None:
-    """Return the name of a conversation; that of a day in a Slack channel is its folder's."""
+    """Return the title of an exported conversation, or None. One day of a Slack channel is named after its folder."""
     if "ts" in next(iter(objects(conversation.get("messages"))), {}) and "name" not in conversation:
         return part.path.absolute().parent.name if part.path.stem[:4].isdecimal() else part.path.stem
     guild, channel = conversation.get("guild"), conversation.get("channel")
@@ -276,7 +288,7 @@ def _name_of(conversation: Json, part: _Part) -> str | None:
 
 
 def _parsed_lines(part: _Part) -> Iterator[tuple[int, Any] | InputError]:
-    """Yield the number and the JSON value of each line that is not empty, and an error in the place of a wrong one."""
+    """Yield (line number, JSON value) for each non-empty line, and an `InputError` for each line that is not JSON."""
     for line in lines_of(part.file):
         if isinstance(line, InputError):
             yield line
@@ -302,7 +314,7 @@ def _read_lines(part: _Part) -> Iterator[Item]:
 
 
 def _from_line(record: Any, part: _Part, number: int) -> Iterator[Item]:
-    """Yield the episode of one line, or the messages of a line that has a whole conversation."""
+    """Yield the episodes of one JSON Lines record: one message, one JSON record, or all messages of a conversation."""
     messages_ = formats.messages_of(record)
     if messages_ and (formats.is_openai(messages_[0]) or formats.is_langchain(messages_[0])):
         yield from formats.read_messages(record, f"{part.thread}-{number}")
@@ -337,7 +349,7 @@ def _to_record(record: Any) -> EpisodeInput:
 
 
 def _read_records(part: _Part) -> Iterator[Item]:
-    """Yield each object of a list, or each line, as a JSON record, whatever it looks like."""
+    """Yield each JSON object of a list, or each line, as an episode of kind JSON, even if it looks like a message."""
     try:
         yield from map(_to_record, _records(part.document))
     except InputError:
@@ -350,7 +362,10 @@ def _read_records(part: _Part) -> Iterator[Item]:
 def _read_documents(
     is_valid: Callable[[Any], object], read_document: Callable[[Any, str], Iterable[Item]], name: str
 ) -> Callable[[_Part], Iterable[Item]]:
-    """Return a reader of whole documents, which refuses those that are not valid as having no *name*."""
+    """Return a reader for files that are one JSON document.
+
+    The reader raises `InputError` ("... has no *name*") for a document that does not pass *is_valid*.
+    """
 
     def read_part(part: _Part) -> Iterable[Item]:
         if not is_valid(part.document):

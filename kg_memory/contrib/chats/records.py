@@ -1,4 +1,4 @@
-"""Helpers of the readers of chats: episodes of JSON objects, threads, times, and branches of a tree."""
+"""Helpers of the chat readers: build episodes from JSON objects, date messages, follow branches of a message tree."""
 
 from __future__ import annotations
 
@@ -29,21 +29,22 @@ _ID = ("source_id", "id", "message_id")
 _KNOWN = frozenset((*_CONTENT, *_SPEAKER, *_AT, *_THREAD, *_ID, "source", "kind", "labels"))
 _TELLS_WHO = frozenset({"role", "speaker"})
 _TELLS_MESSAGE = _TELLS_WHO | {"author", "kind"}
-# What the program says to the model, not what anybody said: no memory of a conversation.
+# Roles of messages between program and model: they are not remembered.
 UNSAID = frozenset({"system", "developer", "tool", "function"})
 
 
 def is_message(record: Mapping[str, Any]) -> bool:
-    """Tell whether *record* is something said, rather than a business record that also has a text field."""
+    """Return whether *record* is a chat message, rather than a business record that also has a text field."""
     if not any(key in record for key in _CONTENT):
         return False
     return bool(_TELLS_MESSAGE & record.keys()) or record.keys() <= _KNOWN
 
 
 def from_record(record: Any) -> EpisodeInput | None:
-    """Return the episode of *record*: a message, or a JSON record; ``None`` for what nobody said (system, tools).
+    """Return the episode of a JSON object: a chat message, or any other object as a JSON record.
 
-    Errors: `InputError`, without the place, which the caller knows.
+    Returns None for messages of the system, developer, tool and function roles, and for tool calls without text.
+    Errors: `InputError`, without file and line, which the caller adds.
     """
     if not isinstance(record, Mapping):
         raise InputError(f'this is {json_type(record)}, not an object: write one object like {{"content": "..."}}')
@@ -59,7 +60,7 @@ def from_record(record: Any) -> EpisodeInput | None:
     kind = record.get("kind", EpisodeKind.MESSAGE)
     content = to_json(value) if kind == EpisodeKind.JSON and not isinstance(value, str) else plain_text(value)
     if not content.strip() and role == "assistant":
-        return None  # a call of a tool, with no word said
+        return None  # a tool call without text
     when = _first_of(record, _AT)
     return build(
         content=content,
@@ -74,10 +75,7 @@ def from_record(record: Any) -> EpisodeInput | None:
 
 
 def build(**fields: Any) -> EpisodeInput:
-    """Return the episode with *fields*; refuse an empty content.
-
-    Errors: `InputError`.
-    """
+    """Return an `EpisodeInput` with *fields*. Errors: `InputError` for an empty content or an invalid field."""
     if not str(fields["content"]).strip():
         raise InputError("the content is empty: give it a text, or take it out")
     try:
@@ -89,7 +87,7 @@ def build(**fields: Any) -> EpisodeInput:
 
 
 def to_json(value: Any) -> str:
-    """Return *value* as JSON text, in its own language."""
+    """Return *value* as JSON text with non-ASCII characters unescaped."""
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -98,7 +96,10 @@ def _first_of(record: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
 
 
 def _text(record: Mapping[str, Any], keys: tuple[str, ...]) -> str | None:
-    """Return the first of *keys* that has a value, as text; numbers serve as ids."""
+    """Return the value of the first of *keys* that is set in *record*, as text; integers become text.
+
+    Errors: `InputError` for a value of another type.
+    """
     value = _first_of(record, keys)
     if value is None or isinstance(value, str):
         return value or None
@@ -109,12 +110,13 @@ def _text(record: Mapping[str, Any], keys: tuple[str, ...]) -> str | None:
 
 
 def place(items: Iterable[Item], name: str, at: datetime) -> Iterator[Item]:
-    """Give each of *items* a time and, where its time is not its own, an id that a second reading gives again.
+    """Give every episode a time, and undated episodes a `source_id` that is the same in every reading.
 
-    A message without a time follows the one before it in its thread by a microsecond; *at* is
-    the time of what comes before any time. A message that nothing dates is known by *name* and
-    by all that was said before it, so that a file may grow; a text or a record by its content.
-    An id that is used twice for different contents is an `InputError` in its place.
+    *items* are the episodes of one file called *name*, and pass through in order. An undated message follows the
+    message before it in its thread by a microsecond; *at* is the time of messages before any dated one. The id of an
+    undated message is a hash of itself and all messages before it in its thread, so that appending to the file keeps
+    the ids; texts and records are hashed alone. Yields an `InputError` in place of an episode that repeats an id with
+    another content.
     """
     latest: dict[str | None, datetime] = {}
     chains: dict[str | None, str] = {}
@@ -142,7 +144,7 @@ def place(items: Iterable[Item], name: str, at: datetime) -> Iterator[Item]:
 
 
 def digest(*texts: str) -> str:
-    """Return a short digest of *texts*; strange characters in them do no harm."""
+    """Return 20 hex digits of a hash of *texts*. Lone surrogates are allowed."""
     state = hashlib.sha256()
     for text in texts:
         data = text.encode("utf-8", "surrogatepass")
@@ -152,11 +154,11 @@ def digest(*texts: str) -> str:
 
 @dataclass
 class Thread:
-    """A conversation of an export.
+    """A conversation of an export, which turns its messages into episodes.
 
-    `scope` comes before the ids of its messages. `start` dates a message without a time that nothing comes before.
-    `names` are the users of a workspace by their ids. The `same` messages at one time, that of the message
-    `before`, keep their order by a microsecond each.
+    `source` is the format, `name` the thread of the episodes, and `scope` the prefix of their ids. `start` is the time
+    of a first message without one. `names` maps user ids of a workspace to user records. Messages with the same time as
+    the message `before` get `same` microseconds added to keep their order.
     """
 
     source: str
@@ -170,7 +172,10 @@ class Thread:
     def say(
         self, id_: object, speaker: str | None, text: str, at: object = None, files: Iterable[object] = ()
     ) -> Iterator[Item]:
-        """Yield the message, or nothing where it has neither text nor files."""
+        """Yield one message as an episode, or an `InputError` if it is invalid; yield nothing without text and files.
+
+        *files* are names or paths of attachments, appended as "[attachment: photo.jpg]".
+        """
         names = (re.split(r"[/\\]", str(file))[-1] for file in files if file)
         content = "\n".join((*filter(None, (text.strip(),)), *(f"[attachment: {name}]" for name in names)))
         if not content:
@@ -190,9 +195,10 @@ class Thread:
 
 
 class Chat(NamedTuple):
-    """A format of JSON exports; `unfold` returns the conversations of a document, none where it has another format.
+    """The reader of one format of JSON exports.
 
-    Threads are called by the names of conversations where `named`, by their ids otherwise.
+    `unfold` returns the conversations in a JSON document, and an empty list for another format. `read` yields the
+    messages of one conversation. Threads are named by the titles of conversations if `named`, else by their ids.
     """
 
     name: str
@@ -202,7 +208,10 @@ class Chat(NamedTuple):
 
 
 def select(test: Callable[[Json], bool]) -> Callable[[Any], list[Json]]:
-    """Return an `unfold` for objects that pass *test*: alone, in a list, or in a list that an object wraps."""
+    """Return an `unfold` function for conversations that pass *test*.
+
+    The function finds them as the document itself, in a list, or in a list under a key such as "conversations".
+    """
 
     def unfold(document: Any) -> list[Json]:
         if isinstance(document, Mapping):
@@ -219,7 +228,7 @@ def select(test: Callable[[Json], bool]) -> Callable[[Any], list[Json]]:
 
 
 def first(record: Any, *keys: str) -> Any:
-    """Return the value of the first of *keys* that has one, None if *record* is no object."""
+    """Return the value of the first of *keys* that is set in *record*, or None; None if *record* is not an object."""
     return (
         next((record[key] for key in keys if record.get(key) not in (None, "")), None)
         if isinstance(record, Mapping)
@@ -228,12 +237,15 @@ def first(record: Any, *keys: str) -> Any:
 
 
 def names_in(record: Any, field: str, *keys: str) -> list[Any]:
-    """Return the value of the first of *keys* of each object in the list *field* of *record*."""
+    """Return, for each object in the list `record[field]`, the value of the first of *keys* that is set.
+
+    names_in({"files": [{"name": "a.jpg"}]}, "files", "name") -> ["a.jpg"]
+    """
     return [first(each, *keys) for each in objects(first(record, field))]
 
 
 def words_of(content: Any) -> str:
-    """Return the texts of *content*: a string, or a list of strings and of parts with a text, in any known form."""
+    """Return the text of a message's content: a string, or a list of strings and parts such as {"text": "..."}."""
     parts = content if isinstance(content, list) else [content]
     texts = [part if isinstance(part, str) else first(part, "text", "refusal") for part in parts]
     texts = [first(text, "value") if isinstance(text, Mapping) else text for text in texts]
@@ -241,17 +253,17 @@ def words_of(content: Any) -> str:
 
 
 def objects(value: Any) -> list[Json]:
-    """Return the objects of a list, none if *value* is no list."""
+    """Return the JSON objects in a list; an empty list if *value* is not a list."""
     return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
 
 
 def name_role(role: object) -> str | None:
-    """Return the speaker of *role*: user, assistant, or None for prompts, tools and unknown roles."""
+    """Return the speaker of a message's *role*: "user", "assistant", or None for system, tool and unknown roles."""
     return {**ROLES, "gpt": "assistant", "chatgpt": "assistant", "model": "assistant"}.get(str(role).lower())
 
 
 def read_moment(value: Any) -> datetime | None:
-    """Return *value* as a time with its offset, None where it is no time."""
+    """Return *value* as a datetime with its offset, or None if it is not a time."""
     try:
         return None if value in (None, "", 0) else parse_time(value)
     except InputError:
@@ -259,7 +271,10 @@ def read_moment(value: Any) -> datetime | None:
 
 
 def branch(nodes: Json, leaf: object, parent: str) -> list[Json]:
-    """Return the nodes from the root to *leaf*, by default to the last node without children."""
+    """Return the nodes from the root to *leaf*, by default to the last node without children.
+
+    *nodes* maps ids to messages of a tree, and *parent* is the key of a message that contains the id of its parent.
+    """
     if not isinstance(leaf, str) or leaf not in nodes:
         parents = {str(node.get(parent)) for node in nodes.values() if isinstance(node, Mapping)}
         latest = list(nodes)[::-1]
@@ -272,7 +287,7 @@ def branch(nodes: Json, leaf: object, parent: str) -> list[Json]:
 
 
 def date_beginning(items: Iterator[Item]) -> Iterator[Item]:
-    """Date messages without a time at the beginning of a conversation by the first that has one."""
+    """Date the undated messages at the start of a conversation just before its first dated message."""
     undated: list[EpisodeInput] = []
     for item in items:
         if isinstance(item, InputError):

@@ -1,4 +1,4 @@
-"""Count the conversations, messages and speakers of a file."""
+"""Count the conversations, messages and speakers of a chat file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SHOWN_SPEAKERS = 10
 
 @dataclass(frozen=True)
 class Survey:
-    """The contents of a file. `speakers` are sorted by the number of their messages."""
+    """Counts and time range of the messages in a file. `speakers` are sorted by number of messages, most first."""
 
     path: str
     format: str
@@ -31,7 +31,7 @@ class Survey:
     last: datetime | None
 
     def describe(self) -> str:
-        """Return the contents in a line."""
+        """Return one line with the format, the counts, the ten most frequent speakers and the time range."""
         more = len(self.speakers) - _SHOWN_SPEAKERS
         names = [*self.speakers[:_SHOWN_SPEAKERS], *([f"{more} more"] if more > 0 else [])]
         parts = [self.format, count_noun(self.conversations, "conversation"), count_noun(self.messages, "message")]
@@ -43,7 +43,10 @@ class Survey:
 
 
 def check_item(path: Path, item: EpisodeInput | InputError, most: int | None) -> EpisodeInput | InputError:
-    """Return *item*, an error with its file and line, or one for a content of more than *most* characters."""
+    """Return *item*, or an `InputError` if its content has more than *most* characters (None: unlimited).
+
+    An *item* that is an error is returned with the file and line in its message.
+    """
     if isinstance(item, InputError):
         text = str(item)
         return InputError(f"{path}:{text.removeprefix('line ')}" if text.startswith("line ") else f"{path}: {text}")
@@ -56,7 +59,7 @@ def check_item(path: Path, item: EpisodeInput | InputError, most: int | None) ->
 
 
 def survey(reading: Reading) -> Survey:
-    """Return the contents of a file, after all of it was read."""
+    """Return the counts of messages and speakers in a file, which is read to its end."""
     threads: set[str] = set()
     speakers: Counter[str] = Counter()
     count = 0

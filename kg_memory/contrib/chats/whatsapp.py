@@ -1,7 +1,7 @@
-"""Read a chat that WhatsApp exported as text, by iOS or Android, in any language.
+"""Read chats that WhatsApp exported as text on iOS or Android, in any language.
 
-Each language writes the date, the time and the notes of the application in its own way. So a stamp is recognised by its
-five or six numbers, and the order of day and month is inferred from all stamps of a file.
+Each language has its own form of dates, times and system messages. So a time stamp is recognised by its five or six
+numbers, and the order of day, month and year is inferred from all stamps of the file.
 """
 
 from __future__ import annotations
@@ -40,14 +40,17 @@ _ANDROID_NAME = re.compile(r"(?:IMG|VID|AUD|PTT|STK|DOC)-\d{8}-WA\d+")
 
 
 class Stamp(NamedTuple):
-    """The numbers of a date in the order of the file, the character between them, and the time of the day."""
+    """A parsed time stamp whose date order is still unknown: three numbers, their separator and the time of day."""
 
     numbers: tuple[str, str, str]
     separator: str
     time: timedelta
 
     def at(self, order: DateOrder) -> datetime | None:
-        """Return the time by *order*, None where there is no such day. A year beyond 2400 is of the Buddhist era."""
+        """Return the datetime for a date *order* such as "dmy", or None if that is not a valid date from 2000 on.
+
+        Years after 2400 are read as years of the Buddhist calendar.
+        """
         day, month, year = (int(self.numbers[order.index(part)]) for part in "dmy")
         year += 2000 if year < 100 else 0
         year -= 543 if year > 2400 else 0
@@ -68,7 +71,7 @@ class _Said:
 
 
 def parse_stamp(text: str) -> Stamp | None:
-    """Return the date and time of a stamp in any language, None where it is none."""
+    """Return the parsed date and time of a WhatsApp stamp in any language, or None if *text* is not a stamp."""
     numbers = list(re.finditer(r"\d+", text))
     if len(numbers) not in (5, 6):
         return None
@@ -102,7 +105,7 @@ def _to_24(hour: int, words: str) -> int:
 
 
 def is_whatsapp(lines: Iterable[str]) -> bool:
-    """Return whether the first of *lines* opens a message of such a chat, and somebody speaks in it."""
+    """Return whether *lines* start with a WhatsApp message, and at least one of them has a speaker."""
     written = [line for line in lines if line.strip()]
     opened = _open(_tidy(written[0]), _HEADS) if written else None
     if opened is None:
@@ -110,7 +113,7 @@ def is_whatsapp(lines: Iterable[str]) -> bool:
     head, stamp, _ = opened
     is_iso = re.fullmatch(r"\[\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?Z?\].*", _tidy(written[0])) is not None
     if stamp is None or (is_iso and not any(_LRM in line for line in written)):
-        return False  # a plain chat
+        return False  # a plain chat, which `formats.read_chat` reads, which `formats.read_chat` reads
     rests = [found[2] for line in written if (found := _open(_tidy(line), (head,)))]
     return any(_WHO.fullmatch(rest) for rest in rests)
 
@@ -127,9 +130,10 @@ def _open(line: str, heads: Iterable[re.Pattern[str]]) -> tuple[re.Pattern[str],
 
 
 def read_whatsapp(lines: Iterable[Line | InputError], path: Path, order: DateOrder | None) -> Iterator[Item]:
-    """Yield the messages; lines of the application itself and deleted messages are left out.
+    """Yield the messages of a WhatsApp chat; system messages and deleted messages are left out.
 
-    Errors: `InputError` where day and month cannot be told apart, and *order* is not given.
+    *lines* are (line number, text). *order* is the date order; None infers it from all stamps. Errors: `InputError` if
+    day and month cannot be told apart and *order* is None.
     """
     said: list[_Said] = []
     heads: Iterable[re.Pattern[str]] = _HEADS
@@ -167,7 +171,7 @@ def read_whatsapp(lines: Iterable[Line | InputError], path: Path, order: DateOrd
 
 
 def _content(said: _Said) -> str | None:
-    """Return the text with its attachments as placeholders, None for what nobody said."""
+    """Return the text of a message with "[attachment: name]" for files, or None for system and deleted messages."""
     is_marked, text = said.text.startswith(_LRM), EDITED.sub("", said.text.translate(_MARKS)).strip()
     if said.who is None or DELETED.fullmatch(text):
         return None
@@ -186,10 +190,11 @@ def _content(said: _Said) -> str | None:
 
 
 def infer_order(said: list[_Said], path: Path) -> DateOrder:
-    """Return the one order of day, month and year that fits all stamps.
+    """Return the order of day, month and year that fits all time stamps of a chat.
 
-    Of several, it is that of no day in the future, then of the fewest steps back, then of the dates in file names.
-    Errors: `InputError` where two orders fit.
+    If several fit, prefer orders without dates in the future, then with the fewest steps back in time, then with the
+    most dates that agree with the names of attachments. Errors: `InputError` if day and month still cannot be told
+    apart.
     """
     latest = datetime.now(UTC) + timedelta(days=2)
     times: dict[DateOrder, list[datetime]] = {}
@@ -203,7 +208,7 @@ def infer_order(said: list[_Said], path: Path) -> DateOrder:
     named = {order: _count_named(said, each) for order, each in times.items()}
     times = {order: each for order, each in times.items() if named[order] == max(named.values())}
     if len(times) > 1:
-        times.pop("ymd", None)  # with two digits for the year, no language writes it first
+        times.pop("ymd", None)  # a two-digit year does not come first in any language
     if len({tuple(each) for each in times.values()}) > 1 and said[0].stamp.separator in ("/", ""):
         example = said[0].stamp.separator.join(said[0].stamp.numbers)
         raise InputError(
@@ -214,12 +219,12 @@ def infer_order(said: list[_Said], path: Path) -> DateOrder:
 
 
 def _count_steps_back(times: Sequence[datetime]) -> int:
-    """Return how often a time is two hours or more before the one in front of it."""
+    """Return how many *times* are two hours or more earlier than the time before them."""
     return sum(after < before - timedelta(hours=2) for before, after in pairwise(times))
 
 
 def _count_named(said: list[_Said], times: list[datetime]) -> int:
-    """Return how many attachments have the day of their message in their name."""
+    """Return how many attachments have the date of their message in their file name ("IMG-20240501-WA0001.jpg")."""
     count = 0
     for each, at in zip(said, times, strict=True):
         if match := _FILE_DATE.search(each.text):
@@ -228,16 +233,16 @@ def _count_named(said: list[_Said], times: list[datetime]) -> int:
     return count
 
 
-# The words of WhatsApp itself, in the languages that have most users
+# Texts that WhatsApp itself writes, in its most used languages
 
 
 def _any(phrases: str) -> str:
-    """Return a pattern for one of *phrases*, which are a line a language."""
+    """Return a regular expression that matches any of *phrases*: alternatives, on one line for each language."""
     return f"(?:{'|'.join(filter(None, map(str.strip, phrases.splitlines())))})"
 
 
 GLUE = re.compile(r"^(?:klo|kl|um|à|às|alle|plkst|ob|lúc|г|日|일|u|o)(?=.|$)")
-"""Words between the date and the time."""
+"""Words between the date and the time of a stamp."""
 AM = frozenset(
     """
     am vorm vm fm sa de dop öö pg eparadites pd πμ ص قظ قبلدوپہر पूर्वाह्न सुबह পূর্বাহ্ণ முற்பகல் ก่อนเที่ยง לפנהצ
@@ -300,7 +305,7 @@ OMITTED = re.compile(
     + ".{0,12}",
     re.IGNORECASE,
 )
-"""An attachment that was not exported."""
+"""Text in place of an attachment that was not exported, such as "image omitted"."""
 EDITED = re.compile(
     r"\s*<[^<>]*(?:edited|bearbeitet|edit[oóa]|édité|modifi|bewerkt|измен|düzenlen|redigera|muokat|edytowan|"
     r"編集|编辑|編輯|수정|diedit|تعديل|נערכה)[^<>]*>\s*$",
