@@ -1,4 +1,4 @@
-"""The commands ``ingest`` and ``declare``: remember the conversations in files, and state facts without a model."""
+"""The commands ``ingest`` and ``declare``: remember conversations in files, and state facts without a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``kg-memory declare``: state facts of the command line or of a file."""
+"""``kg-memory declare``: state facts from the command line or from a file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ Row = dict[str, Any]
 
 
 def declare(arguments: Namespace, screen: Screen) -> int:
-    """State the fact of the command line, or all of a file; return 1 if any is saved but not finished."""
+    """Run ``kg-memory declare``: store the fact of the command line, or all facts of ``--file``.
+
+    Returns the exit code: 1 if a fact was saved but its processing failed, else 0.
+    """
     rows = _rows_of(arguments)
     mapping = _parse(_read(arguments.mapping), f"{arguments.mapping}") if arguments.mapping else None
     namespace = namespace_of(arguments)
@@ -61,10 +64,7 @@ def _read_rows(path: Path) -> Iterator[Row]:
 
 
 def _read(path: Path) -> str:
-    """Return the text of a file.
-
-    Errors: `InputError`.
-    """
+    """Return the text of a file. Errors: `InputError` if it is unreadable, not UTF-8, or empty."""
     try:
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from kg_memory.models.operations import Estimate, Range
 
 SHOWN_PROBLEMS = 10
-"""The most reasons that a report shows."""
+"""The most problems that a report lists."""
 
 
 def ingest(arguments: Namespace, screen: Screen) -> int:
-    """Read the files through once, to find their faults before anything is stored; then remember them.
+    """Run ``kg-memory ingest``: check all files first, then remember their episodes and print a report.
 
-    Returns 1 if any that were saved remain unread.
+    Returns the exit code: 1 if saved episodes could not be read, else 0.
     """
     how = {name: getattr(arguments, name) for name in ("format", "at", "strict", "date_order")}
     how["max_content"] = settings_of(arguments).max_content
@@ -41,7 +41,7 @@ def ingest(arguments: Namespace, screen: Screen) -> int:
             return 0
         before = _finish(memory, namespace_of(arguments), screen)
         meter = ProgressMeter(sum(survey.messages for survey in surveys), screen)
-        meter.unread.update(before.unread)  # episodes that are in the files too are tried again
+        meter.unread.update(before.unread)  # cleared for episodes that these files contain too
         problems += _add_parts(memory, parts, meter, screen, strict=arguments.strict)
     _report(before, meter, problems, review_command(arguments), screen)
     return bool(meter.unread)
@@ -55,7 +55,7 @@ def _add_parts(
     *,
     strict: bool,
 ) -> list[str]:
-    """Remember the episodes of each namespace, and return why some were refused."""
+    """Remember the episodes of each (namespace, episodes) in *parts*; return the errors of refused episodes."""
     try:
         return [
             problem
@@ -71,7 +71,7 @@ def _add_parts(
 
 
 def _look_through(reading: Reading, screen: Screen) -> Survey:
-    """Return a summary of a file, after all of it was read."""
+    """Read a file to its end, print its number of episodes, and return its survey."""
     found = survey(reading)
     screen.note(f"{reading.path}: {count_noun(found.messages, 'episode')} ({reading.format})")
     if reading.is_doubtful:
@@ -82,7 +82,10 @@ def _look_through(reading: Reading, screen: Screen) -> Survey:
 def _add(
     memory: GraphMemory, namespace: str, episodes: Iterator[EpisodeInput], meter: ProgressMeter, *, strict: bool
 ) -> list[str]:
-    """Remember *episodes*; return why some were refused, as when an id is stored already with another content."""
+    """Remember *episodes* and return the errors of refused ones, such as an existing id with another content.
+
+    With *strict* the first error is raised.
+    """
     refused: list[str] = []
     while True:
         meter.next()
@@ -91,13 +94,13 @@ def _add(
         except InputError as error:
             if strict:
                 raise
-            refused.append(str(error))  # the iterator stands behind the refused one: go on there
+            refused.append(str(error))  # *episodes* continues after the refused one
         else:
             return refused
 
 
 def _finish(memory: GraphMemory, namespace: str, screen: Screen) -> ProgressMeter:
-    """Read the episodes that an earlier run saved but did not finish."""
+    """Read the episodes that an earlier run saved but did not read, and return the meter of that work."""
     stats = memory.stats(namespace=namespace)
     meter = ProgressMeter(stats.waiting, screen)
     if stats.failed:
@@ -111,9 +114,9 @@ def _finish(memory: GraphMemory, namespace: str, screen: Screen) -> ProgressMete
 
 
 def _apart(episodes: Iterable[EpisodeInput], arguments: Namespace) -> Iterator[tuple[str, Iterator[EpisodeInput]]]:
-    """Yield *episodes* with their namespace: all together, or conversation by conversation.
+    """Yield (namespace, episodes): all together, or with --namespace-per-conversation one pair a conversation.
 
-    A conversation is what its threads have in common: their name up to the first slash.
+    Threads of one conversation share their name up to the first slash.
     """
     namespace = namespace_of(arguments)
     if not arguments.namespace_per_conversation:
@@ -124,7 +127,7 @@ def _apart(episodes: Iterable[EpisodeInput], arguments: Namespace) -> Iterator[t
 
 
 def _report(before: ProgressMeter, meter: ProgressMeter, problems: list[str], review: str, screen: Screen) -> None:
-    """Print the outcome of an ingest: the episodes that an earlier run left are in *before*."""
+    """Print the result of an ingest. *before* counts episodes of an earlier run, *meter* those of this one."""
     finished, reviews, usage = before.read, before.reviews + meter.reviews, before.usage + meter.usage
     if screen.as_json:
         figures = {name: getattr(meter, name) for name in ("new", "known", "facts")}
@@ -164,7 +167,10 @@ def _show_estimate(
     surveys: Sequence[Survey],
     screen: Screen,
 ) -> None:
-    """Print the contents of files, and the cost of reading *parts*, the episodes of each namespace."""
+    """Print the contents of the files (--dry-run) and the estimated cost of reading them.
+
+    *parts* are pairs (namespace, episodes).
+    """
     estimates = [memory.usage.estimate(episodes, namespace=namespace) for namespace, episodes in parts]
     if not estimates:
         screen.line("There is nothing to read.")
