@@ -1,4 +1,4 @@
-"""Read facts from a table, CSV or TSV, whose first line names the fields of `FactRow`."""
+"""Read facts from a CSV or TSV file whose first line names fields of `FactRow`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NUMBERS = ("confidence", "trust")
 
 
 def read_csv(path: Path, group: str | None = None) -> Reading:
-    """Read the facts of a table; no *group* can be chosen. Errors: `InputError`."""
+    """Return a reader for the facts in the CSV or TSV file *path*. Errors: `InputError` if *group* is given."""
     if group is not None:
         raise InputError("a table of facts has no groups; leave --group out")
     return partial(_records, path)
@@ -30,7 +30,10 @@ def _records(path: Path, _: Counter[str]) -> Iterator[Record]:
 
 
 def identify_rows(rows: Iterable[tuple[int, Row]], path: Path) -> Iterator[tuple[int, Row]]:
-    """Yield numbered *rows*, those without an id with one of their content: the same file again states nothing anew."""
+    """Add a `source_id` to rows without one: a hash of the row, so that importing the same file again adds nothing.
+
+    *rows* are (line number, row). Equal rows get the suffixes -2, -3 and so on.
+    """
     counts = Lookup()
     for line, row in rows:
         digest = hashlib.sha256(json.dumps(row, sort_keys=True, default=str).encode()).hexdigest()[:16]
@@ -40,7 +43,7 @@ def identify_rows(rows: Iterable[tuple[int, Row]], path: Path) -> Iterator[tuple
 
 
 def read_table(path: Path) -> Iterator[tuple[int, Row]]:
-    """Yield the number of a line and its row; an empty cell is not set. Errors: `InputError`."""
+    """Yield (line number, row) for each line of a CSV or TSV file; empty cells are left out. Errors: `InputError`."""
     dialect = "excel-tab" if path.suffix.lower() == ".tsv" else "excel"
     line = 1
     try:
@@ -61,7 +64,7 @@ def read_table(path: Path) -> Iterator[tuple[int, Row]]:
 
 
 def _undecodable_line(path: Path) -> int:
-    """Return the number of the first line that is not UTF-8; the reader of the table is ahead of it."""
+    """Return the number of the first line that is not UTF-8; the CSV reader itself reads ahead of the error."""
     with path.open("rb") as file:
         for number, data in enumerate(file, start=1):  # noqa: B007 - it is returned
             try:

@@ -1,6 +1,6 @@
-"""Read a graph of Graphiti, Zep's library: from its FalkorDB, or from a dump of its Neo4j (``apoc.export.json.all``).
+"""Read a graph of Graphiti, Zep's library, from its FalkorDB or from a Neo4j dump (``apoc.export.json.all``).
 
-Its edges, nodes and episodes have the fields of Zep's, and are read as these are.
+Its edges, nodes and episodes have the fields of Zep's, and are read by `from_zep`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kg_memory.text.identity import replace_unstorable
 
 SOURCE, NOUN = "graphiti", "group"
 GRAPH = "default_db"
-"""Graphiti's default name of its graph."""
+"""The default name of Graphiti's graph."""
 PAGE = 2_000
 ENTITIES, EPISODES = (
     f"""
@@ -49,10 +49,10 @@ _SPEAKER = re.compile(r"([^:\n]{1,60}): (.+)", re.DOTALL)
 
 
 def read_graphiti(source: str | Path, group: str | None = None) -> Reading:
-    """Read the graph of the ``group_id`` *group*, by default of the only one.
+    """Return a reader for the Graphiti graph with the ``group_id`` *group*; None means the only one.
 
-    *source* is the URL of Graphiti's FalkorDB, with the name of its graph after a ``#`` unless that is `GRAPH`, or a
-    file that Neo4j made. The graph is read at once, as it is at one moment. Errors: `InputError`, `DatabaseError`.
+    *source* is the URL of Graphiti's FalkorDB, with "#" and the graph's name unless that is `GRAPH`, or the path of a
+    Neo4j dump. The graph is read completely, in one snapshot. Errors: `InputError`, `DatabaseError`.
     """
     url, _, name = str(source).partition("#")
     rows = list(_read_database(url, name or GRAPH) if url.startswith(SCHEMES) else _read_dump(Path(source)))
@@ -83,7 +83,7 @@ def _read_database(url: str, name: str) -> Iterator[tuple[str, Row]]:
 
 
 def _read_dump(path: Path) -> Iterator[tuple[str, Row]]:
-    """Yield the nodes and edges of a dump of Neo4j: one a line, nodes first."""
+    """Yield (place, record) for the nodes and edges of a Neo4j dump, one on each line, nodes before edges."""
     uuids: dict[str, str] = {}
     for number, _, element in read_json_records(path, ()):
         place, properties = f"{path}, record {number}", element.get("properties") or {}
@@ -98,7 +98,7 @@ def _read_dump(path: Path) -> Iterator[tuple[str, Row]]:
 
 
 def _to_record(row: Row) -> Row:
-    """Return *row* with the names that Zep gives its fields."""
+    """Return a row of Graphiti with Zep's field names; "Ann: hello" in a message is split into speaker and content."""
     record = {name: _clean(name, value) for name, value in row.items()} | {"graph_uuid": row.get("group_id")}
     episodes = record.get("episodes")
     if isinstance(episodes, str):  # some databases of Graphiti keep lists as text
@@ -112,7 +112,7 @@ def _to_record(row: Row) -> Row:
 
 
 def _clean(name: str, value: Any) -> Any:
-    """Return *value* without characters that cannot be stored, and a time without the name of its zone."""
+    """Return *value* without characters that cannot be stored and, in time fields, without a suffix "[Europe/Rome]"."""
     if not isinstance(value, str):
         return value
     return replace_unstorable(_ZONE.sub("", value) if name in _TIMES else value)

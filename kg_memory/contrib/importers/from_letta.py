@@ -1,6 +1,6 @@
-"""Read an agent file of Letta (``.af``), in its old and its new form: blocks, messages, archival passages and files.
+"""Read a Letta agent file (``.af``) in its old or new form: blocks, messages, archival passages and files.
 
-Ids in the file count from 0 in every file, so each record gets one made from what it says.
+Ids in every agent file count from 0, so each record gets a hash of its content as its id.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from kg_memory.text.identity import block_thread
 
 SOURCE = "letta"
 LONGEST = 1 << 26
-"""The most bytes of a file: it is one JSON document, and is held whole."""
+"""The most bytes of a file. It is one JSON document, parsed in memory."""
 PASSAGES = ("passages", "archival_passages", "archival_memory")
 SPEAKING = "letta_v1_agent"
-"""The type of agents whose text is for the user even where they call a tool; of others it is what they think."""
+"""The agent type whose text is meant for the user even beside tool calls; for other types it is a thought."""
 EVENTS = ("heartbeat", "login", "system_alert")
-"""The types of what servers wrote in the name of the user."""
+"""Types of events that Letta servers write as user messages."""
 HINT = "pass what Letta exported"
 
 
 def read_letta(path: Path, group: str | None = None) -> Reading:
-    """Read the agent called *group*, by default the only one. Errors: `InputError`."""
+    """Return a reader for the records of the agent named *group*; None means the only agent. Errors: `InputError`."""
     document = _load(path)
     agents = dict(_agents(path, document))
     name = choose_owner(agents, group, "agent")
@@ -52,7 +52,7 @@ def _load(path: Path) -> Row:
         if path.stat().st_size > LONGEST:
             raise InputError(f"{path} has over {LONGEST:,} bytes; {HINT}, one agent a file")
         document = parse_json(path.read_bytes())
-        if isinstance(document, str):  # some are encoded twice
+        if isinstance(document, str):  # some files are JSON inside a JSON string
             document = parse_json(document.encode())
     except (OSError, ValueError) as error:
         raise InputError(f"cannot read {path} as JSON ({error}); {HINT}") from None
@@ -62,7 +62,10 @@ def _load(path: Path) -> Row:
 
 
 def _agents(path: Path, document: Row) -> Iterator[tuple[str, Row]]:
-    """Yield each agent with a name of its own; the old form is one agent. Errors: `InputError`."""
+    """Yield (unique name, agent) for each agent of a file; a file in the old form is one agent.
+
+    Errors: `InputError` if there is none.
+    """
     if "agents" not in document and ("core_memory" in document or "messages" in document):
         document = {"agents": [document]}
     agents = list(_rows(str(path), document, "agents"))
@@ -74,7 +77,10 @@ def _agents(path: Path, document: Row) -> Iterator[tuple[str, Row]]:
 
 
 def _rows(place: str, record: Row, *names: str) -> Iterator[tuple[str, Row]]:
-    """Yield the objects of the lists *names* that *record* has, each with its place. Errors: `InputError`."""
+    """Yield (place, object) for the objects in the lists of *record* with these *names*.
+
+    *place* says where the record is, for errors. Errors: `InputError` for a value that is not a list of objects.
+    """
     for name in names:
         rows = record.get(name) or []
         if not isinstance(rows, list):
@@ -100,7 +106,7 @@ def _records(path: Path, document: Row, name: str, agent: Row, left_out: Counter
 
 
 def _blocks(path: str, document: Row, agent: Row) -> Iterator[tuple[str, Row]]:
-    """Yield the blocks of *agent*: its own, and those of the file that it has the ids of."""
+    """Yield (place, block) for the memory blocks of *agent*: its own, and shared ones that it names by id."""
     yield from _rows(path, agent, "core_memory", "memory_blocks")
     ids = agent.get("block_ids") or []
     if not isinstance(ids, list):
@@ -140,7 +146,7 @@ def _message(place: str, name: str, agent: Row, message: Row, left_out: Counter[
 
 
 def _text(place: str, message: Row) -> str:
-    """Return the texts of a message, whose content is one or a list of parts. Errors: `InputError`."""
+    """Return the text of a message, whose content is a string or a list of parts. Errors: `InputError`."""
     content = message.get("content")
     if content is None or isinstance(content, str):
         return content or read_text(place, message, "text") or ""
@@ -149,7 +155,7 @@ def _text(place: str, message: Row) -> str:
 
 
 def _unpack(text: str) -> str | None:
-    """Return what a user said, which older servers wrapped in JSON; ``None`` for an event that nobody said."""
+    """Return the text of a user message, which older servers wrap in JSON; None for an event such as a heartbeat."""
     try:
         packed = json.loads(text)
     except (ValueError, RecursionError):
@@ -161,7 +167,7 @@ def _unpack(text: str) -> str | None:
 
 
 def _answers(place: str, agent: Row, message: Row) -> Iterator[str]:
-    """Yield what an assistant said to the user: with the tool send_message, or without a tool."""
+    """Yield the texts that an assistant message shows to the user: of its send_message calls, or its own text."""
     calls = list(_rows(place, message, "tool_calls"))
     if not calls or agent.get("agent_type") == SPEAKING:
         yield _text(place, message)
@@ -199,7 +205,7 @@ def _file(place: str, name: str, file: Row, left_out: Counter[str]) -> Iterator[
 
 
 def _record(place: str, name: str, content: str, **fields: Any) -> Record:
-    """Return a record with an id of its own: the same of the same agent, said at the same time, is the same."""
+    """Return a record whose id is a hash of agent, content, kind, speaker, thread and time: the same in each import."""
     own = json.dumps([name, content, *(str(fields.get(field)) for field in ("kind", "speaker", "thread", "at"))])
     id_ = hashlib.sha256(own.encode()).hexdigest()[:24]
     return Record(place, EpisodeInput(content=content, source=SOURCE, source_id=f"af/{id_}", **fields))

@@ -1,7 +1,7 @@
-"""Read memvara's SQLite store, as memvara 0.21.0 writes it (schema 17): claims become facts, with no model.
+"""Read the SQLite store of memvara 0.21.0 (schema 17); claims become facts, without a model.
 
-Claims that memvara stopped believing are left out. A claim that denies something becomes a sentence, since there is no
-triple for it. The store is opened for reading alone.
+Claims that memvara no longer believes are left out. A negated claim becomes a sentence, since there is no triple for
+it. The store is opened read-only.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ SELECT c.*, (SELECT min(e.ts) FROM claim_sources s JOIN episodes e ON e.id = s.e
 AS said FROM claims c ORDER BY c.recorded_at, c.id
 """
 _EXACT = {"day": 10, "week": 10, "month": 7, "season": 7, "year": 4}
-"""The characters of an ISO date that are known, by how exact memvara has it."""
+"""How many characters of an ISO date are known, by the precision that memvara gives."""
 _VAGUE = ("week", "season")
-"""Periods longer than the day or the month that they begin with."""
+"""Precisions of periods longer than the day or month that the date names; their dates get "about"."""
 
 
 def read_memvara(path: Path, group: str | None = None) -> Reading:
-    """Read the memory of *group*, a tenant and a user as ``tenant/user``, by default of the only one.
+    """Return a reader for the memory of one owner in the memvara store *path*.
 
-    Errors: `InputError`.
+    *group* is the owner as "tenant/user"; None means the only one. Errors: `InputError`.
     """
     with _open(path) as store:
         owners = {_owner(row) for row in store.execute(_OWNERS)}
@@ -61,13 +61,13 @@ def _records(path: Path, owner: str, left_out: Counter[str]) -> Iterator[Record]
 
 
 def _open(path: Path) -> closing[sqlite3.Connection]:
-    """Open the store for reading. Errors: `InputError` for a file that is none, or is encrypted."""
+    """Open the store read-only. Errors: `InputError` if the file is not a memvara store, or is encrypted."""
     if not path.is_file():
         raise InputError(f"{path} is no file; pass memvara's store, such as memvara.db")
-    if path.is_relative_to("/proc/self/fd"):  # an open file without a name, which SQLite cannot open
+    if path.is_relative_to("/proc/self/fd"):  # an open file without a path, which SQLite cannot open
         store = sqlite3.connect(":memory:", check_same_thread=False)
         data = bytearray(path.read_bytes())
-        data[18:20] = b"\1\1"  # without a write-ahead log, which is another file
+        data[18:20] = b"\1\1"  # switch off the write-ahead log, which is another file
         store.deserialize(data)
     else:
         store = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
@@ -101,7 +101,7 @@ def _episode(place: str, row: Row) -> EpisodeInput:
 
 
 def _claim(place: str, row: Row) -> Record:
-    """Return a claim, stated when its first episode was said, or else when it was recorded."""
+    """Return the record of a claim, dated by its first episode, or else by when it was recorded."""
     at = read_time(place, row, "said", "recorded_at")
     if row["polarity"] < 0:
         return Record(place, EpisodeInput(content=row["text"], at=at, source=SOURCE, source_id=row["id"]))
@@ -126,7 +126,10 @@ def _claim(place: str, row: Row) -> Record:
 
 
 def _begin(place: str, row: Row) -> str | None:
-    """Return when the claim began, as exactly as that is known; ``None`` where memvara put the time of speaking."""
+    """Return the start of a claim's valid time with its precision: "2024-05", or "about 2024-05-06" for a week.
+
+    None if memvara only put the time at which the claim was stated.
+    """
     start = read_time(place, row, "valid_from")
     precision = row.get("temporal_precision")
     if start is None or (precision is None and row["valid_from"] in (row["recorded_at"], row["said"])):

@@ -1,7 +1,7 @@
-"""Read Zep's edges, nodes, episodes and messages, as its API returns them: edges become facts, with no model.
+"""Read edges, nodes, episodes and messages of Zep as its API returns them; edges become facts, without a model.
 
-The fields are those of zep-cloud 3.30 and 4.0. What Zep learned later of an edge, its end, is a statement of its own:
-so it can be imported again when more edges have ended.
+The fields are those of zep-cloud 3.30 and 4.0. The end of an edge becomes a statement of its own, so that a later
+export with more ended edges can be imported over an earlier one.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ HINT = "pass records as Zep's API returns them"
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """A graph of Zep's form: its `source`, the `noun` of its owners, and its records with their places, read anew."""
+    """A graph in Zep's form: its `source` ("zep"), the `noun` for its owners ("graph"), and a function for its records.
+
+    `records` yields (place in the file, record), from the start at every call.
+    """
 
     source: str
     noun: str
@@ -46,7 +49,7 @@ class Graph:
 
 @dataclass(frozen=True, slots=True)
 class _Index:
-    """The owner whose records are read, and the names of nodes and the times of episodes, by their ids."""
+    """The owner to import, the names of nodes by uuid, and the ISO times of episodes by uuid."""
 
     source: str
     owner: str
@@ -55,9 +58,9 @@ class _Index:
 
 
 def read_zep(path: Path, group: str | None = None) -> Reading:
-    """Read the graph of *group*, the uuid of a user or a graph, by default of the only one.
+    """Return a reader for the records of one Zep graph in the JSON file *path*, in any order.
 
-    The order of the records does not matter. Errors: `InputError`.
+    *group* is the uuid of a user or a graph; None means the only one. Errors: `InputError`.
     """
 
     def records() -> Iterator[tuple[str, Row]]:
@@ -67,7 +70,7 @@ def read_zep(path: Path, group: str | None = None) -> Reading:
 
 
 def read_graph(graph: Graph, group: str | None) -> Reading:
-    """Read the part of *graph* that *group* owns, by default its only owner. Errors: `InputError`."""
+    """Return a reader for the records that *group* owns in *graph*; None means its only owner. Errors: `InputError`."""
     owners: set[str] = set()
     names, said = Lookup(), Lookup()
     for place, record in graph.records():
@@ -131,9 +134,9 @@ def _episode(place: str, record: Row, source: str) -> EpisodeInput:
 
 
 def _facts(place: str, record: Row, index: _Index) -> Iterator[Row]:
-    """Yield what *record*, an edge, states: that something began, and if it has ended, that too, when Zep learned it.
+    """Yield the facts that an edge states: its beginning and, if it has ended, its end, dated when Zep learned of it.
 
-    It is dated by the earliest of its episodes, or else by when Zep made it.
+    The first is dated by the earliest episode of the edge, or else by the creation of the edge.
     """
     created, expired = (read_time(place, record, name) for name in ("created_at", "expired_at"))
     begins, ends = (read_time(place, record, name) for name in ("valid_at", "invalid_at"))

@@ -1,4 +1,4 @@
-"""Helpers of the readers of other memories: records, times, owners, look-ups on disk, and JSON record by record."""
+"""Helpers of the importers: records, times, owners, a lookup table on disk, and a streaming reader of JSON records."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ from kg_memory.text.identity import canonical_name
 from kg_memory.text.message_fields import MOST_VALUES_OF_RECORD, has_more_values, parse_time
 
 LIST_NAMES = ("results", "items", "memories", "history", "data")
-"""The names of lists of records in the exports of memories that keep sentences."""
+"""Keys of the lists of records in the exports of memories that store sentences."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A message of another memory, or a fact, as the row that declares it; *place* names it in errors.
+    """One record to import: a message, or a fact as a row for `facts.add_many`.
 
-    A message takes the place of those earlier ones that pass the filter *replaces*.
+    `place` names the record in errors, such as "export.json, record 3". `replaces` is a filter for earlier versions of
+    a changed message, whose facts the message replaces.
     """
 
     place: str
@@ -35,18 +36,18 @@ class Record:
 
     @property
     def is_fact(self) -> bool:
-        """Whether it is a fact."""
+        """Whether the record is a fact, not a message."""
         return isinstance(self.value, dict)
 
 
 Reading = Callable[[Counter[str]], Iterator[Record]]
-"""Reads all records anew, and counts what has no counterpart here."""
+"""A function that yields all records of an export from the start, and counts records left out by reason."""
 Open = Callable[[Path, str | None], Reading]
-"""Looks through a file for the memory of one owner, by default the only one, and returns how to read that."""
+"""A function from (path, owner or None for the only one) to a `Reading` of that owner's records."""
 
 
 class Lookup:
-    """Texts by their keys, on disk, however many there are."""
+    """A dictionary of texts in a temporary SQLite database, for exports larger than memory."""
 
     def __init__(self) -> None:
         self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
@@ -54,17 +55,17 @@ class Lookup:
         self._database.execute("BEGIN")
 
     def put(self, key: str, value: str) -> bool:
-        """Keep *value*, unless there is one with that key; tell whether there was none."""
+        """Store *value* under *key* and return True; return False, and keep the existing value, if the key is there."""
         row = (_storable(key), _storable(value))
         return self._database.execute("INSERT OR IGNORE INTO lookup VALUES (?, ?)", row).rowcount > 0
 
     def count(self, key: str) -> int:
-        """Return how often *key* was counted, with this time."""
+        """Increment the counter of *key* and return it, starting from 1."""
         query = "INSERT INTO lookup VALUES (?, 1) ON CONFLICT (key) DO UPDATE SET value = value + 1 RETURNING value"
         return int(self._database.execute(query, (_storable(key),)).fetchone()[0])
 
     def get(self, key: object) -> str | None:
-        """Return the value of *key*."""
+        """Return the value of *key*, or None."""
         row = self._database.execute("SELECT value FROM lookup WHERE key = ?", (_storable(str(key)),)).fetchone()
         return None if row is None else str(row[0])
 
@@ -74,9 +75,10 @@ def _storable(text: str) -> str:
 
 
 def choose_owner(owners: Iterable[str], group: str | None, noun: str) -> str:
-    """Return the owner whose memory is read: *group*, or the only one there is.
+    """Return the owner whose records are imported: *group*, or the only one of *owners*.
 
-    Errors: `InputError` if there are several, or *group* is not among them: each is one person's own memory.
+    *noun* names an owner in errors, such as "user". Errors: `InputError` for an unknown *group*, and for several owners
+    without a *group*, since their memories must not be mixed.
     """
     names = sorted({*owners})
     if group is None and len(names) > 1:
@@ -87,7 +89,7 @@ def choose_owner(owners: Iterable[str], group: str | None, noun: str) -> str:
 
 
 def read_time(place: str, record: Row, *names: str) -> datetime | None:
-    """Return the first of the times *names* that *record* has. Errors: `InputError` for a value that is no time."""
+    """Return the first time among the fields *names* of *record*, or None. Errors: `InputError` for an invalid time."""
     for name in names:
         value = record.get(name)
         if value or (value == 0 and value is not False):
@@ -99,7 +101,7 @@ def read_time(place: str, record: Row, *names: str) -> datetime | None:
 
 
 def read_text(place: str, record: Row, *names: str) -> str | None:
-    """Return the first of the fields *names* that *record* has as a text. Errors: `InputError` for another type."""
+    """Return the first text among the fields *names* of *record*, or None. Errors: `InputError` for another type."""
     for name in names:
         value = record.get(name)
         if value is not None and value != "":
@@ -110,7 +112,10 @@ def read_text(place: str, record: Row, *names: str) -> str | None:
 
 
 def require_text(place: str, record: Row, *names: str, hint: str) -> str:
-    """Return the first of the fields *names* that *record* has. Errors: `InputError`, with *hint*, for none."""
+    """Return the first text among the fields *names* of *record*.
+
+    Errors: `InputError`, ending in *hint*, if none is set.
+    """
     text = read_text(place, record, *names)
     if text is None:
         raise InputError(f"{place}: there is no {names[0]}; {hint}")
@@ -118,16 +123,16 @@ def require_text(place: str, record: Row, *names: str, hint: str) -> str:
 
 
 def start_before(start: datetime | None, end: datetime | None) -> datetime | None:
-    """Return *start*, or ``None`` where it is not before *end*: then only the end is known."""
+    """Return *start*, or None if it is not before *end*, in which case only the end is known."""
     return None if start and end and end <= start else start
 
 
 def name_objects(subject: str, name: str) -> str | None:
-    """Return the object *name*; ``None`` for a fact that joins something to itself, which is about it alone."""
+    """Return the object *name*, or None if it names the subject: an edge to itself becomes a fact without an object."""
     return None if canonical_name(subject) == canonical_name(name) else name
 
 
-# JSON records one by one: of a list, of lists under names, or one record a line; a file is never held whole
+# Streaming JSON records: of a list, of lists under names, or one record a line; only one record is in memory
 
 CHUNK = 1 << 16
 LONGEST = 1 << 24
@@ -136,11 +141,11 @@ _SPACE = re.compile(r"\s*")
 
 
 def read_json_records(path: Path, names: Collection[str]) -> Iterator[tuple[int, str, Row]]:
-    """Yield the number of each record in *path*, the one of *names* whose list has it, or "", and the record.
+    """Yield (record number, name of its list or "", record) for each JSON object in the file *path*.
 
-    An object is a record, unless it has a list of objects under one of *names*: then those are. So pages as an API
-    returns them may follow each other. Errors: `InputError` names the line of what is not JSON, and the record that is
-    no object.
+    A top-level object is one record, or, if it has lists of objects under *names*, these objects are the records. So
+    the file may be a list, JSON Lines, or pages of an API one after another. Errors: `InputError`, with the line for
+    invalid JSON, and with the number of a record that is not an object.
     """
     number = 0
     try:
@@ -158,7 +163,7 @@ def read_json_records(path: Path, names: Collection[str]) -> Iterator[tuple[int,
 
 
 def parse_json(data: bytes) -> Any:
-    """Return the JSON value *data*. Errors: `ValueError`, also for one with over `MOST_VALUES_OF_RECORD`."""
+    """Return the JSON value in *data*. Errors: `ValueError`, also for more than `MOST_VALUES_OF_RECORD` values."""
     text = data.decode("utf-8-sig")
     if has_more_values(text, MOST_VALUES_OF_RECORD):
         raise ValueError(f"it has over {MOST_VALUES_OF_RECORD:,} values")
@@ -169,7 +174,7 @@ def parse_json(data: bytes) -> Any:
 
 
 class _Text:
-    """The text of *file* from `place` on, as far as it was read."""
+    """A JSON file that is parsed value by value, with only one chunk in memory."""
 
     def __init__(self, path: Path, file: TextIO) -> None:
         self._path, self._file = path, file
@@ -177,7 +182,7 @@ class _Text:
         self._text, self._place, self._line, self._ended = "", 0, 1, False
 
     def _read_more(self) -> bool:
-        """Read on, by as much as is held already, and tell whether there was more."""
+        """Append the next chunk of the file, at least as long as the unparsed text; return False at the end."""
         chunk = "" if self._ended else self._file.read(max(CHUNK, len(self._text) - self._place))
         self._ended = not chunk
         self._line += self._text.count("\n", 0, self._place)
@@ -185,7 +190,7 @@ class _Text:
         return bool(chunk)
 
     def peek(self, skip: int = 0) -> str:
-        """Return the character that follows after *skip* characters and spaces; "" at the end."""
+        """Return the next character that is not white space, after *skip* characters; "" at the end of the file."""
         while True:
             space = _SPACE.match(self._text, self._place + skip)
             end = space.end() if space else len(self._text)
@@ -197,7 +202,7 @@ class _Text:
                 return ""
 
     def take(self, *expected: str) -> str:
-        """Take one of the *expected* characters. Errors: `InputError`."""
+        """Consume and return the next character. Errors: `InputError` if it is not one of *expected*."""
         character = self.peek()
         if character not in expected or not character:
             raise self._error(f"expected {' or '.join(expected)}, got {character or 'the end'}")
@@ -205,7 +210,7 @@ class _Text:
         return character
 
     def value(self) -> Any:
-        """Take the value that follows. Errors: `InputError`."""
+        """Parse, consume and return the next JSON value. Errors: `InputError` if it is invalid or too large."""
         self.peek()
         while True:
             problem = None
@@ -253,7 +258,10 @@ def _items(text: _Text) -> Iterator[Any]:
 
 
 def _object(text: _Text, names: Collection[str]) -> Iterator[tuple[str, Any]]:
-    """Yield the records that an object lists under *names*, or else the object, unless it is an empty page of these."""
+    """Yield (key, record) for the objects in lists under *names*, or ("", object) if there are none.
+
+    An object with only empty lists is an empty page, and yields nothing.
+    """
     text.take("{")
     fields: Row = {}
     lists = 0

@@ -1,7 +1,7 @@
-"""Importing what another memory exported, record by record: facts are declared, sentences are read as messages.
+"""Import the export of another memory record by record: facts are declared, sentences are read as messages.
 
-A first pass checks every record and stores nothing. The second stores them in windows, each with the id that its source
-gave it: after a kill, the same import goes on where it stopped.
+A first pass checks all records and stores nothing. The second pass stores them in batches, each record under the id
+from its source, so that an interrupted import can be repeated and continues where it stopped.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from kg_memory.temporal.interval import EVER
 from kg_memory.temporal.policy import ConflictPolicy
 
 MOST_REPLACED = 1000
-"""Facts of earlier versions of a message that are looked at."""
+"""The most facts of earlier versions of a message that are compared with its new version."""
 CHANGED = "changed where it was imported from"
 STILL_HELD = "facts of earlier texts that still hold, as the new text states nothing in their place"
 NO_FACT = "sentences without a fact, which are kept as messages: search finds them, the list of facts does not"
 SENTENCES = frozenset({"mem0", "langmem"})
-"""The memories whose messages are sentences to be remembered, each of them."""
+"""The origins whose messages are remembered sentences."""
 
 
 def import_records(
@@ -49,10 +49,12 @@ def import_records(
     read: bool,
     progress: Callable[[int, int], None] | None,
 ) -> Flow[ImportResult]:
-    """Import the records of *group* in the file *source* of *origin*; *progress* gets (records stored, records).
+    """Import the records of *group* in the file or URL *source*, and return the counts.
 
-    Without *read* sentences are only saved. Errors: `InputError` names the first record that cannot be imported; then
-    nothing is stored.
+    *origin* is the name of an importer, such as "mem0". *group* is an owner in the export, such as a user id; None
+    means its only owner. With *read* false, sentences are saved but not read by a model. *progress* is called with
+    (records stored, all records). Errors: `InputError` for the first record that cannot be imported, before anything is
+    stored.
     """
     origins = plugin_names("importers")
     if origin not in origins:
@@ -84,7 +86,10 @@ def import_records(
 
 
 def _check(engine: Engine, reading: Reading, progress: Callable[[int, int], None] | None) -> int:
-    """Return how many records there are. Errors: `InputError` for the first that cannot be stored."""
+    """Return the number of records, without storing any.
+
+    Errors: `InputError` for the first record that cannot be stored.
+    """
     count = 0
     contents = Lookup()
     for record in reading(Counter()):
@@ -136,7 +141,11 @@ def _store(engine: Engine, window: Sequence[Record], namespace: str, *, read: bo
 def _replace_earlier(
     engine: Engine, record: Record, result: AddResult, namespace: str, left_out: Counter[str]
 ) -> Flow[None]:
-    """Let what a message states take the place of what only earlier versions of it state, and count what cannot."""
+    """Replace the facts of earlier versions of a changed message by the facts of its new version.
+
+    *record* is the new version and *result* the result of adding it. Facts that remain, since the new version states
+    nothing instead, are counted in *left_out*.
+    """
     episode = None if result.error else (yield from read_episode(result.episode))
     if episode is None:
         return
@@ -147,5 +156,5 @@ def _replace_earlier(
         if fact.invalid_at is None and all(source.at < episode.at for source in fact.sources):
             try:
                 yield from replace_fact(fact.id, episode.id, (episode.source or "import", CHANGED), policy, namespace)
-            except InputError:  # nothing was read from it
+            except InputError:  # the new version states no fact
                 left_out[STILL_HELD] += 1

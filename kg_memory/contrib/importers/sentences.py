@@ -1,6 +1,6 @@
-"""Read the memories of Mem0 and LangMem, which keep sentences and no graph, as episodes.
+"""Read the exports of Mem0 and LangMem, which store sentences and no graph, as episodes.
 
-The speakers and labels of Mem0's are those of `kg_memory.contrib.mem0`, so that both are one memory.
+Mem0's records get the speakers and labels that `kg_memory.contrib.mem0` uses, so that both can share a memory.
 """
 
 from __future__ import annotations
@@ -35,21 +35,25 @@ logger = logging.getLogger("kg_memory")
 SOURCE = "mem0"
 IDS = ("user_id", "agent_id", "run_id", "app_id")
 ABOUT = ("actor_id", "role", "memory_type", "expiration_date")
-"""The labels that an item shows beside its metadata."""
+"""Labels that a Mem0 item shows beside its metadata."""
 REST = "metadata"
-"""The label with those entries of the metadata that are no values of labels, as JSON."""
+"""The label for metadata that cannot be values of labels, as a JSON text."""
 RESERVED = frozenset((*IDS, *ABOUT, REST))
 MEM0_ID = "mem0_id"
-"""The label with the id that a memory had in Mem0."""
+"""The label for the id of a memory in Mem0."""
 _OWNERS = ("user_id", "agent_id")
 _TIMES = ("updated_at", "created_at")
 _READ = frozenset({*RESERVED, *_TIMES, "id", "memory_id", "memory", "new_memory", "event", "is_deleted", "categories"})
 _NEEDLESS = frozenset({"hash", "score", "old_memory"})
-"""The fields that say nothing that the others do not say."""
+"""Mem0 fields that only repeat other fields."""
 
 
 def to_labels(ids: Mapping[str, str], metadata: Mapping[str, Any] | None, about: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the labels of a message. Errors: `InputError` where *metadata* does not fit into labels."""
+    """Return the labels of a Mem0 message: scope *ids* except user_id, *metadata*, and the fields *about*.
+
+    Metadata that cannot be a label is stored as JSON under `REST`. Errors: `InputError` if *metadata* is not a dict of
+    JSON values.
+    """
     if not isinstance(metadata, Mapping | None):
         raise InputError(f"metadata must be a dict, got {type(metadata).__name__}")
     labels: dict[str, Any] = {}
@@ -84,11 +88,10 @@ def _to_json(rest: Mapping[str, Any]) -> str:
 
 
 def read_mem0(path: Path, group: str | None = None) -> Reading:
-    """Read the memories of *group*, the id of a user or an agent, by default of the only one.
+    """Return a reader for the Mem0 memories of *group*, the id of a user or agent; None means the only one.
 
-    The file is what ``Memory.get_all`` returns, or the rows of ``Memory.history``. A sentence that was changed is dated
-    by its last change, when it was said so. A memory that was deleted, by its history, is left out.
-    Errors: `InputError`.
+    *path* is a file with the result of ``Memory.get_all``, or with rows of ``Memory.history``. A changed memory is
+    dated by its last change. Memories that were deleted according to the history are left out. Errors: `InputError`.
     """
     owners: set[str] = set()
     deleted = Lookup()
@@ -155,7 +158,10 @@ def _labels_of(named: Mapping[str, str], metadata: Row, key: str | None, left_ou
 
 
 def read_expiration(value: object) -> tuple[str | None, datetime | None]:
-    """Return the last day on which a memory is shown, as text, and the instant behind it. Errors: `InputError`."""
+    """Return the last day on which a memory is shown, as "2026-12-31", and the instant at which it expires.
+
+    That is 00:00 UTC of the next day. (None, None) for None. Errors: `InputError` if *value* is not a date.
+    """
     if value is None:
         return None, None
     try:
@@ -169,7 +175,7 @@ def read_expiration(value: object) -> tuple[str | None, datetime | None]:
 
 
 def _end_of(day: str | None) -> datetime | None:
-    """Return the instant behind the last *day* of a memory; None where it is no day."""
+    """Return the instant at which a memory with the last day *day* expires, or None if that is not a date."""
     try:
         return read_expiration(day)[1]
     except InputError:
@@ -177,14 +183,14 @@ def _end_of(day: str | None) -> datetime | None:
 
 
 def _is_changed(record: Row) -> bool:
-    """Return whether it has the text that took the place of another."""
+    """Return whether a Mem0 record has a text that replaced an earlier one."""
     if record.get("memory_id"):
         return record.get("event") == "UPDATE"
     return bool(record.get("updated_at") and record["updated_at"] != record.get("created_at"))
 
 
 def _version_of(record: Row) -> str | None:
-    """Return the id of the text: that of its memory or, once it was changed, one of its own."""
+    """Return the id of this version of a memory: the memory's id or, after a change, one for the changed text."""
     key, own = _key_of(record), record.get("id")
     if record.get("memory_id") and own:
         return str(own)
@@ -192,7 +198,7 @@ def _version_of(record: Row) -> str | None:
 
 
 def _key_of(record: Row) -> str | None:
-    """Return the id of the memory of *record*, a memory or a change to one."""
+    """Return the id of the memory that a Mem0 record describes, as itself or as a change; None without an id."""
     key = record.get("memory_id") or record.get("id")
     return str(key) if key else None
 
@@ -205,10 +211,11 @@ def _owner_of(record: Row) -> str:
 
 
 def read_langmem(path: Path, group: str | None = None) -> Reading:
-    """Read the items of a LangGraph store in the namespace *group*, labels joined by ``/``, by default the only one.
+    """Return a reader for the LangMem memories in one namespace of a LangGraph store.
 
-    The file has items as ``Item.dict()`` returns them. The value of a memory is ``{"kind": "Memory", "content":
-    {"content": "..."}}`` or ``{"content": "..."}``; any other value becomes a JSON record. Errors: `InputError`.
+    *path* is a file of items as ``Item.dict()`` returns them. *group* is the namespace, its labels joined by "/"; None
+    means the only one. A memory has the value {"kind": "Memory", "content": {"content": "..."}} or {"content": "..."};
+    other values become JSON records. Errors: `InputError`.
     """
     namespaces = {_langmem_namespace(record) for _, _, record in read_json_records(path, LIST_NAMES)}
     return partial(_langmem_records, path, choose_owner(namespaces, group, "namespace"))
