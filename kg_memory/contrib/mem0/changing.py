@@ -1,4 +1,4 @@
-"""Add messages, update memories and delete them, and tell what became of which memory."""
+"""Add, update and delete Mem0 memories, and report which memories changed."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from kg_memory.text.message_fields import ROLES, USER, parse_time, plain_text
 from kg_memory.validation import validate_text
 
 NOTED = "NOTED"
-"""The predicate of what is kept word for word."""
+"""The predicate of facts that store a text verbatim."""
 PROCEDURAL = "procedural_memory"
 SYSTEM = "system"
 LONGEST_NOTE = 2000
-"""Characters of a text that is kept word for word as one memory."""
+"""The most characters of one memory that is stored verbatim; longer texts are split."""
 UNSET: Any = object()
-"""An argument that was left out, where None means something."""
+"""The default of arguments for which None is a value."""
 AT_ONCE = 500
-"""The source ids that one filter has."""
+"""The most source ids in one filter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message: its role, the name of who speaks if it has one, and its words."""
+    """One message of a Mem0 call: its role ("user", "assistant"), the name of its speaker or None, and its text."""
 
     role: str
     name: str | None
@@ -45,18 +45,18 @@ class Message:
 
     @property
     def speaker(self) -> str:
-        """The name under which the graph knows who speaks."""
+        """The speaker of the stored episode: the message's name, or else its role."""
         return name_of_speaker(self.name) or ROLES.get(self.role, self.role)
 
     @property
     def labels(self) -> dict[str, str]:
-        """The labels that say who spoke."""
+        """The labels "role" and "actor_id" (the name) of the stored episode."""
         return {"role": self.role, **({"actor_id": self.name} if self.name else {})}
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """The arguments of a call beside the words: whose they are, the metadata, and the times."""
+    """The arguments of a Mem0 call that apply to all its messages: ids, metadata, labels and times."""
 
     ids: Ids
     metadata: Entries | None
@@ -69,7 +69,7 @@ class Note:
         cls, ids: Mapping[str, object], metadata: Entries | None, timestamp: Any, expiration_date: object,
         memory_type: str | None,
     ) -> Note:  # fmt: skip
-        """Return the note for the arguments of a call. Errors: `InputError`."""
+        """Return the note for the arguments of `Memory.add`. Errors: `InputError` for an invalid argument."""
         if memory_type not in (None, PROCEDURAL):
             raise InputError(f"memory_type must be {PROCEDURAL!r}, or left out, got {memory_type!r:.100}")
         last_day, expires_at = read_expiration(expiration_date)
@@ -78,27 +78,31 @@ class Note:
         return cls(read_ids(ids), metadata, about, at, expires_at)
 
     def fields(self, message: Message) -> Item:
-        """Return the fields of the episode of *message*; its id is new, so that what is said again counts again."""
+        """Return the source, id, labels and times for *message*.
+
+        The id is random, so that a repeated message is stored again.
+        """
         labels = to_labels(self.ids, self.metadata, {**self.about, **message.labels})
         times = {"at": self.at, "expires_at": self.expires_at}
         return {"source": SOURCE, "source_id": uuid4().hex, "labels": labels, **times}
 
     def episode(self, message: Message) -> Item:
-        """Return *message* as an episode to be read, in the conversation of its run."""
+        """Return *message* as an episode for a model to read, in the thread of its run_id."""
         about = {"content": message.text, "speaker": message.speaker, "thread": self.ids.get("run_id")}
         return {**about, **self.fields(message)}
 
     def rows(self, message: Message) -> list[Item]:
-        """Return *message* as facts that are kept word for word, several where it is long."""
+        """Return *message* as rows of verbatim facts, one for each 2,000 characters."""
         about = {"subject": message.speaker, "predicate": NOTED}
         texts = (piece.content.strip() for piece in split_content(message.text.strip(), LONGEST_NOTE))
         return [{**about, "sentence": text, **self.fields(message)} for text in texts if text]
 
 
 def add(view: View, messages: object, note: Note, *, infer: bool) -> Flow[list[Item]]:
-    """Remember *messages*, and return the events.
+    """Store *messages* and return the events (ADD, UPDATE, DELETE, NOOP) of the memories that they changed.
 
-    Errors: `InputError`; `ModelError` where one could not be read: it is stored all the same.
+    With *infer*, a model extracts memories; otherwise, and for procedural memories, each message is stored verbatim.
+    Errors: `InputError`; `ModelError` if a message could not be read, in which case it is stored unread.
     """
     owner = Owner.of_ids(view.collection, note.ids)
     spoken = read_messages(messages)
@@ -110,7 +114,10 @@ def add(view: View, messages: object, note: Note, *, infer: bool) -> Flow[list[I
 
 
 def _settle(view: View, owner: Owner, verb: str, inputs: Sequence[Entries]) -> Flow[list[Item]]:
-    """Add *inputs* by *verb*, and return the events."""
+    """Add *inputs*, episodes or fact rows, by the memory method *verb*, and return the events.
+
+    Errors: `ModelError` if an episode could not be read.
+    """
     if not inputs:
         return []
     began = datetime.now(UTC)
@@ -138,7 +145,7 @@ def _find_ended(view: View, owner: Owner, since: datetime, added: Iterable[AddRe
 
 
 def _first_place(fact: Fact, order: Mapping[str, int]) -> tuple[int, int]:
-    """Return where *fact* was first stated: by which of the messages, and at which of its characters."""
+    """Return (message, character) at which *fact* was first stated. *order* maps episode ids to message indexes."""
     places = ((order[source.episode], source.start) for source in fact.sources if source.episode in order)
     return min(places, default=(len(order), 0))
 
@@ -147,9 +154,10 @@ def _first_place(fact: Fact, order: Mapping[str, int]) -> tuple[int, int]:
 
 
 def update(view: View, memory_id: str, text: object, metadata: Entries | None, expiration: Any) -> Flow[None]:
-    """Let *text* take the place of the memory with that id, by a decision that can be undone.
+    """Replace the memory with this id by *text*. The replacement can be undone.
 
-    A memory that was kept word for word stays so. Errors: `InputError`.
+    A memory that was stored verbatim is replaced verbatim. *metadata* is merged into the existing metadata. Errors:
+    `InputError` if *text* is None, or the memory is missing or no longer believed; `ModelError`.
     """
     if text is None:
         raise InputError(
@@ -180,7 +188,7 @@ def update(view: View, memory_id: str, text: object, metadata: Entries | None, e
 
 
 def _note_for(fact: Fact, words: str, metadata: Entries | None, expiration: Any, owner: Owner) -> tuple[Message, Note]:
-    """Return *words* as a message with the ids and the metadata of *fact*, and with what is new of the metadata."""
+    """Return *words* as a message with the ids and metadata of *fact*, updated by *metadata* and *expiration*."""
     labels: Item = dict(fact.sources[0].labels) if fact.sources else {}
     ids = {name: labels.pop(name) for name in IDS if name in labels} | {owner.field: owner.value}
     role, name = str(labels.pop("role", USER)), labels.pop("actor_id", None)
@@ -190,11 +198,11 @@ def _note_for(fact: Fact, words: str, metadata: Entries | None, expiration: Any,
     return Message(role, name, words), Note(ids, {**to_metadata(labels), **(metadata or {})}, about, None, expires_at)
 
 
-# The messages that Mem0 takes: a text, a dict with a role and a content, or a list of these
+# Messages as Mem0 accepts them: a text, a dict with role and content, or a list of these
 
 
 def read_messages(messages: object) -> list[Message]:
-    """Return *messages* that have words, without those of the system. Errors: `InputError`."""
+    """Return the messages of a Mem0 call that have a text, without system messages. Errors: `InputError`."""
     listed = messages if isinstance(messages, list | tuple) else [messages]
     if not listed:
         raise InputError("messages must have at least one message, got none")
@@ -218,7 +226,7 @@ def _read_message(message: Any) -> Message:
 
 
 def delete(view: View, memory_id: str) -> Flow[list[str]]:
-    """Forget the memory with that id and what it took the place of; return the ids of all memories that went.
+    """Forget a memory and the memories that it replaced; return the ids of all deleted memories.
 
     Errors: `NotFound`.
     """
@@ -232,7 +240,7 @@ def delete(view: View, memory_id: str) -> Flow[list[str]]:
 
 
 def _find_chain(view: View, owner: Owner, fact: Fact) -> Flow[list[str]]:
-    """Return the ids of *fact* and of all that it took the place of, the latest last."""
+    """Return the ids of all facts that *fact* replaced, directly or not, oldest first, ending with its own."""
     evolution: list[Fact] = yield from view.call("facts.evolution", owner, fact.id)
     before: dict[str, set[str]] = {}
     for period in evolution:
@@ -245,7 +253,7 @@ def _find_chain(view: View, owner: Owner, fact: Fact) -> Flow[list[str]]:
 
 
 def delete_all(view: View, node: Group) -> Flow[None]:
-    """Forget all that the namespaces have of what *node* names."""
+    """Forget all memories that pass the filter *node*."""
     for owner in (yield from view.matching(node)):
         if decide(node, owner):
             yield from _forget(view, owner, {"everything": True})
@@ -260,7 +268,7 @@ def reset(view: View) -> Flow[None]:
 
 
 def _forget_matching(view: View, owner: Owner, node: Group) -> Flow[None]:
-    """Forget the messages whose labels pass *node*."""
+    """Forget the episodes in the namespace of *owner* whose labels pass the filter *node*."""
     where = to_where(node, owner)
     while True:
         episodes: list[Episode] = yield from view.call("episodes.list", owner, where=where, limit=PAGE)
@@ -271,7 +279,7 @@ def _forget_matching(view: View, owner: Owner, node: Group) -> Flow[None]:
 
 
 def _forget(view: View, owner: Owner, target: Entries) -> Flow[list[str]]:
-    """Forget *target*, unless it went with another one already; return the ids of the facts that went."""
+    """Forget *target*, such as {"fact": id}, and return the ids of the deleted facts; [] if it is already deleted."""
     try:
         receipt: ForgetReceipt = yield from view.call("privacy.forget", owner, **target)
     except NotFound:

@@ -1,4 +1,4 @@
-"""Mem0's configuration: the keys that mean something here, those that change nothing, and an error for the others."""
+"""Read Mem0's configuration: supported keys, ignored keys, and errors for all others."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from kg_memory.settings import OFFLINE, Settings
 logger = logging.getLogger("kg_memory")
 
 COLLECTION = "mem0"
-"""Mem0's own default."""
+"""Mem0's default collection name."""
 PARTS = ("llm", "embedder", "vector_store", "graph_store", "reranker")
 PROMPTS = ("custom_instructions", "custom_fact_extraction_prompt", "custom_prompt")
-"""The names, new and old, of what is added to the prompts."""
+"""Config keys, new and old, whose texts are added to the prompts."""
 WITHOUT_EFFECT = ("history_db_path", "version", "enable_graph")
-"""The history is the graph itself, and the shape of answers is the present one."""
+"""Ignored config keys: the graph is the history, and answers have the current version's form."""
 OURS = "falkordb"
 MODEL, EMBEDDINGS = "gpt-4.1-mini", "text-embedding-3-small"
 SERVERS: Mapping[str, str | None] = {
@@ -34,11 +34,11 @@ SERVERS: Mapping[str, str | None] = {
     "vllm": "http://localhost:8000/v1",
     "deepseek": "https://api.deepseek.com",
 }
-"""The providers that speak OpenAI's protocol, and where they are unless the config says; None is OpenAI."""
+"""Providers with OpenAI's protocol, and their default base URLs; None is OpenAI's own."""
 
 
 class Opened(NamedTuple):
-    """The `graph` that a config describes, the beginning of its namespaces, and whether searches may be reranked."""
+    """The memory that a config describes, its collection name, and whether it has a reranker."""
 
     graph: GraphMemory
     collection: str
@@ -46,7 +46,7 @@ class Opened(NamedTuple):
 
 
 def open_config(config: Entries | None) -> Opened:
-    """Open what *config* describes; nothing connects before the first call. Errors: `SettingsError`."""
+    """Open the memory that a Mem0 *config* dict describes. It connects at the first call. Errors: `SettingsError`."""
     if not isinstance(config, Mapping | None):
         raise SettingsError(
             f"config must be a dict, got {type(config).__name__}; pass MemoryConfig as its model_dump()"
@@ -77,7 +77,7 @@ def _check_names(config: Entries) -> None:
 
 
 def _read_part(name: str, part: Any) -> tuple[str | None, Entries]:
-    """Return the provider and the config of a part."""
+    """Return (provider, options) of the section *part* of a config, such as {"provider": "openai", "config": {...}}."""
     if part is None:
         return None, {}
     options = part.get("config") if isinstance(part, Mapping) else None
@@ -88,7 +88,7 @@ def _read_part(name: str, part: Any) -> tuple[str | None, Entries]:
 
 
 def _find_url(parts: Mapping[str, tuple[str | None, Entries]]) -> str | None:
-    """Return the URL of the FalkorDB that the config names; of other stores none is opened."""
+    """Return the URL of the FalkorDB in the config, or None; other stores are ignored with a warning."""
     url = None
     for name in ("vector_store", "graph_store"):
         provider, options = parts[name]
@@ -136,7 +136,10 @@ def _open_embeddings(provider: str | None, options: Entries, settings: Settings)
 
 
 def _find_server(part: str, provider: str, options: Entries, settings: Settings) -> tuple[str | None, str | None]:
-    """Return the URL and the key of the server of *provider*; OpenAI's own are those of the settings."""
+    """Return (base URL, API key) for *provider*; for OpenAI they default to the settings.
+
+    *part* is "llm" or "embedder". Errors: `SettingsError` for an unknown provider.
+    """
     if provider not in SERVERS:
         raise SettingsError(
             f"the provider of {part} must be one of {', '.join((*SERVERS, 'langchain', OFFLINE))}, got {provider!r}; "
@@ -155,7 +158,7 @@ def _wrong_model(part: str, kind: str, model: object) -> SettingsError:
 
 
 def _can_rerank(provider: str | None, options: Entries) -> bool:
-    """Return whether there is a reranker. Errors: `SettingsError` for one that is not supported."""
+    """Return whether the config has a reranker. Errors: `SettingsError` for an unsupported provider."""
     if provider not in (None, "llm_reranker"):
         raise SettingsError(
             f"the provider of reranker must be 'llm_reranker', got {provider!r}; for a rerank endpoint set "

@@ -1,7 +1,7 @@
-"""Mem0's filters: parsed, and translated to ours for each namespace where ours can say the same.
+"""Parse Mem0's filters, and translate them into `GraphMemory` filters where possible.
 
-What ours cannot say (``contains``, ``icontains``, an order of texts) is tested on what was found. A test is of one
-message that states the memory: all conditions of a dict must hold of the same one.
+Tests without a translation (``contains``, ``icontains``, ``gt`` of texts) are applied to the results. A memory passes
+if one of its source messages passes all conditions of a dict.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ ORDERS: Mapping[str, Callable[[Any, Any], bool]] = {
 TEXTS = ("contains", "icontains")
 OPERATORS = (*EQUALITIES, *ORDERS, *TEXTS)
 TIMES: Mapping[str, str] = {"created_at": "said_at", "updated_at": "created_at"}
-"""The times that an item has, and the fields of ours that they are."""
+"""The time fields of a Mem0 item, and the corresponding fields of our filters."""
 ANY = "*"
 
 
 class Test(NamedTuple):
-    """A test of one field."""
+    """A test of one field in a Mem0 filter, such as ("run_id", "eq", "r1")."""
 
     field: str
     operator: str
@@ -39,21 +39,21 @@ class Test(NamedTuple):
 
     @property
     def is_ours(self) -> bool:
-        """Whether a filter of ours says the same."""
+        """Whether a `GraphMemory` filter can express the test."""
         if self.operator in TEXTS or self.field == "memory":
             return False
         return self.operator in EQUALITIES or self.field in TIMES or not isinstance(self.value, str)
 
 
 class Group(NamedTuple):
-    """All of *parts* must hold (AND), at least one (OR), or none (NOT)."""
+    """A combination of filters: all of *parts* must hold ("AND"), at least one ("OR"), or none ("NOT")."""
 
     join: str
     parts: tuple[Node, ...]
 
     @property
     def is_ours(self) -> bool:
-        """Whether a filter of ours says the same."""
+        """Whether a `GraphMemory` filter can express all parts."""
         return all(part.is_ours for part in self.parts)
 
 
@@ -64,9 +64,9 @@ Node = Test | Group
 
 
 def parse_filters(filters: Entries | None, ids: Mapping[str, str]) -> Group:
-    """Return *filters*, with the *ids* that stand beside them.
+    """Parse a Mem0 filter, and combine it with the *ids* passed as arguments of their own (user_id="ann").
 
-    Errors: `InputError`, also where neither has a user_id, agent_id or run_id.
+    Errors: `InputError` for an invalid filter, or if neither names a user_id, agent_id or run_id.
     """
     tests = tuple(Test(name, "eq", value) for name, value in ids.items())
     parts = tests if filters is None else (*tests, *_parse(filters, 1).parts)
@@ -77,7 +77,7 @@ def parse_filters(filters: Entries | None, ids: Mapping[str, str]) -> Group:
 
 
 def _required(node: Group) -> Iterator[Test]:
-    """Yield the tests that all have to pass."""
+    """Yield the tests that every matching memory must pass: those joined by AND alone."""
     for part in node.parts:
         if isinstance(part, Test):
             yield part
@@ -131,7 +131,7 @@ def _test(name: str, how: object, value: Any) -> Node:
 
 
 def owner_of(node: Group, collection: str) -> Owner | None:
-    """Return the owner of the only namespace that can match, where the filter names a user."""
+    """Return the owner of the only namespace that can match, if the filter requires a user_id; otherwise None."""
     for test in _required(node):
         if test.field == "user_id" and test.operator == "eq" and test.value is not None:
             return Owner(collection, "user_id", test.value)
@@ -139,24 +139,28 @@ def owner_of(node: Group, collection: str) -> Owner | None:
 
 
 def decide(node: Node, owner: Owner) -> bool | None:
-    """Return whether *node* holds of all memories of *owner*; None where that depends on the memory."""
+    """Return whether *node* passes all memories of *owner* (True) or none (False); None if that differs by memory."""
     return _evaluate(node, owner.constants, of_all=True)
 
 
 def holds(node: Node, values: Entries) -> bool:
-    """Return whether *node* holds of a message with these *values*."""
+    """Return whether a message with these field *values* passes the filter *node*."""
     return bool(_evaluate(node, values, of_all=False))
 
 
 def _evaluate(node: Node, values: Entries, *, of_all: bool) -> bool | None:
-    """Return whether *node* holds; None where a field decides that *of_all* memories do not have alike."""
+    """Return whether *values* pass the filter *node*.
+
+    With *of_all*, *values* are only the fields that all memories of a namespace share; None then means that the result
+    depends on another field.
+    """
     if isinstance(node, Test):
         if of_all and node.field not in values:
             return None
         value = values.get(node.field)
         return _passes(node, value if isinstance(value, tuple) else () if value is None else (value,))
     answers = [_evaluate(part, values, of_all=of_all) for part in node.parts]
-    decisive = node.join != "AND"  # one part that fails decides AND, one that holds decides the others
+    decisive = node.join != "AND"  # a false part decides AND, a true part decides OR and NOT
     if decisive in answers:
         return node.join == "OR"
     return None if None in answers else node.join != "OR"
@@ -166,7 +170,10 @@ def _evaluate(node: Node, values: Entries, *, of_all: bool) -> bool | None:
 
 
 def to_where(node: Node, owner: Owner) -> Entries | None:
-    """Return the filter of ours that lets through what *node* does, and maybe more; None where it would be empty."""
+    """Return a `GraphMemory` filter that passes at least the memories that pass *node*; None if it would be empty.
+
+    The remaining tests are applied to the results by `holds`.
+    """
     parts = node.parts if isinstance(node, Group) and node.join == "AND" else (node,)
     return _join_tests([_translate(part, owner) for part in parts if part.is_ours]) or None
 
@@ -185,7 +192,10 @@ def _translate(node: Node, owner: Owner) -> Entries:
 
 
 def _join_tests(parts: Sequence[Entries]) -> Entries:
-    """Return a filter that all of *parts* hold; tests of different fields go into one dict, so of one message."""
+    """Return a filter that requires all *parts*.
+
+    Tests of different fields share one dict, so that one and the same message must pass them.
+    """
     fields: Item = {}
     rest: list[Entries] = []
     for part in parts:
@@ -196,7 +206,7 @@ def _join_tests(parts: Sequence[Entries]) -> Entries:
     return {"$and": [fields, *rest]} if rest else fields
 
 
-# Tests of what was found
+# Tests of results
 
 
 def _passes(test: Test, values: Sequence[Any]) -> bool:
@@ -216,5 +226,5 @@ def _passes(test: Test, values: Sequence[Any]) -> bool:
 
 
 def _same(value: object, option: object) -> bool:
-    """Return whether the two are equal; True is not 1."""
+    """Return whether two values are equal, where True and 1 differ."""
     return isinstance(value, bool) == isinstance(option, bool) and value == option

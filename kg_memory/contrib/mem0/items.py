@@ -1,4 +1,4 @@
-"""Facts as Mem0 shows memories: items, the events of adding, and the rows of a history."""
+"""Turn facts into Mem0's dicts: items, events of `add`, and rows of `history`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kg_memory.models.results import Explanation, FactExplanation
 
 
 def to_item(fact: Fact, owner: Owner, score: float | None = None) -> Item:
-    """Return *fact* as an item; `valid_at` and `invalid_at` are when it was so in the world."""
+    """Return *fact* as a Mem0 item; "valid_at" and "invalid_at" are the start and end of its valid time."""
     labels = [source.labels for source in fact.sources]
     shown = {name: value for name in ABOUT if (value := next(_find_label(name, labels), None)) is not None}
     item: Item = {
@@ -47,25 +47,28 @@ def _to_text(time: datetime | None) -> str | None:
 
 
 def explain_score(explanation: Explanation) -> Item:
-    """Return how the score of a result came about."""
+    """Return the ranks and scores of a search result by retriever, as a dict."""
     hits = {hit.retriever: {"rank": hit.rank, "score": hit.score} for hit in explanation.hits}
     return {"hits": hits, "scores": dict(explanation.scores)}
 
 
-# What is shown
+# Which memories are shown
 
 
 def is_live(fact: Fact, now: datetime) -> bool:
-    """Return whether nothing ended *fact* since it was stated: it holds, or was over already when it was stated."""
+    """Return whether *fact* holds at *now*, or had already ended when it was first stated.
+
+    A fact that was ended or replaced later is not live.
+    """
     if fact.invalid_at is None or fact.invalid_at > now:
         return True
     return not fact.superseded_by and fact.invalid_at <= _first_time(fact)
 
 
 def is_shown(fact: Fact, owner: Owner, node: Group, *, show_expired: bool, today: date) -> bool:
-    """Return whether a message that states *fact* passes *node*, and has not expired.
+    """Return whether a source message of *fact* passes the filter *node* and has not expired.
 
-    One whose messages have all expired has no sources to look at.
+    A fact without sources, since all have expired, is shown only with *show_expired*.
     """
     if not fact.sources:
         return show_expired
@@ -89,9 +92,9 @@ def _has_expired(source: Source, today: date) -> bool:
 
 
 def to_events(facts: Sequence[Fact], ended: Mapping[str, Fact], episodes: Container[str], owner: Owner) -> list[Item]:
-    """Return what became of the memories that *episodes* bear on.
+    """Return the events ADD, UPDATE, DELETE and NOOP for the memories that an `add` call changed.
 
-    *facts* are those that they state, and *ended* those that no longer hold because of them, by their ids.
+    *facts* are stated by the added *episodes* (ids). *ended* are the facts, by id, that these episodes ended.
     """
     events: list[Item] = []
     replaced: set[str] = set()
@@ -109,7 +112,7 @@ def to_events(facts: Sequence[Fact], ended: Mapping[str, Fact], episodes: Contai
 
 
 def find_ended(changes: Iterable[Change], sentences: Iterable[str]) -> dict[str, Fact]:
-    """Return the facts that *changes* ended or refuted, by their ids: those with one of *sentences*."""
+    """Return the facts that *changes* ended, corrected or retracted, by id, if their sentence is one of *sentences*."""
     names = set(sentences)
     before = (change.before for change in changes if change.kind in ("ended", "corrected", "retracted"))
     return {fact.id: fact for fact in before if fact is not None and fact.sentence in names}
@@ -119,7 +122,7 @@ def find_ended(changes: Iterable[Change], sentences: Iterable[str]) -> dict[str,
 
 
 def to_history(memory_id: str, explained: FactExplanation) -> list[Item]:
-    """Return the rows of a history, earliest first: what was added, what replaced it, and that it ended."""
+    """Return the rows of a memory's history, earliest first: ADD, UPDATE for each replacement, DELETE at the end."""
     periods = list(explained.evolution)
     if not periods:
         refuted = next((verdict for verdict in explained.verdicts if verdict.kind == "retracted"), None)

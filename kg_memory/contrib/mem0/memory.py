@@ -1,4 +1,4 @@
-"""`Memory` and `AsyncMemory`: Mem0's verbs over a `GraphMemory`."""
+"""`Memory` and `AsyncMemory`: Mem0's methods over a `GraphMemory`."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ Results = dict[str, list[Item]]
 
 
 class Verbs(Closing):
-    """The memories of a collection, by Mem0's verbs, each of them written once for both classes.
+    """The shared base of `Memory` and `AsyncMemory`: Mem0's methods over a `GraphMemory`.
 
-    `graph` is the memory below: its verbs answer what Mem0's do not, in the namespace that `namespace_of` names.
+    `graph` is the `GraphMemory`, for calls that Mem0 lacks; pass it the namespace that `namespace_of` returns.
     """
 
     def __init__(
@@ -40,9 +40,9 @@ class Verbs(Closing):
         graph: GraphMemory | None = None,
         collection: str = COLLECTION,
     ) -> None:
-        """Open what *config* describes, or use *graph*, an open memory whose namespaces begin with *collection*.
+        """Open the memory that *config* describes, or use *graph*, an open memory.
 
-        Errors: `SettingsError`.
+        *collection* is the first part of all namespaces of *graph*. Errors: `SettingsError`.
         """
         if graph is None:
             opened = open_config(config)
@@ -53,7 +53,7 @@ class Verbs(Closing):
 
     @classmethod
     def from_config(cls, config_dict: Mapping[str, Any]) -> Self:
-        """Open what *config_dict* describes; see `docs/mem0.md`. Errors: `SettingsError`."""
+        """Open the memory that *config_dict* describes; see `docs/mem0.md`. Errors: `SettingsError`."""
         return cls(config_dict)
 
     def _close(self) -> Flow[None]:
@@ -65,7 +65,7 @@ class Verbs(Closing):
     def namespace_of(
         self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None
     ) -> str:
-        """Return the namespace of `graph` that has the memories of a user, or of an agent or a run without one."""
+        """Return the namespace of `graph` with the memories of a user, or of an agent or run without a user."""
         ids = read_ids({"user_id": user_id, "agent_id": agent_id, "run_id": run_id})
         return Owner.of_ids(self.view.collection, ids).namespace
 
@@ -74,7 +74,7 @@ class Verbs(Closing):
         raise NotImplementedError(f"chat is not implemented; search for {query!r:.100}, and ask your model")
 
 
-# The verbs, as flows
+# The methods as flows, which `both` turns into sync and async methods
 
 
 def _add(
@@ -92,11 +92,12 @@ def _add(
     timestamp: datetime | str | float | None = None,
     expiration_date: object = None,
 ) -> Flow[Results]:
-    """Remember *messages*, and return what became of each memory that they bear on.
+    """Remember *messages*, and return the events of the memories that changed: ADD, UPDATE, DELETE or NOOP.
 
-    *timestamp* is when they were said, now if left out. Without *infer*, and as a ``procedural_memory``, they are
-    kept word for word. *expiration_date* is the last day on which they are shown. Errors: `InputError`;
-    `ModelError` where a message could not be read: it is stored all the same.
+    *messages* are a text, a message {"role": ..., "content": ...}, or a list of messages. *timestamp* is when they were
+    said (default: now). With *infer* false, or *memory_type* "procedural_memory", they are stored verbatim.
+    *expiration_date* is the last day on which they are shown, such as "2026-12-31". Errors: `InputError`; `ModelError`
+    if a message could not be read, in which case it is stored unread.
     """
     if prompt is not None:
         raise InputError("prompt is not supported; set custom_instructions in the config, for all messages")
@@ -123,10 +124,11 @@ def _search(
     as_of: Time | None = None,
     believed_at: Time | None = None,
 ) -> Flow[Results]:
-    """Return the memories that bear on *query*, best first; their scores are relative to the best.
+    """Return the memories that match *query*, best first. Scores are relative to the best match, from 0 to 1.
 
-    *as_of* asks what was so then (*reference_date* is another name of it), and *believed_at* what the memory
-    believed then. *rerank* has a cross-encoder read them, if the config has a reranker. Errors: `InputError`.
+    *threshold* is the lowest score to return. *as_of* (alias *reference_date*) returns memories that were true at that
+    time, and *believed_at* memories that were believed then. *rerank* uses the reranker of the config, if there is one;
+    *explain* adds score details. *top_k* (alias *limit*) is 20 by default. Errors: `InputError`.
     """
     validate_name("query", query, "some words to look for")
     least = 0.0 if threshold is None else validate_number("threshold", threshold, 0, 1)
@@ -151,19 +153,22 @@ def _get_all(
     as_of: Time | None = None,
     believed_at: Time | None = None,
 ) -> Flow[Results]:
-    """Return the memories that pass the filter, latest first, 20 unless *top_k* says otherwise; see `search`."""
+    """Return the memories that pass the filter, latest first.
+
+    *top_k* (alias *limit*) is 20 by default. For *as_of* and *believed_at* see `search`. Errors: `InputError`.
+    """
     ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}
     look = Look.of_arguments(ids, filters, (top_k, limit), (as_of, believed_at), show_expired=show_expired)
     return {"results": (yield from view.get_all(self.view, look))}
 
 
 def _get(self: Verbs, memory_id: str) -> Flow[Item | None]:
-    """Return the memory with that id, or what took its place; None if there is none."""
+    """Return the memory with this id, or the memory that replaced it; None if it does not exist or was retracted."""
     return view.get(self.view, memory_id)
 
 
 def _history(self: Verbs, memory_id: str) -> Flow[list[Item]]:
-    """Return what was added, updated and deleted of a memory, earliest first; nothing of one that was forgotten."""
+    """Return the ADD, UPDATE and DELETE events of a memory, earliest first; an empty list if it was forgotten."""
     owner = yield from self.view.locate(memory_id)
     if owner is None:
         return []
@@ -179,18 +184,18 @@ def _update(
     expiration_date: object = UNSET,
     data: str | None = None,
 ) -> Flow[dict[str, str]]:
-    """Let *text* (*data* is its old name) take the place of a memory; what was so before stays as history.
+    """Replace a memory by *text* (alias *data*); the previous text stays in its history.
 
-    Errors: `InputError`.
+    *metadata* is merged into the existing metadata, and *expiration_date* set if given. Errors: `InputError`.
     """
     yield from update(self.view, memory_id, data if text is None else text, metadata, expiration_date)
     return {"message": "Memory updated successfully!"}
 
 
 def _delete(self: Verbs, memory_id: str) -> Flow[Item]:
-    """Forget a memory for good, with the messages that state it; `deleted` has the ids of all that went with them.
+    """Permanently delete a memory and the messages that state it.
 
-    Errors: `InputError`.
+    "deleted" in the result lists the ids of all memories that were deleted with them. Errors: `InputError`.
     """
     deleted = yield from changing.delete(self.view, memory_id)
     return {"message": "Memory deleted successfully!", "deleted": deleted}
@@ -199,22 +204,19 @@ def _delete(self: Verbs, memory_id: str) -> Flow[Item]:
 def _delete_all(
     self: Verbs, user_id: str | int | None = None, agent_id: str | int | None = None, run_id: str | int | None = None
 ) -> Flow[dict[str, str]]:
-    """Forget all memories of a user, an agent or a run, or of all that are named together. Errors: `InputError`."""
+    """Permanently delete the memories that have all given ids. Errors: `InputError` without an id."""
     ids = read_ids({"user_id": user_id, "agent_id": agent_id, "run_id": run_id})
     yield from changing.delete_all(self.view, parse_filters(None, ids))
     return {"message": "Memories deleted successfully!"}
 
 
 def _reset(self: Verbs) -> Flow[None]:
-    """Forget all memories of the collection."""
+    """Permanently delete all memories of the collection."""
     return changing.reset(self.view)
 
 
-# Their two forms
-
-
 class Memory(Verbs):
-    """Mem0's ``Memory`` over a temporal graph."""
+    """Drop-in replacement of Mem0's ``Memory`` that stores memories in a temporal graph."""
 
     add = both(_add)[0]
     search = both(_search)[0]
@@ -228,7 +230,7 @@ class Memory(Verbs):
 
 
 class AsyncMemory(Verbs):
-    """Mem0's ``AsyncMemory`` over a temporal graph."""
+    """Drop-in replacement of Mem0's ``AsyncMemory`` that stores memories in a temporal graph."""
 
     add = both(_add)[1]
     search = both(_search)[1]

@@ -1,7 +1,7 @@
-"""Scopes: who a memory belongs to, as Mem0 names them, and the namespaces and labels that hold them.
+"""Scopes: the Mem0 ids that own a memory, and the namespaces and labels in which they are stored.
 
-The memories of a user are a namespace, ``mem0/user/ann``; those of an agent or a run that name no user have one of
-their own. What else is named is a label of each message: ``agent_id``, ``run_id``, ``app_id``.
+The memories of a user are in the namespace ``mem0/user/ann``; memories of an agent or run without a user have a
+namespace of their own. The other ids (``agent_id``, ``run_id``, ``app_id``) are labels of each message.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from kg_memory.contrib.importers.sentences import IDS, RESERVED, REST
 from kg_memory.errors import InputError, SettingsError
 
 OWNERS: Mapping[str, str] = {"user_id": "user", "agent_id": "agent", "run_id": "run"}
-"""The ids that may own a namespace, the first of those that are set, and the word that the namespace has for it."""
+"""The ids that can own a namespace, in order of priority, and their words in its name."""
 Ids = dict[str, str]
 Entries = Mapping[str, Any]
-"""Values by their names: metadata, labels, a filter or a part of a config."""
+"""Values by name: metadata, labels, a filter, or a part of a config."""
 Item = dict[str, Any]
-"""A memory, an event, a row of a history or a message, with the keys that Mem0 gives it."""
+"""A memory, event, history row or message as a dict with Mem0's keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The owner of a namespace: the id called *field*, with its *value*."""
+    """The owner of a namespace: the id named *field* ("user_id") with its *value* ("ann")."""
 
     collection: str
     field: str
@@ -33,18 +33,21 @@ class Owner:
 
     @property
     def namespace(self) -> str:
-        """The namespace of its memories."""
+        """The namespace of the owner's memories, such as "mem0/user/ann"."""
         return f"{self.collection}/{OWNERS[self.field]}/{self.value}"
 
     @property
     def constants(self) -> Mapping[str, str | None]:
-        """The ids that all memories in the namespace have alike; None is no such id."""
+        """The ids that all memories in the namespace share; None means that they lack this id."""
         before = list(OWNERS)[: list(OWNERS).index(self.field)]
         return {**dict.fromkeys(before), self.field: self.value}
 
     @classmethod
     def of_ids(cls, collection: str, ids: Mapping[str, str]) -> Self:
-        """Return the owner of a memory with these *ids*. Errors: `InputError` where none of them can own it."""
+        """Return the owner of a memory with these *ids*: the user, else the agent, else the run.
+
+        Errors: `InputError` if none of these is set.
+        """
         for field in OWNERS:
             if field in ids:
                 return cls(collection, field, ids[field])
@@ -52,7 +55,7 @@ class Owner:
 
     @classmethod
     def of_namespace(cls, collection: str, namespace: str) -> Self | None:
-        """Return the owner of *namespace*; None where it is no namespace of the *collection*."""
+        """Return the owner of *namespace*, or None if it is not a namespace of the *collection*."""
         for field, word in OWNERS.items():
             start = f"{collection}/{word}/"
             if namespace.startswith(start):
@@ -61,19 +64,19 @@ class Owner:
 
 
 def read_collection(name: object) -> str:
-    """Return *name*, the beginning of all namespaces. Errors: `SettingsError`."""
+    """Return the collection name *name*, the first part of all namespaces. Errors: `SettingsError` if it is invalid."""
     if not isinstance(name, str) or not name.strip() or "/" in name or "{" in name:
         raise SettingsError(f"collection_name must be a name without '/' and '{{', got {name!r:.100}")
     return name
 
 
 def read_ids(ids: Mapping[str, object]) -> Ids:
-    """Return those of *ids* that are set, as text without blanks around it. Errors: `InputError`."""
+    """Return the *ids* that are not None, as stripped texts. Errors: `InputError` for an invalid id."""
     return {name: read_id(name, value) for name, value in ids.items() if value is not None}
 
 
 def read_id(name: str, value: object) -> str:
-    """Return the id *value*, which may be a number. Errors: `InputError`."""
+    """Return the id *value*, a text or an integer, as text. Errors: `InputError` if it is empty or contains spaces."""
     text = str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else ""
     if not text or any(map(str.isspace, text)):
         raise InputError(f"{name} must be a text without blanks or a whole number, got {value!r:.100}")
@@ -81,7 +84,7 @@ def read_id(name: str, value: object) -> str:
 
 
 def to_metadata(labels: Entries) -> Item:
-    """Return the metadata that *labels* keep; of a fact that was stated several times, that of all statements."""
+    """Return the Mem0 metadata that is stored in *labels*, merged over all statements of a fact."""
     rest = labels.get(REST)
     metadata: Item = {}
     for text in rest if isinstance(rest, tuple) else filter(None, (rest,)):
@@ -91,7 +94,7 @@ def to_metadata(labels: Entries) -> Item:
 
 
 def first_ids(owner: Owner, labels: Iterable[Entries]) -> Ids:
-    """Return the ids of a memory, by the *labels* of its sources: those of the first that has each."""
+    """Return the ids of a memory: the first value of each id in the *labels* of its sources."""
     ids = {name: value for name, value in owner.constants.items() if value is not None}
     for own in labels:
         for name in IDS:

@@ -1,4 +1,4 @@
-"""A collection of memories in a graph: its namespaces, where the memory with an id is, and searches and lists of it."""
+"""Find, search and list Mem0 memories in the namespaces of a collection."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ PAGE = 1000
 KEPT_PLACES = 100_000
 TOP = 20
 LISTED = 100
-"""Facts of one page of a list."""
+"""Facts on one page of a list."""
 MOST = 1000
-"""The most results that one search looks through for some that pass what ours cannot test."""
+"""The most results of one search that are tested against filters which the database cannot apply."""
 EVER = (None, None)
 LONGEST = 2000
-"""Characters of a question in which words of time are looked for."""
+"""The most characters of a query that are searched for time expressions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,35 +44,35 @@ class View:
     collection: str
     reranks: bool
     places: BoundedCache[str, Owner] = field(default_factory=lambda: BoundedCache(KEPT_PLACES, texts=False))
-    """The owners of memories that were shown."""
+    """A cache of the owners of memories, by memory id."""
 
     def call(self, path: str, owner: Owner, *args: object, **kwargs: object) -> Flow[Any]:
-        """Call the verb of the graph at *path*, such as ``facts.get``, in the namespace of *owner*."""
+        """Call the `GraphMemory` method at *path*, such as "facts.get", in the namespace of *owner*."""
         group, _, verb = path.rpartition(".")
         target = getattr(self.graph, group) if group else self.graph
         return (yield from call(target, verb, *args, namespace=owner.namespace, **kwargs))
 
     def owners(self) -> Flow[list[Owner]]:
-        """Return the owners of all namespaces of the collection that hold something."""
+        """Return the owners of all non-empty namespaces of the collection."""
         names: list[str] = yield from call(self.graph.data, "namespaces")
         owners = (Owner.of_namespace(self.collection, name) for name in sorted(names))
         return [owner for owner in owners if owner is not None]
 
     def matching(self, node: Group) -> Flow[list[Owner]]:
-        """Return the owners who may have memories that pass *node*.
+        """Return the owners who may have memories that pass the filter *node*.
 
-        A filter that names a user is looked up in one namespace, any other one in all of them.
+        A filter that requires a user matches one namespace; for other filters all namespaces are listed.
         """
         owner = owner_of(node, self.collection)
         owners = [owner] if owner else (yield from self.owners())
         return [owner for owner in owners if decide(node, owner) is not False]
 
     def keep_places(self, ids: Iterable[str], owner: Owner) -> None:
-        """Note where memories are that their callers may ask for next."""
+        """Cache *owner* for the memories *ids*, which callers are likely to use next."""
         self.places.put(dict.fromkeys(ids, owner))
 
     def locate(self, memory_id: object) -> Flow[Owner | None]:
-        """Return the owner of the memory with that id, which any namespace may have; None if there is none."""
+        """Return the owner of the memory with this id, or None; all namespaces are searched if it is not cached."""
         id_ = validate_name("memory_id", memory_id, "the id of a memory")
         kept = self.places.get([id_]).get(id_)
         if kept is not None and (yield from self._has(kept, id_)):
@@ -84,14 +84,17 @@ class View:
         return None
 
     def require(self, memory_id: object) -> Flow[Owner]:
-        """Return the owner of the memory with that id. Errors: `NotFound`."""
+        """Return the owner of the memory with this id. Errors: `NotFound`."""
         owner = yield from self.locate(memory_id)
         if owner is None:
             raise NotFound(f"there is no memory {memory_id!r:.100}, or it is deleted; search and get_all have the ids")
         return owner
 
     def current(self, owner: Owner, memory_id: str) -> Flow[Fact | None]:
-        """Return the memory with that id as it is now: what took its place, if anything did; None if it is refuted."""
+        """Return the current version of a memory: the fact itself, or its latest replacement.
+
+        None if the fact was retracted.
+        """
         fact: Fact | None = yield from self.call("facts.get", owner, memory_id)
         seen: set[str] = set()
         while fact is not None and fact.invalid_at is not None and fact.superseded_by:
@@ -104,7 +107,7 @@ class View:
         return fact
 
     def list_facts(self, owner: Owner, where: Entries) -> Flow[list[Fact]]:
-        """Return the facts that pass *where*, past ones too, each in its latest period."""
+        """Return all facts of *owner* that pass the filter *where*, including ended ones, each in its latest period."""
         facts: dict[str, Fact] = {}
         after: str | None = None
         while True:
@@ -128,7 +131,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The arguments that searches and lists share."""
+    """The arguments that `search` and `get_all` share: filter, number of results, times and expiry."""
 
     node: Group
     top: int
@@ -141,7 +144,10 @@ class Look:
         cls, ids: Mapping[str, object], filters: Entries | None, counts: Iterable[int | None],
         times: tuple[Time | None, Time | None], *, show_expired: bool,
     ) -> Look:  # fmt: skip
-        """Return the look for the arguments of a call. Errors: `InputError`."""
+        """Return the look for the arguments of a call; the first of *counts* that is set is the number of results.
+
+        *times* are (as_of, believed_at). Errors: `InputError`.
+        """
         top = next((count for count in counts if count is not None), TOP)
         as_of, believed_at = times
         node = parse_filters(filters, read_ids(ids))
@@ -149,7 +155,10 @@ class Look:
 
 
 def _passing(view: View, owner: Owner, look: Look, facts: Iterable[Fact], *, past: bool = False) -> Flow[list[Fact]]:
-    """Return those of *facts* that are to be shown, each once, in its latest period; with *past* ended ones too."""
+    """Return the *facts* to show, once each in its latest period: they pass the filter and have not expired.
+
+    Ended facts are included only with *past* or an as_of time.
+    """
     now = datetime.now(UTC)
     passes = partial(is_shown, owner=owner, node=look.node, show_expired=look.show_expired, today=now.date())
     latest: dict[str, Fact] = {}
@@ -160,7 +169,7 @@ def _passing(view: View, owner: Owner, look: Look, facts: Iterable[Fact], *, pas
         if not (past or look.as_of is not None or is_live(fact, now)):
             continue
         shown = passes(fact)
-        if not shown and len(fact.sources) == SOURCES:  # it may have more, of which one passes
+        if not shown and len(fact.sources) == SOURCES:  # maybe a source beyond the first ones passes
             sources = yield from view.call("facts.sources", owner, fact.id, limit=MOST)
             shown = passes(fact.model_copy(update={"sources": tuple(sources)}))
         if shown:
@@ -169,7 +178,7 @@ def _passing(view: View, owner: Owner, look: Look, facts: Iterable[Fact], *, pas
 
 
 def search(view: View, query: str, look: Look, recipe: Recipe, *, explain: bool) -> Flow[list[Item]]:
-    """Return the best memories of all namespaces that *look* allows."""
+    """Return the items that match *query* best, over all namespaces that the filter of *look* allows."""
     items: list[Item] = []
     if look.top:
         for owner in (yield from view.matching(look.node)):
@@ -179,7 +188,7 @@ def search(view: View, query: str, look: Look, recipe: Recipe, *, explain: bool)
 
 
 def _search_in(view: View, owner: Owner, look: Look, query: str, how: Entries) -> Flow[list[Item]]:
-    """Search a namespace, again for more results while too few of them are to be shown."""
+    """Search one namespace; repeat with a higher limit while too few results pass the filter."""
     where = to_where(look.node, owner)
     names_time = any(find_times(query[:LONGEST], datetime.now(UTC)))
     during = None if names_time or look.as_of is not None else EVER
@@ -201,7 +210,7 @@ def _search_in(view: View, owner: Owner, look: Look, query: str, how: Entries) -
 
 
 def get_all(view: View, look: Look) -> Flow[list[Item]]:
-    """Return the memories of all namespaces that *look* allows, those of each latest first."""
+    """Return the items of all namespaces that the filter of *look* allows, latest first in each namespace."""
     items: list[Item] = []
     if look.top:
         for owner in (yield from view.matching(look.node)):
@@ -230,7 +239,7 @@ def _list_in(view: View, owner: Owner, look: Look, most: int) -> Flow[list[Item]
 
 
 def get(view: View, memory_id: str) -> Flow[Item | None]:
-    """Return the memory with that id, or what took its place; None if there is none, or it is refuted."""
+    """Return the item of the memory with this id or its replacement; None if it does not exist or was retracted."""
     owner = yield from view.locate(memory_id)
     if owner is None:
         return None
