@@ -1,7 +1,7 @@
-"""Letta's core memory: blocks of text that an agent has in its prompt and edits itself, as episodes of the graph.
+"""Letta's core memory: blocks of text in the prompt that an agent edits itself, stored as episodes.
 
-Each version of a block is an episode of the kind ``block``, in a thread of its own; the latest is what it says. So
-forgetting, export, redaction, flags and both clocks apply to blocks as to all else.
+Each version of a block is an episode of kind ``block`` in the block's own thread; the latest one is its text. So
+forgetting, export, redaction, injection flags and both times apply to blocks like to other episodes.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from kg_memory.text.identity import block_thread
 from kg_memory.validation import validate_count
 
 SOURCE = "letta"
-"""The source of all versions, for filters, and for ``Settings.trusted_sources``."""
+"""The source of all versions, for filters and for ``Settings.trusted_sources``."""
 AGENT = "agent"
-"""The author of an edit, where nobody else is named."""
+"""The default author of an edit."""
 ATTEMPTS = 50
-"""The most tries to edit a block while others edit it too."""
+"""The most attempts to edit a block that others edit at the same time."""
 PAGE = 50
 PROPOSAL = "-proposal"
-"""The end of the label of the block that holds what is proposed for another one."""
+"""The suffix that makes a block's label the label of the block with its proposal."""
 LIMIT = 5000
-"""Characters of one block, where nothing else is declared."""
+"""The default limit of a block, in characters."""
 Owner = Literal["user", "agent", "shared"]
 _LABEL = re.compile(r"\w[\w-]{0,79}")
 _KEPT = "\n\t"
@@ -49,10 +49,10 @@ _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block that is declared: its *label*, what it is for, how long it may be, and what it says at first.
+    """The declaration of a block: its label, its purpose for the model, its limit in characters and its initial text.
 
-    *per* is whose it is: each user has one, each agent, or all share one. The tools do not edit one that is
-    *read_only*; the program may. Errors: `SettingsError`.
+    *per* says who has a block of their own: each "user", each "agent", or all together ("shared"). Tools cannot edit a
+    *read_only* block, but `Blocks` can. Errors: `SettingsError` for an invalid argument.
     """
 
     label: str
@@ -75,9 +75,10 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """The text of a block from `at` on, and who wrote it; without an `episode` it is what was declared.
+    """A version of a block: its text, when it was written and by whom.
 
-    `flags` are the patterns of prompt injection in it. One that is `withheld` for these is not shown to models.
+    `episode` is the id of the stored version; None is the declared initial text. `flags` are the prompt injection
+    patterns found in the text; a `withheld` version is not shown to models because of them.
     """
 
     label: str
@@ -90,12 +91,12 @@ class Version:
 
 
 class Blocks:
-    """The blocks of an agent's core memory, kept as episodes of *memory*.
+    """The blocks of an agent's core memory, stored as episodes of *memory*.
 
-    *namespace*, *agent* and *shared* are the templates of the namespaces that hold the blocks of each user, of each
-    agent and of all. The verbs fill them from *context*, a mapping or an object with the names, or several in a tuple;
-    within a graph, from its own context and config. Each verb has an ``a`` twin for asyncio.
-    Errors: `SettingsError`; the verbs raise `InputError`, and what the memory raises.
+    *namespace*, *agent* and *shared* are templates of the namespaces for blocks per user, per agent and for all.
+    Methods fill them from *context*: a mapping, an object with these attributes, or a tuple of several; None means the
+    context and config of the running graph. Each method has an async twin with the prefix ``a``. Errors:
+    `SettingsError`; the methods raise `InputError`, and errors of the memory.
     """
 
     def __init__(
@@ -123,7 +124,7 @@ class Blocks:
         }
 
     def block(self, label: str) -> Block:
-        """Return the block called *label* as it is declared. Errors: `InputError`."""
+        """Return the declaration of the block *label*. Errors: `InputError` if it is not declared."""
         if label not in self.blocks:
             raise InputError(f"label must be one of {', '.join(self.blocks)}, got {label!r:.100}")
         return self.blocks[label]
@@ -131,7 +132,10 @@ class Blocks:
     def _get(
         self, label: str, context: Any = None, *, as_of: Time | None = None, believed_at: Time | None = None
     ) -> Flow[Version]:
-        """Return what the block says, or said *as_of* or *believed_at* a time in the past."""
+        """Return the current version of a block, or its version at a past time.
+
+        *as_of* is a time at which the version was current, and *believed_at* a time by which it was stored.
+        """
         versions = yield from self._versions(label, context, 1, 0, as_of, believed_at)
         return next(iter(versions), Version(label, self._find(label).value))
 
@@ -147,15 +151,16 @@ class Blocks:
         as_of: Time | None = None,
         believed_at: Time | None = None,
     ) -> Flow[list[Version]]:
-        """Return the versions of the block, the latest first."""
+        """Return the versions of a block, latest first."""
         return (yield from self._versions(label, context, limit, skip, as_of, believed_at))
 
     history, ahistory = both(_history)
 
     def _edit(self, label: str, change: Callable[[str], str], context: Any = None, *, by: str = AGENT) -> Flow[Version]:
-        """Let *change* make the new text of the block from what it says, and return that version.
+        """Set a block to the result of *change*, called with its current text, and return the new version.
 
-        Where another process edits it meanwhile, *change* is called again with what it says then: no edit is lost.
+        If another process edits the block at the same time, *change* is called again with the newer text. Errors:
+        `InputError` if the text exceeds the block's limit; `DatabaseUnavailable` after 50 conflicts.
         """
         block, namespace = self._find(label), self.namespace_of(label, context)
         for _ in range(ATTEMPTS):
@@ -175,19 +180,22 @@ class Blocks:
     edit, aedit = both(_edit)
 
     def _append(self, label: str, content: str, context: Any = None, *, by: str = AGENT) -> Flow[Version]:
-        """Add a line to the block."""
+        """Add a line at the end of a block, and return the new version."""
         return (yield from self._edit(label, partial(append_line, content=content), context, by=by))
 
     append, aappend = both(_append)
 
     def _write(self, label: str, value: str, context: Any = None, *, by: str = AGENT) -> Flow[Version]:
-        """Let the block say *value* from now on."""
+        """Set the text of a block to *value*, and return the new version."""
         return (yield from self._edit(label, lambda _: value, context, by=by))
 
     write, awrite = both(_write)
 
     def _render(self, context: Any = None, *, as_of: Time | None = None, believed_at: Time | None = None) -> Flow[str]:
-        """Return all blocks as a text for a system prompt, as they are, or were at a time in the past."""
+        """Return all blocks as text for a system prompt, in their current versions or those of a past time.
+
+        See `get` for *as_of* and *believed_at*.
+        """
         shown: list[tuple[Block, Version]] = []
         for label, block in self.blocks.items():
             shown.append((block, (yield from self._get(label, context, as_of=as_of, believed_at=believed_at))))
@@ -197,11 +205,11 @@ class Blocks:
     render, arender = both(_render)
 
     def namespace_of(self, label: str, context: Any = None) -> str:
-        """Return the namespace that holds the block. Errors: `InputError` where *context* lacks a name."""
+        """Return the namespace that stores a block. Errors: `InputError` if *context* lacks a name of its template."""
         return self._fill(self._find(label).per, context)
 
     def _find(self, label: str) -> Block:
-        """Return the block called *label*, which may be one of proposals. Errors: `InputError`."""
+        """Return the declaration of a block or of a proposal block. Errors: `InputError` if it is not declared."""
         return self._all.get(label) or self.block(label)
 
     def _fill(self, per: Owner, context: Any) -> str:
@@ -211,7 +219,7 @@ class Blocks:
         return template.fill(*(context if isinstance(context, tuple) else (context,)))
 
     def _base(self, block: Block, namespace: str) -> Flow[Version]:
-        """Return the version that the next one is made from; one that expired says what was declared."""
+        """Return the latest version of a block, to base the next one on; an expired one has the declared text."""
         where = {"thread": block_thread(block.label), "kind": str(EpisodeKind.BLOCK)}
         latest = yield from call(self.memory.episodes, "list", where=where, limit=1, namespace=namespace)
         if not latest:
@@ -223,7 +231,7 @@ class Blocks:
     def _versions(
         self, label: str, context: Any, limit: int, skip: int, as_of: Time | None, believed_at: Time | None
     ) -> Flow[list[Version]]:
-        """Return a page of the versions that were there at a time, the latest first."""
+        """Return a page of the versions that existed at a time, latest first."""
         namespace, time = self.namespace_of(label, context), self.memory.driver.clock()
         where: dict[str, Any] = {"thread": block_thread(label), "kind": str(EpisodeKind.BLOCK)}
         if as_of is not None:
@@ -255,9 +263,9 @@ class Blocks:
         )
 
     def _save(self, base: Version, value: str, namespace: str, by: str) -> Flow[bool]:
-        """Save *value* as the version after *base*; return whether *base* was the latest still.
+        """Store *value* as the version after *base*; return False if *base* is no longer the latest version.
 
-        The id of the new version is made from that of *base*, so of two edits of one version one alone is saved.
+        The id of the new version is derived from *base*, so of two edits of the same version only one is stored.
         """
         thread = block_thread(base.label)
         after = datetime.now(UTC) if base.at is None else max(datetime.now(UTC), base.at + timedelta(microseconds=1))
@@ -274,7 +282,7 @@ class Blocks:
             added: list[AddResult] = yield from call(
                 self.memory.episodes, "save", [version], based_on=base.episode, namespace=namespace
             )
-        except NotFound:  # what it is based on was forgotten
+        except NotFound:  # *base* was forgotten
             return False
         except InputError:
             if not (yield from self._has_next(version, namespace)):
@@ -283,19 +291,19 @@ class Blocks:
         return added[0].new
 
     def _has_next(self, version: EpisodeInput, namespace: str) -> Flow[bool]:
-        """Return whether another edit took the place of *version*."""
+        """Return whether another edit stored a version with the id of *version*."""
         where = {"thread": version.thread, "source": SOURCE, "source_id": version.source_id}
         same = yield from call(self.memory.episodes, "list", where=where, limit=1, namespace=namespace)
         return bool(same)
 
 
 def _digest(version: Version) -> str:
-    """Return what stands for *version* in the next one; its id would be a trace of it, once it is forgotten."""
+    """Return a hash of the id of *version* for the id of the next one; the id itself must not outlive its deletion."""
     return hashlib.sha256((version.episode or "").encode()).hexdigest()[:24]
 
 
 def _present(episodes: Iterable[Episode], time: int, believed_at: int | None) -> Iterator[Episode]:
-    """Yield those that have not expired at *time*, and were stored at *believed_at* already."""
+    """Yield the episodes that have not expired at *time* and were stored by *believed_at*, in microseconds."""
     for episode in episodes:
         is_expired = episode.expires_at is not None and micros(episode.expires_at, default=0) <= time
         is_later = believed_at is not None and micros(episode.created_at, default=0) > believed_at
@@ -303,21 +311,21 @@ def _present(episodes: Iterable[Episode], time: int, believed_at: int | None) ->
             yield episode
 
 
-# Edits: from the text before to the text after; their arguments are those of the tools
+# Edits: functions from the old text to the new one; the other arguments are those of the tools
 
 
 def append_line(value: str, content: str) -> str:
-    """Return *value* with *content* as a last line."""
+    """Return *value* with *content* as its last line."""
     return f"{value}\n{content}" if value else content
 
 
 def replace_all(value: str, old_content: str, new_content: str) -> str:
-    """Return *value* with *new_content* for each *old_content*. Errors: `InputError` where there is none."""
+    """Return *value* with all occurrences of *old_content* replaced. Errors: `InputError` if there is none."""
     return value.replace(_exact(value, old_content), new_content)
 
 
 def replace_one(value: str, old_string: str, new_string: str) -> str:
-    """Return *value* with *new_string* for the only *old_string*. Errors: `InputError` for none, or several."""
+    """Return *value* with *old_string* replaced. Errors: `InputError` if it does not occur exactly once."""
     exact = _exact(value, old_string)
     if (count := value.count(exact)) > 1:
         raise InputError(f"the block says {old_string!r:.200} {count} times; give more of the words around it")
@@ -325,7 +333,10 @@ def replace_one(value: str, old_string: str, new_string: str) -> str:
 
 
 def insert_lines(value: str, new_string: str, insert_line: int = -1) -> str:
-    """Return *value* with *new_string* after a line: 0 is the beginning, -1 the end. Errors: `InputError`."""
+    """Return *value* with *new_string* inserted after line *insert_line*: 0 is the beginning, -1 the end.
+
+    Errors: `InputError` for another line number.
+    """
     lines = value.split("\n") if value else []
     place = len(lines) if insert_line == -1 else insert_line
     if not 0 <= place <= len(lines):
@@ -334,24 +345,27 @@ def insert_lines(value: str, new_string: str, insert_line: int = -1) -> str:
 
 
 def rewrite(value: str, new_memory: str) -> str:
-    """Return *new_memory*, whatever the *value* was."""
+    """Return *new_memory*; the old *value* is ignored."""
     del value
     return new_memory
 
 
 def _exact(value: str, old: str) -> str:
-    """Return the words of *value* that *old* means: a model may quote what it was shown, which is escaped."""
+    """Return *old* as it occurs in *value*, if need be HTML-unescaped, since the prompt shows blocks escaped.
+
+    Errors: `InputError` if it does not occur.
+    """
     exact = next((words for words in (old, unescape(old)) if words and words in value), None)
     if exact is None:
         raise InputError(f"the block does not say {old!r:.200}: give words that it says, exactly")
     return exact
 
 
-# The form in a system prompt: data, with nothing in it that could end the block
+# Rendering for a system prompt: as data, escaped so that a text cannot close its block
 
 
 def render_blocks(shown: Sequence[tuple[Block, Version]], stats: Stats) -> str:
-    """Return the blocks, with when they were changed last, and how much recall and archival memory there is."""
+    """Return the text of the blocks for a prompt, with their last change and the size of recall and archival memory."""
     last = max((version.at for _, version in shown if version.at is not None), default=None)
     changed = f"{last:%Y-%m-%d %H:%M:%S %Z}" if last else "never"
     texts = stats.episodes - stats.messages
@@ -377,5 +391,5 @@ def _render_block(block: Block, version: Version) -> str:
 
 
 def visible(text: str) -> str:
-    """Return *text* with a space for each character that no reader sees."""
+    """Return *text* with a space for each invisible character, such as control characters."""
     return "".join(" " if char not in _KEPT and unicodedata.category(char) in _HIDDEN else char for char in text)

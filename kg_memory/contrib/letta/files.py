@@ -1,6 +1,6 @@
-"""Letta's file tools over the threads of a memory: each thread is a file, with a line for each line of its messages.
+"""Letta's file tools, where each thread of a memory is a file whose lines are those of its messages.
 
-Which files are open is a block of its own; what they say is read from the graph each time.
+The list of open files is stored as a block; the content of files is read from the graph at each call.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from kg_memory.text.dated import time_in_figures
 from kg_memory.validation import validate_count
 
 NO_THREAD = "(no thread)"
-"""The file of what belongs to no thread."""
+"""The file with all messages that have no thread."""
 OPEN = "open_files"
 """The label of the block that lists the open files."""
 MOST_OPEN = 5
 PAGE_LINES, MOST_LINES = 50, 200
-"""Lines of a file that are shown at once, by default and at most."""
+"""Lines of a file on one page, by default and at most."""
 LONGEST_LINE = 2000
-"""Characters of a line that are shown."""
+"""The most characters of a line that are shown."""
 MATCHES = 20
 SCANNED = 20_000
-"""The most messages that are looked through, the latest."""
+"""The most messages that are searched, latest first."""
 AT_ONCE = 1000
 LONGEST_PATTERN = 1000
 LONGEST_MATCHED = 10_000
-"""Characters of a line that are matched."""
+"""The most characters of a line that are matched."""
 SECONDS = 3.0
 MOST = 1000
 """The most lines that a search returns."""
@@ -59,13 +59,13 @@ else:
     matching = (number for number, line in enumerate(lines) if search(line))
     print(json.dumps(list(itertools.islice(matching, most))))
 """
-"""A process of its own matches, as Python's expressions may backtrack for ever and nothing can stop one."""
+"""Matching runs in a process of its own, since a Python regular expression may backtrack forever."""
 
 
 class Grep(Arguments):
-    """Find the lines of all files that match a regular expression, whatever the case, 20 at a time.
+    """Find the lines of all files that match a regular expression, ignoring case, 20 at a time.
 
-    A file is a conversation or a document, with a line for each line of its messages.
+    A file is a conversation or a document; its lines are those of its messages.
     """
 
     pattern: str = Field(description="A word or a regular expression.")
@@ -75,14 +75,14 @@ class Grep(Arguments):
 
 
 class SearchFiles(Arguments):
-    """Find the files about something, by meaning and words."""
+    """Find files by meaning and key words."""
 
     query: str = Field(description="What to look for: a question or key words, with names.")
     limit: int = Field(default=5, description="How many results at most.")
 
 
 class OpenFile(Arguments):
-    """Open a file and show a page of its lines. It stays open, and in your context, until you close it."""
+    """Open a file and show a page of its lines. The page stays in your context until you close the file."""
 
     file_name: str = Field(description="The name of the file, as grep and search_files show it.")
     offset: int = Field(default=0, description="How many lines to skip.")
@@ -90,19 +90,22 @@ class OpenFile(Arguments):
 
 
 class CloseFile(Arguments):
-    """Close a file that is open, so that it takes no room in your context any more."""
+    """Close an open file, to free its space in your context."""
 
     file_name: str = Field(description="The name of the file.")
 
 
 class Files:
-    """The threads of a namespace as files; *namespace* is a template, as for `letta_tools`. Errors: `SettingsError`."""
+    """The threads of a namespace as files, for `file_tools`.
+
+    *namespace* is a template such as "{user_id}", as in `letta_tools`. Errors: `SettingsError` if it is invalid.
+    """
 
     def __init__(self, memory: GraphMemory, namespace: str = "{user_id}") -> None:
         self.blocks = Blocks(memory, [Block(OPEN, limit=100_000)], namespace=namespace)
 
     def _render(self, context: Any = None) -> Flow[str]:
-        """Return the open files, each with the page that it was opened at, for a system prompt."""
+        """Return the open pages of all open files as text for a system prompt; "" if none is open."""
         version: Version = yield from call(self.blocks, "get", OPEN, context)
         here = CallContext(self.blocks.memory, self.blocks.namespace_of(OPEN, context))
         shown: list[str] = []
@@ -116,9 +119,9 @@ class Files:
 
 
 def file_tools(files: Files) -> list[BaseTool]:
-    """Return ``grep``, ``search_files``, ``open`` and ``close`` over *files*, sync and async.
+    """Return the LangChain tools ``grep``, ``search_files``, ``open`` and ``close`` over *files*, sync and async.
 
-    Put `Files.render` of the same *files* into the system prompt, so that open files stay in the context.
+    Put `Files.render` of the same *files* into the system prompt, so that open files stay in the agent's context.
     """
     make = partial(tool, files.blocks.memory, files.blocks.templates["user"])
     return [
@@ -211,11 +214,11 @@ def _close(here: CallContext, file_name: str, *, files: Files) -> Flow[Answer]:
     return f"Closed: {escape_line(file_name)}", {"file": file_name}
 
 
-# What files say
+# Contents of files
 
 
 def _read_files(here: CallContext) -> Flow[dict[str, list[str]]]:
-    """Return the lines of all files by their names, of the latest messages."""
+    """Return the lines of all files by file name, from the latest 20,000 messages."""
     episodes: list[Episode] = []
     while len(episodes) < SCANNED:
         page = yield from here.call(
@@ -241,7 +244,7 @@ def _name(episode: Episode) -> str:
 
 
 def _lines(episodes: Iterable[Episode]) -> list[str]:
-    """Return the lines of *episodes*, which are in the order of time; the first of each says when and by whom."""
+    """Return the lines of *episodes*, sorted by time; the first line of each begins with its time and speaker."""
     lines: list[str] = []
     for episode in episodes:
         if not episode.withheld:
@@ -261,11 +264,11 @@ def _shown(line: str) -> str:
     return escape_brackets(visible(line[:LONGEST_LINE]))
 
 
-# Which files are open: a line each of the block
+# The block of open files: one JSON line for each file
 
 
 def _parse_open(value: str) -> list[tuple[str, int, int]]:
-    """Return the name, the offset and the length of each; a line that was forgotten in part is no entry any more."""
+    """Return (file name, offset, length) for each open file; lines that were partly forgotten are skipped."""
     entries: list[tuple[str, int, int]] = []
     for line in value.splitlines():
         try:
@@ -281,13 +284,13 @@ def _format_open(entries: Iterable[tuple[str, int, int]]) -> str:
     return "\n".join(json.dumps(entry, ensure_ascii=False) for entry in entries)
 
 
-# Regular expressions that a model wrote
+# Regular expressions written by a model
 
 
 def match_lines(pattern: str, lines: Sequence[str]) -> list[int]:
-    """Return the numbers of the first `MOST` *lines* that *pattern* matches somewhere, whatever the case.
+    """Return the indexes of the first `MOST` *lines* in which *pattern* is found, ignoring case.
 
-    Errors: `InputError` for a pattern that is invalid, too long, or takes longer than `SECONDS`.
+    Errors: `InputError` if the pattern is invalid, too long, or takes more than `SECONDS` (3) to match.
     """
     if not pattern or len(pattern) > LONGEST_PATTERN:
         raise InputError(f"pattern must have 1 to {LONGEST_PATTERN} characters, got {len(pattern)}")

@@ -1,6 +1,6 @@
-"""Sleep-time work on a block: write it anew from the facts that hold now, and apply that, or have it reviewed.
+"""Sleep-time maintenance of a block: rewrite it from current facts, and apply the new text or propose it for review.
 
-What is proposed is the latest version of a block beside the other one, so it is forgotten and exported as blocks are.
+A proposal is stored as the latest version of a second block, so that it is forgotten and exported like all blocks.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from kg_memory.text.dated import date_without_time, period_in_words
 
 MOST_FACTS = 200
 TIDIER = "tidy"
-"""The author of what is proposed."""
+"""The author of proposals."""
 STALE = "the block {!r} was changed since this was proposed; tidy it again"
 
 
 class TidyNote(BaseModel):
-    """A note that was written anew."""
+    """The model's answer: the new text of a block."""
 
     lines: list[str] = Field(description="all that the note says from now on", max_length=MOST)
 
@@ -47,11 +47,11 @@ def _tidy(
     model: BaseChatModel | Model | str | None = None,
     apply: bool = False,
 ) -> Flow[Version]:
-    """Write the block anew from what holds now about the entity *about*, and propose that, or *apply* it at once.
+    """Rewrite a block from the facts that hold now about the entity *about*; propose the new text, or *apply* it.
 
-    The facts are those of the namespace that holds the block. *model* merges them with what the block says; without
-    one the block becomes a list of the facts, the latest first, as many as there is room for.
-    Errors: `InputError` where nothing is known about *about*; those of the memory and the model.
+    The facts are read from the namespace of the block. *model* merges them with the block's text; None replaces the
+    text by a list of the facts, latest first, up to the block's limit. Returns the new version or the proposal. Errors:
+    `InputError` if there are no facts about *about*; errors of the memory and the model.
     """
     block, namespace = blocks.block(label), blocks.namespace_of(label, context)
     before: Version = yield from call(blocks, "get", label, context)
@@ -80,7 +80,7 @@ tidy, atidy = both(_tidy)
 
 
 def _read_proposal(blocks: Blocks, label: str, context: Any = None) -> Flow[Version | None]:
-    """Return what is proposed for the block, if anything is."""
+    """Return the pending proposal for a block, or None."""
     version: Version = yield from call(blocks, "get", f"{label}{PROPOSAL}", context)
     return version if version.value else None
 
@@ -91,9 +91,9 @@ read_proposal, aread_proposal = both(_read_proposal)
 def _decide_proposal(
     blocks: Blocks, label: str, *, accept: bool, context: Any = None, by: str = "user"
 ) -> Flow[Version]:
-    """Accept what is proposed for the block, or reject it, and return what the block says then.
+    """Accept or reject the pending proposal for a block, and return the block's version afterwards.
 
-    Errors: `NotFound` where nothing is proposed; `InputError` where the block was changed since.
+    Errors: `NotFound` without a proposal; `InputError` if the block was changed after the proposal.
     """
     proposal = yield from _read_proposal(blocks, label, context)
     if proposal is None or proposal.at is None:
@@ -111,7 +111,7 @@ decide_proposal, adecide_proposal = both(_decide_proposal)
 
 
 def _apply(blocks: Blocks, label: str, before: Version, value: str, context: Any, by: str) -> Flow[Version]:
-    """Let the block say *value*, unless it says something else than *before* by now."""
+    """Write *value* to the block. Errors: `InputError` if its text is no longer that of *before*."""
 
     def change(present: str) -> str:
         if present != before.value:
@@ -138,7 +138,7 @@ def _line(fact: Fact) -> str:
 
 
 def _fit(lines: Iterable[str], limit: int) -> str:
-    """Return as many of the first *lines* as fit into *limit* characters."""
+    """Return the first *lines*, joined, as many as fit into *limit* characters."""
     text = ""
     for line in lines:
         longer = f"{text}\n{line}" if text else line

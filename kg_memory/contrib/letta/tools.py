@@ -1,7 +1,7 @@
-"""Tools with the names and the arguments that users of Letta (MemGPT) know.
+"""Agent tools with the names and arguments of Letta (MemGPT).
 
-Core memory is blocks of text in the prompt, archival memory the graph's facts and the texts behind them, conversation
-search the messages word for word.
+Core memory is blocks of text in the prompt, archival memory is facts and stored texts, and conversation search returns
+messages verbatim.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from kg_memory.text.message_fields import ASSISTANT
 from kg_memory.validation import validate_count
 
 TOOL = "tool"
-"""The speaker of what tools returned."""
+"""The speaker of tool results."""
 LABEL = "Which block, such as 'human' for what you know of the user."
 DATE = "ISO 8601, such as '2024-01-15' or '2024-01-15T14:30'."
 
 
-# The arguments of the tools; the docstrings tell the model what each tool is for
+# The arguments of the tools; the docstrings are the descriptions that the model reads
 
 
 class CoreMemoryAppend(Arguments):
     """Add a line to a block of your core memory, which is always in your context.
 
-    Use it for the few things that every answer needs. All else belongs into archival memory.
+    Use it for the few things that every answer needs. Everything else belongs into archival memory.
     """
 
     label: str = Field(description=LABEL)
@@ -47,7 +47,7 @@ class CoreMemoryAppend(Arguments):
 
 
 class CoreMemoryReplace(Arguments):
-    """Replace words wherever a block of your core memory says them; with nothing new they are removed."""
+    """Replace every occurrence of a text in a block of your core memory; an empty new text removes it."""
 
     label: str = Field(description=LABEL)
     old_content: str = Field(description="Words that the block says, exactly.")
@@ -55,7 +55,7 @@ class CoreMemoryReplace(Arguments):
 
 
 class MemoryReplace(Arguments):
-    """Replace one passage of a block, which must say it only once. For large changes use memory_rethink."""
+    """Replace a passage that occurs exactly once in a block. For large changes use memory_rethink."""
 
     label: str = Field(description=LABEL)
     old_string: str = Field(description="The passage, exactly, with as many words as make it unique.")
@@ -63,7 +63,7 @@ class MemoryReplace(Arguments):
 
 
 class MemoryInsert(Arguments):
-    """Insert lines at a place in a block."""
+    """Insert lines into a block after a given line."""
 
     label: str = Field(description=LABEL)
     new_string: str = Field(description="The text to insert.")
@@ -71,9 +71,9 @@ class MemoryInsert(Arguments):
 
 
 class MemoryRethink(Arguments):
-    """Rewrite a whole block: to reorganise it, to shorten it, or to bring much that is new into it.
+    """Rewrite a whole block, to reorganise it, shorten it, or add much new information.
 
-    For small edits use memory_replace or memory_insert. What you leave out is gone from the block.
+    For small edits use memory_replace or memory_insert. Text that you leave out is removed from the block.
     """
 
     label: str = Field(description=LABEL)
@@ -81,13 +81,14 @@ class MemoryRethink(Arguments):
 
 
 class MemoryFinishEdits(Arguments):
-    """Say that you have finished editing your blocks; call it after the last edit."""
+    """Signal that you have finished editing your blocks. Call it after the last edit."""
 
 
 class ArchivalMemoryInsert(Arguments):
-    """Store something in archival memory, which is without limits and is searched, not shown.
+    """Store a text in archival memory, which has no size limit and is searched rather than shown.
 
-    Use it for what may matter later: facts, notes, summaries, events. What it contradicts there is ended by it.
+    Use it for facts, notes, summaries and events that may matter later. Facts in it end older facts that they
+    contradict.
     """
 
     content: str = Field(description="A statement or a text, complete in itself, with names and dates in it.")
@@ -95,7 +96,7 @@ class ArchivalMemoryInsert(Arguments):
 
 
 class ArchivalMemorySearch(Arguments):
-    """Search archival memory, by meaning and words: facts with the time in which they hold, and stored texts."""
+    """Search archival memory by meaning and key words: facts with the time for which they hold, and stored texts."""
 
     query: str = Field(description="What to look for: a question or key words, with names.")
     tags: list[str] | None = Field(default=None, description="Only what was stored with these tags.")
@@ -106,9 +107,9 @@ class ArchivalMemorySearch(Arguments):
 
 
 class ConversationSearch(Arguments):
-    """Search earlier messages of this user's conversations; they are shown word for word.
+    """Search earlier messages of this user's conversations, which are returned verbatim.
 
-    By meaning and words, or, without a query, all of some time or role, the latest first.
+    With a query, search by meaning and key words; without one, list messages by time or role, latest first.
     """
 
     query: str | None = Field(default=None, description="What to look for: a question or key words, with names.")
@@ -136,10 +137,10 @@ def letta_tools(
     limit: int = 10,
     assistant: str = ASSISTANT,
 ) -> list[BaseTool]:
-    """Return all memory tools of Letta, sync and async: to edit blocks, and to use archival and recall memory.
+    """Return Letta's memory tools as LangChain tools, sync and async: for blocks, archival memory and recall memory.
 
-    Put `Blocks.render` of the same *blocks* into the system prompt, or the agent does not see them. *assistant* is the
-    speaker of the agent's own messages. See `memory_tools` for *namespace* and *limit*. Errors: `SettingsError`.
+    Put `Blocks.render` of the same *blocks* into the system prompt, so that the agent sees them. *assistant* is the
+    speaker of the agent's own messages. *namespace* and *limit* are as in `memory_tools`. Errors: `SettingsError`.
     """
     core = blocks or Blocks(validate_memory(memory), namespace=namespace)
     make = partial(tool, validate_memory(memory), core.templates["user"])
@@ -199,14 +200,18 @@ def _archive(
 
 
 def _tagged(tags: list[str], mode: str, said: dict[str, Any]) -> dict[str, Any]:
-    """Return the filter of what has any, or all, of *tags*, and passes *said*."""
+    """Return the filter *said* with a test for any of *tags*, or for all if *mode* is "all"."""
     if mode == "all":
         return {"$and": [{**said, "labels.tags": tag} for tag in tags] or [said]}
     return {**said, "labels.tags": tags} if tags else said
 
 
 def _said(**ends: str | None) -> dict[str, Any]:
-    """Return the filter of what was said from a start to an end; an end without a time of day is the whole day."""
+    """Return a filter on the time at which messages were said: from a start to an end, both ISO 8601 texts or None.
+
+    The keyword names are those of the tool's arguments, for errors. An end without a time of day includes the whole
+    day. Errors: `InputError` for an invalid date.
+    """
     said: dict[str, Any] = {}
     for (name, text), (operator, side) in zip(ends.items(), (("$gte", "start"), ("$lt", "end")), strict=True):
         if text and (period := parse_period(text)) is None:
@@ -242,7 +247,7 @@ def _recall(
 
 
 def _spoken(roles: list[str], assistant: str) -> dict[str, Any]:
-    """Return the filter of what these *roles* said: the user is everybody but the assistant and the tools."""
+    """Return a filter on speakers for *roles*; "user" is everyone except the assistant and tools. {} for no roles."""
     speakers = {"assistant": assistant, "tool": TOOL, "user": {"$nin": [assistant, TOOL]}}
     return {"$or": [{"speaker": speakers[role]} for role in roles]} if roles else {}
 
