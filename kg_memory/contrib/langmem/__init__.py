@@ -1,4 +1,4 @@
-"""The names and arguments of LangMem over a temporal memory: change the import, and its tutorials run.
+"""LangMem's functions and classes over a temporal memory: change the import, and LangMem's tutorials run.
 
 ``from kg_memory.contrib.langmem import create_manage_memory_tool``. See ``docs/langmem.md``.
 """

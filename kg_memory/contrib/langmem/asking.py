@@ -1,4 +1,4 @@
-"""The prompts and typed answers of LangMem's managers and optimizers, and how the caller's chat model is asked."""
+"""Prompts and typed answers of the LangMem managers and optimizers, and the call of the user's chat model."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ _ROLES = {"human": "user", "ai": "assistant"}
 
 
 class Records(BaseModel):
-    """One record about a whole conversation; its kind is the caller's."""
+    """The model's answer with one record about a conversation; the caller sets the record's type."""
 
     records: list[dict[str, Any]] = Field(max_length=1)
 
 
 class Changes(BaseModel):
-    """Which memories to add, change and remove; the lists of each kind are the caller's."""
+    """The model's answer with memories to add, change and remove; the caller adds lists for each kind."""
 
     removed: list[int] = Field(max_length=MOST)
 
 
 class Queries(BaseModel):
-    """What to search a memory for."""
+    """The model's answer with queries for a memory search."""
 
     queries: Annotated[list[str], BeforeValidator(to_list)] = Field(
         description="1 to 5 queries, the most useful first", max_length=5
@@ -48,7 +48,7 @@ class Queries(BaseModel):
 
 
 class Lesson(BaseModel):
-    """A rule that an agent should follow, and why."""
+    """A rule that an agent should follow, with the reason, the trajectory that taught it, and the rule it replaces."""
 
     lesson: str = Field(description="the rule, as an order", max_length=400)
     reason: str = Field(description="what went wrong, in one short sentence", max_length=500)
@@ -57,13 +57,13 @@ class Lesson(BaseModel):
 
 
 class Lessons(BaseModel):
-    """What a prompt should teach its agent, the most important first."""
+    """The model's answer with lessons of a review, most important first."""
 
     lessons: list[Lesson] = Field(max_length=5)
 
 
 class RewrittenPrompt(BaseModel):
-    """A prompt that follows the lessons."""
+    """The model's answer with a rewritten prompt."""
 
     prompts: Annotated[list[str], BeforeValidator(to_list)] = Field(
         description="one text, the whole new prompt", max_length=1
@@ -71,7 +71,7 @@ class RewrittenPrompt(BaseModel):
 
 
 class ChosenPrompts(BaseModel):
-    """Which of several prompts are to be improved."""
+    """The model's answer with the names of prompts to improve."""
 
     names: Annotated[list[str], BeforeValidator(to_list)] = Field(description="names of prompts", max_length=MOST)
 
@@ -86,18 +86,18 @@ REWRITE = _load("rewrite_prompt", RewrittenPrompt, "prompt", "lessons", "instruc
 CHOOSE_PROMPTS = _load("choose_prompts", ChosenPrompts, "prompts", "trajectories")
 
 
-# How the model is asked
+# Asking the model
 
 
 class AnnotatedTrajectory(NamedTuple):
-    """A conversation, or other work of an agent as messages, and the feedback that it got."""
+    """The messages of a conversation or another run of an agent, and the feedback on it."""
 
     messages: Sequence[AnyMessage]
     feedback: Mapping[str, str | int | bool] | str | None = None
 
 
 class FlowRunnable(Runnable[Any, Output]):
-    """A runnable that is written once, as the flow `_run`, for `invoke` and `ainvoke`."""
+    """A LangChain runnable whose `invoke` and `ainvoke` both run the flow `_run`."""
 
     @abstractmethod
     def _run(self, given: Any, config: Config) -> Flow[Output]:
@@ -111,9 +111,9 @@ class FlowRunnable(Runnable[Any, Output]):
 
 
 def open_model(model: BaseChatModel | str) -> ChatModel:
-    """Return *model*, a chat model or a name such as ``"openai:gpt-4.1-mini"``, to be asked for typed answers.
+    """Return a client for typed answers of *model*, a LangChain chat model or a name such as "openai:gpt-4.1-mini".
 
-    Errors: `SettingsError`, `MissingExtra`.
+    Errors: `SettingsError`; `MissingExtra` if a name is given and langchain is not installed.
     """
     if isinstance(model, BaseChatModel):
         return ChatModel(model)
@@ -130,19 +130,19 @@ def open_model(model: BaseChatModel | str) -> ChatModel:
 
 
 def ask(model: ChatModel, prompt: Prompt[Answer], /, **fields: Any) -> Flow[Answer]:
-    """Return the answer of *model* to *prompt*. Errors: `ModelError`."""
+    """Return the parsed answer of *model* to *prompt* with its *fields*. Errors: `ModelError`."""
     return cast("Answer", (yield from call(model, "answer", Ask(prompt, fields))))
 
 
 def write_messages(messages: Iterable[MessageLikeRepresentation]) -> list[Record]:
-    """Return *messages* as records with their role, name, words and calls of tools. Errors: `InputError`."""
+    """Return *messages* as records with role, name, content and tool calls. Errors: `InputError`."""
     return [_write(message) for message in messages_of(messages)]
 
 
 def write_trajectories(trajectories: Any) -> list[Record]:
-    """Return *trajectories* as numbered records of their messages and feedback; one text is one trajectory.
+    """Return *trajectories* as numbered records with messages and feedback; a text counts as one trajectory.
 
-    Each is an `AnnotatedTrajectory`, a pair of messages and feedback, or messages alone. Errors: `InputError`.
+    Each is an `AnnotatedTrajectory`, a pair (messages, feedback), or only messages. Errors: `InputError`.
     """
     if isinstance(trajectories, str):
         return [{"trajectory": 1, "text": trajectories}] if trajectories.strip() else []
@@ -157,14 +157,14 @@ def write_trajectories(trajectories: Any) -> list[Record]:
 
 
 def _split(trajectory: Any) -> tuple[Any, Any]:
-    """Return the messages and the feedback of *trajectory*, which may be its messages alone."""
+    """Return (messages, feedback) of *trajectory*; feedback is None if it has only messages."""
     if isinstance(trajectory, tuple | list) and len(trajectory) == 2 and _is_list(trajectory[0]):
         return trajectory[0], trajectory[1]
     return trajectory, None
 
 
 def _is_list(value: Any) -> bool:
-    """Return whether *value* is a list of messages, not one message as a (role, text) pair."""
+    """Return whether *value* is a list of messages, rather than one message as a pair (role, text)."""
     return isinstance(value, list | tuple) and not (value and isinstance(value[0], str))
 
 

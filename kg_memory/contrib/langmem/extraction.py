@@ -1,4 +1,4 @@
-"""Extract memories from conversations with a chat model: which to add, to change and to remove."""
+"""Extract memories from conversations with a chat model: which to add, change and remove."""
 
 from __future__ import annotations
 
@@ -48,20 +48,20 @@ class SummarizeThread(BaseModel):
 
 
 class RemoveDoc(BaseModel):
-    """Says that the memory with this id is to be removed."""
+    """The content of an `ExtractedMemory` that is to be removed; json_doc_id is its id."""
 
     json_doc_id: str
 
 
 class ExtractedMemory(NamedTuple):
-    """A memory and its id; the content of one that is to be removed is a `RemoveDoc`."""
+    """A memory and its id; its content is an instance of a schema, or a `RemoveDoc` if the memory is to be removed."""
 
     id: str
     content: Any
 
 
 class Existing(NamedTuple):
-    """A memory that exists: its id, the name of its schema, and its content as plain JSON."""
+    """An existing memory: its id, the name of its schema, and its content as plain JSON."""
 
     id: str
     kind: str
@@ -69,12 +69,12 @@ class Existing(NamedTuple):
 
 
 class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
-    """Reads a conversation, compares it with existing memories, and returns how all of them should be.
+    """A runnable that reads a conversation, compares it with existing memories, and returns the updated memories.
 
-    The input has ``messages``, and may have ``existing`` memories and ``max_steps``, how often the model may look at
-    the result again. The existing ones come first, in their order, each as it is, changed, or a `RemoveDoc`. Nothing is
-    stored. *schemas* are the pydantic models of the memories. *instructions* say what the application wants remembered.
-    Errors: `SettingsError`.
+    The input has ``messages`` and optionally ``existing`` memories and ``max_steps``, the most passes of the model over
+    the result (default 1). The output lists existing memories first, in order: unchanged, changed, or a `RemoveDoc`;
+    then new ones. The manager stores none of them. *schemas* are the pydantic models of memories, and *instructions*
+    say which memories the application wants. Errors: `SettingsError`.
     """
 
     def __init__(
@@ -108,9 +108,9 @@ class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
         return revised
 
     def revise(self, given: Mapping[str, Any], existing: Sequence[Existing]) -> Flow[tuple[list[Existing], set[str]]]:
-        """Return the *existing* memories as they should be, then new ones, and the ids of those to remove.
+        """Return the *existing* memories as they should be, followed by new ones, and the ids of memories to remove.
 
-        The model sees the memories by their numbers, from 1, without those that an earlier step removed.
+        The model sees the memories numbered from 1, without those that an earlier pass removed.
         """
         messages = write_messages(require_messages(given))
         memories, removed = list(existing), set[str]()
@@ -130,11 +130,11 @@ class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
         return memories, removed
 
     async def __call__(self, messages: Sequence[Any], existing: Sequence[Any] | None = None) -> list[ExtractedMemory]:
-        """`ainvoke` of *messages* and *existing*."""
+        """Call `ainvoke` with *messages* and *existing* memories."""
         return await self.ainvoke({"messages": messages, "existing": existing})
 
     def read_existing(self, existing: Any) -> Iterable[Existing]:
-        """Yield *existing* memories: texts, (id, content) or (id, kind, content). Errors: `InputError`."""
+        """Yield existing memories, given as texts, (id, content) or (id, kind, content). Errors: `InputError`."""
         if isinstance(existing, str | Mapping):
             raise InputError(f"existing must be a list of memories, got {type(existing).__name__}")
         default = next(iter(self.schemas))
@@ -154,9 +154,9 @@ class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
         return [{"kind": name, "schema": schema.model_json_schema()} for name, schema in self.schemas.items()]
 
     def _form(self, *, exists: bool) -> Prompt[Changes] | None:
-        """Return the prompt with the lists that the answer may have; None where nothing may be changed.
+        """Return the prompt whose answer has lists for the permitted changes; None if no change is permitted.
 
-        Without inserts, the first memory may still be added: there is none yet to be changed.
+        *exists* is whether there are existing memories. If there are none, one may be added even with inserts disabled.
         """
         lists: Record = {}
         for name, schema in self.schemas.items():
@@ -171,7 +171,10 @@ class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
 
 
 def _apply(changes: BaseModel, memories: list[Existing], removed: set[str]) -> bool:
-    """Make *changes*, and return whether there were any; numbers that no memory has are left out."""
+    """Apply the model's *changes* to *memories* and *removed* in place; return whether there were any.
+
+    Changes with unknown numbers are skipped.
+    """
     places = {number: number - 1 for number, memory in enumerate(memories, 1) if memory.id not in removed}
     made = False
     for name in type(changes).model_fields:
@@ -189,11 +192,11 @@ def _apply(changes: BaseModel, memories: list[Existing], removed: set[str]) -> b
 
 
 create_memory_manager = MemoryManager
-"""The name by which LangMem makes a `MemoryManager`."""
+"""LangMem's name for `MemoryManager`."""
 
 
 class ThreadExtractor(FlowRunnable[BaseModel]):
-    """Takes ``{"messages": [...]}`` and returns one record, by default a title and a summary.
+    """A runnable from ``{"messages": [...]}`` to one instance of *schema*, by default a title and a summary.
 
     Errors: `SettingsError`.
     """
@@ -216,11 +219,11 @@ class ThreadExtractor(FlowRunnable[BaseModel]):
 
 
 create_thread_extractor = ThreadExtractor
-"""The name by which LangMem makes a `ThreadExtractor`."""
+"""LangMem's name for `ThreadExtractor`."""
 
 
 def to_model(memory: Existing, schemas: Mapping[str, Schema]) -> Any:
-    """Return the content of *memory* as its schema has it; as plain JSON where it does not fit."""
+    """Return the content of *memory* parsed by its schema, or as plain JSON if it does not fit."""
     schema = schemas.get(memory.kind) or (Memory if memory.kind == Memory.__name__ else None)
     try:
         return memory.content if schema is None else schema.model_validate(memory.content)
@@ -229,14 +232,17 @@ def to_model(memory: Existing, schemas: Mapping[str, Schema]) -> Any:
 
 
 def require_messages(input_: Any) -> Any:
-    """Return the messages of *input_*. Errors: `InputError`."""
+    """Return the "messages" of the input dict. Errors: `InputError` if there are none."""
     if not isinstance(input_, Mapping) or "messages" not in input_:
         raise InputError(f'the input must be a dict such as {{"messages": [...]}}, got {input_!r:.80}')
     return input_["messages"]
 
 
 def _validate_schemas(schemas: Any) -> list[Schema]:
-    """Return *schemas*. Errors: `SettingsError` for what a model cannot be asked for."""
+    """Return *schemas* as a list.
+
+    Errors: `SettingsError` if one is not a pydantic model, is recursive, or repeats a name.
+    """
     listed = list(schemas) if isinstance(schemas, list | tuple) else [schemas]
     for schema in listed:
         if not isinstance(schema, type) or not issubclass(schema, BaseModel):
@@ -252,11 +258,11 @@ def _validate_schemas(schemas: Any) -> list[Schema]:
 
 
 def _make_answer(name: str, lists: Mapping[str, Any]) -> type[Any]:
-    """Return the answer with just these *lists*."""
+    """Return a pydantic model called *name* with the fields *lists*."""
     made: type[Any] = create_model(name, **lists)
     return made
 
 
 def to_plain(content: Any) -> Any:
-    """Return *content* as plain JSON."""
+    """Return *content* as plain JSON: a pydantic model is dumped, another value returned."""
     return content.model_dump(mode="json") if isinstance(content, BaseModel) else content

@@ -1,4 +1,4 @@
-"""Keep memories of conversations in a store: search for those that bear on one, and store how they should be."""
+"""Manage the memories of conversations in a store: search related memories, update them, and store the changes."""
 
 from __future__ import annotations
 
@@ -30,19 +30,22 @@ from kg_memory.runtime.flow import Flow
 from kg_memory.validation import validate_count
 
 DEFAULT = "default"
-"""The key of a default memory."""
+"""The key of the default memory."""
 NAMESPACE = ("memories", "{langgraph_user_id}")
 SPARE = 3
-"""Search for so many times the items that are asked for: a memory shows facts among them."""
+"""Factor on the limit of a search, since results include facts, which are then skipped."""
 WINDOWS = (1, 2, 4)
-"""Numbers of last messages that are a query each, where no model writes queries."""
+"""Numbers of last messages that form search queries if there is no query model."""
 
 
 T = TypeVar("T", bound=Item)
 
 
 class MemoryPhase(TypedDict, total=False):
-    """A further look at the memories: its instructions, whether it sees the messages, and what it may do."""
+    """A further pass of a `MemoryStoreManager` over its result.
+
+    Its instructions, whether the model sees the messages again, and whether it may add or delete memories.
+    """
 
     instructions: str
     include_messages: bool
@@ -51,12 +54,12 @@ class MemoryPhase(TypedDict, total=False):
 
 
 class MemoryStoreManager(FlowRunnable[list[Record]]):
-    """Reads a conversation and updates the memories in a store; returns what it put there.
+    """A runnable that reads a conversation, updates the memories in a store, and returns the items that it stored.
 
-    Its input is that of a `MemoryManager`, without ``existing``: it searches for these itself. The *store* is a memory
-    or a LangGraph store; left out, that of the graph that runs. It looks at the *query_limit* memories nearest to the
-    conversation, found by its last messages, or by the queries that *query_model* writes. *default*, or what
-    *default_factory* makes of the config, is stored where there is no memory yet. Each of *phases* looks at the result
+    The input is that of a `MemoryManager` without ``existing``, since related memories are searched in the store.
+    *store* is a `GraphMemory` or a LangGraph store; None uses that of the running graph. The model sees the
+    *query_limit* memories nearest to the last messages, or to the queries that *query_model* writes. *default*, or the
+    result of *default_factory* for the config, is stored if there is no memory yet. Each of *phases* revises the result
     once more. Errors: `SettingsError`.
     """
 
@@ -98,7 +101,10 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
 
     @property
     def store(self) -> BaseStore:
-        """The store that it was made with, or that of the graph that runs. Errors: `SettingsError`."""
+        """The store passed to the constructor, or that of the running graph.
+
+        Errors: `SettingsError` if there is none.
+        """
         return store_here(self._store)
 
     def _run(self, given: Mapping[str, Any], config: Config) -> Flow[list[Record]]:
@@ -113,11 +119,14 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
             return []
 
     async def __call__(self, messages: Sequence[Any]) -> list[Record]:
-        """`ainvoke` of *messages*."""
+        """Call `ainvoke` with *messages*."""
         return await self.ainvoke({"messages": messages})
 
     def _manage(self, given: Mapping[str, Any], before: Sequence[SearchItem]) -> Flow[tuple[list[Existing], set[str]]]:
-        """Return all memories as they are to be, after all phases, and the ids of those to be removed."""
+        """Return the memories after all phases, and the ids of memories to delete.
+
+        *before* are the existing items that are related to the conversation in *given*.
+        """
         memories, removed = yield from self.memory_manager.revise(given, [_read(item) for item in before])
         for manager, phase in self._phases:
             kept = [memory for memory in memories if memory.id not in removed]
@@ -127,7 +136,7 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
         return memories, removed
 
     def _related(self, store: BaseStore, namespace: Labels, messages: Any) -> Flow[list[SearchItem]]:
-        """Return the memories that bear on *messages*, the best first."""
+        """Return up to `query_limit` stored memories related to *messages*, best first."""
         if self._query_model is None:
             queries = _windows(messages)
         else:
@@ -147,7 +156,10 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
         return SearchItem(namespace, DEFAULT, value, time, time)
 
     def _to_default(self, default: Any) -> BaseModel:
-        """Return *default* as one of the schemas. Errors: `SettingsError`."""
+        """Return the default memory as an instance of the first schema that fits.
+
+        Errors: `SettingsError` if none fits.
+        """
         if isinstance(default, BaseModel):
             return default
         values = {"content": default} if isinstance(default, str) else default
@@ -158,10 +170,13 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
                 continue
         raise SettingsError(f"the default must fit one of {', '.join(self.schemas)}, got {default!r:.80}")
 
-    # The memories of the namespace
+    # Access to the memories in the namespace
 
     def _get(self, key: str, *, refresh_ttl: bool | None = None, config: Config = None) -> Flow[Item | None]:
-        """Return the memory *key*, with its content as the schema has it; the default where it is not there yet."""
+        """Return the item *key* with its content parsed by its schema, or None.
+
+        An unsaved default memory is returned for the key `DEFAULT`.
+        """
         namespace = self.namespace(config)
         item: Item | None = yield from call(self.store, "get", namespace, key, refresh_ttl=refresh_ttl)
         if item is None and key == DEFAULT and self._default is not None:
@@ -178,7 +193,7 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
         refresh_ttl: bool | None = None,
         config: Config = None,
     ) -> Flow[list[SearchItem]]:
-        """Return the memories that bear on *query*, or all, with their contents as the schemas have them."""
+        """Return items that match *query*, or all for None, with their contents parsed by their schemas."""
         namespace = self.namespace(config)
         how = {"query": query, "filter": filter, "limit": limit, "offset": offset, "refresh_ttl": refresh_ttl}
         items = yield from call(self.store, "search", namespace, **how)
@@ -187,7 +202,7 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
         return [self._to_typed(item) for item in items]
 
     def _put(self, key: str, value: Record, config: Config = None) -> Flow[None]:
-        """Store a memory under *key*, or change it."""
+        """Store *value* as the memory *key*, replacing an existing one."""
         yield from call(self.store, "put", self.namespace(config), key, value)
 
     def _delete(self, key: str, config: Config = None) -> Flow[None]:
@@ -206,13 +221,13 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
 
 
 create_memory_store_manager = MemoryStoreManager
-"""The name by which LangMem makes a `MemoryStoreManager`."""
+"""LangMem's name for `MemoryStoreManager`."""
 
 
 class MemorySearcher(FlowRunnable[list[SearchItem]]):
-    """Takes ``{"messages": [...]}`` and returns items of a store, found by queries that a model writes, the best first.
+    """A runnable from ``{"messages": [...]}`` to the store items that match queries written by a model, best first.
 
-    *prompt* says what to look for. Errors: `SettingsError`.
+    *prompt* tells the model what to look for. Errors: `SettingsError`.
     """
 
     def __init__(
@@ -233,11 +248,14 @@ class MemorySearcher(FlowRunnable[list[SearchItem]]):
 
 
 create_memory_searcher = MemorySearcher
-"""The name by which LangMem makes a `MemorySearcher`."""
+"""LangMem's name for `MemorySearcher`."""
 
 
 def write_queries(model: ChatModel, messages: Any, wishes: str) -> Flow[list[str]]:
-    """Return what *model* would search for before it goes on with *messages*."""
+    """Return up to five queries, written by *model*, for memories that help to continue the conversation *messages*.
+
+    *wishes* are the user's instructions.
+    """
     records = write_messages(messages)
     if not records:
         return []
@@ -246,7 +264,7 @@ def write_queries(model: ChatModel, messages: Any, wishes: str) -> Flow[list[str
 
 
 def search_all(store: BaseStore, namespace: Labels, queries: Sequence[str], limit: int) -> Flow[list[SearchItem]]:
-    """Return the items that any of *queries* finds, at most *limit* by each, the best first."""
+    """Return the items found by any of *queries*, at most *limit* for each, best first and without duplicates."""
     items: dict[tuple[Labels, str], SearchItem] = {}
     for query in queries:
         page: list[SearchItem] = yield from call(store, "search", namespace, query=query, limit=limit)
@@ -262,7 +280,7 @@ def _score(item: SearchItem) -> float:
 
 
 def _phase(model: BaseChatModel | str, schemas: Sequence[Schema], phase: MemoryPhase) -> MemoryManager:
-    """Return the manager of a *phase*. Errors: `SettingsError`."""
+    """Return the `MemoryManager` that runs a *phase*. Errors: `SettingsError` for an unknown key."""
     if unknown := set(phase) - set(MemoryPhase.__annotations__):
         raise SettingsError(f"a phase may have {', '.join(MemoryPhase.__annotations__)}, got {min(unknown)!r}")
     return MemoryManager(
@@ -275,7 +293,7 @@ def _phase(model: BaseChatModel | str, schemas: Sequence[Schema], phase: MemoryP
 
 
 def _read(item: Item) -> Existing:
-    """Return *item* as a memory: one of a tool has a content alone."""
+    """Return a store item as an existing memory; items written by the manage_memory tool have no kind."""
     value = item.value
     if value.keys() == {"kind", "content"}:
         return Existing(item.key, str(value["kind"]), value["content"])
@@ -292,7 +310,10 @@ def _store_changes(
     after: Sequence[Existing],
     removed: Collection[str],
 ) -> Flow[list[Record]]:
-    """Put what is new or changed, delete what is to be removed, and return what was put."""
+    """Store new and changed memories, delete the *removed* ids, and return the stored items.
+
+    *before* are the items as read from the store, *after* the memories as they should be.
+    """
     items = {item.key: item for item in before}
     for item in before:
         if item.key in removed:
@@ -313,6 +334,6 @@ def _to_value(memory: Existing) -> Record:
 
 
 def _windows(messages: Any) -> list[str]:
-    """Return the last words of a conversation as queries: the last message, the last two and so on."""
+    """Return search queries from the end of a conversation: the last message, the last two, and the last four."""
     texts = [text for text in map(text_of, messages_of(messages)) if text.strip()]
     return list(dict.fromkeys("\n".join(texts[-size:]) for size in WINDOWS if texts))

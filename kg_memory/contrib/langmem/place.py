@@ -1,4 +1,4 @@
-"""Find the namespace and the store of a call: given where the function is made, or by the graph that runs."""
+"""Find the namespace and the store of a call: as passed by the caller, or those of the running graph."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Store = BaseStore | GraphMemory
 
 
 class Namespace:
-    """A namespace of a store, with ``{names}`` in its labels that are filled in where a step runs.
+    """A store namespace with ``{variables}`` in its labels, which are filled at each call.
 
-    ``("memories", "{user_id}")`` is ``("memories", "ann")`` with ``{"configurable": {"user_id": "ann"}}``, or with that
-    in the runtime context. Errors: `SettingsError`.
+    ``("memories", "{user_id}")`` becomes ``("memories", "ann")`` with the config ``{"configurable": {"user_id":
+    "ann"}}``, or with user_id in the runtime context. Errors: `SettingsError` for an invalid template.
     """
 
     def __init__(self, template: Labels | str | Namespace) -> None:
@@ -34,7 +34,7 @@ class Namespace:
         self._labels = [NamespaceTemplate(label) for label in self.template]
 
     def __call__(self, config: Mapping[str, Any] | None = None) -> Labels:
-        """Return the labels, filled from *config*, or from the step that runs. Errors: `InputError`."""
+        """Return the labels, filled from *config* or, if None, from the running graph. Errors: `InputError`."""
         labels = tuple(place_here(label, config or None).namespace for label in self._labels)
         if any("." in label for label in labels):
             raise InputError(f"a label of a namespace must not have a '.' in it, got {labels!r}; use another id")
@@ -42,9 +42,9 @@ class Namespace:
 
 
 def validate_store(store: object) -> BaseStore | None:
-    """Return *store* as one that keeps memories: the graph's episodes, where it is a memory or a `KGStore`.
+    """Return *store* as a LangGraph store; a `GraphMemory` or `KGStore` is wrapped in an `EpisodeStore`.
 
-    Errors: `SettingsError`.
+    None is returned as it is. Errors: `SettingsError` for another type.
     """
     if isinstance(store, GraphMemory):
         return EpisodeStore(store)
@@ -56,7 +56,7 @@ def validate_store(store: object) -> BaseStore | None:
 
 
 def find_store(store: BaseStore | None) -> BaseStore | None:
-    """Return *store*, or that of the graph that runs; None where there is none."""
+    """Return *store*, or the store of the running graph; None if there is none."""
     if store is not None:
         return store
     try:
@@ -66,7 +66,7 @@ def find_store(store: BaseStore | None) -> BaseStore | None:
 
 
 def store_here(store: BaseStore | None) -> BaseStore:
-    """Return *store*, or that of the graph that runs. Errors: `SettingsError` where there is none."""
+    """Return *store*, or the store of the running graph. Errors: `SettingsError` if there is none."""
     found = find_store(store)
     if found is None:
         raise SettingsError("there is no store: pass store=memory, or call it in a graph compiled with a store")

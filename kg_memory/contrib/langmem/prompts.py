@@ -1,4 +1,4 @@
-"""Improve prompts by what went wrong in conversations, and keep what was learned as facts: an agent FOLLOWS a rule."""
+"""Improve prompts from reviewed conversations, and store the lessons as facts: an agent FOLLOWS a rule."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ FOLLOWS = "FOLLOWS"
 SOURCE = "optimizer"
 MOST = 1000
 LONGEST_RULE = 150
-"""Characters of a rule that is cut, of up to three bytes each."""
+"""The most characters of a shortened rule, of up to three bytes each."""
 _SAYS = " follows the rule: "
 MAPPING = {
     "subject": "$.agent",
@@ -51,18 +51,18 @@ MAPPING = {
     "sentence": "$.sentence",
     "valid_at": "$.at",
 }
-"""The fact that the record of a trajectory states."""
+"""The mapping from the record of a trajectory to the fact that it states."""
 Kind = Literal["gradient", "metaprompt", "prompt_memory"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 STEPS = {"min_reflection_steps": 1, "max_reflection_steps": 3}
 AGENT = "agent"
-"""The name of an agent whose prompt has none."""
+"""The name of an unnamed prompt's agent."""
 _VARIABLE = re.compile(r"(?<!\{)\{([A-Za-z_]\w*)\}(?!\})")
 _BRACE = re.compile(r"\{\{|\}\}|\{[A-Za-z_]\w*\}|[{}]")
 
 
 class Prompt(TypedDict, total=False):
-    """A prompt with its name, how the developer wants it to be updated, and when."""
+    """A prompt with its name and, optionally, instructions on how and when to update it."""
 
     name: Required[str]
     prompt: Required[str]
@@ -71,12 +71,12 @@ class Prompt(TypedDict, total=False):
 
 
 class PromptOptimizer(FlowRunnable[str]):
-    """Takes ``{"trajectories": [...], "prompt": ...}`` and returns the prompt, improved by *model*'s review of it.
+    """A runnable from ``{"trajectories": [...], "prompt": ...}`` to the prompt, improved by *model*'s review.
 
-    ``gradient`` reviews until the lessons are settled, then rewrites the prompt; ``metaprompt`` reviews and rewrites by
-    turns; ``prompt_memory`` does each once. *config* limits how often: ``min_reflection_steps`` (1) and
-    ``max_reflection_steps`` (3). With a *memory*, the lessons are kept there: see `render_rules`.
-    Errors: `SettingsError`.
+    *kind* "gradient" repeats reviews until the lessons are stable, then rewrites the prompt; "metaprompt" alternates
+    reviews and rewrites; "prompt_memory" does each once. *config* limits the reviews: ``min_reflection_steps`` (default
+    1) and ``max_reflection_steps`` (3). With a *memory*, lessons are stored there; see `render_rules`. Errors:
+    `SettingsError`.
     """
 
     def __init__(
@@ -114,11 +114,14 @@ class PromptOptimizer(FlowRunnable[str]):
         return text
 
     async def __call__(self, trajectories: Any, prompt: str | Prompt) -> str:
-        """`ainvoke` of *trajectories* and *prompt*."""
+        """Call `ainvoke` with *trajectories* and *prompt*."""
         return await self.ainvoke({"trajectories": trajectories, "prompt": prompt})
 
     def _learn(self, prompt: Prompt, review: Record) -> Flow[tuple[list[Lesson], str]]:
-        """Return the lessons, and the prompt that follows them."""
+        """Return the lessons of the reviews, and the prompt rewritten by them.
+
+        *review* has the trajectories and the rules that the agent already follows.
+        """
         wishes = prompt.get("update_instructions") or ""
         text, learned = prompt["prompt"], list[Lesson]()
         draft: list[Lesson] = []
@@ -140,7 +143,10 @@ class PromptOptimizer(FlowRunnable[str]):
         return learned, text
 
     def _rewrite(self, text: str, lessons: Sequence[Lesson], wishes: str) -> Flow[str]:
-        """Return *text* with *lessons* in it, and all its variables."""
+        """Return the prompt *text* rewritten to include *lessons*, with all its {variables}.
+
+        *wishes* are the user's update instructions. If the model loses a variable, the lessons are appended as a list.
+        """
         if not lessons:
             return text
         orders = [lesson.lesson for lesson in lessons]
@@ -151,17 +157,17 @@ class PromptOptimizer(FlowRunnable[str]):
         if new.strip() and variables <= set(_VARIABLE.findall(new)):
             return new
         listed = "\n".join(f"- {_escape(order, variables) if variables else order}" for order in orders)
-        return f"{text}\n\n{listed}"  # rather than lose a variable, or the prompt
+        return f"{text}\n\n{listed}"  # the rewritten text lost a variable, or is empty
 
 
 create_prompt_optimizer = PromptOptimizer
-"""The name by which LangMem makes a `PromptOptimizer`."""
+"""LangMem's name for `PromptOptimizer`."""
 
 
 class MultiPromptOptimizer(FlowRunnable[list[Prompt]]):
-    """Takes ``{"trajectories": [...], "prompts": [...]}``; returns all prompts, those improved that caused problems.
+    """A runnable from ``{"trajectories": [...], "prompts": [...]}`` to all prompts, improved where they failed.
 
-    The options are those of a `PromptOptimizer`. Errors: `SettingsError`.
+    The options are those of `PromptOptimizer`. Errors: `SettingsError`.
     """
 
     def __init__(self, model: BaseChatModel | str, /, **options: Any) -> None:
@@ -185,11 +191,14 @@ class MultiPromptOptimizer(FlowRunnable[list[Prompt]]):
         return improved
 
     async def __call__(self, trajectories: Any, prompts: Sequence[Prompt]) -> list[Prompt]:
-        """`ainvoke` of *trajectories* and *prompts*."""
+        """Call `ainvoke` with *trajectories* and *prompts*."""
         return await self.ainvoke({"trajectories": trajectories, "prompts": prompts})
 
     def _choose(self, prompts: Sequence[Prompt], trajectories: Sequence[Record]) -> Flow[set[str]]:
-        """Return the names of the prompts to improve; a single one needs no choice, unless it says when."""
+        """Return the names of the prompts to improve, chosen by the model.
+
+        A single prompt without when_to_update is always chosen.
+        """
         if not trajectories or not prompts:
             return set()
         if len(prompts) == 1 and not prompts[0].get("when_to_update"):
@@ -203,7 +212,7 @@ class MultiPromptOptimizer(FlowRunnable[list[Prompt]]):
 
 
 create_multi_prompt_optimizer = MultiPromptOptimizer
-"""The name by which LangMem makes a `MultiPromptOptimizer`."""
+"""LangMem's name for `MultiPromptOptimizer`."""
 
 
 def _field(input_: Any, name: str) -> Any:
@@ -213,7 +222,7 @@ def _field(input_: Any, name: str) -> Any:
 
 
 def _read_prompt(prompt: Any) -> Prompt:
-    """Return *prompt*, a text or a `Prompt`. Errors: `InputError`."""
+    """Return *prompt*, a text or a dict with name and prompt, as a `Prompt`. Errors: `InputError`."""
     if isinstance(prompt, str):
         return Prompt(name=AGENT, prompt=prompt)
     if isinstance(prompt, Mapping) and all(isinstance(prompt.get(name), str) for name in ("name", "prompt")):
@@ -226,7 +235,7 @@ def _number(rules: Sequence[Fact]) -> list[Record]:
 
 
 def _escape(text: str, variables: set[str]) -> str:
-    """Double the braces of *text* that are around none of *variables*, as templates ask for it."""
+    """Double all braces in *text* except those around *variables*, as prompt templates require."""
 
     def double(match: re.Match[str]) -> str:
         piece = match[0]
@@ -237,11 +246,11 @@ def _escape(text: str, variables: set[str]) -> str:
     return _BRACE.sub(double, text)
 
 
-# Procedural memory: the rules that an agent follows, as facts, with when and from what each was learned
+# Procedural memory: the rules of an agent as facts, whose sources are the reviewed trajectories
 
 
 class Rules:
-    """The rules of agents in one namespace of a memory."""
+    """The rules that agents follow, as facts in one namespace of a memory."""
 
     def __init__(self, memory: GraphMemory, namespace: Labels | str) -> None:
         self._memory = validate_memory(memory)
@@ -249,7 +258,7 @@ class Rules:
 
     @staticmethod
     def text_of(fact: Fact) -> str:
-        """Return the rule that *fact* says an agent follows."""
+        """Return the text of the rule that *fact* states."""
         _, separator, rule = fact.sentence.partition(_SAYS)
         return rule if separator else fact.objects[0]
 
@@ -261,7 +270,7 @@ class Rules:
         as_of: datetime | str | None = None,
         believed_at: datetime | str | None = None,
     ) -> Flow[list[Fact]]:
-        """Return the rules that hold for *agent*, those learned first first."""
+        """Return the rules that *agent* follows, oldest first, now or at a past time."""
         where = {"predicate": FOLLOWS, "name": agent}
         times = {"as_of": "now" if as_of is None else as_of, "believed_at": believed_at}
         place = {"namespace": self._where(config), "limit": MOST}
@@ -276,9 +285,9 @@ class Rules:
         followed: Sequence[Fact],
         config: Mapping[str, Any] | None,
     ) -> Flow[None]:
-        """State *lessons* as rules of *agent*: a record each, with the trajectory that taught it.
+        """Store each of *lessons* as a rule of *agent*, with the trajectory that taught it as source.
 
-        Where a lesson replaces one of the rules *followed*, that one ends. Nothing happens in a paused namespace.
+        *followed* are the existing rules; a rule that a lesson replaces is ended. A paused namespace is left unchanged.
         """
         place = {"source": SOURCE, "namespace": self._where(config)}
         for lesson in lessons:
@@ -296,7 +305,7 @@ class Rules:
                 yield from call(self._memory.facts, "replace", former.id, episode=added.episode, **decision)
 
     def _write(self, agent: str, trajectories: Sequence[Record], lesson: Lesson) -> Record:
-        """Return the record of *lesson*; its rule names an entity, so a long one is cut there."""
+        """Return the JSON record of *lesson* to remember; a long rule is cut, since it is the name of an entity."""
         text = lesson.lesson
         shown = [record for record in trajectories if record["trajectory"] == lesson.trajectory]
         return {
@@ -322,10 +331,10 @@ def _render_rules(
     as_of: datetime | str | None = None,
     believed_at: datetime | str | None = None,
 ) -> Flow[str]:
-    """Return the rules that *agent* follows, a line each, those learned first first; "" if there are none.
+    """Return the rules that *agent* follows as a list with one line each, oldest first; "" if there are none.
 
-    *agent* is the name of a `Prompt`, or "agent". With *as_of* they are those that held then, with *believed_at* those
-    believed then. Errors: `InputError`.
+    *agent* is the name of a `Prompt`, or "agent". *as_of* selects the rules that held at that time, *believed_at* those
+    that were believed then. Errors: `InputError`.
     """
     rules = yield from Rules(memory, namespace).current(agent, as_of=as_of, believed_at=believed_at)
     return "\n".join(f"- {Rules.text_of(rule)}" for rule in rules)

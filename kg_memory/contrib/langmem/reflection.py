@@ -1,4 +1,4 @@
-"""Reflect on conversations in the background, once they pause."""
+"""Reflect on conversations in a background thread, once they pause."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from kg_memory.validation import validate_seconds
 logger = logging.getLogger("kg_memory")
 
 EXIT_SECONDS = 10.0
-"""Seconds that reflection may go on at the exit of the process."""
+"""Seconds for which pending reflections may run when the process exits."""
 OWN_KEYS = ("checkpoint_ns", "checkpoint_id", "checkpoint_map")
-"""Keys of a config that belong to the run that submits."""
+"""Config keys that belong to the submitting run."""
 REMOTE = (
     "a reflector must be a runnable of this process, got {!r}: pass create_memory_store_manager(...), or run the "
     "remote graph with langgraph_sdk's client.runs.create(..., after_seconds=...)"
@@ -39,7 +39,7 @@ REMOTE = (
 
 @dataclass(eq=False, slots=True)
 class _Task:
-    """A payload to reflect on once it is due (monotonic seconds), with the store and the config of its run."""
+    """A payload to reflect on at the time `due` (monotonic seconds), with the store and config of its run."""
 
     payload: Any
     due: float
@@ -54,11 +54,11 @@ class _Task:
 
 
 class ReflectionExecutor:
-    """Calls a *reflector*, such as `create_memory_store_manager`, on a thread of its own, once a conversation pauses.
+    """Calls a *reflector*, such as `create_memory_store_manager(...)`, in the background once a conversation pauses.
 
-    A payload for a thread of conversation takes the place of the one that waits for it, whose future is cancelled; the
-    messages of that one are kept, in front of its own. *store* is a memory or a LangGraph store; left out, it is the
-    reflector's, or that of the graph that submits. At the exit of the process, what waits is reflected on at once.
+    A new payload for a thread replaces the pending one, whose future is cancelled and whose messages are put in front.
+    *store* is a `GraphMemory` or a LangGraph store; None uses the reflector's, or that of the submitting graph. When
+    the process exits, pending payloads are processed at once.
     """
 
     def __init__(
@@ -88,9 +88,10 @@ class ReflectionExecutor:
         after_seconds: float = 0,
         thread_id: str | UUID | None = None,
     ) -> Future[Any]:
-        """Reflect on *payload* in *after_seconds*, unless the conversation goes on; return a future of the result.
+        """Reflect on *payload* after a delay, unless a newer payload replaces it, and return a future of the result.
 
-        *config* and *thread_id* are those of the graph that runs, if left out. Errors: `InputError`, `SettingsError`.
+        *payload* is the reflector's input, such as {"messages": [...]}. *config* and *thread_id* default to those of
+        the running graph. Errors: `InputError`, `SettingsError`; `DatabaseUnavailable` after `shutdown`.
         """
         seconds = validate_seconds("after_seconds", after_seconds)
         configurable, context = _here(config)
@@ -121,7 +122,7 @@ class ReflectionExecutor:
         offset: int = 0,
         namespace: Labels | str | None = None,
     ) -> Flow[list[Record]]:
-        """Return memories of the reflector's namespace, or of *namespace*, as dicts."""
+        """Return memories of *namespace*, by default the reflector's, as dicts; *query* None lists all."""
         where = self._namespace if namespace is None else Namespace(namespace)
         if where is None:
             raise InputError("namespace must be given: the reflector has none")
@@ -132,11 +133,14 @@ class ReflectionExecutor:
     search, asearch = both(_search)
 
     def flush(self, timeout: float | None = None) -> bool:
-        """Reflect on all that waits now; return whether that ended within *timeout* seconds."""
+        """Process all pending payloads now; return False if that takes longer than *timeout* seconds.
+
+        None waits without limit.
+        """
         return self._worker.flush(timeout)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - as LangMem has it
-        """Refuse new payloads; with *wait*, reflect on those that wait, except with *cancel_futures*."""
+        """Refuse new payloads; with *wait*, process the pending ones first, or with *cancel_futures*, cancel them."""
         self._worker.closed = True
         with self._worker.changed:
             for task in self._worker.jobs.values() if cancel_futures else ():
@@ -151,7 +155,7 @@ class ReflectionExecutor:
         self.shutdown()
 
     def _find_store(self) -> BaseStore | None:
-        """Return the store that was given, that of the graph that runs, or the reflector's; None if there is none."""
+        """Return the store of the executor, else that of the running graph, else that of the reflector, else None."""
         return find_store(self._store) or getattr(self._reflector, "store", None)
 
     def _reflect(self, task: _Task) -> None:
@@ -171,7 +175,7 @@ class ReflectionExecutor:
 
 
 def _here(config: RunnableConfig | None) -> tuple[Record, Any]:
-    """Return the plain configurable of *config*, or of the graph that runs, and the graph's context."""
+    """Return (configurable, context) of *config* or, if None, of the running graph, without internal keys."""
     context = None
     if config is None:
         try:
@@ -193,7 +197,7 @@ def _merge(context: Any, configurable: Mapping[str, Any]) -> Record:
 
 
 def _join(former: Any, payload: Any) -> Any:
-    """Return *payload* with the messages of the *former* one in front, unless it has them itself."""
+    """Return *payload* with the messages of the *former* payload in front, unless it starts with them already."""
     old, new = _messages(former), _messages(payload)
     if not old or new is None or new[: len(old)] == old:
         return payload

@@ -1,6 +1,6 @@
-"""Summarise the older messages of a conversation that grows too long for its model, under LangMem's names.
+"""Summarise the older messages of a conversation that exceeds a token limit, under LangMem's names.
 
-The summary is part of the state of your graph: nothing of it is kept in the memory.
+The summary is part of the state of your graph; it is not stored in the memory.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ FINAL = ChatPromptTemplate.from_messages(
 
 @dataclass
 class RunningSummary:
-    """The summary so far, and the ids of the messages that it stands for."""
+    """The summary so far, and the ids of the messages that it covers."""
 
     summary: str
     summarized_message_ids: set[str]
@@ -75,21 +75,21 @@ class RunningSummary:
 
 @dataclass
 class SummarizationResult:
-    """The messages for the model, with the summary among them, and the running summary; None if there is none yet."""
+    """Messages for the model, including the summary, and the running summary; None if there is none yet."""
 
     messages: list[BaseMessage]
     running_summary: RunningSummary | None = None
 
 
 class SummarizationNode(FlowRunnable[Record]):
-    """A node that writes the messages for the model, by `summarize_messages`, into *output_messages_key*.
+    """A graph node that replaces older messages by a summary and writes the result to *output_messages_key*.
 
-    Older messages become a summary once those that are not summarised yet have *max_tokens_before_summary*, by default
-    *max_tokens*; what is left fits into *max_tokens* with a summary of *max_summary_tokens*. A system message in front
-    stays, and so does the last message. More than *max_tokens* are summarised in several calls. To limit the summary
-    itself, pass ``model.bind(max_tokens=256)``.
-    The running summary is in the state's ``context``, a dict, as ``running_summary``. With the same key for input and
-    output, the summarised messages replace those of the state. Errors: `InputError` for limits that leave no room.
+    Older messages are summarised once the unsummarised ones reach *max_tokens_before_summary* (default: *max_tokens*).
+    The rest fits into *max_tokens*, with *max_summary_tokens* reserved for the summary. A leading system message and
+    the last message stay. More than *max_tokens* are summarised in several calls. To limit the summary itself, pass
+    ``model.bind(max_tokens=256)``. The running summary is kept in the state under ``context["running_summary"]``. If
+    input and output key are the same, the result replaces the messages of the state. Errors: `InputError` for limits
+    that leave no room.
     """
 
     def __init__(
@@ -132,7 +132,10 @@ class SummarizationNode(FlowRunnable[Record]):
         return {self._written: kept, "context": {**context, "running_summary": result.running_summary}}
 
     def summarize(self, messages: Sequence[AnyMessage], running: RunningSummary | None) -> Flow[SummarizationResult]:
-        """Return *messages* for the model, and the summary that follows on the *running* one."""
+        """Return *messages* with the older ones summarised, and the new running summary.
+
+        *running* is the summary so far; the messages that it covers are dropped.
+        """
         system = list(messages[:1]) if messages and isinstance(messages[0], SystemMessage) else []
         rest = messages[len(system) :]
         recent = rest[_count_summarized(rest, running) :]
@@ -148,7 +151,7 @@ class SummarizationNode(FlowRunnable[Record]):
         return SummarizationResult(self._final.format_messages(**values), running)
 
     def _split(self, messages: Sequence[BaseMessage], system: Sequence[BaseMessage]) -> int:
-        """Return how many of *messages* to summarise: 0 while they are few enough; never the last."""
+        """Return how many of *messages* to summarise, from the start: 0 below the limit, and never the last message."""
         total, room = self._count(messages), self._room - self._count(system)
         if total < self._before:
             return 0
@@ -160,7 +163,7 @@ class SummarizationNode(FlowRunnable[Record]):
         return end
 
     def _parts(self, messages: Sequence[BaseMessage]) -> Iterator[list[BaseMessage]]:
-        """Yield *messages* in parts of `max_tokens`, each as much as the model is asked about at once."""
+        """Yield *messages* in parts of at most `max_tokens`, each for one call of the model."""
         part: list[BaseMessage] = []
         for turn in _turns(messages):
             if part and self._count([*part, *turn]) > self._most:
@@ -178,10 +181,10 @@ def _summarize_messages(
     max_tokens: int,
     **options: Any,
 ) -> Flow[SummarizationResult]:
-    """Replace the older *messages* by a summary once they have too many tokens.
+    """Return *messages* with the older ones replaced by a summary, once they exceed the token limit.
 
-    *options* are those of a `SummarizationNode`. Errors: `InputError` for messages without ids, and for limits that
-    leave no room.
+    *options* are those of `SummarizationNode`. Errors: `InputError` for messages without ids, and for limits that leave
+    no room.
     """
     node = SummarizationNode(model=model, max_tokens=max_tokens, **options)
     return (yield from node.summarize(messages, running_summary))
@@ -191,7 +194,7 @@ summarize_messages, asummarize_messages = both(_summarize_messages)
 
 
 def _turns(messages: Sequence[BaseMessage]) -> Iterator[list[BaseMessage]]:
-    """Yield *messages* one by one, but the results of tools with the message that called these."""
+    """Yield *messages* one by one, with tool results grouped with the message that called the tools."""
     turn: list[BaseMessage] = []
     for message in messages:
         if turn and not isinstance(message, ToolMessage):
@@ -203,7 +206,7 @@ def _turns(messages: Sequence[BaseMessage]) -> Iterator[list[BaseMessage]]:
 
 
 def _count_summarized(messages: Sequence[BaseMessage], running: RunningSummary | None) -> int:
-    """Return how many of the first *messages* the summary stands for.
+    """Return how many of the first *messages* the running summary covers.
 
     Errors: `InputError` for messages without ids.
     """
@@ -215,7 +218,10 @@ def _count_summarized(messages: Sequence[BaseMessage], running: RunningSummary |
 
 
 def _extend(running: RunningSummary | None, part: Sequence[BaseMessage], reply: object) -> RunningSummary:
-    """Return the summary in *reply*, which stands for *part* too."""
+    """Return the running summary after the model's *reply*, which also covers the messages of *part*.
+
+    Errors: `AnswerError` if the reply is empty.
+    """
     summary = text_of(reply).strip() if isinstance(reply, AIMessage) else str(reply).strip()
     if not summary:
         raise AnswerError("the model returned an empty summary: use another model, or raise its max_tokens")

@@ -1,4 +1,4 @@
-"""`EpisodeStore`: LangGraph's interface of stores over the episodes and facts of a memory."""
+"""`EpisodeStore`: LangGraph's store interface over the episodes and facts of a memory."""
 
 from __future__ import annotations
 
@@ -25,40 +25,40 @@ from kg_memory.text.message_fields import USER, parse_time
 from kg_memory.validation import validate_count
 
 SOURCE = "langmem/"
-"""The source of an episode that is a version of a memory, before the key of the memory."""
+"""The prefix of the source of an episode that is a version of an item; the item's key follows."""
 FACT = "fact:"
 """The prefix of the keys of facts."""
 Labels = tuple[str, ...]
 Record = dict[str, Any]
 """A plain JSON object."""
 AGENT = "agent"
-"""The author of what a put or a deletion decides."""
+"""The author of decisions made by puts and deletions."""
 UPDATED = "its memory was updated"
 PAGE = 200
 MOST = 1000
-"""The most versions of the memories of a page, and facts of one memory."""
+"""The most versions of the items on a page, and the most facts of one item."""
 ATTEMPTS = 20
-"""The most tries to end former facts while other writers put the same key."""
+"""The most attempts to end former facts while other writers put the same key."""
 FURTHEST = 100
 """The most results of a search of the graph."""
 SPARE = 4
-"""Search for so many times the results that are asked for: some are other episodes, or former versions."""
+"""Factor on the limit of a search, since results include other episodes and former versions."""
 
 
 class Content(NamedTuple):
-    """The content of an episode, and the kind of memory that it is, "" where the value names none."""
+    """The text and kind of the episode for an item's value, and the name of its schema ("" for none)."""
 
     text: str
     kind: EpisodeKind
     schema: str
 
     def source_id(self, former: Episode | None) -> str:
-        """Return the id of this version, which follows on *former*."""
+        """Return the id of this version, derived from its content and from the version *former* that it replaces."""
         return key_of([former and former.id, *self])
 
 
 def encode(value: Mapping[str, Any]) -> Content:
-    """Return the *value* of an item as an episode keeps it: its text, if it has just one, else a JSON record."""
+    """Return the content of the episode for an item's *value*: the text of {"content": text}, else JSON."""
     text = to_json(dict(value))
     schema = value.get("kind")
     content = value.get("content")
@@ -73,7 +73,7 @@ def encode(value: Mapping[str, Any]) -> Content:
 
 
 def decode(episode: Episode) -> Record:
-    """Return the value of the item whose version *episode* is."""
+    """Return the value of the item of which *episode* is a version; the inverse of `encode`."""
     schema = schema_of(episode)
     if episode.kind is EpisodeKind.JSON:
         record = json.loads(episode.content)
@@ -83,36 +83,36 @@ def decode(episode: Episode) -> Record:
 
 
 def schema_of(episode: Episode) -> str:
-    """Return the kind of memory that *episode* is a version of, "" if it has none."""
+    """Return the schema name of the item of which *episode* is a version; "" if it has none."""
     return str(episode.labels.get("schema", ""))
 
 
 def key_of_episode(episode: Episode) -> str | None:
-    """Return the key of the memory that *episode* is a version of; None if it is another one's."""
+    """Return the key of the item of which *episode* is a version; None if the episode is not from this store."""
     source = episode.source or ""
     return source.removeprefix(SOURCE) if source.startswith(SOURCE) else None
 
 
 def id_of_fact(key: str) -> str | None:
-    """Return the id of the fact that *key* names, or None."""
+    """Return the fact id in a key such as "fact:ID"; None for another key."""
     return key.removeprefix(FACT) if key.startswith(FACT) else None
 
 
 def to_item(namespace: Labels, key: str, versions: Sequence[Episode], score: float | None = None) -> SearchItem:
-    """Return the item whose *versions*, the latest first, are episodes."""
+    """Return the store item with these *versions*, latest first."""
     stamps = (versions[-1].created_at, versions[0].created_at)
     return SearchItem(namespace, key, decode(versions[0]), *stamps, score)
 
 
 def fact_item(namespace: Labels, fact: Fact) -> SearchItem:
-    """Return *fact* as an item: its sentence, and when it was so."""
+    """Return *fact* as a store item with its sentence and valid time."""
     times = fact.model_dump(mode="json", include={"valid_at", "invalid_at"})
     value = {"content": fact.sentence, **times}
     return SearchItem(namespace, FACT + fact.id, value, fact.created_at, fact.created_at, fact.score)
 
 
 def without_score(item: SearchItem) -> Item:
-    """Return *item* as `BaseStore.get` does."""
+    """Return a search result as the `Item` that `BaseStore.get` returns."""
     return Item(
         value=item.value,
         key=item.key,
@@ -123,14 +123,14 @@ def without_score(item: SearchItem) -> Item:
 
 
 class EpisodeStore(BaseStore):
-    """A LangGraph store over a memory: each item is an episode, read into dated facts like any other.
+    """A LangGraph store over a `GraphMemory`: each item is an episode, whose facts are extracted as usual.
 
-    Items in ``("memories", "ann")`` are in the memory's namespace ``"memories.ann"``. To put a key again adds a
-    version: what the former one stated, and the new one does not, ends or is not believed any more, and stays as
-    history. To delete a key forgets all its versions and what only they state. A search with a query finds facts beside
-    items, as ``fact:ID``: to put one lets the new text replace the fact, to delete one forgets it. *user* is who speaks
-    in the texts, "user" by default. With *as_of* or *believed_at*, both datetimes or ISO 8601 text, it is a view of the
-    past, which cannot be written.
+    Items in ``("memories", "ann")`` are in the namespace "memories.ann". Putting an existing key adds a version: facts
+    of the former version that the new one does not state are ended or retracted, and stay as history. Deleting a key
+    forgets all its versions and the facts that only they state. A search with a query also finds facts, with keys
+    "fact:ID": putting such a key replaces the fact by the new text, deleting it forgets the fact. *user* is the speaker
+    of the texts (default "user"). With *as_of* or *believed_at* (datetime or ISO 8601 text) the store is a read-only
+    view of the past.
     """
 
     def __init__(
@@ -147,7 +147,7 @@ class EpisodeStore(BaseStore):
         self._believed_at = None if believed_at is None else parse_time(believed_at)
 
     def _batch(self, ops: Iterable[Op]) -> Flow[list[Result]]:
-        """Run *ops* in their order, and return their results. Errors: `InputError`, and those of `GraphMemory`."""
+        """Run *ops* in order and return their results. Errors: `InputError`, and those of `GraphMemory`."""
         results: list[Result] = []
         for op in list(ops):
             results.append((yield from self._run(op)))  # noqa: PERF401 - a comprehension cannot yield
@@ -198,13 +198,13 @@ class EpisodeStore(BaseStore):
         return passing[op.offset : end]
 
     def _under(self, prefix: Sequence[str]) -> Flow[list[str]]:
-        """Return the memory's namespaces that begin with *prefix*."""
+        """Return the memory's namespaces under *prefix*; () matches all."""
         within = graph_namespace(prefix) if prefix else ""
         names: list[str] = yield from call(self.memory.data, "namespaces")
         return sorted(name for name in names if not within or name == within or name.startswith(f"{within}."))
 
     def _rank(self, namespace: str, query: str, end: int) -> Flow[list[SearchItem]]:
-        """Return the items and facts that the graph finds for *query*."""
+        """Return the items and facts that match *query* in one namespace, with scores."""
         times = {"as_of": self._as_of, "believed_at": self._believed_at}
         limit = min(SPARE * end, FURTHEST)
         results: SearchResults = yield from call(
@@ -223,7 +223,7 @@ class EpisodeStore(BaseStore):
         return items + [fact_item(labels, fact) for fact in results.facts]
 
     def _newest(self, namespace: str, matches: codec.Predicate, end: int) -> Flow[list[SearchItem]]:
-        """Return the first items that fit the filter, those put last first."""
+        """Return at least the first *end* items that pass the filter *matches*, latest put first."""
         versions: dict[str, list[Episode]] = {}
         labels, skip = tuple(namespace.split(".")), 0
         while True:
@@ -238,7 +238,7 @@ class EpisodeStore(BaseStore):
             skip += PAGE
 
     def _versions(self, namespace: str, keys: Sequence[str]) -> Flow[dict[str, list[Episode]]]:
-        """Return the versions of each of *keys* that has some, the latest first."""
+        """Return the versions of each existing key in *keys*, latest first."""
         versions: dict[str, list[Episode]] = {}
         if keys:
             where = {"source": [SOURCE + key for key in keys]}
@@ -248,7 +248,7 @@ class EpisodeStore(BaseStore):
         return versions
 
     def _is_seen(self, episode: Episode) -> bool:
-        """Return whether *episode* was said and stored by the times of this view."""
+        """Return whether *episode* was said and stored before the times of this view of the past."""
         return (self._as_of is None or episode.at <= self._as_of) and (
             self._believed_at is None or episode.created_at <= self._believed_at
         )
@@ -272,7 +272,7 @@ class EpisodeStore(BaseStore):
             yield from self._add_version(namespace, op.key, encode(op.value))
 
     def _replace_fact(self, namespace: str, id_: str, content: Content) -> Flow[None]:
-        """Add *content* as a memory of its own, and let its facts take the place of the one with that id."""
+        """Add *content* as a new item, and replace the fact *id_* by the facts of this item."""
         fact: Fact | None = yield from call(self.memory.facts, "get", id_, namespace=namespace)
         if fact is None:
             raise NotFound(f"there is no fact {id_!r} in this namespace")
@@ -281,7 +281,10 @@ class EpisodeStore(BaseStore):
         yield from self._end([fact], (yield from self._versions(namespace, [key]))[key][0], namespace)
 
     def _add_version(self, namespace: str, key: str, content: Content) -> Flow[None]:
-        """Add *content* as the latest version of the memory *key*, unless it is, and end what only others state."""
+        """Add *content* as the latest version of the item *key*, and end facts that only former versions state.
+
+        Adds no version if the latest one has the same content.
+        """
         last = next(iter((yield from self._versions(namespace, [key])).get(key, ())), None)
         is_same = last is not None and last.source_id is not None and _content(last) == content
         if is_same and last is not None and last.status is EpisodeStatus.DONE:
@@ -302,14 +305,14 @@ class EpisodeStore(BaseStore):
             try:
                 yield from self._end_former(namespace, key)
                 break
-            except InputError:  # another writer decided the same meanwhile
+            except InputError:  # a concurrent writer ended the same facts
                 if not attempts_left:
                     raise
 
     def _end_former(self, namespace: str, key: str) -> Flow[None]:
-        """End what only former versions of a memory state.
+        """End the facts that only former versions of the item *key* state.
 
-        The latest counts, which may be another writer's: whoever is last ends what all others state.
+        With concurrent writers, the version that is latest in the database counts.
         """
         latest, *former = (yield from self._versions(namespace, [key])).get(key, [None])
         if former and latest is not None and latest.status is EpisodeStatus.DONE:
@@ -318,9 +321,9 @@ class EpisodeStore(BaseStore):
             yield from self._end(facts, latest, namespace)
 
     def _end(self, facts: Sequence[Fact], latest: Episode, namespace: str) -> Flow[None]:
-        """Let what *latest* states take the place of those of *facts* that still hold and that it does not state.
+        """End those of *facts* that hold now and that the episode *latest* does not state.
 
-        One about another subject is retracted: nothing is said in its place.
+        A fact is replaced if *latest* states facts about the same subject, and retracted otherwise.
         """
         among = {"where": {"source": latest.source, "source_id": latest.source_id}, "limit": MOST}
         new: list[Fact] = yield from call(self.memory.facts, "list", **among, namespace=namespace)
@@ -336,7 +339,7 @@ class EpisodeStore(BaseStore):
 
 
 def thread_here() -> str | None:
-    """Return the conversation of the graph that runs, if there is one."""
+    """Return the thread_id of the running graph, or None."""
     try:
         thread = get_config().get("configurable", {}).get("thread_id")
     except RuntimeError:
@@ -345,7 +348,10 @@ def thread_here() -> str | None:
 
 
 def graph_namespace(namespace: Sequence[str]) -> str:
-    """Return the memory's namespace of items in *namespace*. Errors: `InputError`."""
+    """Return the memory's namespace for a store namespace: ("memories", "ann") -> "memories.ann".
+
+    Errors: `InputError`.
+    """
     labels: Labels = validate_labels(namespace)
     for label in labels:
         if not isinstance(label, str) or not label.strip() or "." in label:
@@ -354,7 +360,7 @@ def graph_namespace(namespace: Sequence[str]) -> str:
 
 
 def _is_shown(versions: Sequence[Episode] | None) -> bool:
-    """Return whether a search shows the memory with these *versions*."""
+    """Return whether a search may show the item with these *versions*: its latest one exists and is not withheld."""
     return bool(versions) and not versions[0].withheld  # type: ignore[index]
 
 

@@ -1,4 +1,4 @@
-"""The tools ``manage_memory`` and ``search_memory``, on any LangGraph store or on a memory."""
+"""The tools ``manage_memory`` and ``search_memory``, on a `GraphMemory` or any LangGraph store."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from kg_memory.validation import validate_count
 Action = Literal["create", "update", "delete"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
 MOST = 100
-"""The most memories that a search can page through."""
+"""The highest sum of limit and offset in a search."""
 MANAGE = (
     "Keep memories that last beyond this conversation. Use this tool of your own accord when the user tells a "
     "preference or asks you to remember or to do something differently, when you learn what will matter later, and "
@@ -42,7 +42,7 @@ SEARCH = (
 
 
 class SearchArguments(Arguments):
-    """A query, and how much of the answer to show."""
+    """The arguments of ``search_memory``: a query, a filter and a page."""
 
     query: str = Field(description="What to look for: a question or key words, with names.")
     limit: int = Field(default=10, description="How many memories at most.")
@@ -51,7 +51,7 @@ class SearchArguments(Arguments):
 
 
 class _ManageText(Arguments):
-    """The arguments of ``manage_memory`` for memories that are texts, which may be ``"null"``."""
+    """The arguments of ``manage_memory`` for text memories, where the text "null" is not read as None."""
 
     texts: ClassVar[frozenset[str]] = frozenset({"content"})
 
@@ -65,10 +65,10 @@ def create_manage_memory_tool(
     store: Store | None = None,
     name: str = "manage_memory",
 ) -> BaseTool:
-    """Return a tool that creates, updates and deletes memories in *namespace*, sync and async.
+    """Return a LangChain tool that creates, updates and deletes memories in *namespace*, sync and async.
 
-    *schema* is the type of the content: a text, or a pydantic model. *store* is a memory or a LangGraph store; left
-    out, it is the store of the graph that runs. Errors: `SettingsError`.
+    *schema* is the type of a memory's content: str or a pydantic model. *store* is a `GraphMemory` or a LangGraph
+    store; None uses that of the running graph. Errors: `SettingsError`.
     """
     permitted = tuple(dict.fromkeys(ACTIONS if actions_permitted is None else actions_permitted))
     if not permitted or not set(permitted) <= set(ACTIONS):
@@ -123,10 +123,11 @@ def create_search_memory_tool(
     response_format: Literal["content", "content_and_artifact"] = "content",
     name: str = "search_memory",
 ) -> BaseTool:
-    """Return a tool that searches the memories in *namespace*, sync and async; see `create_manage_memory_tool`.
+    """Return a LangChain tool that searches the memories in *namespace*, sync and async.
 
-    It answers with a JSON list of items, and with ``content_and_artifact`` also the items themselves. On a memory,
-    dated facts are among them. Errors: `SettingsError`.
+    The tool returns a JSON list of items and, with "content_and_artifact", also the items as artifact. On a
+    `GraphMemory` the results include dated facts. *store* is as in `create_manage_memory_tool`. Errors:
+    `SettingsError`.
     """
     if response_format not in ("content", "content_and_artifact"):
         raise SettingsError(f"response_format must be content or content_and_artifact, got {response_format!r}")
@@ -180,7 +181,7 @@ def _tool(
 
 
 def _check(action: str, id_: str | None) -> None:
-    """Raise `InputError` where the id is missing, or is one too many."""
+    """Raise `InputError` if *action* needs an id and has none, or has one and does not need it."""
     if action == "create" and id_:
         raise InputError("a new memory has no id yet: leave id out, or use action='update'")
     if action != "create" and not id_:
@@ -188,7 +189,7 @@ def _check(action: str, id_: str | None) -> None:
 
 
 def _new_key(content: Any) -> str:
-    """Return a key for a new memory; a task of a graph that runs again gives the same memory the same key."""
+    """Return a key for a new memory; the same content in a repeated graph task gets the same key."""
     try:
         task = get_runtime().execution_info.task_id  # type: ignore[union-attr]
     except (KeyError, RuntimeError, AttributeError):
@@ -197,7 +198,7 @@ def _new_key(content: Any) -> str:
 
 
 def _updated(value: Any, content: Any) -> Record:
-    """Return the value of a memory with the new *content*, in the shape that it has."""
+    """Return the stored *value* with new *content*; a value {"kind": ..., "content": ...} keeps its kind."""
     if isinstance(value, dict) and isinstance(value.get("kind"), str):
         inner = {"content": content} if isinstance(content, str) else content
         return {"kind": value["kind"], "content": inner}
