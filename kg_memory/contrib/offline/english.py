@@ -1,4 +1,4 @@
-"""Read the statements of an English text: who does what with what, and whether it begins, ends or is planned."""
+"""Read the statements of an English text, and whether a fact begins, ends or is planned."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from kg_memory.text.dates import find_dates
 from kg_memory.text.sentences import Sentence, split_sentences
 
 LONGEST = 300
-"""The most characters of the sentences that make one statement."""
+"""The most characters of sentences that are merged into one statement."""
 _GOES_ON = re.compile(
     r"(?:and |but |so |plus |also,? )?(?:it|they|that|this|these|those|he|she|there|their|his|her|its)\b", re.IGNORECASE
 )
@@ -75,18 +75,18 @@ _MAY_DATE = re.compile(
 )
 _ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 _IS_ONE = re.compile(r"\s(?:is|are|was|were) (?:an?|the) [\w\s-]+$", re.IGNORECASE)
-"""The words that say what a thing is, before where it is: "Acme is a company based in Oslo"."""
+"""Words between a thing and its location: "Acme is a company based in Oslo"."""
 OF_THINGS = frozenset({"RUNS_ON", "BUILT_WITH", "USES"})
-"""Predicates whose subject may be a thing without a name: "the memory-system runs on Qdrant"."""
+"""Predicates whose subject may be an unnamed thing: "the memory-system runs on Qdrant"."""
 LISTING = frozenset({"LIKES", "DISLIKES", "IS_ALLERGIC_TO", "PREFERS", "USES"})
 """Predicates that state one fact for each of several listed objects."""
 DEEDS = {"LIKES": "ENJOYED", "PLAYS": "PLAYED", "HELPS": "HELPED", "WORKS_ON": "WORKED_ON", "LEARNS": "LEARNED"}
-"""The predicate of a deed, by that of what is so in the present tense of the same verb."""
+"""The predicate of a completed action, by the predicate of the same verb in the present tense."""
 _LIGHT = lexicon.AUXILIARIES | lexicon.FUNCTION | set("my our all both ve m s d ll re got".split())
 
 
 def _all_light(words: Sequence[str]) -> bool:
-    """Return whether the words may all stand between a subject and its verb."""
+    """Return whether *words* are all function words or adverbs, which can stand between a subject and its verb."""
     return all(word in _LIGHT or word.endswith("ly") for word in words)
 
 
@@ -95,7 +95,7 @@ def _split(text: str) -> list[str]:
 
 
 def read_english(content: str, scene: Scene) -> Reading:
-    """Return what *content* mentions and states, in the order of the text."""
+    """Return the mentions and statements in *content*, in text order. *scene* has the speaker and known names."""
     mentions: list[Mention] = []
     statements: list[Statement] = []
     last_person: Mention | None = scene.he_or_she
@@ -117,7 +117,10 @@ def read_english(content: str, scene: Scene) -> Reading:
 
 
 def _append(statements: list[Statement], new: list[Statement], sentence: Sentence) -> None:
-    """Append *new*; a sentence that goes on about the one before ("It was so loud") extends its statement."""
+    """Append the *new* statements of *sentence* to *statements*.
+
+    A sentence that continues the previous one ("It was so loud") extends its statement instead.
+    """
     last = statements[-1] if statements else None
     weak = len(new) == 1 and new[0].predicate == GENERAL
     near = last is not None and sentence.start - last.quote[1] <= 3 and sentence.end - last.quote[0] <= LONGEST
@@ -134,7 +137,10 @@ def _append(statements: list[Statement], new: list[Statement], sentence: Sentenc
 
 
 class _SentenceReader:
-    """Reads one sentence; holds the text and the people that its rules need."""
+    """Reads the statements of one sentence.
+
+    *inside* are the mentions in it, *person* is whom "he" or "she" refers to, and *main* the main entity of the text.
+    """
 
     def __init__(
         self, sentence: Sentence, inside: list[Mention], scene: Scene, person: Mention | None, main: Mention | None
@@ -147,11 +153,11 @@ class _SentenceReader:
         self.causal = _CAUSE.search(self.text) is not None
         self.speaker = Mention(self.start, self.start, scene.speaker, PERSON, named=True) if scene.speaker else None
         self.verbal = _hide_names(self.text, self.start, inside)
-        # A person who is only addressed ("Thanks, Jon!") is not what the sentence is about.
+        # The sentence says nothing about a person who is only addressed ("Thanks, Jon!").
         self.mentions = [mention for mention in inside if not self._is_address(mention)]
 
     def read(self) -> list[Statement]:
-        """Return the statements of the sentence: those that match a pattern, else one about what it mentions."""
+        """Return the statements of the sentence: from verb patterns, or else one that links its mentions."""
         statements: list[Statement] = []
         for pattern, start, end in self._matches():
             statements += self._read_match(pattern, start, end)
@@ -160,7 +166,7 @@ class _SentenceReader:
         used = {mention.name for one in statements for mention in (one.subject, *one.objects)}
         left = [mention for mention in self.mentions if mention.name not in used]
         kinship = list(self._read_kinship(told_by)) if told_by else []
-        # An age tells nothing of the rest: "I'm worried about my resume, I'm 60".
+        # An age has no relation to the other mentions: "I'm worried about my resume, I'm 60".
         if all(one.predicate == "HAS_AGE" for one in statements) and not (kinship and len(left) <= 2):
             statements += self._read_general(left)
         elif statements:
@@ -170,7 +176,7 @@ class _SentenceReader:
         return choose_statements([*statements, *kinship])
 
     def _with_clauses(self, statements: Sequence[Statement]) -> list[Statement]:
-        """Return *statements* with the clauses that state them, and with those of their objects that are in them."""
+        """Return *statements* with their clauses, and only with objects inside them."""
         verbs = [(one.verb[0] - self.start, one.verb[1] - self.start) for one in statements if one.verb]
         dates = find_dates(self.text, _ANY_TIME) if len(verbs) > 1 and _MAY_DATE.search(self.text) else []
         placed = []
@@ -201,10 +207,10 @@ class _SentenceReader:
         alone = not after or after[0] in ",!.?;:-–—…"
         return alone and (not before or before[-1] in ",!.;-–—" or len(before.split()) == 1)
 
-    # What a sentence states.
+    # Statements of the sentence.
 
     def _matches(self) -> list[tuple[Pattern, int, int]]:
-        """Return the patterns that match, in the order of the text, none inside another."""
+        """Return (pattern, start, end) for all matching verb patterns, in text order and without overlaps."""
         text = self.text.replace("’", "'")
         matches: list[tuple[Pattern, int, int]] = []
         for pattern in ENGLISH:
@@ -215,7 +221,7 @@ class _SentenceReader:
         return sorted(matches, key=lambda match: match[1])
 
     def _is_in_name(self, start: int, end: int) -> bool:
-        """Return whether the words there are a name: Will, in "Will lives in Oslo"."""
+        """Return whether the words between *start* and *end* are part of a name: "Will" in "Will lives in Oslo"."""
         spans = ((one.start - self.start, one.end - self.start) for one in self.mentions if one.named and not one.kin)
         return any(begin <= start and end <= stop for begin, stop in spans)
 
@@ -249,7 +255,7 @@ class _SentenceReader:
         return [self._with_verb(statement, start, end) for statement in statements]
 
     def _interpret(self, pattern: Pattern, span: Span, thing: Mention) -> tuple[str, Change] | None:
-        """Return the predicate and the change that the verb at *span* states of *thing*, or ``None``."""
+        """Return the predicate and change that the verb at *span* states about its object *thing*; None for no fact."""
         meaning = interpret_verb(pattern.predicate, pattern.change, self.verbal, span)
         if meaning is None or not fits(pattern, self.text[span[0] : thing.start - self.start], thing):
             return None
@@ -264,10 +270,10 @@ class _SentenceReader:
         if verb == "joined" and (is_group(thing) or JOINS_GROUP.match(self.text, span[1])):
             return "JOINED", "happens"
         no_employer = predicate.removeprefix(NOT) == "WORKS_AT" and thing.type == TOPIC and not thing.named
-        return None if no_employer else meaning  # "I left the meeting"
+        return None if no_employer else meaning  # "I left the meeting" is about no employer
 
     def _list_objects(self, statement: Statement) -> list[Statement]:
-        """Return a statement for each thing that *statement* lists: "I use React and Solid"."""
+        """Return one statement for each listed object: "I use React and Solid" gives two."""
         if statement.predicate not in LISTING or statement.change not in ("is", "ends"):
             return [statement]
         first, *others = statement.objects
@@ -278,14 +284,14 @@ class _SentenceReader:
         return [replace(statement, objects=(thing,)) for thing in (first, *listed)]
 
     def _read_towards(self, pattern: Pattern, predicate: str, subject: Mention, left: Mention) -> list[Statement]:
-        """Read the second half of "moved from X to Y"."""
+        """Return the statement of the second half of "moved from X to Y"; *left* is X."""
         end = left.end - self.start
         to = _TOWARDS.search(self.text, end, end + 40)
         objects = find_objects(pattern, to.end(), subject, self.text, self.start, self.mentions) if to else ()
         return [self._statement(subject, predicate, objects, "is", 0.8)] if objects else []
 
     def _read_kinship(self, speaker: Mention) -> Iterator[Statement]:
-        """Read "my sister Lily" and "Lily is my sister" as that Lily is the sister of *speaker*."""
+        """Yield a statement that *speaker* HAS_SISTER Lily for "my sister Lily" or "Lily is my sister"."""
         for mention in self.mentions:
             place = mention.start - self.start, mention.end - self.start
             match = _IS_MINE.match(self.text, place[1]) if mention.type == PERSON and not mention.kin else None
@@ -299,7 +305,7 @@ class _SentenceReader:
             yield replace(self._statement(speaker, f"HAS_{kin.upper()}", (mention,), "is", 0.8), clause=clause)
 
     def _read_general(self, left: Sequence[Mention]) -> list[Statement]:
-        """Return one statement that links the mentions, if the sentence is about somebody or something."""
+        """Return one statement that links the mentions *left*, if the sentence is about someone or something."""
         pronoun = re.match(r"(?:he|she)\b", self.text, re.IGNORECASE)
         subject = self.speaker or (self.person if pronoun else None) or self.main or (left[0] if left else None)
         objects = tuple(mention for mention in left if subject is not None and mention.name != subject.name)
@@ -307,9 +313,9 @@ class _SentenceReader:
             return []
         if self.speaker and not _FIRST_PERSON.search(self.text):
             if _SECOND_PERSON.search(self.text.replace("’", "'")):
-                return []  # praise and advice
+                return []  # praise or advice to the listener
             if not _MEASURED.search(self.text) and not any(mention.named for mention in objects):
-                return []  # "Friendship is important": nothing about anybody
+                return []  # a general remark: "Friendship is important"
         predicate = GENERAL if self.speaker else "RELATES_TO"
         change: Change = "is" if _PRESENT.search(self.text) else "happens"
         statement = self._statement(subject, predicate, objects[:MOST_OBJECTS], change, 0.4)
@@ -318,7 +324,10 @@ class _SentenceReader:
     # Subjects and objects.
 
     def _subject(self, before: str, *, of_things: bool = False) -> Mention | None:
-        """Return the subject right before the verb, or the one that "and" carries on, if any."""
+        """Return the subject of the verb after the text *before*, if any: next to it, or shared with an earlier verb.
+
+        *of_things* allows unnamed things.
+        """
         lead = CLAUSE_START.split(before)[-1]
         words = _split(lead)
         pronoun = next((at for at in range(len(words) - 1, -1, -1) if words[at].split("'")[0] in _PRONOUN), None)
@@ -329,7 +338,7 @@ class _SentenceReader:
             return name
         if len(lead) == len(before):
             return None if words[:1] in (["must"], ["should"]) else self.speaker or self.main  # "Must be hard"
-        # The verb follows "and" or a comma: it has the subject of the verb before.
+        # The verb follows "and" or a comma, and has the subject of the previous verb.
         earlier = _SUBJECT.findall(before[: len(before) - len(lead)])
         if earlier:
             return self._person(earlier[-1].casefold(), len(before))
@@ -341,7 +350,7 @@ class _SentenceReader:
         return (self.speaker or self.main) if acts else None
 
     def _person(self, pronoun: str, at: int) -> Mention | None:
-        """Return whom *pronoun*, before *at*, means: he or she is who was named last, in this sentence or before."""
+        """Return the person to whom *pronoun* refers; "he" and "she" are the last person named before index *at*."""
         if pronoun in ("i", "we"):
             return self.speaker
         if pronoun not in ("he", "she"):
@@ -351,7 +360,7 @@ class _SentenceReader:
         return next((one for one in before if one.type == PERSON and one.named), self.person)
 
     def _name_before(self, before: str, begin: int, *, of_things: bool) -> Mention | None:
-        """Return the name after *begin* that only light words separate from the verb."""
+        """Return the last mention in *before*, from index *begin* on, if only function words follow it."""
         for mention in reversed(self.mentions):
             end = mention.end - self.start
             if (mention.named or of_things) and begin < end <= len(before):
@@ -363,7 +372,7 @@ class _SentenceReader:
 
 
 def _hide_names(text: str, offset: int, mentions: Sequence[Mention]) -> str:
-    """Return *text* with other letters for the people who are called as a verb is: Will, May, Hope."""
+    """Return *text* with names that are also verbs (Will, May, Hope) replaced by X's of the same length."""
     for one in mentions:
         if one.type == PERSON and one.name.split()[0].casefold() in PEOPLE:
             start, end = one.start - offset, one.end - offset
@@ -376,7 +385,7 @@ def _is_of_things(pattern: Pattern, verb: str) -> bool:
 
 
 def _is_deed(before: str, verb: str) -> bool:
-    """Return whether *verb*, after *before*, tells what happened and not what is so: "I played", not "I've played"."""
+    """Return whether *verb*, after the text *before*, is a completed action: "I played", but not "I've played"."""
     return is_past(verb) and _PERFECT.search(before) is None
 
 

@@ -1,4 +1,4 @@
-"""Write what was read as the answers to prompts: entities, and facts with their dates; tell which names match."""
+"""Convert readings into answers to prompts: entities, and facts with dates; decide which names match."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from kg_memory.temporal.interval import parse_period
 from kg_memory.text.dates import DateMention, find_dates
 
 _PRECISION_LENGTHS = {"year": 4, "month": 7, "day": 10}
-"""The characters of an ISO date of that precision."""
+"""The number of characters of an ISO date by precision."""
 _MIDNIGHTS = {4: "-01-01T00:00:00", 7: "-01T00:00:00", 10: "T00:00:00"}
-"""The rest of an ISO instant at which such a period begins."""
+"""The rest of the ISO instant at the start of a period, by the length of its date."""
 _ROLES = frozenset({*"user human assistant ai bot system agent customer client speaker".split(), "用 户", "助 手"})
 _SMALL_WORDS = frozenset("of the and for de".split())
 _RANGE = re.compile(r"\s(?:to|until|till|through)\s|[–—~至到]|\band\b", re.IGNORECASE)
 _WAS = re.compile(r"(?:used to|lived|worked|studied|was an?)\b|以前|之前|曾|原来|过去", re.IGNORECASE)
-"""The first words of a state of the past."""
+"""The start of a verb phrase about a past state."""
 _DENIED = re.compile(
     r"(?:\bnot|\brather than|\binstead of|而?不是|并非)\s?(?:in |on |at |from |since |during )?(?:the )?$",
     re.IGNORECASE,
 )
 _WEEK = timedelta(days=7)
 _MINUTES = re.compile(r"\b(?:seconds?|minutes?|mins?|hours?|hrs?)\b|分钟|小时", re.IGNORECASE)
-"""Words of a length of time that dates nothing: "for 10 minutes"."""
+"""Units of durations that are not dates: "for 10 minutes"."""
 _BEFORE = re.compile(r"\bbefore\s(?:the\s)?$", re.IGNORECASE)
 _BY = re.compile(r"\b(?:before|by)\s(?:the\s)?$", re.IGNORECASE)
 _AFTER = re.compile(r"\bafter\s(?:the\s)?$", re.IGNORECASE)
@@ -48,7 +48,7 @@ Period = tuple[datetime | None, datetime | None]
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """An entity of a prompt; `called` has the names that the episode uses, whatever it is called elsewhere."""
+    """An entity in a prompt; `called` are its names in the episode, which may differ from its name in the graph."""
 
     id: int
     name: str
@@ -62,7 +62,10 @@ class Entity:
 
 
 def name_key(name: str) -> str:
-    """Return *name* without case, punctuation and article, and a common noun in the singular."""
+    """Return *name* normalised for comparison: lower case, without article.
+
+    A common noun at the end is made singular: "the blue cars" -> "blue car", "The Beatles" -> "beatles".
+    """
     written = list_words(unicodedata.normalize("NFKC", name))
     words = [word.casefold() for word in written]
     if len(words) > 1 and words[0] in ("the", "a", "an"):
@@ -73,14 +76,14 @@ def name_key(name: str) -> str:
 
 
 def is_same_name(first: str, second: str, type_: str = "") -> bool:
-    """Return whether two names surely mean one thing."""
+    """Return whether two names certainly mean the same entity. *type_* "Person" allows first names alone."""
     keys = name_key(first), name_key(second)
     if not keys[0]:
         return False
     if keys[0] == keys[1]:
         return True
     if not _ROLES.isdisjoint(keys):
-        return False  # "user" is the speaker, not the "User Authentication" that a message mentions
+        return False  # "user" is the speaker, not a thing such as "User Authentication"
     if any(mark in name for name in (first, second) for mark in ("'s ", "的")):
         return False  # "Ann" is not "Ann's sister"
     if type_ == PERSON:
@@ -90,20 +93,20 @@ def is_same_name(first: str, second: str, type_: str = "") -> bool:
 
 
 def _initials(name: str) -> str:
-    """Return the acronym of *name*, if it has more than one word."""
+    """Return the acronym of *name*; "" for a single word."""
     words = [word for word in re.findall(r"[A-Za-zÀ-ɏ]+", name) if word.casefold() not in _SMALL_WORDS]
     return "".join(word[0].upper()[0] for word in words) if len(words) > 1 else ""
 
 
 class _Ids:
-    """Finds the entity that a name in the text means."""
+    """Finds the id of the entity to which a name in the text refers."""
 
     def __init__(self, entities: Sequence[Entity]) -> None:
         self._entities = entities
         self._exact = {name_key(name): entity.id for entity in reversed(entities) for name in entity.called}
 
     def of(self, name: str) -> int | None:
-        """Return the id of the entity called *name*, also where it is called by its full name elsewhere."""
+        """Return the id of the entity called *name*, fully or in part; None if none fits, or several in part."""
         exact = self._exact.get(name_key(name))
         if exact is not None:
             return exact
@@ -120,9 +123,9 @@ class _Ids:
 
 
 def list_entities(reading: Reading, speaker: str | None) -> list[tuple[str, str]]:
-    """Return the names and types of the mentions: the speaker first, then names, then the ends of statements.
+    """Return (name, type) of all mentions: first the speaker, then names, then subjects and objects of statements.
 
-    The type that a statement gives ("works at X") wins over one guessed from the name.
+    A type implied by a statement ("works at X") overrides a type guessed from the name.
     """
     ends = [mention for statement in reading.statements for mention in (statement.subject, *statement.objects)]
     types = {name_key(mention.name): mention.type for mention in reversed(ends)}
@@ -134,10 +137,10 @@ def list_entities(reading: Reading, speaker: str | None) -> list[tuple[str, str]
 def write_facts(
     reading: Reading, content: str, speaker: str | None, at: datetime, entities: Sequence[Entity], names: Iterable[str]
 ) -> list[dict[str, Any]]:
-    """Return the facts of *reading* between *entities*, as `ExtractedFact` has them.
+    """Return the statements of *reading* between known *entities* as dicts with the fields of `ExtractedFact`.
 
-    *content* is the episode that *speaker* wrote *at* that time; *names* are predicates as the user's own types spell
-    them.
+    *content* is the episode, written by *speaker* at the time *at*. *names* are the user's predicates, whose spelling
+    is used for the facts.
     """
     ids, spelling = _Ids(entities), {name.replace("_", "").casefold(): name for name in reversed(list(names))}
     facts = []
@@ -155,7 +158,7 @@ def write_facts(
 def _write_fact(
     statement: Statement, reading: Reading, content: str, speaker: str | None, at: datetime
 ) -> dict[str, Any]:
-    """Return the words and the times of *statement*, one of *reading*."""
+    """Return the sentence, quote, times and confidence of *statement* as fields of `ExtractedFact`."""
     words = content[statement.start : statement.end]
     dates = [date for date in find_dates(words, at) if not _is_name(date, statement.start, reading)]
     dates = [date for date in dates if _MINUTES.search(words[date.start : date.end]) is None]
@@ -182,13 +185,13 @@ def _write_fact(
 
 
 def _is_name(date: DateMention, offset: int, reading: Reading) -> bool:
-    """Return whether *date*, in a sentence at *offset*, is the name of a person: May."""
+    """Return whether *date*, in a sentence at *offset*, is the name of a person, such as May."""
     start, end = date.start + offset, date.end + offset
     return any(one.start <= start and end <= one.end for one in reading.mentions if one.named and one.type == PERSON)
 
 
 def write_record_facts(fields: Sequence[Field], entities: Sequence[Entity]) -> list[dict[str, Any]]:
-    """Return the facts of a record between *entities*, as `ExtractedFact` has them."""
+    """Return the *fields* of a JSON record between known *entities* as dicts with the fields of `ExtractedFact`."""
     ids = _Ids(entities)
     facts = []
     for field in fields:
@@ -215,9 +218,9 @@ def write_record_facts(fields: Sequence[Field], entities: Sequence[Entity]) -> l
 
 
 def _write_date(moment: datetime, dates: Sequence[DateMention], at: datetime) -> str:
-    """Return *moment* in ISO 8601, as coarse as the one of *dates* that begins then: "2019", "2019-05", "2019-05-03".
+    """Return *moment* in ISO 8601, with the precision of the one of *dates* that starts then: "2019", "2019-05".
 
-    A moment that begins no day, month or year of the calendar of *at* is written as an instant.
+    A moment that is not the start of a day, month or year in the time zone of *at* is written in full.
     """
     written = {date.interval.precision for date in dates if date.interval.start == moment}
     length = next((length for precision, length in _PRECISION_LENGTHS.items() if precision in written), 0)
@@ -228,7 +231,7 @@ def _write_date(moment: datetime, dates: Sequence[DateMention], at: datetime) ->
 
 
 def _rewrite_date(date: str | None) -> str | None:
-    """Return a *date* of a record in ISO 8601 and as coarse as it is there, or ``None`` if it is not a date."""
+    """Return a *date* of a record in ISO 8601 with the same precision; None if it is not a date."""
     period = parse_period(date)
     if period is None or period.start is None:
         return None
@@ -238,27 +241,26 @@ def _rewrite_date(date: str | None) -> str | None:
 def _own_dates(
     statement: Statement, statements: Sequence[Statement], quote: str, dates: Sequence[DateMention]
 ) -> list[DateMention]:
-    """Return those of the *dates* in *quote* that date the verb of *statement*: "I moved in June, not in May", June."""
+    """Return the *dates* in *quote* that date the verb of *statement*: June in "I moved in June, not in May"."""
     dates = [date for date in dates if _DENIED.search(quote[max(0, date.start - 20) : date.start]) is None]
     if statement.verb is None or not dates:
         return []
     if statement.predicate in LOOSE and (len(dates) > 1 or (statement.change == "is" and dates[0].interval.end)):
-        return []  # of what, nobody knows
+        return []  # without a known verb, it is unclear which word a date refers to
     verbs = [one.verb for one in statements if one.verb is not None and one.predicate not in LOOSE]
     own, *others = ((start - statement.start, end - statement.start) for start, end in (statement.verb, *verbs))
     return find_clause_dates(quote, own, others, dates)
 
 
 def _period(statement: Statement, dates: Sequence[DateMention], content: str, at: datetime) -> Period:
-    """Return since when and until when *statement*, made *at* that time, holds.
+    """Return the start and end (None if unknown) of *statement*, made at the time *at*.
 
-    A time that is not told is not known: neither a state nor a plan begins when it is told, and a plan does not begin
-    on its date. An end without a date is over when it is told. A state of the past held during its date, a passing one
-    lasts until the end of it. A denial has no date.
+    A state or plan without a date has no start, and a plan does not start on its date. An end without a date is at
+    *at*. A past state lasts for the period of its date, a temporary one until its end. A denial has no date.
     """
     if statement.change == "passes":
         words = content[statement.start : statement.end]
-        dates = [date for date in dates if not words.startswith("for ", date.start)]  # how long, not since when
+        dates = [date for date in dates if not words.startswith("for ", date.start)]  # a duration, not a date
         return _period_while_passing(dates, at)
     if not dates or statement.change in ("plans", "never"):
         return None, at if statement.change == "ends" else None
@@ -274,18 +276,21 @@ def _period(statement: Statement, dates: Sequence[DateMention], content: str, at
 
 
 def _period_while_passing(dates: Sequence[DateMention], at: datetime) -> Period:
-    """Return since when and until when a passing state holds: during the first of its *dates* that is not over."""
+    """Return the start and end of a temporary state: the first of its *dates* that has not passed at the time *at*."""
     for date in dates:
         start, end = date.interval.start, date.interval.end
         if end is not None and at - _WEEK < end <= at and start is None:
-            end += _WEEK  # "until Friday" is the next one
+            end += _WEEK  # "until Friday" means the next Friday
         if end is None or end > at:
             return start, end
     return None, None
 
 
 def _period_in_past(content: str, place: Span, start: datetime, end: datetime | None, at: datetime) -> Period:
-    """Return when a past state held whose date, at *place*, is from *start* to *end*: during it, before or after it."""
+    """Return the start and end of a past state dated from *start* to *end*: during, before or after that period.
+
+    *place* is the span of the date in *content*.
+    """
     if end is None:
         return start, None  # "I've lived in Oslo since 2019"
     end = min(end, at)

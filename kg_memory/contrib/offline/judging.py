@@ -1,4 +1,4 @@
-"""Judge by rules how two facts relate: whether they say the same, or one ends or refutes the other."""
+"""Judge by rules how two facts relate: whether they say the same, or one ends or contradicts the other."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kg_memory.temporal.interval import parse_instant, parse_period
 from kg_memory.text import predicates
 
 SURE, OPEN, UNSURE = 0.95, 0.7, 0.2
-"""The confidence of a rule; where it is open which of two facts is right, a person is to decide."""
+"""Confidences of rules; a verdict with `OPEN` is put up for review by a person."""
 
 _OPPOSITES = {frozenset((like, dislike)) for like in ("LIKES", "LOVES", "PREFERS") for dislike in ("DISLIKES", "HATES")}
 _CHANGES = re.compile(
@@ -34,17 +34,17 @@ _TOO = re.compile(
 _MOVES = re.compile(r"\b(?:moved|relocated|switched|instead|emigrated)\b|搬|换|跳槽", re.IGNORECASE)
 _NO = re.compile(r"(?:no|nope)[,.!]|不[，,。]|不是[，,]", re.IGNORECASE)
 _GENERIC = frozenset("SAYS_ABOUT RELATES_TO MENTIONS THINKS PLANS HELPS MADE WORKS_ON RECEIVED NEVER_DID".split())
-"""Predicates that two facts may share and yet state different things."""
+"""Predicates that two facts can share although they state different things."""
 _EVENTS = frozenset({"VISITED", "ATTENDED", "MET", "BOUGHT", "READ", "WATCHED", "LOST", "SOLD"})
 _SAME_WORDS = 0.75
-"""The share of their words that two sentences must have in common to say the same."""
+"""The share of common words from which two sentences say the same."""
 _NEGATION = re.compile(r"\b(?:not|never|no longer|without|cannot|nobody|nothing)\b|n['’]t\b|[不没未]", re.IGNORECASE)
 _NUMBER = re.compile(r"\d+(?:[.,:/]\d+)*")
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedFact:
-    """A fact of the prompt `judge`, its times as instants in ISO 8601."""
+    """A fact as the prompt `judge` shows it; times are instants in ISO 8601."""
 
     subject: str
     predicate: str
@@ -73,23 +73,23 @@ class JudgedFact:
 
     @property
     def words(self) -> str:
-        """The words that state it; the sentence without its speaker where those are not known."""
+        """The quoted words of the fact, or its sentence without the speaker."""
         return self.quote or re.split(": |：", self.sentence, maxsplit=1)[-1]
 
     @property
     def object_keys(self) -> set[str]:
-        """The names of the objects as `name_key` writes them."""
+        """The object names, normalised by `name_key`."""
         return {name_key(name) for name in self.objects}
 
 
 def _first_instant(text: str | None) -> str | None:
-    """Return when the period begins that *text* names: "2024-05" is the first of May."""
+    """Return the start of the period that *text* names in ISO 8601: "2024-05" is 1 May 2024."""
     period = parse_period(text)
     return period.start.isoformat() if period and period.start else None
 
 
 class Judgement(NamedTuple):
-    """A verdict on two facts, how sure it is (0 to 1), which of the two holds, and why."""
+    """A verdict on two facts, its confidence (0 to 1), which fact holds ("new" or "known"), and the reason."""
 
     verdict: str
     confidence: float
@@ -98,9 +98,9 @@ class Judgement(NamedTuple):
 
 
 def judge(new: JudgedFact, existing: JudgedFact) -> Judgement:
-    """Return how *new* relates to *existing*; they are unrelated where no rule applies.
+    """Return how the fact *new* relates to the fact *existing*; "unrelated" if no rule applies.
 
-    The time of the statements counts, not the order in which they arrived.
+    The times of the statements decide which is later, not the order of arrival.
     """
     if new.subject == existing.subject:
         pair = _Pair.of(new, existing)
@@ -113,7 +113,7 @@ def judge(new: JudgedFact, existing: JudgedFact) -> Judgement:
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """Two facts of one subject, by their arrival and by the time of their statements."""
+    """Two facts with the same subject, by arrival (new, existing) and by time of statement (later, earlier)."""
 
     new: JudgedFact
     existing: JudgedFact
@@ -122,44 +122,47 @@ class _Pair:
 
     @classmethod
     def of(cls, new: JudgedFact, existing: JudgedFact) -> _Pair:
-        """Return the pair, with the new fact as the later one unless both have a time that says otherwise."""
+        """Return the pair; *new* is the later fact unless both have times that say otherwise."""
         ours, theirs = parse_instant(new.said_at), parse_instant(existing.said_at)
         swapped = ours is not None and theirs is not None and theirs > ours
         return cls(new, existing, existing, new) if swapped else cls(new, existing, new, existing)
 
     @property
     def alike(self) -> bool:
-        """Whether both have the same predicate."""
+        """Whether both facts have the same predicate."""
         return self.new.predicate == self.existing.predicate
 
     @property
     def shared(self) -> set[str]:
-        """The objects that both have."""
+        """The normalised names of objects that both facts have."""
         return self.new.object_keys & self.existing.object_keys
 
     @property
     def ended(self) -> bool:
-        """Whether one of the two has an end."""
+        """Whether at least one of the facts has an end."""
         return bool(self.new.invalid_at or self.existing.invalid_at)
 
     @property
     def one_at_a_time(self) -> bool:
-        """Whether both have the same predicate, which holds for one object at a time."""
+        """Whether both facts have the same predicate, and it is single-valued."""
         predicate = self.new.predicate
         fields = has_one_value(predicate) and _is_field(self.new) and _is_field(self.existing)
         return self.alike and (fields or predicate in FUNCTIONAL or self.existing.one_at_a_time)
 
     def later_wins(self, verdict: str, reason: str, confidence: float = SURE) -> Judgement:
-        """Return *verdict*, with the later fact as the one that holds."""
+        """Return *verdict* with the later fact as the one that holds."""
         return Judgement(verdict, confidence, "new" if self.later is self.new else "known", reason)
 
     def dispute(self, reason: str) -> Judgement:
-        """Return that only one can be right: the later one where it says no to the other, else a person decides."""
+        """Return "conflicts" in favour of the later fact.
+
+        It is certain if the later fact starts with "No,"; otherwise a person must decide.
+        """
         return self.later_wins("conflicts", reason, SURE if _NO.match(self.later.words) else OPEN)
 
 
 def _redates(pair: _Pair) -> Judgement | None:
-    """Judge the same state with another date."""
+    """Judge two statements of the same state with different dates."""
     if not says_the_same(pair.new, pair.existing):
         return None
     for new, existing in (
@@ -182,7 +185,11 @@ def _opposes(pair: _Pair) -> Judgement | None:
 
 
 def _denies(pair: _Pair) -> Judgement | None:
-    """Judge a fact and its denial: a "never" refutes the fact before it, else the later one ends the earlier."""
+    """Judge a fact and its negation ("never", "not now").
+
+    A later "never" contradicts the fact, and a later fact that began before the denial contradicts the denial;
+    otherwise the later one ends the earlier one.
+    """
     for denial, fact in ((pair.new, pair.existing), (pair.existing, pair.new)):
         is_never = denial.predicate == NEVER + fact.predicate
         is_not_now = denial.predicate == NOT + fact.predicate and not pair.ended
@@ -200,14 +207,14 @@ def _repeats(pair: _Pair) -> Judgement | None:
 
 
 def _corrects(pair: _Pair) -> Judgement | None:
-    """Judge another object that corrects the earlier one."""
+    """Judge a fact with another object that corrects the earlier fact."""
     if not pair.alike or pair.shared:
         return None
     words = pair.later.words
-    # "Nordlys, not Acme" corrects; "Nordlys now, not Acme" is a change.
+    # "Nordlys, not Acme" is a correction, "Nordlys now, not Acme" a change.
     names_it = any(_denies_name(words, name) for name in pair.earlier.objects)
     if _takes_back(pair.later):
-        # "I live in Lund, not in Uppsala" leaves every home before Uppsala as it was.
+        # "I live in Lund, not in Uppsala" corrects Uppsala, and no home before it.
         corrects = names_it or (pair.one_at_a_time and _HAS_NOT.search(words) is None)
     else:
         corrects = names_it and pair.one_at_a_time and _CHANGES.search(words) is None
@@ -215,14 +222,14 @@ def _corrects(pair: _Pair) -> Judgement | None:
 
 
 def _adds(pair: _Pair) -> Judgement | None:
-    """Judge a second value beside the first."""
+    """Judge a second value that holds beside the first ("also")."""
     if not pair.one_at_a_time or pair.shared or not (_is_added(pair.new) or _is_added(pair.existing)):
         return None
     return Judgement("complements", SURE, "new", "It is told as a second one, beside the other.")
 
 
 def _passes(pair: _Pair) -> Judgement | None:
-    """Judge a passing state beside a lasting one."""
+    """Judge a temporary state and a lasting one."""
     ours, theirs = pair.new.predicate, pair.existing.predicate
     away = PASSING.get(ours) == theirs or PASSING.get(theirs) == ours
     if pair.shared or not (away or pair.one_at_a_time):
@@ -236,7 +243,7 @@ def _passes(pair: _Pair) -> Judgement | None:
 
 
 def _replaces(pair: _Pair) -> Judgement | None:
-    """Judge another value of what has one at a time."""
+    """Judge another value of a single-valued predicate."""
     if not pair.one_at_a_time or pair.shared:
         return None
     if _happens_once(pair):
@@ -254,11 +261,11 @@ _RULES: tuple[Callable[[_Pair], Judgement | None], ...] = (
     _passes,
     _replaces,
 )
-"""The rules, of which the first that applies decides."""
+"""The rules in order; the first one that applies decides."""
 
 
 def _is_field(fact: JudgedFact) -> bool:
-    """Return whether a fact comes from a field of a record that has one value."""
+    """Return whether *fact* is a single-valued field of a JSON record."""
     return fact.sentence.startswith(f"{fact.subject}: ") and " is " in fact.sentence
 
 
@@ -268,44 +275,44 @@ def _began_before(fact: JudgedFact, denial: JudgedFact) -> bool:
 
 
 def _happens_once(pair: _Pair) -> bool:
-    """Return whether both state what happens once in a life."""
+    """Return whether both facts state an event that happens once in a life: birth or death."""
     rule = predicates.canonical_predicate(pair.new.predicate)
     once = rule is not None and rule.family in ("birth", "death")
     return pair.alike and (once or all(re.search(r"\bborn\b|出生", fact.words) for fact in (pair.new, pair.existing)))
 
 
 def _takes_back(fact: JudgedFact) -> bool:
-    """Return whether *fact* is stated as a correction."""
+    """Return whether *fact* is worded as a correction."""
     words = fact.words
     corrects = WORDS["corrects"].search(words) is not None
     return corrects and (_CHANGES.search(words) is None or _HAS_NOT.search(words) is not None)
 
 
 def _redates_back(fact: JudgedFact) -> bool:
-    """Return whether *fact*, which is known with another date, is stated as a correction of it, and no return."""
+    """Return whether *fact*, which exists with another date, is worded as a correction of the date."""
     corrects = WORDS["corrects"].search(fact.words) is not None and _RETURNS.search(fact.words) is None
     return corrects or _HAS_NOT.search(fact.words) is not None
 
 
 def _denies_name(words: str, name: str) -> bool:
-    """Return whether *words* say that it is not *name*."""
+    """Return whether *words* negate *name*: "not Acme", "not in Uppsala"."""
     plain = re.escape(name)
     pattern = rf"(?:\bnot|\bnever|而?不是|并非|没有?)\s?(?:to |in |at |for |a |an |the |从|在|住在|搬到)*{plain}(?!\w)"
     return re.search(pattern, words, re.IGNORECASE) is not None
 
 
 def _is_added(fact: JudgedFact) -> bool:
-    """Return whether *fact* is stated as one more, as in "also"."""
+    """Return whether *fact* is worded as an addition, as with "also"."""
     return _TOO.search(fact.words) is not None and _MOVES.search(fact.words) is None
 
 
 def _is_passing(fact: JudgedFact) -> bool:
-    """Return whether *fact* is a passing state, by its predicate or its words."""
+    """Return whether *fact* is a temporary state, by its predicate or its words."""
     return fact.predicate.startswith(("STAYS_IN", "TEMPORARILY_")) or passes(fact.words)
 
 
 def says_the_same(new: JudgedFact, existing: JudgedFact) -> bool:
-    """Return whether two facts say the same about the same subject and objects."""
+    """Return whether two facts with the same subject and objects say the same."""
     if new.subject != existing.subject or set(new.objects) != set(existing.objects):
         return False
     alike = new.predicate == existing.predicate
@@ -324,7 +331,7 @@ def says_the_same(new: JudgedFact, existing: JudgedFact) -> bool:
 
 
 def _differs(ours: str, theirs: str) -> bool:
-    """Return whether only one is negated, or the two have different numbers."""
+    """Return whether only one of two texts is negated, or their numbers differ."""
     if bool(_NEGATION.search(ours)) != bool(_NEGATION.search(theirs)):
         return True
     return sorted(_NUMBER.findall(ours)) != sorted(_NUMBER.findall(theirs))

@@ -1,4 +1,4 @@
-"""English words by what they do in a sentence, from ``lexicon.toml``; and the content words of a text."""
+"""English words by grammatical function, from ``lexicon.toml``, and the content words of a text."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ _TERM = re.compile(r"[A-Za-z0-9À-ɏ]+|[\u4e00-\u9fff]")
 
 
 def list_words(text: str) -> list[str]:
-    """Return the words and numbers of *text*, and its Chinese characters."""
+    """Return the words and numbers in *text*, and each Chinese character."""
     return _TERM.findall(text)
 
 
 def singular(noun: str) -> str:
-    """Return *noun* without its plural ending, by the spelling alone."""
+    """Return *noun* without its plural ending, by spelling alone: "parties" -> "party"."""
     if len(noun) <= 3 or not noun.endswith("s") or noun.endswith(("ss", "us", "is")):
         return noun
     if noun.endswith("ies"):
@@ -61,11 +61,11 @@ def singular(noun: str) -> str:
 
 
 def content_words(text: str) -> frozenset[str]:
-    """Return the words of *text* that carry its meaning, in the singular."""
+    """Return the words of *text* that carry meaning, in the singular and without function words."""
     words = map(str.casefold, list_words(text))
     return frozenset(singular(word) for word in words if word not in STOP)
 
 
 def words_without_speaker(sentence: str) -> frozenset[str]:
-    """Return the `content_words` of *sentence* without the name of its speaker ("Ann: ...")."""
+    """Return the `content_words` of *sentence* without a leading speaker name ("Ann: ...")."""
     return content_words(sentence.split(": ", 1)[-1])

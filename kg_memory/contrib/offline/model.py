@@ -1,4 +1,4 @@
-"""The model that needs no model: it answers every prompt by rules, the same each time."""
+"""`OfflineModel`: answer all prompts of the memory by deterministic rules instead of a language model."""
 
 from __future__ import annotations
 
@@ -52,23 +52,24 @@ _TURN = re.compile(
     r"[ \t]*(?:[(\[][^)\]\n]{1,30}[)\]])?\**[:：](?!//)\**[ \t]*(?=\S)",
     re.MULTILINE,
 )
-"""The beginning of a turn in a transcript."""
+"""The beginning of a turn in a transcript, such as "[10:00] Ann: "."""
 _MOST_NAMES = 10
-"""Names that are kept of an assistant's message."""
+"""The most names that are kept of an assistant's message."""
 _LONGEST = 60_000
-"""Characters that are read; the caller splits longer texts."""
+"""The most characters that are read; the caller splits longer texts."""
 _LONGEST_BEFORE = 2000
-"""Characters of an earlier message that are read."""
+"""The most characters of a previous message that are read."""
 
 Fields = Mapping[str, Any]
 Answer = dict[str, Any]
 
 
 class OfflineModel:
-    """Reads English and Chinese by rules: a degraded mode without a key, a network or surprises.
+    """A model that reads English and Chinese by rules, without an API key or network, and with deterministic results.
 
-    It names the speaker, people, places, organisations, things and topics, links each informative sentence to what it
-    mentions, and knows the common ways to say that something changed.
+    It extracts the speaker, people, places, organisations, things and topics, links each informative sentence to the
+    entities it mentions, and recognises common ways to state that a fact has changed. Its quality is below that of a
+    language model.
     """
 
     name = "offline"
@@ -78,17 +79,14 @@ class OfflineModel:
         self._turns = PerLoop(asyncio.Lock)
 
     def answer(self, ask: Ask) -> BaseModel:
-        """Return the typed answer to *ask*.
-
-        Errors: `ModelError` for an unknown prompt.
-        """
+        """Return the typed answer to *ask*, a prompt with its fields. Errors: `ModelError` for an unknown prompt."""
         answer: BaseModel = ask.prompt.answer.model_validate(_answer(ask.prompt.name, ask.fields))
         return answer
 
     async def aanswer(self, ask: Ask) -> BaseModel:
-        """Return the typed answer to *ask*, read in a thread: a long text takes a second of the processor.
+        """Return the typed answer to *ask*, computed in a thread, since a long text takes a second of processor time.
 
-        One is read at a time: several would take as long, and hold up all else that runs.
+        Prompts are answered one at a time, because parallel ones would take as long and slow down the event loop.
         """
         async with self._turns.get():
             return await asyncio.to_thread(self.answer, ask)
@@ -104,11 +102,15 @@ def _answer(prompt: str, fields: Fields) -> Answer:
     return rule(fields)
 
 
-# Reading.
+# Reading messages.
 
 
 def _read_message(message: Fields, previous: Sequence[Fields], names: Sequence[str] = ()) -> Reading:
-    """Return what *message* mentions and states; *previous* messages tell who is meant, *names* were met before."""
+    """Return the mentions and statements of *message*; code blocks are skipped.
+
+    *previous* messages resolve pronouns; *names* are those of entities found before. An unattributed transcript is read
+    turn by turn.
+    """
     content = _CODE.sub(lambda code: " " * len(code[0]), message["content"][:_LONGEST])
     speaker = message.get("speaker") or None
     if speaker is None and (turns := _find_turns(content)):
@@ -117,7 +119,7 @@ def _read_message(message: Fields, previous: Sequence[Fields], names: Sequence[s
 
 
 def _find_turns(content: str) -> list[re.Match[str]]:
-    """Return the beginnings of the turns of the transcript *content*; none where it is no transcript."""
+    """Return the matches at the starts of the turns in a transcript; an empty list if *content* is no transcript."""
     turns = list(_TURN.finditer(content))
     names, lines = {turn["name"] for turn in turns}, sum(1 for line in content.splitlines() if line.strip())
     spoken = len(content) - sum(len(turn[0]) for turn in turns)
@@ -127,7 +129,7 @@ def _find_turns(content: str) -> list[re.Match[str]]:
 
 
 def _read_turns(content: str, turns: list[re.Match[str]], previous: Sequence[Fields], names: Sequence[str]) -> Reading:
-    """Return what the *turns* of *content* ("Ann: ...", "Bo: ...") state, each as a message of its speaker."""
+    """Return the statements of a transcript; each of its *turns* ("Ann: ...") is read as a message of its speaker."""
     mentions: list[Mention] = []
     statements: list[Statement] = []
     for turn, after in zip_longest(turns, turns[1:]):
@@ -147,13 +149,13 @@ def _read_content(content: str, speaker: str | None, previous: Sequence[Fields],
 
 @lru_cache(maxsize=4)  # it is asked for entities, and then for facts
 def _read_names(content: str, speaker: str) -> Reading:
-    """Return the names in an assistant's message: its explanations and advice are about nobody."""
+    """Return the names in an assistant's message, without statements, as advice states no personal facts."""
     if is_chinese(content):
         mentions = read_chinese(content, Scene(speaker)).mentions
     else:
         named = [mention for mention in find_mentions(content, speaker) if mention.named]
         times = Counter(mention.name for mention in named)
-        # Headings and steps have capitals too, but are said once.
+        # Headings have capitals too, but occur once.
         mentions = tuple(one for one in named if one.type != "Entity" or times[one.name] > 1)
     return Reading(mentions[:_MOST_NAMES], ())
 
@@ -166,7 +168,7 @@ def _scene(speaker: str | None, previous: Sequence[Fields], names: Sequence[str]
 
 
 def _last_person(previous: Sequence[Fields], present: set[str | None]) -> Mention | None:
-    """Return whom "he" or "she" means where the message names nobody: the last person named before."""
+    """Return whom "he" or "she" refers to: the last person named in *previous* messages, except *present* ones."""
     for message in reversed(previous[-2:]):
         content = message["content"][:_LONGEST_BEFORE]
         if is_chinese(content):
@@ -182,7 +184,7 @@ def _people(content: str, speaker: str | None) -> tuple[Mention, ...]:
     return tuple(mention for mention in find_mentions(content, speaker) if mention.type == PERSON)
 
 
-# Entities and facts.
+# Extracting entities and facts.
 
 
 def _extract(fields: Fields) -> Answer:
@@ -202,7 +204,7 @@ def _extract(fields: Fields) -> Answer:
 
 
 def _type(kind: str, types: Sequence[str]) -> str:
-    """Return *kind* under the name that the user's own types have for it, else their first."""
+    """Return the user's entity type in *types* for *kind* or a synonym of it; otherwise the first of *types*."""
     names = {name.casefold(): name for name in types}
     for synonym in (kind.casefold(), *_SYNONYMS.get(kind, ())):
         if synonym in names:
@@ -211,7 +213,7 @@ def _type(kind: str, types: Sequence[str]) -> str:
 
 
 def _reflect(_fields: Fields) -> Answer:
-    """Find nothing: a second look by the same rules sees the same."""
+    """Answer the second look at an extraction: the same rules find the same, so it adds and removes no entity."""
     return {"missed": [], "unsupported": []}
 
 
@@ -245,7 +247,7 @@ def _resolve(fields: Fields) -> Answer:
     for entity in fields["entities"]:
         same = _match(entity)
         names = [entity["name"], *([same["name"]] if same else [])]
-        # The fullest name, of equally full ones the known.
+        # Keep the longest name; of equally long ones, the existing.
         name = max(reversed(names), key=lambda name: len(name_key(name)))
         chosen = same["id"] if same else None
         resolutions.append({"entity": entity["id"], "same_as": chosen, "name": name, "confidence": 1.0})
@@ -253,7 +255,7 @@ def _resolve(fields: Fields) -> Answer:
 
 
 def _match(entity: Fields) -> Fields | None:
-    """Return the one candidate that *entity* is, or ``None``; of several that fit, one must have the same name."""
+    """Return the only candidate that can be the same as *entity*, or None; of several, one must have the same name."""
     fitting = [candidate for candidate in entity["candidates"] if _may_be(entity, candidate)]
     key = name_key(entity["name"])
     exact = [candidate for candidate in fitting if name_key(candidate["name"]) == key]
@@ -276,12 +278,12 @@ def _judge(fields: Fields) -> Answer:
             judgement = judge(new, JudgedFact.of(existing))
             if judgement.verdict != "unrelated":
                 verdicts.append({"fact": fact["id"], "known": existing["id"], **judgement._asdict()})
-    # Where there is no room for all, those that change least are left out.
+    # "complements" changes least, so these verdicts are cut first.
     return {"verdicts": sorted(verdicts, key=lambda verdict: verdict["verdict"] == "complements")[:MOST]}
 
 
 def _predicates(fields: Fields) -> Answer:
-    """Keep every predicate under its own name: the caller has looked up the synonyms that rules know."""
+    """Answer with each predicate as its own canonical name, since the caller has resolved the known synonyms."""
     predicates = []
     for predicate in fields["predicates"][:MOST]:
         name = predicate["name"]
@@ -309,7 +311,7 @@ def _community(fields: Fields) -> Answer:
 
 
 def _score(fields: Fields) -> Answer:
-    """Score each text by the cosine between its words and those of the question."""
+    """Score each text, 0 to 10, by the cosine similarity of its words and the question's."""
     question = set(terms(fields["question"]))
     scores = []
     for text in fields["texts"]:

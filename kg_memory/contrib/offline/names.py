@@ -1,4 +1,4 @@
-"""Find what an English text mentions: people, relatives, works, places, organisations and topics."""
+"""Find the mentions in an English text: people, relatives, works, places, organisations and topics."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TWO_WORD_PLACES = frozenset(
     {("new", "york"), ("los", "angeles"), ("san", "francisco"), ("new", "zealand"), ("hong", "kong"), ("san", "diego")}
 )
 _NAMING = (("is", "called"), ("is", "named"), ("was", "called"), ("'s", "name", "is"))
-"""Between a relative and the name that is told: "my sister's name is Lily"."""
+"""Words between a relative and the name: "my sister's name is Lily"."""
 _OF_LANGUAGES = frozenset(
     "speak speaks spoke speaking learn learns learning learned learnt study studies studying studied teach teaches "
     "taught".split()
@@ -42,10 +42,10 @@ _WITH_PERSON = frozenset("with and met called named meet asked told".split())
 _NAMES_AND_WORDS = frozenset("will mark grace hope may joy jack frank grant rose april june august".split())
 
 PEOPLE = frozenset("will may hope april june august".split())
-"""Words with a capital that may name a person."""
+"""Words that can also be a person's name when capitalised."""
 _MONTHS = PEOPLE - {"will", "hope"}
 _ACRONYMS = frozenset("us who it".split())
-"""Pronouns that are names where they are written in capitals."""
+"""Pronouns that are names when written in capitals."""
 _BEFORE_ACRONYM = frozenset("the in at for from to with of by our an joined left near".split())
 _CALENDAR = frozenset(
     "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august "
@@ -65,7 +65,7 @@ _ORDINARY = EVENT_WORDS.union(
 
 
 def find_mentions(text: str, speaker: str | None, names: Collection[str] = ()) -> list[Mention]:
-    """Return the mentions in *text*, in order and without overlaps; *names* were met before."""
+    """Return the mentions in *text*, in order and without overlaps. *names* are entities met before."""
     words = split_words(text)
     people = [*_user(words, speaker), *_relatives(words, speaker)]
     mentions = [*_titles(text), *people, *_names(words, names), *find_topics(words)]
@@ -73,7 +73,7 @@ def find_mentions(text: str, speaker: str | None, names: Collection[str] = ()) -
 
 
 def _complete_names(mentions: list[Mention]) -> list[Mention]:
-    """Give a person whose full name comes first that name wherever one part of it follows."""
+    """Give mentions of a person by first or last name the full name that the text used before."""
     full: dict[str, str] = {}
     completed = []
     for mention in mentions:
@@ -87,7 +87,7 @@ def _complete_names(mentions: list[Mention]) -> list[Mention]:
 
 
 def _titles(text: str) -> Iterator[Mention]:
-    """Find e-mail addresses, and capitalised words in quotation marks: books, songs, films."""
+    """Yield mentions of e-mail addresses, and of works by their titles in quotation marks."""
     for match in _ADDRESS.finditer(text):
         yield Mention(match.start(), match.end(), match[0], TOPIC, named=True)
     for match in _TITLE.finditer(text):
@@ -101,7 +101,7 @@ def _mention(run: list[Token], kind: str, *, kin: str | None = None) -> Mention:
 
 
 def _user(words: list[Token], speaker: str | None) -> Iterator[Mention]:
-    """Find the user of a note about them ("User prefers dark mode"): the *speaker*, where the note has one."""
+    """Yield mentions of "User" as the subject of a note ("User prefers dark mode"); they mean the *speaker*."""
     for at, word in enumerate(words[:-1]):
         first = at - 1 if at and words[at - 1].low == "the" else at
         if word.low == "user" and _opens(words, first) and _is_verb(words[at + 1]):
@@ -109,7 +109,7 @@ def _user(words: list[Token], speaker: str | None) -> Iterator[Mention]:
 
 
 def _is_verb(word: Token) -> bool:
-    """Return whether *word* may follow the subject of a sentence."""
+    """Return whether *word* can be the verb after a subject."""
     is_form = word.low in lexicon.VERB_FORMS and word.low.endswith(("s", "ed"))
     return not word.capital and (is_form or word.low in lexicon.AUXILIARIES or word.low in ("no", "now", "also"))
 
@@ -118,7 +118,7 @@ def _is_verb(word: Token) -> bool:
 
 
 def _relatives(words: list[Token], speaker: str | None) -> Iterator[Mention]:
-    """Find "my sister", which is "Ann's sister" when Ann says it, and "my sister Lily", which is Lily."""
+    """Yield mentions of relatives: "my sister" as "Ann's sister" (said by Ann), "my sister Lily" as "Lily"."""
     for position, word in enumerate(words):
         if word.low not in ("my", "our"):
             continue
@@ -137,7 +137,7 @@ def _relatives(words: list[Token], speaker: str | None) -> Iterator[Mention]:
 
 
 def _name_after(words: list[Token], at: int) -> list[Token]:
-    """Return the name that follows the relative at *at*: "sister Lily", "dog, Max", "brother is called Tom"."""
+    """Return the name after the relative at index *at*: "sister Lily", "dog, Max", "brother is called Tom"."""
     position = at + 1
     following = tuple(word.low for word in words[position : position + 3])
     naming = next((phrase for phrase in _NAMING if following[: len(phrase)] == phrase), ())
@@ -145,8 +145,8 @@ def _name_after(words: list[Token], at: int) -> list[Token]:
     mark = words[position].low if position < len(words) and not naming else ""
     if mark in (",", "named", "called", "is"):
         position += 1
-    # "my dog, Max, ..." and "my boss is Karen" name them; "Thanks to my mom, Paris was fun" and "my boss is Norwegian"
-    # do not.
+    # Names: "my dog, Max, ..." and "my boss is Karen". Not names: "Thanks to my mom, Paris was fun" and "my boss is
+    # Norwegian".
     if mark in (",", "is") and (position >= len(words) or words[position].low not in lexicon.GIVEN_NAMES):
         return []
     name = []
@@ -163,7 +163,7 @@ def _name_after(words: list[Token], at: int) -> list[Token]:
 
 
 def _names(words: list[Token], names: Collection[str]) -> Iterator[Mention]:
-    """Find runs of capitalised words that are names."""
+    """Yield mentions for sequences of capitalised words that are names. *names* are entities met before."""
     familiar = {part.casefold() for name in names for part in name.split()}
     familiar |= {
         word.low for at, word in enumerate(words) if word.capital and not _opens(words, at) and _may_name(words, at)
@@ -195,19 +195,22 @@ def _may_name(words: list[Token], at: int) -> bool:
     if word.low in PEOPLE:
         return _names_person(words, at, opens=opens)
     if word.low in _ACRONYMS:
-        # "in the US", "at WHO"; not where all is in capitals
+        # "in the US", "at WHO", unless the whole text is in capitals
         before = words[at - 1].text
         return word.text.isupper() and not opens and before in _BEFORE_ACRONYM
     if word.low.split("'")[0] in lexicon.PRONOUNS or word.low in lexicon.AUXILIARIES or "'" in word.low[:-2]:
         return False
     if opens or word.text.isupper():
         return word.low not in lexicon.STOP and word.low not in lexicon.STARTERS
-    # Within a sentence a capital tells "We use Solid" from "a solid plan".
+    # Within a sentence, a capital distinguishes "We use Solid" from "a solid plan".
     return word.low not in _CALENDAR and (word.low not in lexicon.STOP or _is_title(words, at))
 
 
 def _names_person(words: list[Token], at: int, *, opens: bool) -> bool:
-    """Return whether the word at *at*, one of `PEOPLE`, names a person: "May likes tea", but not "in May"."""
+    """Return whether the word at *at*, one of `PEOPLE`, is a person's name: in "May likes tea", but not in "in May".
+
+    *opens* is whether it is at the start of a sentence.
+    """
     if not words[at].text.istitle():
         return False
     if opens:
@@ -218,18 +221,18 @@ def _names_person(words: list[Token], at: int, *, opens: bool) -> bool:
 
 
 def _is_title(words: list[Token], at: int) -> bool:
-    """Return whether a word as small as "Solid" or "Go" has its capital because it is a name."""
+    """Return whether a function word such as "Solid" or "Go" is capitalised because it is a name."""
     before, word = words[at - 1], words[at]
     return word.text.istitle() and before.wordy and not before.capital
 
 
 def _opens(words: list[Token], position: int) -> bool:
-    """Return whether the word stands where any word has a capital."""
+    """Return whether the word is at the start of a sentence, where every word is capitalised."""
     return position == 0 or words[position - 1].text in _SENTENCE_START
 
 
 def _is_surely_name(words: list[Token], position: int, familiar: Collection[str]) -> bool:
-    """Return whether a word that opens a sentence is a name all the same."""
+    """Return whether a word at the start of a sentence is certainly a name. *familiar* are parts of known names."""
     word = words[position]
     if word.low in familiar or word.low in lexicon.PLACES or word.low in PEOPLE or _is_spelled_as_name(word):
         return True
@@ -244,7 +247,7 @@ def _is_surely_name(words: list[Token], position: int, familiar: Collection[str]
 
 
 def _is_spelled_as_name(word: Token) -> bool:
-    """Return whether no common word is spelled so: "PostgreSQL", "GitHub", "Qdrant"."""
+    """Return whether the spelling is that of a name, not of a common word: "PostgreSQL", "GitHub", "Qdrant"."""
     inner = word.text[1:]
     mixed = not word.text.isupper() and any(letter.isupper() for letter in inner) and "-" not in inner
     return mixed or (word.low[0] == "q" and len(word.low) > 2 and word.low[1] != "u")
@@ -266,29 +269,29 @@ def _name_end(words: list[Token], position: int) -> int:
             numbered = word.text.isdigit() and len(word.text) <= 2 and words[end - 1].end + 1 == word.start
             end += numbered and not (versioned and end + 2 < len(words) and words[end + 2].text.isdigit())
             break
-    # "Zed Young lives in Rome": before what somebody does, all of it is the name.
+    # In "Zed Young lives in Rome" the name extends up to the verb.
     while end - 1 > position and words[end - 1].low in lexicon.STOP and not match_act(words, end):
         end -= 1
     if end == position + 1 < len(words) and words[position].low in lexicon.NATIONALITIES and _is_noun(words[end]):
-        end += words[position - 1].low not in _OF_LANGUAGES  # "I like Italian food" tells nothing of Italian
+        end += words[position - 1].low not in _OF_LANGUAGES  # "I like Italian food" names no language
     return end
 
 
 def _is_noun(word: Token) -> bool:
-    """Return whether *word* is likely a noun that says what it is a kind of: food, cinema."""
+    """Return whether *word*, after a nationality, is probably a noun: "food", "cinema"."""
     small = word.wordy and word.text.isalpha() and not word.capital and not word.low.endswith("ly")
     return small and word.low not in _NO_KIND
 
 
 def _goes_on(word: Token) -> bool:
-    """Return whether a capitalised word may belong to the name before it."""
+    """Return whether *word* is capitalised and can continue the name before it."""
     if not (word.wordy and word.capital) or word.low in lexicon.STARTERS:
         return False
     return word.low not in lexicon.PRONOUNS or (word.text.isupper() and len(word.text) > 1)
 
 
 def _kind(words: list[Token], position: int, run: list[Token]) -> str:
-    """Return the type of the name *run*, by its own words and the words around it."""
+    """Return the entity type of the name *run*, by its words and the words around it."""
     first, last = run[0].low, run[-1].low
     before = words[position - 1].low if position else ""
     acronym = run[0].text.isupper()
@@ -316,15 +319,15 @@ def _kind(words: list[Token], position: int, run: list[Token]) -> str:
 
 
 def _is_actor(words: list[Token], start: int, end: int, small: Collection[str]) -> bool:
-    """Return whether ``words[start:end]``, which opens a sentence, names who does what follows it.
+    """Return whether ``words[start:end]``, at the start of a sentence, is the name of the subject of the next verb.
 
-    *small* are the words that the text also writes without a capital: they are not names.
+    *small* are words that the text also writes in lower case, and which are therefore not names.
     """
     act, low = match_act(words, end), words[start].low
     if act is None or low in small:
         return False
     if low in lexicon.GIVEN_NAMES or low in _NAMES_AND_WORDS or end - start > 1:
         return True
-    # Plurals agree with the past of any verb, and with none in "-s": "Prices moved to", "Nils moves to".
+    # A plural can precede a verb in the past ("Prices moved to"), but not one in "-s" ("Nils moves to").
     plural = act["past"] is not None and low.endswith("s")
     return not plural and not low.endswith(_ABSTRACT) and low not in _ORDINARY

@@ -42,7 +42,7 @@ _HABIT = re.compile(
     r"in (?:19|20)\d\d|in [A-Z])[\w'’-]+){0,4})"
 )
 _THIRD = re.compile(r"(?:(?<=[sxzo])es|(?<=[sc]h)es|(?<![su'’])s)$")
-"""The ending of "plays"."""
+"""The ending of a verb in the third person: "plays"."""
 _DOUBLING = frozenset(
     "begin blog chat drop get grab hug jog knit let nap plan put run shop sit skip stop swap swim trim win".split()
 )
@@ -50,13 +50,17 @@ _YEAR = re.compile(r"\d{4}s?")
 _VAGUE = lexicon.STOP | lexicon.VAGUE_NOUNS
 _GROUPS = frozenset("club group team gym church class course choir band community league program".split())
 JOINS_GROUP = re.compile(rf"(?:\s[\w'’-]+){{0,4}}?\s(?:{'|'.join(sorted(_GROUPS))})\b", re.IGNORECASE)
-"""The words after "joined" where one joins without working there: "a new activist group"."""
+"""Words after "joined" that name a group and not an employer: "a new activist group"."""
 
 
 def find_objects(
     pattern: Pattern, end: int, subject: Mention, text: str, offset: int, mentions: Sequence[Mention]
 ) -> tuple[Mention, ...]:
-    """Return the objects of the verb of *pattern*, which ends at *end* of the sentence *text*, which is at *offset*."""
+    """Return the objects of the verb of *pattern* in a sentence.
+
+    *end* is the index in *text* at which the verb ends, *offset* the position of *text* in the content, and *mentions*
+    are the candidates.
+    """
     clause = _CLAUSE_END.search(text, end + 1)
     begin, stop = offset + end, offset + (clause.start() if clause else len(text))
     objects = [one for one in mentions if begin <= one.start < stop and one.name != subject.name]
@@ -72,7 +76,7 @@ def find_objects(
 
 
 def find_joined(first: Mention, text: str, offset: int, mentions: Sequence[Mention]) -> list[Mention]:
-    """Return the mentions that are listed after *first*: "React, Solid and Go"."""
+    """Return the mentions listed directly after *first*: Solid and Go in "React, Solid and Go"."""
     joined, last = [], first
     for mention in mentions:
         if mention.start < last.end:
@@ -85,7 +89,10 @@ def find_joined(first: Mention, text: str, offset: int, mentions: Sequence[Menti
 
 
 def widen(last: Statement, names: Sequence[Mention]) -> Statement:
-    """Return *last* with the names that no statement of the sentence has, unless it takes one object only."""
+    """Return *last* with the *names* that the sentence's statements lack as further objects.
+
+    A statement whose predicate takes one object (`SINGLE`) is returned unchanged.
+    """
     if last.predicate in SINGLE:
         return last
     extra = (mention for mention in names if mention.name != last.subject.name)
@@ -108,24 +115,24 @@ def _free_object(words: re.Match[str], offset: int, kind: str) -> Mention | None
 
 
 def _is_fuller(free: Mention, mention: Mention) -> bool:
-    """Return whether *free* is a longer phrase around *mention*: "senior engineer", not "engineer"."""
+    """Return whether the phrase *free* contains *mention*: "senior engineer" contains "engineer"."""
     return not mention.named and free.start <= mention.start and mention.end <= free.end
 
 
 def _with_type(mention: Mention, pattern: Pattern) -> Mention:
-    """Return *mention* with the type of the pattern's object, where its own is only a guess."""
+    """Return *mention* with the pattern's object type, unless its own type is certain."""
     if mention.type in (PERSON, PLACE) or mention.kin or (mention.type == ORGANISATION and pattern.kind != PLACE):
         return mention
     return Mention(mention.start, mention.end, mention.name, pattern.kind, mention.named)
 
 
 def is_group(mention: Mention) -> bool:
-    """Return whether one joins it without working there: it has no name, or is a club or a class."""
+    """Return whether *mention*, the object of "joined", is a group without employment, such as a club or a class."""
     return not mention.named or mention.name.casefold().split()[-1] in _GROUPS
 
 
 def fits(pattern: Pattern, before: str, mention: Mention) -> bool:
-    """Return whether *mention*, after *before*, can be where somebody is: "back in Oslo", not "back in shape"."""
+    """Return whether *mention*, after the verb *before*, fits the pattern: "back in Oslo", but not "back in shape"."""
     words = before.casefold().split()
     if pattern.predicate == "LIVES_IN" and "back" in words[:3] and words[0] not in ("moved", "relocated"):
         return mention.named and words[-2:-1] == ["back"]
@@ -135,7 +142,10 @@ def fits(pattern: Pattern, before: str, mention: Mention) -> bool:
 
 
 def find_habit(end: int, text: str, offset: int) -> tuple[Mention, ...]:
-    """Return what somebody did who "used to", or "stopped", as an object: "playing chess"."""
+    """Return the activity after "used to" or "stopped" as an object: "used to play chess" -> "playing chess".
+
+    *end* is the index in *text* at which the verb ends, and *offset* the position of *text* in the content.
+    """
     match = _HABIT.match(text, end)
     verb = match["verb"].casefold() if match else ""
     if match is None or not (verb.endswith("ing") or verb in lexicon.VERB_FORMS):
@@ -149,7 +159,7 @@ def find_habit(end: int, text: str, offset: int) -> tuple[Mention, ...]:
 
 
 def _to_gerund(verb: str) -> str:
-    """Return the form in "-ing" of *verb*, which may be in the third person."""
+    """Return the "-ing" form of *verb*, which may be in the third person: "plays" -> "playing"."""
     base = _THIRD.sub("", verb)
     if base in _DOUBLING:
         return f"{base}{base[-1]}ing"

@@ -1,4 +1,4 @@
-"""Read a JSON record: its named parts become entities, its fields facts."""
+"""Read a JSON record: its named parts become entities, its fields become facts."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from kg_memory.contrib.offline.statements import EVENT, ORGANISATION, PERSON, PL
 
 MOST_FACTS = 50
 DEEPEST = 20
-"""Levels of nesting that are read; deeper ones stay in the episode alone."""
+"""The deepest level of nesting that is read."""
 LONGEST_NAME = 120
-"""Characters; a longer value is prose, not a name."""
+"""The most characters of a name; a longer value is prose."""
 _NAME_KEYS = ("name", "full_name", "fullname", "title", "display_name", "label", "subject", "姓名", "名称", "标题")
 _NAME_PARTS = (("first_name", "last_name"), ("firstname", "lastname"), ("given_name", "family_name"))
 _ID_KEY = re.compile(r"(?:^|_)(?:id|uuid|key|number|no|sku|code)$|^编号$")
@@ -47,13 +47,13 @@ _SINGLE = re.compile(
     r"COMPANY|EMPLOYER|TITLE|ROLE|PRICE|AMOUNT|"
     r"BALANCE|QUANTITY|QTY|SEATS|TOTAL|LIMIT|SALARY|OWNED_BY|ASSIGNED_TO|CURRENCY|LANGUAGE|状态|负责人|套餐|城市|地址)$"
 )
-"""The predicates of fields that hold one value at a time."""
+"""Predicates of fields with one value at a time."""
 
 Record = Mapping[str, Any]
 
 
 class Dates(NamedTuple):
-    """The beginning, the end and the last change that a record gives for itself."""
+    """The dates in a record of its beginning, its end and its last update, as written."""
 
     began: str | None = None
     ended: str | None = None
@@ -62,7 +62,7 @@ class Dates(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """A thing that a record names."""
+    """An entity in a record: its name and type."""
 
     name: str
     type: str
@@ -70,7 +70,7 @@ class Thing:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A fact of a record: *subject* has *object* under a key; `quote` is the text of it."""
+    """A fact from a record: *subject* has the value *object* under the key *predicate*; *quote* is its JSON text."""
 
     subject: Thing
     predicate: str
@@ -82,12 +82,12 @@ class Field:
 
 
 def has_one_value(predicate: str) -> bool:
-    """Return whether a field of that name holds one value at a time."""
+    """Return whether a field called *predicate*, such as STATUS or EMAIL, has one value at a time."""
     return _SINGLE.search(predicate) is not None
 
 
 def read_record(content: str) -> list[Field]:
-    """Return the facts of the record *content*, at most `MOST_FACTS`; none when it is not JSON."""
+    """Return at most `MOST_FACTS` (50) facts of the JSON record *content*; an empty list if it is not valid JSON."""
     try:
         record = json.loads(content)
     except (ValueError, RecursionError):
@@ -98,20 +98,20 @@ def read_record(content: str) -> list[Field]:
 
 
 class _Reader:
-    """Walks one record; holds its text to quote from."""
+    """Extracts the fields of one record, with quotes from its JSON text *content*."""
 
     def __init__(self, content: str) -> None:
         self._content = content
 
     def read(self, record: Any) -> Iterator[Field]:
-        """Yield the facts of *record*, or of a list of records; a bare value has none."""
+        """Yield the facts of *record*, an object or a list of objects; other values have no facts."""
         for item in record if isinstance(record, list) else [record]:
             if isinstance(item, dict):
                 about = _name(item, "record") or _first_name(item) or Thing("record", TOPIC)
                 yield from self._fields(item, about, 0)
 
     def _fields(self, record: Record, about: Thing, depth: int) -> Iterator[Field]:
-        """Yield the facts of *record* about the thing that it describes."""
+        """Yield the facts of *record*, whose subject is *about*. *depth* is the level of nesting."""
         if depth > DEEPEST:
             return
         dates = _dates(record)
@@ -126,14 +126,14 @@ class _Reader:
                         yield self._field(about, key, thing, dates, verb="include")
             elif not _repeats_name(key, value, about) and key.casefold() not in _DATES:
                 thing = _leaf(value, key)
-                # The numbers of a part are in the sentence about the part: "Keyboard (qty 2)".
+                # Numbers of a nested part are in the sentence about the part: "Keyboard (qty 2)".
                 if thing is not None and (depth == 0 or _is_thing(value)):
                     yield self._field(about, key, thing, dates)
 
     def _part(
         self, part: Record, about: Thing, key: str, depth: int, dates: Dates, *, verb: str = "is"
     ) -> Iterator[Field]:
-        """Yield that *about* has *part*, and the facts of the part itself."""
+        """Yield the fact that *about* has *part* under *key*, and the facts of *part*, a nested object."""
         thing = _name(part, key)
         if thing is None or thing == about:
             yield from self._fields(part, about, depth + 1)
@@ -153,13 +153,13 @@ class _Reader:
             thing,
             f"{about.name}: {readable} {verb} {value}.",
             self._quote(key, value),
-            # The age of a record is not the age of its status.
+            # A status is as old as the last update of its record, not as the record.
             dates.updated if has_one_value(predicate) else dates.began,
             dates.ended,
         )
 
     def _quote(self, key: str, value: str) -> str:
-        """Return the passage that gives *key* its *value*, else the value, the key, or the beginning of the record."""
+        """Return the JSON text ``"key": value``, or else the value, the key, or the start of the record, to quote."""
         written = json.dumps(key, ensure_ascii=False)
         for text in (json.dumps(value, ensure_ascii=False), value):
             match = re.search(rf"{re.escape(written)}\s*:\s*{re.escape(text)}", self._content)
@@ -169,7 +169,10 @@ class _Reader:
 
 
 def _name(record: Record, key: str) -> Thing | None:
-    """Return the thing that *record* describes, by its name, its e-mail address, or its id after a noun."""
+    """Return the entity that *record* describes: its name, its e-mail address, or its id with a noun ("order 17").
+
+    *key* is the key of the record in its parent.
+    """
     low = {str(name).casefold(): value for name, value in record.items()}
     for first, last in _NAME_PARTS:
         if isinstance(low.get(first), str) and isinstance(low.get(last), str):
@@ -190,7 +193,7 @@ def _name(record: Record, key: str) -> Thing | None:
 
 
 def _first_name(record: Record) -> Thing | None:
-    """Return the first part with a name, of a record without one."""
+    """Return the first nested object or value of *record* that can be an entity, for a record without a name."""
     for key, part in record.items():
         if isinstance(part, dict) and (thing := _name(part, key)) is not None:
             return thing
@@ -198,14 +201,14 @@ def _first_name(record: Record) -> Thing | None:
 
 
 def _repeats_name(key: str, value: Any, about: Thing) -> bool:
-    """Return whether a field only repeats the name or id of the thing."""
+    """Return whether the field *key* only repeats the name or id of its subject *about*."""
     low = key.casefold()
     is_name = low in _NAME_KEYS or any(low in parts for parts in _NAME_PARTS)
     return is_name or (isinstance(value, str | int) and about.name.casefold().endswith(str(value).casefold()))
 
 
 def _is_thing(value: Any) -> bool:
-    """Return whether a plain value can be an entity of its own: a name, not a number, a date or prose."""
+    """Return whether *value* is a name that can be an entity, and not a number, a date or prose."""
     return (
         isinstance(value, str)
         and 1 < len(value) <= LONGEST_NAME
@@ -215,7 +218,10 @@ def _is_thing(value: Any) -> bool:
 
 
 def _leaf(value: Any, key: str) -> Thing | None:
-    """Return a plain value as an entity, a number or a flag with its key; nothing for an empty value."""
+    """Return a plain value as an entity, or None if it is empty.
+
+    A number or flag is named with its key: 5 under "seats" -> "5 seats", false under "active" -> "not active".
+    """
     if value is None or isinstance(value, dict | list):
         return None
     if isinstance(value, bool):
@@ -229,7 +235,7 @@ def _leaf(value: Any, key: str) -> Thing | None:
 
 
 def _details(part: Record, thing: Thing) -> str:
-    """Return the numbers, dates and flags of a part for its sentence: " (qty 2, price 49.9)"."""
+    """Return the numbers, dates and flags of a nested object for its sentence: " (qty 2, price 49.9)"."""
     details = []
     for key, value in part.items():
         if not isinstance(value, dict | list | None) and not _repeats_name(key, value, thing) and not _is_thing(value):
@@ -255,7 +261,7 @@ def _readable(key: str) -> str:
 
 
 def _dates(record: Record) -> Dates:
-    """Return the dates of *record* itself; it begins when it was last changed or made, where it does not say."""
+    """Return the dates of *record*; without a start date, it begins at its last update or its creation."""
     dates: dict[frozenset[str], str] = {}
     for key, value in record.items():
         for keys in (_BEGINS, _ENDS, _UPDATED, _CREATED):

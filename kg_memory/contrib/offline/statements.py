@@ -1,4 +1,4 @@
-"""The values of the offline reader, its verb patterns, and how statements of one message are chosen and corrected."""
+"""Data types and verb patterns of the offline reader, and the choice among the statements of a sentence."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ Span = tuple[int, int]
 PERSON, ORGANISATION, PLACE, EVENT, PRODUCT, TOPIC = "Person", "Organization", "Place", "Event", "Product", "Topic"
 
 BASED = ("based", "located", "headquartered")
-"""The first words of verbs that tell where a company is, or where somebody lives."""
+"""The first words of verbs that say where a company or a person is located."""
 MOST_OBJECTS = 3
 MOST_OF_SENTENCE = 4
 MOST_STATEMENTS = 50
 
 GENERAL = "SAYS_ABOUT"
-"""The predicate of a statement without a known verb: it only links what it mentions."""
+"""The predicate of a statement without a known verb, which only links the mentioned entities."""
 LOOSE = frozenset({GENERAL, "RELATES_TO"})
-"""The predicates of statements without a known verb."""
+"""Predicates of statements without a known verb."""
 FUNCTIONAL = frozenset(
     "LIVES_IN WORKS_AT WORKS_AS STUDIES_AT IS_MARRIED_TO IS_IN_RELATIONSHIP_WITH BORN_ON HAS_AGE".split()
 )
 """Predicates that hold for one object at a time."""
 NOT = "NOT_"
-"""The prefix of a predicate that does not hold now."""
+"""The prefix of a predicate that is not true now, such as NOT_USES."""
 DENIABLE = frozenset({"LIVES_IN", "WORKS_AT", "USES", "IS_ALLERGIC_TO", "EATS", "DRINKS", "SPEAKS"})
-"""Predicates whose plain denial ("I don't use Flask") is a fact of its own."""
+"""Predicates whose plain negation ("I don't use Flask") is a fact of its own."""
 SINGLE = (
     FUNCTIONAL
     | {"LIKES", "DISLIKES", "IS_ALLERGIC_TO", "PREFERS", "USES"}
     | {NOT + predicate for predicate in DENIABLE}
 )
-"""Predicates whose statements take no further object from their sentence."""
+"""Predicates whose statements get no further objects from their sentence."""
 
 _KINDS: dict[Change, Kind] = {
     "is": "state",
@@ -58,13 +58,13 @@ _LATIN = re.compile(r"[A-Za-z]{2,}")
 
 
 def is_chinese(text: str) -> bool:
-    """Return whether *text* is mainly Chinese."""
+    """Return whether *text* has more Chinese characters than Latin words."""
     return len(_HAN.findall(text)) > len(_LATIN.findall(text))
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A word or mark of a text; `low` is it in lower case with a plain apostrophe."""
+    """A word or punctuation mark of a text; `low` is in lower case with a plain apostrophe."""
 
     text: str
     start: int
@@ -72,11 +72,11 @@ class Token:
     low: str
     capital: bool
     wordy: bool
-    """Whether it is a word."""
+    """Whether the token is a word."""
 
 
 def split_words(text: str) -> list[Token]:
-    """Return the words and marks of *text*."""
+    """Return the words and punctuation marks of *text*."""
     return [_token(match) for match in _WORD.finditer(text)]
 
 
@@ -94,9 +94,10 @@ def _token(match: re.Match[str]) -> Token:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """The characters ``content[start:end]`` mention the entity `name`.
+    """A mention of the entity `name` in ``content[start:end]``.
 
-    `named` distinguishes a name ("Oslo", "Ann's mother") from a word for a topic ("sailing course").
+    `named` is True for names ("Oslo", "Ann's mother"), False for topics ("sailing course"). `kin` is the word for a
+    relative: "sister" for "my sister Lily".
     """
 
     start: int
@@ -109,7 +110,7 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """The characters ``content[start:end]`` state *subject* *predicate* *objects*."""
+    """A statement of *subject*, *predicate* and *objects*, made in ``content[start:end]``."""
 
     subject: Mention
     predicate: str
@@ -120,26 +121,26 @@ class Statement:
     confidence: float
     causal: bool = False
     verb: Span | None = None
-    """The characters of the verb, whose clause has the date; ``None`` where no date applies."""
+    """The span of the verb, whose clause has the date; None if dates do not apply."""
     clause: Span | None = None
-    """The characters that state it and nothing else; ``None`` where those are all of it."""
+    """The span of the clause that states only this; None if that is all of the statement's text."""
     said_by: str | None = None
-    """The speaker of its turn in a transcript; ``None`` for the speaker of the message."""
+    """The speaker of the transcript turn; None for the speaker of the message."""
 
     @property
     def quote(self) -> Span:
-        """The characters to quote."""
+        """The span of the text to quote."""
         return self.clause or (self.start, self.end)
 
     @property
     def kind(self) -> Kind:
-        """Whether it states what is or was so, what happened at a time, or what is meant to be."""
+        """Whether the statement is a "state" (present or past), an "event", or a "plan"."""
         return _KINDS[self.change]
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The mentions and statements of one text."""
+    """The mentions and statements found in one text."""
 
     mentions: tuple[Mention, ...]
     statements: tuple[Statement, ...]
@@ -147,7 +148,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """The speaker and the listener of a message, the names met before, and whom "he" or "she" may mean."""
+    """The context of a message: speaker, listener, names met before, and the person whom "he" or "she" refers to."""
 
     speaker: str | None = None
     listener: str | None = None
@@ -156,7 +157,7 @@ class Scene:
 
 
 def drop_overlaps(mentions: Iterable[Mention]) -> list[Mention]:
-    """Return the mentions that do not overlap an earlier one of the iterable, in the order of the text."""
+    """Return the mentions that do not overlap an earlier one in the iterable, sorted by position in the text."""
     kept: list[Mention] = []
     starts: list[int] = []
     for mention in mentions:
@@ -172,7 +173,7 @@ def drop_overlaps(mentions: Iterable[Mention]) -> list[Mention]:
 def group_by_sentence(
     mentions: Sequence[Mention], sentences: Iterable[Sentence]
 ) -> Iterator[tuple[Sentence, list[Mention]]]:
-    """Yield each sentence with the mentions that begin in it; both are in the order of the text."""
+    """Yield each sentence with the mentions that start in it; both inputs are in text order."""
     at = 0
     for sentence in sentences:
         begin = at
@@ -186,11 +187,11 @@ def group_by_sentence(
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A verb phrase; the object follows it, and has the type `kind` where the object's own type is unknown.
+    """A verb phrase with the predicate that it states; its object follows the verb.
 
-    `change` is `is` for a state that holds now, `passes` for one that will soon be over, `ends` for one that no longer
-    holds, `never` for one that never did, `happens` for an event, and `plans` for a plan. With `free`, any words that
-    follow are the object.
+    `change` is "is" for a state that holds now, "passes" for a temporary one, "ends" for one that has ended, "never"
+    for one that never held, "happens" for an event, and "plans" for a plan. `kind` is the type of an object of unknown
+    type. With `free`, any following words are the object.
     """
 
     predicate: str
@@ -213,16 +214,16 @@ def _read_patterns(rows: Iterable[Mapping[str, Any]], wrap: str, flags: re.Regex
 _TABLE = tomllib.loads(files(__package__).joinpath("patterns.toml").read_text(encoding="utf-8"))
 LISTS: dict[str, str] = _TABLE["lists"]
 STATES: dict[str, tuple[str, str, str]] = {name: tuple(words) for name, words in _TABLE["states"].items()}
-"""The predicates that last until something else is said: in English as they are and as they were, and in Chinese."""
+"""Predicates of lasting states, with the words for present, past and Chinese."""
 FORMER: dict[str, str] = _TABLE["former"]
-"""Other predicates that may be over, as they were."""
+"""Further predicates that can be in the past, with the words for it."""
 WORDS = {name: re.compile(words, re.IGNORECASE | re.VERBOSE) for name, words in _TABLE["words"].items()}
-"""The words by which `kg_memory.contrib.offline.clauses` knows how a statement is meant."""
+"""Patterns by which `clauses` recognises how a statement is meant."""
 ENGLISH = _read_patterns(_TABLE["english"], r"\b(?:{})(?=\s)", re.IGNORECASE)
 CHINESE = _read_patterns(_TABLE["chinese"], "{}", re.NOFLAG)
 
 
-# Sentences that state nothing: greetings, thanks, wishes, praise and advice.
+# Sentences without statements: greetings, thanks, wishes, praise and advice.
 
 _ADDRESSED = re.compile(
     r"(?:\w+[,!] )?(?:(?:oh|well|and|so|but|aw+|hey \w+|yeah|yep|wow)[,!]? )*(?:let['’]s|let me know|keep\b|"
@@ -254,7 +255,7 @@ _LETTERS = re.compile(r"[A-Za-z][A-Za-z'’-]*|[\u4e00-\u9fff]")
 
 
 def says_something(text: str) -> bool:
-    """Return whether a sentence is more than a greeting, thanks or an exclamation."""
+    """Return whether a sentence may state a fact, and is not just a greeting, thanks or an exclamation."""
     if _ADDRESSED.match(text) or _CHINESE_ADDRESSED.match(text) or text.endswith((":", "：")):
         return False
     words = _LETTERS.findall(text)
@@ -265,11 +266,15 @@ def says_something(text: str) -> bool:
     return han >= 4 or (len(latin) - han >= 2 and len(words) - han >= 3) or _SHORT.match(text) is not None
 
 
-# The choice among the statements of one sentence.
+# Choosing among the statements of one sentence.
 
 
 def choose_statements(statements: Sequence[Statement]) -> list[Statement]:
-    """Return one statement for the same subject and objects, one of a kind for deeds and plans, and few in all."""
+    """Return the statements of one sentence to keep, at most four, in text order.
+
+    Of statements about the same subject and objects, the most confident is kept. Statements with the same subject,
+    predicate and clause are merged, except for predicates in `SINGLE`.
+    """
     chosen: list[Statement] = []
     for statement in sorted(statements, key=lambda statement: -statement.confidence):
         names = object_names(statement)
@@ -290,5 +295,5 @@ def _is_alike(first: Statement, second: Statement) -> bool:
 
 
 def object_names(statement: Statement) -> set[str]:
-    """Return the names of the objects of *statement*."""
+    """Return the names of the statement's objects."""
     return {mention.name for mention in statement.objects}

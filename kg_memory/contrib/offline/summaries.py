@@ -1,4 +1,4 @@
-"""Summaries without a model: the sentences of an entity or a community that have most content."""
+"""Summarise an entity or a community without a model, by selecting its most informative sentences."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from kg_memory.text.sentences import LONGEST_SUMMARY, describe, split_sentences
 
 MOST_SENTENCES = 3
 _SAME = 0.6
-"""The share of its words that makes a sentence a repetition."""
+"""The share of repeated words from which a sentence counts as a repetition."""
 _CHINESE = re.compile("[\u3400-\u9fff]")
 _HAS_END = re.compile(r"[.!?…。！？；:：]['\"”’)\]」』）]*$")
 
 
 def summarise(name: str, facts: Sequence[str]) -> str:
-    """Return the sentences of *facts* (newest first) that say most about *name*, without repetition, oldest first."""
+    """Return up to three informative sentences of *facts* about *name*, without repetition, oldest first.
+
+    *facts* are sentences, newest first.
+    """
     ranked = sorted(enumerate(facts), key=lambda fact: (-_weight(name, fact[1], fact[0], len(facts)), fact[0]))
     chosen: list[tuple[int, str]] = []
     seen: set[str] = set()
@@ -38,21 +41,27 @@ def summarise(name: str, facts: Sequence[str]) -> str:
 
 
 def _with_end(sentence: str) -> str:
-    """Return *sentence* with a full stop, unless it has an end."""
+    """Return *sentence* with a full stop if it has no punctuation at its end."""
     if _HAS_END.search(sentence):
         return sentence
     return f"{sentence}{'。' if _CHINESE.search(sentence[-1:]) else '.'}"
 
 
 def _weight(name: str, sentence: str, age: int, count: int) -> float:
-    """Weigh a sentence by its content, by whether it names the entity, and by its age."""
+    """Return the weight of a sentence for a summary: more for more words, for naming the entity, and for newer facts.
+
+    *age* is its index among *count* facts, 0 for the newest.
+    """
     words = words_without_speaker(without_dates(sentence))
     named = name.casefold() in sentence.casefold()
     return min(len(words), 12) / 12 + 0.3 * named + 0.6 * (1 - age / max(count, 1))
 
 
 def describe_community(items: Sequence[Mapping[str, str]]) -> tuple[str, str]:
-    """Return a name and a summary of a community: its first members, and the best sentences of its facts or parts."""
+    """Return a name and a summary of a community: its first members, and its most informative sentences.
+
+    *items* are its members, facts and parts, as {"entity": ...}, {"fact": ...} or {"part": ..., "summary": ...}.
+    """
     name, _ = describe(items)
     facts = [item["fact"] for item in items if "fact" in item]
     facts += [sentence.text for item in items if "part" in item for sentence in split_sentences(item["summary"])]

@@ -1,4 +1,4 @@
-"""Find the words for things and topics in an English text, which are no names: "sailing course"."""
+"""Find nouns and noun phrases that are topics, not names, in an English text: "sailing course"."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EVENT_WORDS = frozenset(
 _WITH_PREPOSITION = frozenset(
     "runs lives works sits comes goes depends stays starts ends belongs deals tastes smells sounds looks feels".split()
 )
-"""Verbs of the third person that a preposition follows, where a singular noun stands before them."""
+"""Verbs in the third person that a preposition follows, if the noun before them is singular."""
 _PREPOSITIONS = frozenset("on in at from with like".split())
 _LEADS_TO_PASTIME = frozenset(
     "went go going goes gone love loves enjoy enjoys like tried try started into quit".split()
@@ -51,13 +51,13 @@ _ACT_WORDS = 5
 
 
 def match_act(words: Sequence[Token], at: int) -> re.Match[str] | None:
-    """Match words from *at* on for what only people and organisations do ("lives in", "prefers")."""
+    """Match the words from index *at* against verb phrases whose subjects are people or organisations ("lives in")."""
     act = " ".join(word.low for word in words[at : at + _ACT_WORDS])
     return PERSON_ACTS.match(act) or _PERSON_OR_GROUP_ACTS.match(act)
 
 
 def find_topics(words: list[Token]) -> Iterator[Mention]:
-    """Find runs of content words that name a thing or a topic: "sailing course", "harbour lights"."""
+    """Yield mentions of topics: sequences of content words such as "sailing course" and "harbour lights"."""
     position = 0
     while position < len(words):
         end = position
@@ -80,7 +80,7 @@ def _has_content(word: Token) -> bool:
 def _split_run(words: list[Token], start: int, end: int) -> Iterator[Mention]:
     before = words[start - 1].low if start else ""
     start = _skip_verb(words, start, end, before)
-    # A verb in the middle ends the phrase: "sailing club met".
+    # A verb in the middle ends the phrase: "sailing club" in "sailing club met".
     for at in range(start + 1, end):
         if words[at].low in lexicon.VERB_FORMS and not _is_noun(words, at):
             yield from _phrase(words, start, at)
@@ -91,7 +91,10 @@ def _split_run(words: list[Token], start: int, end: int) -> Iterator[Mention]:
 
 
 def _skip_verb(words: list[Token], start: int, end: int, before: str) -> int:
-    """Skip the verb, adverb or participle that opens the run."""
+    """Return the index after the verbs, adverbs or participles at the start of ``words[start:end]``.
+
+    *before* is the word before the sequence.
+    """
     determined = before in lexicon.DETERMINERS and before not in ("that", "this", "these", "those")
     while start < end:
         low = words[start].low
@@ -116,7 +119,7 @@ def _skip_verb(words: list[Token], start: int, end: int, before: str) -> int:
 
 
 def _is_noun(words: list[Token], at: int) -> bool:
-    """Return whether a word that may be a verb is a noun: after a noun, before the end of the phrase."""
+    """Return whether the word at *at*, which could be a verb, is a noun here."""
     low = words[at].low
     if low in lexicon.PASTIMES:
         return True
@@ -149,7 +152,7 @@ def _phrase(words: list[Token], start: int, end: int) -> Iterator[Mention]:
 
 
 def _is_topic(word: Token, before: str) -> bool:
-    """Return whether one word alone is worth an entity."""
+    """Return whether a single word can be a topic. *before* is the word before it."""
     low = word.low
     if low in lexicon.PASTIMES or (before in _LEADS_TO_PASTIME and low.endswith("ing") and len(low) > 5):
         return True

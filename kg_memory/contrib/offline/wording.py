@@ -1,4 +1,4 @@
-"""Write a statement as a sentence that stands alone, and in the past where it is over: "Tom smoked"."""
+"""Write a statement as a self-contained sentence, in the past if it has ended: "Tom smoked"."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _ADDS_NOTHING = frozenset(
     "have's did do does that s m ve re ago back living working out over 我 我们 们 了 的 在 现 目 前 是 已 经 也许 刚 "
     "以 过 去 曾 从 到".split()
 )
-"""Words that say no more than the state itself."""
+"""Words that add no information to the predicate."""
 _HOW = re.compile(r"\b(?:part|full)[- ]time|\bremotely|\balone|\bwith\b|\bnever\b", re.IGNORECASE)
-"""Words in a verb that say how it is so."""
+"""Words in a verb phrase that add information to the predicate."""
 _WAS = re.compile(r"(?:used to|lived|worked|studied|was an?)\b|以前|之前|曾|原来|过去", re.IGNORECASE)
-"""The first words of a verb that says what was so, not that it ended."""
+"""The start of a verb phrase about a past state, rather than about its end."""
 _LISTED = re.compile(r"\s?(?:,|,? (?:and|or|&)|/|、|和|跟)\s?(?:the |my |our |an? )?", re.IGNORECASE)
 _COUNTED = frozenset({"IS_A", "WORKS_AS", "TEMPORARILY_WORKS_AS", "HAS"})
-"""Predicates whose object is one of its kind."""
+"""Predicates whose object is a countable noun with an article."""
 
 
 def write_sentence(
@@ -36,9 +36,10 @@ def write_sentence(
     over: bool,
     dates: Sequence[Span] = (),
 ) -> str:
-    """Return *statement*, which *speaker* made in *content*, as a sentence; in the past where it is *over*.
+    """Return *statement* as a sentence that is clear without its context, in the past if it is *over*.
 
-    What the words add to the state itself is kept after it, but not the *dates* in them.
+    *content* is the message with the statement, *speaker* its author. Words of the message that add information are
+    appended; *dates*, spans in *content*, do not count as such.
     """
     clause = " ".join(content[slice(*statement.quote)].split())
     spoken = spoken_line(speaker, clause)
@@ -49,7 +50,7 @@ def write_sentence(
     if state is None:
         return spoken
     if over and not (statement.verb and _WAS.match(content, *statement.verb)):
-        return state  # "I stopped smoking" would say the opposite
+        return state  # a quote such as "I stopped smoking" would contradict "was smoking"
     if not _adds_to_state(statement, content, dates):
         return state
     named = clause.startswith(statement.subject.name)
@@ -60,7 +61,10 @@ def write_sentence(
 
 
 def _name_state(statement: Statement, content: str, *, chinese: bool, over: bool) -> str | None:
-    """Return the state that *statement* implies: "I moved to Oslo" implies where somebody lives."""
+    """Return the sentence for the state that *statement* implies, or None.
+
+    "I moved to Oslo" -> "Ann lives in Oslo".
+    """
     subject, predicate = statement.subject.name, statement.predicate
     named = _list_named(statement.objects, content)
     verb = content[slice(*statement.verb)] if statement.verb else ""
@@ -83,7 +87,7 @@ def _name_state(statement: Statement, content: str, *, chinese: bool, over: bool
 
 
 def _list_named(objects: Sequence[Mention], content: str) -> list[Mention]:
-    """Return the first of *objects* and those that are listed right after it: "tea and coffee"."""
+    """Return the first of *objects* and those listed directly after it: "tea and coffee"."""
     named = [objects[0]]
     for mention in objects[1:]:
         if not _LISTED.fullmatch(content, named[-1].end, max(mention.start, named[-1].end)):
@@ -93,7 +97,7 @@ def _list_named(objects: Sequence[Mention], content: str) -> list[Mention]:
 
 
 def _with_article(mention: Mention, content: str, predicate: str, verb: str) -> str:
-    """Return the name of *mention* after the article that it needs: "the US", "a nurse"."""
+    """Return the name of *mention* with the article that it needs: "the US", "a nurse"."""
     name, before = mention.name, content[max(0, mention.start - 4) : mention.start].casefold()
     if before.endswith(("the ", "the\n")) and not name.casefold().startswith("the "):
         return f"the {name}"
@@ -106,7 +110,10 @@ def _with_article(mention: Mention, content: str, predicate: str, verb: str) -> 
 
 
 def _adds_to_state(statement: Statement, content: str, dates: Sequence[Span]) -> bool:
-    """Return whether the quoted words say more than the state, its dates left out: how, why, with whom."""
+    """Return whether the quoted words say more than the predicate, such as how, why or with whom.
+
+    *dates* are spans in *content* that do not count.
+    """
     start, end = statement.quote
     kept = list(content[start:end].replace("\u2019", "'"))
     if statement.verb and _HOW.search(content, *statement.verb):
