@@ -1,4 +1,4 @@
-"""The embedded server: a FalkorDB of one's own in a folder, without a port, shared by all processes of one user."""
+"""The embedded server: a private FalkorDB in a folder, without a port, shared by all processes of one user."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ AGAIN = "the next call starts it anew, so try again"
 
 
 class EmbeddedServer:
-    """The embedded server of the data folder, joined or started when its URL is asked for."""
+    """The embedded server of the data folder. It is joined or started when `url` is called."""
 
     def __init__(self, settings: Settings, on_wait: Callable[[str], None]) -> None:
         self._settings = settings
@@ -25,11 +25,11 @@ class EmbeddedServer:
         self._server: Server | None = None
 
     def find(self) -> Binaries:
-        """Return the binaries. Errors: `DatabaseMissing`."""
+        """Return the paths of the server's binaries. Errors: `DatabaseMissing` if they are not installed."""
         return binaries.find(self._settings.bin_dir, home=self._home)
 
     def fetch(self) -> Binaries:
-        """Return the binaries, after downloading them if there are none and no folder is named that has them."""
+        """Return the paths of the server's binaries; download them if they are missing and `bin_dir` is not set."""
         return self.find() if self._settings.bin_dir else binaries.fetch(self._home, on_wait=self._on_wait)
 
     def url(self) -> str:
@@ -51,5 +51,5 @@ class EmbeddedServer:
             self._server = None
 
     def advice(self) -> str:
-        """Return what to do where the server went away."""
+        """Return what to do if the server ended unexpectedly, by its log."""
         return (self._server and start_errors.explain_end(self._server.folder)) or AGAIN

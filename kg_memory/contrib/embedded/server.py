@@ -1,7 +1,7 @@
-"""Join the embedded server of a data folder, or start it if it does not run.
+"""Join the embedded server of a data folder, or start it if it is not running.
 
-A folder holds one database: ``aof/`` is the data, ``run/`` has the socket, the log and the locks (see `watchdog`, which
-also stops the server). Only the owner can read them, and the server has no TCP port.
+A folder holds one database: ``aof/`` has the data, and ``run/`` the socket, the log and the locks (see `watchdog`,
+which also stops the server). Only the owner can read them, and the server has no TCP port.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from kg_memory.contrib.embedded.binaries import WAYS_OUT, Binaries, OnWait
 from kg_memory.errors import DatabaseMissing, DatabaseStartError, DatabaseVersionError
 from kg_memory.falkor.connect import OLDEST_MODULE, QUERY_PLANS
 
-if sys.platform != "win32":  # it has neither flock nor redis-server, and `join` refuses it
+if sys.platform != "win32":  # Windows has neither flock nor redis-server; `join` raises there
     import fcntl
 
     from kg_memory.contrib.embedded import watchdog
@@ -38,27 +38,27 @@ if sys.platform != "win32":  # it has neither flock nor redis-server, and `join`
 Fsync = Literal["always", "everysec"]
 
 LONGEST_ADDRESS = 100
-"""Bytes of a unix socket's path: Linux takes 107, macOS 103."""
+"""The most bytes in the path of a Unix socket; Linux allows 107, macOS 103."""
 PATIENCE = 2.0
-"""Seconds after which a wait is reported, and between reports."""
+"""Seconds until a wait is reported, and between reports."""
 LONGEST_EXIT = 60.0
 
 
 class _ServerGoneError(Exception):
-    """The server went away during a wait for it."""
+    """The server ended while a client waited for it."""
 
 
 class Server:
-    """A running embedded server, in use by this process until `close`, or until the process ends.
+    """A running embedded server that this process uses until `close`, or until the process ends.
 
-    Connect to `url` or `socket`. A forked child uses it too, until it ends.
+    Connect to `url` or `socket`. A forked child process also counts as a user, until it ends.
     """
 
     def __init__(self, folder: Path, socket: str, users: int, *, started: bool) -> None:
         self.folder = folder
         self.socket = socket
         self.started = started
-        """Whether this call started the server instead of joining it."""
+        """Whether this process started the server rather than joined it."""
         self._users: int | None = users
 
     @property
@@ -66,7 +66,7 @@ class Server:
         return "unix://" + quote(self.socket)
 
     def close(self) -> None:
-        """Stop using the server, which stops by itself when nobody uses it; further calls are no-ops."""
+        """Stop using the server. It stops by itself once it has no users. Further calls do nothing."""
         users, self._users = self._users, None
         if users is not None:
             os.close(users)
@@ -87,13 +87,14 @@ def join(
     allow_old: bool = False,
     on_wait: OnWait = lambda _: None,
 ) -> Server:
-    """Return the server of *folder* once all data is loaded and every index built.
+    """Return the server of *folder*, started if necessary, once its data is loaded and all indices are built.
 
-    Any number of processes may join one folder; they share one server, which saves and stops *idle_seconds* after the
-    last one left, as the newest one set it. It joins a server that outlived its starter, and cleans up after a crash.
-    It waits for loading however long that takes, and calls *on_wait* with messages meanwhile.
+    Any number of processes can join one folder and share its server. The server saves and stops *idle_seconds* after
+    the last process has left; the value of the latest process counts. A server that is still running is joined, and the
+    remains of a crash are removed. Loading is awaited without limit; *on_wait* is called with messages in the meantime.
+    *fsync* "always" syncs each write to disk, "everysec" once a second.
 
-    Errors: `DatabaseMissing` (not available on this platform), `DatabaseStartError`, `DatabaseVersionError` (a FalkorDB
+    Errors: `DatabaseMissing` (platform not supported), `DatabaseStartError`, `DatabaseVersionError` (a FalkorDB version
     that loses data, unless *allow_old*).
     """
     if sys.platform == "win32":
@@ -119,15 +120,15 @@ def join(
 
 
 def is_running(folder: Path) -> bool:
-    """Return whether an embedded server runs on *folder*."""
+    """Return whether an embedded server is running on *folder*."""
     held = Path(folder).expanduser().resolve() / "run" / watchdog.SERVER
     return held.exists() and watchdog.is_held(str(held))
 
 
 def _prepare(folder: Path) -> Path:
-    """Create the private folders, and return the one with the locks.
+    """Create the private folders of a database, and return the run folder with the locks.
 
-    Errors: `DatabaseStartError` if others could read what is written there, or serve it in our place.
+    Errors: `DatabaseStartError` if other users could read the data, or run a server in the folder.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for name in ("aof", "run"):
@@ -137,7 +138,7 @@ def _prepare(folder: Path) -> Path:
 
 
 def _enter(run: Path, start: Callable[[str], None], idle_seconds: float, on_wait: OnWait) -> Server:
-    """Become a user of the server, and start it and its watchdog if they do not run."""
+    """Register as a user of the server, and start the server and its watchdog by *start* if they are not running."""
     with _hold_starting_lock(run, on_wait):
         users = watchdog.lock(str(run / watchdog.USERS), fcntl.LOCK_SH)
         assert users is not None  # noqa: S101 - the call waits
@@ -159,7 +160,7 @@ def _enter(run: Path, start: Callable[[str], None], idle_seconds: float, on_wait
 
 @contextlib.contextmanager
 def _hold_starting_lock(run: Path, on_wait: OnWait) -> Iterator[None]:
-    """Be the only process that starts or stops the server."""
+    """Hold the lock for starting and stopping the server in the with block."""
     path = str(run / watchdog.STARTING)
     waiting = _Waiting(on_wait, "waiting for another process to start or stop the database")
     while (lock := watchdog.lock(path, fcntl.LOCK_EX | fcntl.LOCK_NB)) is None:
@@ -178,7 +179,7 @@ def _answers(address: str) -> bool:
 
 
 def _addresses(run: Path) -> list[str]:
-    """Return the paths where the socket of a running server can be."""
+    """Return the socket paths at which a running server may listen."""
     near, elsewhere = str(run / "socket"), run / watchdog.ELSEWHERE
     addresses = [near] if _fits(near) else []
     if elsewhere.is_symlink() and _is_private(elsewhere.readlink()):
@@ -187,7 +188,7 @@ def _addresses(run: Path) -> list[str]:
 
 
 def _new_address(run: Path) -> str:
-    """Return the path for a new socket, in a private temporary folder if that of the run folder is too long."""
+    """Return a path for a new socket; in a private temporary folder if the path in the run folder would be too long."""
     near, elsewhere = str(run / "socket"), run / watchdog.ELSEWHERE
     if _fits(near):
         return near
@@ -205,7 +206,7 @@ def _fits(address: str) -> bool:
 
 
 def _is_private(folder: Path) -> bool:
-    """Return whether only we can use *folder*: somebody else may have created one of that name."""
+    """Return whether *folder* belongs to this user and is closed to others, who may have created it."""
     try:
         status = folder.lstat()
     except OSError:
@@ -214,8 +215,8 @@ def _is_private(folder: Path) -> bool:
 
 
 def _command(run: Path, binaries: Binaries, fsync: Fsync, socket: str) -> list[str]:
-    """Return redis-server's command line."""
-    threads = max(4, os.cpu_count() or 1)  # one per core: a few long reads would starve all other graphs
+    """Return the command line that starts redis-server with the FalkorDB module."""
+    threads = max(4, os.cpu_count() or 1)  # one per core, so that a few long reads do not block other graphs
     server = {
         "--port": "0",
         "--unixsocket": socket,
@@ -228,17 +229,17 @@ def _command(run: Path, binaries: Binaries, fsync: Fsync, socket: str) -> list[s
         "--appenddirname": "aof",
         "--appendfsync": fsync,
         "--auto-aof-rewrite-min-size": "16mb",
-        "--save": "",  # the append-only file has all data, and is rewritten as a snapshot
-        "--locale-collate": "C",  # the server does not start with a locale that is set but not installed
+        "--save": "",  # the append-only file has all data
+        "--locale-collate": "C",  # with a locale that is not installed the server would not start
     }
     module = ["--loadmodule", str(binaries.module), "THREAD_COUNT", str(threads), "NODE_CREATION_BUFFER", "128"]
     module += ["CACHE_SIZE", str(QUERY_PLANS)]
-    module += ["CMD_INFO", "no"]  # the server would keep the latest queries with their contents in a stream
+    module += ["CMD_INFO", "no"]  # do not log the latest queries with their contents
     return [str(binaries.redis_server), *(word for pair in server.items() for word in pair), *module]
 
 
 def _start(run: Path, binaries: Binaries, fsync: Fsync, on_wait: OnWait, socket: str) -> None:
-    """Start the server and return once it listens; it may still be loading."""
+    """Start the server at *socket* and return when it listens; it may still be loading data."""
     start_errors.check_space(run.parent)
     start_errors.check_manifest(run.parent / "aof")
     lock = _lock_server(run, on_wait)
@@ -261,7 +262,7 @@ def _start(run: Path, binaries: Binaries, fsync: Fsync, on_wait: OnWait, socket:
     except OSError as error:
         raise start_errors.explain_not_executable(binaries, error) from error
     finally:
-        os.close(lock)  # not unlocked: the server has inherited it
+        os.close(lock)  # do not unlock: the server has inherited the lock
     waiting = _Waiting(on_wait, "starting the database server")
     while process.returncode or not _answers(socket):
         if process.returncode or not watchdog.is_held(str(run / watchdog.SERVER)):
@@ -270,7 +271,10 @@ def _start(run: Path, binaries: Binaries, fsync: Fsync, on_wait: OnWait, socket:
 
 
 def _lock_server(run: Path, on_wait: OnWait) -> int:
-    """Take the server's lock, after waiting for a killed server, or a child of its that still writes, to end."""
+    """Lock the server lock and return its descriptor, after waiting for a previous server and its children to end.
+
+    Errors: `DatabaseStartError` after 60 seconds.
+    """
     path, start = str(run / watchdog.SERVER), time.monotonic()
     waiting = _Waiting(on_wait, "waiting for the former database server to end")
     while (lock := watchdog.lock(path, fcntl.LOCK_EX | fcntl.LOCK_NB)) is None:
@@ -281,7 +285,7 @@ def _lock_server(run: Path, on_wait: OnWait) -> int:
 
 
 def _start_watchdog(run: Path, socket: str) -> None:
-    """Start a watchdog, and return when it has its lock."""
+    """Start the watchdog process, and return when it holds its lock."""
     command = [sys.executable, "-I", "-S", watchdog.__file__, str(run), socket]
     process = subprocess.run(
         command,
@@ -299,7 +303,7 @@ def _start_watchdog(run: Path, socket: str) -> None:
 
 
 def _await(server: Server, fsync: Fsync, on_wait: OnWait, *, allow_old: bool) -> None:
-    """Wait until the server has loaded its data and built its indices."""
+    """Wait until the server has loaded its data and built its indices. Errors: `DatabaseVersionError`."""
     waiting = _Waiting(on_wait, "the database is loading")
     client: Any = redis.Redis(unix_socket_path=server.socket, socket_timeout=PATIENCE, retry=Retry(NoBackoff(), 0))
     with client:
@@ -320,7 +324,7 @@ def _await(server: Server, fsync: Fsync, on_wait: OnWait, *, allow_old: bool) ->
 
 
 def _await_indices(client: Any, waiting: _Waiting) -> None:
-    """Wait for every index of every graph: while it is being built, it answers with an error or too little."""
+    """Wait until all indices of all graphs are built; before that, queries fail or return incomplete results."""
     for graph in _retry_while_loading(lambda: client.execute_command("GRAPH.LIST"), waiting):
         while any("UNDER CONSTRUCTION" in status for status in _index_states(client, graph, waiting)):
             waiting.pause("the database is rebuilding its indices")
@@ -331,14 +335,17 @@ def _index_states(client: Any, graph: bytes, waiting: _Waiting) -> list[str]:
     try:
         reply = _retry_while_loading(lambda: client.execute_command("GRAPH.RO_QUERY", graph, query), waiting)
     except redis.ResponseError as error:
-        if "empty key" in str(error):  # deleted since it was listed
+        if "empty key" in str(error):  # the graph was deleted after the list was read
             return []
         raise
     return [row[0].decode() for row in reply[1]]
 
 
 def _retry_while_loading(call: Callable[[], Any], waiting: _Waiting) -> Any:
-    """Return the result of *call*, a read, however long the server is busy loading."""
+    """Return the result of *call*, a read-only request, retried while the server is loading, without limit.
+
+    Errors: `_ServerGoneError` if the connection is lost.
+    """
     while True:
         try:
             return call()
@@ -363,7 +370,7 @@ def _check_version(modules: dict[str, Any], *, allow_old: bool) -> None:
 
 
 class _Waiting:
-    """Pauses between the attempts of a loop, and reports long waits."""
+    """Sleeps between the attempts of a polling loop, and reports long waits."""
 
     def __init__(self, on_wait: OnWait, message: str) -> None:
         self._on_wait = on_wait
@@ -373,7 +380,7 @@ class _Waiting:
         self._pause = 0.002
 
     def pause(self, message: str | None = None) -> None:
-        """Sleep, at first for a very short time, and report a long wait."""
+        """Sleep 2 ms, growing to 100 ms with each call, and report *message* every two seconds."""
         time.sleep(self._pause)
         self._pause = min(0.1, self._pause * 1.5)
         now = time.monotonic()

@@ -1,4 +1,4 @@
-"""Explain why an embedded server did not start and what to do, from its log, its output, and the disk."""
+"""Explain from its log, its output and the disk why an embedded server did not start, and what to do."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LITTLE_SPACE = 1_000_000
 
 MANIFEST = "appendonly.aof.manifest"
 EMPTY = 1024
-"""The most bytes of the snapshot of an empty database, which is written just before the manifest."""
+"""The most bytes of the snapshot of an empty database, which is written before the manifest."""
 
 FULL = "the disk is full; free some space, then try again (nothing that was saved is lost)"
 LOADED = r"Module '\w+' loaded from"
@@ -30,14 +30,14 @@ DAMAGED = (
     r"Bad file format reading|Unexpected end of file|[Mm]anifest|while loading from disk|loading the append only"
     r"|RDB (file|CRC)|Internal error in RDB"
 )
-"""What the log of a server says that cannot load falkordb.so, or its data."""
+"""Log messages of a server that cannot load falkordb.so, or its data."""
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 NO_RIGHTS = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 @contextlib.contextmanager
 def map_os_errors(folder: Path) -> Iterator[None]:
-    """Raise errors of the operating system about *folder* as `DatabaseStartError` with a remedy."""
+    """Convert an `OSError` in the with block to a `DatabaseStartError` about *folder* that says what to do."""
     try:
         yield
     except OSError as error:
@@ -50,15 +50,16 @@ def map_os_errors(folder: Path) -> Iterator[None]:
 
 
 def check_space(folder: Path) -> None:
-    """Refuse a full disk at once: a server would start, and end at the first write that it cannot store."""
+    """Raise `DatabaseStartError` if the disk is full: the server would start, and fail at its first write."""
     if shutil.disk_usage(folder).free < LITTLE_SPACE:
         raise DatabaseStartError(f"cannot start the database in {folder}: {FULL}")
 
 
 def check_owner(folder: Path) -> None:
-    """Refuse a folder of another user, or that everybody can write: a server of theirs could be in it.
+    """Raise `DatabaseStartError` if *folder* belongs to another user or is world-writable.
 
-    That a group can write it is not refused: volumes of Kubernetes are that of the pod's own group.
+    Another user could run a server there. Group write access is allowed, since Kubernetes volumes belong to the group
+    of the pod.
     """
     status = folder.lstat()
     if status.st_uid != os.geteuid() or not stat.S_ISDIR(status.st_mode):
@@ -71,7 +72,10 @@ def check_owner(folder: Path) -> None:
 
 
 def check_manifest(aof: Path) -> None:
-    """Refuse data without their manifest: the server would start empty, and write beside them."""
+    """Raise `DatabaseStartError` if the folder *aof* has data without a manifest.
+
+    The server would start with an empty database and write beside the data.
+    """
     if (aof / MANIFEST).exists():
         return
     sizes = {file.name: file.stat().st_size for file in aof.iterdir()}
@@ -84,7 +88,7 @@ def check_manifest(aof: Path) -> None:
 
 
 def explain_exit(folder: Path, binaries: Binaries, output: str = "") -> DatabaseStartError | DatabaseMissing:
-    """Return the error for a server that ended while it started, with its *output*."""
+    """Return the error for a server that ended during its start, with its *output*."""
     with contextlib.suppress(OSError):
         output = (folder / "run" / "redis.log").read_text(errors="replace") + output
     tail = _tail(output)
@@ -94,7 +98,7 @@ def explain_exit(folder: Path, binaries: Binaries, output: str = "") -> Database
 
 
 def explain_end(folder: Path) -> str | None:
-    """Return the remedy for a server that ended while it ran, or None if its log has no reason."""
+    """Return what to do about a server that ended while running; None if its log gives no reason."""
     with contextlib.suppress(OSError):
         tail = _tail((folder / "run" / "redis.log").read_text(errors="replace"))
         if re.search(r"AOF write error|No space left|Disk quota", tail):
@@ -103,7 +107,7 @@ def explain_end(folder: Path) -> str | None:
 
 
 def explain_not_executable(binaries: Binaries, error: OSError) -> DatabaseMissing:
-    """Return the error for a redis-server that the system cannot execute."""
+    """Return the error for a redis-server that the operating system cannot execute."""
     name = shlex.quote(str(binaries.redis_server))
     return DatabaseMissing(
         f"{binaries.redis_server} ({binaries.origin}) cannot be run ({error}): run 'chmod +x {name}', or replace it if "
@@ -112,7 +116,7 @@ def explain_not_executable(binaries: Binaries, error: OSError) -> DatabaseMissin
 
 
 def explain_unreachable(run: Path) -> DatabaseStartError:
-    """Return the error for a server that holds the folder but has lost its socket."""
+    """Return the error for a server that holds the folder *run* but has lost its socket."""
     return DatabaseStartError(
         f"A database server still holds {run.parent}, but has no socket; end its process, whose number is in "
         f"{run / 'pid'} (it saves first), then try again."
@@ -120,14 +124,14 @@ def explain_unreachable(run: Path) -> DatabaseStartError:
 
 
 def _tail(output: str) -> str:
-    """Return the last lines with content, and of a crash its beginning without registers and stacks."""
+    """Return the last non-empty lines of the output; of a crash, its beginning without registers and stack."""
     head, crash, report = output.partition("=== REDIS BUG REPORT START")
     lines = [line for line in head.splitlines() if line.strip() and "overcommit" not in line][-TAIL:]
     return "\n".join(lines + ((crash + report).splitlines()[:4] if crash else []))
 
 
 def _advice(output: str, folder: Path, binaries: Binaries) -> tuple[type[DatabaseStartError | DatabaseMissing], str]:
-    """Return the class of the error, and the remedy, for the server's *output*."""
+    """Return the class of the error to raise, and what to do, for the server's *output*."""
     if re.search(NOT_LOADED, output) and not re.search(LOADED, output):
         return DatabaseMissing, (
             f"{binaries.module} was not loaded. Install the library that the log names (Debian, Ubuntu: libgomp1, "
@@ -146,7 +150,7 @@ def _advice(output: str, folder: Path, binaries: Binaries) -> tuple[type[Databas
 
 
 def _explain_damage(folder: Path, binaries: Binaries) -> str:
-    """Return how to repair damaged data: redis-server checks them when called by the checker's name."""
+    """Return instructions to repair damaged data. redis-server acts as the checker if called by the checker's name."""
     manifest = shlex.quote(str(folder / "aof" / MANIFEST))
     command = f"exec -a redis-check-aof {shlex.quote(str(binaries.redis_server))} --fix {manifest}"
     return (

@@ -1,16 +1,16 @@
-"""The watchdog of an embedded server: a small process that stops the server once nobody uses it.
+"""The watchdog of an embedded server: a small process that stops the server when it is no longer used.
 
-Run as ``python -I -S watchdog.py RUN_FOLDER SOCKET``: it imports only the standard library, so it is light and outlives
-the environment of the process that started it. The lock files of the run folder, and their holders (by flock, so that
-the kernel drops the lock of a process that dies, however it dies):
+Run as ``python -I -S watchdog.py RUN_FOLDER SOCKET``. It imports only the standard library, so it is small and survives
+the removal of the environment that started it. Locks in the run folder are flocks, which the kernel releases when their
+process ends for any reason:
 
-    starting.lock   the process that starts or stops the server, for that long
-    users.lock      every client, shared; its text is the idle time that the newest client set, in seconds
-    keeper.lock     the watchdog
-    server.lock     the server itself: it inherits the open file from its starter
+    starting.lock   held while a process starts or stops the server
+    users.lock      held, shared, by every client; its text is the idle time in seconds that the latest client set
+    keeper.lock     held by the watchdog
+    server.lock     held by the server, which inherits the open file from the process that started it
 """
 
-# Paths are strings here: pathlib would take longer to import than all the rest.
+# Paths are strings here, because importing pathlib would take longer than all other imports.
 # ruff: noqa: PTH106, PTH108, PTH115, PTH116, PTH118, PTH123
 from __future__ import annotations
 
@@ -24,14 +24,17 @@ import time
 
 STARTING, USERS, WATCHDOG, SERVER = "starting.lock", "users.lock", "keeper.lock", "server.lock"
 ELSEWHERE = "elsewhere"
-"""A link to the private folder with the socket, used if the path of the run folder is too long for one."""
+"""A link to a private folder with the socket, used if the path of the run folder is too long for a socket."""
 REWRITE_SIZE = 1_000_000
-"""Bytes added to the append-only file that make a rewrite at a stop worthwhile: it loads several times faster."""
+"""The growth of the append-only file, in bytes, from which it is rewritten at a stop: it then loads much faster."""
 LONGEST_PAUSE, SHORTEST_PAUSE = 1.0, 0.05
 
 
 def lock(path: str, how: int) -> int | None:
-    """Open and lock *path*; return its descriptor, or None if *how* does not wait and another process holds it."""
+    """Open and lock *path*, and return its file descriptor.
+
+    *how* are flags of `fcntl.flock`. With LOCK_NB, return None if another process holds the lock.
+    """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(descriptor, how)
@@ -45,13 +48,13 @@ def lock(path: str, how: int) -> int | None:
 
 
 def unlock(descriptor: int) -> None:
-    """Release a lock, even if a fork in another thread copied its descriptor."""
+    """Release a lock and close its descriptor, even if a fork in another thread copied the descriptor."""
     fcntl.flock(descriptor, fcntl.LOCK_UN)
     os.close(descriptor)
 
 
 def is_held(path: str) -> bool:
-    """Return whether any process holds the lock file *path*."""
+    """Return whether a process holds the lock file *path*."""
     descriptor = lock(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
     if descriptor is None:
         return True
@@ -60,7 +63,7 @@ def is_held(path: str) -> bool:
 
 
 def connect(address: str) -> socket.socket | None:
-    """Connect to the server at *address*; return None if no process listens."""
+    """Return a connection to the server at the socket path *address*, or None if it is not listening."""
     link = socket.socket(socket.AF_UNIX)
     try:
         link.connect(address)
@@ -74,11 +77,14 @@ def connect(address: str) -> socket.socket | None:
 
 
 def watch(run: str, address: str) -> None:
-    """Watch the server at *address* in the background, and stop it when it has been idle."""
+    """Watch the server at the socket path *address* from a background process, and stop the server when idle.
+
+    *run* is the run folder with the lock files. Returns in the background process once the server has ended.
+    """
     link = connect(address)
     if link is None:
         return
-    own = lock(os.path.join(run, WATCHDOG), fcntl.LOCK_EX)  # the watchdog of a server that died exits within a second
+    own = lock(os.path.join(run, WATCHDOG), fcntl.LOCK_EX)  # the watchdog of a previous server exits within a second
     assert own is not None  # noqa: S101 - the call waits
     _detach()
     signal.signal(signal.SIGTERM, lambda _number, _frame: _stop_at_once(address))
@@ -96,12 +102,12 @@ def watch(run: str, address: str) -> None:
                 if _stop(run, link, seen, own):
                     return
                 quiet_since = time.monotonic()
-        except FileNotFoundError:  # the folder has just been deleted: the next look ends the server
+        except FileNotFoundError:  # the folder was just deleted: the next iteration kills the server
             continue
 
 
 def read_idle_time(run: str) -> tuple[int, float]:
-    """Return when the newest client came, as a stamp to compare, and the idle seconds that it set."""
+    """Return (time stamp, idle seconds) of the client that joined last; the stamp is only for comparison."""
     path = os.path.join(run, USERS)
     try:
         with open(path, encoding="ascii") as file:
@@ -111,7 +117,7 @@ def read_idle_time(run: str) -> tuple[int, float]:
 
 
 def _detach() -> None:
-    """Detach from the parent, its terminal and its folder; the parent exits, so no zombie stays."""
+    """Detach from the parent process, its terminal and its folder. The parent exits, to avoid a zombie process."""
     if os.fork():
         os._exit(0)
     os.setsid()
@@ -121,15 +127,15 @@ def _detach() -> None:
 
 
 def _is_gone(link: socket.socket, pause: float) -> bool:
-    """Wait for *pause* seconds, or until the server closes the connection; return whether it did."""
+    """Wait for *pause* seconds and return whether the server closed the connection *link* in that time."""
     readable, _, _ = select.select([link], [], [], pause)
     return bool(readable) and not _receive(link)
 
 
 def _is_lost(run: str, own: int) -> bool:
-    """Return whether the folder was deleted, moved or replaced, by the descriptor of the watchdog's *own* lock.
+    """Return whether the run folder was deleted, moved or replaced. *own* is the descriptor of the watchdog's lock.
 
-    Its server must be killed: an orderly stop would remove the socket of the next server by its name.
+    Then the server must be killed, as a normal shutdown would delete the socket of the next server with the same path.
     """
     try:
         return not os.path.samestat(os.stat(os.path.join(run, WATCHDOG)), os.fstat(own))
@@ -145,9 +151,9 @@ def _receive(link: socket.socket) -> bytes:
 
 
 def _stop(run: str, link: socket.socket, seen: tuple[int, float], own: int) -> bool:
-    """Save and stop the server unless a client came meanwhile; return whether it is gone.
+    """Save and stop the server, unless a client has joined; return whether the server was stopped.
 
-    A client that comes now waits for the starting lock, and then starts another server.
+    A client that joins now waits for the starting lock, and then starts another server.
     """
     _compact(run, link, own)
     if _is_lost(run, own):
@@ -165,9 +171,9 @@ def _stop(run: str, link: socket.socket, seen: tuple[int, float], own: int) -> b
 
 
 def _compact(run: str, link: socket.socket, own: int) -> None:
-    """Rewrite the append-only file as a snapshot if it grew.
+    """Rewrite the append-only file as a snapshot if it has grown by `REWRITE_SIZE`.
 
-    Once the folder is lost, the server tries for ever.
+    Returns early if the folder is lost, in which case the server would retry forever.
     """
     state = _info(link, "persistence")
     if int(state.get("aof_current_size", 0)) - int(state.get("aof_base_size", 0)) < REWRITE_SIZE:
@@ -185,7 +191,7 @@ def _info(link: socket.socket, section: str) -> dict[str, str]:
 
 
 def _ask(link: socket.socket, command: str) -> str:
-    """Return the reply to *command*, a line or a bulk string; empty if the server is gone."""
+    """Return the server's reply to *command*, a line or a bulk string; "" if the server is gone."""
     try:
         link.sendall(command.encode() + b"\r\n")
         with link.makefile("rb") as reply:
@@ -196,7 +202,7 @@ def _ask(link: socket.socket, command: str) -> str:
 
 
 def _stop_at_once(address: str) -> None:
-    """Stop the server, which saves first, and exit: without a watchdog nobody would ever stop it."""
+    """Save and stop the server, and exit, since the server would run forever without a watchdog."""
     link = connect(address)  # the first connection may be in the middle of a reply
     if link is not None:
         _ask(link, "SHUTDOWN")
@@ -204,13 +210,13 @@ def _stop_at_once(address: str) -> None:
 
 
 def _tidy(run: str) -> None:
-    """Remove the private folder of the socket, if any."""
+    """Remove the private folder of the socket, if there is one."""
     try:
         folder = os.readlink(os.path.join(run, ELSEWHERE))
         os.unlink(os.path.join(run, ELSEWHERE))
         os.rmdir(folder)
     except OSError:
-        return  # there is none, or it is not ours: nothing depends on it
+        return  # it does not exist or belongs to another user, and is not needed
 
 
 if __name__ == "__main__":
