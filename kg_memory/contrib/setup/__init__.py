@@ -1,4 +1,4 @@
-"""The commands ``init``, ``setup``, ``doctor`` and ``completion``, which set kg-memory up and check it."""
+"""The commands ``init``, ``setup``, ``doctor`` and ``completion``, which configure and check kg-memory."""
 
 from __future__ import annotations
 

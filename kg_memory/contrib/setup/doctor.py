@@ -1,4 +1,4 @@
-"""``kg-memory setup``, ``doctor`` and ``completion``: install FalkorDB, check the set-up, complete commands."""
+"""``kg-memory setup``, ``doctor`` and ``completion``: install FalkorDB, check the configuration, complete commands."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from kg_memory.validation import hide_password
 State = Literal["ok", "note", "wrong"]
 _MOST_NAMED = 5
 _SKEW = 60_000_000
-"""The microseconds by which clocks may differ."""
+"""The tolerated difference between clocks, in microseconds."""
 _OPENMP = "libgomp.so.1"
 _STYLES = {"ok": "green", "note": "yellow", "wrong": "red"}
 
 
 @dataclass(frozen=True)
 class Check:
-    """Result of one check; `mend` is the remedy."""
+    """The result of one check: its name, its state, a text for what was found, and what to do (`mend`)."""
 
     what: str
     state: State
@@ -44,7 +44,7 @@ class Check:
 
 
 def setup(arguments: Namespace, screen: Screen) -> int:
-    """Get FalkorDB for the embedded database, unless it is there."""
+    """Run ``kg-memory setup``: download FalkorDB for the embedded database, unless it is installed. Returns 0."""
     installed = local_host(settings_of(arguments), screen.note).fetch()
     if screen.as_json:
         screen.json(
@@ -56,13 +56,16 @@ def setup(arguments: Namespace, screen: Screen) -> int:
 
 
 def fetch_database(settings: Settings, screen: Screen) -> None:
-    """Get FalkorDB if the embedded database is used, no folder is named that has it, and it is not there."""
+    """Download FalkorDB if the embedded database is used, `bin_dir` is not set, and FalkorDB is not installed."""
     if settings.url is None and settings.bin_dir is None:
         local_host(settings, screen.note).fetch()
 
 
 def completion(arguments: Namespace, _: Screen) -> int:
-    """Print the completion script of a shell."""
+    """Run ``kg-memory completion``: print the completion script of a shell. Returns 0.
+
+    Errors: `MissingExtra` if shtab is not installed.
+    """
     try:
         import shtab  # noqa: PLC0415 - an extra
     except ImportError:
@@ -73,7 +76,7 @@ def completion(arguments: Namespace, _: Screen) -> int:
 
 
 def doctor(arguments: Namespace, screen: Screen) -> int:
-    """Run all checks and print the remedies; return 1 if one is needed."""
+    """Run ``kg-memory doctor``: run all checks and print what to do. Return 1 if a check failed, else 0."""
     if arguments.fix:
         _fix(settings_of(arguments), screen)
     found = [_settings_file(), *checks(settings_of(arguments), screen)]
@@ -89,7 +92,7 @@ def doctor(arguments: Namespace, screen: Screen) -> int:
 
 
 def print_checks(found: Sequence[Check], screen: Screen) -> None:
-    """Print what was found, and then each remedy."""
+    """Print a table of the check results, and below it what to do about each problem."""
     screen.values(found, {"check": "what", "state": "state", "found": "found"})
     for check in found:
         if check.mend:
@@ -111,7 +114,7 @@ def checks(settings: Settings, screen: Screen) -> Iterator[Check]:
 
 
 def _fix(settings: Settings, screen: Screen) -> None:
-    """Mend what needs no decision; older graphs are brought forward by the checks, as they read them."""
+    """Repair what needs no decision: make files private, and download FalkorDB if it is missing."""
     file = env_file.path()
     if file.is_file() and not env_file.is_private(file):
         file.chmod(0o600)
@@ -126,7 +129,7 @@ def _fix(settings: Settings, screen: Screen) -> None:
 
 
 def _settings_file() -> Check:
-    """Tell whether a settings file counts."""
+    """Return the check of the settings file: whether it exists, is private, and what it sets."""
     file = env_file.path()
     if not file.is_file():
         return Check("settings file", "ok", "none: the environment counts")
@@ -137,7 +140,7 @@ def _settings_file() -> Check:
 
 
 def attempt(what: str, look: Callable[[], Check]) -> Check:
-    """Return the result of *look*, or its error as one."""
+    """Return the result of the check *look*; an exception becomes a check in the state "wrong", called *what*."""
     try:
         return look()
     except (KGMemoryError, ImportError, OSError) as error:
@@ -151,7 +154,7 @@ def _binaries(host: LocalHost) -> Check:
 
 
 def _openmp() -> Check:
-    """Look for the library that falkordb.so is linked with, and that slim images lack."""
+    """Check for the OpenMP library, which falkordb.so needs and slim images lack."""
     try:
         ctypes.CDLL(_OPENMP)
     except OSError:
@@ -188,7 +191,7 @@ def _model(settings: Settings) -> Check:
 
 
 def _offline_by() -> str:
-    """Return what says that no model reads, and where it is set."""
+    """Return a text that says where the model is set to "offline": environment, settings file, or option."""
     name, file = f"{ENV_PREFIX}MODEL", env_file.path()
     if os.environ.get(name) == OFFLINE:
         return f"{name}={OFFLINE} of the environment"
@@ -228,7 +231,7 @@ def _describe_database(database: Database, seconds: float, counts: Mapping[str, 
 
 
 def _find_problems(database: Database, counts: Mapping[str, Stats], settings: Settings) -> Iterator[tuple[State, str]]:
-    """Yield the state and the remedy of each problem of the database, the worst first."""
+    """Yield (state, what to do) for each problem of the database, worst first. *counts* are statistics by namespace."""
     replicas = database.replicas() if database.wait_replicas else {}
     if lacking := [address for address, number in replicas.items() if number < database.min_replicas]:
         yield "wrong", f"too few replicas to acknowledge a write: {', '.join(lacking)}"
@@ -254,12 +257,12 @@ def _find_problems(database: Database, counts: Mapping[str, Stats], settings: Se
 
 
 def _first_of(names: Sequence[str]) -> str:
-    """Return the first of *names* in a line, and whether there are more."""
+    """Return the first five of *names*, separated by commas, with " ..." if there are more."""
     return f"{', '.join(names[:_MOST_NAMED])}{' ...' if len(names) > _MOST_NAMED else ''}"
 
 
 def _query_plans(database: Database) -> int | None:
-    """Return the size of the server's cache of query plans, if it can be read."""
+    """Return the size of the server's query plan cache, or None if it cannot be read."""
     try:
         return int(database.command("GRAPH.CONFIG", "GET", "CACHE_SIZE")[1])
     except KGMemoryError:

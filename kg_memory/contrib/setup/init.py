@@ -1,4 +1,4 @@
-"""``kg-memory init``: ask for the model, the database and the namespace, try them, and write ``.env``."""
+"""``kg-memory init``: ask for the model, the database and the namespace, test them, and write ``.env``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _OPENAI_URL = "https://api.openai.com/v1"
 _OPENAI_MODEL = "gpt-4.1-mini"
 _LOCAL_URL = "http://localhost:11434/v1"
 _SECONDS = 10.0
-"""The longest that a server of models is waited for."""
+"""Timeout in seconds of requests to a model server."""
 _MOST_NAMED = 8
 _MODELS = """\
 Which model reads messages?
@@ -43,7 +43,10 @@ _REFUSED = (401, 403)
 
 
 def init(arguments: Namespace, screen: Screen) -> int:
-    """Write the settings file, and return 1 if the answers do not work and nothing was written."""
+    """Run ``kg-memory init``: ask for settings, test them, and write the settings file.
+
+    Returns the exit code: 1 if a check failed or input ended, and the file was not written.
+    """
     file = env_file.path()
     if arguments.yes and file.exists() and not arguments.force:
         raise InputError(f"{file} exists; add --force to change the settings in it, other lines stay")
@@ -52,7 +55,7 @@ def init(arguments: Namespace, screen: Screen) -> int:
     except EOFError:
         screen.note("There are no more answers: kg-memory init --yes takes them as options.")
         return FAILED
-    named = {ENV_PREFIX + name for name in ("MODEL", "BASE_URL", "URL")}  # the answers are tried, not these
+    named = {ENV_PREFIX + name for name in ("MODEL", "BASE_URL", "URL")}  # the answers replace these variables
     settings = Settings.from_env({name: value for name, value in os.environ.items() if name not in named} | values)
     _get_binaries(settings, arguments, screen)
     found = [*checks(settings, screen), attempt("model's server", lambda: _model_server(settings))]
@@ -66,7 +69,7 @@ def init(arguments: Namespace, screen: Screen) -> int:
 
 
 def _may_write(file: Path, found: Sequence[Check], arguments: Namespace, screen: Screen) -> int:
-    """Return `DONE` if *file* may be written, else the exit code."""
+    """Return `DONE` if *file* may be written, else the exit code. Asks the user if a check failed or *file* exists."""
     code = DONE
     if any(check.state == "wrong" for check in found) and not (
         arguments.force if arguments.yes else confirm(f"Write {file} all the same?")
@@ -83,7 +86,7 @@ def _may_write(file: Path, found: Sequence[Check], arguments: Namespace, screen:
 
 
 def _variables(arguments: Namespace, screen: Screen) -> dict[str, str]:
-    """Return the variables to write: by options, by the answers of a person, or with --yes by default."""
+    """Return the environment variables to write: from options and the user's answers, or with --yes the defaults."""
     model, base_url, key = getattr(arguments, "model", None), arguments.base_url, None
     database, data_dir = getattr(arguments, "url", None) or arguments.database, getattr(arguments, "data_dir", None)
     namespace = getattr(arguments, "namespace", None)
@@ -112,7 +115,7 @@ def _variables(arguments: Namespace, screen: Screen) -> dict[str, str]:
 
 
 def _ask_for_model(model: str | None, base_url: str | None, screen: Screen) -> tuple[str, str | None, str | None]:
-    """Return the model, the URL of its server and its key; what an option says is not asked."""
+    """Return the model, the base URL of its server, and its key; ask only for those that options do not set."""
     key = None
     if not model and not base_url:
         has_key = bool(os.environ.get(_OPENAI_KEY))
@@ -135,7 +138,7 @@ def _ask_for_model(model: str | None, base_url: str | None, screen: Screen) -> t
 
 
 def _get_binaries(settings: Settings, arguments: Namespace, screen: Screen) -> None:
-    """Fetch FalkorDB if the embedded database needs it and it is not there."""
+    """Download FalkorDB, after asking, if the embedded database needs it and it is not installed."""
     if settings.url is not None or settings.bin_dir is not None:
         return
     try:
@@ -146,7 +149,7 @@ def _get_binaries(settings: Settings, arguments: Namespace, screen: Screen) -> N
 
 
 def _model_server(settings: Settings) -> Check:
-    """Ask the server of the model for its models, which costs nothing."""
+    """Check that the model's server has the model, by listing its models, which is free of charge."""
     what, model = "model's server", settings.model
     if model is None or model == OFFLINE or (":" in model and not settings.base_url):
         return Check(what, "ok", "not needed" if model == OFFLINE else "not asked")
@@ -171,7 +174,7 @@ def _get_models(base_url: str, key: str | None) -> httpx.Response:
 
 
 def _names(reply: httpx.Response) -> list[str]:
-    """Return the names of the models in *reply*, none if it is no such list."""
+    """Return the model names in the reply of a server; an empty list if it is not a list of models."""
     try:
         return [str(model["id"]) for model in reply.json()["data"]]
     except (ValueError, KeyError, TypeError):
@@ -179,7 +182,7 @@ def _names(reply: httpx.Response) -> list[str]:
 
 
 def _write(file: Path, values: dict[str, str]) -> None:
-    """Set *values* in *file*, for its owner only; other lines stay, and other settings of ours go.
+    """Write *values* as settings into *file*, readable by its owner only. Replaces our settings and keeps other lines.
 
     Raises: `OSError`.
     """
@@ -211,7 +214,10 @@ def _report(file: Path, values: dict[str, str], found: Sequence[Check], screen: 
 
 
 def _line(prompt: str, default: str) -> str:
-    """Return the next line, or *default* if it is empty; asks again where there is none."""
+    """Return the next line of input, or *default* if it is empty; without a default, ask again.
+
+    Errors: `EOFError` at the end of the input.
+    """
     while True:
         answer = ask_line(f"{prompt} [{default}]: " if default else f"{prompt}: ")
         if answer is None:
@@ -227,5 +233,5 @@ def _choose(choices: str, default: str) -> str:
 
 
 def _secret(prompt: str) -> str:
-    """Return the next line, which a terminal does not show."""
+    """Return the next line of input, which a terminal does not show."""
     return getpass(f"{prompt}: ").strip() if sys.stdin.isatty() else ask_line(f"{prompt}: ") or ""
