@@ -1,4 +1,4 @@
-"""The command ``kg-memory demo``: a small story, read by rules."""
+"""The command ``kg-memory demo``: read a short story offline and ask about it."""
 
 from __future__ import annotations
 

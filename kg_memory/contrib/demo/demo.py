@@ -1,4 +1,4 @@
-"""``kg-memory demo``: a story goes in, and what is known now and was known then comes out."""
+"""``kg-memory demo``: read a story into a memory, and show what is true now and what was true then."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ _LINES = 3
 
 
 def read_story() -> list[EpisodeInput]:
-    """Return the messages of the demo's story: friends who write to each other over two years."""
+    """Return the messages of the demo story: three friends who write to each other over two years."""
     with as_file(files("kg_memory.contrib.demo").joinpath("story.jsonl")) as path:
         return list(read(path, strict=True))
 
 
 def demo(arguments: Namespace, screen: Screen) -> int:
-    """Tell the story to a memory in a folder of its own, and ask it about now and about then.
+    """Run ``kg-memory demo``: add the story to a separate memory, and print answers about now and a past date.
 
-    If there is no FalkorDB on this machine, it is downloaded first, as by ``kg-memory setup``.
+    FalkorDB is downloaded first if it is not installed, as by ``kg-memory setup``. Returns 0.
     """
     settings, where = _settings(arguments)
     space: dict[str, Any] = {"namespace": namespace_of(arguments)}
@@ -73,7 +73,7 @@ def demo(arguments: Namespace, screen: Screen) -> int:
 
 
 def _settings(arguments: Namespace) -> tuple[Settings, str]:
-    """Return offline settings, and where the memory lies: a folder of its own unless the user names a place."""
+    """Return offline settings, and the place of the memory: a folder for the demo, unless the user names one."""
     offline = replace(settings_of(arguments), model=OFFLINE, embedding_model=OFFLINE)
     if getattr(arguments, "url", None):
         return offline, str(offline.url)
@@ -82,7 +82,7 @@ def _settings(arguments: Namespace) -> tuple[Settings, str]:
 
 
 def _show_then(facts: list[Fact], held: list[Fact], screen: Screen) -> None:
-    """Print the facts that *held* then and have changed since, beside those of now."""
+    """Print the facts that *held* at the past date and have changed since, beside the current *facts*."""
     _title(f"Then and now: what was so on {_THEN:%Y-%m-%d}, and what is so now?", screen)
     rows = []
     for subject, predicate in sorted({(fact.subject, fact.predicate) for fact in facts if fact.invalid_at}):
@@ -101,7 +101,7 @@ def _objects(facts: list[Fact]) -> str:
 
 def _show_next(arguments: Namespace, where: str, screen: Screen) -> None:
     place = f"--url {shlex.quote(where)}" if getattr(arguments, "url", None) else f"--data-dir {shlex.quote(where)}"
-    # In a virtual environment that is not active, the command is found only by its path.
+    # If the virtual environment is not active, the command is found only by its path.
     command = "kg-memory" if shutil.which("kg-memory") else shlex.quote(os.path.relpath(sys.argv[0]))
     _title("What to do next", screen)
     screen.line(f'{command} ask "Who works at Polaris Robotics?" {place}')
