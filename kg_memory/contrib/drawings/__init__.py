@@ -1,1 +1,1 @@
-"""Drawings of a memory for other programs: GraphML and Cytoscape JSON."""
+"""Exports of a memory as a graph drawing: GraphML and Cytoscape JSON."""

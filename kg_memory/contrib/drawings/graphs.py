@@ -1,7 +1,7 @@
-"""Export a namespace for graph viewers, as GraphML and Cytoscape JSON.
+"""Export a namespace for graph viewers, as GraphML or Cytoscape JSON.
 
-Entities are nodes, and beliefs about them are edges. A fact about more than two entities is a node itself, with an edge
-to each of them.
+Entities are nodes, and beliefs about facts are edges. A fact about more than two entities is a node, with an edge to
+each of them.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from kg_memory.temporal.interval import OPEN_END, instant
 Value = str | float | bool | list[str]
 Data = dict[str, Value]
 Element = tuple[dict[str, str], Data]
-"""The id of a node, or the id and both ends of an edge; and its data."""
+"""(identity, data) of a node or edge. The identity is its id and, for an edge, its source and target."""
 Render = Callable[["Drawing", str], Iterator[str]]
-"""Yields the parts of a file that has a drawing, of a namespace."""
+"""A function that yields the text of an export file, in parts, for a drawing and its namespace."""
 
 ENTITIES = """
 MATCH (n:Entity)
@@ -63,7 +63,7 @@ ORDER BY id(n)
 
 @dataclass(slots=True)
 class Drawing:
-    """The nodes and edges of the graph *key*, up to its internal id *last*, with how many were drawn so far."""
+    """Reads the nodes and edges of the graph *key*, up to the internal node id *last*, and counts them in `counts`."""
 
     database: Database
     key: str
@@ -71,7 +71,7 @@ class Drawing:
     counts: Counter[str] = field(default_factory=lambda: Counter(node=0, edge=0))
 
     def nodes(self) -> Iterator[Element]:
-        """Yield the entities, and the facts about more than two of them."""
+        """Yield the entities, and the facts about more than two entities."""
         for row in self._read(ENTITIES):
             entity = row["entity"]
             data = _select(entity, "name", "type", "aliases", "summary", *_SEEN)
@@ -83,7 +83,7 @@ class Drawing:
                 yield self._count("node", {"id": fact["id"]}, data)
 
     def edges(self) -> Iterator[Element]:
-        """Yield the present beliefs about every fact, one edge a belief, or one a belief and entity."""
+        """Yield the current beliefs: one edge for a fact about two entities, otherwise one for each entity."""
         for row in self._read(FACTS):
             for ends, data in _to_edges(row):
                 yield self._count("edge", ends, data)
@@ -120,7 +120,7 @@ def _fact_data(row: Row) -> dict[str, Value]:
 
 
 def _select(properties: Row, *names: str) -> dict[str, Value]:
-    """Return these properties, times as ISO 8601; unknown values and open ends are left out."""
+    """Return the named properties, with times in ISO 8601; None and open ends are left out."""
     values = {name: properties.get(name) for name in names}
     for name in (*_SEEN, *_DATES):
         if values.get(name) is not None:
@@ -136,7 +136,10 @@ def _export_drawing(
     target: Target,
     progress: Progress | None = None,
 ) -> ExportResult:
-    """Write the namespace into *target*, and return how many nodes and edges it has; *progress* gets (parts, 0)."""
+    """Write a namespace to *target* in the format of *render*, and return the numbers of nodes and edges.
+
+    *progress* is called with (parts written, 0). Errors: `InputError` if the namespace is empty or does not exist.
+    """
     namespace = options.namespace
     with rewritable(target) as file:
 
@@ -159,7 +162,7 @@ def _export_drawing(
 # GraphML, for Gephi, yEd and networkx
 
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that no XML 1.0 document may have, not even as a reference."""
+"""Characters that XML 1.0 does not allow, not even as references."""
 _NODE = ("kind", "name", "type", "aliases", "summary", "first_seen", "last_seen")
 _EDGE = ("role", "valid_at", "invalid_at", "precision", "created_at", "reviewed")
 _FACT = ("fact", "predicate", "sentence", "edge_type", "confidence", "evidence")
