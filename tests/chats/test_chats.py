@@ -208,10 +208,10 @@ def test_hostile_zips_are_refused_with_the_reason(tmp_path: Path) -> None:
     encrypted = encrypted.replace(b"PK\x03\x04\x14\0\0\0", b"PK\x03\x04\x14\0\1\0")
     encrypted = encrypted.replace(b"PK\x01\x02\x14\x03\x14\0\0\0", b"PK\x01\x02\x14\x03\x14\0\1\0")
     cases: list[tuple[bytes, str]] = [
-        (pack(tmp_path / "a.zip", {"../conversations.json": chat}).read_bytes(), "outside of it"),
+        (pack(tmp_path / "a.zip", {"../conversations.json": chat}).read_bytes(), "outside the archive"),
         (pack(tmp_path / "b.zip", {"x.json": " " * (20 << 20)}).read_bytes(), "times its size"),
-        (pack(tmp_path / "c.zip", {"inner.zip": inner.getvalue()}).read_bytes(), "further zips"),
-        (pack(tmp_path / "d.zip", {"user.json": {"id": 1}}).read_bytes(), "no export of a chat"),
+        (pack(tmp_path / "c.zip", {"inner.zip": inner.getvalue()}).read_bytes(), "only other zip files"),
+        (pack(tmp_path / "d.zip", {"user.json": {"id": 1}}).read_bytes(), "no chat export found"),
         (encrypted, "encrypted"),
         (b"PK\x03\x04 and nothing else", "cannot be unpacked"),
     ]

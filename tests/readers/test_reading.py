@@ -78,7 +78,7 @@ GOOD = b'{"content": "caf\xc3\xa9", "speaker": "A"}\n'
 DAMAGED: dict[str, tuple[Any, list[str], list[str]]] = {
     "a bad byte": (GOOD + b'{"content": "caf\xe9", "speaker": "A"}\n' + GOOD, ["café", "café"], [":2: byte 17 is not UTF-8"]),
     "a first line": (jsonl("{oops", *({"content": each, "role": "user"} for each in "ab")), ["a", "b"], [":1: not valid"]),
-    "an id of two": (jsonl(*({"content": each, "role": "user", "id": "m1"} for each in "aba")), ["a", "a"], ["'m1' belongs"]),
+    "an id of two": (jsonl(*({"content": each, "role": "user", "id": "m1"} for each in "aba")), ["a", "a"], ["'m1' is used by two"]),
     "no messages": (
         [{"role": "user", "content": "a"}, 5, {"role": "user", "content": {"x": 1}}], ["a"], ["message 2", "message 3"]
     ),
@@ -207,7 +207,7 @@ def test_an_undated_message_follows_the_one_before_it(tmp_path: Path) -> None:
         (b"", "is empty"),
         (b" \n\t\n", "is empty"),
         (b"\xef\xbb\xbf", "no text"),
-        (b"\x89PNG\0\0\0", "no text file"),
+        (b"\x89PNG\0\0\0", "not a text file"),
         (b"caf\xe9 and more prose in Latin-1", "UTF-8"),
         (b'[{"role": "user",\n "content": }]', ":2: not valid JSON"),
         (b"[" * 100_000, "cannot be read"),
@@ -219,9 +219,9 @@ def test_what_cannot_be_read_says_why(tmp_path: Path, content: bytes, says: str)
 
 
 def test_a_folder_and_a_missing_file_say_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no export of a chat"):
+    with pytest.raises(InputError, match="no chat export found"):
         list(read(tmp_path))
-    with pytest.raises(InputError, match="check the name"):
+    with pytest.raises(InputError, match="check the path"):
         list(read(tmp_path / "no.json"))
 
 

@@ -59,7 +59,7 @@ def files_of(path: Path) -> list[tuple[Path, File]]:
             for name in names:
                 archive.open(name).close()  # raises for encryption or an unknown compression
     except _BROKEN as error:
-        raise InputError(f"{path} cannot be unpacked ({error}): unpack it, and name the folder") from None
+        raise InputError(f"{path} cannot be unpacked ({error}): unpack it yourself, and pass the folder") from None
     root = zipfile.Path(path)
     return [(path / name, root / name) for name in names]
 
@@ -70,18 +70,18 @@ def _is_hidden(parts: Iterable[str]) -> bool:
 
 def _check_members(path: Path, members: list[zipfile.ZipInfo]) -> list[zipfile.ZipInfo]:
     if len(members) > MOST_MEMBERS:
-        raise InputError(f"{path} has {len(members)} files, and the limit is {MOST_MEMBERS}: unpack the chats alone")
+        raise InputError(f"{path} has {len(members)} files, and the limit is {MOST_MEMBERS}: unpack only the chats")
     for info in members:
         parts = PurePosixPath(info.filename.replace("\\", "/")).parts
         if ".." in parts or info.filename.startswith(("/", "\\")) or re.match(r"[A-Za-z]:", info.filename):
             raise InputError(
-                f"{path} has the path {info.filename!r:.80}, which is outside of it: do not trust this file"
+                f"{path} contains the path {info.filename!r:.80}, which is outside the archive: do not trust it"
             )
     read = [each for each in members if each.filename.lower().endswith(_SUFFIXES)]
     read = [each for each in read if not _is_hidden(PurePosixPath(each.filename).parts)]
     for info in read:
         if info.flag_bits & 1:
-            raise InputError(f"{path} is encrypted: unpack it with its password, and name the folder")
+            raise InputError(f"{path} is encrypted: unpack it with its password, and pass the folder")
         if info.file_size > max(_UNSUSPECTED, HIGHEST_RATIO * info.compress_size):
             ratio = info.file_size // max(info.compress_size, 1)
             raise InputError(
@@ -89,29 +89,31 @@ def _check_members(path: Path, members: list[zipfile.ZipInfo]) -> list[zipfile.Z
                 f"{HIGHEST_RATIO}: unpack it yourself if you trust it"
             )
     if (size := sum(info.file_size for info in read)) > LARGEST:
-        raise InputError(f"{path} has {size:,} bytes of text, and the limit is {LARGEST:,}: unpack it, and name files")
+        raise InputError(
+            f"{path} has {size:,} bytes of text, and the limit is {LARGEST:,}: unpack it, and pass single files"
+        )
     if not read and any(info.filename.lower().endswith(".zip") for info in members):
-        raise InputError(f"{path} has only further zips in it: unpack it, and name those")
+        raise InputError(f"{path} contains only other zip files: unpack it, and pass these")
     return read
 
 
 def check(path: Path) -> None:
     """Raise `InputError` if *path* is missing, empty, unreadable, a folder, or not a text file."""
     if path.is_dir():
-        raise InputError(f"{path} is a folder: name the files in it")
+        raise InputError(f"{path} is a folder: pass the files in it")
     if not path.exists():
-        raise InputError(f"{path} does not exist: check the name")
+        raise InputError(f"{path} does not exist: check the path")
     if not path.is_file():
-        raise InputError(f"{path} is no ordinary file: save its content to one first")
+        raise InputError(f"{path} is not a regular file: save its content to a file first")
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD)
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}): change its permissions") from None
     if not head.strip():
-        raise InputError(f"{path} is empty: give a file with messages in it")
+        raise InputError(f"{path} is empty: pass a file with messages")
     if b"\0" in head and _encoding(head) is None:
-        raise InputError(f"{path} is no text file: give messages as text or JSON")
+        raise InputError(f"{path} is not a text file: pass messages as text or JSON")
 
 
 def _encoding(head: bytes) -> str | None:

@@ -157,7 +157,7 @@ def _plain(message: Any) -> Mapping[str, Any]:
         role = fields.get("role") or _role(kind) or _role(fields.get("type")) or str(kind)
         return {**fields, "role": role}
     if not is_openai(message):
-        raise InputError('this is no message: write it like {"role": "user", "content": "..."}')
+        raise InputError('not a message: write it like {"role": "user", "content": "..."}')
     return {**message, "content": message.get("content")}
 
 
@@ -211,7 +211,7 @@ def _session(turns: Any, time: Any, thread: str) -> Iterator[Item]:
 
 def _words(turn: Any) -> str:
     if not isinstance(turn, Mapping) or not isinstance(turn.get("text"), str):
-        raise InputError("it has no text: add it, or take the turn out")
+        raise InputError("the turn has no text: add a text, or remove the turn")
     caption = turn.get("blip_caption")
     return f"{turn['text']}\n[photo: {caption}]" if caption else str(turn["text"])
 
@@ -258,7 +258,7 @@ def read_beam(document: Any, thread: str) -> Iterator[Item]:
 
 def _anchor(message: Any, batch: Mapping[str, Any]) -> datetime | None:
     if not isinstance(message, Mapping):
-        raise InputError("this is no message: write it as an object with role and content")
+        raise InputError("not a message: write it as an object with role and content")
     anchor = message.get("time_anchor") or batch.get("time_anchor")
     return None if anchor is None else parse_time(anchor)
 

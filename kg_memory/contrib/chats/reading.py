@@ -70,7 +70,7 @@ class _Part:
                 f"{self.path}:{error.lineno}: not valid JSON ({error.msg} at column {error.colno}): correct it there"
             ) from None
         except (ValueError, RecursionError) as error:
-            raise InputError(f"{self.path}: this JSON cannot be read ({error}): simplify it") from None
+            raise InputError(f"{self.path}: the JSON cannot be read ({error}): reduce its nesting") from None
 
     @cached_property
     def thread(self) -> str:
@@ -111,7 +111,7 @@ class Reading:
             part.names = names
         if not chats:
             raise InputError(
-                f"{self.path} has no export of a chat in it, which is one of {_LISTED}: name the files in it"
+                f"no chat export found in {self.path} (known formats: {_LISTED}): pass the paths of the files in it"
             )
         return chats
 
@@ -159,7 +159,7 @@ def read(
     file that cannot be read.
     """
     if format is not None and format not in FORMATS:
-        raise InputError(f"{format!r} is no format: choose one of {', '.join(FORMATS)}")
+        raise InputError(f"unknown format {format!r}: choose one of {', '.join(FORMATS)}")
     return Reading(Path(path), strict, at or datetime.now(UTC), format, date_order, max_content)
 
 
@@ -182,7 +182,7 @@ def _recognise(part: _Part) -> str:
     texts = [text for _, text in head if text.strip()]
     if not texts:
         whole_text(part.file)  # raises with the line if it is not text
-        raise InputError(f"{part.path} has no text: give a file with messages in it")
+        raise InputError(f"{part.path} contains no text: pass a file with messages")
     if is_whatsapp(texts):
         return "whatsapp"
     # A first "[" opens the time stamp of a plain chat, or a JSON list.
@@ -235,9 +235,9 @@ def _refuse_unknown(part: _Part, records: list[Any]) -> None:
     for record in records[:_LOOKED_AT]:
         if not (isinstance(record, dict) and _is_readable(record)) and formats.looks_like_chat(record):
             raise InputError(
-                f"{part.path} looks like a conversation, in none of the known formats: {_LISTED}. Write it as "
-                'JSON Lines, as in {"content": "Hi", "speaker": "Ann", "at": "2024-05-01T10:00:00Z", "thread": "t1"}, '
-                "or pass --records to remember it as JSON records"
+                f"{part.path} looks like a conversation in an unknown format (known: {_LISTED}). Convert it to JSON "
+                'Lines, such as {"content": "Hi", "speaker": "Ann", "at": "2024-05-01T10:00:00Z", "thread": "t1"}, '
+                "or pass --records to import it as JSON records"
             )
 
 
@@ -299,7 +299,7 @@ def _parsed_lines(part: _Part) -> Iterator[tuple[int, Any] | InputError]:
                 told = f"not valid JSON ({error.msg} at column {error.colno}): correct the line"
                 yield InputError(f"line {line[0]}: {told}")
             except (ValueError, RecursionError) as error:
-                yield InputError(f"line {line[0]}: this JSON cannot be read ({error}): simplify it")
+                yield InputError(f"line {line[0]}: the JSON cannot be read ({error}): reduce its nesting")
 
 
 def _read_lines(part: _Part) -> Iterator[Item]:
@@ -393,4 +393,4 @@ _LISTED = ", ".join(format_ for format_ in FORMATS if format_ not in ("json", "t
 
 
 def _not_of(part: _Part, what: str) -> InputError:
-    return InputError(f"{part.path} has no {what}: leave the format out to have it recognised")
+    return InputError(f"{part.path} contains no {what}: leave the format out to detect it automatically")

@@ -47,7 +47,7 @@ def from_record(record: Any) -> EpisodeInput | None:
     Errors: `InputError`, without file and line, which the caller adds.
     """
     if not isinstance(record, Mapping):
-        raise InputError(f'this is {json_type(record)}, not an object: write one object like {{"content": "..."}}')
+        raise InputError(f'expected a JSON object such as {{"content": "..."}}, got {json_type(record)}')
     role = _text(record, ("role",))
     said = is_message(record)
     if role in UNSAID and (said or record.keys() <= _KNOWN):
@@ -77,13 +77,13 @@ def from_record(record: Any) -> EpisodeInput | None:
 def build(**fields: Any) -> EpisodeInput:
     """Return an `EpisodeInput` with *fields*. Errors: `InputError` for an empty content or an invalid field."""
     if not str(fields["content"]).strip():
-        raise InputError("the content is empty: give it a text, or take it out")
+        raise InputError("the content is empty: add a text, or remove the message")
     try:
         return EpisodeInput(**fields)
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"]) or "the record"
-        raise InputError(f"{name} cannot be used ({first['msg'].lower()}): correct it") from None
+        raise InputError(f"invalid {name} ({first['msg'].lower()}): correct it") from None
 
 
 def to_json(value: Any) -> str:
@@ -106,7 +106,7 @@ def _text(record: Mapping[str, Any], keys: tuple[str, ...]) -> str | None:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     key = next(key for key in keys if record.get(key) is not None)
-    raise InputError(f"{key} is {json_type(value)}: make it a string")
+    raise InputError(f"{key} must be a string, got {json_type(value)}")
 
 
 def place(items: Iterable[Item], name: str, at: datetime) -> Iterator[Item]:
@@ -138,7 +138,9 @@ def place(items: Iterable[Item], name: str, at: datetime) -> Iterator[Item]:
         undated += own is None
         placed = item.model_copy(update=changes)
         if placed.source_id and contents.setdefault(placed.source_id, hash(placed.content)) != hash(placed.content):
-            yield InputError(f"the id {placed.source_id!r} belongs to another message too: give each its own id")
+            yield InputError(
+                f"the id {placed.source_id!r} is used by two different messages: give each message its own id"
+            )
         else:
             yield placed
 

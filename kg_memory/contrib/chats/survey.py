@@ -53,7 +53,7 @@ def check_item(path: Path, item: EpisodeInput | InputError, most: int | None) ->
     if most is None or len(item.content) <= most:
         return item
     return InputError(
-        f"{path}: the content that begins {item.content[:40]!r} has {len(item.content)} characters, "
+        f"{path}: the content starting with {item.content[:40]!r} has {len(item.content)} characters, "
         f"and the limit is {most}: split it, or raise KG_MEMORY_MAX_CONTENT"
     )
 

@@ -161,7 +161,7 @@ def read_whatsapp(lines: Iterable[Line | InputError], path: Path, order: DateOrd
         at = each.stamp.at(order)
         if at is None:
             date = "/".join(each.stamp.numbers)
-            yield InputError(f"line {each.number}: {date} is no date in the order {order}: try another --date-order")
+            yield InputError(f"line {each.number}: {date} is not a date in the order {order}: try another --date-order")
             continue
         content = _content(each)
         if content:
@@ -212,8 +212,8 @@ def infer_order(said: list[_Said], path: Path) -> DateOrder:
     if len({tuple(each) for each in times.values()}) > 1 and said[0].stamp.separator in ("/", ""):
         example = said[0].stamp.separator.join(said[0].stamp.numbers)
         raise InputError(
-            f"{path}: the dates of this chat, such as {example}, can be day/month or month/day, and nothing in it "
-            "tells which: pass --date-order dmy or --date-order mdy"
+            f"{path}: the dates in this chat, such as {example}, can be day/month or month/day: pass --date-order dmy "
+            "or --date-order mdy"
         )
     return next(iter(times), "dmy")
 
