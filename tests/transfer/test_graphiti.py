@@ -84,7 +84,7 @@ def test_a_dump_of_neo4j_says_the_same_as_the_graph(there: GraphMemory, server: 
         ('"name": "Ann"', '"name": ["Ann"]', r"neo4j.json, record 1: name must be a text"),
         ("", "nonsense\n", r"neo4j.json:1: not JSON .*fix or remove the line"),
         (None, "", "neo4j.json has no records"),
-        ('"group_id": "ann"', '"group_id": "bob"', r"2 groups; choose one of them with --group, such as \['ann', 'bob"),
+        ('"group_id": "ann"', '"group_id": "bob"', r"2 groups; choose one with --group, such as one of \['ann', 'bob"),
     ],
 )
 def test_a_wrong_dump_changes_nothing_and_says_what_to_do(

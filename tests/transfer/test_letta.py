@@ -119,7 +119,7 @@ def test_the_first_form_of_the_file_comes_in_too(memory: GraphMemory, namespace,
 def test_one_of_several_agents_is_chosen_by_its_name(tmp_path):
     other = {**AGENT, "id": "agent-1", "name": "Pat", "block_ids": ["block-9"], "messages": [], "passages": []}
     path = put(tmp_path / "two.af", {**NEW, "agents": [AGENT, other, {**other, "id": "agent-2"}]})
-    with pytest.raises(InputError, match="there are 3 agents; choose one of them with --group"):
+    with pytest.raises(InputError, match="the export has 3 agents; choose one with --group"):
         read_letta(path)
     records = list(read_letta(path, "Pat (agent-1)")(Counter()))
     assert [record.value.content for record in records if record.value.kind == "block"] == ["Of another agent."]
@@ -141,8 +141,8 @@ def test_what_an_agent_says_beside_a_tool_is_for_the_user_in_the_new_kind_of_age
 
 
 WRONG: dict[str, tuple[Any, str]] = {
-    "a list": ([AGENT], "must have an object, got list"),
-    "no agents": ({"agents": []}, "has no agents; pass what Letta exported"),
+    "a list": ([AGENT], "must have a JSON object, got list"),
+    "no agents": ({"agents": []}, "has no agents; pass a file exported by Letta"),
     "agents that are no list": ({"agents": {"a": 1}}, "agents must be a list, got dict"),
     "an agent that is no object": ({"agents": ["Sam"]}, "agents 1 must be an object, got str"),
     "a name that is no text": ({"agents": [{**AGENT, "name": ["Sam"]}]}, "name must be a text, got list"),

@@ -147,7 +147,7 @@ def test_memvara_claims_keep_their_dates_as_exactly_as_they_are_known(
     done = declaring.data.import_from("memvara", path, namespace=namespace, read=False)
     assert (done.records, done.left_out) == (
         {"declared fact": 3, "message": 2},
-        {"claims that memvara believed no longer": 1},
+        {"claims that memvara no longer believes": 1},
     )
     facts = declaring.facts.about("Ann", namespace=namespace)
     assert periods(facts) == sorted([*ANN, ("Ann likes jazz", None, None)]), "a start that nobody told is not invented"
@@ -176,15 +176,15 @@ BAD: list[tuple[str, list[Any], str]] = [
     ("zep", [{**OSLO, "source_node_uuid": "n9"}, *NODES], "record 1: the source node n9 has no name; export the nodes"),
     ("zep", [*NODES, {**OSLO, "valid_at": "soon"}], "record 4: valid_at is not a time"),
     ("zep", [*NODES, {**OSLO, "uuid": None}], "record 4: there is no uuid"),
-    ("zep", [{"x": "y"}], "record 1: it is no edge, node, episode or message"),
-    ("zep", [*NODES, BERGEN, {**BERGEN, "fact": "Ann left Bergen"}], "record 5: its id 'e1' is in front of it with another"),
+    ("zep", [{"x": "y"}], "record 1: not an edge, node, episode or message"),
+    ("zep", [*NODES, BERGEN, {**BERGEN, "fact": "Ann left Bergen"}], "record 5: an earlier record has the id 'e1' with another"),
     ("zep", [*NODES, {**OSLO, "name": "!!!"}], "record 4: predicate must be words .* nothing was imported"),
     ("zep", [*NODES, {**MESSAGES[0], "content": "   "}], "record 4: .*; nothing was imported"),
     ("zep", [*NODES, {**MESSAGES[0], "content": ["x"]}], "record 4: content must be a text, got list"),
-    ("zep", [*NODES, {**NODES[0], "uuid": "n4", "user_uuid": "u2"}], r"there are 2 graphs; choose one .* \['u1', 'u2'\]"),
+    ("zep", [*NODES, {**NODES[0], "uuid": "n4", "user_uuid": "u2"}], r"the export has 2 graphs; choose one .* \['u1', 'u2'\]"),
     ("mem0", [{"memory": "x" * 2_000_000, "id": "a"}], "record 1: .*nothing was imported"),
     ("csv", [], "cannot read"),
-    ("memvara", [], "is no file"),
+    ("memvara", [], "is not a file"),
     ("memory", [], "origin must be one of csv, graphiti, langmem"),
 ]  # fmt: skip
 
@@ -203,10 +203,10 @@ def test_a_wrong_record_is_named_and_nothing_is_stored(
 
 def test_a_store_that_is_none_or_newer_is_refused(tmp_path: Path):
     (tmp_path / "x.db").write_bytes(b"not a database, and long enough to have been one" * 10)
-    with pytest.raises(InputError, match=r"one that is encrypted cannot be read"):
+    with pytest.raises(InputError, match=r"encrypted stores cannot be read"):
         load_plugin("importers", "memvara")(tmp_path / "x.db", None)
     sqlite3.connect(tmp_path / "y.db").executescript("PRAGMA user_version = 18; CREATE TABLE claims (id)").close()
-    with pytest.raises(InputError, match="with schema 17 or less, got 18"):
+    with pytest.raises(InputError, match="with schema 17 or lower, got schema 18"):
         load_plugin("importers", "memvara")(tmp_path / "y.db", None)
 
 
@@ -216,7 +216,7 @@ def test_a_store_that_is_none_or_newer_is_refused(tmp_path: Path):
         ('[{"a": 1}, {"b": ', r"x.json:1: not JSON"),
         ('{"a": "b"}\n{"a": "b"}\n\nnonsense', r"x.json:4: not JSON .*fix or remove the line"),
         ('[{"a": 1} {"b": 2}]', r"x.json:1: not JSON \(expected , or \], got {\)"),
-        ("[" * 100_000, "lie too deep"),
+        ("[" * 100_000, "nested too deeply"),
         ('[{"a": 1}, 7]', "record 2: a record must be an object"),
         ("", "has no records"),
         ('{"items": [], "next_cursor": null}', "has no records"),

@@ -77,7 +77,7 @@ def test_langmem_items_are_messages_or_records(tmp_path: Path):
 
 def test_the_memories_of_several_are_not_mixed(tmp_path: Path):
     both = put(tmp_path / "m.json", [MEMORY, {**MEMORY, "id": "m3", "user_id": "bob", "memory": "Is Bob"}])
-    with pytest.raises(InputError, match=r"2 users; choose one of them with --group, such as \['ann', 'bob'\]"):
+    with pytest.raises(InputError, match=r"2 users; choose one with --group, such as one of \['ann', 'bob'\]"):
         read_mem0(both)
     assert [each.content for each in episodes(read_mem0, both, "bob")] == ["Is Bob"]
     with pytest.raises(InputError, match="no user 'eve'"):
@@ -91,10 +91,10 @@ def test_the_memories_of_several_are_not_mixed(tmp_path: Path):
     [
         (read_mem0, [], "has no records"),
         (read_mem0, ["text"], "record 1: a record must be an object"),
-        (read_mem0, [{"id": "x"}], "record 1: there is no memory; pass the result of get_all or history"),
+        (read_mem0, [{"id": "x"}], "record 1: the record has no memory; pass the result of get_all or history"),
         (read_mem0, [{**MEMORY, "created_at": "soon"}], "record 1: created_at is not a time .*write it like 2024"),
-        (read_mem0, [{**MEMORY, "metadata": "x"}], "record 1: there is no memory"),
-        (read_langmem, [{"key": "x"}], "record 1: there is no value; pass items as Item.dict"),
+        (read_mem0, [{**MEMORY, "metadata": "x"}], "record 1: the record has no memory"),
+        (read_langmem, [{"key": "x"}], "record 1: the record has no value; pass items as Item.dict"),
         (read_langmem, [{**ITEM, "updated_at": []}, {**ITEM, "updated_at": "x"}], "record 2: updated_at is not a time"),
     ],
 )  # fmt: skip

@@ -20,7 +20,7 @@ NUMBERS = ("confidence", "trust")
 def read_csv(path: Path, group: str | None = None) -> Reading:
     """Return a reader for the facts in the CSV or TSV file *path*. Errors: `InputError` if *group* is given."""
     if group is not None:
-        raise InputError("a table of facts has no groups; leave --group out")
+        raise InputError("a CSV file of facts has no groups; leave out --group")
     return partial(_records, path)
 
 
@@ -52,7 +52,7 @@ def read_table(path: Path) -> Iterator[tuple[int, Row]]:
             for row in table:
                 line = table.line_num
                 if None in row or None in row.values():
-                    raise InputError(f"{path}:{line}: the line must have as many cells as the first; mend it")
+                    raise InputError(f"{path}:{line}: the line must have as many cells as the header; correct it")
                 cells = {name.strip(): cell.strip() for name, cell in row.items() if cell.strip()}
                 yield line, {name: _to_number(name, cell, path, line) for name, cell in cells.items()}
     except csv.Error as error:
@@ -60,7 +60,7 @@ def read_table(path: Path) -> Iterator[tuple[int, Row]]:
     except UnicodeDecodeError:
         raise InputError(f"{path}:{_undecodable_line(path)}: not UTF-8 text: save the file as UTF-8") from None
     except OSError as error:
-        raise InputError(f"cannot read {path} ({error}); check the name") from None
+        raise InputError(f"cannot read {path} ({error}); check the path") from None
 
 
 def _undecodable_line(path: Path) -> int:

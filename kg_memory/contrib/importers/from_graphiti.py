@@ -57,7 +57,7 @@ def read_graphiti(source: str | Path, group: str | None = None) -> Reading:
     url, _, name = str(source).partition("#")
     rows = list(_read_database(url, name or GRAPH) if url.startswith(SCHEMES) else _read_dump(Path(source)))
     if not rows:
-        raise InputError("there are no entities and no episodes of Graphiti's; check where the file comes from")
+        raise InputError("no entities or episodes of Graphiti found; check that the file is a dump of a Graphiti graph")
     return read_graph(Graph(SOURCE, NOUN, lambda: iter(rows)), group)
 
 
@@ -67,7 +67,9 @@ def _read_database(url: str, name: str) -> Iterator[tuple[str, Row]]:
     def read(key: str) -> list[tuple[str, Row]]:
         [row] = database.query(key, LAST, {}, write=False) or [{"last": None}]
         if row["last"] is None:
-            raise InputError(f"there is no graph {name!r} on that server, or it is empty; name Graphiti's as URL#NAME")
+            raise InputError(
+                f"there is no graph {name!r} on that server, or it is empty; pass Graphiti's graph as URL#NAME"
+            )
         found = (
             answer["row"]
             for query in (ENTITIES, EPISODES, EDGES)

@@ -36,7 +36,7 @@ SPEAKING = "letta_v1_agent"
 """The agent type whose text is meant for the user even beside tool calls; for other types it is a thought."""
 EVENTS = ("heartbeat", "login", "system_alert")
 """Types of events that Letta servers write as user messages."""
-HINT = "pass what Letta exported"
+HINT = "pass a file exported by Letta"
 
 
 def read_letta(path: Path, group: str | None = None) -> Reading:
@@ -50,14 +50,14 @@ def read_letta(path: Path, group: str | None = None) -> Reading:
 def _load(path: Path) -> Row:
     try:
         if path.stat().st_size > LONGEST:
-            raise InputError(f"{path} has over {LONGEST:,} bytes; {HINT}, one agent a file")
+            raise InputError(f"{path} has over {LONGEST:,} bytes; export each agent to a file of its own")
         document = parse_json(path.read_bytes())
         if isinstance(document, str):  # some files are JSON inside a JSON string
             document = parse_json(document.encode())
     except (OSError, ValueError) as error:
         raise InputError(f"cannot read {path} as JSON ({error}); {HINT}") from None
     if not isinstance(document, dict):
-        raise InputError(f"{path} must have an object, got {type(document).__name__}; {HINT}")
+        raise InputError(f"{path} must have a JSON object, got {type(document).__name__}; {HINT}")
     return document
 
 
@@ -140,7 +140,7 @@ def _message(place: str, name: str, agent: Row, message: Row, left_out: Counter[
         left_out[f"messages of the role {role!s:.20}"] += 1
         return
     if not any(texts):
-        left_out["messages without a text for anybody"] += 1
+        left_out["messages without a text for the user"] += 1
     for text in filter(None, texts):
         yield _record(place, name, text, speaker=speaker, thread=thread, at=at)
 

@@ -53,7 +53,7 @@ def _records(path: Path, owner: str, left_out: Counter[str]) -> Iterator[Record]
                 if _owner(row) != owner:
                     continue
                 if row["invalidated_at"] is not None:
-                    left_out["claims that memvara believed no longer"] += 1
+                    left_out["claims that memvara no longer believes"] += 1
                 else:
                     yield _claim(f"{path}, claim {row['id']}", row)
         except sqlite3.Error as error:
@@ -63,7 +63,7 @@ def _records(path: Path, owner: str, left_out: Counter[str]) -> Iterator[Record]
 def _open(path: Path) -> closing[sqlite3.Connection]:
     """Open the store read-only. Errors: `InputError` if the file is not a memvara store, or is encrypted."""
     if not path.is_file():
-        raise InputError(f"{path} is no file; pass memvara's store, such as memvara.db")
+        raise InputError(f"{path} is not a file; pass memvara's store, such as memvara.db")
     if path.is_relative_to("/proc/self/fd"):  # an open file without a path, which SQLite cannot open
         store = sqlite3.connect(":memory:", check_same_thread=False)
         data = bytearray(path.read_bytes())
@@ -77,11 +77,11 @@ def _open(path: Path) -> closing[sqlite3.Connection]:
         tables = {row["name"] for row in store.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     except sqlite3.Error as error:
         store.close()
-        hint = "pass memvara's store; one that is encrypted cannot be read"
+        hint = "pass memvara's store; encrypted stores cannot be read"
         raise InputError(f"cannot read {path} ({error}); {hint}") from None
     if version > VERSION or not {"claims", "episodes", "claim_sources"} <= tables:
         store.close()
-        raise InputError(f"{path} must be a store of memvara with schema {VERSION} or less, got {version}; pass one")
+        raise InputError(f"{path} must be a memvara store with schema {VERSION} or lower, got schema {version}")
     return closing(store)
 
 

@@ -91,7 +91,7 @@ def _records(graph: Graph, index: _Index, left_out: Counter[str]) -> Iterator[Re
         if _owner(record) not in ("", index.owner):
             continue
         if kind == "edge" and record.get("scope") == "episodic":
-            left_out["edges that only say which episode mentions whom"] += 1
+            left_out["edges that only link an episode to the entities it mentions"] += 1
         elif kind == "edge":
             for fact in _facts(place, record, index):
                 yield Record(place, fact)
@@ -99,7 +99,7 @@ def _records(graph: Graph, index: _Index, left_out: Counter[str]) -> Iterator[Re
             if episodes.put(_uuid(place, record), ""):
                 yield Record(place, _episode(place, record, index.source))
             else:
-                left_out["messages that are there as episodes too"] += 1
+                left_out["messages that are also present as episodes"] += 1
 
 
 def _kind(place: str, record: Row) -> str:
@@ -109,7 +109,7 @@ def _kind(place: str, record: Row) -> str:
         return "episode"
     if "name" in record and ("labels" in record or "summary" in record):
         return "node"
-    raise InputError(f"{place}: it is no edge, node, episode or message; {HINT}")
+    raise InputError(f"{place}: not an edge, node, episode or message; {HINT}")
 
 
 def _owner(record: Row) -> str:
@@ -161,12 +161,12 @@ def _name(place: str, record: Row, side: str, index: _Index) -> str:
     uuid = record.get(f"{side}_node_uuid")
     name = index.names.get(uuid) or read_text(place, record, f"{side}_node_name")
     if name is None:
-        raise InputError(f"{place}: the {side} node {uuid} has no name; export the nodes into the same file")
+        raise InputError(f"{place}: the {side} node {uuid} has no name; export the nodes to the same file")
     return name
 
 
 def _episode_ids(place: str, record: Row) -> list[str]:
     ids = record.get("episode_uuids") or record.get("episodes") or []
     if not isinstance(ids, list):
-        raise InputError(f"{place}: the episodes must be a list of uuids, got {type(ids).__name__}; correct it")
+        raise InputError(f"{place}: episodes must be a list of uuids, got {type(ids).__name__}; correct the record")
     return [str(uuid) for uuid in ids]

@@ -82,9 +82,9 @@ def choose_owner(owners: Iterable[str], group: str | None, noun: str) -> str:
     """
     names = sorted({*owners})
     if group is None and len(names) > 1:
-        raise InputError(f"there are {len(names)} {noun}s; choose one of them with --group, such as {names[:5]}")
+        raise InputError(f"the export has {len(names)} {noun}s; choose one with --group, such as one of {names[:5]}")
     if group is not None and group not in names:
-        raise InputError(f"there is no {noun} {group!r}; choose one with --group, such as {names[:5]}")
+        raise InputError(f"the export has no {noun} {group!r}; choose one with --group, such as one of {names[:5]}")
     return group if group is not None else next(iter(names), "")
 
 
@@ -118,7 +118,7 @@ def require_text(place: str, record: Row, *names: str, hint: str) -> str:
     """
     text = read_text(place, record, *names)
     if text is None:
-        raise InputError(f"{place}: there is no {names[0]}; {hint}")
+        raise InputError(f"{place}: the record has no {names[0]}; {hint}")
     return text
 
 
@@ -159,7 +159,7 @@ def read_json_records(path: Path, names: Collection[str]) -> Iterator[tuple[int,
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read {path} ({error}); pass a JSON file in UTF-8") from None
     if not number:
-        raise InputError(f"{path} has no records; write a list in JSON, or one record a line")
+        raise InputError(f"{path} has no records; write a JSON list, or one record on each line")
 
 
 def parse_json(data: bytes) -> Any:
@@ -170,7 +170,7 @@ def parse_json(data: bytes) -> Any:
     try:
         return json.loads(text)
     except RecursionError:
-        raise ValueError("objects lie too deep in each other") from None
+        raise ValueError("objects are nested too deeply") from None
 
 
 class _Text:
@@ -219,7 +219,7 @@ class _Text:
             except ValueError as error:
                 problem = str(error)
             except RecursionError:
-                raise self._error("objects lie too deep in each other") from None
+                raise self._error("objects are nested too deeply") from None
             if problem is None and (end < len(self._text) or self._ended):
                 self._place = end
                 return value

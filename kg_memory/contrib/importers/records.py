@@ -32,9 +32,9 @@ from kg_memory.temporal.policy import ConflictPolicy
 
 MOST_REPLACED = 1000
 """The most facts of earlier versions of a message that are compared with its new version."""
-CHANGED = "changed where it was imported from"
-STILL_HELD = "facts of earlier texts that still hold, as the new text states nothing in their place"
-NO_FACT = "sentences without a fact, which are kept as messages: search finds them, the list of facts does not"
+CHANGED = "changed in the imported source"
+STILL_HELD = "facts of earlier versions that still hold, since the new version states no fact to replace them"
+NO_FACT = "sentences without a fact, stored as messages only: found by search, not in the list of facts"
 SENTENCES = frozenset({"mem0", "langmem"})
 """The origins whose messages are remembered sentences."""
 
@@ -101,8 +101,8 @@ def _check(engine: Engine, reading: Reading, progress: Callable[[int, int], None
             raise InputError(f"{record.place}: {error}; nothing was imported") from None
         digest = hashlib.sha256(episode.content.encode("utf-8", "backslashreplace")).hexdigest()
         if not contents.put(episode.id, digest) and contents.get(episode.id) != digest:
-            problem = f"its id {episode.source_id!r} is in front of it with another content"
-            raise InputError(f"{record.place}: {problem}; keep one of them. Nothing was imported")
+            problem = f"an earlier record has the id {episode.source_id!r} with another content"
+            raise InputError(f"{record.place}: {problem}; remove one of them. Nothing was imported")
         if progress and not count % WINDOW:
             progress(0, count)
     return count
@@ -134,7 +134,7 @@ def _store(engine: Engine, window: Sequence[Record], namespace: str, *, read: bo
         for state in states():
             tally.count(result_of_saving((yield from accept(state, engine.settings))))
     except InputError as error:
-        raise InputError(f"{taken[-1].place}: {error}; what is in front of it was imported") from None
+        raise InputError(f"{taken[-1].place}: {error}; all records before it were imported") from None
     return tally.added
 
 

@@ -60,7 +60,7 @@ def to_labels(ids: Mapping[str, str], metadata: Mapping[str, Any] | None, about:
     rest: dict[str, Any] = {}
     for key, value in (metadata or {}).items():
         if key in RESERVED:
-            logger.warning("metadata[%r] is ignored: pass it as an argument of its own", key)
+            logger.warning("metadata[%r] is ignored: pass it as a separate argument", key)
         elif _is_label(key, value):
             labels[key] = value
         elif value is not None:
@@ -119,7 +119,7 @@ def _to_episode(place: str, record: Row, left_out: Counter[str]) -> EpisodeInput
     metadata = record.get("metadata") or {}
     content = record.get("memory") or record.get("new_memory")
     if not isinstance(content, str) or not isinstance(metadata, dict):
-        raise InputError(f"{place}: there is no memory; pass the result of get_all or history")
+        raise InputError(f"{place}: the record has no memory; pass the result of get_all or history")
     left_out.update(
         f"values of the field {name!r}" for name, value in record.items() if value and name not in _READ | _NEEDLESS
     )
@@ -231,7 +231,7 @@ def _langmem_records(path: Path, namespace: str, _: Counter[str]) -> Iterator[Re
 def _langmem_episode(place: str, record: Row, namespace: str) -> EpisodeInput:
     value = record.get("value")
     if not isinstance(value, dict) or not value:
-        raise InputError(f"{place}: there is no value; pass items as Item.dict() returns them")
+        raise InputError(f"{place}: the record has no value; pass items as Item.dict() returns them")
     content = value.get("content", value)
     if isinstance(content, dict) and set(content) == {"content"}:
         content = content["content"]
