@@ -161,7 +161,7 @@ def test_a_wrong_use_is_exit_code_2_before_anything_is_opened(
         ("saved source", "needs the id of a memory"),
         ("saved delete", "needs the id of a memory"),
         ("saved off x", "takes no id"),
-        ("declare Ann", "no fact is stated"),
+        ("declare Ann", "no fact given"),
         ("deepen", "name a model"),
         ("stats --namespace ''", "namespace must be a non-empty string"),
         ("stats --url http://x", "falkor://"),
@@ -241,7 +241,7 @@ def test_an_unread_episode_is_told_and_the_exit_code_says_so(
         assert (code, told["new"], told["known"], told["finished"], len(told["unread"])) == (1, 0, 1, 0, 2)
         assert len(told["problems"]) == 1
         code, _, err = run("ingest", good, *space)
-        assert (code, "2 episodes of earlier runs could not be read: kg-memory retry" in err) == (0, True)
+        assert (code, "2 episodes of earlier runs could not be read: run kg-memory retry" in err) == (0, True)
     told = result(run, "ingest", good, bad, *space)
     assert (told["finished"], told["known"], told["unread"]) == (0, 3, [])
 

@@ -9,37 +9,37 @@ from pathlib import Path
 from kg_memory.cli.parser import flag, names_at, option, parse_date
 
 INGEST_OPTIONS = {
-    "format": option("the format, where it is not recognised", choices=names_at("kg_memory.contrib.chats:FORMATS")),
-    "records": flag("the same as --format records", dest="format", action="store_const", const="records"),
+    "format": option("the format (default: detected)", choices=names_at("kg_memory.contrib.chats:FORMATS")),
+    "records": flag("short for --format records", dest="format", action="store_const", const="records"),
     "date_order": option(
-        "that of a WhatsApp chat that does not show it", choices=names_at("kg_memory.contrib.chats:DATE_ORDERS")
+        "the date order of a WhatsApp chat, if it is ambiguous", choices=names_at("kg_memory.contrib.chats:DATE_ORDERS")
     ),
-    "at": option("when undated content was said (default: now)", "TIME", type=parse_date),
-    "strict": flag("refuse a file with a line that cannot be read"),
-    "ontology": option("the types to look for: memoryd, zeph, or a TOML file", "NAME"),
-    "namespace_per_conversation": flag("keep the conversations of a file apart: each in NAMESPACE/<its name>"),
+    "at": option("the time of undated content (default: now)", "TIME", type=parse_date),
+    "strict": flag("stop at the first line that cannot be read"),
+    "ontology": option("the types to extract: memoryd, zeph, or a TOML file", "NAME"),
+    "namespace_per_conversation": flag("put each conversation of a file into NAMESPACE/<its name>"),
 }
 DECLARE_OPTIONS = {
-    "file": option("state the facts of a CSV, TSV, JSONL or JSON file", "FILE", type=Path),
-    "mapping": option("JSON that maps a record of the file to facts", "FILE", type=Path),
-    "valid_at": option("since when it holds: 2024-05-01, 2024-05, 2024", "TIME"),
-    "invalid_at": option("when it ended", "TIME"),
-    "at": option("when it was stated (default: now)", "TIME"),
-    "sentence": option("the fact in words (default: made of the triple)", "TEXT"),
-    "source": option("where it comes from (default, of a file: its name)", "NAME"),
-    "source_id": option("its id there; the same id is stored once", "ID"),
-    "confidence": option("how sure it is, 0 to 1", "N"),
-    "trust": option("how far its source is believed, 0 to 1", "N"),
+    "file": option("state the facts in a CSV, TSV, JSONL or JSON file", "FILE", type=Path),
+    "mapping": option("a JSON file that maps records of --file to facts", "FILE", type=Path),
+    "valid_at": option("when the fact began: 2024-05-01, 2024-05, 2024", "TIME"),
+    "invalid_at": option("when the fact ended", "TIME"),
+    "at": option("when the fact was stated (default: now)", "TIME"),
+    "sentence": option("the fact as a sentence (default: made from the triple)", "TEXT"),
+    "source": option("the source of the fact (default with --file: the file name)", "NAME"),
+    "source_id": option("the id of the fact in its source; an id is stored once", "ID"),
+    "confidence": option("how certain the fact is, 0 to 1", "N"),
+    "trust": option("how far the source is trusted, 0 to 1", "N"),
     "subject_type": option("the type of the subject, such as Person", "TYPE"),
     "object_type": option("the type of the objects", "TYPE"),
-    "rests_on": option("a fact without which it is doubtful; may be repeated", "FACT_ID"),
+    "rests_on": option("a fact on which this one depends; may be repeated", "FACT_ID"),
 }
 INGEST_EPILOG = """\
 Formats are recognised from the content: JSON Lines, lists of messages of OpenAI and LangChain, exports of ChatGPT,
 Claude, Open WebUI, Gemini, Telegram, Slack, Discord and WhatsApp (files, folders or zips), LoCoMo, BEAM, plain chats
 ("Ann: hello"), other text and JSON. docs/moving_in.md describes them. In JSON Lines only the content is required:
   {"content": "...", "speaker": "Ann", "at": "2024-05-01T10:00:00Z", "thread": "t1", "source_id": "m1"}
-The exit code is 1 if episodes are saved but could not be read. After Ctrl-C the same command goes on.
+The exit code is 1 if saved episodes could not be read. After Ctrl-C, run the same command again to continue.
 """
 DECLARE_EPILOG = "example:\n  kg-memory declare Ann WORKS_AT Acme --valid-at 2024-05\n"
 

@@ -38,13 +38,13 @@ def _rows_of(arguments: Namespace) -> Sequence[Row]:
     options = {name: value for name in arguments.parameters if (value := getattr(arguments, name)) is not None}
     if arguments.file is None:
         if arguments.mapping is not None or len(words) < 2:
-            raise InputError("no fact is stated: give SUBJECT PREDICATE [OBJECT ...], or a --file")
+            raise InputError("no fact given: pass SUBJECT PREDICATE [OBJECT ...], or --file")
         return [{"subject": words[0], "predicate": words[1], "object": words[2:] or None, **options}]
     if words:
-        raise InputError(f"--file must stand alone, got {' '.join(words)!r} too; leave one of them out")
+        raise InputError(f"--file cannot be combined with a fact, got {' '.join(words)!r}; leave out one of them")
     rows = list(_read_rows(arguments.file))
     if not rows:
-        raise InputError(f"{arguments.file} has no facts in it: give rows, or check the file")
+        raise InputError(f"{arguments.file} contains no facts: add rows, or check the file")
     if arguments.mapping:
         return rows
     numbered = enumerate({**options, **row} for row in rows)
@@ -68,9 +68,9 @@ def _read(path: Path) -> str:
     try:
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read ({error}): name a file with UTF-8 text") from None
+        raise InputError(f"{path} cannot be read ({error}): pass a file with UTF-8 text") from None
     if not text.strip():
-        raise InputError(f"{path} is empty: name a file with facts in it")
+        raise InputError(f"{path} is empty: pass a file with facts")
     return text
 
 

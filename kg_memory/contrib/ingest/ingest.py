@@ -34,7 +34,7 @@ def ingest(arguments: Namespace, screen: Screen) -> int:
     problems = [str(problem) for reading in readings for problem in reading.problems]
     with open_memory(arguments, screen) as memory:
         if memory.driver.model.by_rules:
-            screen.note("reading offline, by rules: kg-memory doctor says how to have a model read")
+            screen.note("reading offline, by rules: run kg-memory doctor to see how to use a language model")
         parts = chain.from_iterable(_apart(reading, arguments) for reading in readings)
         if arguments.dry_run:
             _show_estimate(memory, parts, surveys, screen)
@@ -65,7 +65,7 @@ def _add_parts(
     except KeyboardInterrupt:
         screen.note(
             f"{meter.saved} of {count_noun(meter.total, 'episode')} saved, {meter.read} of them read. "
-            "Nothing is lost: run the same command again, and it goes on from here."
+            "Nothing is lost: run the same command again to continue from here."
         )
         raise
 
@@ -75,7 +75,7 @@ def _look_through(reading: Reading, screen: Screen) -> Survey:
     found = survey(reading)
     screen.note(f"{reading.path}: {count_noun(found.messages, 'episode')} ({reading.format})")
     if reading.is_doubtful:
-        screen.note(f"{reading.path} is read as JSON records, not as a conversation: --records if that is right")
+        screen.note(f"{reading.path} is read as JSON records, not as a conversation: pass --records to confirm that")
     return found
 
 
@@ -105,10 +105,10 @@ def _finish(memory: GraphMemory, namespace: str, screen: Screen) -> ProgressMete
     meter = ProgressMeter(stats.waiting, screen)
     if stats.failed:
         failed = count_noun(stats.failed, "episode")
-        screen.note(f"{failed} of earlier runs could not be read: kg-memory retry reads them again")
+        screen.note(f"{failed} of earlier runs could not be read: run kg-memory retry to read them again")
     if meter.total:
         waiting = count_noun(meter.total, "episode")
-        screen.note(f"{waiting} of an earlier run saved, but not read to the end: finishing first")
+        screen.note(f"{waiting} of an earlier run saved but not completely read: finishing these first")
         memory.episodes.resume(namespace=namespace, progress=meter.progress)
     return meter
 
@@ -154,7 +154,7 @@ def _report(before: ProgressMeter, meter: ProgressMeter, problems: list[str], re
     if meter.unread:
         first = next(iter(meter.unread.values()))
         screen.note(f"{count_noun(len(meter.unread), 'episode')} saved but not read: {first}")
-        screen.note("kg-memory retry tries again; the words of the messages are found meanwhile.")
+        screen.note("Run kg-memory retry to read them again; until then, search finds only their words.")
     for problem in problems[:SHOWN_PROBLEMS]:
         screen.note(f"left out: {problem}")
     if len(problems) > SHOWN_PROBLEMS:
