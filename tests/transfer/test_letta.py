@@ -146,7 +146,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "agents that are no list": ({"agents": {"a": 1}}, "agents must be a list, got dict"),
     "an agent that is no object": ({"agents": ["Sam"]}, "agents 1 must be an object, got str"),
     "a name that is no text": ({"agents": [{**AGENT, "name": ["Sam"]}]}, "name must be a text, got list"),
-    "a block without a label": ({**NEW, "blocks": [{"id": "block-0", "value": "x"}]}, "blocks 1: there is no label"),
+    "a block without a label": ({**NEW, "blocks": [{"id": "block-0", "value": "x"}]}, "blocks 1: the record has no label"),
     "a value that is no text": (
         {**NEW, "blocks": [{"id": "block-0", "label": "human", "value": {}}]}, "value must be a text, got dict"
     ),
@@ -161,7 +161,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "tags that are no texts": (
         {"agents": [{**AGENT, "passages": [{"text": "x", "tags": [1]}]}]}, "tags must be a list of texts"
     ),
-    "a passage without a text": ({"agents": [{**AGENT, "passages": [{"id": "p"}]}]}, "there is no text"),
+    "a passage without a text": ({"agents": [{**AGENT, "passages": [{"id": "p"}]}]}, "the record has no text"),
 }  # fmt: skip
 
 

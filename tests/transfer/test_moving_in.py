@@ -175,7 +175,7 @@ def test_a_table_is_imported_as_it_is_declared(declaring: GraphMemory, namespace
 BAD: list[tuple[str, list[Any], str]] = [
     ("zep", [{**OSLO, "source_node_uuid": "n9"}, *NODES], "record 1: the source node n9 has no name; export the nodes"),
     ("zep", [*NODES, {**OSLO, "valid_at": "soon"}], "record 4: valid_at is not a time"),
-    ("zep", [*NODES, {**OSLO, "uuid": None}], "record 4: there is no uuid"),
+    ("zep", [*NODES, {**OSLO, "uuid": None}], "record 4: the record has no uuid"),
     ("zep", [{"x": "y"}], "record 1: not an edge, node, episode or message"),
     ("zep", [*NODES, BERGEN, {**BERGEN, "fact": "Ann left Bergen"}], "record 5: an earlier record has the id 'e1' with another"),
     ("zep", [*NODES, {**OSLO, "name": "!!!"}], "record 4: predicate must be words .* nothing was imported"),
