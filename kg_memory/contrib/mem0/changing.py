@@ -125,8 +125,8 @@ def _settle(view: View, owner: Owner, verb: str, inputs: Sequence[Entries]) -> F
     failed = [result for result in added if result.error]
     if failed:
         raise ModelError(
-            f"{len(failed)} of {len(added)} messages could not be read ({failed[0].error}); they are stored, and "
-            f"graph.episodes.retry(namespace={owner.namespace!r}) reads them"
+            f"{len(failed)} of {len(added)} messages could not be read ({failed[0].error}); they are stored: call "
+            f"graph.episodes.retry(namespace={owner.namespace!r}) to read them"
         )
     facts: list[Fact] = []
     for start in range(0, len(inputs), AT_ONCE):
@@ -160,14 +160,12 @@ def update(view: View, memory_id: str, text: object, metadata: Entries | None, e
     `InputError` if *text* is None, or the memory is missing or no longer believed; `ModelError`.
     """
     if text is None:
-        raise InputError(
-            "text must be set: metadata and expiration_date are those of a message, and change with its words"
-        )
+        raise InputError("text must be set: metadata and expiration_date can only be changed together with the text")
     words = validate_text("text", text, "what is so instead").strip()
     owner = yield from view.require(memory_id)
     fact = yield from view.current(owner, memory_id)
     if fact is None:
-        raise InputError(f"the memory {memory_id!r} is not believed any more; add it again instead")
+        raise InputError(f"the memory {memory_id!r} is no longer believed; add it again instead")
     if words == fact.sentence:
         return
     message, note = _note_for(fact, words, metadata, expiration, owner)
@@ -175,7 +173,7 @@ def update(view: View, memory_id: str, text: object, metadata: Entries | None, e
     if fact.predicate != NOTED:
         [added] = yield from view.call("add_many", owner, [note.episode(message)])
         if added.error:
-            raise ModelError(f"the text could not be read ({added.error}); it is stored, update again to try again")
+            raise ModelError(f"the text could not be read ({added.error}); it is stored: call update again to retry")
         if added.facts and set(added.facts) <= {fact.sentence}:
             return
         if added.facts:
@@ -198,7 +196,7 @@ def _note_for(fact: Fact, words: str, metadata: Entries | None, expiration: Any,
     return Message(role, name, words), Note(ids, {**to_metadata(labels), **(metadata or {})}, about, None, expires_at)
 
 
-# Messages as Mem0 accepts them: a text, a dict with role and content, or a list of these
+# Messages as Mem0 accepts them: a text, or a dict with role and content, or a list of these
 
 
 def read_messages(messages: object) -> list[Message]:
@@ -214,7 +212,7 @@ def _read_message(message: Any) -> Message:
     if isinstance(message, str):
         return Message(USER, None, message)
     if not isinstance(message, Mapping) or not isinstance(message.get("role"), str) or "content" not in message:
-        what = "a text, or a dict with a role and a content, or a list of these"
+        what = "a text, or a dict with role and content, or a list of these"
         raise InputError(f"messages must be {what}, got {message!r:.100}")
     name = message.get("name")
     if not isinstance(name, str | None):

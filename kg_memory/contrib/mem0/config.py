@@ -69,11 +69,11 @@ def _check_names(config: Entries) -> None:
     valid = (*PARTS, *PROMPTS, *WITHOUT_EFFECT)
     if config.get("custom_update_memory_prompt"):
         raise SettingsError(
-            "custom_update_memory_prompt is not supported: what ends a memory is decided by Settings.conflict_strategy"
+            "custom_update_memory_prompt is not supported: Settings.conflict_strategy decides how memories end"
         )
     unknown = [name for name in config if name not in valid and config[name] is not None]
     if unknown:
-        raise SettingsError(f"config must have only the keys {', '.join(valid)}, got {unknown[0]!r}; leave it out")
+        raise SettingsError(f"unknown key {unknown[0]!r} in config; valid keys are {', '.join(valid)}")
 
 
 def _read_part(name: str, part: Any) -> tuple[str | None, Entries]:
@@ -95,7 +95,7 @@ def _find_url(parts: Mapping[str, tuple[str | None, Entries]]) -> str | None:
         if provider == OURS:
             url = str(options["url"]) if options.get("url") else _to_url(options)
         elif provider is not None:
-            logger.warning("%s %r is not opened: memories are kept in FalkorDB, see docs/mem0.md", name, provider)
+            logger.warning("%s %r is ignored: memories are stored in FalkorDB, see docs/mem0.md", name, provider)
     return url
 
 
@@ -143,7 +143,7 @@ def _find_server(part: str, provider: str, options: Entries, settings: Settings)
     if provider not in SERVERS:
         raise SettingsError(
             f"the provider of {part} must be one of {', '.join((*SERVERS, 'langchain', OFFLINE))}, got {provider!r}; "
-            "use 'openai' with its openai_base_url, or 'langchain' with an object of LangChain as model"
+            "use 'openai' with an openai_base_url, or 'langchain' with a LangChain object as model"
         )
     family = provider.removesuffix("_structured")
     url = options.get(f"{family}_base_url") or SERVERS[provider] or settings.base_url
@@ -166,6 +166,6 @@ def _can_rerank(provider: str | None, options: Entries) -> bool:
         )
     if options.get("llm"):
         logger.warning(
-            "the llm of the reranker is not opened: the model of the memory, or KG_MEMORY_RERANK_URL, scores"
+            "the llm of the reranker is ignored: results are scored by the memory's model or KG_MEMORY_RERANK_URL"
         )
     return provider is not None

@@ -94,10 +94,10 @@ def _parse(filters: object, depth: int) -> Group:
     for name, value in filters.items():
         if name in ("AND", "OR", "NOT"):
             if not isinstance(value, list | tuple) or not value:
-                raise InputError(f"{name} must be a list of filters with something in it, got {value!r:.100}")
+                raise InputError(f"{name} must be a list of filters with at least one entry, got {value!r:.100}")
             parts.append(Group(name, tuple(_parse(part, depth + 1) for part in value)))
         elif not isinstance(name, str) or name.startswith("$"):
-            raise InputError(f"a filter must have the names of fields, or AND, OR and NOT, got {name!r:.100}")
+            raise InputError(f"the keys of a filter must be field names, AND, OR or NOT, got {name!r:.100}")
         else:
             parts += _tests(name, value)
     return Group("AND", tuple(parts))
@@ -106,7 +106,7 @@ def _parse(filters: object, depth: int) -> Group:
 def _tests(name: str, condition: object) -> list[Node]:
     if isinstance(condition, Mapping):
         if not condition:
-            raise InputError(f"the filter of {name} is empty; give a value, or leave it out")
+            raise InputError(f"the filter of {name} is empty; add a value, or leave it out")
         return [_test(name, how, value) for how, value in condition.items()]
     if condition == ANY:
         return [Test(name, "ne", None)]

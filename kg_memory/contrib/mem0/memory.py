@@ -71,7 +71,9 @@ class Verbs(Closing):
 
     def chat(self, query: str) -> NoReturn:
         """Raise `NotImplementedError`, as Mem0 does."""
-        raise NotImplementedError(f"chat is not implemented; search for {query!r:.100}, and ask your model")
+        raise NotImplementedError(
+            f"chat is not implemented; call search({query!r:.100}), and pass the results to your model"
+        )
 
 
 # The methods as flows, which `both` turns into sync and async methods
@@ -100,7 +102,7 @@ def _add(
     if a message could not be read, in which case it is stored unread.
     """
     if prompt is not None:
-        raise InputError("prompt is not supported; set custom_instructions in the config, for all messages")
+        raise InputError("prompt is not supported; set custom_instructions in the config, which apply to all messages")
     ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id, "app_id": app_id}
     note = Note.of_arguments(ids, metadata, timestamp, expiration_date, memory_type)
     return {"results": (yield from add(self.view, messages, note, infer=infer))}

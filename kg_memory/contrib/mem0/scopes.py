@@ -51,7 +51,7 @@ class Owner:
         for field in OWNERS:
             if field in ids:
                 return cls(collection, field, ids[field])
-        raise InputError("at least one of user_id, agent_id and run_id must be set; give the one that it belongs to")
+        raise InputError("at least one of user_id, agent_id and run_id must be set, as the owner of the memory")
 
     @classmethod
     def of_namespace(cls, collection: str, namespace: str) -> Self | None:
@@ -79,7 +79,7 @@ def read_id(name: str, value: object) -> str:
     """Return the id *value*, a text or an integer, as text. Errors: `InputError` if it is empty or contains spaces."""
     text = str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else ""
     if not text or any(map(str.isspace, text)):
-        raise InputError(f"{name} must be a text without blanks or a whole number, got {value!r:.100}")
+        raise InputError(f"{name} must be a text without spaces or a whole number, got {value!r:.100}")
     return text
 
 

@@ -55,7 +55,7 @@ def test_a_store_that_is_not_opened_is_told(caplog):
     with caplog.at_level(logging.WARNING, "kg_memory"):
         config = {"llm": OFFLINE, "vector_store": {"provider": "qdrant", "config": {"host": "h"}}, "version": "v1.1"}
         Memory.from_config({**config, "history_db_path": "x.db", "graph_store": None}).close()
-    assert [record.getMessage().split(":")[0] for record in caplog.records] == ["vector_store 'qdrant' is not opened"]
+    assert [record.getMessage().split(":")[0] for record in caplog.records] == ["vector_store 'qdrant' is ignored"]
 
 
 def test_a_search_is_reranked_where_the_config_has_a_reranker(server, monkeypatch, collection):
@@ -75,7 +75,7 @@ def test_a_search_is_reranked_where_the_config_has_a_reranker(server, monkeypatc
 
 WRONG: dict[str, tuple[Any, str]] = {
     "no dict": ("openai", "config must be a dict"),
-    "an unknown key": ({"llms": {}}, "config must have only the keys llm, embedder"),
+    "an unknown key": ({"llms": {}}, "valid keys are llm, embedder"),
     "an unknown model": ({"llm": {"provider": "anthropic"}}, "the provider of llm must be one of openai"),
     "an unknown embedder": ({"llm": OFFLINE, "embedder": {"provider": "gemini"}}, "the provider of embedder"),
     "no part": ({"llm": "openai"}, "llm must be a dict with a provider and a config"),

@@ -112,7 +112,7 @@ WRONG = {
     "no dict": ("user_id", "a filter must be a dict"),
     "a user who may be another": ({"OR": [{"user_id": "ann"}, {"category": "food"}]}, "filters must have user_id"),
     "an unknown operator": ({"user_id": "ann", "x": {"regex": "a"}}, "the operator of x must be one of eq, ne"),
-    "ours": ({"user_id": "ann", "$or": [{}]}, "AND, OR and NOT, got '\\$or'"),
+    "ours": ({"user_id": "ann", "$or": [{}]}, "AND, OR or NOT, got '\\$or'"),
     "an empty OR": ({"user_id": "ann", "OR": []}, "OR must be a list of filters"),
     "no list": ({"user_id": "ann", "AND": {"x": 1}}, "AND must be a list of filters"),
     "in without a list": ({"user_id": "ann", "x": {"in": "ab"}}, "in of x must have a list"),
