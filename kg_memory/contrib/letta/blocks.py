@@ -64,13 +64,17 @@ class Block:
 
     def __post_init__(self) -> None:
         if not isinstance(self.label, str) or not _LABEL.fullmatch(self.label):
-            raise SettingsError(f"the label of a block must have letters, digits, _ and -, got {self.label!r:.100}")
+            raise SettingsError(
+                f"the label of a block must consist of letters, digits, _ and -, got {self.label!r:.100}"
+            )
         if type(self.limit) is not int or self.limit < 1:
             raise SettingsError(f"the limit of the block {self.label!r} must be above 0, got {self.limit!r}")
         if self.per not in ("user", "agent", "shared"):
             raise SettingsError(f"per of the block {self.label!r} must be user, agent or shared, got {self.per!r}")
         if not isinstance(self.value, str) or len(self.value) > self.limit:
-            raise SettingsError(f"the value of the block {self.label!r} must be a text of {self.limit} characters")
+            raise SettingsError(
+                f"the value of the block {self.label!r} must be a text of at most {self.limit} characters"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +118,7 @@ class Blocks:
         if taken := [label for label in self.blocks if label.endswith(PROPOSAL)]:
             raise SettingsError(f"the label of a block must not end with {PROPOSAL}, got {taken[0]!r}")
         if not declared or len(self.blocks) < len(declared):
-            raise SettingsError("blocks must be some with different labels, such as [Block('human')]")
+            raise SettingsError("blocks must be one or more blocks with different labels, such as [Block('human')]")
         beside = (replace(block, label=block.label + PROPOSAL, value="") for block in declared)
         self._all = {**self.blocks, **{block.label: block for block in beside}}
         self.templates: Mapping[Owner, NamespaceTemplate] = {
@@ -168,7 +172,7 @@ class Blocks:
             value = change(base.value)
             if len(value) > block.limit:
                 raise InputError(
-                    f"the block {label!r} would have {len(value)} characters, and {block.limit} are the most: "
+                    f"the block {label!r} would have {len(value)} characters, and the limit is {block.limit}: "
                     "shorten it first, or use archival_memory_insert"
                 )
             if value == base.value:
@@ -328,7 +332,7 @@ def replace_one(value: str, old_string: str, new_string: str) -> str:
     """Return *value* with *old_string* replaced. Errors: `InputError` if it does not occur exactly once."""
     exact = _exact(value, old_string)
     if (count := value.count(exact)) > 1:
-        raise InputError(f"the block says {old_string!r:.200} {count} times; give more of the words around it")
+        raise InputError(f"{old_string!r:.200} occurs {count} times in the block; include more of the text around it")
     return value.replace(exact, new_string)
 
 
@@ -357,7 +361,7 @@ def _exact(value: str, old: str) -> str:
     """
     exact = next((words for words in (old, unescape(old)) if words and words in value), None)
     if exact is None:
-        raise InputError(f"the block does not say {old!r:.200}: give words that it says, exactly")
+        raise InputError(f"{old!r:.200} does not occur in the block: quote its text exactly")
     return exact
 
 

@@ -193,7 +193,7 @@ def _open(
     page = validate_count("offset", offset, 0), min(validate_count("length", length), MOST_LINES)
     lines = yield from _read_file(here, file_name)
     if not lines:
-        raise NotFound(f"there is no file {file_name!r:.200}; grep and search_files show the names")
+        raise NotFound(f"file {file_name!r:.200} not found; grep and search_files return file names")
 
     def change(value: str) -> str:
         others = [entry for entry in _parse_open(value) if entry[0] != file_name]
@@ -207,7 +207,7 @@ def _close(here: CallContext, file_name: str, *, files: Files) -> Flow[Answer]:
     def change(value: str) -> str:
         others = [entry for entry in _parse_open(value) if entry[0] != file_name]
         if len(others) == len(_parse_open(value)):
-            raise NotFound(f"no file {file_name!r:.200} is open")
+            raise NotFound(f"file {file_name!r:.200} is not open; close only open files")
         return _format_open(others)
 
     yield from call(files.blocks, "edit", OPEN, change, here.context)
@@ -299,9 +299,9 @@ def match_lines(pattern: str, lines: Sequence[str]) -> list[int]:
     try:
         done = subprocess.run(command, input=work, capture_output=True, text=True, timeout=SECONDS, check=True)
     except subprocess.TimeoutExpired:
-        raise InputError(f"the pattern takes longer than {SECONDS:g} seconds; write a simpler one") from None
+        raise InputError(f"the pattern takes longer than {SECONDS:g} seconds; use a simpler one") from None
     except subprocess.CalledProcessError:
-        raise InputError("the pattern cannot be matched; write a simpler one") from None
+        raise InputError("the pattern cannot be matched; use a simpler one") from None
     numbers = json.loads(done.stdout)
     if isinstance(numbers, str):
         raise InputError(f"pattern must be a regular expression ({numbers}); correct it")

@@ -26,7 +26,7 @@ from kg_memory.text.dated import date_without_time, period_in_words
 MOST_FACTS = 200
 TIDIER = "tidy"
 """The author of proposals."""
-STALE = "the block {!r} was changed since this was proposed; tidy it again"
+STALE = "the block {!r} was changed after this proposal; call tidy again"
 
 
 class TidyNote(BaseModel):
@@ -64,7 +64,7 @@ def _tidy(
         namespace=namespace,
     )
     if not facts:
-        raise InputError(f"nothing is known now about {about!r} in this namespace; name an entity with facts")
+        raise InputError(f"no current facts about {about!r} in this namespace; pass the name of an entity with facts")
     lines = list(dict.fromkeys(map(_line, facts)))
     if model is None:
         value = _fit(lines, block.limit)
@@ -97,7 +97,7 @@ def _decide_proposal(
     """
     proposal = yield from _read_proposal(blocks, label, context)
     if proposal is None or proposal.at is None:
-        raise NotFound(f"nothing is proposed for the block {label!r}")
+        raise NotFound(f"no proposal for the block {label!r}; call tidy first")
     version: Version = yield from call(blocks, "get", label, context)
     if accept:
         if version.at is not None and version.at > proposal.at:
@@ -128,7 +128,9 @@ def _ask(model: Model, block: Block, text: str, lines: list[str]) -> Flow[str]:
     answer = yield Call(partial(model.answer, question), partial(model.aanswer, question))
     value = "\n".join(answer.lines).strip()
     if not value or len(value) > block.limit:
-        raise InputError(f"the model wrote {len(value)} characters for a block of {block.limit}; raise the limit")
+        raise InputError(
+            f"the model returned {len(value)} characters for a block with a limit of {block.limit}; raise the limit"
+        )
     return value
 
 

@@ -250,7 +250,7 @@ def test_a_core_memory_needs_blocks_with_labels_of_their_own(memory, blocks, use
             Blocks(memory, none)
     with pytest.raises(InputError, match="label must be one of persona, human"):
         blocks.get("pet", user)
-    with pytest.raises(InputError, match="201 characters, and 200 are the most"):
+    with pytest.raises(InputError, match="201 characters, and the limit is 200"):
         blocks.write("human", "x" * 201, user)
 
 

@@ -66,7 +66,7 @@ def test_the_facts_that_hold_are_proposed_and_wait(verbs, blocks, user):
     assert (accepted.value, accepted.by) == (FACTS, "Tom")
     assert blocks.get("human", user) == accepted
     assert read(blocks, "human", user) is None
-    with pytest.raises(NotFound, match="nothing is proposed"):
+    with pytest.raises(NotFound, match="no proposal for the block"):
         decide(blocks, "human", accept=True, context=user)
 
 
@@ -81,7 +81,7 @@ def test_what_is_rejected_changes_nothing(verbs, blocks, user):
 def test_a_proposal_is_stale_once_the_block_was_changed(blocks, user):
     tidy(blocks, "human", "Ann", user)
     blocks.append("human", "Wants short answers", user)
-    with pytest.raises(InputError, match="was changed since this was proposed"):
+    with pytest.raises(InputError, match="was changed after this proposal"):
         decide_proposal(blocks, "human", accept=True, context=user)
     assert blocks.get("human", user).value == "Wants short answers"
     assert decide_proposal(blocks, "human", accept=False, context=user).value == "Wants short answers"
@@ -116,7 +116,7 @@ def test_an_edit_while_the_model_writes_is_not_lost(blocks, user):
         blocks.append("human", "said meanwhile", user)
         return {"lines": ["from the facts"]}
 
-    with pytest.raises(InputError, match="was changed since"):
+    with pytest.raises(InputError, match="was changed after"):
         tidy(blocks, "human", "Ann", user, model=Scripted(tidy=rule), apply=True)
     assert blocks.get("human", user).value == "said meanwhile"
 
@@ -124,7 +124,7 @@ def test_an_edit_while_the_model_writes_is_not_lost(blocks, user):
 @pytest.mark.parametrize("note", ["", "  ", "x" * 121])
 def test_a_note_that_does_not_fit_is_refused(blocks, user, note):
     before = blocks.append("human", "Likes tea", user)
-    with pytest.raises(InputError, match="characters for a block of 120"):
+    with pytest.raises(InputError, match="characters for a block with a limit of 120"):
         tidy(blocks, "human", "Ann", user, model=Scripted(tidy=lambda _: {"lines": [note]}), apply=True)
     assert blocks.get("human", user) == before
 
@@ -132,7 +132,7 @@ def test_a_note_that_does_not_fit_is_refused(blocks, user, note):
 def test_facts_that_do_not_fit_are_left_out_and_nobody_is_refused(blocks, memory, user):
     short = Blocks(memory, [Block("human", limit=40)])
     assert tidy(short, "human", "Ann", user).value == "Ann knows Bob (since 2024-06-01)"
-    with pytest.raises(InputError, match="nothing is known now about 'Zoe'"):
+    with pytest.raises(InputError, match="no current facts about 'Zoe'"):
         tidy(short, "human", "Zoe", user)
     with pytest.raises(InputError, match="label must be one of human"):
         tidy(short, "human-proposal", "Ann", user)

@@ -93,11 +93,11 @@ WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
         {"label": "pet", "content": "Milo"},
         "label must be one of persona, human, rules, team",
     ),
-    "too much": ("core_memory_append", {"label": "human", "content": "x" * 61}, "61 characters, and 60 are the most"),
+    "too much": ("core_memory_append", {"label": "human", "content": "x" * 61}, "61 characters, and the limit is 60"),
     "words that are not there": (
         "core_memory_replace",
         {"label": "human", "old_content": "Oslo", "new_content": "Paris"},
-        "does not say 'Oslo'",
+        "'Oslo' does not occur",
     ),
     "a block that is not to be edited": (
         "memory_rethink",
@@ -116,7 +116,7 @@ WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
     "no date": ("conversation_search", {"start_date": "soon"}, "must be ISO 8601"),
     "no page": ("conversation_search", {"page": -1}, "page must be a whole number from 0"),
-    "no words": ("core_memory_replace", {"label": "human", "old_content": "", "new_content": "x"}, "does not say ''"),
+    "no words": ("core_memory_replace", {"label": "human", "old_content": "", "new_content": "x"}, "'' does not occur"),
     "no question": ("archival_memory_search", {"query": ""}, "query must be a non-empty string"),
     "no results": ("archival_memory_search", {"query": "tea", "top_k": 0}, "top_k must be a whole number"),
     "nothing to insert": ("archival_memory_insert", {"content": " "}, "the content is empty"),
