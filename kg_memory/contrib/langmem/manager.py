@@ -81,7 +81,7 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
         phases: Sequence[MemoryPhase] | None = None,
     ) -> None:
         if default is not None and default_factory is not None:
-            raise SettingsError("give default or default_factory, not both")
+            raise SettingsError("default and default_factory cannot be combined: pass one of them")
         chosen = tuple(schemas or (Memory,))
         self.namespace = Namespace(namespace)
         self.memory_manager = MemoryManager(
@@ -168,7 +168,7 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
                 return schema.model_validate(values)
             except ValidationError:
                 continue
-        raise SettingsError(f"the default must fit one of {', '.join(self.schemas)}, got {default!r:.80}")
+        raise SettingsError(f"the default must fit one of the schemas {', '.join(self.schemas)}, got {default!r:.80}")
 
     # Access to the memories in the namespace
 

@@ -37,7 +37,7 @@ class Namespace:
         """Return the labels, filled from *config* or, if None, from the running graph. Errors: `InputError`."""
         labels = tuple(place_here(label, config or None).namespace for label in self._labels)
         if any("." in label for label in labels):
-            raise InputError(f"a label of a namespace must not have a '.' in it, got {labels!r}; use another id")
+            raise InputError(f"a label of a namespace must not contain '.', got {labels!r}; use another id")
         return labels
 
 
@@ -69,5 +69,5 @@ def store_here(store: BaseStore | None) -> BaseStore:
     """Return *store*, or the store of the running graph. Errors: `SettingsError` if there is none."""
     found = find_store(store)
     if found is None:
-        raise SettingsError("there is no store: pass store=memory, or call it in a graph compiled with a store")
+        raise SettingsError("there is no store: pass store=memory, or call this in a graph compiled with a store")
     return found

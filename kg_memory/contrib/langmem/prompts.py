@@ -93,7 +93,7 @@ class PromptOptimizer(FlowRunnable[str]):
             raise SettingsError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
         if unknown := set(config or {}) - set(STEPS):
             raise SettingsError(
-                f"config may have {' and '.join(STEPS)}, got {min(unknown)!r}; say how to update a prompt in its "
+                f"config may have {' and '.join(STEPS)}, got {min(unknown)!r}; put instructions into the prompt's "
                 "update_instructions"
             )
         steps = {**STEPS, **(config or {})}
@@ -297,7 +297,7 @@ class Rules:
             except MemoryPaused:
                 return
             if added.skipped:
-                logger.warning("the rule learned from episode %s is not kept: %s", added.episode, added.skipped)
+                logger.warning("the rule learned from episode %s is not stored: %s", added.episode, added.skipped)
                 continue
             former = dict(enumerate(followed, 1)).get(lesson.replaces or 0)
             if former is not None and self.text_of(former) != lesson.lesson:

@@ -105,7 +105,7 @@ class ReflectionExecutor:
         task = _Task(payload, due, store, RunnableConfig(configurable=configurable), context)
         with self._worker.changed:
             if self._worker.closed:
-                raise DatabaseUnavailable("this executor was shut down: make another")
+                raise DatabaseUnavailable("this executor was shut down: create a new one")
             former = self._worker.jobs.get(key)
             if former is not None and former.future.cancel():
                 task.payload = _join(former.payload, payload)
@@ -125,7 +125,7 @@ class ReflectionExecutor:
         """Return memories of *namespace*, by default the reflector's, as dicts; *query* None lists all."""
         where = self._namespace if namespace is None else Namespace(namespace)
         if where is None:
-            raise InputError("namespace must be given: the reflector has none")
+            raise InputError("namespace must be set, because the reflector has none")
         how = {"query": query, "filter": filter, "limit": limit, "offset": offset}
         items = yield from call(store_here(self._find_store()), "search", where(), **how)
         return [item.dict() for item in items]

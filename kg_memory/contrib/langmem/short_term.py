@@ -123,7 +123,7 @@ class SummarizationNode(FlowRunnable[Record]):
         del config
         messages, context = _get(given, self._read), _get(given, "context") or {}
         if messages is None:
-            raise InputError(f"the state must have {self._read!r}; set input_messages_key to where its messages are")
+            raise InputError(f"the state must have {self._read!r}; set input_messages_key to the key of its messages")
         result = yield from self.summarize(messages, context.get("running_summary"))
         if result.running_summary is None:
             return {self._written: result.messages}

@@ -257,7 +257,7 @@ class EpisodeStore(BaseStore):
 
     def _put(self, op: PutOp) -> Flow[None]:
         if self._as_of is not None or self._believed_at is not None:
-            raise InputError("a view of the past cannot be written: use an EpisodeStore without as_of and believed_at")
+            raise InputError("a store with as_of or believed_at is read-only: use an EpisodeStore without them")
         namespace = graph_namespace(op.namespace)
         fact = id_of_fact(op.key)
         if op.value is None:
@@ -275,7 +275,7 @@ class EpisodeStore(BaseStore):
         """Add *content* as a new item, and replace the fact *id_* by the facts of this item."""
         fact: Fact | None = yield from call(self.memory.facts, "get", id_, namespace=namespace)
         if fact is None:
-            raise NotFound(f"there is no fact {id_!r} in this namespace")
+            raise NotFound(f"fact {id_!r} not found in namespace {namespace!r}")
         key = str(uuid5(UUID(id_), content.text))
         yield from self._add_version(namespace, key, content)
         yield from self._end([fact], (yield from self._versions(namespace, [key]))[key][0], namespace)
@@ -355,7 +355,7 @@ def graph_namespace(namespace: Sequence[str]) -> str:
     labels: Labels = validate_labels(namespace)
     for label in labels:
         if not isinstance(label, str) or not label.strip() or "." in label:
-            raise InputError(f"a label of a namespace must be a text without a '.', got {label!r} in {labels!r}")
+            raise InputError(f"a label of a namespace must be a text without '.', got {label!r} in {labels!r}")
     return ".".join(labels)
 
 

@@ -86,19 +86,19 @@ def create_manage_memory_tool(
         _check(action, id)
         if action == "create":
             if content is None:
-                raise InputError("a new memory needs a content")
+                raise InputError("content is missing: pass the content of the new memory")
             plain = to_plain(content)
             id_ = _new_key(plain)
             yield from call(kept, "put", labels, id_, {"content": plain})
             return f"created memory {id_}"
         item = yield from call(kept, "get", labels, str(id))
         if item is None:
-            raise InputError(f"there is no memory {id!r}; give the key that a search showed")
+            raise InputError(f"there is no memory {id!r}; pass a key from the results of a search")
         if action == "delete":
             yield from call(kept, "delete", labels, str(id))
             return f"deleted memory {id}"
         if content is None:
-            raise InputError("an update needs the content that is so from now on")
+            raise InputError("content is missing: pass the new content of the memory")
         yield from call(kept, "put", labels, str(id), _updated(item.value, to_plain(content)))
         return f"updated memory {id}"
 
@@ -142,7 +142,7 @@ def create_search_memory_tool(
         filter: Record | None = None,  # noqa: A002 - as LangMem calls it
     ) -> Flow[Any]:
         if validate_count("offset", offset, 0) + validate_count("limit", limit) > MOST:
-            raise InputError(f"limit and offset must be at most {MOST} together; search with other words")
+            raise InputError(f"limit + offset must be at most {MOST}; search with other words")
         how = {"query": query, "filter": filter, "limit": limit, "offset": offset}
         items: list[SearchItem] = yield from call(kept, "search", labels, **how)
         text = json.dumps([item.dict() for item in items], ensure_ascii=False, default=str)
@@ -185,7 +185,7 @@ def _check(action: str, id_: str | None) -> None:
     if action == "create" and id_:
         raise InputError("a new memory has no id yet: leave id out, or use action='update'")
     if action != "create" and not id_:
-        raise InputError(f"action={action!r} needs an id; give the key that a search showed")
+        raise InputError(f"action={action!r} needs an id; pass a key from the results of a search")
 
 
 def _new_key(content: Any) -> str:

@@ -114,7 +114,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "an unknown id to delete": ({"action": "delete", "id": UNKNOWN}, "there is no memory"),
     "an unknown id to update": ({"action": "update", "id": UNKNOWN, "content": "tea"}, "there is no memory"),
     "an unknown fact": ({"action": "delete", "id": f"fact:{UNKNOWN}"}, "there is no memory"),
-    "no content": ({"action": "create"}, "needs a content"),
+    "no content": ({"action": "create"}, "content is missing"),
     "a blank content": ({"content": " "}, "content is empty"),
 }
 
@@ -159,7 +159,7 @@ def test_users_are_kept_apart_and_one_that_is_not_named_is_an_error(memory, user
     assert json.loads(by("bo", query="Oslo")) == []
     with pytest.raises(InputError, match="needs 'langgraph_user_id'"):
         run.invoke({"query": "Oslo"})
-    with pytest.raises(InputError, match="must not have a"):
+    with pytest.raises(InputError, match="must not contain"):
         run.invoke({"query": "Oslo"}, {"configurable": {"langgraph_user_id": "ann.b"}})
 
 
