@@ -114,4 +114,4 @@ def test_langmem_tools_take_null_for_optional_arguments(memory, namespace):
             assert call(find, {"query": "Ann", optional: value}).content == expected
     assert "created memory" in call(manage, {"content": "null"}).content
     for value in (None, ""):
-        assert call(manage, {"content": value}).content == "content is missing"
+        assert call(manage, {"content": value}).content == "content is missing: pass the content of the new memory"
