@@ -31,7 +31,7 @@ def test_a_folder_without_rights_is_named(tmp_path: Path, found: Binaries) -> No
     if root:  # who may write everywhere
         os.seteuid(65534)
     try:
-        with pytest.raises(DatabaseStartError, match="change its rights"):
+        with pytest.raises(DatabaseStartError, match="change the permissions"):
             embedded.join(tmp_path / "db", found)
     finally:
         if root:
@@ -133,7 +133,7 @@ def damage(folder: Path, found: Binaries, mark: bytes, change: Callable[[int], s
     place = change(data.index(mark, len(data) // 2))
     data[place] = b"#" * len(data[place])
     file.write_bytes(data)
-    with pytest.raises(DatabaseStartError, match="are damaged: put a backup") as refused:
+    with pytest.raises(DatabaseStartError, match="is damaged: restore a backup") as refused:
         embedded.join(folder, found, idle_seconds=0)
     return str(refused.value)
 

@@ -11,7 +11,7 @@ from kg_memory.settings import Settings
 
 __all__ = ["EmbeddedServer", "Server", "is_running", "join"]
 
-AGAIN = "the next call starts it anew, so try again"
+AGAIN = "try again: the next call starts it again"
 
 
 class EmbeddedServer:

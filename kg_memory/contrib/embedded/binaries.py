@@ -102,8 +102,8 @@ def fetch(home: Path | None = None, *, on_wait: OnWait = lambda _: None) -> Bina
             binaries = _set_up(home, on_wait)
         except OSError as error:
             raise DatabaseMissing(
-                f"FalkorDB could not be set up in {home} ({error}): make it a folder that can be written, with 400 MB "
-                "of free space, or name another."
+                f"FalkorDB could not be set up in {home} ({error}): make it a writable folder with 400 MB of free "
+                "space, or set another one."
             ) from error
         on_wait(f"FalkorDB {VERSION} is ready in {binaries.module.parent}")
     return binaries
@@ -115,7 +115,7 @@ def _read_folder(folder: Path) -> Binaries:
         if _is_complete(binaries):
             return binaries
     raise DatabaseMissing(
-        f"{folder} does not hold both redis-server and falkordb.so: name the folder that does, or none.\n{WAYS_OUT}"
+        f"{folder} does not contain redis-server and falkordb.so: set the folder that does, or none.\n{WAYS_OUT}"
     )
 
 
@@ -148,7 +148,7 @@ def _check_platform() -> None:
     """Raise `DatabaseMissing` on a platform on which the prebuilt falkordb.so cannot run."""
     if not sys.platform.startswith("linux") or platform.machine() not in ("x86_64", "AMD64"):
         here = f"{platform.system()} on {platform.machine()}"
-        raise DatabaseMissing(f"There is no FalkorDB to set up for {here}.\n{WAYS_OUT}")
+        raise DatabaseMissing(f"There is no FalkorDB to download for {here}.\n{WAYS_OUT}")
     try:
         glibc = (os.confstr("CS_GNU_LIBC_VERSION") or "").removeprefix("glibc ")
     except (ValueError, OSError):
@@ -239,14 +239,14 @@ def _lock_setup(path: Path, on_wait: OnWait) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            on_wait("another process is setting FalkorDB up, waiting for it ...")
+            on_wait("waiting for another process that sets FalkorDB up ...")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 def _explain_pip_error(output: str) -> str:
     tail = "\n".join(output.splitlines()[-8:])
-    advice = "Check the network, the proxy, pip's index and the space on the disk (400 MB), and run the set-up again"
+    advice = "Check the network, the proxy, pip's index and the disk space (400 MB), and run the set-up again"
     if "DO NOT MATCH THE HASHES" in output:
-        advice = "The package index served another file than the one this package was tested with: try another index"
+        advice = "The package index served a file with an unexpected hash: try another index"
     return f"pip could not download FalkorDB:\n{tail}\n{advice}.\n{WAYS_OUT}"

@@ -111,7 +111,7 @@ def join(
                 server.close()
                 if server.started:
                     raise start_errors.explain_exit(folder, binaries) from None
-                on_wait("the database server went away while it was joined, starting it again ...")
+                on_wait("the database server ended while it was joined, starting it again ...")
             except BaseException:
                 server.close()
                 raise
@@ -276,7 +276,7 @@ def _lock_server(run: Path, on_wait: OnWait) -> int:
     Errors: `DatabaseStartError` after 60 seconds.
     """
     path, start = str(run / watchdog.SERVER), time.monotonic()
-    waiting = _Waiting(on_wait, "waiting for the former database server to end")
+    waiting = _Waiting(on_wait, "waiting for the previous database server to end")
     while (lock := watchdog.lock(path, fcntl.LOCK_EX | fcntl.LOCK_NB)) is None:
         if time.monotonic() - start > LONGEST_EXIT:
             raise start_errors.explain_unreachable(run)
@@ -359,14 +359,14 @@ def _check_version(modules: dict[str, Any], *, allow_old: bool) -> None:
     versions = [int(module["ver"]) for module in modules.get("modules", ()) if module["name"] == "graph"]
     if not versions:
         raise DatabaseVersionError(
-            f"the server of this folder lacks the FalkorDB module; stop it, then try again.\n{WAYS_OUT}"
+            f"the server of this folder has no FalkorDB module; stop it, then try again.\n{WAYS_OUT}"
         )
     if versions[0] >= OLDEST_MODULE:
         return
     problem = f"FalkorDB {versions[0]} is older than {OLDEST_MODULE} (4.22.1), and loses data at a restart"
     if not allow_old:
         raise DatabaseVersionError(f"{problem}; use a newer one, or set allow_old_falkordb.\n{WAYS_OUT}")
-    warnings.warn(f"{problem} and ignores half of all changes to vectors; upgrade it", stacklevel=4)
+    warnings.warn(f"{problem} and ignores half of all vector updates; upgrade it", stacklevel=4)
 
 
 class _Waiting:

@@ -23,7 +23,7 @@ MANIFEST = "appendonly.aof.manifest"
 EMPTY = 1024
 """The most bytes of the snapshot of an empty database, which is written before the manifest."""
 
-FULL = "the disk is full; free some space, then try again (nothing that was saved is lost)"
+FULL = "the disk is full; free some space, then try again (saved data is not lost)"
 LOADED = r"Module '\w+' loaded from"
 NOT_LOADED = r"cannot open shared object file|version `GLIBC|execute permissions|failed to load|REDIS BUG REPORT"
 DAMAGED = (
@@ -41,11 +41,11 @@ def map_os_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        advice = "fix that, or choose a folder on a local disk"
+        advice = "fix this error, or choose a folder on a local disk"
         if error.errno in NO_SPACE:
             advice = FULL
         elif error.errno in NO_RIGHTS:
-            advice = "this user may not write there, change its rights or choose another folder"
+            advice = "this user may not write there; change the permissions, or choose another folder"
         raise DatabaseStartError(f"cannot open the database in {folder} ({error}); {advice}") from error
 
 
@@ -64,11 +64,11 @@ def check_owner(folder: Path) -> None:
     status = folder.lstat()
     if status.st_uid != os.geteuid() or not stat.S_ISDIR(status.st_mode):
         raise DatabaseStartError(
-            f"{folder} belongs to another user (id {status.st_uid}), who could read what is saved there; "
+            f"{folder} belongs to another user (id {status.st_uid}), who could read the data; "
             "run as that user, or choose another folder."
         )
     if status.st_mode & 0o002:
-        raise DatabaseStartError(f"{folder} can be written by everybody; run 'chmod 700 {shlex.quote(str(folder))}'.")
+        raise DatabaseStartError(f"{folder} is writable for all users; run 'chmod 700 {shlex.quote(str(folder))}'.")
 
 
 def check_manifest(aof: Path) -> None:
@@ -82,8 +82,8 @@ def check_manifest(aof: Path) -> None:
     files = [name for name, size in sizes.items() if size > (EMPTY if name.endswith(".rdb") else 0)]
     if files:
         raise DatabaseStartError(
-            f"{aof} has data ({files[0]}), but no {MANIFEST}, without which the server cannot read them: "
-            "put back the manifest, or a backup of the whole folder; or move the folder away to begin anew."
+            f"{aof} has data ({files[0]}), but no {MANIFEST}, without which the server cannot read it: "
+            "restore the manifest, or a backup of the whole folder; or move the folder away to start empty."
         )
 
 
@@ -94,7 +94,7 @@ def explain_exit(folder: Path, binaries: Binaries, output: str = "") -> Database
     tail = _tail(output)
     kind, advice = _advice(output, folder, binaries)
     log = f" Its log ends with:\n{tail}" if tail else " Its log is empty."
-    return kind(f"The database server of {folder} ended while it started.{log}\n{advice}")
+    return kind(f"The database server of {folder} ended during its start.{log}\n{advice}")
 
 
 def explain_end(folder: Path) -> str | None:
@@ -118,8 +118,8 @@ def explain_not_executable(binaries: Binaries, error: OSError) -> DatabaseMissin
 def explain_unreachable(run: Path) -> DatabaseStartError:
     """Return the error for a server that holds the folder *run* but has lost its socket."""
     return DatabaseStartError(
-        f"A database server still holds {run.parent}, but has no socket; end its process, whose number is in "
-        f"{run / 'pid'} (it saves first), then try again."
+        f"A database server still holds {run.parent}, but has no socket; end its process, whose id is in "
+        f"{run / 'pid'} (it saves its data first), then try again."
     )
 
 
@@ -143,9 +143,9 @@ def _advice(output: str, folder: Path, binaries: Binaries) -> tuple[type[Databas
     elif re.search(DAMAGED, output):
         advice = _explain_damage(folder, binaries)
     elif re.search(r"[Ff]ailed opening Unix socket|bind:|Permission denied", output):
-        advice = f"Make {folder} and all in it writable for this user, or choose a folder on a local disk."
+        advice = f"Make {folder} and all files in it writable for this user, or choose a folder on a local disk."
     else:
-        advice = f"Fix that and try again; the whole log is {folder / 'run' / 'redis.log'}."
+        advice = f"Fix this error and try again; the whole log is {folder / 'run' / 'redis.log'}."
     return DatabaseStartError, advice
 
 
@@ -154,6 +154,6 @@ def _explain_damage(folder: Path, binaries: Binaries) -> str:
     manifest = shlex.quote(str(folder / "aof" / MANIFEST))
     command = f"exec -a redis-check-aof {shlex.quote(str(binaries.redis_server))} --fix {manifest}"
     return (
-        f"The data in {folder / 'aof'} are damaged: put a backup of that folder in its place. Without one, copy it to "
-        f"a safe place, then cut a damaged end off with\n  bash -c {shlex.quote(command)}\nand try again."
+        f"The data in {folder / 'aof'} is damaged: restore a backup of that folder. Without a backup, copy the folder "
+        f"to a safe place, then cut off a damaged end with\n  bash -c {shlex.quote(command)}\nand try again."
     )
