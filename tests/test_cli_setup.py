@@ -65,15 +65,15 @@ def test_a_person_answers_and_the_next_command_uses_it(home: Path, file: Path, m
     file.write_text("# mine\nOTHER=1\nKG_MEMORY_NAMESPACE=old\n")
     terminal = Terminal("init", COLUMNS="80")
     for prompt, answer in (
-        ("Number [3]: ", "2"), ("]: ", models), ("none): ", KEY), ("It has: small, large", ""), ("[small]: ", "large"),
+        ("Number [3]: ", "2"), ("]: ", models), ("none): ", KEY), ("Its models: small, large", ""), ("[small]: ", "large"),
         ("Number [1]: ", ""), ("[default]: ", "ann"),
     ):  # fmt: skip
         terminal.until(prompt)
-        if "It has" not in prompt:
+        if "Its models" not in prompt:
             terminal.press(f"{answer}\n")
     assert "has large" in " ".join(terminal.until("Change it? [y/N] ").split())
     terminal.press("y\n")
-    terminal.until("Written: ")
+    terminal.until("Wrote ")
     assert terminal.end() == 0
     assert KEY not in terminal.shown
     assert file.read_text() == (
@@ -132,7 +132,7 @@ def test_the_doctor_finds_a_sound_set_up_well(run: Run) -> None:
     assert report["well"]
     assert {check["what"] for check in report["checks"]} >= {"Python", "FalkorDB binaries", "data folder", "database"}
     code, out, _ = run("doctor")
-    assert (code, "All is well." in out) == (0, True)
+    assert (code, "All checks passed." in out) == (0, True)
 
 
 def test_the_doctor_says_what_to_mend(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,7 +142,7 @@ def test_the_doctor_says_what_to_mend(run: Run, tmp_path: Path, monkeypatch: pyt
     found = checks(run, "--data-dir", tmp_path / "file")
     wrong = {name: check["mend"] for name, check in found.items() if check["state"] == "wrong"}
     assert run("doctor", "--data-dir", tmp_path / "file")[0] == 1
-    assert "name a folder" in wrong["data folder"]
+    assert "set a folder" in wrong["data folder"]
     assert "OPENAI_API_KEY" in wrong["language model"]
     assert "docker run" in wrong["FalkorDB binaries"]
     assert wrong["database"]
@@ -164,12 +164,12 @@ def test_the_doctor_says_why_a_key_is_not_used_and_shows_no_password(
     monkeypatch.delenv("KG_MEMORY_MODEL")
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     assert run("init", "--yes", "--model", "offline")[0] == 0
-    assert f"the API key is not used, as KG_MEMORY_MODEL=offline in {file} comes first" in run("doctor")[1]
+    assert f"the API key is not used because of KG_MEMORY_MODEL=offline in {file}" in run("doctor")[1]
     monkeypatch.setenv("KG_MEMORY_MODEL", "offline")
-    assert "KG_MEMORY_MODEL=offline of the environment comes first" in run("doctor")[1]
+    assert "because of KG_MEMORY_MODEL=offline in the environment" in run("doctor")[1]
     monkeypatch.delenv("KG_MEMORY_MODEL")
     file.unlink()
-    assert "--model offline comes first" in run("doctor", "--model", "offline")[1]
+    assert "because of --model offline" in run("doctor", "--model", "offline")[1]
     monkeypatch.setenv("KG_MEMORY_MODEL", "scripted")
     monkeypatch.setenv("KG_MEMORY_BASE_URL", "http://ann:hidden@localhost:1/v1")
     _, out, _ = run("doctor")

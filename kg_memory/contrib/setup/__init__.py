@@ -6,8 +6,8 @@ from argparse import ArgumentParser
 from collections.abc import Callable
 
 INIT_EPILOG = """\
-The commands read .env of the folder that they run in, or the file that KG_MEMORY_ENV_FILE names, if only you can read
-it. The environment and options count more. A key is asked for, and not shown; with --yes it stays in the environment.
+All commands read .env in the current folder, or the file in KG_MEMORY_ENV_FILE, if only you can read it. Environment
+variables and options override it. Your key is not shown as you type; with --yes it is read from the environment.
   kg-memory init --yes --base-url http://localhost:11434/v1 --model qwen3 --database falkor://db:6379
 """
 COMPLETION_EPILOG = """\
@@ -20,17 +20,17 @@ _INIT, _DOCTOR = "kg_memory.contrib.setup.init", "kg_memory.contrib.setup.doctor
 
 def add_commands(command: Callable[..., ArgumentParser]) -> None:
     """Add ``init``, ``setup``, ``doctor`` and ``completion``, each made by *command*."""
-    about = "ask for model, database and namespace, try them, and write .env"
+    about = "ask for model, database and namespace, test them, and write .env"
     init = command("init", f"{_INIT}:init", about, INIT_EPILOG, group="set up")
     init.add_argument("--yes", action="store_true", help="do not ask")
     init.add_argument("--database", metavar="URL", help="embedded (default), or falkor://[user:password@]host:port")
-    about = "a server that speaks OpenAI's protocol, such as http://localhost:11434/v1"
+    about = "a server with OpenAI's API, such as http://localhost:11434/v1"
     init.add_argument("--base-url", metavar="URL", help=about)
-    init.add_argument("--force", action="store_true", help="with --yes: also where .env exists, or a check fails")
-    about = "fetch FalkorDB for the embedded database (once, 46 MB)"
+    init.add_argument("--force", action="store_true", help="with --yes: write even if .env exists or a check fails")
+    about = "download FalkorDB for the embedded database (once, 46 MB)"
     command("setup", f"{_DOCTOR}:setup", about, group="set up")
-    doctor = command("doctor", f"{_DOCTOR}:doctor", "check the set-up, and tell how to mend it", group="set up")
-    about = "fetch FalkorDB if it is missing, and make files private, before the checks"
+    doctor = command("doctor", f"{_DOCTOR}:doctor", "check the installation, and say how to fix it", group="set up")
+    about = "before the checks, download FalkorDB if it is missing, and make files private"
     doctor.add_argument("--fix", action="store_true", help=about)
     about = "print the completion script of a shell"
     completion = command("completion", f"{_DOCTOR}:completion", about, COMPLETION_EPILOG, group="set up")

@@ -87,7 +87,7 @@ def doctor(arguments: Namespace, screen: Screen) -> int:
     wrong = [check for check in found if check.state == "wrong"]
     if not screen.prints_json({"well": not wrong, "checks": [asdict(check) for check in found]}):
         print_checks(found, screen)
-        screen.line("Something must be mended." if wrong else "All is well.", _STYLES["wrong" if wrong else "ok"])
+        screen.line("Some checks failed." if wrong else "All checks passed.", _STYLES["wrong" if wrong else "ok"])
     return bool(wrong)
 
 
@@ -118,13 +118,13 @@ def _fix(settings: Settings, screen: Screen) -> None:
     file = env_file.path()
     if file.is_file() and not env_file.is_private(file):
         file.chmod(0o600)
-        screen.note(f"Only you can read {file} now.")
+        screen.note(f"Made {file} readable only for you.")
     if settings.url is not None:
         return
     folder = local_host(settings, screen.note).folder
     if folder.is_dir() and folder.stat().st_mode & 0o077:
         folder.chmod(0o700)
-        screen.note(f"Only you can look into {folder} now.")
+        screen.note(f"Made {folder} accessible only for you.")
     fetch_database(settings, screen)
 
 
@@ -132,9 +132,9 @@ def _settings_file() -> Check:
     """Return the check of the settings file: whether it exists, is private, and what it sets."""
     file = env_file.path()
     if not file.is_file():
-        return Check("settings file", "ok", "none: the environment counts")
+        return Check("settings file", "ok", "none: settings come from the environment")
     if not env_file.is_private(file):
-        mend = f"it is not read, as others can read it: chmod 600 {file}, if it is yours"
+        mend = f"the file is ignored because others can read it: run chmod 600 {file}, if it is yours"
         return Check("settings file", "note", str(file.absolute()), mend)
     return Check("settings file", "ok", f"{file.absolute()}: {', '.join(env_file.read(file)) or 'sets nothing'}")
 
@@ -166,12 +166,12 @@ def _openmp() -> Check:
 def _folder(folder: Path) -> Check:
     existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not existing.is_dir():
-        return Check("data folder", "wrong", str(folder), f"{existing} is a file: name a folder with --data-dir")
+        return Check("data folder", "wrong", str(folder), f"{existing} is a file: set a folder with --data-dir")
     if not os.access(existing, os.R_OK | os.W_OK | os.X_OK):
-        mend = f"{existing} cannot be written: change its rights, or name another with --data-dir"
+        mend = f"{existing} is not writable: change its permissions, or set another folder with --data-dir"
         return Check("data folder", "wrong", str(folder), mend)
     if existing == folder and folder.stat().st_mode & 0o077:
-        return Check("data folder", "note", str(folder), f"others may look into it: chmod 700 {folder}")
+        return Check("data folder", "note", str(folder), f"other users can read it: run chmod 700 {folder}")
     return Check("data folder", "ok", str(folder) if existing == folder else f"{folder} (made at first use)")
 
 
@@ -181,10 +181,10 @@ def _model(settings: Settings) -> Check:
 
     model = opening.model(None, settings)
     if model.by_rules:
-        better = "for more and better facts set OPENAI_API_KEY, or KG_MEMORY_BASE_URL and KG_MEMORY_MODEL"
+        better = "for more and better facts, set OPENAI_API_KEY, or KG_MEMORY_BASE_URL and KG_MEMORY_MODEL"
         if settings.api_key or settings.base_url:
             unused = "the API key" if settings.api_key else "KG_MEMORY_BASE_URL"
-            better = f"{unused} is not used, as {_offline_by()} comes first: change it, as with kg-memory init"
+            better = f"{unused} is not used because of {_offline_by()}: change that, for example with kg-memory init"
         return Check("language model", "note", "offline: reads by rules", better)
     where = provider_of(model.name) if settings.base_url is None else hide_password(settings.base_url)
     return Check("language model", "ok", f"{model.name} at {where} (not asked)")
@@ -194,7 +194,7 @@ def _offline_by() -> str:
     """Return a text that says where the model is set to "offline": environment, settings file, or option."""
     name, file = f"{ENV_PREFIX}MODEL", env_file.path()
     if os.environ.get(name) == OFFLINE:
-        return f"{name}={OFFLINE} of the environment"
+        return f"{name}={OFFLINE} in the environment"
     in_file = env_file.is_private(file) and env_file.read(file).get(name) == OFFLINE
     return f"{name}={OFFLINE} in {file.absolute()}" if in_file else f"--model {OFFLINE}"
 
@@ -236,23 +236,23 @@ def _find_problems(database: Database, counts: Mapping[str, Stats], settings: Se
     if lacking := [address for address, number in replicas.items() if number < database.min_replicas]:
         yield "wrong", f"too few replicas to acknowledge a write: {', '.join(lacking)}"
     if lacking := [address for address, number in replicas.items() if number < database.wait_replicas]:
-        servers = f"these servers, which have too few replicas: {', '.join(lacking)}"
-        yield "note", f"the latest writes are lost with one of {servers}"
+        servers = f"these servers fails, since they have too few replicas: {', '.join(lacking)}"
+        yield "note", f"the latest writes are lost if one of {servers}"
     late = {"now": time.time_ns() // 1000 + _SKEW}
     if ahead := [n for n in counts if database.query(graph_key(n), SAVED_LATER, late, write=False)[0]["some"]]:
-        clock = "were saved by a clock that was ahead of this one, and are not found until then"
-        yield "note", f"messages in {_first_of(ahead)} {clock}: set the clocks of all machines by one time server"
+        clock = "were saved by a clock ahead of this one, and are not found until that time"
+        yield "note", f"messages in {_first_of(ahead)} {clock}: synchronise the clocks of all machines"
     if failed := [name for name, size in counts.items() if size.failed]:
-        why = "kg-memory episodes --state failed tells why, kg-memory retry reads them again"
+        why = "kg-memory episodes --state failed shows why, kg-memory retry reads them again"
         yield "note", f"messages in {_first_of(failed)} could not be read: {why}"
     plans = _query_plans(database)
     if plans is not None and plans < QUERY_PLANS:
-        more = "that changes once all programs that use it have ended"
+        more = "a new size applies once all programs that use the server have ended"
         if settings.url is not None:
             more = f"start it with CACHE_SIZE {QUERY_PLANS}, see docs/embedded.md"
         yield (
             "note",
-            f"it keeps the plans of {plans} queries for each graph, which slows adding and searching in turns: {more}",
+            f"it caches only {plans} query plans per graph, which slows alternating writes and searches: {more}",
         )
 
 

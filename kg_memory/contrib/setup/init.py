@@ -49,11 +49,11 @@ def init(arguments: Namespace, screen: Screen) -> int:
     """
     file = env_file.path()
     if arguments.yes and file.exists() and not arguments.force:
-        raise InputError(f"{file} exists; add --force to change the settings in it, other lines stay")
+        raise InputError(f"{file} exists; add --force to replace the settings in it (other lines are kept)")
     try:
         values = _variables(arguments, screen)
     except EOFError:
-        screen.note("There are no more answers: kg-memory init --yes takes them as options.")
+        screen.note("The input ended before all questions were answered: use options and --yes instead.")
         return FAILED
     named = {ENV_PREFIX + name for name in ("MODEL", "BASE_URL", "URL")}  # the answers replace these variables
     settings = Settings.from_env({name: value for name, value in os.environ.items() if name not in named} | values)
@@ -72,11 +72,11 @@ def _may_write(file: Path, found: Sequence[Check], arguments: Namespace, screen:
     """Return `DONE` if *file* may be written, else the exit code. Asks the user if a check failed or *file* exists."""
     code = DONE
     if any(check.state == "wrong" for check in found) and not (
-        arguments.force if arguments.yes else confirm(f"Write {file} all the same?")
+        arguments.force if arguments.yes else confirm(f"Write {file} anyway?")
     ):
         code = FAILED
     elif not arguments.yes and file.exists():
-        screen.line(f"{file} exists: its settings of kg-memory are replaced, other lines stay.")
+        screen.line(f"{file} exists: its kg-memory settings will be replaced, other lines are kept.")
         code = DONE if confirm("Change it?") else INTERRUPTED
     if code != DONE and screen.as_json:
         screen.json({"file": None, "checks": [asdict(check) for check in found]})
@@ -91,11 +91,11 @@ def _variables(arguments: Namespace, screen: Screen) -> dict[str, str]:
     database, data_dir = getattr(arguments, "url", None) or arguments.database, getattr(arguments, "data_dir", None)
     namespace = getattr(arguments, "namespace", None)
     if arguments.yes and base_url and not model:
-        raise InputError("--base-url needs the name of a model: add --model NAME")
+        raise InputError("--base-url needs a model: add --model NAME")
     if arguments.yes:
         model = model or (_OPENAI_MODEL if os.environ.get(_OPENAI_KEY) else OFFLINE)
     elif screen.as_json:
-        raise InputError("--json needs --yes, as questions are not JSON")
+        raise InputError("--json needs --yes, because questions are not printed as JSON")
     else:
         model, base_url, key = _ask_for_model(model, base_url, screen)
         if database is None and data_dir is None:
@@ -132,7 +132,7 @@ def _ask_for_model(model: str | None, base_url: str | None, screen: Screen) -> t
             names = _names(_get_models(base_url, key))
         except (httpx.HTTPError, httpx.InvalidURL):
             names = []
-        screen.line(f"It has: {', '.join(names[:_MOST_NAMED])}" if names else "It does not say which models it has.")
+        screen.line(f"Its models: {', '.join(names[:_MOST_NAMED])}" if names else "It does not list its models.")
         model = _line("Which one", names[0] if names else "")
     return model or OFFLINE, base_url, key
 
@@ -144,7 +144,7 @@ def _get_binaries(settings: Settings, arguments: Namespace, screen: Screen) -> N
     try:
         local_host(settings, screen.note).find()
     except DatabaseMissing:
-        if arguments.yes or confirm("FalkorDB is not there yet. Download it (46 MB)?", default=True):
+        if arguments.yes or confirm("FalkorDB is not installed. Download it (46 MB)?", default=True):
             fetch_database(settings, screen)
 
 
@@ -159,12 +159,12 @@ def _model_server(settings: Settings) -> Check:
     except httpx.HTTPError as error:
         return Check(what, "wrong", f"{base}: {type(error).__name__}", f"{base} does not answer: is it running?")
     if reply.status_code in _REFUSED:
-        return Check(what, "wrong", f"{base}: {reply.status_code}", "the key is refused: give another one")
+        return Check(what, "wrong", f"{base}: {reply.status_code}", "the key is refused: set another one")
     if not (names := _names(reply)):
-        return Check(what, "note", f"{base}: {reply.status_code}", "it does not list its models, so nothing was tried")
+        return Check(what, "note", f"{base}: {reply.status_code}", "it lists no models, so the name was not checked")
     if model.removeprefix("openai:") not in names:
         some = ", ".join(names[:_MOST_NAMED])
-        return Check(what, "wrong", f"{base} has no {model}", f"name a model that it has: {some}")
+        return Check(what, "wrong", f"{base} has no {model}", f"choose one of its models: {some}")
     return Check(what, "ok", f"{base} has {model}")
 
 
@@ -205,12 +205,12 @@ def _report(file: Path, values: dict[str, str], found: Sequence[Check], screen: 
         shown = {name: value for name, value in values.items() if not name.endswith("_KEY")}
         screen.json({"file": str(file), "settings": shown, "checks": [asdict(check) for check in found]})
         return
-    screen.line(f"Written: {file}, which only you can read. In this folder kg-memory uses it:", "green")
+    screen.line(f"Wrote {file}, readable only for you. kg-memory uses it in this folder:", "green")
     screen.line('  kg-memory ingest chat.jsonl\n  kg-memory ask "Where does Ann live?"')
     screen.line("In Python, read it with dotenv.load_dotenv() before GraphMemory.open().")
     ignored = Path(".gitignore")
     if Path(".git").exists() and not (ignored.exists() and ".env" in ignored.read_text("utf-8", "replace")):
-        screen.line(f"Add {file} to .gitignore: it may have a key.", "yellow")
+        screen.line(f"Add {file} to .gitignore: it may contain a key.", "yellow")
 
 
 def _line(prompt: str, default: str) -> str:
