@@ -57,12 +57,12 @@ def demo(arguments: Namespace, screen: Screen) -> int:
         screen.json({"data": where, "new": new, **counts.model_dump(), **told})
         return 0
     screen.line("Three friends write to each other for two years, in English and in Chinese.", "bold")
-    screen.line(f"Read offline, by rules; no model, no key, no network. The memory lies in {where}")
+    screen.line(f"Read offline, by rules, without a model, key or network. The memory is stored in {where}")
     _title("What was said", screen)
     screen.table(("when", "who", "what"), [(said.at, said.speaker, said.content) for said in story])
     screen.line(f"{len(story)} messages, {new} of them new: the same message is stored once.")
     screen.line(f"The graph has {count_noun(counts.entities, 'entity')} and {count_noun(counts.facts, 'fact')}.")
-    _title("What was so, and is not any more: a later message ended it", screen)
+    _title("Facts that were true and have been ended by a later message", screen)
     screen.values([fact for fact in facts if fact.invalid_at])
     for title, results in (*(("now", results) for results in answers), (f"as of {_THEN:%Y-%m-%d}", then)):
         _title(f"Asked {'about ' if title == 'now' else ''}{title}: {results.question}", screen)
@@ -83,7 +83,7 @@ def _settings(arguments: Namespace) -> tuple[Settings, str]:
 
 def _show_then(facts: list[Fact], held: list[Fact], screen: Screen) -> None:
     """Print the facts that *held* at the past date and have changed since, beside the current *facts*."""
-    _title(f"Then and now: what was so on {_THEN:%Y-%m-%d}, and what is so now?", screen)
+    _title(f"Then and now: what was true on {_THEN:%Y-%m-%d}, and what is true now?", screen)
     rows = []
     for subject, predicate in sorted({(fact.subject, fact.predicate) for fact in facts if fact.invalid_at}):
         same = (subject, predicate)
@@ -108,7 +108,7 @@ def _show_next(arguments: Namespace, where: str, screen: Screen) -> None:
     screen.line(f"{command} facts Nora --on 2024-06-01 {place}")
     screen.line(f"{command} serve {place}   then http://127.0.0.1:8420/explorer/ shows it (extra: server)")
     screen.line(f"{command} ingest FILE   your own conversation: JSON Lines, message lists, plain text chats")
-    screen.line(f"{command} doctor        which model reads, and how to have a better one")
+    screen.line(f"{command} doctor        which model is used, and how to use a better one")
 
 
 def _title(text: str, screen: Screen) -> None:
