@@ -1,7 +1,8 @@
-"""Count the files that one verb enters and its round trips to the database: ``python -m tools.follow``.
+"""Count the source files that one call enters and its database round trips: ``python -m tools.follow``.
 
-An embedded memory is opened, given some facts and warmed. Then one `add` (plan standard, a scripted model, one new fact
-that ends an earlier one), one `search` and one `context` are profiled. ``-v`` lists the functions of each file.
+An embedded memory is opened, filled with some facts, and warmed up. Then one `add` (plan standard, a scripted model,
+one new fact that ends an existing one), one `search` and one `context` are profiled. ``-v`` lists the functions by
+file.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ NEW_MESSAGE, QUESTION, ANSWER = "I moved to Paris.", "Where does Ann live?", "An
 
 
 class Cost(NamedTuple):
-    """The cost of one call of a verb: the functions it enters by file, its round trips and its queries."""
+    """The cost of one call: the functions entered, by source file, the database round trips, and the queries."""
 
     functions: dict[str, list[str]]
     trips: int
@@ -41,7 +42,7 @@ class Cost(NamedTuple):
 
 @contextmanager
 def count_trips(counts: list[int]) -> Iterator[None]:
-    """Append the number of queries of each round trip to *counts*."""
+    """Append the number of queries of each database round trip in the with block to *counts*."""
     perform = GraphStore.perform
 
     def counted(store: GraphStore, key: str, query: Query | Reads) -> Flow[Any]:
@@ -56,7 +57,7 @@ def count_trips(counts: list[int]) -> Iterator[None]:
 
 
 class Recorder:
-    """Records the functions of the package that are called while a verb runs, in threads that start later too."""
+    """Records which functions of the package are called while a verb runs, also in threads that start later."""
 
     def __init__(self) -> None:
         self._functions: dict[str, set[str]] | None = None
@@ -64,7 +65,7 @@ class Recorder:
         sys.setprofile(self._profile)
 
     def record(self, verb: Callable[[], Any]) -> Cost:
-        """Run *verb*, check that its result has the new fact, and return its cost."""
+        """Run *verb*, check that its result contains the new fact, and return its cost. Exits if it does not."""
         self._functions = functions = defaultdict[str, set[str]](set)
         trips: list[int] = []
         with count_trips(trips):
@@ -85,7 +86,7 @@ class Recorder:
 
 
 def follow() -> dict[str, Cost]:
-    """Return the cost of `add`, `search` and `context` on a small warm memory."""
+    """Return the cost of `add`, `search` and `context` on a small, warm memory, by their names."""
     recorder = Recorder()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         os.environ |= {"KG_MEMORY_DATA_DIR": folder, "KG_MEMORY_IDLE_SECONDS": "0", "KG_MEMORY_PLAN": "standard"}
@@ -103,7 +104,7 @@ def follow() -> dict[str, Cost]:
 
 
 def main() -> None:
-    """Print the counts of each verb, and its files."""
+    """Print the counts and the source files of each verb."""
     parser = argparse.ArgumentParser(prog="python -m tools.follow", description=__doc__)
     parser.add_argument("--json", action="store_true", help="print the counts only, as JSON")
     parser.add_argument("-v", "--verbose", action="store_true", help="list the functions, too")

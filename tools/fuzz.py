@@ -1,6 +1,7 @@
-"""Fuzz the API from its description: ``make fuzz``, or ``python -m tools.fuzz SCHEMATHESIS [options]``.
+"""Fuzz the HTTP API from its OpenAPI description: ``make fuzz``, or ``python -m tools.fuzz SCHEMATHESIS [options]``.
 
-Schemathesis is a program in an environment of its own: LangGraph's server needs an older jsonschema-rs.
+SCHEMATHESIS is the path of the program, installed in a separate environment, since LangGraph's server needs an older
+jsonschema-rs.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,re
 
 
 def main() -> int:
-    """Return the exit code of Schemathesis: 0 where no answer is a fault or breaks the description."""
+    """Run Schemathesis on a test server and return its exit code: 0 if all responses conform to the description."""
     program, *options = sys.argv[1:]
     program = str(Path(program).absolute())
     with tempfile.TemporaryDirectory(prefix="kg-memory-", ignore_cleanup_errors=True) as folder:

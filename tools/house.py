@@ -1,6 +1,6 @@
-"""Measure the project against the bounds of ``house.toml``: ``python -m tools.house``.
+"""Measure the code base against the limits in ``house.toml``: ``python -m tools.house``.
 
-``--check`` prints the rows that exceed their bounds, with the places, and exits 1 if there are any. ``-v`` lists all
+``--check`` prints the exceeded limits with the places in the code, and exits with 1 if there are any. ``-v`` lists all
 places.
 """
 
@@ -31,14 +31,14 @@ LAYOUT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, toke
 
 
 class Measure(NamedTuple):
-    """The figure of a row, and the places that make it up."""
+    """The figure of one row of the table, and the places in the code that are counted."""
 
     value: int
     places: list[str]
 
 
 class Source:
-    """A Python file of the project."""
+    """A Python file of the project and its syntax tree."""
 
     def __init__(self, path: Path) -> None:
         self.name, self.text = path.relative_to(ROOT).as_posix(), path.read_text("utf-8")
@@ -46,7 +46,7 @@ class Source:
 
     @cached_property
     def code_lines(self) -> int:
-        """The number of lines with a token that belongs neither to a comment nor to a docstring."""
+        """The number of lines of code, without blank lines, comments and docstrings."""
         tokens = tokenize.generate_tokens(io.StringIO(self.text).readline)
         spans = [range(token.start[0], token.end[0] + 1) for token in tokens if token.type not in LAYOUT]
         owners = (node for node in self.nodes if isinstance(node, (ast.Module, ast.ClassDef, *FUNCTION)))
@@ -54,13 +54,13 @@ class Source:
         return len(set(chain(*spans)).difference(*docs))
 
     def long_functions(self) -> Iterator[str]:
-        """Yield the places of functions that are too long."""
+        """Yield a text with the place and length of each function that is longer than `LONGEST_FUNCTION` lines."""
         for node in self.nodes:
             if isinstance(node, FUNCTION) and len(_lines(node)) > LONGEST_FUNCTION:
                 yield f"{self.name}:{node.lineno} {node.name} has {len(_lines(node))} lines"
 
     def pairs(self) -> Iterator[str]:
-        """Yield the places of functions that stand beside an async function of the same name and an ``a``."""
+        """Yield a text with the place of each function that has a hand-written async twin: "get" and "aget"."""
         for scope in self.nodes:
             if isinstance(scope, ast.Module | ast.ClassDef):
                 functions = {node.name: node for node in scope.body if isinstance(node, FUNCTION)}
@@ -72,7 +72,7 @@ class Source:
 
 
 def measure() -> dict[str, Measure]:
-    """Return all rows of the table."""
+    """Return the measured figures of all rows, by row name."""
     package = [Source(path) for path in sorted((ROOT / "kg_memory").rglob("*.py"))]
     core = [source for source in package if not source.name.startswith("kg_memory/contrib/")]
     tests = [Source(path) for path in (ROOT / "tests").rglob("*.py")]
@@ -100,7 +100,7 @@ def measure() -> dict[str, Measure]:
 
 
 def _costs() -> dict[str, int]:
-    """Return the files, round trips and queries of one `add` and one `search`, measured in a process of its own."""
+    """Return the files, round trips and queries of one `add` and one `search`, measured in a separate process."""
     command = [sys.executable, "-m", "tools.follow", "--json"]
     costs = json.loads(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout)
     rows = {f"{verb}_files": costs[verb][0] for verb in ("add", "search")}
@@ -109,7 +109,7 @@ def _costs() -> dict[str, int]:
 
 
 def _bad_subjects() -> list[str]:
-    """Return the commits whose subject is too long or does not begin with an area."""
+    """Return the commits whose subject is longer than 72 characters or does not start with an area ("store: ...")."""
     command = ["git", "-C", str(ROOT), "log", "--no-merges", "--format=%h %s", f"{HOUSE['first_commit']}..HEAD"]
     log = subprocess.run(command, capture_output=True, text=True, check=False).stdout  # none in an archive
     subjects = ((line, line.partition(" ")[2]) for line in log.splitlines())
@@ -121,7 +121,7 @@ def _lines(node: Any) -> range:
 
 
 def _is_constant(node: ast.AST) -> bool:
-    """Return whether *node* is a statement of a constant, such as a docstring or an ellipsis."""
+    """Return whether *node* is an expression statement of a constant, such as a docstring or an ellipsis."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
@@ -130,7 +130,7 @@ def _is_text(node: Any) -> bool:
 
 
 def main() -> None:
-    """Print the table, or the rows that exceed their bounds."""
+    """Print the table, or with --check only the exceeded rows."""
     parser = argparse.ArgumentParser(prog="python -m tools.house", description=__doc__)
     parser.add_argument("--check", action="store_true", help="print exceeded rows only, and exit 1 if there are any")
     parser.add_argument("-v", "--verbose", action="store_true", help="list the places of all rows")

@@ -1,6 +1,6 @@
-"""The tests on each supported Python, with the oldest and the newest versions that we allow: ``make test-matrix``.
+"""Run the tests on each supported Python with the oldest and newest dependencies: ``make test-matrix``.
 
-Each combination gets an environment of its own under ``.venv-matrix``; a table at the end says how it went.
+Each combination has an environment under ``.venv-matrix``. A table at the end shows the results.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TESTS = (
 
 
 def floors() -> list[str]:
-    """Return the lower bound of each dependency as a constraint: ``langgraph>=1.0,<2`` is tested at 1.0."""
+    """Return the lower bound of each dependency as a pip constraint: ``langgraph>=1.0,<2`` -> ``langgraph==1.0``."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     stated = [*project["dependencies"], *project["optional-dependencies"]["agents"]]
     bounds = (re.match(r"([\w-]+)>=([\d.]+)", each) for each in stated)
@@ -35,14 +35,17 @@ def floors() -> list[str]:
 
 
 def interpreter(version: str) -> str | None:
-    """Return where Python *version* is: on the path, or among pyenv's."""
+    """Return the path of Python *version* ("3.12"), from PATH or pyenv; None if it is not installed."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     known = [*sorted(pyenv.glob(f"{version}.*/bin/python3")), shutil.which(f"python{version}")]
     return next((str(each) for each in known if each is not None), None)
 
 
 def installed(home: Path, python: str, versions: str) -> str:
-    """Make the environment *home* and return the versions in it."""
+    """Create the virtual environment *home* with *python*, and return a text with the installed package versions.
+
+    *versions* is "oldest" or "newest" for the dependencies.
+    """
     subprocess.run([python, "-m", "venv", "--clear", home], check=True)
     pip = [str(home / "bin" / "python"), "-m", "pip", "--disable-pip-version-check"]
     constraints = home / "constraints.txt"
@@ -56,7 +59,7 @@ def installed(home: Path, python: str, versions: str) -> str:
 
 
 def tested(home: Path, tests: list[str]) -> tuple[bool, str]:
-    """Run *tests* in *home*; return whether they passed, and pytest's last line."""
+    """Run *tests* in the environment *home*; return whether they passed, and pytest's last line of output."""
     command = [
         str(home / "bin" / "python"),
         "-m",
@@ -80,7 +83,7 @@ def tested(home: Path, tests: list[str]) -> tuple[bool, str]:
 
 
 def main() -> int:
-    """Run the matrix; 1 where anything failed."""
+    """Run the matrix and print the table; return 1 if a run failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--python", nargs="+", choices=PYTHONS, default=PYTHONS)
     parser.add_argument("--versions", nargs="+", choices=VERSIONS, default=VERSIONS)
