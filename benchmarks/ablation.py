@@ -1,4 +1,4 @@
-"""What each part of the search adds: recall of evidence with parts left out, exchanged or added, and of baselines."""
+"""Measure what each part of the search adds: recall with parts removed, replaced or added, and of baselines."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from kg_memory.retrieval.ranking import Retriever
 from kg_memory.retrieval.recipe import DEFAULT, HYBRID, MEANING, OVERVIEW, WORDS, ByRecency, Recipe
 
 MIDDLE = 10
-"""The depth at which the table tells each category."""
+"""The depth k at which the table shows recall by category."""
 
 
 def without(way: Retriever) -> Recipe:
-    """Return the default without one way of searching."""
+    """Return the default recipe without the retriever *way*."""
     left = {kind: DEFAULT.weights(kind).model_copy(update={way: 0.0}) for kind in KINDS}
     return DEFAULT.with_(name=f"without {way}", **left)
 
 
 def without_walk() -> Recipe:
-    """Return the default without a walk: of the graph, only who spoke a line and what it states count."""
+    """Return the default recipe without the graph walk, which stays only for episodes (by speaker and stated facts)."""
     walked = [kind for kind in KINDS if kind != "episodes"]
     left = {kind: DEFAULT.weights(kind).model_copy(update={"graph": 0.0}) for kind in walked}
     return DEFAULT.with_(name="without walk", **left)
@@ -70,7 +70,7 @@ ROWS: Mapping[str, Recipe | None] = {
 
 
 def add_option(parser: argparse.ArgumentParser) -> None:
-    """Let the user ask for the table."""
+    """Add the option ``--ablation`` to *parser*."""
     names = ", ".join((*ROWS, *BASELINES))
     parser.add_argument(
         "--ablation",
@@ -84,9 +84,9 @@ def add_option(parser: argparse.ArgumentParser) -> None:
 def ablate(
     memory: GraphMemory, conversations: list[Conversation], wanted: str, folder: Path, step: int = 1
 ) -> dict[str, dict[str, Any]]:
-    """Measure and print the *wanted* rows, all if none is named, one after another; return their figures.
+    """Measure and print the rows named in *wanted* (separated by commas, all if empty), and return their figures.
 
-    *folder* keeps the vectors that the baselines need.
+    *folder* caches the vectors of the baselines. Every *step*-th question is asked.
     """
     names = [name.strip() for name in wanted.split(",")] if wanted else [*ROWS, *BASELINES]
     unknown = set(names) - {*ROWS, *BASELINES}
@@ -125,7 +125,7 @@ def _by_baseline(name: str, corpora: list[Corpus], conversations: list[Conversat
 
 
 def _columns(conversations: list[Conversation]) -> list[str]:
-    """Return the figures that a line shows: recall at each depth, then of each category at the middle one."""
+    """Return the names of the table's columns: recall at each depth, recall by category at `MIDDLE`, and latency."""
     categories = sorted({question.category for each in conversations for question in each.questions})
     depths = [f"recall_at_{depth}" for depth in DEPTHS]
     return [*depths, *(f"recall_at_{MIDDLE}_{category}" for category in categories), "search_p50_ms"]

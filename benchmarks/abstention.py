@@ -1,17 +1,17 @@
-"""How well `SearchResults.relevance` tells what a memory does not know, offline; and the constants it uses.
+"""Measure how well `SearchResults.relevance` recognises unanswerable questions, offline, and fit its constants.
 
     python benchmarks/abstention.py --data locomo.json --out figures.json [--quick] [--folder FOLDER]
         [--beam FOLDER] [--beam-folder FOLDER] [--chats 1,2]
 
-Each conversation is asked its own questions, and three sorts that it cannot answer. *Of others*: questions of another
-conversation, of LoCoMo (Maharana et al. 2024) with the names of its own speakers put in, so that who is asked about is
-known; some of these it may answer by chance. *Of strangers*: the same with the names as they were. *Never told*: those
-that the data sets themselves have, about a detail which is missing: LoCoMo's category 5, where it is of the other
-speaker, and BEAM's abstention questions (Tavakoli et al. 2025).
-Two logistic regressions on `kg_memory.retrieval.answerable.Evidence`, whether the subject is known and then whether the
-detail is told, predict each conversation from the others, each half of the conversations from the other half, and each
-data set from the other; relevance is the geometric mean. In each, both sides weigh the same. Intervals are of 95 %, by
-drawing questions anew.
+Each conversation is asked its own questions, and three kinds that it cannot answer. *Of others*: questions about
+another conversation of LoCoMo (Maharana et al. 2024) with the names of its own speakers, so that the subject is known;
+it may answer some of them by chance. *Of strangers*: the same with the original names. *Never told*: unanswerable
+questions in the data sets themselves, about a missing detail: LoCoMo's category 5, where the detail belongs to the
+other speaker, and BEAM's abstention questions (Tavakoli et al. 2025). Two logistic regressions on
+`kg_memory.retrieval.answerable.Evidence` (is the subject known, is the detail stated) are tested on each conversation
+after fitting on the others, on each half of the conversations after the other half, and on each data set after the
+other; relevance is the geometric mean of both probabilities. Known and unknown questions weigh the same. Intervals are
+of 95 %, by resampling the questions.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from kg_memory.settings import Settings
 QUICK = 6
 """A quick run asks every sixth question."""
 EVERY = 2
-"""Which of the questions of another LoCoMo conversation are asked: every second."""
+"""Of the questions of another LoCoMo conversation, every second one is asked."""
 RIDGE, STEPS = 1e-3, 40
 DRAWS, LEVEL = 1000, 95
 BELOW = tuple(sorted({0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, UNLIKELY, NO}))
@@ -48,7 +48,7 @@ OWN, FOREIGN, STRANGER, UNTOLD = "own", "of others", "of strangers", "never told
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question to a namespace, and what it is there."""
+    """A question to a namespace, and whether the namespace can answer it (*what*: OWN, FOREIGN, STRANGER or UNTOLD)."""
 
     namespace: str
     text: str
@@ -57,7 +57,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """What is predicted from some *features*: which sorts of question are *known*, and which *unknown*."""
+    """A logistic regression on *features*, which separates the *known* kinds of question from the *unknown* ones."""
 
     features: Sequence[str]
     known: Sequence[str]
@@ -76,9 +76,9 @@ LEVELS = {
 ANY = Level((*SUBJECT, *DETAIL), (OWN,), (FOREIGN, STRANGER, UNTOLD))
 WHOLE = "relevance"
 Model = dict[str, np.ndarray]
-"""The bias and the weights of each level."""
+"""The bias and weights of each level."""
 Predicted = dict[str, np.ndarray]
-"""The probabilities of each level, and their geometric mean as `WHOLE`."""
+"""The probabilities of each level, and their geometric mean under `WHOLE`."""
 IN_USE: Model = {
     name: np.array([BIASES[name], *(getattr(WEIGHTS, feature) for feature in level.features)])
     for name, level in LEVELS.items()
@@ -87,7 +87,7 @@ IN_USE: Model = {
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The questions to the conversations of one data set, with their evidence, a row for each."""
+    """The questions to the conversations of one data set, and their evidence, one row for each."""
 
     asked: Sequence[Asked]
     rows: np.ndarray
@@ -101,12 +101,12 @@ class Sample:
         return np.array([each.namespace for each in self.asked])
 
     def part(self, chosen: np.ndarray) -> Sample:
-        """Return the *chosen* questions."""
+        """Return the sample with only the *chosen* questions, a mask."""
         return Sample([each for each, taken in zip(self.asked, chosen, strict=True) if taken], self.rows[chosen])
 
 
 def main() -> None:
-    """Run the benchmark, print its tables and the constants, and write its figures."""
+    """Run the benchmark, print the tables and constants, and write the figures."""
     parser = arguments(
         "How well a memory tells what it does not know, on LoCoMo and BEAM conversations, offline.",
         data="a LoCoMo JSON file with two conversations or more",
@@ -128,7 +128,7 @@ def main() -> None:
 
 
 def locomo_asked(conversations: Sequence[Conversation]) -> Iterator[Asked]:
-    """Yield the questions of each conversation, and those of the next one, as they are and under other names."""
+    """Yield the questions of each conversation, and those of the next one, with its names and with replaced names."""
     speakers = {each.name: list(dict.fromkeys(said.speaker or "" for said in each.episodes)) for each in conversations}
     for conversation, other in zip(conversations, (*conversations[1:], conversations[0]), strict=True):
         yield from own(conversation)
@@ -140,39 +140,39 @@ def locomo_asked(conversations: Sequence[Conversation]) -> Iterator[Asked]:
 
 
 def beam_asked(chats: Sequence[Conversation]) -> Iterator[Asked]:
-    """Yield the questions of each chat, and those of the next one."""
+    """Yield the questions of each chat, and those of the next chat, which this chat cannot answer."""
     for chat, other in zip(chats, (*chats[1:], chats[0]), strict=True):
         yield from own(chat)
         yield from (Asked(chat.name, each.text, FOREIGN) for each in own(other) if each.what == OWN)
 
 
 def own(conversation: Conversation) -> Iterator[Asked]:
-    """Yield the questions of a conversation: those with evidence, and those about what it never tells."""
+    """Yield the questions about a conversation: those with evidence, and those about details that it never states."""
     for question in conversation.questions:
         if question.evidence or not question.answerable:
             yield Asked(conversation.name, question.text, OWN if question.answerable else UNTOLD)
 
 
 def renamed(text: str, names: Mapping[str, str]) -> str:
-    """Return *text* with the *names* that it has exchanged, all at once."""
+    """Return *text* with all *names* (old -> new) replaced at once."""
     return re.sub(rf"\b({'|'.join(map(re.escape, names))})\b", lambda match: names[match[1]], text)
 
 
 def sample(conversations: Sequence[Conversation], asked: Sequence[Asked], folder: Path | None) -> Sample:
-    """Read the *conversations* into a memory in *folder*, and return the evidence of each question."""
+    """Ingest *conversations* into a memory in *folder* (None: temporary); return the questions with their evidence."""
     with kept(folder) as place, opened(place) as memory:
         ingest(memory, [(each.name, each.episodes) for each in conversations])
         return Sample(asked, np.array([memory.driver.run(_seen(each.text), each.namespace) for each in asked]))
 
 
 def _seen(question: str) -> Flow[tuple[float, ...]]:
-    """Take the first step of retrieval, and return the evidence that it finds."""
+    """Run the search step of retrieval for *question* and return its evidence as numbers."""
     found = (yield from search({"question": Question.parse({"question": question})}, Settings()))["found"]
     return astuple(found.evidence or Evidence())
 
 
 def report(samples: Mapping[str, Sample]) -> dict[str, Any]:
-    """Print how well each sort of question is told from a conversation's own, in four ways; return the figures."""
+    """Print how well each kind of unanswerable question is separated from a conversation's own; return the figures."""
     figures: dict[str, Any] = {}
     for name, one in samples.items():
         ways = {
@@ -199,13 +199,13 @@ def report(samples: Mapping[str, Sample]) -> dict[str, Any]:
 
 
 def halves(names: np.ndarray) -> np.ndarray:
-    """Return 0 or 1 for each of *names*: every second one is in the other half."""
+    """Return 0 or 1 for each of *names*: distinct names are assigned to the two halves in turn."""
     places = {name: place % 2 for place, name in enumerate(dict.fromkeys(names.tolist()))}
     return np.array([places[name] for name in names.tolist()])
 
 
 def folded(one: Sample, folds: np.ndarray) -> Predicted:
-    """Return the probabilities of each question, predicted from the questions of the other *folds*."""
+    """Return the probabilities of each question, predicted by models that were fitted to the other *folds*."""
     likely = {what: np.empty(len(one.asked)) for what in (*LEVELS, WHOLE)}
     for fold in np.unique(folds):
         inside = folds == fold
@@ -221,12 +221,12 @@ def predicted(rows: np.ndarray, model: Model) -> Predicted:
 
 
 def logistic(rows: np.ndarray, constants: np.ndarray) -> np.ndarray:
-    """Return the probability of each row of features; the first of the *constants* is the bias."""
+    """Return the probability of each row of features; the first of *constants* is the bias, the others are weights."""
     return 1 / (1 + np.exp(-(constants[0] + rows @ constants[1:])))
 
 
 def fit(*samples: Sample) -> Model:
-    """Return the constants of both levels; each sample weighs the same."""
+    """Return the constants of both levels, fitted to *samples* with equal weight."""
     model = {}
     for name, level in LEVELS.items():
         parts = [one.part(np.isin(one.what, (*level.known, *level.unknown))) for one in samples]
@@ -237,7 +237,7 @@ def fit(*samples: Sample) -> Model:
 
 
 def regress(rows: np.ndarray, known: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return the bias and a weight for each feature, by Newton's method with a ridge; the *weights* add up to 1."""
+    """Return the bias and weights of a ridge logistic regression by Newton's method; *weights* of rows sum to 1."""
     inputs = np.column_stack([np.ones(len(rows)), rows])
     ridge = np.diag([0.0, *(RIDGE * rows.var(axis=0))])
     constants = np.zeros(inputs.shape[1])
@@ -249,7 +249,7 @@ def regress(rows: np.ndarray, known: np.ndarray, weights: np.ndarray) -> np.ndar
 
 
 def evenly(what: np.ndarray, level: Level) -> np.ndarray:
-    """Return a weight for each question: half of all for those that are known, and each sort of a side the same."""
+    """Return a weight for each question, so that known and unknown questions, and all kinds of each, weigh the same."""
     weights = np.zeros(len(what))
     for side in (level.known, level.unknown):
         there = [sort for sort in side if (what == sort).any()]
@@ -259,7 +259,10 @@ def evenly(what: np.ndarray, level: Level) -> np.ndarray:
 
 
 def judged(one: Sample, likely: np.ndarray) -> dict[str, dict[str, Any]]:
-    """Return for each sort of question the area under the ROC curve beside a conversation's own, with its interval."""
+    """Return the area under the ROC curve, with its interval, by kind of question that has no answer.
+
+    It compares the probabilities *likely* of a conversation's own questions with those of the kind.
+    """
     figures: dict[str, dict[str, Any]] = {}
     for sort in sorts(one):
         known, unknown = likely[one.what == OWN], likely[one.what == sort]
@@ -271,19 +274,19 @@ def judged(one: Sample, likely: np.ndarray) -> dict[str, dict[str, Any]]:
 
 
 def sorts(one: Sample) -> list[str]:
-    """Return the sorts of question without an answer that *one* has."""
+    """Return the kinds of unanswerable question in *one* sample."""
     return [sort for sort in (FOREIGN, STRANGER, UNTOLD) if (one.what == sort).any()]
 
 
 def area(known: np.ndarray, unknown: np.ndarray) -> float:
-    """Return how often one of *known* has more than one of *unknown*, a tie by half."""
+    """Return the share of pairs in which a value of *known* exceeds one of *unknown*; ties count half."""
     ordered = np.sort(unknown)
     less, least = np.searchsorted(ordered, known, "left"), np.searchsorted(ordered, known, "right")
     return float((less + least).mean() / 2 / len(unknown))
 
 
 def reliability(one: Sample, likely: np.ndarray) -> list[dict[str, float]]:
-    """Return for each tenth of the probabilities what was predicted on average, and the share that has an answer."""
+    """Return, for each tenth of the predicted probabilities, their mean and the share of answerable questions."""
     weights, tenths, table = evenly(one.what, ANY), np.minimum((likely * 10).astype(int), 9), []
     for tenth in range(10):
         if (inside := tenths == tenth).any():
@@ -296,7 +299,7 @@ def reliability(one: Sample, likely: np.ndarray) -> list[dict[str, float]]:
 
 
 def below(one: Sample, likely: np.ndarray) -> dict[str, dict[str, float]]:
-    """Return for each sort of question the share that is below each threshold."""
+    """Return the share of questions whose probability is below each threshold, by kind of question."""
     table: dict[str, dict[str, float]] = {}
     for sort in (OWN, *sorts(one)):
         values = likely[one.what == sort]

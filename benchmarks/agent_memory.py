@@ -1,16 +1,16 @@
-"""Agent Memory Benchmark v1 of memvara on this memory, offline, by memvara's own runner.
+"""Run memvara's Agent Memory Benchmark v1 on this memory, offline, with memvara's own runner.
 
     python benchmarks/agent_memory.py --benchmark FOLDER [--python PYTHON] [--own] [--failures] [--out FILE.json]
 
-FOLDER is where the source distribution of memvara was unpacked (``pip download memvara --no-deps --no-binary :all:``).
-Its runner tells 262 events, asks 100 questions and judges the answers by rules, without a model. Each system is handed
-the fact of an event as a triple, so here it is declared; the sentence beside it is not used. Where a question names
-the subject and the relation, their history answers it. Where it does not, the memory is searched with the recipe
-``chain``: the answer is what the best fact tells, or none where its score is below 0.5.
+FOLDER is the unpacked source distribution of memvara (``pip download memvara --no-deps --no-binary :all:``). Its runner
+presents 262 events, asks 100 questions and judges the answers by rules, without a model. Each system gets the fact of
+an event as a triple, which is declared here; the sentence beside it is not used. If a question names subject and
+relation, their history answers it. Otherwise the memory is searched with the recipe ``chain``: the answer is in the
+best fact, or there is none if its score is below 0.5.
 
-memvara's own figures come from the same command if PYTHON has it installed (by default this Python), else from its
-README. The SQLite of Debian 12 is too old for it: install pysqlite3-binary beside it. ``--own`` asks 47 questions
-about 35 events of our own (`agent_memory_own.json`) among the 210 events that the benchmark never asks about.
+memvara's own figures come from the same command if PYTHON (default: this Python) has it installed, else from its
+README. The SQLite of Debian 12 is too old for it: install pysqlite3-binary too. ``--own`` asks 47 questions about 35
+events of our own (`agent_memory_own.json`) among the 210 events that the benchmark never asks about.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from kg_memory.models.ontology import FactType
 from kg_memory.temporal.interval import micros
 
 MOSTLY = 0.5
-"""The least score of an answer: it has about half of what the question asks for, beside the name."""
+"""The lowest score of an answer: about half of the question's words besides the name."""
 THEIRS = ("memvara", "memvara-anchored", "vector-rag")
 README = {
     "current_state": 10, "historical_state": 27, "change_detection": 11, "change_time": 9, "knowledge_time": 7,
@@ -56,7 +56,7 @@ runpy.run_module("benchmarks.agent_memory", run_name="__main__", alter_sys=True)
 
 
 class SetClock:
-    """A clock that stands where it is set, and never shows a time twice."""
+    """A clock that returns the time it was set to, and never the same time twice."""
 
     def __init__(self) -> None:
         self.time = 0
@@ -66,12 +66,12 @@ class SetClock:
         return self.time
 
     def set(self, moment: datetime) -> None:
-        """Move on to *moment*."""
+        """Advance the clock to *moment*; an earlier time is ignored."""
         self.time = max(self.time, micros(moment, default=0))
 
 
 class Adapter:
-    """The five methods that the runner asks of a memory; *base* is the module with the values that they exchange."""
+    """Implements the five methods that the runner needs; *base* is the runner's module with their types."""
 
     name = "kg-memory"
     version = __version__
@@ -83,7 +83,7 @@ class Adapter:
         self.clock = SetClock()
 
     def reset(self, predicates: Mapping[str, Any]) -> None:
-        """Open an empty memory with these predicates, whose clock is that of the events."""
+        """Open an empty memory with these *predicates*, using the clock of the events."""
         types = tuple(
             FactType(name, name.replace("_", " "), single_valued=declared.single_valued)
             for name, declared in predicates.items()
@@ -108,7 +108,7 @@ class Adapter:
         )
 
     def query(self, ask: Any) -> Any:
-        """Answer from the history of what *ask* names, else from what a search finds."""
+        """Return the answer to *ask*: from the history of the subject and predicate it names, or else by search."""
         self.clock.set(ask.evaluated_at)
         if ask.probe is None:
             return self._values(self._search(ask))
@@ -120,11 +120,11 @@ class Adapter:
         return self._values(fact.objects[0] for fact in history if holds(fact, ask.at))
 
     def usage(self) -> Any:
-        """Return what was counted: nothing was asked of a model."""
+        """Return zero calls and tokens, since no model is used."""
         return self.base.Usage(llm_calls=0, tokens=0)
 
     def close(self) -> None:
-        """Close and remove the memory."""
+        """Close the memory and delete its files."""
         if self.memory is not None:
             self.memory.close()
         self.folder.cleanup()
@@ -138,7 +138,7 @@ class Adapter:
         return [fact for fact in periods if fact.subject.casefold() == subject.casefold()]
 
     def _about(self, ask: Any, history: Sequence[Fact]) -> Any:
-        """Return when the value that *ask* names began, was learned, or by which source."""
+        """Return when the value named by *ask* began or was learned, or which source stated it."""
         facts = [fact for fact in history if fact.objects[0] == ask.about] or self._superseded(history, ask.about)
         if not facts:
             return self.base.MemoryAnswer()
@@ -149,13 +149,13 @@ class Adapter:
         return self.base.MemoryAnswer((first.valid_at if ask.category == "change_time" else source.at).isoformat())
 
     def _superseded(self, history: Sequence[Fact], value: str) -> list[Fact]:
-        """Return the facts with that value which lost to those of *history*, and are believed at no time."""
+        """Return the facts with this value that were contradicted by facts of *history*, and are never believed."""
         verdicts = (review for fact in history for review in self.memory.reviews.verdicts(fact.id))
         facts = (fact for review in verdicts for fact in (review.existing, review.pending))
         return [fact for fact in facts if fact.objects[0] == value]
 
     def _search(self, ask: Any) -> list[str]:
-        """Return what the best fact tells: its end that lies further from what the question names, at that time."""
+        """Return the answer in the best fact found: the end of it that is further from the names in the question."""
         as_of = None if ask.at == ask.evaluated_at else ask.at
         found = self.memory.search(ask.question, recipe="chain", as_of=as_of, believed_at=ask.known_at)
         if not found.facts or (found.facts[0].score or 0.0) < MOSTLY:
@@ -169,13 +169,13 @@ class Adapter:
 
 
 def holds(fact: Fact, moment: datetime) -> bool:
-    """Tell whether *fact* is so at *moment*."""
+    """Return whether *fact* holds at *moment*."""
     begun = fact.valid_at is None or fact.valid_at <= moment
     return begun and (fact.invalid_at is None or moment < fact.invalid_at)
 
 
 def distances(question: str, facts: Sequence[Fact]) -> dict[str, float]:
-    """Return how many of *facts* lie between each end of them and what the question names."""
+    """Return the number of facts between each entity in *facts* and the nearest entity named in *question*."""
     text = plain(question)
     pairs = [(fact.subject, fact.objects[0]) for fact in facts]
     far = {name: 0.0 if plain(name) in text else float("inf") for pair in pairs for name in pair}
@@ -187,12 +187,12 @@ def distances(question: str, facts: Sequence[Fact]) -> dict[str, float]:
 
 
 def plain(text: str) -> str:
-    """Return *text* in small letters, with spaces for hyphens."""
+    """Return *text* in lower case, with hyphens replaced by spaces."""
     return text.casefold().replace("-", " ")
 
 
 def run_theirs(folder: Path, python: str) -> dict[str, dict[str, int]]:
-    """Return the right answers by category of memvara's systems, run by *python*, or else by its README."""
+    """Return the number of right answers of memvara's systems by category, run by *python*, or else from its README."""
     with tempfile.TemporaryDirectory() as out:
         systems = [option for name in THEIRS for option in ("--system", name)]
         command = [python, "-W", "ignore", "-c", RUN, str(folder), *systems, "--quiet", "--output", f"{out}/r.json"]
@@ -210,7 +210,7 @@ def run_theirs(folder: Path, python: str) -> dict[str, dict[str, int]]:
 
 
 def own_dataset(module: Any, dataset: Any) -> Any:
-    """Return *dataset* with our events and questions in the place of those that it asks about."""
+    """Return *dataset* with our own events and questions in place of those that it asks about."""
     own = json.loads(OWN.read_text(encoding="utf-8"))
     instant = module.parse_instant
     predicates = {name: module.PredicateDecl(name, cardinality) for name, cardinality in own["predicates"].items()}
@@ -253,7 +253,7 @@ def _gold(answer: Any) -> dict[str, Any]:
 
 
 def print_table(tallies: Mapping[str, Any], systems: Mapping[str, Mapping[str, int]]) -> None:
-    """Print how many answers are right, by category and system."""
+    """Print the number of right answers by category and system."""
     print(f"\n| right answers | {' | '.join(systems)} | of |\n| --- |{' --- |' * (len(systems) + 1)}")
     for category, tally in tallies.items():
         print(f"| {category} | {' | '.join(str(right[category]) for right in systems.values())} | {tally.total} |")
@@ -262,7 +262,7 @@ def print_table(tallies: Mapping[str, Any], systems: Mapping[str, Mapping[str, i
 
 
 def main() -> None:
-    """Run the benchmark, print its table and write the figures."""
+    """Run the benchmark, print the table and write the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--benchmark", type=Path, required=True, help="the unpacked source distribution of memvara")
     parser.add_argument("--python", default=sys.executable, help="a Python that has memvara installed")

@@ -1,6 +1,6 @@
-"""How the turns of a conversation are found without a memory: BM25, the bundled embedder's vectors, and both.
+"""Baselines that find the turns of a conversation without a memory: BM25, embedding vectors, and both.
 
-Each also with neighbours: turns carry the words of the turns beside them, or are smoothed with their vectors.
+Each also exists with neighbours: turns include the words of adjacent turns, or are averaged with their vectors.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from kg_memory.contrib.offline.embeddings import LocalEmbeddings
 from kg_memory.models.graph import EpisodeInput
 
 WORDS_OF_NEIGHBOURS: Mapping[int, int] = {0: 4, 1: 2, 2: 1}
-"""The weight of a turn's words for one that is so many turns away in the same thread."""
+"""The weight of a turn's words for a turn at this distance in the same thread."""
 VECTORS_OF_NEIGHBOURS: Mapping[int, float] = {0: 1.0, 1: 0.5}
 
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """The turns to be found, and the file in which their vectors are kept."""
+    """The turns to search, the embedder, and the file that caches their vectors."""
 
     turns: Sequence[EpisodeInput]
     embeddings: LocalEmbeddings
@@ -32,12 +32,12 @@ class Corpus:
 
 
 def corpus(conversation: Conversation, embeddings: LocalEmbeddings, folder: Path) -> Corpus:
-    """Return the turns of a conversation; their vectors are kept in *folder*."""
+    """Return the turns of a conversation; their vectors are cached in *folder*."""
     return Corpus(conversation.episodes, embeddings, folder / f"{conversation.name}.npy")
 
 
 def meaning(of: Corpus, *, neighbours: bool = False) -> Scores:
-    """Return the cosine similarity of single turns, or of turns smoothed with those beside them."""
+    """Return a scorer of turns by cosine similarity; with *neighbours*, vectors of adjacent turns are averaged."""
     vectors = _vectors(of)
     if neighbours:
         near = [_neighbours(of.turns, place, VECTORS_OF_NEIGHBOURS) for place in range(len(vectors))]
@@ -47,7 +47,7 @@ def meaning(of: Corpus, *, neighbours: bool = False) -> Scores:
 
 
 def words(turns: Sequence[EpisodeInput], *, neighbours: bool = False, dates: bool = True) -> Scores:
-    """Return BM25 over single turns, or over turns that carry their neighbours' words."""
+    """Return a BM25 scorer of turns; with *neighbours*, turns include the words of adjacent turns."""
     bags = bags_of_words(turns, dates=dates)
     if not neighbours:
         return bm25(bags)
@@ -61,7 +61,7 @@ def words(turns: Sequence[EpisodeInput], *, neighbours: bool = False, dates: boo
 
 
 def _neighbours(turns: Sequence[EpisodeInput], place: int, weights: Mapping[int, float]) -> list[tuple[int, float]]:
-    """Return the places near *place* in the same thread, itself among them, with their weights."""
+    """Return (index, weight) of the turns near index *place* in the same thread, including itself."""
     widest = max(weights)
     near = range(max(place - widest, 0), min(place + widest + 1, len(turns)))
     return [(other, weights[abs(other - place)]) for other in near if turns[other].thread == turns[place].thread]

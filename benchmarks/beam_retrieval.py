@@ -1,13 +1,13 @@
-"""Recall of the evidence turns on BEAM chats (Tavakoli et al. 2025), offline: no key, no network.
+"""Measure recall of the evidence turns on BEAM chats (Tavakoli et al. 2025), offline, without key and network.
 
     python benchmarks/beam_retrieval.py --data FOLDER --out figures.json [--quick] [--chats 1,2] [--folder FOLDER]
         [--ablation]
 
-Each chat is read into a namespace of its own in an embedded database. Recall at k is the share of a question's
-evidence turns among the first k episodes found, averaged over the questions that have evidence: of all types but
-abstention. Questions for a summary or an order of events have up to 16 evidence turns, so their recall at 5 cannot
-reach 1. With ``--folder`` the database is kept there, and what it holds already is not read again; `beam_time.py`
-can use the same. ``--ablation`` measures each part of the search too, and baselines.
+Each chat is read into its own namespace in an embedded database. Recall at k is the share of a question's evidence
+turns among the first k episodes found, averaged over the questions with evidence: all types but abstention. Questions
+for a summary or an order of events have up to 16 evidence turns, so their recall at 5 cannot reach 1. With ``--folder``
+the database is kept there, and chats that it already contains are not read again; `beam_time.py` can use the same
+folder. ``--ablation`` also measures each part of the search, and baselines.
 """
 
 from __future__ import annotations

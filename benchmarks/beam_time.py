@@ -1,10 +1,10 @@
-"""Truth over time on BEAM chats (Tavakoli et al. 2025), offline: the latest state in the context, the old one marked.
+"""Measure truth over time on BEAM chats (Tavakoli et al. 2025), offline: is the latest state in the context?
 
     python benchmarks/beam_time.py --data FOLDER --out figures.json [--quick] [--chats 1,2] [--folder FOLDER]
 
-Each chat is read into a namespace of its own. Then the questions of three kinds are asked, and the text of
-``memory.context`` is judged by rules, without a model: by the turns that its lines refer to, by the numbers and dates
-that these lines show, and by whether a line says that it is no longer so, or contradicted.
+Is the outdated state absent, or marked? Each chat is read into its own namespace. Then questions of three kinds are
+asked, and the text of ``memory.context`` is judged by rules, without a model: by the turns that its lines refer to, by
+the numbers and dates in these lines, and by whether a line is marked as no longer true or contradicted.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from kg_memory.contrib.chats import read
 from kg_memory.text.tokenise import estimate_tokens
 
 DEPTH = 20
-"""How many episodes of a search are looked at."""
+"""The number of episodes of a search that are examined."""
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = rf"({'|'.join(_MONTHS)})[a-z]*\.?"
 _NTH = r"(?:st|nd|rd|th)?"
@@ -48,7 +48,7 @@ _SEE = re.compile(r"see \[([^\]]*)\]")
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question about a chat; `turns` are its evidence, in the groups of the data set."""
+    """A question about a chat; `turns` are the ids of its evidence turns, in the groups of the data set."""
 
     text: str
     kind: str
@@ -58,15 +58,15 @@ class Question:
     said: Mapping[str, str]
 
     def group(self, name: str) -> str:
-        """Return what the turns of one group say, without code."""
+        """Return the text of the turns in one group, without code."""
         return " ".join(_CODE.sub(" ", self.said[turn]) for turn in sorted(self.turns[name]) if turn in self.said)
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A fact or an episode in a context, the turns that it is from, and whether it is shown as no longer so.
+    """A fact or episode in a context, with the turns it comes from, and whether it is marked as no longer true.
 
-    `see` are the turns that a mark points at.
+    `see` are the turns to which a mark points.
     """
 
     text: str
@@ -78,24 +78,24 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question with the lines of its context, and the turns that a search for it found, best first."""
+    """A question, the lines of its context, and the turns that a search found for it, best first."""
 
     question: Question
     lines: tuple[Line, ...]
     found: tuple[str, ...]
 
     def of(self, group: str) -> list[Line]:
-        """Return the lines that are from the turns of *group*."""
+        """Return the lines that come from turns of *group*."""
         return [line for line in self.lines if line.turns & self.question.turns[group]]
 
     def rank(self, group: str) -> int:
-        """Return the first place of a turn of *group* among those found."""
+        """Return the index of the first turn of *group* among the turns found; `DEPTH` if there is none."""
         return next((place for place, turn in enumerate(self.found) if turn in self.question.turns[group]), DEPTH)
 
 
 @dataclass(slots=True)
 class Tally:
-    """How often each thing was seen over the questions of one kind."""
+    """Counts of each observation over the questions of one kind."""
 
     counts: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
     tokens: list[int] = field(default_factory=list)
@@ -119,7 +119,7 @@ def main() -> None:
 
 
 def ask(memory: GraphMemory, chats: Iterable[Path], tokens: int) -> dict[str, Tally]:
-    """Ask the questions of the chats; return a tally for each kind."""
+    """Ask the questions about the chats; return a tally for each kind of question."""
     tallies = {kind: Tally() for kind in JUDGES}
     for chat in chats:
         for question in questions(chat):
@@ -147,11 +147,11 @@ def questions(chat: Path) -> Iterator[Question]:
             yield Question(each["question"], kind, each.get("answer", ""), points, turns, said)
 
 
-# What a context shows
+# Parsing a context
 
 
 def lines(context: str) -> tuple[Line, ...]:
-    """Return the facts and episodes of a context."""
+    """Return the facts and episodes in the text of a context."""
     found: list[Line] = []
     section = ""
     for each in context.splitlines():
@@ -169,12 +169,12 @@ def lines(context: str) -> tuple[Line, ...]:
 
 
 def is_marked(line: str, held: str = "") -> bool:
-    """Tell whether a line is shown as no longer so: a fact before its dates, an episode by words behind it."""
+    """Return whether a context line is marked as no longer true: a fact before its dates, an episode after its text."""
     return bool(_MARKS.search(line)) or held.startswith("no longer so")
 
 
 def pointed_at(line: str) -> frozenset[str]:
-    """Return the turns that the marks behind an episode point at."""
+    """Return the turns to which the marks after an episode point."""
     marks = _MARKS.search(line)
     return frozenset(turn for see in _SEE.findall(marks[0]) for turn in _turns(see)) if marks else frozenset()
 
@@ -184,7 +184,7 @@ def _turns(references: str | None) -> frozenset[str]:
 
 
 def values(text: str) -> dict[str, set[str]]:
-    """Return the numbers in *text*, each with the words behind it, which are its unit; of a day, "month"."""
+    """Return the numbers in *text*, each with the words that follow it, which may be its unit; "month" for a day."""
     words = _WORD.findall(text.lower())
     found: defaultdict[str, set[str]] = defaultdict(set)
     for place, word in enumerate(words):
@@ -201,7 +201,7 @@ def values(text: str) -> dict[str, set[str]]:
 
 
 def dates(text: str) -> set[tuple[int, int]]:
-    """Return the days that *text* names, as month and day."""
+    """Return the days named in *text* as (month, day)."""
     found = set()
     for named, day, day_first, named_last, month, iso_day in _DATE.findall(text):
         name = (named or named_last).lower()
@@ -209,11 +209,11 @@ def dates(text: str) -> set[tuple[int, int]]:
     return found
 
 
-# The judges, one for each kind: what is so about one question
+# The judges, one for each kind of question: they return which observations are true
 
 
 def judge_update(asked: Asked) -> dict[str, bool]:
-    """Judge whether the latest value is there, and the outdated one absent or marked."""
+    """Judge whether the latest value is in the context, and the outdated one is absent or marked."""
     question = asked.question
     updated, original = values(question.group("updated_info")), values(question.group("original_info"))
     answer = {number: units for number, units in values(question.answer).items() if units and number in updated}
@@ -244,7 +244,7 @@ def judge_update(asked: Asked) -> dict[str, bool]:
 
 
 def judge_contradiction(asked: Asked) -> dict[str, bool]:
-    """Judge whether both statements are there, and shown as contradictory."""
+    """Judge whether both contradictory statements are in the context, and are marked as contradictory."""
     first, second = asked.of("first_statement"), asked.of("second_statement")
     marked = any(line.marked for line in first + second)
     turns = asked.question.turns
@@ -263,7 +263,7 @@ def judge_contradiction(asked: Asked) -> dict[str, bool]:
 
 
 def judge_times(asked: Asked) -> dict[str, bool]:
-    """Judge whether all events are there, and their dates, or what else tells them, can be read."""
+    """Judge whether all events are in the context, and their dates can be read or computed from it."""
     groups = list(asked.question.turns)
     shown = [line for group in groups for line in asked.of(group)]
     said = " ".join(map(asked.question.group, groups))
@@ -297,7 +297,7 @@ JUDGES: Mapping[str, Callable[[Asked], dict[str, bool]]] = {
 
 
 def _show(kind: str, tally: Tally) -> dict[str, Any]:
-    """Print the table of one kind; return its figures."""
+    """Print the table of one kind of question; return its figures."""
     if not tally.tokens:
         return {}
     asked, tokens = len(tally.tokens), median(tally.tokens)

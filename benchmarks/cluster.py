@@ -1,16 +1,16 @@
-"""A Redis Cluster whose master and workers are killed: what is lost, and how soon all goes on.
+"""Kill a master and workers of a Redis Cluster: measure lost writes and the time to recovery.
 
     python -m benchmarks.cluster [--quick] [--namespaces 1000] [--messages 3] [--node-timeout 1] [--replicas 1]
 
-Run it from the root of the repository. Three masters, three replicas (with ``--replicas 2`` six) and four ``kg-memory
-worker`` run on this machine, so they share its processors: figures of speed are those of one machine. Messages are
-saved in all namespaces, in turns, and the workers are told by the outbox of the HTTP server. Once half of the messages
-are accepted, ``kill -9`` ends the master that has the workers' stream, and two of the workers. The master is started
-again two seconds after its replica has taken over. A writer that gets an error sends the same message again.
-``--only takeover`` tells how long Redis alone takes to replace a master, where nothing else runs.
+Run it from the root of the repository. Three masters, three replicas (six with ``--replicas 2``) and four ``kg-memory
+worker`` processes share the processors of this machine, which limits the speeds. Messages are saved in all namespaces
+in turns, and the workers are notified by the outbox of the HTTP server. Once half of the messages are accepted, ``kill
+-9`` ends the master with the workers' stream, and two workers. The master is started again two seconds after its
+replica has taken over. A writer that gets an error sends the same message again. ``--only takeover`` measures how long
+Redis alone takes to replace an idle master.
 
-In the end the graphs are read by Cypher on each server (see `tests/cluster/accepted.py`). It exits with 1 if anything
-is doubled, out of order or dangling, or if anything is lost where each write waited for a replica.
+At the end the graphs are read by Cypher on each server (see `tests/cluster/accepted.py`). The exit code is 1 if a
+message or fact is duplicated, out of order or dangling, or is lost although each write waited for a replica.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ from tests.cluster.processes import Deployment, scripted_model
 
 WORKERS, KILLED = 4, 2
 WRITES = 16
-"""Messages that are saved at the same time."""
+"""Messages that are saved concurrently."""
 FEW = 2
-"""Namespaces that a worker reads at a time where the model's time is to be the limit, and not the processors."""
+"""Namespaces that a worker reads at a time, if the model rather than the processors is to limit the speed."""
 AGAIN = 0.1
-"""Seconds after which a writer that got an error tries again."""
+"""Seconds after which a writer retries after an error."""
 RESTART = 2
-"""Seconds from the takeover until the killed server is started again: that takes processors of the others here."""
+"""Seconds from the takeover to the restart of the killed server, which takes processor time from the others."""
 GRACE = 2
-"""Seconds after the node time-out by which messages are to be saved again."""
+"""Seconds after the node timeout by which messages must be saved again."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """What an acknowledgement means: settings of kg-memory, and when the servers write to disk."""
+    """The durability of an acknowledged write: settings of kg-memory, and when the servers sync to disk."""
 
     settings: Mapping[str, int]
     fsync: str
@@ -68,12 +68,12 @@ CASES = {
     "alone": Case({"wait_replicas": 1, "min_replicas": 0}, "always"),
     "fast": Case({"wait_replicas": 0}, "everysec"),
 }
-"""The crashes that are measured; "alone" is as durable, but a server without replicas acknowledges too."""
+"""The crashes to measure; "alone" is as durable, but a server without replicas also acknowledges writes."""
 
 
 @dataclass
 class Accepted:
-    """The numbers of the messages that were accepted, by namespace, and when each was, by the clock."""
+    """The numbers of the accepted messages by namespace, and the time of each."""
 
     numbers: defaultdict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
     times: list[tuple[float, str]] = field(default_factory=list)
@@ -84,15 +84,15 @@ class Accepted:
         self.times.append((time.time(), namespace))
 
     def first_after(self, began: float, namespaces: set[str], timeout: float) -> float:
-        """Return after how many seconds from *began* a message of these *namespaces* was accepted again.
+        """Return the seconds from *began* until a message of these *namespaces* was accepted again.
 
-        Answers that were sent before their server was killed come within less than half of the node *timeout*.
+        Earlier answers, sent before their server was killed, arrive within half of the node *timeout*, and are skipped.
         """
         return next(at for at, name in self.times if at > began + timeout / 2 and name in namespaces) - began
 
 
 async def save_all(deployment: Deployment, names: Sequence[str], each: int, accepted: Accepted) -> None:
-    """Save so many messages in each namespace, each until it is accepted, and tell the workers."""
+    """Save *each* messages in each namespace of *names*, retrying until accepted, and notify the workers."""
     async with GraphMemory(deployment.settings) as memory:
         outbox, slots = Outbox(memory.driver.store.database), asyncio.Semaphore(WRITES)
 
@@ -117,17 +117,17 @@ async def save_all(deployment: Deployment, names: Sequence[str], each: int, acce
 
 
 def read_times(nodes: Sequence[Node], names: Sequence[str]) -> list[tuple[float, str]]:
-    """Return when each message was read, by the clock of the worker, and its namespace; the earliest first."""
+    """Return (time, namespace) of each read message by the worker's clock, earliest first."""
     keys, held = {graph_key(name): name for name in names}, holders(nodes)
     rows = [(row["read_at"] / 1e6, keys[key]) for key in keys for row in look(held[key][0], key, ACQUAINTANCES)]
     return sorted(rows)
 
 
-# What is killed
+# Killing processes
 
 
 class Crash:
-    """Kills the master of the workers' stream and some workers, and starts the master again once it is replaced."""
+    """Kills the master of the workers' stream and some workers, and restarts the master once it is replaced."""
 
     def __init__(self, cluster: Cluster, workers: Sequence[subprocess.Popen[bytes]]) -> None:
         self._cluster, self._workers = cluster, workers
@@ -148,7 +148,7 @@ class Crash:
         self.replica_back = time.time() - self.at
 
     def elections(self) -> int:
-        """Return how often replicas asked to be master since the master was killed; once, if no other was slow."""
+        """Return how many elections replicas have started since the master was killed; 1 is the normal number."""
         return max(map(_elections, self._cluster.nodes)) - self._before
 
 
@@ -175,7 +175,7 @@ def _holds(node: Node, key: str) -> bool:
 async def crash_in_the_middle(
     deployment: Deployment, crash: Crash, names: Sequence[str], each: int, accepted: Accepted
 ) -> None:
-    """Save all messages, and have *crash* happen when half of them are accepted."""
+    """Save all messages, and run *crash* once half of them are accepted."""
     saving = asyncio.create_task(save_all(deployment, names, each, accepted))
     while len(accepted.times) < len(names) * each / 2:  # noqa: ASYNC110 - nor here
         await asyncio.sleep(0.01)
@@ -184,7 +184,7 @@ async def crash_in_the_middle(
 
 
 def measure_crash(chosen: argparse.Namespace, case: Case) -> dict[str, Any]:
-    """Return what a crash in the middle did."""
+    """Return the figures of a crash in the middle of the writes."""
     names = [f"user-{number}" for number in range(chosen.namespaces)]
     with deployed(chosen, case) as (cluster, deployment):
         workers = [deployment.worker(chosen.at_once) for _ in range(WORKERS)]
@@ -224,7 +224,7 @@ def measure_crash(chosen: argparse.Namespace, case: Case) -> dict[str, Any]:
 
 
 def measure_takeovers(chosen: argparse.Namespace) -> list[float]:
-    """Return the seconds from the end of a master of an idle cluster until its replica has its slots, in order."""
+    """Return the sorted seconds from the end of a master in an idle cluster until its replica has replaced it."""
     took = []
     for _ in range(chosen.runs):
         with (
@@ -244,7 +244,7 @@ def measure_takeovers(chosen: argparse.Namespace) -> list[float]:
 
 
 def measure_speeds(chosen: argparse.Namespace) -> dict[int, list[float]]:
-    """Return the messages a second that 1, 2 and 4 workers read, for each number of namespaces at a time."""
+    """Return the messages per second that 1, 2 and 4 workers read, by number of workers."""
     speeds: dict[int, list[float]] = {}
     with deployed(chosen, CASES["durable"]) as (cluster, deployment):
         for workers in (1, 2, 4):
@@ -264,13 +264,13 @@ def measure_speeds(chosen: argparse.Namespace) -> dict[int, list[float]]:
 
 
 def node_timeout(chosen: argparse.Namespace) -> tuple[str, str]:
-    """Return the options of a server that set its node time-out."""
+    """Return the command line options that set a server's node timeout."""
     return "--cluster-node-timeout", f"{chosen.node_timeout * 1000:.0f}"
 
 
 @contextmanager
 def deployed(chosen: argparse.Namespace, case: Case) -> Iterator[tuple[Cluster, Deployment]]:
-    """Run a cluster and a scripted model, and yield the cluster and what starts processes on it."""
+    """Run a cluster and a scripted model in the with block; yield the cluster and a starter of processes on it."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         path = Path(folder)
         with (
@@ -283,7 +283,7 @@ def deployed(chosen: argparse.Namespace, case: Case) -> Iterator[tuple[Cluster, 
 
 
 def main() -> int:
-    """Print two tables."""
+    """Run the chosen parts and print their tables; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--namespaces", type=int, default=1000)
     parser.add_argument("--messages", type=int, default=3, help="in each namespace")

@@ -1,4 +1,4 @@
-"""Communities: how long they take to find in a large graph, and how often a model is asked about them.
+"""Measure communities: the time to detect them in a large graph, and how often a model is called for them.
 
     python -m benchmarks.communities [--entities 100000] [--facts 500000] [--no-graphiti] [--no-built-in]
         [--questions] [--quick] [--out FILE.json]
@@ -6,16 +6,17 @@
 Run it from the root of the repository; Graphiti needs the extra ``bench``. The graphs are synthetic, with planted
 groups of 20; see `communities_data`.
 
-First, a large one is read and parted by kg-memory, in a process of its own, and by FalkorDB's
-``algo.labelPropagation``, which gets an edge for each fact, each twice: seconds, megabytes, agreement with what was
-planted (normalised mutual information), and whether both runs found the same.
+First, a large graph is read and partitioned by kg-memory, in a separate process, and by FalkorDB's
+``algo.labelPropagation``, which gets two edges for each fact. The table shows seconds, megabytes, agreement with the
+planted groups (normalised mutual information), and whether two runs gave the same result.
 
-Second, and alone with ``--questions``, the questions to the model on a graph of 1,000 entities: for the first refresh,
-for the second, for one after one more fact within a community and for one after a newcomer, beside Graphiti on the same
-graph. Graphiti runs in a process of its own too, which is ended after four minutes: its propagation may not end.
+Second, calls of the model are counted (``--questions`` runs only this part) on a graph of 1,000 entities: for the first
+refresh, the second one, one after one more fact within a community, and one after a new entity, beside Graphiti on the
+same graph. Graphiti runs in a separate process that is stopped after four minutes, since its propagation may not
+terminate.
 
-Then 200 random facts, half of them within a planted group, each added to the first of these graphs as it was: how many
-questions the refresh after each of them asked.
+Third, 200 random facts, half of them within a planted group, are each added alone to the first of these graphs, and the
+calls of the refresh after each are counted.
 """
 
 from __future__ import annotations
@@ -46,11 +47,11 @@ from tests.scripted import HashEmbeddings, Scripted
 LARGE, SMALL = "large", "small"
 SIZE = 20
 GRAPHS = {"facts between groups": (3_000, 0.8), "groups apart": (5_000, 1.0)}
-"""Graphs of 1,000 entities: how many facts they have, and which share of these lies within a group."""
+"""Graphs of 1,000 entities: the number of facts, and the share of these within a group."""
 MORE = 200
-"""Random facts, each added by itself."""
+"""The number of random facts that are added one at a time."""
 PATIENCE = 240
-"""Seconds after which Graphiti is ended."""
+"""Seconds after which Graphiti is stopped."""
 EDGES = """
 MATCH (s:Entity)-[:SUBJECT_OF]->(f:Fact)
 MATCH (f)-[:OBJECT_IS]->(o:Entity)
@@ -100,12 +101,12 @@ def main() -> None:
 
 
 def opened(url: str) -> GraphMemory:
-    """Return a memory on the server, with a scripted model."""
+    """Return a memory on the server at *url*, with a scripted model."""
     return GraphMemory(Settings(url=url), model=Scripted(), embeddings=HashEmbeddings())
 
 
 def put(url: str, namespace: str, data: Planted) -> float:
-    """Write *data* and return the seconds that it took."""
+    """Write the graph *data* to a namespace, and return the seconds it took."""
     began = time.perf_counter()
     with opened(url) as memory:
         schema.ensure(memory.driver.store.database, graph_key(namespace), 64, "hash")
@@ -114,7 +115,10 @@ def put(url: str, namespace: str, data: Planted) -> float:
 
 
 def in_a_large_graph(url: str, entities: int, facts: int, *, built_in: bool) -> dict[str, Figures]:
-    """Return what finding communities took, ours and FalkorDB's if *built_in*."""
+    """Return time, memory and agreement of community detection on a large graph, for each algorithm.
+
+    These are kg-memory's and, if *built_in*, FalkorDB's.
+    """
     data = planted(entities, facts, SIZE)
     print(f"{entities:,} entities and {facts:,} facts written in {put(url, LARGE, data):.0f} s", flush=True)
     truth = [[name(member) for member in group] for group in data.groups]
@@ -135,7 +139,7 @@ def in_a_large_graph(url: str, entities: int, facts: int, *, built_in: bool) -> 
 
 
 def detected(url: str) -> Figures:
-    """Read the large graph and part it; return the communities, seconds and the most memory the process had."""
+    """Read the large graph and detect its communities; return them with the seconds and peak memory."""
     with opened(url) as memory:
         began = time.perf_counter()
         links = memory.driver.run(load_links(), LARGE)
@@ -159,7 +163,7 @@ def _names(memory: GraphMemory) -> list[dict[str, Any]]:
 
 
 def _built_in(url: str) -> list[list[str]]:
-    """Return the communities that FalkorDB finds, of which those of one entity are left out."""
+    """Return the communities that FalkorDB's algorithm finds, without those of a single entity."""
     with opened(url) as memory:
         rows = memory.driver.store.database.query(graph_key(LARGE), BUILT_IN, {}, write=False)
     found: defaultdict[int, list[str]] = defaultdict(list)
@@ -179,7 +183,7 @@ def _measured(runs: list[list[list[str]]], truth: list[list[str]]) -> Figures:
 
 
 def questions(url: str, namespace: str, facts: int, inside: float) -> Figures:
-    """Return how often the model was asked about a graph of 1,000 entities."""
+    """Return how often the model was called for refreshes of a graph of 1,000 entities."""
     data = planted(1_000, facts, SIZE, inside)
     put(url, namespace, data)
     one, other = strangers(data)
@@ -195,7 +199,7 @@ def questions(url: str, namespace: str, facts: int, inside: float) -> Figures:
 
 
 def each_by_itself(url: str, namespace: str, data: Planted, count: int) -> Figures:
-    """Return after how many random facts so many questions were asked, each fact added to *data* as it was."""
+    """Return how many of *count* random facts led to 0, 1, 2 ... model calls, each added alone to the graph *data*."""
     put(url, namespace, data)
     key, before = graph_key(namespace), graph_key(f"{namespace} before")
     asked: Counter[int] = Counter()
@@ -212,7 +216,7 @@ def each_by_itself(url: str, namespace: str, data: Planted, count: int) -> Figur
 
 
 def unknown(data: Planted, count: int, seed: int = 7) -> Iterator[tuple[int, int]]:
-    """Return pairs that no fact of *data* joins, every other one of them of one group."""
+    """Yield pairs of entities without a common fact in *data*; every second pair is in one group."""
     dice = random.Random(seed)
     known = set(data.facts)
     for number in range(count):
@@ -238,7 +242,7 @@ def beside(url: str, facts: int, inside: float) -> Figures:
 
 
 def show(what: str, rows: dict[str, Figures]) -> None:
-    """Print the rows as a table."""
+    """Print *rows*, figures by row name, as a table titled *what*."""
     names = list(dict.fromkeys(each for figures in rows.values() for each in figures))
     print(f"| {what} | {' | '.join(names)} |\n|{' --- |' * (len(names) + 1)}")
     for row, figures in rows.items():

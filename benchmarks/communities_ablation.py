@@ -1,11 +1,11 @@
-"""What communities add to retrieval on LoCoMo conversations (Maharana et al. 2024), offline.
+"""Measure what communities add to retrieval on LoCoMo conversations (Maharana et al. 2024), offline.
 
     python benchmarks/communities_ablation.py --data locomo.json --out figures.json [--quick] [--folder FOLDER]
 
-The conversations are read, and their communities are found and summarised by the rules of the offline reader. Each
-question is then asked with communities and without them. Recall is the share of its evidence turns among the first
-episodes that a search finds. Of a context of so many tokens, in which communities take room from others, *turns* is the
-share of the evidence turns that its lines tell or refer to, and *words* that of the words of these turns that it has.
+The conversations are ingested, and their communities are detected and summarised by the offline reader. Each question
+is asked with and without communities. Recall is the share of its evidence turns among the first episodes that a search
+finds. For contexts of a given size, in which communities take space from other lines, *turns* is the share of the
+evidence turns that its lines state or refer to, and *words* the share of the words of these turns that it contains.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def row(memory: GraphMemory, conversations: Sequence[Conversation], recipe: Reci
 
 
 def show(rows: Mapping[str, Mapping[str, Any]]) -> None:
-    """Print the rows as a table."""
+    """Print the figures as a table, by recipe."""
     names = list(next(iter(rows.values())))
     print(f"| | {' | '.join(names)} |\n|{' --- |' * (len(names) + 1)}")
     for name, figures in rows.items():

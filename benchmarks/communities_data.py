@@ -1,4 +1,4 @@
-"""Synthetic graphs with planted communities, seeded, and how they are written as ingestion would leave them."""
+"""Synthetic graphs with planted communities, seeded, written to the database in the form that ingestion creates."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ SET f = row.node, b = row.belief
 
 @dataclass(frozen=True, slots=True)
 class Planted:
-    """Entities by their numbers: the groups that they were put into, and the facts, each between two."""
+    """A synthetic graph of numbered entities: groups of entities, and facts as pairs of entities."""
 
     groups: Sequence[Sequence[int]]
     facts: Sequence[tuple[int, int]]
 
     def rows(self, namespace: str) -> tuple[Iterator[Mapping[str, Any]], Iterator[Mapping[str, Any]]]:
-        """Return the rows of `ENTITIES` and `FACTS`."""
+        """Return the rows for the queries `ENTITIES` and `FACTS`."""
         count = sum(map(len, self.groups))
         ids = [entity_id(namespace, entity_key(name(each), "Person")) for each in range(count)]
         return (_entity(each, ids[each]) for each in range(count)), (
@@ -47,17 +47,17 @@ class Planted:
 
 
 def strangers(data: Planted) -> tuple[int, int]:
-    """Return two of one group that no fact joins."""
+    """Return two entities of one group that no fact joins."""
     known = set(data.facts)
     pairs = (pair for group in data.groups for pair in combinations(sorted(group), 2))
     return next(pair for pair in pairs if pair not in known)
 
 
 def planted(count: int, facts: int, size: int, inside: float = 0.8, seed: int = 1) -> Planted:
-    """Return *count* entities in groups of *size*: the share *inside* of the facts joins two of one group.
+    """Return *count* entities in groups of *size*, and random *facts* between two entities each.
 
-    Of the others, most join two of neighbouring groups, so that there are groups of groups too. No two facts join the
-    same two.
+    The share *inside* of the facts is within a group. Most others join neighbouring groups, so that there are groups of
+    groups. No pair of entities has two facts.
     """
     dice = random.Random(seed)
     order = dice.sample(range(count), count)
@@ -78,19 +78,19 @@ def planted(count: int, facts: int, size: int, inside: float = 0.8, seed: int = 
 
 
 def write(writer: Writer, namespace: str, data: Planted) -> None:
-    """Write *data* to the graph of *namespace*, which has its schema; nothing of it has words or a vector."""
+    """Write *data* to the graph of *namespace*, whose schema exists, without words and vectors."""
     entities, facts = data.rows(namespace)
     writer.write(ENTITIES, entities)
     writer.write(FACTS, facts)
 
 
 def name(number: int) -> str:
-    """Return the name of an entity."""
+    """Return the name of the entity with this number."""
     return f"Person{number:06}"
 
 
 def agreement(one: Iterable[Iterable[Any]], other: Iterable[Iterable[Any]]) -> float:
-    """Return the normalised mutual information of two partitions, 0 to 1, of what is in both."""
+    """Return the normalised mutual information (0 to 1) of two partitions, over the members that both contain."""
     ours = {member: place for place, group in enumerate(one) for member in group}
     theirs = {member: place for place, group in enumerate(other) for member in group}
     both = ours.keys() & theirs.keys()

@@ -1,8 +1,8 @@
-"""Graphiti's communities on the same graph of 1,000 entities, with the questions to its model counted.
+"""Graphiti's communities on the same graph of 1,000 entities, with its calls of the model counted.
 
     python -m benchmarks.communities_graphiti SOCKET FACTS INSIDE
 
-The model answers at once, with a fixed text. The figures are printed as one line of JSON after each step.
+The model answers at once with a fixed text. The figures are printed as one line of JSON after each step.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ CREATE (a)-[:RELATES_TO {uuid: row.uuid, group_id: row.group_id, name: 'KNOWS', 
 
 
 class Counting(LLMClient):
-    """A model that says the same to everything, and counts."""
+    """A model that gives the same answer to every prompt, and counts the prompts."""
 
     def __init__(self) -> None:
         super().__init__(LLMConfig(api_key="none", model="none", small_model="none"))
@@ -53,14 +53,14 @@ class Counting(LLMClient):
 
 
 class Same(EmbedderClient):
-    """One vector for all."""
+    """An embedder that returns one and the same vector for every text."""
 
     async def create(self, input_data: Any) -> list[float]:  # noqa: ARG002 - Graphiti's interface
         return [1.0, 0.0]
 
 
 async def main(socket: str, facts: int, inside: float) -> None:
-    """Build all communities, again, and again after one more fact; then take one new entity in."""
+    """Build all communities, rebuild them, rebuild them after one more fact, and then add one entity."""
     model = Counting()
     group = f"{GROUP}_{facts}"
     graphiti = Graphiti(

@@ -1,17 +1,18 @@
-"""What follows from a change: stories with exact answers on kg-memory and on Graphiti, with the same readings.
+"""Measure what a memory concludes from changes: stories with exact answers on kg-memory and Graphiti.
 
     python -m benchmarks.consequences [--system graphiti|kg-memory|both] [--seed N] [--wrong] [--out FILE.json]
 
-Run it from the root of the repository; Graphiti needs the extra ``bench``. `benchmarks.consequences_stories` makes the
-stories: tracking (values that change), cascade (what rests on what ended), absence (let go with nothing in its place),
-deletion (forgotten messages), multi-hop (chains of reasons) and recurrence (so again). Both systems get each message in
-its order through their public path, with a scripted model that errs nowhere: the entities, facts, dates, reasons and
-verdicts of the story. The questions are asked of the graph, without a model: how a sentence stands at a time.
+Run it from the root of the repository; Graphiti needs the extra ``bench``. `benchmarks.consequences_stories` generates
+the stories: tracking (values that change), cascade (facts whose reason ended), absence (a thing given up without a
+replacement), deletion (forgotten messages), multi-hop (chains of reasons) and recurrence (true again). Both systems get
+the messages in order through their public API, with a scripted model without errors, which returns the entities, facts,
+dates, reasons and verdicts of the story. The questions ask the graph, without a model, for the standing of a sentence
+at a time.
 
-Graphiti knows valid, invalid and expired edges, and no doubt. It is judged in its favour, by the better of two readings
-of its fields for each question: a doubtful fact is right where its edge does not hold any more; an absent one where its
-edge does not hold, and no other of the same subject and relation does; a forgotten one where no edge has it, after
-`remove_episode`. So where it must not be sure it is right only if it lets go.
+Graphiti has valid, invalid and expired edges, but no doubt. It is judged in its favour, by the better of two
+interpretations of its fields for each question: for a doubtful fact it is right if the edge no longer holds; for an
+absent one if neither the edge nor another one with the same subject and relation holds; for a forgotten one if no edge
+has it after `remove_episode`.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ Answers = list[bool]
 
 
 def on_kg_memory(story: Story, place: int, url: str) -> Answers:
-    """Return whether kg-memory is right on each question of *story*."""
+    """Return whether kg-memory answers each question of *story* correctly."""
     settings = Settings(url=url, merge_threshold=0.98, ask_threshold=0.6)
     with GraphMemory(settings, model=reader(story.scenario), embeddings=Near(1024)) as memory:
         namespace = f"story {place}"
@@ -48,7 +49,7 @@ def on_kg_memory(story: Story, place: int, url: str) -> Answers:
 
 
 def find_standing(memory: GraphMemory, asked: Asked, namespace: str) -> Standing:
-    """Return how the sentence stands: by its latest period that had begun by then."""
+    """Return the standing of the sentence that is *asked* about, by its latest period that had begun by then."""
     time = moment(asked)
     periods = [
         fact
@@ -63,14 +64,14 @@ def find_standing(memory: GraphMemory, asked: Asked, namespace: str) -> Standing
 
 
 def moment(asked: Asked) -> datetime:
-    """Return the time that is asked about, in the middle of its day."""
+    """Return the time that is asked about: noon of its day, or now."""
     if asked.as_of is None:
         return datetime.now(UTC)
     return datetime.fromisoformat(asked.as_of).replace(tzinfo=UTC) + timedelta(hours=12)
 
 
 def on_graphiti(story: Story, place: int, url: str) -> Answers:
-    """Return whether Graphiti is right on each question of *story*."""
+    """Return whether Graphiti answers each question of *story* correctly."""
     try:
         from benchmarks import consequences_graphiti  # noqa: PLC0415 - an extra, which kg-memory alone does without
     except ImportError as error:
@@ -102,7 +103,7 @@ def main() -> None:
 
 
 def figures(stories: list[Story], results: dict[str, list[Answers]]) -> dict[str, dict[str, float]]:
-    """Return by class how many stories and questions there are, and the shares that each system gets right."""
+    """Return the counts of stories and questions, and each system's shares of right answers, by class of story."""
     found: defaultdict[str, dict[str, float]] = defaultdict(dict)
     for kind in (*CLASSES, "all"):
         own = [place for place, story in enumerate(stories) if kind in (story.kind, "all")]
@@ -115,7 +116,7 @@ def figures(stories: list[Story], results: dict[str, list[Answers]]) -> dict[str
 
 
 def print_table(found: dict[str, dict[str, float]], systems: list[str]) -> None:
-    """Print by class the shares of right answers, and of stories with none wrong."""
+    """Print, for each class, the shares of right answers and of stories without a wrong answer."""
     print("| class | stories | questions |", " | ".join(f"{name} | whole stories" for name in systems), "| goal |")
     print("| --- | --- | --- |", " | ".join("--- | ---" for _ in systems), "| --- |")
     for kind, row in found.items():

@@ -1,4 +1,4 @@
-"""Graphiti on the stories of what follows from a change; see `benchmarks.consequences` for how it is judged."""
+"""Run the stories of `benchmarks.consequences` on Graphiti; see there how it is judged."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RETURN a.name AS subject, e.name AS relation, e.fact AS fact, e.valid_at AS vali
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """An edge with its subject and its relation."""
+    """A Graphiti edge with its subject and its relation."""
 
     subject: str
     relation: str
@@ -31,7 +31,7 @@ class Stated:
 
 
 async def run(story: Story, place: int, socket: str, embeddings: HashEmbeddings) -> list[bool]:
-    """Return whether Graphiti is right on each question: told with the starts of its prompts, or without."""
+    """Return whether Graphiti answers each question correctly, with or without the dates in its prompts."""
     told = [
         await _ingest(story, f"story_{place}_{int(dated)}", socket, embeddings, dated=dated) for dated in (False, True)
     ]

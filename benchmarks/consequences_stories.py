@@ -1,7 +1,7 @@
-"""Stories of change with exact answers: messages with what a model reads in them, made by templates and a seed.
+"""Stories of change with exact answers: messages, and what a model reads in them, generated from templates and a seed.
 
-A story is a `Scenario` of `tests.time`, with messages that are forgotten in the end, and questions: how a sentence
-stands at a time. The answers follow from how the story was made, not from any memory.
+A story is a `Scenario` of `tests.time` with messages that are forgotten at the end, and with questions: whether a
+sentence holds at a time. The answers follow from the generation, not from any memory.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ CLASSES = ("tracking", "cascade", "absence", "deletion", "multi-hop", "recurrenc
 PER_CLASS = 22
 SEED = 28
 Standing = Literal["holds", "doubtful", "ended", "absent", "unknown"]
-"""How a fact stands: it holds, or it does but is doubtful, or it ended, or that with nothing in its place, or is
-not known at all."""
+"""The state of a fact: it holds, holds but is doubtful, has ended, has ended without a replacement ("absent"), or is
+unknown.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The question how *sentence*, about *subject*, stands on the day *as_of* (``None`` is now), with the answer."""
+    """A question about the standing of *sentence*, a fact about *subject*, on the day *as_of* (None: now)."""
 
     subject: str
     sentence: str
@@ -35,7 +36,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """A scenario with its class, the places of messages that are forgotten in the end, and the questions."""
+    """A scenario with its class, its questions, and the indexes of messages that are forgotten at the end."""
 
     kind: str
     scenario: Scenario
@@ -45,7 +46,7 @@ class Story:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A template: a verb between two things, *told* as somebody says it, in one language."""
+    """A template of a fact: a verb between two kinds of thing, and its wording in one language."""
 
     subject: str
     verb: str
@@ -137,7 +138,7 @@ AGAIN = {"en": ("Still so: {f}", "{f}, as before"), "zh": ("还是老样子:{f}"
 
 
 class Writer:
-    """Writes one story: one language, people and things by chance, and days that go on."""
+    """Generates one story: one language, random people and things, and increasing days."""
 
     def __init__(self, chance: random.Random, lang: str) -> None:
         self.chance, self.lang = chance, lang
@@ -149,18 +150,18 @@ class Writer:
         self.superseding: list[tuple[str, ...]] = []
 
     def step(self) -> str:
-        """Go on by some weeks, and return the day."""
+        """Advance by some weeks, and return the day."""
         self.day += timedelta(days=self.chance.randrange(20, 60))
         return f"{self.day:%Y-%m-%d}"
 
     def thing(self, kind: str) -> str:
-        """Return a thing of *kind* that the story does not have yet."""
+        """Return a random thing of *kind* that the story has not used yet."""
         name = self.chance.choice([each for each in THINGS[kind] if each not in self.used])
         self.used.add(name)
         return name
 
     def fact(self, link: Link, person: str, object_: str | None = None) -> Told:
-        """Return a fact of *link* that holds since nobody knows when."""
+        """Return a fact with the template *link*, without a start date."""
         subject = person if link.subject == "person" else self.thing(link.subject)
         object_ = object_ or self.thing(link.objects)
         gap = " " if self.lang == "en" else ""
@@ -169,19 +170,19 @@ class Writer:
         return Told(subject, verb, object_, f"{subject}{gap}{link.verb}{gap}{object_}", None, None, words=words)
 
     def say(self, *facts: Told) -> str:
-        """Let *facts* be said some weeks later, and return the day."""
+        """Add a message some weeks later that states *facts*, and return its day."""
         day = self.step()
         self.said.append(Said(day, facts))
         return day
 
     def because(self, fact: Told, premise: Told) -> str:
-        """Let *fact* be said for the reason of *premise*, which is said with it."""
+        """Add a message that states *fact* with its reason *premise*, and return its day."""
         form = self.chance.choice(BECAUSE[self.lang])
         words = form.format(f=fact.quote, p=premise.quote)
         return self.say(replace(fact, words=words, because=(premise.sentence,)), premise)
 
     def end(self, fact: Told) -> str:
-        """Let the end of *fact* be told some weeks after it, and return its day."""
+        """Add a message some weeks later that states the end of *fact*, and return the day of the end."""
         over = self.step()
         form = self.chance.choice(OVER[self.lang])
         words = form.format(f=fact.quote, d=over)
@@ -189,11 +190,11 @@ class Writer:
         return over
 
     def again(self, fact: Told) -> str:
-        """Let *fact* be said once more."""
+        """Add a message that states *fact* once more, and return its day."""
         return self.say(replace(fact, words=self.chance.choice(AGAIN[self.lang]).format(f=fact.quote)))
 
     def replace(self, fact: Told, link: Link) -> tuple[Told, str]:
-        """Let another value take the place of that of *fact*, and return it with the day since when it is so."""
+        """Add a message that replaces the value of *fact*; return the new fact and the day from which it holds."""
         gap, object_ = " " if self.lang == "en" else "", self.thing(link.objects)
         sentence = f"{fact.subject}{gap}{link.verb}{gap}{object_}"
         words = link.told.format(s=fact.subject, o=object_)
@@ -204,11 +205,11 @@ class Writer:
         return later, since
 
     def ask(self, fact: Told, answer: Standing, as_of: str | None = None) -> None:
-        """Ask how *fact* stands."""
+        """Add a question about the standing of *fact*, with its answer."""
         self.questions.append(Asked(fact.subject, fact.sentence, answer, as_of))
 
     def story(self, kind: str, number: int, forgotten: Sequence[int] = ()) -> Story:
-        """Return what is written."""
+        """Return the generated story."""
         verdicts = {
             (verdict.one, verdict.other): verdict
             for pair in self.superseding
@@ -219,12 +220,12 @@ class Writer:
 
 
 def before(day: str, days: int = 3) -> str:
-    """Return the day so many days before."""
+    """Return the day *days* days before *day*, in ISO 8601."""
     return f"{datetime.fromisoformat(day) - timedelta(days=days):%Y-%m-%d}"
 
 
 def tracking(writer: Writer, number: int) -> tuple[int, ...]:
-    """Write how a value changes, some times, beside somebody else's that does not."""
+    """Write a story about a value that changes several times, and another person's value that does not."""
     link = writer.chance.choice(STATES[writer.lang])
     person, other = writer.people[:2]
     fact, beside = writer.fact(link, person), writer.fact(link, other)
@@ -251,7 +252,7 @@ def tracking(writer: Writer, number: int) -> tuple[int, ...]:
 
 
 def cascade(writer: Writer, number: int) -> tuple[int, ...]:
-    """Write what rests on a fact that ends, beside what rests on another, and what is said again after it."""
+    """Write a story about a fact whose reason ends, another whose reason holds, and a fact that is stated again."""
     one, two = writer.chance.choice(CHAINS[writer.lang])[:2]
     person, other = writer.people[:2]
     premise = writer.fact(one, person)
@@ -278,7 +279,7 @@ def cascade(writer: Writer, number: int) -> tuple[int, ...]:
 
 
 def absence(writer: Writer, number: int) -> tuple[int, ...]:
-    """Write what is let go without a successor, beside what got one and what is kept."""
+    """Write a story about a thing given up without a successor, beside one that is replaced and one that is kept."""
     link = writer.chance.choice(OWNED[writer.lang])
     changing = STATES[writer.lang][0]
     person, other, third = writer.people
@@ -308,7 +309,7 @@ def absence(writer: Writer, number: int) -> tuple[int, ...]:
 
 
 def deletion(writer: Writer, number: int) -> tuple[int, ...]:
-    """Write what is forgotten: a fact, what had ended another one, a premise that had ended, or its end."""
+    """Write a story in which a message is forgotten: one that ended a fact, or the end of a premise."""
     one, two = writer.chance.choice(CHAINS[writer.lang])[:2]
     person, other = writer.people[:2]
     state = writer.chance.choice(STATES[writer.lang])
@@ -333,7 +334,7 @@ def deletion(writer: Writer, number: int) -> tuple[int, ...]:
 
 
 def multi_hop(writer: Writer, number: int) -> tuple[int, ...]:
-    """Write a chain of reasons whose first fact ends; some of it is said again after it, or before."""
+    """Write a story about a chain of reasons whose first fact ends; some of its facts are stated again."""
     links = writer.chance.choice(CHAINS[writer.lang])
     person = writer.people[0]
     facts: list[Told] = []
@@ -353,7 +354,7 @@ def multi_hop(writer: Writer, number: int) -> tuple[int, ...]:
 
 
 def recurrence(writer: Writer, number: int) -> tuple[int, ...]:
-    """Write what becomes so again: a value that comes back, or a premise that holds again."""
+    """Write a story about a state that becomes true again: a value that returns, or a premise."""
     person = writer.people[0]
     if number % 2 == 0:
         link = writer.chance.choice(STATES[writer.lang])
@@ -388,7 +389,7 @@ MAKERS: dict[str, Callable[[Writer, int], tuple[int, ...]]] = dict(
 
 
 def make_stories(seed: int = SEED, per_class: int = PER_CLASS) -> Iterator[Story]:
-    """Yield the stories of all classes; every fourth is Chinese."""
+    """Yield *per_class* stories of each class; about a quarter of them are Chinese."""
     for kind, write in MAKERS.items():
         for number in range(per_class):
             chance = random.Random(f"{seed} {kind} {number}")

@@ -1,15 +1,15 @@
-"""What a context of so many tokens holds of an answer, beside the same room filled with turns, offline.
+"""Measure how much of an answer a context of a given size contains, beside the same space filled with turns, offline.
 
     python benchmarks/context_budget.py [--locomo locomo.json] [--beam FOLDER] [--recorded] --out figures.json
         [--locomo-folder FOLDER] [--beam-folder FOLDER] [--every N]
 
-For each question and budget, two shares are measured. *Evidence*: the turns that hold the answer, of which a line has
-at least half of the content words, or of that sentence which has most words of the answer; the line names the turn as
-its source. *Answer*: the content words of the answer that are anywhere in the text. Beside ``memory.context`` stand
-turns in the order of our own search, and turns by BM25 with neighbours, each with its time, speaker and source; one
-that does not fit is passed over. The questions are those of LoCoMo (Maharana et al. 2024) and BEAM (Tavakoli et al.
-2025), read offline; and with ``--recorded``, facts of the annotated messages of `reading.py` without their object,
-over graphs read by recorded answers of a model. The spread is that of the means of the conversations.
+Two shares are measured for each question and budget of tokens. *Evidence*: evidence turns that a line names as its
+source and of which it has at least half of the content words, or half of those of the sentence that best matches the
+answer. *Answer*: content words of the answer that occur anywhere in the text. ``memory.context`` is compared with turns
+ranked by our search, and with turns ranked by BM25 with neighbours; each turn has its time, speaker and source, and
+turns that do not fit are skipped. The questions are those of LoCoMo (Maharana et al. 2024) and BEAM (Tavakoli et al.
+2025), read offline; with ``--recorded`` also facts of the annotated messages of `reading.py` without their object, on
+graphs read by recorded answers of a model. The spread is that of the means of the conversations.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ CONTEXT, BY_SEARCH, BY_WORDS = "context", "turns in the order of our search", "t
 PLAN = "standard"
 _REFERENCES = re.compile(r"\[([^\[\]]*)\]")
 _ELSEWHERE = re.compile(r"(?:see|contradicts) \[[^\[\]]*\]")
-"""A mark behind a line that points at another one."""
+"""A mark after a line that refers to another line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question, the words that each turn with evidence must show, and the words of its answer."""
+    """A question, the words that must be shown of each evidence turn, and the content words of its answer."""
 
     question: Question
     evidence: Mapping[str, frozenset[str]]
     answer: frozenset[str]
 
     def shares(self, text: str) -> tuple[float, float]:
-        """Return the shares of the evidence and of the answer that *text* has; NaN for an answer without words."""
+        """Return the shares of the evidence and of the answer that *text* contains; NaN for an answer without words."""
         shown = set()
         for line in map(unescape, text.splitlines()):
             line_words = content_words(_REFERENCES.sub("", line))
@@ -70,12 +70,12 @@ class Asked:
 
 
 def turn_of(reference: str) -> str:
-    """Return the name of the turn that a reference is to."""
+    """Return the name of the turn that *reference* refers to."""
     return turn(reference) or reference
 
 
 def ask(conversation: Conversation) -> Iterator[Asked]:
-    """Yield the questions of a conversation, whose evidence is among its turns."""
+    """Yield the questions about a conversation whose evidence is among its turns."""
     contents = {turn_of(episode.source_id or ""): episode.content for episode in conversation.episodes}
     for question in conversation.questions:
         answer = content_words(question.answer or " ".join(question.rubric))
@@ -87,14 +87,14 @@ def ask(conversation: Conversation) -> Iterator[Asked]:
 
 
 def _telling_words(content: str, answer: frozenset[str]) -> frozenset[str]:
-    """Return the content words of the sentence that has most of *answer*, or of all where none has any."""
+    """Return the content words of the sentence in *content* that has most words of *answer*; of all if none has any."""
     sentences = [content_words(sentence.text) for sentence in split_sentences(content)]
     telling = max(sentences, key=lambda sentence: len(sentence & answer), default=frozenset[str]())
     return telling if telling & answer else content_words(content)
 
 
 def fill(episodes: Sequence[Any], budget: int) -> str:
-    """Return the lines of *episodes*, in their order, that fit into *budget*."""
+    """Return the lines of *episodes*, in order, that fit into *budget* tokens; longer ones are skipped."""
     lines, room = [], budget
     for episode in episodes:
         when = f"({episode.at:%Y-%m-%d}) " if episode.at else ""
@@ -106,7 +106,10 @@ def fill(episodes: Sequence[Any], budget: int) -> str:
 
 
 def measure(memory: GraphMemory, conversations: Sequence[Conversation], every: int) -> list[dict[str, Any]]:
-    """Return a row for each budget and way: the shares of evidence and answers, and the spread by conversation."""
+    """Return a row for each budget and method: the shares of evidence and answers, and the spread by conversation.
+
+    Every *every*-th question is asked.
+    """
     shares: defaultdict[tuple[str, int], defaultdict[str, list[tuple[float, float]]]] = defaultdict(
         lambda: defaultdict(list)
     )
@@ -138,7 +141,7 @@ def _summarise(by_name: Mapping[str, Sequence[tuple[float, float]]]) -> dict[str
 
 
 def recorded(folder: Path) -> list[Conversation]:
-    """Return the annotated conversations of *folder*, with a question for each fact that names its object."""
+    """Return the annotated conversations in *folder*, with a question for each fact whose sentence names its object."""
     from benchmarks import reading  # noqa: PLC0415 - only for these
 
     conversations = []
@@ -158,7 +161,7 @@ def recorded(folder: Path) -> list[Conversation]:
 
 
 def measure_recorded(every: int) -> list[dict[str, Any]]:
-    """Read the annotated messages by recorded answers, and measure contexts of these graphs."""
+    """Ingest the annotated messages with recorded answers, and return the rows of `measure` for these graphs."""
     from benchmarks import reading  # noqa: PLC0415
     from benchmarks.database import fresh_database  # noqa: PLC0415
 
@@ -171,7 +174,7 @@ def measure_recorded(every: int) -> list[dict[str, Any]]:
 
 
 def show(data: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print the rows as a table: evidence / answers, with the spread of the evidence."""
+    """Print the rows as a table: evidence / answer, with the spread of the evidence."""
     print(f"\n| {data} | {' | '.join(f'{budget} tokens' for budget in BUDGETS)} |\n|{' --- |' * (len(BUDGETS) + 1)}")
     for way in (CONTEXT, BY_SEARCH, BY_WORDS):
         of_way = {row["budget"]: row for row in rows if row["way"] == way}
@@ -183,7 +186,7 @@ def show(data: str, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def main() -> None:
-    """Run the benchmark, print its tables, and write its figures."""
+    """Run the benchmark, print its tables and write its figures."""
     parser = argparse.ArgumentParser(description="What a context of so many tokens holds of an answer, offline.")
     parser.add_argument("--locomo", type=Path, help="a LoCoMo JSON file")
     parser.add_argument("--beam", type=Path, help="a folder of BEAM chats")

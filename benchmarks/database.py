@@ -1,4 +1,4 @@
-"""A database of a benchmark's own, on this machine."""
+"""A temporary database for a benchmark."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kg_memory.contrib.embedded import binaries
 
 @contextmanager
 def fresh_database() -> Iterator[str]:
-    """Serve an empty database, which is gone afterwards, and yield its URL."""
+    """Run an empty database server in the with block and yield its URL; delete it afterwards."""
     with tempfile.TemporaryDirectory(prefix="kg-bench-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         try:

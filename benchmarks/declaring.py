@@ -1,7 +1,7 @@
-"""How many declared facts a second are written: ``python benchmarks/declaring.py [--facts 2000]``.
+"""Measure how many declared facts are written per second: ``python benchmarks/declaring.py [--facts 2000]``.
 
-Employees of companies with cities, friends and jobs over time; each fact is an episode of its own. Once with the local
-embedding model, and once with vectors that cost nothing, which leaves what the memory itself takes.
+The facts are about employees, their companies, cities and friends, over time; each fact is an episode. They are written
+once with the local embedding model, and once with hash vectors, which shows the time of the memory itself.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from kg_memory import GraphMemory, Settings
 
 
 class Hashes(Embeddings):
-    """Vectors made of a hash of the text."""
+    """Embeddings computed from a hash of the text."""
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         return [[byte / 255 - 0.5 for byte in hashlib.sha512(text.encode()).digest()] for text in texts]
@@ -27,7 +27,7 @@ class Hashes(Embeddings):
 
 
 def make_rows(count: int) -> list[dict[str, str]]:
-    """Return facts about a fifth as many people, of whom each works, lives, knows and uses."""
+    """Return *count* random facts, by four predicates, about a fifth as many people."""
     rng = random.Random(7)
     people, things = max(count // 5, 1), max(count // 20, 1)
     rows = []

@@ -1,7 +1,7 @@
-"""Measure how long reports take over many episodes: `python benchmarks/digest.py --episodes 10000`.
+"""Measure the time of reports over many episodes: `python benchmarks/digest.py --episodes 10000`.
 
-The episodes are declared facts about 500 people, stated over 400 days and all saved within the period of the digest:
-that is its worst case. No model is asked.
+The episodes are declared facts about 500 people, stated over 400 days and all saved within the period of the digest,
+which is its worst case. No model is used.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ROUNDS = 9
 
 
 def rows(episodes: int, seed: int = 1) -> Iterator[dict[str, Any]]:
-    """Yield so many facts: a third of them end another one, as a person lives in one city at a time."""
+    """Yield *episodes* facts; a third of them end another one, since a person lives in one city at a time."""
     chance = random.Random(seed)
     start = datetime.now(UTC) - timedelta(days=DAYS)
     for number in range(episodes):
@@ -41,7 +41,7 @@ def rows(episodes: int, seed: int = 1) -> Iterator[dict[str, Any]]:
 
 
 def seconds_of(report: Callable[[], Any]) -> list[float]:
-    """Return how long each of some runs of *report* took; the first run of all is left out."""
+    """Return the sorted seconds that each run of *report* took, without a first run to warm up."""
     report()
     taken = []
     for _ in range(ROUNDS):
@@ -57,7 +57,7 @@ def _tell(progress: Progress) -> None:
 
 
 def main() -> None:
-    """Fill a memory, and print a table of how long its reports take."""
+    """Fill a memory, and print a table of the times of its reports."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--episodes", type=int, default=10_000)
     count = parser.parse_args().episodes

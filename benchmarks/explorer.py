@@ -1,20 +1,20 @@
-"""The explorer with 10,000 entities and 50,000 facts, in a real browser: first paint, dragging, and memory.
+"""Measure the explorer with 10,000 entities and 50,000 facts in a real browser: first paint, dragging, and memory.
 
     python -m benchmarks.explorer [--facts 50000] [--rounds 5] [--folder DIR] [--out FILE.json] [--quick]
 
 Run it from the root of the repository; it needs Debian's ``chromium`` and ``chromium-driver``, and the extra ``dev``.
-It fills an embedded database with a synthetic graph, starts ``kg-memory serve``, and reads the browser's own trace:
+It fills an embedded database with a synthetic graph, starts ``kg-memory serve``, and reads the browser's trace:
 
-cold      the server has just started, and no browser has seen the page
+cold      the server has just started, and the browser is new
 warm      the server has the graph in memory; the browser is new
 page      from the start of the navigation until the page and all its scripts are read (DOMContentLoaded)
-painted   from the same start until the first frame that shows the graph is drawn; a graph as large as this has its
-          3,000 strongest links then, the others follow (*all links*)
-query     the page waits for the first byte of the graph; *transfer* until the last
-script    what the main thread spends in JavaScript, of which that while it waits for the GPU's process is left out;
-          while A is dragged across the time plane, in a frame
-painting  style, layout and paint of the main thread; *gpu* is processor time of all threads of the GPU's process, which
-          draws by software here
+painted   from the same start until the first frame with the graph is drawn; a graph of this size then shows its 3,000
+          strongest links, and the others follow (*all links*)
+query     waiting for the first byte of the graph; *transfer* until the last byte
+script    time of JavaScript on the main thread, without waiting for the GPU process; for the drag (of handle A across
+          the time plane), per frame
+painting  style, layout and paint on the main thread; *gpu* is processor time of all threads of the GPU process, which
+          draws in software here
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from kg_memory.falkor.connect import graph_key
 
 NAMESPACE = "bench"
 DIMENSION = 384
-"""Of the bundled model; no vector is stored, as the explorer reads none."""
+"""The dimension of the bundled embedding model. Vectors are not stored, as the explorer does not read them."""
 STEPS = 60
-"""Moves of the pointer in one drag."""
+"""Pointer moves in one drag."""
 Figures = dict[str, float]
 PAGE = "performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd"
 REQUEST = "performance.getEntriesByType('resource').find((one) => one.name.endsWith('/explorer/columns'))"
@@ -46,7 +46,7 @@ MARK = "performance.getEntriesByName('graph drawn')[0]"
 
 
 def fill(memory: GraphMemory, facts: int) -> None:
-    """Write a graph of so many facts and a fifth as many entities, if there is none."""
+    """Write a graph with *facts* facts and a fifth as many entities, if the namespace is empty."""
     if memory.stats(namespace=NAMESPACE).facts:
         return
     store, data = memory.driver.store, Data(facts, 2)
@@ -55,7 +55,7 @@ def fill(memory: GraphMemory, facts: int) -> None:
 
 
 def open_page(browser: Browser, port: int) -> Figures:
-    """Open the page and return the milliseconds of its parts."""
+    """Open the page and return the milliseconds of its phases."""
     browser.start_trace()
     browser.send("Page.navigate", url=f"http://127.0.0.1:{port}/explorer/#ns={NAMESPACE}")
     browser.until(f"Boolean(document.documentElement.dataset.ready && {MARK})")
@@ -80,7 +80,7 @@ def open_page(browser: Browser, port: int) -> Figures:
 
 
 def drag(browser: Browser) -> Figures:
-    """Drag A across the time plane and back; return what a frame took, in milliseconds."""
+    """Drag handle A across the time plane and back; return the milliseconds that a frame took."""
     box = "document.querySelector('.handle:not(.b)').getBoundingClientRect()"
     x, y = (browser.run(f"{box}.{edge} + {box}.{size} / 2") for edge, size in (("x", "width"), ("y", "height")))
     step = (x - browser.run("document.querySelector('.plane canvas').getBoundingClientRect().x") - 20) / STEPS
@@ -102,7 +102,7 @@ def drag(browser: Browser) -> Figures:
 
 
 def server_memory(folder: Path) -> Figures:
-    """Return the megabytes of the server, and of the database that it has started on *folder*."""
+    """Return the megabytes used by the server, and by its database in *folder*."""
     sizes: Figures = {}
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -118,7 +118,7 @@ def server_memory(folder: Path) -> Figures:
 
 
 def measure(folder: Path, rounds: int) -> dict[str, Figures]:
-    """Return the figures of each part, the medians of so many rounds."""
+    """Return the figures of each part, as medians of *rounds* rounds."""
     taken: dict[str, list[Figures]] = {name: [] for name in ("cold", "warm", "drag", "memory")}
     for _ in range(rounds):
         with served(folder) as port:
@@ -135,7 +135,7 @@ def measure(folder: Path, rounds: int) -> dict[str, Figures]:
 
 
 def main() -> None:
-    """Print a table."""
+    """Run the benchmark and print its table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--facts", type=int, default=50_000)
     parser.add_argument("--rounds", type=int, default=5)

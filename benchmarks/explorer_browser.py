@@ -1,4 +1,4 @@
-"""A headless chromium that is driven and traced by its own protocol."""
+"""Drive and trace a headless Chromium by its DevTools protocol."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ CATEGORIES = (
 )
 SCRIPT = {"FunctionCall", "EvaluateScript", "v8.evaluateModule", "RunMicrotasks", "MinorGC", "MajorGC", "V8.GC_HEAP"}
 WAITING = {"CommandBufferHelper::Finish"}
-"""The main thread waits for the GPU's process."""
+"""Events in which the main thread waits for the GPU process."""
 PAINTING = {"UpdateLayoutTree", "Layout", "PrePaint", "Paint", "Layerize", "Commit"}
 Event = Mapping[str, Any]
 Span = tuple[float, float]
 
 
 class Browser:
-    """A new browser with nothing kept, and its first tab."""
+    """A new browser with an empty profile, and its first tab."""
 
     def __init__(self) -> None:
         options = webdriver.ChromeOptions()
@@ -58,7 +58,7 @@ class Browser:
         self.driver.quit()
 
     def send(self, method: str, **params: Any) -> Any:
-        """Send a command and return its result."""
+        """Send a DevTools command and return its result. Errors: `RuntimeError` if the command fails."""
         number = next(self._numbers)
         self._socket.send(json.dumps({"id": number, "method": method, "params": params}))
         while (message := json.loads(self._socket.recv())).get("id") != number:
@@ -68,11 +68,11 @@ class Browser:
         return message["result"]
 
     def run(self, script: str) -> Any:
-        """Return the value of *script* in the page."""
+        """Evaluate the JavaScript expression *script* in the page, and return its value."""
         return self.send("Runtime.evaluate", expression=script, returnByValue=True)["result"].get("value")
 
     def until(self, script: str, seconds: float = 120.0) -> None:
-        """Wait until *script* is true."""
+        """Wait until *script* is true in the page. Errors: `TimeoutError` after *seconds*."""
         deadline = time.monotonic() + seconds
         while not self.run(script):
             if time.monotonic() > deadline:
@@ -80,18 +80,18 @@ class Browser:
             time.sleep(0.05)
 
     def point(self, kind: str, x: float, y: float, *, pressed: bool = True) -> None:
-        """Move, press or release the pointer."""
+        """Send a mouse event of type *kind*, such as "mousePressed", at a position."""
         event = {"type": kind, "x": x, "y": y, "button": "left", "buttons": int(pressed), "clickCount": 1}
         self.send("Input.dispatchMouseEvent", **event)
 
     def start_trace(self) -> None:
-        """Begin to note what the browser does."""
+        """Start recording a trace."""
         self._heard.clear()
         config = {"includedCategories": CATEGORIES, "recordMode": "recordAsMuchAsPossible"}
         self.send("Tracing.start", transferMode="ReportEvents", traceConfig=config)
 
     def end_trace(self) -> Trace:
-        """Return what was noted."""
+        """Stop recording, and return the trace."""
         self.send("Tracing.end")
         while not self._heard or self._heard[-1]["method"] != "Tracing.tracingComplete":
             self._heard.append(json.loads(self._socket.recv()))
@@ -99,7 +99,7 @@ class Browser:
         return Trace([event for events in told for event in events])
 
     def memory(self) -> dict[str, float]:
-        """Return megabytes: of the page's heap, and of the processes of the page and of the GPU."""
+        """Return megabytes of the page's JavaScript heap, and of the processes of the page and the GPU."""
         self.send("HeapProfiler.collectGarbage")
         heap = self.send("Runtime.getHeapUsage")
         sizes = {kind: max(map(resident, self.list_processes(kind))) for kind in ("renderer", "gpu-process")}
@@ -107,19 +107,19 @@ class Browser:
         return {"heap": used, "page": sizes["renderer"], "gpu": sizes["gpu-process"]}
 
     def list_processes(self, kind: str) -> list[int]:
-        """Return the processes of a kind, as the browser names them."""
+        """Return the ids of the browser's processes of a *kind*, such as "renderer"."""
         below = list_children(self.driver.service.process.pid)
         return [pid for pid in below if f"--type={kind}" in Path(f"/proc/{pid}/cmdline").read_text()]
 
     def gpu_time(self) -> float:
-        """Return the milliseconds of processor time that the GPU's process has used, in all its threads."""
+        """Return the processor time of the GPU process in milliseconds, over all its threads."""
         (pid,) = self.list_processes("gpu-process")
         user, system = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]
         return 1000 * (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 class Trace:
-    """What a browser noted; times are milliseconds."""
+    """A recorded trace of a browser; times are in milliseconds."""
 
     def __init__(self, events: Iterable[Event]) -> None:
         self.events = sorted((each for each in events if "ts" in each), key=lambda each: float(each["ts"]))
@@ -128,12 +128,12 @@ class Trace:
         self._main = next(place for place, name in names.items() if place[0] == self.page and name == "CrRendererMain")
 
     def first(self, *names: str, after: float = 0.0) -> float:
-        """Return when the first event of one of *names* came in the page, after a time."""
+        """Return the time of the page's first event with one of these *names*, at or after the time *after*."""
         times = (e["ts"] / 1000 for e in self.events if e["name"] in names and e["pid"] == self.page)
         return next(time_ for time_ in times if time_ >= after)
 
     def spans(self, names: Iterable[str]) -> list[Span]:
-        """Return when the main thread was in events of *names*, those within others left out."""
+        """Return the periods in which the main thread was in events of *names*; nested events are left out."""
         chosen, spans = set(names), list[Span]()
         for event in self.events:
             if event["name"] in chosen and (event["pid"], event["tid"]) == self._main and "dur" in event:
@@ -143,7 +143,7 @@ class Trace:
         return spans
 
     def frames(self) -> list[tuple[float, float]]:
-        """Return of each frame with script in it what script and painting took of the main thread."""
+        """Return (script, painting) times on the main thread for each frame that ran a script."""
         begins = [e["ts"] / 1000 for e in self.events if e["name"] == "BeginMainThreadFrame" and e["pid"] == self.page]
         waiting = self.spans(WAITING)
         script = subtract(self.spans(SCRIPT), waiting)
@@ -157,7 +157,7 @@ class Trace:
 
 
 def subtract(spans: Sequence[Span], holes: Sequence[Span]) -> list[Span]:
-    """Return *spans* without *holes*; both are in order and do not overlap among themselves."""
+    """Return *spans* without *holes*; both must be sorted and without overlaps."""
     left: list[Span] = []
     for begin, end in spans:
         start = begin
@@ -170,12 +170,12 @@ def subtract(spans: Sequence[Span], holes: Sequence[Span]) -> list[Span]:
 
 
 def within(spans: Iterable[Span], begin: float, end: float) -> float:
-    """Return how long *spans* lie between two times."""
+    """Return the total length of *spans* between two times."""
     return sum(max(0.0, min(end, last) - max(begin, first)) for first, last in spans)
 
 
 def list_children(pid: int) -> list[int]:
-    """Return the processes below a process."""
+    """Return the ids of all descendants of a process."""
     found = [pid]
     for each in found:
         for task in Path(f"/proc/{each}/task").glob("*/children"):
@@ -184,13 +184,13 @@ def list_children(pid: int) -> list[int]:
 
 
 def resident(pid: int) -> float:
-    """Return the megabytes that a process has in memory."""
+    """Return the resident memory of a process in megabytes."""
     line = next(each for each in Path(f"/proc/{pid}/status").read_text().splitlines() if each.startswith("VmRSS"))
     return int(line.split()[1]) / 1024
 
 
 def middle(numbers: Iterable[float]) -> float:
-    """Return the median, rounded."""
+    """Return the median, rounded to one digit."""
     return round(statistics.median(numbers), 1)
 
 

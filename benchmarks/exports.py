@@ -1,4 +1,4 @@
-"""Read the export of a memory, for measurements."""
+"""Read export files of a memory, for benchmarks."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ DATES = ("valid_at", "invalid_at", "expired_at")
 
 
 def read_export(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the label of each node and the type of each relation, and its fields; dates as ISO 8601, or None if open.
+    """Yield (label or type, fields) for each node and relation of an export; dates in ISO 8601, or None if open.
 
-    A fact has the ids of its `subject` and `objects` too, a relation those of its ends, as `source` and `target`.
+    Facts also have the ids of their `subject` and `objects`, relations the ids of their `source` and `target`.
     """
     for text in path.read_text(encoding="utf-8").splitlines()[1:-1]:
         line = json.loads(text)

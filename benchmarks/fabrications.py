@@ -1,14 +1,14 @@
-"""Fabrications of a reader that are told as true: ``python -m benchmarks.fabrications [--half open|closed|both] [-v]``.
+"""Measure which fabricated facts of a reader are accepted: ``python -m benchmarks.fabrications [--half HALF] [-v]``.
 
-A scripted reader tells of each annotated message (`reading_data`) what the annotation has, and beside it facts that the
-message does not state, made by the rules of `fabrications_data`. All go through `GraphMemory.add_many`. A fact is
-*refused* (`AddResult.dropped`), *marked* ("not confirmed by its words"), or told as *true*. The check was tuned on the
-open half; the messages are reported in two parts, by a hash of their ids. With ``--min-support 0`` nothing is
-checked, as before there was a check.
+A scripted reader returns the annotated facts of each message (`reading_data`), and in addition facts that the message
+does not state, made by the rules of `fabrications_data`. All are added by `GraphMemory.add_many`. A fact is *refused*
+(`AddResult.dropped`), *marked* ("not confirmed by its words"), or accepted as *true*. The check was tuned on the open
+half; HALF is open, closed or both. The messages are reported in two parts, split by a hash of their ids.
+``--min-support 0`` disables the check.
 
     python -m benchmarks.fabrications --offline [--locomo FILE.json]
 
-counts what is refused and marked of what the offline reader finds in the same messages, and in 300 of LoCoMo's.
+counts how many facts of the offline reader are refused and marked in the same messages, and in 300 of LoCoMo's.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from kg_memory.runtime.effects import Ask
 JSON = dict[str, Any]
 HONEST = "honest"
 OUTCOMES = ("refused", "marked", "true")
-"""A fact that is left out for its form, or merged with another one, is neither."""
+"""The outcomes of a fact. A fact that is dropped for its form, or merged with another one, has none of them."""
 
 
 class Reader(OfflineModel):
-    """A model that tells of each message the facts that it is given, by its content; the rest is done by rules."""
+    """A model that returns prepared facts for each message, by its content; other prompts are answered by rules."""
 
     name = "scripted"
     by_rules = False
@@ -72,12 +72,12 @@ class Reader(OfflineModel):
 
 
 def is_held_out(message: str) -> bool:
-    """Return whether a message is of the second part, which the first version of the check was not tuned on."""
+    """Return whether a message is in the second part, on which the first version of the check was not tuned."""
     return hashlib.sha256(message.encode()).digest()[0] % 2 == 1
 
 
 def load(half: str) -> list[Conversation]:
-    """Return the annotated conversations of a half whose words can be checked, but for records."""
+    """Return the annotated conversations of a half, without JSON records."""
     halves = json.loads((DATA / "set" / "halves.json").read_text(encoding="utf-8"))
     names = halves["open"] + halves["closed"] if half == "both" else halves[half]
     conversations = map(Conversation.load, sorted((DATA / "set").glob("*.jsonl")))
@@ -85,12 +85,12 @@ def load(half: str) -> list[Conversation]:
 
 
 def language_of(conversation: Conversation) -> str:
-    """Return the language of a conversation: those whose names begin with zh are Chinese."""
+    """Return the language of a conversation: "zh" if its name begins with zh, else "en"."""
     return "zh" if conversation.name.startswith("zh") else "en"
 
 
 def list_cases(conversations: Sequence[Conversation]) -> list[Planted]:
-    """Return the honest facts of all messages, and what is planted among them."""
+    """Return the honest facts of all messages, and the fabricated ones."""
     honest = [
         Planted(HONEST, language_of(each), message["id"], told, [])
         for each in conversations
@@ -103,7 +103,7 @@ def list_cases(conversations: Sequence[Conversation]) -> list[Planted]:
 
 
 def to_readings(conversation: Conversation, cases: Iterable[Planted]) -> dict[str, JSON]:
-    """Return what is read in each message, by its content."""
+    """Return the entities and facts that the reader returns for each message, by its content."""
     by_message = defaultdict[str, list[JSON]](list)
     for case in cases:
         by_message[case.message].append(case.fact)
@@ -120,7 +120,10 @@ def to_readings(conversation: Conversation, cases: Iterable[Planted]) -> dict[st
 def run(
     conversation: Conversation, cases: Iterable[Planted], url: str, folder: Path, min_support: float
 ) -> dict[tuple[str, str], str]:
-    """Return the outcome of each sentence of each message; of one that is left out for its form, the reason."""
+    """Ingest a conversation, and return the outcome of each sentence by (message, sentence).
+
+    The outcome is a reason if the fact is dropped for its form.
+    """
     reader = Reader(to_readings(conversation, cases))
     settings = Settings(
         url=url, plan="standard", min_support=min_support, max_facts=1000, max_entities=1000, read_all=True
@@ -140,7 +143,7 @@ def run(
 
 
 def list_stored(path: Path) -> Iterator[tuple[tuple[str, str], bool]]:
-    """Yield the sentences of an export, each with its message, and whether it is confirmed."""
+    """Yield ((message, sentence), whether it is confirmed) for each stored statement in an export."""
     messages: dict[str, str] = {}
     sentences: dict[str, str] = {}
     for name, record in read_export(path):
@@ -155,7 +158,7 @@ def list_stored(path: Path) -> Iterator[tuple[tuple[str, str], bool]]:
 def count(
     cases: Iterable[Planted], outcomes: Mapping[tuple[str, str], str], *, verbose: bool
 ) -> dict[Any, Counter[str]]:
-    """Return the outcomes by kind of fact, language, and the part of the message."""
+    """Return the outcomes by kind of fact, language, and part of the messages."""
     table = defaultdict[Any, Counter[str]](Counter)
     for case in cases:
         outcome = outcomes.get((case.message, " ".join(case.fact["sentence"].split())), "merged")
@@ -170,7 +173,7 @@ def count(
 
 
 def print_table(table: Mapping[Any, Counter[str]]) -> None:
-    """Print the outcomes, by kind, of the messages of both parts."""
+    """Print the outcomes by kind, for the messages of both parts."""
     print("| kind | first part: refused | marked | true | second: refused | marked | true | of them Chinese, true |")
     print("|" + " --- |" * 8)
     for kind in dict.fromkeys(kind for kind, _, _ in table):
@@ -181,7 +184,7 @@ def print_table(table: Mapping[Any, Counter[str]]) -> None:
 
 
 def count_offline(episodes: Sequence[Any], url: str, name: str) -> None:
-    """Print what is refused and marked of what the offline reader finds in *episodes*."""
+    """Print how many facts of the offline reader in *episodes* are refused and marked."""
     with GraphMemory.open(settings=Settings(url=url), model="offline", embeddings="offline") as memory:
         added = memory.add_many(episodes, namespace=name)
         refused = [loss for result in added for loss in result.dropped if "quote" in loss.reason]
@@ -195,7 +198,7 @@ def count_offline(episodes: Sequence[Any], url: str, name: str) -> None:
 
 
 def main() -> None:
-    """Print the table."""
+    """Run the benchmark and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--half", default="open", choices=("open", "closed", "both"))
     parser.add_argument("--min-support", type=float, default=Settings().min_support)

@@ -1,7 +1,7 @@
-"""The fabrications of `fabrications.py`: what a careless or hostile reader makes of annotated messages.
+"""Fabricated facts for `fabrications.py`: mistakes that a careless or hostile reader makes with annotated messages.
 
-Each is made from a message by a rule, and from an honest fact of it where one is needed; never with a look at the code
-that is to refuse it.
+Each is made by a rule from a message, and from an honest fact if the rule needs one. The rules were written without
+sight of the check that is tested.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ WORDS = "two three four five six seven eight nine ten eleven twelve".split()
 
 @dataclass(frozen=True)
 class Planted:
-    """A fabricated fact of the message with that id, of that `kind`; `entities` are those that it is about."""
+    """A fabricated fact of the message with this id, its `kind` of fabrication, and the entities it is about."""
 
     kind: str
     language: str
@@ -128,7 +128,7 @@ Maker = Callable[["Scene"], Iterator[JSON]]
 
 @dataclass(frozen=True)
 class Scene:
-    """A message of a conversation, with what may be made of it."""
+    """A message of a conversation, from which facts are fabricated."""
 
     conversation: Conversation
     language: str
@@ -145,17 +145,17 @@ class Scene:
 
     @property
     def seen(self) -> str:
-        """What a reader sees: the message, its speaker, and the four before it."""
+        """The text that a reader sees: the message, its speaker, and the four messages before it."""
         messages = self.conversation.messages[max(self.place - 4, 0) : self.place + 1]
         return "\n".join(f"{message['speaker']}: {text_of(message)}" for message in messages)
 
     def name(self, key: str) -> str:
-        """Return the fullest name of an entity that its reader can have seen, else its first."""
+        """Return the longest name of an entity that occurs in `seen`, or else its first name."""
         names = self.conversation.entities[key]["names"]
         return str(max((name for name in names if name in self.seen), key=len, default=names[0]))
 
     def type_of(self, name: str) -> str:
-        """Return the type of the entity of that name, as a reader gives it."""
+        """Return the type of the entity called *name*, in the reader's vocabulary."""
         entities = self.conversation.entities.values()
         kind = next((entity["type"] for entity in entities if name in entity["names"]), "Entity")
         return {"Organisation": "Organization", "Thing": "Product"}.get(str(kind), str(kind))
@@ -164,13 +164,13 @@ class Scene:
         return str(self.conversation.entities[key]["type"])
 
     def honest(self) -> Iterator[tuple[JSON, JSON]]:
-        """Yield the annotated facts of the message that have a quote, each as a reader would tell it too."""
+        """Yield (annotation, fact) for the annotated facts of the message that have a quote."""
         for fact in self.message["facts"]:
             if fact.get("quote"):
                 yield fact, self.tell(fact)
 
     def tell(self, fact: JSON) -> JSON:
-        """Return an annotated fact as an honest reader tells it."""
+        """Return an annotated fact in the form in which a reader returns it."""
         keys = [key for key in (fact["object"], *fact["others"]) if key]
         kind = {"habit": "state"}.get(fact["kind"], fact["kind"])
         return {
@@ -188,7 +188,7 @@ class Scene:
         }
 
     def called(self, key: str, sentence: str) -> str | None:
-        """Return the longest name by which *sentence* mentions the entity."""
+        """Return the longest name of the entity *key* in *sentence*, or None."""
         names = sorted(self.conversation.entities[key]["names"], key=len, reverse=True)
         return next((name for name in names if name in sentence), None)
 
@@ -200,14 +200,14 @@ def text_of(message: JSON) -> str:
 
 
 def time_of(told: JSON | None) -> str | None:
-    """Return an annotated time as a reader gives it."""
+    """Return an annotated time in the form in which a reader returns it."""
     if told is None:
         return None
     return f"{told['vague']} {told['at']}" if told.get("vague") in ("about", "by") else str(told["at"])
 
 
 def plant(conversations: Sequence[Conversation], languages: Mapping[str, str]) -> list[Planted]:
-    """Return the fabrications: for each message a few, of the kinds in turn."""
+    """Return the fabricated facts: for each message, one of each kind that is possible."""
     planted: list[Planted] = []
     for conversation in conversations:
         language = languages[conversation.name]
@@ -254,18 +254,18 @@ def _fact(subject: str, predicate: str, objects: list[str], sentence: str, quote
 
 
 def invented_quote(scene: Scene) -> Iterator[JSON]:
-    """Invent a fact, and a quote that says it."""
+    """Yield invented facts with an invented quote that states them."""
     yield from _invent(scene, lambda words: words)
 
 
 def real_quote(scene: Scene) -> Iterator[JSON]:
-    """Invent a fact, and quote words of the message that do not say it."""
+    """Yield invented facts with words of the message as quote, which do not state them."""
     quotes = [fact["quote"] for fact, _ in scene.honest()]
     yield from _invent(scene, lambda _: scene.random.choice(quotes) if quotes else None)
 
 
 def _with_object(scene: Scene, new_name: Callable[[str], str | None], kinds: Sequence[str]) -> Iterator[JSON]:
-    """Yield honest facts with another object."""
+    """Yield honest facts in which the object is replaced by a new name."""
     for fact, told in scene.honest():
         key = fact["object"]
         if not key or (kinds and scene.kind(key) not in kinds):
@@ -276,7 +276,7 @@ def _with_object(scene: Scene, new_name: Callable[[str], str | None], kinds: Seq
 
 
 def changed_name(scene: Scene) -> Iterator[JSON]:
-    """Put a name of somebody or something else into a fact."""
+    """Yield facts in which a name is replaced by that of another person or thing."""
 
     def invent(key: str) -> str:
         return scene.random.choice(OTHERS.get(scene.kind(key), THINGS)[scene.language])
@@ -285,12 +285,12 @@ def changed_name(scene: Scene) -> Iterator[JSON]:
 
 
 def changed_place(scene: Scene) -> Iterator[JSON]:
-    """Put another place into a fact."""
+    """Yield facts in which a place is replaced by another one."""
     yield from _with_object(scene, lambda _: scene.random.choice(PLACES[scene.language]), ("Place",))
 
 
 def earlier_object(scene: Scene) -> Iterator[JSON]:
-    """Take the object from an earlier message, which this one does not mention."""
+    """Yield facts with an object from an earlier message, which this message does not mention."""
     before = "\n".join(map(text_of, scene.conversation.messages[max(scene.place - 4, 0) : scene.place]))
 
     def take(key: str) -> str | None:
@@ -307,7 +307,7 @@ def earlier_object(scene: Scene) -> Iterator[JSON]:
 
 
 def changed_number(scene: Scene) -> Iterator[JSON]:
-    """Change a number that is no part of a date."""
+    """Yield facts in which a number, which is not part of a date, is changed."""
     for fact, told in scene.honest():
         sentence = fact["sentence"]
         if any(month in sentence for month in MONTHS) or "月" in sentence:
@@ -327,7 +327,7 @@ def _other(number: str) -> str:
 
 
 def changed_date(scene: Scene) -> Iterator[JSON]:
-    """Move the time of a fact by some days."""
+    """Yield facts whose start or end is moved by some days."""
     for fact, told in scene.honest():
         for end, key in (("start", "valid_at"), ("end", "invalid_at")):
             told_time = fact[end]
@@ -344,7 +344,7 @@ def changed_date(scene: Scene) -> Iterator[JSON]:
 
 
 def changed_month(scene: Scene) -> Iterator[JSON]:
-    """Move the time of a fact by some months."""
+    """Yield facts whose start or end is moved by some months."""
     for fact, told in scene.honest():
         for end, key in (("start", "valid_at"), ("end", "invalid_at")):
             told_time = fact[end]
@@ -370,17 +370,17 @@ def _reword(scene: Scene, table: Mapping[str, Sequence[tuple[str, str]]], *, dro
 
 
 def negation_dropped(scene: Scene) -> Iterator[JSON]:
-    """Leave out a "not"."""
+    """Yield facts without their "not"."""
     yield from _reword(scene, DROPPED, drop=True)
 
 
 def negation_added(scene: Scene) -> Iterator[JSON]:
-    """Add a "not"."""
+    """Yield facts with an added "not"."""
     yield from _reword(scene, ADDED, drop=False)
 
 
 def predicate_swapped(scene: Scene) -> Iterator[JSON]:
-    """Tell something else of the same two."""
+    """Yield facts with another predicate between the same subject and object."""
     for fact, told in scene.honest():
         if not fact["object"]:
             continue

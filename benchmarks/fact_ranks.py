@@ -1,10 +1,10 @@
-"""At which rank a question finds the fact that answers it, over graphs read by recorded answers of a model.
+"""Measure at which rank a search finds the fact that answers a question, on graphs read by recorded model answers.
 
     python -m benchmarks.fact_ranks [--out figures.json]
 
-The questions are made of the annotations of `reading.py`, so that they share no wording with what the model wrote: the
-kind of the object, the name of the subject, and one word for what joins them ("What boat Kwame own?"). A fact answers
-one if the annotated message states it and it names the object. Facts are searched with the bundled embedder.
+The questions are made from the annotations of `reading.py`, so that they share no wording with the model's facts: the
+type of the object, the name of the subject, and one word of the relation ("What boat Kwame own?"). A fact answers a
+question if the annotated message states it and it names the object. Facts are searched with the bundled embedder.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ KINDS = ("first word", "last word", "object left out")
 
 
 def make_questions(conversation: reading.Conversation) -> Iterator[tuple[str, str, str, list[str]]]:
-    """Yield kinds of question, questions, the message that states the answer, and the names of the answer."""
+    """Yield (kind of question, question, id of the message with the answer, names of the answer)."""
     for message in conversation.messages:
         for fact in message["facts"]:
             if not fact.get("object") or fact.get("optional") or fact.get("repeats"):
@@ -43,7 +43,7 @@ def make_questions(conversation: reading.Conversation) -> Iterator[tuple[str, st
 
 
 def find_rank(memory: GraphMemory, namespace: str, text: str, message: str, names: list[str]) -> int | None:
-    """Return how many facts come before the first that answers, ``None`` if none of the first `DEPTH` does."""
+    """Return the rank, from 0, of the first fact that answers the question; None if it is beyond `DEPTH`."""
     for place, fact in enumerate(memory.search(text, namespace=namespace, limit=DEPTH).facts):
         shown = " ".join((fact.sentence, fact.subject, *fact.objects)).casefold()
         is_stated = any(source.source_id == message for source in fact.sources)
@@ -53,7 +53,7 @@ def find_rank(memory: GraphMemory, namespace: str, text: str, message: str, name
 
 
 def main() -> None:
-    """Read the annotated messages by recorded answers, ask, and print the table."""
+    """Ingest the annotated messages with recorded answers, ask the questions, and print the table."""
     parser = argparse.ArgumentParser(description="The rank of the fact that answers a question.")
     parser.add_argument("--out", type=Path, help="where to write the figures as JSON")
     options = parser.parse_args()

@@ -1,4 +1,4 @@
-"""What scripted models read of Graphiti's prompts; needs no Graphiti."""
+"""Parse Graphiti's prompts for scripted models; Graphiti itself is not needed."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ import re
 
 
 def block(asked: str, tag: str) -> str:
-    """Return what stands in the prompt *asked* within *tag*.
-
-    Errors: `ValueError` where it is not there, as in another version.
-    """
+    """Return the text within <*tag*> in the prompt *asked*. Errors: `ValueError` if there is none."""
     found = re.search(rf"<{tag}>\s*(.*?)\s*</{tag}>", asked, re.DOTALL)
     if found is None:
         message = f"the prompt has no <{tag}>: adapt the script to this version of Graphiti"

@@ -1,21 +1,20 @@
-"""What reading a conversation costs, by plan and beside Graphiti: one scripted model, one server, message by message.
+"""Measure the cost of reading a conversation, by plan and beside Graphiti, with one scripted model and one server.
 
     python -m benchmarks.ingest_cost --data locomo.json [--messages 150] [--plans standard,offline] [--sparse]
         [--no-graphiti] [--quick] [--out FILE.json]
 
 Run it from the root of the repository; Graphiti needs the extra ``bench``. The first messages of the first LoCoMo
-conversation (Maharana et al. 2024) are read with each plan of kg-memory, and by Graphiti. All ask the same model over
-HTTP, which finds four entities and three facts in nearly every message (see `ingest_cost_dense`): so the entities and
-facts are the same, what is asked to get them is not. ``offline`` asks nothing, and reads by itself. The systems take
-turns. With ``--sparse`` the model says of each message what the offline reader finds in it, less than a fact on average
-(see `ingest_cost_model`).
+conversation (Maharana et al. 2024) are read one by one with each plan of kg-memory, and by Graphiti. All use the same
+model over HTTP, which finds four entities and three facts in nearly every message (see `ingest_cost_dense`): so they
+get the same entities and facts, by different prompts. ``offline`` uses no model. The systems take turns. With
+``--sparse`` the model finds what the offline reader finds, less than one fact per message (see `ingest_cost_model`).
 
-Of each message are counted the calls of the model, the tokens of its prompts with the schemas of the answers, the
-requests for embeddings, the commands that the database got, and milliseconds: of the processor in the client and in the
-database, and of the clock, in all and less those while the model had a request under way. The table has medians and
-95th percentiles, and the calls on average too, as a plan may ask once for several messages; what a plan still holds
-back at the end is read then, and counts among all messages. Another table tells, by plan, the commands for a message
-with one entity besides its speaker and for one with ten.
+Counted for each message are calls of the model, tokens of its prompts with the schemas of the answers, embedding
+requests, database commands, and milliseconds: processor time of the client and the database, and elapsed time, in total
+and without the time in which the model had a request in progress. The table has medians and 95th percentiles, and mean
+calls, since a plan may read several messages in one call; messages that a plan holds back until the end are read then,
+and their cost counts. A second table has the database commands, by plan, for a message with one entity besides its
+speaker and for one with ten.
 """
 
 from __future__ import annotations
@@ -43,9 +42,9 @@ from kg_memory.memory.open import LOCAL_THRESHOLDS
 from kg_memory.models.graph import EpisodeInput
 
 THRESHOLDS = tuple(LOCAL_THRESHOLDS[f"{name}_threshold"] for name in ("merge", "ask", "compare"))
-"""The thresholds for merging, asking and comparing of the embedding model that the scripted server has."""
+"""The thresholds to merge, ask and compare for the scripted server's embedding model."""
 PLANS = ("economy", "standard", "thorough", "offline")
-"""The plans of kg-memory; ``offline`` is without a model."""
+"""The reading plans of kg-memory; "offline" is reading without a model."""
 COUNTED = ("calls", "prompt_tokens", "embedding_requests", "model_ms")
 MEASURED = (*COUNTED[:3], "database_commands", "client_ms", "database_ms", "wall_ms", "without_model_ms")
 QUICK = 15
@@ -54,7 +53,7 @@ Row = dict[str, float]
 
 
 class System(Protocol):
-    """What reads messages."""
+    """A memory system that reads messages."""
 
     name: str
 
@@ -66,12 +65,12 @@ class System(Protocol):
 
 
 def by_plan(plan: str, settings: Settings) -> Settings:
-    """Return *settings* for reading by *plan*, one of `PLANS`."""
+    """Return *settings* with the reading plan *plan*, one of `PLANS`."""
     return settings.with_(model="offline") if plan == "offline" else settings.with_(plan=plan)
 
 
 class Ours:
-    """kg-memory by one of its plans."""
+    """kg-memory with one of its plans."""
 
     def __init__(
         self, plan: str, url: str, model: str, stack: ExitStack, *, namespace: str = "",
@@ -97,7 +96,7 @@ class Ours:
 
 
 class Graphiti:
-    """Graphiti as it is by itself."""
+    """Graphiti with its default configuration."""
 
     name = "Graphiti"
 
@@ -113,14 +112,14 @@ class Graphiti:
         self._runner.run(self._beside.add(self._graphiti, episode, self._group))
 
     def finish(self) -> None:
-        """Nothing is held back."""
+        """Do nothing, since Graphiti reads every message at once."""
 
     def size(self) -> str:
         return str(self._runner.run(self._beside.size(self._graphiti)))
 
 
 class Meter:
-    """Counts what one message costs."""
+    """Measures the cost of one message."""
 
     def __init__(self, socket: str, model: str) -> None:
         self._model = model
@@ -128,7 +127,7 @@ class Meter:
 
     @contextmanager
     def row(self) -> Iterator[Row]:
-        """Give a row, which is filled at the end."""
+        """Yield a row that is filled with the cost of the with block at its end."""
         row: Row = {}
         before, cpu, began = self._look(), time.process_time(), time.perf_counter()
         yield row
@@ -149,7 +148,7 @@ class Meter:
 def opened(
     episodes: list[EpisodeInput], plans: Sequence[str], *, graphiti: bool, is_sparse: bool
 ) -> Iterator[tuple[list[System], Meter]]:
-    """Open systems on a server of their own with a model that has read *episodes*, and what measures them."""
+    """Open the *systems* on a server of their own with a scripted model of *episodes*; yield them and a meter."""
     people = {each.speaker for each in episodes}
     readings = None if is_sparse else {each.content: dense(each, people) for each in episodes}
     with ExitStack() as stack:
@@ -164,7 +163,7 @@ def opened(
 def measure(
     episodes: list[EpisodeInput], plans: Sequence[str], *, graphiti: bool, is_sparse: bool
 ) -> dict[str, list[Row]]:
-    """Return a row for each message, by system."""
+    """Return the costs of each message, by system."""
     rows: defaultdict[str, list[Row]] = defaultdict(list)
     with opened(episodes, plans, graphiti=graphiti, is_sparse=is_sparse) as (systems, meter):
         for place, episode in enumerate(episodes, start=1):
@@ -184,7 +183,7 @@ def measure(
 
 
 def commands(plans: Sequence[str]) -> dict[str, tuple[float, float]]:
-    """Return the commands of the database, by system, for a message with one entity more, and for one with ten."""
+    """Return the number of database commands for messages with one and with ten other entities, by system."""
     said = ["Hello, it is me.", "I know Zoe.", f"I know {', '.join(PEOPLE[:-1])} and {PEOPLE[-1]}."]
     episodes = [EpisodeInput(content=each, speaker="Mallory", thread="few and many") for each in said]
     found: dict[str, tuple[float, float]] = {}
@@ -200,7 +199,7 @@ def commands(plans: Sequence[str]) -> dict[str, tuple[float, float]]:
 
 
 def table(rows: dict[str, list[Row]]) -> str:
-    """Return Markdown: a row a system, the calls on average, then medians and 95th percentiles."""
+    """Return a Markdown table by system: mean calls, then medians and 95th percentiles."""
     heads = ("calls on average", *(name.replace("_", " ") for name in MEASURED))
     lines = [f"| | {' | '.join(heads)} |", "| --- |" + " --- |" * len(heads)]
     for system, told in rows.items():
@@ -210,7 +209,7 @@ def table(rows: dict[str, list[Row]]) -> str:
 
 
 def table_of_commands(found: Mapping[str, tuple[float, float]]) -> str:
-    """Return Markdown: a row a system."""
+    """Return a Markdown table of database commands by system."""
     lines = ["| database commands | one entity | ten entities |", "| --- | --- | --- |"]
     return "\n".join([*lines, *(f"| {name} | {one:.0f} | {ten:.0f} |" for name, (one, ten) in found.items())])
 
@@ -221,7 +220,7 @@ def _cell(values: list[float]) -> str:
 
 
 def main() -> None:
-    """Measure, print the tables, and write the figures."""
+    """Run the benchmark, print the tables and write the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="a LoCoMo file")
     parser.add_argument("--messages", type=int, default=150)

@@ -1,7 +1,7 @@
-"""What a model would say that finds much: four entities and three facts in nearly every message.
+"""Scripted readings that find much: four entities and three facts in nearly every message.
 
-These are the speaker, then words with a capital letter, then the longest words, each bound to the next one. It is no
-good reading, and costs what a good one would: Graphiti takes seven calls and 25 commands a message.
+The entities are the speaker, capitalised words, and the longest words, each linked to the next one. Such a reading is
+not good, but costs as much as a good one: Graphiti makes seven calls and 25 commands for a message.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _WORD = re.compile(r"[^\W\d_][\w'-]+")
 
 
 def dense(episode: EpisodeInput, people: Collection[str | None]) -> dict[str, Any]:
-    """Return what is found in *episode*, as the scripted model answers it; *people* are those who speak at all."""
+    """Return the entities and facts in *episode* as the scripted model answers; *people* are all speakers."""
     names = _names(episode)
     return {
         "entities": [{"name": name, "type": "Person" if name in people else "Topic"} for name in names],

@@ -1,4 +1,4 @@
-"""Graphiti as it is by itself, with a model and an embedding model over HTTP."""
+"""Graphiti in its default configuration, with a model and an embedding model over HTTP."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kg_memory.models.graph import EpisodeInput
 
 
 async def opened(socket: str, model: str, group: str) -> Graphiti:
-    """Return a Graphiti for *group* on the database at *socket* that asks the server at *model*."""
+    """Return a Graphiti for *group* on the database at *socket*, using the model server at the URL *model*."""
     config = LLMConfig(api_key="none", model="scripted", small_model="scripted", base_url=model)
     embedder = OpenAIEmbedder(OpenAIEmbedderConfig(api_key="none", embedding_model="local", base_url=model))
     return Graphiti(
@@ -30,7 +30,7 @@ async def opened(socket: str, model: str, group: str) -> Graphiti:
 
 
 async def add(graphiti: Graphiti, episode: EpisodeInput, group: str) -> None:
-    """Read one message into *group*."""
+    """Ingest one message into *group*."""
     await graphiti.add_episode(
         name=episode.source_id or "", episode_body=f"{episode.speaker}: {episode.content}", source_description="chat",
         reference_time=(episode.at or datetime.now(UTC)).astimezone(UTC), source=EpisodeType.message, group_id=group,
@@ -38,7 +38,7 @@ async def add(graphiti: Graphiti, episode: EpisodeInput, group: str) -> None:
 
 
 async def size(graphiti: Graphiti) -> str:
-    """Return how much it has found."""
+    """Return a text with the numbers of entities and facts found."""
     counts = []
     for pattern in ("(n:Entity)", "()-[n:RELATES_TO]->()"):
         rows, _, _ = await graphiti.driver.execute_query(f"MATCH {pattern} RETURN count(n) AS n")

@@ -1,9 +1,9 @@
-"""A scripted model over HTTP for `ingest_cost.py`: one reading of each message, told to whoever asks, and counted.
+"""A scripted model over HTTP for `ingest_cost.py`, which gives every system the same reading of each message.
 
-It speaks OpenAI's protocol in a process of its own. What a message says is what the offline reader finds in it, whoever
-asks and in whatever form: kg-memory's prompts are recognised by their names, Graphiti's by those of its answers.
-``GET /count`` tells what was asked so far: calls, tokens of prompts (with the schema of the answer, which a server puts
-before the model too), requests for embeddings, and for how many milliseconds at least one request was under way.
+It speaks OpenAI's protocol in a separate process. A message contains what the offline reader finds in it, in whatever
+form it is asked for: kg-memory's prompts are recognised by their names, Graphiti's by the names of their answers. ``GET
+/count`` returns the counts so far: calls, tokens of prompts (with the schema of the answer, which a server adds to the
+prompt), embedding requests, and the milliseconds in which at least one request was in progress.
 """
 
 from __future__ import annotations
@@ -44,9 +44,10 @@ def served(
     readings: Mapping[str, Reading] | None = None,
     embeddings: Embeddings | None = None,
 ) -> Iterator[str]:
-    """Serve a model that has read *episodes*, and yield its base URL; each answer takes *latency* seconds, or more.
+    """Serve a scripted model of *episodes* in the with block, and yield its base URL.
 
-    *readings* are what messages say, by their content, where that is not to be what the offline reader finds.
+    *readings* maps contents of messages to entities and facts; other messages are read by the offline reader. Each
+    answer takes at least *latency* seconds.
     """
     ours, theirs = multiprocessing.Pipe()
     told = [each.model_dump(mode="json") for each in episodes]
@@ -63,7 +64,7 @@ def served(
 
 
 def counted(url: str) -> dict[str, float]:
-    """Return what the model at *url* was asked so far."""
+    """Return the counts of requests so far from the model at *url*."""
     with urllib.request.urlopen(f"{url}/count") as answer:  # noqa: S310 - our own server
         return dict(json.load(answer))
 
@@ -87,7 +88,7 @@ def _serve(
 
 
 def stated(subject: str, predicate: str, other: str, sentence: str, quote: str) -> dict[str, Any]:
-    """Return a fact of a reading: undated, and as sure as most."""
+    """Return an undated fact for a reading, with the usual confidence."""
     return {
         "subject": subject, "predicate": predicate, "objects": [other], "sentence": sentence, "quote": quote,
         "valid_at": None, "invalid_at": None, "confidence": 0.9, "edge_type": "semantic",
@@ -95,7 +96,7 @@ def stated(subject: str, predicate: str, other: str, sentence: str, quote: str) 
 
 
 class Script:
-    """What each message says, in the forms in which it is asked for."""
+    """The readings of all messages, in the forms that kg-memory and Graphiti ask for."""
 
     def __init__(
         self, episodes: Sequence[Mapping[str, Any]], readings: Mapping[str, Reading], embeddings: Embeddings
@@ -114,7 +115,7 @@ class Script:
         return self._offline.answer(Ask(prompts.READ, fields)).model_dump()
 
     def answer(self, form: str, asked: str) -> Any:
-        """Return the answer of the given *form* to a prompt."""
+        """Return the answer to the prompt *asked* in the given *form*."""
         fields = fenced(asked)
         if fields:
             return self._to_us(form, fields)
@@ -140,18 +141,18 @@ class Script:
         return self._offline.answer(Ask(PROMPTS[form], fields)).model_dump()
 
     def _reading_of(self, episode: Mapping[str, Any]) -> Reading:
-        """Return what the episode says; where it is a piece of a long one, it is read now."""
+        """Return the reading of an episode; a piece of a long message is read now."""
         known = self._readings.get(episode["content"])
         return self._read(episode) if known is None else known
 
     def reading(self, asked: str, tag: str) -> Reading:
-        """Return what the message says that stands in *asked* within *tag*."""
+        """Return the reading of the message within <*tag*> in the prompt *asked*."""
         text = block(asked, tag)
         return next(found for content, found in self._readings.items() if content.strip() in text)
 
 
 class Busy:
-    """Adds up for how long at least one request was under way."""
+    """Sums up the time in which at least one request was in progress."""
 
     def __init__(self, count: dict[str, float]) -> None:
         self._count = count
@@ -234,7 +235,7 @@ _TO_GRAPHITI: dict[str, Callable[[Script, str], Any]] = {
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # or each answer waits 40 ms for the client to acknowledge its headers
+    disable_nagle_algorithm = True  # otherwise each answer waits 40 ms for the acknowledgement of its headers
     model: Script
     latency: float
 
@@ -275,7 +276,7 @@ class _Handler(BaseHTTPRequestHandler):
         return {**about, "choices": [choice], "usage": usage}
 
     def log_message(self, *_: Any) -> None:
-        """Keep quiet."""
+        """Suppress the request log."""
 
     def _send(self, sent: bytes) -> None:
         self.send_response(200)
@@ -286,7 +287,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _tokens() -> Callable[[str], int]:
-    """Return what counts tokens: the tokenizer of OpenAI's models, where its words are here, else our estimate."""
+    """Return a function that counts tokens: by OpenAI's tokenizer if it is available, else by our estimate."""
     try:
         import tiktoken  # noqa: PLC0415 - reads its words from the network
 

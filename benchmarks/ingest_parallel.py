@@ -1,17 +1,16 @@
-"""How long many messages of one conversation take: one by one, and side by side; and whether the graphs are the same.
+"""Measure the time to add many messages of one conversation one by one and in parallel, and compare the graphs.
 
     python -m benchmarks.ingest_parallel --data locomo.json [--messages 200] [--latency 0.5] [--parallel 16]
 
 Run it from the root of the repository. The first messages of the first LoCoMo conversation (Maharana et al. 2024) are
-read by the plans ``standard`` and ``economy`` with a scripted model over HTTP (see `ingest_cost_model`), each of whose
-answers takes half a second. One by one, each message is added when the one before it is read; side by side, all are
-given to `add_many` at once. Vectors were computed before, in a run that is not counted: what they take on the
-processor of this machine is no part of that half second. The two graphs of ``standard`` are compared as wholes, but for
-ids and the clocks of recording (see `tests/whole_graph`). ``economy`` is side by side too: it asks about several
-messages at once.
+read with the plans ``standard`` and ``economy`` by a scripted model over HTTP (see `ingest_cost_model`), whose answers
+take half a second. One by one, each message is added after the previous one is read; in parallel, all are passed to one
+`add_many`. Vectors are computed before in a run that is not counted, so that they do not take processor time. The two
+graphs of ``standard`` are compared completely, except for ids and transaction times (see `tests/whole_graph`).
+``economy`` only runs in parallel, and reads several messages in one call.
 
-Then eight processes at once add messages about the same new people and places to one namespace. There is to be one
-entity of each name, one fact of each kind, and every message is to be read.
+Then eight processes add messages about the same new people and places to one namespace at once. The result must have
+one entity for each name and one fact of each kind, and every message must be read.
 """
 
 from __future__ import annotations
@@ -39,13 +38,13 @@ from tests.whole_graph import whole
 
 WRITERS = 8
 TOGETHER = 4
-"""How many messages each of the writers adds."""
+"""The number of messages that each writer adds."""
 NAMES = "Alice Bruno Carmen Dmitri Elena Farid Greta Hiro".split()
 Row = tuple[str, float, float, str]
 
 
 class Computed(Embeddings):
-    """Vectors of the bundled model, each computed once."""
+    """Embeddings of the bundled model that are cached by text."""
 
     def __init__(self) -> None:
         self._vectors: dict[str, list[float]] = {}
@@ -66,7 +65,7 @@ class Computed(Embeddings):
 
 
 def settings(url: str, model: str, **changes: Any) -> Settings:
-    """Return the settings of a memory on the database at *url* with the *model* at that URL."""
+    """Return settings for the database at *url* and the model server at the URL *model*, with *changes*."""
     return Settings(
         url=url, base_url=model, model="scripted", embedding_model="local", embedding_base_url=model,
         merge_threshold=THRESHOLDS[0], ask_threshold=THRESHOLDS[1], compare_threshold=THRESHOLDS[2], **changes,
@@ -75,14 +74,14 @@ def settings(url: str, model: str, **changes: Any) -> Settings:
 
 @contextmanager
 def opened(chosen: Settings) -> Iterator[GraphMemory]:
-    """Open a memory with vectors of its own: none is known from another one."""
+    """Open a memory in the with block, with an empty cache of vectors."""
     with GraphMemory(chosen) as memory:
         memory.stats()
         yield memory
 
 
 def one_by_one(memory: GraphMemory, episodes: Sequence[EpisodeInput], namespace: str) -> None:
-    """Add each message when the one before it is read."""
+    """Add the messages one at a time."""
     for each in episodes:
         memory.add(**dict(each), namespace=namespace)
 
@@ -100,13 +99,13 @@ WAYS: dict[str, tuple[str, Callable[[GraphMemory, Sequence[EpisodeInput], str], 
 
 
 def graph(memory: GraphMemory, namespace: str) -> dict[str, list[str]]:
-    """Return all that the namespace holds."""
+    """Return the whole content of a namespace."""
     database = memory.driver.store.database
     return whole(lambda query: database.query(graph_key(namespace), query, {}, write=False))
 
 
 def measure(episodes: Sequence[EpisodeInput], latency: float, parallel: int) -> tuple[list[Row], list[str]]:
-    """Return a row for each way of reading, and in which parts the graphs of the first two differ."""
+    """Return a row for each way to add messages, and the parts in which the first two graphs differ."""
     rows: list[Row] = []
     graphs: list[dict[str, list[str]]] = []
     with fresh_database() as url, served(episodes, latency=latency, embeddings=Computed()) as model:
@@ -125,7 +124,7 @@ def measure(episodes: Sequence[EpisodeInput], latency: float, parallel: int) -> 
 
 
 def together() -> dict[str, int]:
-    """Let eight processes write about the same new things at once, and return what there is then."""
+    """Let eight processes add messages about the same new entities at once; return counts of the result."""
     said = [
         EpisodeInput(content=f"I know {name} and I live in Lisbon.", speaker="Mallory", thread=f"{writer} {number}")
         for writer in range(WRITERS)
@@ -159,7 +158,7 @@ def _write(url: str, model: str, episodes: Sequence[EpisodeInput], barrier: Any)
 
 
 def table(rows: Sequence[Row], messages: int) -> str:
-    """Return Markdown: a row a way."""
+    """Return a Markdown table of the ways to add messages."""
     first = rows[0][1]
     lines = ["| | seconds | ms a message | times as fast | calls a message | the graph |", "| --- |" + " --- |" * 5]
     for way, seconds, calls, held in rows:
@@ -171,7 +170,7 @@ def table(rows: Sequence[Row], messages: int) -> str:
 
 
 def main() -> None:
-    """Measure, and print the tables."""
+    """Run the benchmark and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="a LoCoMo file")
     parser.add_argument("--messages", type=int, default=200)

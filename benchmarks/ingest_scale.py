@@ -1,18 +1,18 @@
-"""Ingestion by size: one message read into memories of 1,000 to 50,000 facts, beside Graphiti, on one server.
+"""Measure ingestion by size: one message read into memories of 1,000 to 50,000 facts, beside Graphiti.
 
     python -m benchmarks.ingest_scale [--sizes 1000,10000,50000] [--dims 384,1024] [--messages 200] [--stated 3]
         [--no-graphiti] [--quick] [--out FILE.json]
 
-Run it from the root of the repository; Graphiti needs the extra ``bench``. The memories are synthetic, the same for
-both, see `search_scale_data`; so are the messages, see `ingest_scale_data`: each states some new facts about those
-whom the memory knows, often somebody of whom it knows much, and one message of four names somebody new. Both systems
-ask the same model over HTTP, a script that answers at once, and take turns. So do the memories, each on a server of
-its own: what else the machine does hits all alike. Graphiti gets a part of the messages above 10,000 facts. The first
-messages are not counted.
+Run it from the root of the repository; Graphiti needs the extra ``bench``. The memories (see `search_scale_data`) and
+the messages (see `ingest_scale_data`) are synthetic and the same for both systems: each message states some new facts
+about existing entities, often well-known ones, and one message of four names a new entity. Both systems use the same
+scripted model over HTTP, which answers at once, and take turns. So do the memories, each on a server of its own, so
+that other load of the machine affects all alike. Above 10,000 facts Graphiti gets only a part of the messages. The
+first messages are not counted.
 
-Of each message are taken the milliseconds of the clock less those that the model had a request under way, which says
-how long a message takes with a model that is infinitely fast; of the processor in the client and in the database; and
-the commands that the database got. Medians and 95th percentiles. Growth is the median by that at the smallest size.
+Measured for each message are the elapsed milliseconds without those in which the model had a request in progress,
+processor time of the client and the database, and database commands; the table has medians and 95th percentiles. Growth
+is the median divided by that at the smallest size.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from kg_memory.falkor.connect import graph_key
 
 NAMESPACE = "scale"
 WARM = 20
-"""Messages that are not counted: they teach the predicates of the memory, too."""
+"""Messages that are not counted; they also introduce the predicates of the memory."""
 ALL_TO_GRAPHITI = 10_000
-"""Facts up to which Graphiti gets every message; of more, one in so many times as there are more."""
+"""The number of facts up to which Graphiti gets every message; above it, proportionally fewer."""
 MERGE, ASK, COMPARE = 0.92, 0.60, 0.50
-"""Name thresholds: names of one cluster have a cosine of about 0.55."""
+"""Name thresholds, for names of one cluster with a cosine of about 0.55."""
 MEASURED = ("without_model_ms", "client_ms", "database_ms", "database_commands")
 Rows = dict[str, list[Row]]
 
 
 class Size:
-    """One size of memory on a server of its own."""
+    """A memory of one size on a server of its own."""
 
     def __init__(self, url: str, facts: int, dimension: int, count: int, stated: int) -> None:
         self.url = url
@@ -58,7 +58,7 @@ class Size:
         self.step = max(1, facts // ALL_TO_GRAPHITI)
 
     def load(self, *, graphiti: bool) -> None:
-        """Fill the graphs of both."""
+        """Fill the graphs of both systems."""
         dimension = self.data.dimension
         with GraphMemory(Settings(url=self.url), model="offline", embeddings=Prepared(dimension)) as memory:
             database = memory.driver.store.database
@@ -75,7 +75,7 @@ class Size:
 
     @contextmanager
     def systems(self, *, graphiti: bool) -> Iterator[tuple[list[System], Meter]]:
-        """Open both, and what measures them."""
+        """Open both systems in the with block; yield them and a meter."""
         socket = self.url.removeprefix("unix://")
         readings = {each.episode.content: each.reading for each in self.messages}
         episodes = [each.episode for each in self.messages]
@@ -88,7 +88,7 @@ class Size:
             yield [ours, *others], Meter(socket, model)
 
     def read(self, place: int, systems: list[System], meter: Meter, rows: Rows) -> None:
-        """Have the message at that *place* read by *systems*, and add to their *rows* what it took."""
+        """Let *systems* read the message with index *place*, and add the measurements to *rows*."""
         for system in systems[:: 1 if place % 2 else -1]:
             if isinstance(system, Ours) or place % self.step == 0:
                 row = _measured(system, self.messages[place], meter)
@@ -96,7 +96,7 @@ class Size:
                     rows[system.name].append(row)
 
     def say(self, what: str) -> None:
-        """Tell how far it is."""
+        """Print the progress."""
         print(f"  {self.data.count:,} x {self.data.dimension}: {what} ...", file=sys.stderr, flush=True)
 
 
@@ -107,7 +107,7 @@ def _measured(system: System, message: Message, meter: Meter) -> Row:
 
 
 def measure(sizes: Sequence[int], dimension: int, count: int, stated: int, *, graphiti: bool) -> dict[int, Rows]:
-    """Return a row for each message, by size and system; each size is on a server of its own, gone afterwards."""
+    """Return the measurements of each message, by size and system. Each size has a temporary server."""
     found: dict[int, Rows] = {}
     with ExitStack() as stack:
         opened = []
@@ -118,7 +118,7 @@ def measure(sizes: Sequence[int], dimension: int, count: int, stated: int, *, gr
             found[facts] = {system.name: [] for system in systems}
             opened.append((size, systems, meter))
         gc.collect()
-        gc.freeze()  # the collector of garbage would look through what was loaded, again and again
+        gc.freeze()  # keep the garbage collector from scanning the loaded data again and again
         for place in range(WARM + count):
             for size, systems, meter in opened[:: 1 if place % 2 else -1]:
                 size.read(place, systems, meter, found[size.data.count])
@@ -132,7 +132,7 @@ def measure(sizes: Sequence[int], dimension: int, count: int, stated: int, *, gr
 
 
 def table(sizes: Mapping[int, Rows]) -> str:
-    """Return Markdown: a row for each size and system."""
+    """Return a Markdown table by size and system."""
     smallest = sizes[min(sizes)]
     heads = ("facts", "system", "ms without the model", *(name.replace("_", " ") for name in MEASURED[1:]))
     lines = [f"| {' | '.join((*heads, 'growth', 'times ours'))} |", "| --- |" + " --- |" * (len(heads) + 1)]

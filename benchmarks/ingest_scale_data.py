@@ -1,4 +1,4 @@
-"""Messages for the synthetic memories of `search_scale_data`: about those whom they know, and some new ones."""
+"""Messages for the synthetic memories of `search_scale_data`, about existing entities and some new ones."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from kg_memory.models.graph import EpisodeInput
 from kg_memory.temporal.interval import EPOCH
 
 PREDICATES = 40
-"""How many the memories have; the facts go through them in turn, so that those of twenty messages have them all."""
+"""The number of predicates in the memories; facts use them in turn, so that those of twenty messages use all."""
 NEW = 4
-"""Every so many messages, one is about somebody new."""
+"""One of this many messages is about a new entity."""
 START = (EPOCH + timedelta(microseconds=NOW)).astimezone(UTC)
 
 
@@ -31,7 +31,7 @@ class Message:
 
 
 def messages(data: Data, count: int, stated: int) -> Iterator[Message]:
-    """Yield messages of *stated* sentences, each a new fact, between entities drawn as those of the memory are."""
+    """Yield messages of *stated* sentences, each a new fact, between entities with the memory's distribution."""
     rng = np.random.default_rng([data.seed, 3])
     names, strangers = data.names, [each.capitalize() for each in lexicon()[1][-count:]]
     objects = rng.choice(len(names), (count, stated), p=zipf(len(names), 0, 1.0))
@@ -53,7 +53,7 @@ def messages(data: Data, count: int, stated: int) -> Iterator[Message]:
 
 
 def vectors(data: Data, given: list[Message]) -> Prepared:
-    """Return an embedding model that has the stored vectors of known names, and new sentences near what is known."""
+    """Return embeddings with the stored vectors of existing names, and vectors near existing facts for sentences."""
     rng = np.random.default_rng([data.seed, 4])
     stored = np.concatenate([*blocks_of(data)(3, data.clusters[: len(data.names)])])
     known = {name: stored[place] for place, name in enumerate(data.names)}

@@ -1,9 +1,10 @@
-"""What LangGraph itself costs for a message and for a question: the same steps with it and without it.
+"""Measure what LangGraph itself costs for a message and for a question: the same steps with and without it.
 
     python -m benchmarks.langgraph_cost [--runs 300]
 
-The first table has steps that do nothing, as many as a message and a question take, and so LangGraph's cost alone.
-The second has whole verbs on an embedded memory that reads by rules; both ways in turns, medians in milliseconds.
+The first table has steps that do nothing, as many as a message and a question take, and so the cost of LangGraph alone.
+The second has complete calls on an embedded memory that reads by rules. Both ways run in turns; times are medians in
+milliseconds.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ PLACES = ("Oslo", "Bergen", "Lima", "Kyoto", "Quito", "Turin")
 
 
 class State(TypedDict, total=False):
-    """A state of a few keys."""
+    """A graph state with a few keys."""
 
     namespace: str
     content: str
@@ -41,7 +42,7 @@ class State(TypedDict, total=False):
 
 
 class Idle:
-    """A driver of flows that ask for nothing."""
+    """A driver for flows that yield no effects."""
 
     model: Any = None
 
@@ -53,7 +54,7 @@ class Idle:
 
 
 def idle_pipeline(steps: int) -> Pipeline:
-    """Return a pipeline of so many steps that do nothing."""
+    """Return a pipeline of *steps* steps that do nothing."""
 
     def idle(state: State, _: Settings) -> Flow[dict[str, Any]]:
         yield from ()
@@ -70,7 +71,7 @@ def idle_pipeline(steps: int) -> Pipeline:
 
 @contextmanager
 def by_langgraph(*, always: bool) -> Iterator[None]:
-    """Have LangGraph run all pipelines, or none."""
+    """Run all pipelines in the with block by LangGraph (*always*), or none."""
     original = runtime.are_steps_seen
     runtime.are_steps_seen = lambda: always
     try:
@@ -80,7 +81,7 @@ def by_langgraph(*, always: bool) -> Iterator[None]:
 
 
 def measure(call: Callable[[int], Any], runs: int) -> tuple[float, float]:
-    """Return the median milliseconds of *call* with LangGraph and without it, taken in turns."""
+    """Return the median milliseconds of *call* with and without LangGraph, measured in turns."""
     seconds: dict[bool, list[float]] = {True: [], False: []}
     for number in range(2 * runs):
         always = number % 2 == 0
@@ -98,7 +99,7 @@ def show(name: str, times: tuple[float, float]) -> None:
 
 
 def main() -> None:
-    """Print both tables."""
+    """Run the benchmark and print both tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=300)
     runs = parser.parse_args().runs

@@ -1,4 +1,4 @@
-"""LangGraph's database stores, for the table of results in the README of store-conformance-langgraph."""
+"""Conformance tests of LangGraph's database stores, for the results in the README of store-conformance-langgraph."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ VECTORS = (Capability.VECTOR, Capability.VECTOR_FIELDS)
 
 
 class Sqlite(StoreConformance):
-    """A file. Vectors need a sqlite3 module that loads extensions."""
+    """`SqliteStore` on a file. Vectors need a sqlite3 module that loads extensions."""
 
     title = "SqliteStore"
     capabilities = Capability.all_but(*VECTORS)
@@ -46,7 +46,7 @@ class Sqlite(StoreConformance):
 
 
 class Postgres(StoreConformance):
-    """A server. Vectors need the extension pgvector."""
+    """`PostgresStore` on a server. Vectors need the extension pgvector."""
 
     title = "PostgresStore"
     capabilities = Capability.all_but(*VECTORS)

@@ -1,4 +1,4 @@
-"""What the benchmarks on conversations share: their options, an offline memory in a folder, and reading into it."""
+"""Shared parts of the conversation benchmarks: options, an offline memory in a folder, and ingestion."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kg_memory.models.graph import EpisodeInput
 
 
 def arguments(description: str, data: str, quick: str) -> argparse.ArgumentParser:
-    """Return a parser of the options that all have; *data* and *quick* say what these two take here."""
+    """Return a parser with the common options; *data* and *quick* are the help texts of these two options."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--data", type=Path, required=True, help=data)
     parser.add_argument("--out", type=Path, help="where to write the figures as JSON")
@@ -29,7 +29,7 @@ def arguments(description: str, data: str, quick: str) -> argparse.ArgumentParse
 
 @contextmanager
 def kept(folder: Path | None) -> Iterator[Path]:
-    """Give *folder*, or a temporary one."""
+    """Yield *folder*, or a temporary folder if it is None."""
     if folder is not None:
         yield folder
         return
@@ -39,8 +39,8 @@ def kept(folder: Path | None) -> Iterator[Path]:
 
 @contextmanager
 def opened(folder: Path) -> Iterator[GraphMemory]:
-    """Open an embedded memory in *folder* that reads without any model but the bundled embedder."""
-    # The benchmark's server stops with it, and need not survive a power cut.
+    """Open an embedded memory in *folder* that reads offline and embeds with the bundled model."""
+    # The server stops with the benchmark, and its data need not survive a power failure.
     settings = Settings(data_dir=folder, fsync="everysec", idle_seconds=0)
     with GraphMemory.open(settings=settings, model="offline", embeddings="offline", on_wait=print) as memory:
         yield memory
@@ -49,7 +49,7 @@ def opened(folder: Path) -> Iterator[GraphMemory]:
 def ingest(
     memory: GraphMemory, conversations: Iterable[tuple[str, list[EpisodeInput]]], every: int = 100
 ) -> dict[str, Any]:
-    """Read what is not there yet, each conversation into its namespace, and tell how fast."""
+    """Ingest each conversation into its namespace, unless it is there already; return counts and speed."""
     new = turns = 0
     began = time.perf_counter()
     for namespace, episodes in conversations:
@@ -63,14 +63,14 @@ def ingest(
 
 
 def show(figures: Mapping[str, Any]) -> None:
-    """Print one figure a line."""
+    """Print the figures, one on each line."""
     width = max(map(len, figures))
     for name, value in figures.items():
         print(f"{name:<{width}}  {value}")
 
 
 def write(figures: Mapping[str, Any], out: Path | None) -> None:
-    """Write the figures as JSON, if they are wanted."""
+    """Write the figures as JSON to *out*, unless it is None."""
     if out:
         out.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
 

@@ -1,11 +1,11 @@
-"""Adding and searching in turns, by how many plans of queries the server keeps for each graph (``CACHE_SIZE``).
+"""Measure alternating adds and searches by the number of query plans that the server caches per graph (``CACHE_SIZE``).
 
     python -m benchmarks.plan_cache [--sizes 25,64,256] [--turns 100] [--tenants 30] [--quick] [--out FILE.json]
 
 Run it from the root of the repository. An agent adds a message and asks two questions, again and again. The model and
-the embeddings answer at once, so what is measured is this package and the database. The servers take turns, message
-by message, so that what else the machine does hits all alike. Times are milliseconds, medians; memory is what the
-server uses more for each of some more namespaces in which a little is said and asked.
+the embeddings answer at once, so only this package and the database are measured. The servers take turns, message by
+message, so that other load of the machine affects all alike. Times are medians in milliseconds; memory is the increase
+per namespace for some more namespaces with a few messages and questions.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Times = dict[str, list[float]]
 
 @contextmanager
 def opened(plans: int) -> Iterator[GraphMemory]:
-    """Open a memory on a server of its own that keeps so many plans."""
+    """Open a memory on a server of its own that caches *plans* query plans."""
     kept, server.QUERY_PLANS = server.QUERY_PLANS, plans
     with ExitStack() as ending:
         try:
@@ -47,7 +47,7 @@ def opened(plans: int) -> Iterator[GraphMemory]:
 
 
 def turn(memory: GraphMemory, place: int, namespace: str) -> dict[str, float]:
-    """Add a message and ask two questions; return the seconds that each verb took."""
+    """Add a message and ask two questions; return the seconds that each call took."""
     dice = random.Random(place)
     name, other = dice.sample(NAMES, 2)
     said = dice.choice(SAID).format(other=other, number=dice.randrange(9))
@@ -62,12 +62,12 @@ def turn(memory: GraphMemory, place: int, namespace: str) -> dict[str, float]:
 
 
 def used(memory: GraphMemory) -> int:
-    """Return the bytes that the server uses."""
+    """Return the memory used by the server, in bytes."""
     return int(memory.driver.store.database.client().info("memory")["used_memory"])
 
 
 def measure(sizes: list[int], turns: int, tenants: int) -> dict[str, dict[str, float]]:
-    """Return the figures of each size."""
+    """Return the figures by cache size."""
     with ExitStack() as ending:
         memories = {size: ending.enter_context(opened(size)) for size in sizes}
         times: dict[int, Times] = {size: defaultdict(list) for size in sizes}
@@ -87,7 +87,7 @@ def measure(sizes: list[int], turns: int, tenants: int) -> dict[str, dict[str, f
 
 
 def main() -> None:
-    """Run it."""
+    """Run the benchmark and print its table."""
     parser = argparse.ArgumentParser(description="adding and searching in turns, by how many plans the server keeps")
     parser.add_argument("--sizes", default="25,64,256", help="how many plans it keeps for each graph")
     parser.add_argument("--turns", type=int, default=100, help="messages that are counted")

@@ -1,16 +1,16 @@
-"""What each plan of reading loses or gains in recall, beside what it costs: one scripted model, one server.
+"""Measure the recall and the cost of each reading plan, with one scripted model and one server.
 
     python -m benchmarks.plan_quality --data locomo.json [--beam FOLDER --chats 1] [--conversations 3]
         [--plans standard,thorough] [--surprise 0.05,0.1] [--quick] [--out FILE.json]
 
 Run it from the root of the repository. Each plan reads the LoCoMo conversations (Maharana et al. 2024), and BEAM chats
-(Tavakoli et al. 2025) where they are given, into namespaces of its own, and is asked their questions: recall at 10 of
-the evidence turns, as in `locomo_retrieval` and `beam_retrieval`, by the default recipe. ``--surprise`` reads by the
-default plan too with the gate closed to turns of less surprise.
+(Tavakoli et al. 2025) if given, into its own namespaces, and is asked their questions: recall at 10 of the evidence
+turns, as in `locomo_retrieval` and `beam_retrieval`, with the default recipe. ``--surprise`` also measures the default
+plan with the surprise gate at these thresholds.
 
-The model answers over HTTP what the offline reader finds in each message, however it is asked (`ingest_cost_model`). So
-the plans find what is the same, and the table shows what their machinery loses: by what is asked at once, or not at
-all. It does not show how well a real model reads with one prompt or another.
+The model answers with what the offline reader finds in each message, for every prompt (`ingest_cost_model`). So all
+plans find the same, and the table shows what their mechanism loses, by asking for several messages at once or skipping
+some. It does not show how well a real model reads with different prompts.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from benchmarks.ingest_cost_model import counted, served
 from kg_memory import GraphMemory, Settings
 
 QUICK_TURNS = 60
-"""Turns of one conversation that a quick run reads."""
+"""The number of turns of one conversation that a quick run reads."""
 COLUMNS = {
     "entities": "entities",
     "facts": "facts",
@@ -47,11 +47,11 @@ COLUMNS = {
 }
 Figures = dict[str, float]
 Sets = Mapping[str, list[Conversation]]
-"""Conversations by what their figures begin with: nothing for LoCoMo."""
+"""Conversations by the prefix of their figures: "" for LoCoMo."""
 
 
 def variants(plans: Sequence[str], surprises: Sequence[float], settings: Settings) -> Iterator[tuple[str, Settings]]:
-    """Yield what is measured, with its settings."""
+    """Yield (name, settings) of each variant to measure."""
     for plan in plans:
         yield plan, by_plan(plan, settings)
     for surprise in surprises:
@@ -79,7 +79,7 @@ def measured(name: str, settings: Settings, sets: Sets) -> Figures:
 
 
 def table(rows: Mapping[str, Figures]) -> str:
-    """Return Markdown: a row a variant."""
+    """Return a Markdown table by variant."""
     columns = {key: head for key, head in COLUMNS.items() if any(key in row for row in rows.values())}
     lines = [f"| | {' | '.join(columns.values())} |", "| --- |" + " --- |" * len(columns)]
     for name, row in rows.items():
@@ -94,7 +94,7 @@ def _cell(key: str, value: float) -> str:
 
 
 def chosen(asked: argparse.Namespace) -> dict[str, list[Conversation]]:
-    """Return the conversations that are asked for; of a quick run, the first turns of one and what they answer."""
+    """Return the conversations chosen by the options; for a quick run, the start of one conversation."""
     locomo = locomo_conversations(asked.data)
     if not locomo:
         sys.exit(f"{asked.data} is no LoCoMo file: give a JSON list of objects with a `conversation`")
@@ -113,7 +113,7 @@ def _beginning(conversation: Conversation) -> Conversation:
 
 
 def main() -> None:
-    """Read by each plan, ask, print the table, and write the figures."""
+    """Run the benchmark, print the table and write the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="a LoCoMo file")
     parser.add_argument("--conversations", type=int, help="how many of it are read, all if left out")

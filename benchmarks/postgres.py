@@ -1,4 +1,4 @@
-"""A PostgreSQL server on a unix socket, from the programs of Debian's package; skips if there are none."""
+"""Run a PostgreSQL server on a Unix socket, from the programs of Debian's package; tests are skipped without them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ POSTGRES_DIR = Path("/usr/lib/postgresql")
 
 @contextmanager
 def run_server() -> Iterator[str]:
-    """Run a server and yield its connection string; delete its data at the end. fsync is on, the default."""
+    """Run a PostgreSQL server with fsync in the with block, and yield its connection string.
+
+    Its data is deleted at the end.
+    """
     programs = sorted(POSTGRES_DIR.glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
     if not programs:
         pytest.skip(f"no PostgreSQL in {POSTGRES_DIR}: apt-get install postgresql")

@@ -1,8 +1,8 @@
-"""Measure how long a profile takes: of 50, 500 and 2,000 facts that hold, each told one to three times.
+"""Measure the time to build a profile of 50, 500 and 2,000 current facts, each stated one to three times.
 
     python benchmarks/profile_view.py [--rounds 30]
 
-Prints the median and the 95th percentile of building it, the time of the whole text, and its length.
+Prints the median and the 95th percentile, the median within 300 tokens, and the length of the whole text.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SEVERAL = ("LIKES", "HAS_FRIEND", "OWNS", "USES", "WORKS_ON", "SPEAKS", "IS_INTE
 
 
 def rows(size: int) -> Iterator[dict[str, Any]]:
-    """Yield *size* facts that hold beside each other, of frequent and of rare predicates, some of them again."""
+    """Yield statements of *size* facts that hold at the same time, with frequent and rare predicates."""
     draw = random.Random(size)
     rare = [name for name in canonical_predicates() if name.isascii()]
     for number in range(size):
@@ -37,7 +37,7 @@ def rows(size: int) -> Iterator[dict[str, Any]]:
 
 
 def measure(memory: GraphMemory, namespace: str, rounds: int, **how: Any) -> tuple[list[float], int]:
-    """Return the milliseconds of each of *rounds* profiles, in order of length, and the tokens of one."""
+    """Return the sorted milliseconds of *rounds* profiles, and the number of tokens of one profile."""
     memory.profile("Ann", namespace=namespace, **how)
     times = []
     for _ in range(rounds):
@@ -48,7 +48,7 @@ def measure(memory: GraphMemory, namespace: str, rounds: int, **how: Any) -> tup
 
 
 def main() -> None:
-    """Print the table."""
+    """Run the benchmark and print the table."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--rounds", type=int, default=30)
     rounds = options.parse_args().rounds

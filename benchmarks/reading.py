@@ -1,33 +1,33 @@
-"""How true what is read is: facts, dates, identities and losses, by annotated messages and recorded answers.
+"""Measure the quality of reading: facts, dates, identities and losses, on annotated messages with recorded answers.
 
     python -m benchmarks.reading [--plans standard,offline] [--half open|closed|both] [--set DIR] [--recordings DIR]
         [--hand DIR] [--only NAME,...] [--unjudged FILE.jsonl] [-v] [--out FILE.json]
 
-The set, `benchmarks/reading_data/set`, has a file a conversation: messages, and what an attentive person would note of
-each. It was annotated and frozen before the prompts were written, without sight of them. The model's answers were
-recorded without sight of the annotations. They are replayed over HTTP, and a prompt that has changed ends the run.
+The set, `benchmarks/reading_data/set`, has one file for each conversation: messages, and the facts that an attentive
+person would note. It was annotated and frozen before the prompts were written, without sight of them. The model's
+answers were recorded without sight of the annotations. They are replayed over HTTP; a changed prompt ends the run.
 
-A stated fact is *right* if it is one that the annotation of its message has: the same subject and object, by any of
-their names, and words of the same meaning; each can be had once. What the annotation marks as optional, or as told
-before, is right, but not asked for. No annotation is complete: whether a message states what is in none was judged
-from the message alone, without sight of the annotation or of who read it (`judged.jsonl`); what is not judged is wrong.
-Nor has any list of words all by which the same can be said: the judge also said which stated fact is one of those
-that the annotation has and that no words paired. It counts as right and recalled, and so do its dates and its tense.
-And of a start that no annotation has, the judge said whether it follows from the message all the same.
+A stated fact is *right* if it matches an annotated fact of its message: the same subject and object, by any of their
+names, and words of the same meaning; each annotated fact matches once. Facts annotated as optional, or as stated
+before, are right but not required. No annotation is complete: whether a message states another fact was judged
+from the message alone, without sight of the annotation or of the reader (`judged.jsonl`); unjudged facts are wrong. No
+list of words is complete either: the judge also said which stated facts are the same as an annotated fact with other
+words. These count as right and recalled, and so do their dates and tense. For a start without annotation, the judge
+said whether it follows from the message.
 
 | column | what it is |
 | --- | --- |
-| annotated | of all stated facts, those that the annotation has |
-| precision, recall | of the facts that messages state; precision with those judged to be stated |
-| date | right facts with a told start or end: the share whose dates lie within the told stretch |
-| precision of dates | of these, the share with the same precision |
-| tense | right facts: past, present or planned as told |
-| false starts | of all stated facts, those with a start where none is told; not the date of an event beside a state |
-| false ends | of the states that hold to the end by the annotations, those that the graph ended or refuted |
-| wrong merges | entities of the graph that have, by a name of each, the facts of two of the annotation of one type |
-| split | entities of the annotation that are several in the graph |
-| not linked | entities of asked-for facts that the graph does not link to their message |
-| silently lost | names that the reader gave for a message, and that are no entity and not reported as dropped |
+| annotated | share of stated facts that are annotated |
+| precision, recall | of the facts that messages state; precision includes facts judged to be stated |
+| date | share of right facts with an annotated start or end whose dates are within the annotated period |
+| precision of dates | share of these with the same precision |
+| tense | share of right facts with the annotated tense: past, present or planned |
+| false starts | share of stated facts with a start without annotation, except the date of an event beside a state |
+| false ends | share of the states that hold at the end by annotation, but that the graph ended or retracted |
+| wrong merges | entities of the graph that merge two annotated entities of one type |
+| split | annotated entities that are several entities in the graph |
+| not linked | entities of required facts that the graph does not link to their message |
+| silently lost | names given by the reader that are neither entities nor reported as dropped |
 """
 
 from __future__ import annotations
@@ -55,16 +55,19 @@ from kg_memory import GraphMemory, Settings
 
 DATA = Path(__file__).parent / "reading_data"
 SLACK = {"about": 0.75, "by": 0.5, "after": 0.5}
-"""How far beyond the told stretch a vague date may lie, in parts of the time between it and the message."""
+"""How far outside the annotated period a vague date may be, as a part of its distance from the message."""
 JSON = dict[str, Any]
 Judged = Mapping[tuple[str, str], JSON]
-"""By the id of a message and a sentence that no words paired: whether the message has it `stated`, and the id of the
-annotated `fact` that it is, or null; and whether a start that the annotation does not have `start_follows` from it."""
+"""Judgements by (message id, sentence) of stated facts that are not annotated.
+
+They say whether the message has the sentence `stated`, the id of the annotated `fact` that it is (or null), and whether
+a start without annotation `start_follows` from the message.
+"""
 
 
 @dataclass
 class Conversation:
-    """An annotated conversation: its entities by their keys, and its messages in order."""
+    """An annotated conversation: its entities by key, and its messages in order."""
 
     name: str
     kind: str
@@ -77,7 +80,7 @@ class Conversation:
         return cls(head["conversation"], head["kind"], head["entities"], messages)
 
     def episodes(self) -> Iterator[JSON]:
-        """Yield the messages as `add_many` takes them."""
+        """Yield the messages as dicts for `add_many`."""
         for message in self.messages:
             record = message.get("record")
             yield {
@@ -91,7 +94,7 @@ class Conversation:
             }
 
     def final_states(self) -> set[str]:
-        """Return the ids of the facts that hold when all has been told."""
+        """Return the ids of the facts that hold after the last message."""
         facts = [fact for message in self.messages for fact in message["facts"]]
         over = {id_ for fact in facts for key in ("ends", "corrects") for id_ in fact.get(key, ())}
         over |= {fact["id"] for fact in facts if fact.get("repeats") in over}
@@ -107,7 +110,7 @@ class Conversation:
 
 @dataclass
 class Graph:
-    """What a memory holds of a conversation, from its export."""
+    """The content of a memory of one conversation, read from its export."""
 
     names: dict[str, set[str]] = field(default_factory=dict)
     mentions: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
@@ -115,11 +118,11 @@ class Graph:
     statements: dict[str, list[JSON]] = field(default_factory=lambda: defaultdict(list))
     current: set[str] = field(default_factory=set)
     dropped: set[str] = field(default_factory=set)
-    """The names that were reported as dropped."""
+    """The names of entities reported as dropped."""
 
     @classmethod
     def load(cls, path: Path, at: str) -> Graph:
-        """Return the graph of the export *path*; what holds *at* that time is `current`."""
+        """Return the graph in the export *path*; `current` are the facts that hold at the time *at*."""
         graph, now = cls(), datetime.fromisoformat(at)
         source_ids: dict[str, str] = {}
         beliefs: dict[str, JSON] = {}
@@ -153,13 +156,13 @@ def plain(name: str) -> str:
 
 
 def may_be(graph_names: Iterable[str], names: Iterable[str]) -> bool:
-    """Return whether one of the names of an entity of the graph may stand for one of *names*."""
+    """Return whether one of *graph_names* may mean the same entity as one of *names*."""
     wanted = [plain(name) for name in names]
     return any(ours == theirs or _within(ours, theirs) for ours in graph_names for theirs in wanted)
 
 
 def _within(one: str, another: str) -> bool:
-    """Return whether the words of one of the two are among those of the other, or, in Chinese, its characters."""
+    """Return whether the words of one text (in Chinese, characters) are contained in the other."""
     if not one or not another:
         return False
     if not one.isascii() or not another.isascii():
@@ -169,13 +172,13 @@ def _within(one: str, another: str) -> bool:
     return bool(ones and others) and (ones <= others or others <= ones)
 
 
-# Matching
+# Matching stated facts with annotated ones
 
 
 def match(
     conversation: Conversation, graph: Graph, message: JSON, judged: Judged
 ) -> tuple[list[tuple[JSON, JSON]], list[JSON]]:
-    """Return the pairs of annotated and stated facts of *message*, and the stated facts that are in none."""
+    """Return the pairs (annotated fact, stated fact) of *message*, and the stated facts without a pair."""
     stated = list(graph.statements[message["id"]])
     said_at = datetime.fromisoformat(message["at"])
     candidates = [
@@ -202,7 +205,7 @@ def match(
 
 
 def agreement(fact: JSON, statement: JSON, graph: Graph, said_at: datetime) -> float:
-    """Return how much besides words a stated fact has in common with an annotated one: tense, kind and told dates."""
+    """Return how well a stated fact agrees with an annotated one besides its words: in tense, kind and dates."""
     told = [(fact["start"], statement["valid_at"]), (fact["end"], statement["invalid_at"])]
     dates = all(is_date_right(when, dated, said_at) for when, dated in told if when is not None)
     kind = graph.facts[statement["fact"]].get("kind") or "state"
@@ -210,17 +213,17 @@ def agreement(fact: JSON, statement: JSON, graph: Graph, said_at: datetime) -> f
 
 
 def begins_untold(fact: JSON, statement: JSON, kind: str | None) -> bool:
-    """Return whether a stated fact has a start where the annotated one has none; an event beside a state may."""
+    """Return whether a stated fact has a start and the annotated one has none; events beside states may."""
     return statement["valid_at"] is not None and fact["start"] is None and (kind is None or is_same_kind(fact, kind))
 
 
 def is_same_kind(fact: JSON, kind: str) -> bool:
-    """Return whether a stated fact of that *kind* is a state where the annotated one is."""
+    """Return whether the stated *kind* and the annotated fact are both states, or both not."""
     return (kind == "state") == (fact["kind"] in ("state", "habit"))
 
 
 def likeness(conversation: Conversation, graph: Graph, fact: JSON, statement: JSON) -> float:
-    """Return how well a stated fact fits an annotated one; 0 where it does not."""
+    """Return how well a stated fact matches an annotated one in words and entities; 0 for no match."""
     stored = graph.facts[statement["fact"]]
     text = f"{stored['sentence']} {stored['predicate'].replace('_', ' ')}".casefold()
     hits = [any(_has_stem(text, stem.casefold()) for stem in group) for group in fact["words"]]
@@ -241,17 +244,17 @@ def likeness(conversation: Conversation, graph: Graph, fact: JSON, statement: JS
 
 
 def _is_of_somebody(own: str, noun: str) -> bool:
-    """Return whether *own* is the name of a thing by its owner: "Ann's radio" of "radio"."""
+    """Return whether *own* is a name of *noun* by its owner: "Ann's radio" for "radio"."""
     return re.fullmatch(rf".+(?:['’]s?\s|的){re.escape(noun)}", own) is not None
 
 
 def _bears(own: Iterable[str], names: Iterable[str]) -> bool:
-    """Return whether one of the names of an entity of the graph is one of *names*."""
+    """Return whether an entity with the names *own* has one of *names*."""
     return not {plain(name) for name in names}.isdisjoint(re.sub(r"\s*[(（].*$", "", name) for name in own)
 
 
 def _is_of(own: Iterable[str], names: Iterable[str]) -> bool:
-    """Return whether an entity of the graph is named after one of *names*, its owner: "Ann's sister", "安娜的妹妹"."""
+    """Return whether an entity of the graph is named by its owner, one of *names*: "Ann's sister", "安娜的妹妹"."""
     owners = re.compile("|".join(rf"\b{re.escape(plain(name))}(?:['’]s?\b|的)" for name in names))
     return any(owners.match(name) for name in own)
 
@@ -264,7 +267,7 @@ def _has_stem(text: str, stem: str) -> bool:
 
 
 def stretch(told: JSON, zone: Any) -> tuple[datetime, datetime]:
-    """Return the first and the last instant of a told time."""
+    """Return the first and last instant of an annotated time."""
     text, precision = told["at"], told["precision"]
     begin = datetime.fromisoformat({4: f"{text}-01-01", 7: f"{text}-01"}.get(len(text), text))
     begin = begin if begin.tzinfo else begin.replace(tzinfo=zone)
@@ -273,7 +276,7 @@ def stretch(told: JSON, zone: Any) -> tuple[datetime, datetime]:
 
 
 def is_date_right(told: JSON, dated: str | None, said_at: datetime) -> bool:
-    """Return whether *dated* lies in the told stretch, give or take an hour, or more where it is vague."""
+    """Return whether *dated* is within the annotated period, with a tolerance of an hour, or more if it is vague."""
     if dated is None:
         return False
     begin, end = stretch(told, said_at.tzinfo)
@@ -284,7 +287,7 @@ def is_date_right(told: JSON, dated: str | None, said_at: datetime) -> bool:
 
 
 def tense_of(statement: JSON, stored: JSON, said_at: datetime) -> str:
-    """Return the tense of a stated fact, as the graph has it."""
+    """Return the tense of a stated fact in the graph: "past", "present" or "future"."""
     if stored.get("kind") in ("plan", "event"):
         return "future" if stored["kind"] == "plan" else "past"
     end, start = (statement[key] and datetime.fromisoformat(statement[key]) for key in ("invalid_at", "valid_at"))
@@ -294,7 +297,7 @@ def tense_of(statement: JSON, stored: JSON, said_at: datetime) -> str:
 
 
 def is_tense_right(fact: JSON, statement: JSON, graph: Graph, said_at: datetime) -> bool:
-    """Return whether a stated fact has the tense of the annotated one; of an event the present will do."""
+    """Return whether a stated fact has the annotated tense; for an event, the present is right too."""
     tense = tense_of(statement, graph.facts[statement["fact"]], said_at)
     return tense == fact["tense"] or (fact["kind"] == "event" and tense in ("past", "present"))
 
@@ -303,10 +306,10 @@ def is_tense_right(fact: JSON, statement: JSON, graph: Graph, said_at: datetime)
 
 
 class Score(Counter[str]):
-    """Counts of a run; the ratios are computed from them."""
+    """Counts of a run, from which ratios are computed."""
 
     def table_row(self) -> list[str]:
-        """Return the columns of the table."""
+        """Return the cells of the table's row."""
         return [
             str(self["stated"]),
             ratio(self["right"], self["stated"]),
@@ -331,12 +334,12 @@ COLUMNS = (
 
 
 def ratio(part: int, whole: int) -> str:
-    """Return *part* of *whole* with three digits, or a dash for nothing of nothing."""
+    """Return *part* / *whole* with three digits, or "-" if *whole* is 0."""
     return f"{part / whole:.3f}" if whole else "-"
 
 
 def score(conversation: Conversation, graph: Graph, judged: Judged, explain: list[str]) -> Score:
-    """Return the counts for a conversation; what is wrong is added to *explain*, a line each."""
+    """Return the counts for a conversation; a line for each error is appended to *explain*."""
     counts = Score()
     keys_of, ids_of = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
     statement_of: dict[str, JSON] = {}
@@ -408,7 +411,7 @@ def _count_dates(
     counts: Score, fact: JSON, statement: JSON, stored: JSON, said_at: datetime, explain: list[str]
 ) -> None:
     sentence = stored["sentence"]
-    # What happens has one date: "the lease ends on 1 May".
+    # An event has one date: "the lease ends on 1 May".
     happens = fact["start"] is None and stored.get("kind") in ("event", "plan")
     end = ("valid_at", "precision") if happens else ("invalid_at", "end_precision")
     for told, (dated, precision) in (("start", ("valid_at", "precision")), ("end", end)):
@@ -433,7 +436,7 @@ def _note_identities(
     keys_of: Mapping[str, set[str]],
     ids_of: Mapping[str, set[str]],
 ) -> None:
-    """Note which entities of the graph stand for the ends of *fact*."""
+    """Record in *keys_of* and *ids_of* which entities of the graph match subject and object of the annotated *fact*."""
     stored = graph.facts[statement["fact"]]
     ends = [stored["subject"], *stored["objects"]]
     for place, key in enumerate((fact["subject"], fact["object"])):
@@ -452,7 +455,7 @@ def _note_identities(
 
 
 def _not_linked(conversation: Conversation, graph: Graph, message: JSON, explain: list[str]) -> Iterator[str]:
-    """Yield the entities of asked-for facts that the graph does not link to their message."""
+    """Yield the entities of required facts that the graph does not link to their message."""
     mentioned = [graph.names[id_] for id_ in graph.mentions[message["id"]]]
     asked = [fact for fact in message["facts"] if not fact.get("optional") and not fact.get("repeats")]
     for key in sorted({key for fact in asked for key in (fact["subject"], fact["object"]) if key}):
@@ -462,19 +465,19 @@ def _not_linked(conversation: Conversation, graph: Graph, message: JSON, explain
             yield key
 
 
-# Judging
+# Facts without annotation
 
 
 def load_judged(path: Path) -> Judged:
-    """Return what was judged of sentences that no annotation has."""
+    """Return the judgements of sentences without annotation."""
     rows = map(json.loads, path.read_text(encoding="utf-8").splitlines()) if path.exists() else ()
     return {(row["message"], row["sentence"]): row for row in rows}
 
 
 def list_unjudged(conversation: Conversation, graph: Graph, judged: Judged) -> Iterator[JSON]:
-    """Yield the stated facts that no words paired and nobody judged, each with its message and those before it.
+    """Yield stated facts without a pair and a judgement, each with its message and the messages before it.
 
-    `missed` are the annotated facts of the message that no stated fact was paired with.
+    `missed` are the annotated facts of the message without a pair.
     """
     texts = [f"{row['at']} {row['speaker'] or ''}: {row['content']}" for row in conversation.episodes()]
     for place, message in enumerate(conversation.messages):
@@ -497,7 +500,7 @@ def list_unjudged(conversation: Conversation, graph: Graph, judged: Judged) -> I
 
 
 def _silently_lost(recordings: Recordings | None, graphs: Iterable[Graph], explain: list[str]) -> Iterator[str]:
-    """Yield the names that the reader gave, and that are no entity of the graphs and were not reported as dropped."""
+    """Yield the names given by the reader that are not entities of the graphs and were not reported as dropped."""
     kept = {name for graph in graphs for names in (*graph.names.values(), graph.dropped) for name in names}
     for answer in recordings.used_answers() if recordings else ():
         names = (entity.get("name") for entity in answer.get("entities", ()) if isinstance(entity, dict))
@@ -511,7 +514,7 @@ def _silently_lost(recordings: Recordings | None, graphs: Iterable[Graph], expla
 
 
 def run(conversation: Conversation, plan: str, url: str, base_url: str | None, folder: Path) -> Graph:
-    """Read *conversation* by *plan* into a memory of its own, and return the graph."""
+    """Ingest *conversation* with the reading plan *plan* into a new namespace, and return the graph."""
     namespace = f"{conversation.name}-{plan}"
     how = {} if plan == "offline" else {"base_url": base_url, "api_key": "none", "plan": plan, "model_timeout": 3600.0}
     model = "offline" if plan == "offline" else "recorded"
@@ -530,7 +533,7 @@ def run(conversation: Conversation, plan: str, url: str, base_url: str | None, f
 
 
 def main() -> None:
-    """Print the table, by plan."""
+    """Run the benchmark and print the table, by plan."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--plans", default="standard,offline")
     parser.add_argument("--half", default="open", choices=("open", "closed", "both"))
@@ -575,7 +578,7 @@ def main() -> None:
 
 
 def choose_conversations(folder: Path, half: str, only: str | None) -> list[Conversation]:
-    """Return the annotated conversations of a half, or of both; only those named in *only*."""
+    """Return the annotated conversations of a *half* ("open", "closed" or "both"), or only those named in *only*."""
     halves = json.loads((folder / "halves.json").read_text(encoding="utf-8"))
     names = halves["open"] + halves["closed"] if half == "both" else halves[half]
     conversations = [Conversation.load(path) for path in sorted(folder.glob("*.jsonl"))]
@@ -585,7 +588,10 @@ def choose_conversations(folder: Path, half: str, only: str | None) -> list[Conv
 
 @contextmanager
 def recorded_answers(plan: str, folder: Path, hand: Path | None) -> Iterator[tuple[str | None, Recordings | None]]:
-    """Serve the recorded answers for *plan*; yields the server's URL and the answers, or None twice for offline."""
+    """Serve the recorded answers for *plan* in the with block; yield the URL and the answers.
+
+    For the plan "offline", yields (None, None).
+    """
     if plan == "offline":
         yield None, None
         return

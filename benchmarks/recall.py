@@ -1,4 +1,4 @@
-"""Recall of evidence: which share of a question's evidence turns is among the first k that are found."""
+"""Recall of evidence: the share of a question's evidence turns among the first k turns found."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from kg_memory.contrib.evaluation.report import recall
 
 DEPTHS = (5, 10, 20)
 Find = Callable[[Conversation, str], list[str]]
-"""Gives the turns that are found for a question, best first, at least as many as the deepest of `DEPTHS`."""
+"""A function that returns the turns found for a question, best first, at least as many as the largest of `DEPTHS`."""
 
 
 def searching(memory: GraphMemory, **how: Any) -> Find:
-    """Return a search of the memory for episodes; *how* is passed on to it."""
+    """Return a function that searches episodes of *memory*; *how* are further arguments of `search`."""
 
     def find(conversation: Conversation, question: str) -> list[str]:
         found = memory.search(question, namespace=conversation.name, limit=max(DEPTHS), **how)
@@ -29,7 +29,7 @@ def searching(memory: GraphMemory, **how: Any) -> Find:
 
 
 def measure(conversations: Iterable[Conversation], find: Find, step: int = 1) -> dict[str, Any]:
-    """Ask every *step*-th question of each conversation; return recall, overall and in groups, and latency."""
+    """Ask every *step*-th question of each conversation; return recall, overall and by group, and latency."""
     recalls: defaultdict[str, list[float]] = defaultdict(list)
     seconds: list[float] = []
     for conversation in conversations:

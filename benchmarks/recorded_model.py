@@ -1,13 +1,13 @@
-"""A model over HTTP whose answers were recorded, or are being written by hand: ``python -m benchmarks.recorded_model``.
+"""A model over HTTP with recorded or hand-written answers: ``python -m benchmarks.recorded_model``.
 
-Prompts ask for JSON in fences with random codes; without these a prompt is the same in each run, and its answer is
-found by the prompt's hash. The part before the data, the rules, is the *version* of the prompt. A prompt that was
-recorded in another version, or never, gets an error, which ends the run: nothing is made up.
+Prompts contain JSON in fences with random codes. Without these codes a prompt is the same in each run, and its answer
+is found by the prompt's hash. The part before the data, the rules, is the *version* of the prompt. A prompt that was
+never recorded, or recorded in another version, gets an error, which ends the run.
 
     python -m benchmarks.recorded_model FILE.jsonl --hand DIR [--port PORT]
 
-serves recorded answers, and asks for the others by hand: ``DIR/req/0001.txt`` is what was asked, and the answer is
-expected in ``DIR/res/0001.txt``, written under another name first and then renamed. It is added to FILE.jsonl.
+serves recorded answers, and asks for missing ones: the prompt is written to ``DIR/req/0001.txt``, and the answer is
+read from ``DIR/res/0001.txt``, which must be written under another name and then renamed. It is added to FILE.jsonl.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LONGEST_WAIT = 3600.0
 
 
 class Recordings:
-    """Answers by the hashes of their prompts, in a JSON Lines file; with *hand*, missing ones are asked for."""
+    """Recorded answers by prompt hash, in a JSON Lines file; with *hand*, missing answers are asked for by hand."""
 
     def __init__(self, path: Path, hand: Path | None = None) -> None:
         self._path, self._hand = path, hand
@@ -47,9 +47,9 @@ class Recordings:
                 (hand / folder).mkdir(parents=True, exist_ok=True)
 
     def answer(self, prompt: str, schema: Any) -> str:
-        """Return the recorded answer to *prompt*.
+        """Return the recorded answer to *prompt* as JSON text.
 
-        Raises: `LookupError` where there is none, with the reason.
+        Raises: `LookupError` with the reason if there is none.
         """
         entry = describe_prompt(prompt)
         with self._lock:
@@ -69,7 +69,7 @@ class Recordings:
         return json.dumps(recorded["answer"], ensure_ascii=False)
 
     def used_answers(self) -> list[Any]:
-        """Return the answers that were given."""
+        """Return the answers that were used."""
         return [self._entries[key]["answer"] for key in sorted(self.used)]
 
     def _add(self, recorded: dict[str, Any]) -> None:
@@ -93,7 +93,7 @@ class Recordings:
 
 
 def describe_prompt(prompt: str) -> dict[str, str]:
-    """Return the key of *prompt*, that of its rules (the version), and that of its data."""
+    """Return the hash of *prompt* ("key"), of its rules ("version") and of its data ("data")."""
     plain = _FENCE.sub(r"<<<\1\n\3\n>>>", prompt)
     data = "".join(f"{name}:{value}" for name, _, value in _FENCE.findall(prompt))
     return {"key": _hash(plain), "version": _hash(_FENCE.sub("", plain.partition(_DATA)[0]))[:8], "data": _hash(data)}
@@ -105,7 +105,7 @@ def _hash(text: str) -> str:
 
 @contextmanager
 def serve(recordings: Recordings, port: int = 0) -> Iterator[str]:
-    """Serve *recordings* by OpenAI's protocol on this machine, and yield the base URL."""
+    """Serve *recordings* with OpenAI's protocol on this machine in the with block, and yield the base URL."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -155,7 +155,7 @@ def serve(recordings: Recordings, port: int = 0) -> Iterator[str]:
 
 
 def main() -> None:
-    """Serve until interrupted."""
+    """Serve the recordings until interrupted."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("recordings", type=Path)
     parser.add_argument("--hand", type=Path, help="the folder for what is to be answered by hand")

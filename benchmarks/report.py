@@ -1,11 +1,10 @@
-"""Run the benchmarks and write what they print to one page, with the machine, the versions and plots.
+"""Run the benchmarks and write their output to one page, with the machine, versions and plots.
 
     python -m benchmarks.report [--locomo FILE.json] [--beam FOLDER] [--only NAMES] [--quick] [--out docs/benchmarks.md]
 
-``make bench-report`` runs it with the extra ``bench``, which brings Graphiti and Matplotlib; without these their parts
-are left out, and the page says so. It takes about half an hour; ``--quick`` takes five minutes, and shows only that all
-runs.
-Conversations are no part of this repository: see the README beside this.
+``make bench-report`` runs it with the extra ``bench``, which installs Graphiti and Matplotlib; without them their parts
+are left out, and the page says so. It takes about half an hour. ``--quick`` takes five minutes, and only checks that
+all benchmarks run. The conversations are not part of this repository: see the README in this folder.
 """
 
 from __future__ import annotations
@@ -38,10 +37,10 @@ Found = dict[str, Any]
 
 @dataclass(frozen=True)
 class Part:
-    """A benchmark: what it shows, how it is run, also quickly, and what of it is drawn.
+    """A benchmark of the report: its title, its description, how to run it, and how to plot its figures.
 
-    Where Graphiti is not installed, one with arguments to run `alone` gets these. Of its table only the `totals` are
-    shown, if it says so. A `script` is run by its path.
+    `quick` are the arguments of a quick run, and `alone` further arguments if Graphiti is not installed. With `totals`
+    only the rows of totals are shown; a `script` is run by its path instead of its module name.
     """
 
     name: str
@@ -135,7 +134,7 @@ def _section(part: Part, page: Path, *, quick: bool) -> str:
 
 
 def _quote(output: str, *, totals: bool) -> Iterator[str]:
-    """Yield *output* with its tables as they are, and the text between them; of a table only the *totals*, in bold."""
+    """Yield *output* as Markdown: tables as they are (only their *totals*, in bold), other text in code blocks."""
     for table, lines in groupby(output.splitlines(), lambda line: line.startswith("|")):
         block = [*lines]
         if table:
@@ -145,7 +144,7 @@ def _quote(output: str, *, totals: bool) -> Iterator[str]:
 
 
 def _plot(part: Part, found: Found, path: Path) -> None:
-    """Draw the figures that were *found* as SVG, the same file for the same figures."""
+    """Draw the figures of *part* as SVG; equal figures give the same file."""
     import matplotlib as mpl  # noqa: PLC0415 - an extra
     from matplotlib.backends.backend_svg import FigureCanvasSVG  # noqa: PLC0415 - an extra
     from matplotlib.figure import Figure  # noqa: PLC0415 - an extra
@@ -163,7 +162,7 @@ def _plot(part: Part, found: Found, path: Path) -> None:
 
 
 def _draw_shares(axes: Any, shares: Mapping[str, Mapping[str, float]]) -> None:
-    """Draw a bar for each system in each class."""
+    """Draw a bar for each system and class."""
     systems = [name for name in COLOURS if any(name in row for row in shares.values())]
     for place, name in enumerate(systems):
         places = [number + (place - (len(systems) - 1) / 2) * 0.38 for number in range(len(shares))]
@@ -245,7 +244,7 @@ def _memory() -> int:
 
 
 def _shorten(word: str) -> str:
-    """Return *word*, of a path only its name."""
+    """Return *word*; for a path, only its file name."""
     return Path(word).name if "/" in word else word
 
 

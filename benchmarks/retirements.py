@@ -1,16 +1,16 @@
-"""Pairs of facts that a model is shown, and facts that are ended although they still hold.
+"""Measure how many pairs of facts a model must judge, and which facts are ended although they still hold.
 
     python -m benchmarks.retirements --data locomo.json [--beam FOLDER --chats 1] [--conversations 1]
         [--messages 200] [--dense] [--similarities] [--list]
 
 Run it from the root of the repository. Conversations of LoCoMo (Maharana et al. 2024) and BEAM (Tavakoli et al. 2025)
-are read offline into an empty graph. With ``--dense`` a scripted model reads four entities and three facts in each
-message instead (see `ingest_cost_dense`), as many as a good model would, and only the verdicts are by rules.
+are read offline into an empty graph. With ``--dense`` a scripted model finds four entities and three facts in each
+message instead (see `ingest_cost_dense`), as many as a good model would, and only the verdicts are made by rules.
 
-Printed are the pairs shown a message and how many of them have a verdict, and the ended facts. An end is *wrong by
-simple truth* if another fact ended it and either its predicate may have several values at a time (a hobby, a visit, a
-friend), or the two are of different subjects and neither is the object of the other. ``--similarities`` prints how near
-in meaning related pairs are by the embedding model, beside all pairs that are shown.
+It prints the pairs judged per message, how many of them have a verdict, and the ended facts. An end is *wrong* if
+another fact ended it and either its predicate can have several values at a time (a hobby, a visit, a friend), or the
+two have different subjects and neither is the object of the other. ``--similarities`` prints the similarity of related
+pairs by the embedding model, beside that of all judged pairs.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Row = Mapping[str, Any]
 
 @dataclass
 class Judge:
-    """The offline model, which keeps the pairs that it is shown; *readings* are what messages say, by content."""
+    """The offline model, which records the pairs of facts that it judges; *readings* script messages by content."""
 
     name: str
     readings: Mapping[str, Any]
@@ -50,11 +50,11 @@ class Judge:
 
     @property
     def by_rules(self) -> bool:
-        """Whether no messages are scripted."""
+        """Whether messages are read by rules, without scripted readings."""
         return self.name == self.offline.name
 
     def answer(self, ask: Ask) -> BaseModel:
-        """Answer as the offline model does, but for what *readings* has."""
+        """Return the answer of the offline model, or the scripted reading of a message."""
         if self.readings and ask.prompt.name == prompts.READ.name:
             return ask.prompt.answer.model_validate(self.readings[ask.fields["episode"]["content"]])
         answer = self.offline.answer(ask)
@@ -64,7 +64,7 @@ class Judge:
         return answer
 
     async def aanswer(self, ask: Ask) -> BaseModel:
-        """Answer as `answer` does."""
+        """Return the result of `answer`."""
         return self.answer(ask)
 
     def _note(self, facts: Sequence[Row], verdicts: Sequence[Any]) -> None:
@@ -75,7 +75,7 @@ class Judge:
 
 
 def list_facts(memory: GraphMemory, namespace: str) -> list[Fact]:
-    """Return each period of each fact."""
+    """Return all periods of all facts."""
     names = [entity.name for entity in memory.entities.list(namespace=namespace, limit=10_000)]
     facts: dict[tuple[object, ...], Fact] = {}
     for name in names:
@@ -85,7 +85,7 @@ def list_facts(memory: GraphMemory, namespace: str) -> list[Fact]:
 
 
 def find_wrong_ends(facts: Sequence[Fact], judge: Judge) -> Iterator[tuple[Fact, str, str]]:
-    """Yield the facts that another one ended or refuted though both may hold, with that one and why that is wrong."""
+    """Yield (fact, other sentence, reason) for facts that another fact ended although both may hold."""
     ended = {fact.sentence: fact for fact in facts if fact.invalid_at}
     for new, known, verdict in judge.verdicts:
         for row, rival in ((known, new), (new, known)):
@@ -103,7 +103,7 @@ def find_wrong_ends(facts: Sequence[Fact], judge: Judge) -> Iterator[tuple[Fact,
 
 
 def report(name: str, episodes: Sequence[EpisodeInput], memory: GraphMemory, judge: Judge, *, is_listed: bool) -> None:
-    """Read one conversation, and print its figures."""
+    """Ingest one conversation, and print its figures."""
     for episode in episodes:
         memory.add(**dict(episode), namespace=name)
     facts = list_facts(memory, name)
@@ -127,7 +127,7 @@ def report(name: str, episodes: Sequence[EpisodeInput], memory: GraphMemory, jud
 
 
 def report_similarities(judge: Judge) -> None:
-    """Print how near in meaning the pairs with a verdict are, and what share of all pairs each cut would show."""
+    """Print the similarity of pairs with a verdict, and the share of all pairs above each threshold."""
     texts = sorted({row["sentence"] for pair in judge.pairs for row in pair})
     vectors = dict(zip(texts, LocalEmbeddings().embed_documents(texts), strict=True))
 
@@ -148,10 +148,10 @@ def report_similarities(judge: Judge) -> None:
 
 
 def read_conversations(options: argparse.Namespace) -> Iterator[tuple[str, list[EpisodeInput]]]:
-    """Yield the conversations of the options, each with its name and its first messages."""
+    """Yield the name and the first messages of each chosen conversation."""
     threads: dict[str, list[EpisodeInput]] = {}
     for episode in read(options.data):
-        # The thread of a LoCoMo message is its conversation and session.
+        # The thread of a LoCoMo message consists of its conversation and session.
         threads.setdefault((episode.thread or "").split("/")[0].split(":")[0], []).append(episode)
     for name, episodes in list(threads.items())[: options.conversations]:
         yield f"locomo {name}", episodes[: options.messages]
@@ -160,7 +160,7 @@ def read_conversations(options: argparse.Namespace) -> Iterator[tuple[str, list[
 
 
 def main() -> None:
-    """Read the conversations, and print their figures."""
+    """Ingest the conversations, and print their figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="a LoCoMo file")
     parser.add_argument("--beam", type=Path, help="a folder of BEAM chats")

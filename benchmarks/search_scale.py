@@ -1,25 +1,25 @@
-"""Search by size: kg-memory from 1,000 to 100,000 facts, beside raw queries and beside Graphiti, on one server.
+"""Measure search by size: kg-memory with 1,000 to 100,000 facts, beside raw queries and Graphiti, on one server.
 
     python -m benchmarks.search_scale [--sizes 1000,10000] [--dims 384,1024] [--no-graphiti] [--quick] [--out FILE.json]
 
 Run it from the root of the repository; Graphiti needs the extra ``bench``. The memories are synthetic, see
-`search_scale_data`; the vectors of the questions are prepared, so no embedding model is timed. All that is measured
-answers one question after the other, in turns, so that what else the machine does hits all alike:
+`search_scale_data`; the vectors of the questions are prepared, so no embedding model is timed. All methods answer
+one question after another, in turns, so that other load of the machine affects all alike:
 
 facts       `memory.search`, facts by words and by meaning
 four kinds  `memory.search` by the default recipe: facts, entities, communities, episodes, also along the graph
-raw vector  one query of the vector index of the facts, the ten nearest
-raw words   one query of the postings of the question's words, the ten best facts by BM25
-Graphiti    its `search` (edges, by words and meaning) in a group, as ours is in a namespace, and in all groups; and
-            its recipe of four kinds with breadth-first search; above 10,000 facts it gets a part of the questions
+raw vector  one query of the vector index of facts for the ten nearest
+raw words   one query of the postings of the question's words for the ten best facts by BM25
+Graphiti    its `search` (edges, by words and meaning) in one group, like our namespace, and in all groups; and its
+            recipe of four kinds with breadth-first search; above 10,000 facts it gets only a part of the questions
 
-Times are milliseconds, the median and the 95th percentile. How many times as long Graphiti takes is the median of what
-it is for each question that both were asked. Of a search, *database* is how long it had a query under way, and *added*
-the rest. Recall is the share of the exact ten best facts among the first ten, by each way alone and by both fused.
-Growth is the median at the largest size by that at the smallest.
+Times are medians and 95th percentiles in milliseconds. The ratio of Graphiti's time to ours is the median over the
+questions that both were asked. *Database* is the time of a search in which a query was running, *added* the rest.
+Recall is the share of the exact ten best facts among the first ten, by each retriever alone and by both fused. Growth
+is the median at the largest size divided by that at the smallest.
 
-``--memory`` measures instead what a fact takes: what each step of writing adds, what is left after a restart, and what
-goes with the indices and vectors. All is divided by the number of facts, so it has their share of all else.
+``--memory`` measures the bytes per fact instead: what each step of writing adds, what remains after a restart, and
+what indices and vectors take. All memory is divided by the number of facts, including that of other nodes.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ NAMESPACE = "scale"
 WARM = 20
 LARGEST_GRAPHITI = 50_000
 INDICES_GO = 5
-"""Seconds in which the server frees indices that were dropped."""
+"""Seconds in which the server frees dropped indices."""
 RECIPE = FACTS.with_(name="words and meaning", facts=Weights(words=1, meaning=0.7, graph=0))
 RAW_VECTOR = """
 CALL db.idx.vector.queryNodes('Fact', 'embedding', 10, vecf32($vector)) YIELD node, score
@@ -83,7 +83,7 @@ Ask = Callable[[Question], object]
 
 
 class Clock:
-    """Notes when a database's queries are under way."""
+    """Records when queries of a database are running."""
 
     def __init__(self, database: Database) -> None:
         self.spans: list[tuple[float, float]] = []
@@ -101,7 +101,7 @@ class Clock:
         return clocked
 
     def under_way(self) -> float:
-        """Return for how many seconds there was a query since this was last asked, several at once counting once."""
+        """Return the seconds in which at least one query was running since the last call."""
         seconds, last = 0.0, 0.0
         for began, ended in sorted(self.spans):
             seconds += max(0.0, ended - max(began, last))
@@ -111,7 +111,7 @@ class Clock:
 
 
 class Size:
-    """One size of memory on a server of its own, and what is asked of it."""
+    """A memory of one size on a server of its own, and the searches to measure."""
 
     def __init__(self, url: str, facts: int, dimension: int, questions: int) -> None:
         self.data = Data(facts, dimension)
@@ -146,7 +146,7 @@ class Size:
 
     @contextmanager
     def beside_graphiti(self) -> Iterator[None]:
-        """Have Graphiti with the same data on the same server."""
+        """Load the same data into Graphiti on the same server, for the with block."""
         from benchmarks.search_scale_graphiti import Beside  # noqa: PLC0415 - an extra, which the rest does without
 
         graphiti = Beside(self.url.removeprefix("unix://"), self.embeddings)
@@ -164,10 +164,10 @@ class Size:
             graphiti.close()
 
     def measure(self) -> None:
-        """Ask all questions in turns; the first of them are not counted."""
+        """Run all searches in turns; the first questions are not counted."""
         self.say("questions")
         gc.collect()
-        gc.freeze()  # the collector of garbage would look through what was loaded, again and again
+        gc.freeze()  # keep the garbage collector from scanning the loaded data again and again
         times: defaultdict[str, dict[int, float]] = defaultdict(dict)
         step = max(1, self.data.count // 10_000)
         names = list(self.asks)
@@ -190,9 +190,9 @@ class Size:
         self._sum_up(times)
 
     def _sum_up(self, times: Mapping[str, Mapping[int, float]]) -> None:
-        """Note the medians of the seconds that each question took, and of how many times as long Graphiti took for it.
+        """Record the median seconds of each search, and the median over questions of Graphiti's time divided by ours.
 
-        Of each question, as the clock rate of a shared machine changes by half from one minute to the next.
+        Ratios are taken by question, since the clock rate of a shared machine can change by half within a minute.
         """
         for name, taken in times.items():
             self.figures[f"{name}_p50_ms"] = 1000 * statistics.median(taken.values())
@@ -203,7 +203,7 @@ class Size:
                 self.figures[f"{theirs} by {ours}"] = statistics.median(each)
 
     def compare(self) -> None:
-        """Hold what is found against the exact answers."""
+        """Compare the results with the exact answers, and record the recall."""
         self.say("recall")
         exact = Exact(self.data, self.texts)
         told = {"namespace": NAMESPACE, "recipe": RECIPE.model_dump(mode="json")}
@@ -216,7 +216,7 @@ class Size:
         self.figures |= {f"recall_{name}": statistics.mean(shares) for name, shares in recalls.items()}
 
     def restart(self) -> None:
-        """Restart the server, and note how long that takes and what a fact takes then."""
+        """Restart the server, and record the time and the bytes per fact afterwards."""
         self.say("restart")
         database = self.memory.driver.store.database
         folder = Path(self.url.removeprefix("unix://")).parents[1]
@@ -224,7 +224,7 @@ class Size:
         self.figures["bytes_a_fact_restarted"] = self.memory_taken()[0] / self.data.count
 
     def memory_taken(self) -> tuple[int, int]:
-        """Return the bytes of the server that are in use, and resident."""
+        """Return the memory of the server in bytes: used, and resident."""
         info = self.memory.driver.store.database.client().info("memory")
         return info["used_memory"], info["used_memory_rss"]
 
@@ -233,7 +233,7 @@ class Size:
 
 
 def measure(facts: int, dimension: int, questions: int, *, graphiti: bool, restart: bool) -> Figures:
-    """Return the figures of one size, on a server of its own, which is gone afterwards."""
+    """Return the figures of one size, measured on a temporary server."""
     with fresh_database() as url:
         size = Size(url, facts, dimension, questions)
         with size.memory:
@@ -250,7 +250,7 @@ def measure(facts: int, dimension: int, questions: int, *, graphiti: bool, resta
 
 
 class Bytes:
-    """The memory of the server of *size*, a fact, in steps: a row has what is in use and resident, and what changed."""
+    """Records the server memory per fact by step of *size*: used, its change, and resident."""
 
     def __init__(self, size: Size) -> None:
         self.size, self.rows, self.step = (
@@ -262,7 +262,7 @@ class Bytes:
         size.say = self.begin  # type: ignore[method-assign]
 
     def begin(self, step: str) -> None:
-        """Note what the step before took, and begin *step*."""
+        """Record the memory of the previous step, and start *step*."""
         used, resident = self._read()
         if self.step:
             row = (self.step, used - self.start[0], used - self.last[0], resident - self.start[1])
@@ -276,7 +276,7 @@ class Bytes:
 
 
 def measure_memory(facts: int, dimension: int) -> str:
-    """Return a table of the bytes that a fact takes, and how long a restart does."""
+    """Return a table of the bytes per fact, and the time of a restart."""
     with fresh_database() as url:
         size = Size(url, facts, dimension, 0)
         with size.memory:
@@ -303,7 +303,7 @@ def measure_memory(facts: int, dimension: int) -> str:
 
 
 def _restart(client: Any, folder: Path, database: Database, key: str) -> float:
-    """Restart the server of *folder* from a snapshot, and return the seconds until all its indices answer."""
+    """Restart the server of *folder* from a snapshot, and return the seconds until all its indices work."""
     client.bgrewriteaof()
     while client.info("persistence")["aof_rewrite_in_progress"] or client.info("persistence")["aof_rewrite_scheduled"]:
         time.sleep(0.1)
@@ -317,7 +317,7 @@ def _restart(client: Any, folder: Path, database: Database, key: str) -> float:
 
 
 def tables(dimension: int, rows: Mapping[int, Figures]) -> str:
-    """Return Markdown: a row a size."""
+    """Return Markdown tables by size."""
     names = [
         name for name in (*OURS, *RAW, *GRAPHITI, ALL_GROUPS) if any(f"{name}_p50_ms" in row for row in rows.values())
     ]
@@ -367,7 +367,7 @@ def _table(
 
 
 def main() -> None:
-    """Measure all sizes, print the tables, and write the figures."""
+    """Measure all sizes, print the tables and write the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", type=_numbers, default=[1000, 10_000, 50_000, 100_000])
     parser.add_argument("--dims", type=_numbers, default=[384, 1024])

@@ -1,4 +1,4 @@
-"""That synthetic memories have the form of real ones: the same properties, of the same types, on the same things."""
+"""Check that synthetic memories have the form of real ones: the same properties and types on the same labels."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ UNWIND CASE WHEN size(keys(told)) = 0 THEN [''] ELSE keys(told) END AS name
 RETURN DISTINCT label, name, typeOf(told[name]) AS type
 """
 TWICE = ("Term IN_FACT Fact", "f", "Integer")
-"""What real sentences have, in which a word may be twice."""
+"""A property that only real sentences have, in which a word may occur twice."""
 Form = set[tuple[str, str, str]]
 
 
 def check(url: str, dimension: int = 16) -> None:
-    """Compare a small synthetic memory with one that was read from messages; stop the benchmark where they differ."""
+    """Compare a small synthetic memory with one that was read from messages; exit if they differ."""
     data = Data(200, dimension)
     with GraphMemory(Settings(url=url), model="offline", embeddings=Prepared(dimension)) as memory:
         for number, (speaker, content) in enumerate(SAID):

@@ -1,4 +1,4 @@
-"""Synthetic memories of any size, seeded: facts, entities, episodes and communities that two systems store alike."""
+"""Synthetic memories of any size, seeded: facts, entities, episodes and communities that two systems can store."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ MINUTE = 60_000_000
 DAY = 24 * 60 * MINUTE
 VOCABULARY = 20_000
 SPREAD = 0.9
-"""How far vectors lie from the middle of their cluster; two of one cluster have a cosine of about 0.55."""
+"""The distance of vectors from the centre of their cluster; two of one cluster have a cosine of about 0.55."""
 ASIDE = 0.6
-"""How far the vector of a question lies from that of the fact it asks for: a cosine of about 0.86."""
+"""The distance of a question's vector from that of the fact it asks for: a cosine of about 0.86."""
 LINES, THREAD = 20, 100
 """Episodes of a sitting, and of a thread."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked, its words as they are indexed, and its vector."""
+    """A question: its text, its index terms and its vector."""
 
     text: str
     terms: list[str]
@@ -42,7 +42,7 @@ class Question:
 
 
 class Prepared(Embeddings):
-    """The vectors that questions were made with; any other text has one by its hash."""
+    """Embeddings with the prepared vectors of questions; other texts get a vector by their hash."""
 
     name = "prepared"
 
@@ -58,11 +58,11 @@ class Prepared(Embeddings):
 
 
 class Data:
-    """A fifth as many entities as facts, two fifths as many episodes, a hundredth as many communities.
+    """Synthetic data: for n facts, n/5 entities, 2n/5 episodes and n/100 communities.
 
-    Objects and subjects are Zipf-distributed, so are words, as they are after function words are left out; vectors
-    are clustered. A tenth of the facts held before, ended and hold again, of another tenth it was learnt that they
-    ended. Conversations have sittings, whose lines are minutes apart.
+    Subjects, objects and words (without function words) have Zipf distributions; vectors are clustered. A tenth of the
+    facts ended and hold again; of another tenth the end was learned later. Conversations have sittings with lines
+    minutes apart.
     """
 
     def __init__(self, facts: int, dimension: int, seed: int = 7) -> None:
@@ -74,7 +74,7 @@ class Data:
         self.centres = rng.standard_normal((max(facts // 50, 1), dimension), dtype=np.float32)
         self.clusters = rng.integers(len(self.centres), size=facts)
         self.vectors = self.near(self.clusters, rng)
-        # The commonest word is in 5% of the sentences.
+        # The most common word occurs in 5% of the sentences.
         self.shares = zipf(VOCABULARY, 30, 1.0)
         self.drawn = rng.choice(VOCABULARY, (facts, 10), p=self.shares)
         self.objects = rng.choice(len(names := self.names), facts, p=zipf(len(names), 0, 1.0))
@@ -86,7 +86,7 @@ class Data:
         self.communities = self._communities(max(facts // 100, 2))
 
     def near(self, clusters: Matrix, rng: np.random.Generator) -> Matrix:
-        """Return a unit vector of each of *clusters*."""
+        """Return a random unit vector near each of *clusters*."""
         vectors: Matrix = rng.standard_normal((len(clusters), self.dimension), dtype=np.float32)
         vectors *= SPREAD
         vectors += self.centres[clusters]
@@ -94,7 +94,7 @@ class Data:
         return vectors
 
     def _episodes(self, count: int) -> list[Row]:
-        """Return the episodes, in order, each still without what it says."""
+        """Return the episodes in order, without their contents."""
         threads = -(-count // THREAD)
         found = []
         for number in range(count):
@@ -116,7 +116,7 @@ class Data:
         }  # fmt: skip
 
     def _tell(self) -> None:
-        """Let the episodes say, in other words, what they are evidence of."""
+        """Set the contents of the episodes: words of the facts that they support, and random words."""
         told: list[list[Row]] = [[] for _ in self.episodes]
         for fact in self.facts:
             for number in fact["episodes"]:
@@ -142,7 +142,7 @@ class Data:
         ]  # fmt: skip
 
     def summaries(self) -> list[str]:
-        """Return what is told of each entity: its first facts, shortened."""
+        """Return a summary of each entity: its first facts."""
         own: list[list[str]] = [[] for _ in self.names]
         for fact in self.facts:
             for end in ("subject", "object"):
@@ -151,12 +151,12 @@ class Data:
         return [". ".join(each) for each in own]
 
     def holds(self) -> Matrix:
-        """Return which facts hold now."""
+        """Return a mask of the facts that hold now."""
         return np.asarray([any(end == OPEN_END and gone == OPEN_END for _, end, _, gone in each["periods"])
                            for each in self.facts])  # fmt: skip
 
     def questions(self, count: int) -> Iterator[Question]:
-        """Yield questions for facts that hold: some of their words among others, common ones too, often with a name."""
+        """Yield questions for facts that hold: some of their words, other words, and often the subject's name."""
         pick, rng = random.Random(self.seed + 1), np.random.default_rng([self.seed, 2])
         holding = np.flatnonzero(self.holds())
         for _ in range(count):
@@ -173,7 +173,10 @@ class Data:
 
 
 def periods(kind: int, at: int) -> list[tuple[int, int, int, int]]:
-    """Return when a fact held, and when that was believed: ``(valid_at, invalid_at, created_at, expired_at)``."""
+    """Return the beliefs of a fact of *kind* stated *at* a time, in microseconds.
+
+    Each is ``(valid_at, invalid_at, created_at, expired_at)``.
+    """
     later = min(at + 200 * DAY, NOW - DAY)
     if kind == 3:
         return [(at - DAY, (at + later) // 2, at, OPEN_END), (later, OPEN_END, later, OPEN_END)]
@@ -184,7 +187,7 @@ def periods(kind: int, at: int) -> list[tuple[int, int, int, int]]:
 
 @lru_cache(maxsize=1)
 def lexicon() -> tuple[list[str], list[str]]:
-    """Return made-up words and made-up names, which the tokenizer leaves as they are."""
+    """Return made-up words and made-up names that the tokenizer leaves unchanged."""
     syllables = ["".join(each) for each in product("bdfgklmnprtv", "aiou")]
     source = random.Random(3)
     found = []
@@ -199,28 +202,28 @@ def lexicon() -> tuple[list[str], list[str]]:
 
 
 def zipf(count: int, shift: int, power: float) -> Matrix:
-    """Return the shares of *count* things, the most frequent first."""
+    """Return Zipf shares of *count* items, largest first, which sum to 1."""
     weights: Matrix = 1 / (np.arange(1, count + 1) + shift) ** power
     shares: Matrix = weights / weights.sum()
     return shares
 
 
 def unit(vector: Matrix) -> list[float]:
-    """Return *vector* with the length 1."""
+    """Return *vector* scaled to length 1."""
     numbers: list[float] = (vector / np.linalg.norm(vector)).tolist()
     return numbers
 
 
 def identifier(kind: int, number: int) -> str:
-    """Return an id as long as those that are stored."""
+    """Return a UUID for the item *number* of a *kind*, as long as stored ids."""
     return str(UUID(int=(kind << 96) + number))
 
 
 def number(id_: str) -> int:
-    """Return the number that `identifier` was given."""
+    """Return the number from which `identifier` made the id."""
     return UUID(id_).int % 2**96
 
 
 def moment(at: int) -> datetime | None:
-    """Return an instant as a datetime, ``None`` for an open end."""
+    """Return microseconds since the epoch as a datetime; None for an open end."""
     return None if at == OPEN_END else (EPOCH + timedelta(microseconds=at)).astimezone(UTC)

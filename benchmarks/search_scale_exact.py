@@ -1,4 +1,4 @@
-"""The exact answers: every fact compared with the question, by cosine and by BM25, and the two fused."""
+"""Exact search results: every fact scored by cosine and by BM25, and both fused."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from kg_memory.retrieval.retrievers import K1, B
 from kg_memory.retrieval.search import DEPTH
 
 FIRST = 10
-"""How many of the best are compared."""
+"""The number of best facts that are compared."""
 ALIKE = 1e-4
-"""Scores that lie nearer are one: which of them comes first is chance."""
+"""Scores with a smaller difference count as equal."""
 
 
 class Exact:
-    """Ranks all facts that hold now."""
+    """Scores all facts that hold now."""
 
     def __init__(self, data: Data, texts: Texts) -> None:
         self.data = data
@@ -38,12 +38,12 @@ class Exact:
         self.postings = {term: (np.asarray(places), np.asarray(often)) for term, (places, often) in found.items()}
 
     def meaning(self, question: Question) -> Matrix:
-        """Return the cosine of each fact."""
+        """Return the cosine of each fact and the question."""
         cosines: Matrix = self.data.vectors @ np.asarray(question.vector, dtype=np.float32)
         return np.where(self.holds, cosines, -np.inf)
 
     def words(self, question: Question) -> Matrix:
-        """Return the BM25 of each fact, by all words of the question."""
+        """Return the BM25 score of each fact for the words of the question."""
         scores = np.zeros(self.data.count)
         for term in question.terms:
             if term in self.postings:
@@ -53,7 +53,7 @@ class Exact:
         return np.where(self.holds & (scores > 0), scores, -np.inf)
 
     def recalls(self, question: Question, hits: Hits, fused: Sequence[Scored], recipe: Recipe) -> dict[str, float]:
-        """Return the share of the exact best among the hits of each retriever, and of the best of both *fused*."""
+        """Return the recall of the exact best facts among each retriever's *hits*, and among the *fused* ones."""
         exact = {"words": self.words(question), "meaning": self.meaning(question)}
         best = Hits(ranking(exact["words"]), ranking(exact["meaning"]), [])
         both = np.full(self.data.count, -np.inf)
@@ -67,14 +67,14 @@ class Exact:
 
 
 def ranking(scores: Matrix) -> list[tuple[str, float]]:
-    """Return as many of the best as a search fuses."""
+    """Return (fact, score) for as many of the best facts as a search fuses."""
     depth = min(DEPTH["facts"], len(scores))
     best = sorted(np.argpartition(-scores, depth - 1)[:depth], key=lambda place: -scores[place])
     return [(str(place), round(float(scores[place]), 6)) for place in best if scores[place] > -np.inf]
 
 
 def recall(scores: Matrix, found: Sequence[Scored]) -> float:
-    """Return how many of the best, ties counting alike, are among the first that were *found*."""
+    """Return the share of the best facts among the first ones *found*; ties count as equal."""
     best = np.sort(scores)[::-1][:FIRST]
     best = best[best > -np.inf]
     right = sum(scores[number(id_)] >= best[-1] - ALIKE for id_, _ in found[:FIRST]) if len(best) else 0

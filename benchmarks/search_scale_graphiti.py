@@ -1,4 +1,4 @@
-"""Graphiti over the same synthetic memories: as it stores them, with its own indices, searched by its own recipes."""
+"""Graphiti on the same synthetic memories: stored in its form, with its indices, searched by its recipes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SET e = row.told
 """
 MEMBERS = MENTIONS.replace("Episodic", "Community").replace("MENTIONS", "HAS_MEMBER")
 FOUR_KINDS = COMBINED_HYBRID_SEARCH_RRF.model_copy(deep=True)
-"""Its recipe of all four kinds, and breadth-first search, which that leaves out."""
+"""Graphiti's recipe for all four kinds, with breadth-first search added."""
 if FOUR_KINDS.edge_config and FOUR_KINDS.node_config:
     FOUR_KINDS.edge_config.search_methods.append(EdgeSearchMethod.bfs)
     FOUR_KINDS.node_config.search_methods.append(NodeSearchMethod.bfs)
@@ -62,20 +62,20 @@ class Beside:
         return time.perf_counter() - began
 
     def facts(self, question: str, groups: Sequence[str] | None = (GROUP,)) -> int:
-        """Search as Graphiti does by itself: edges, by words and meaning; return how many it found.
+        """Run Graphiti's default search (edges, by words and meaning); return the number of results.
 
-        It is asked for one group, as kg-memory is for one namespace; without *groups* it looks through all there is.
+        *groups* limits it to one group, like a namespace of kg-memory; None searches all groups.
         """
         asked = None if groups is None else list(groups)
         return len(self.runner.run(self.graphiti.search(question, num_results=10, group_ids=asked)))
 
     def four_kinds(self, question: str) -> int:
-        """Search edges, nodes, episodes and communities by words, by meaning and along the graph."""
+        """Search edges, nodes, episodes and communities by words, meaning and graph; return the number of results."""
         found = self.runner.run(self.graphiti.search_(question, config=FOUR_KINDS, group_ids=[GROUP]))
         return len(found.edges) + len(found.nodes) + len(found.episodes) + len(found.communities)
 
     def close(self) -> None:
-        """Close its connections."""
+        """Close the connections and the event loop."""
         self.runner.run(self.graphiti.close())
         self.runner.close()
 

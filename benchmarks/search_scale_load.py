@@ -1,4 +1,4 @@
-"""Synthetic memories in kg-memory's own form: what ingestion would have written of them, in batches."""
+"""Write synthetic memories in kg-memory's own form, in batches, as ingestion would."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ COMMUNITIES_WRITTEN = "MATCH (m:Meta {id: 'schema'}) SET m.communities = 1"
 
 
 def load(database: Database, namespace: str, data: Data, texts: Texts, say: Say) -> float:
-    """Write *data* to the empty graph of *namespace*, which has its schema; return the seconds it took."""
+    """Write *data* to the empty graph of *namespace*, whose schema exists; return the seconds it took."""
     writer = Writer(database.client(), graph_key(namespace))
     began = time.perf_counter()
     load_graph(writer, data, texts, say)
@@ -103,7 +103,7 @@ def load(database: Database, namespace: str, data: Data, texts: Texts, say: Say)
 
 
 def load_graph(writer: Writer, data: Data, texts: Texts, say: Say, *, meaning: bool = True) -> None:
-    """Write what *data* has but the words to search by; without *meaning*, no vectors either."""
+    """Write *data* without its search terms; without vectors too if *meaning* is false."""
     vectors = blocks_of(data) if meaning else lambda *_: None
     say("entities")
     writer.write(ENTITIES, _entities(data, texts), vectors(3, data.clusters[: len(data.names)]))
@@ -119,7 +119,7 @@ def load_graph(writer: Writer, data: Data, texts: Texts, say: Say, *, meaning: b
 
 
 class Writer:
-    """Writes rows to one graph, batch by batch."""
+    """Writes rows to one graph in batches."""
 
     def __init__(self, client: redis.Redis, key: str) -> None:
         self.client, self.key = client, key
@@ -127,7 +127,7 @@ class Writer:
     def write(
         self, query: str, rows: Iterable[Any] = (None,), vectors: Iterable[Matrix] | None = None, size: int = BATCH
     ) -> None:
-        """Run *query* on *rows*; with *vectors*, each row gets the next one as its embedding."""
+        """Run *query* on *rows* in batches; with *vectors*, each row gets the next vector as its embedding."""
         numbers = None if vectors is None else (row for block in vectors for row in block)
         given = iter(rows)
         while batch := list(islice(given, size)):
@@ -148,7 +148,7 @@ def literal(value: Any) -> str:
 
 
 def vector(numbers: Matrix) -> str:
-    """Return a vector as a Cypher literal, as exact as it bears on a cosine."""
+    """Return a vector as a Cypher literal, with the digits that matter for a cosine."""
     return "[" + _template(len(numbers)) % tuple(numbers.tolist()) + "]"
 
 
@@ -158,7 +158,7 @@ def _template(length: int) -> str:
 
 
 def blocks_of(data: Data) -> Callable[[int, Matrix], Iterator[Matrix]]:
-    """Return what yields the vectors of a kind, given their clusters, by blocks."""
+    """Return a function that yields the vectors of a kind in blocks, for the clusters it is given."""
 
     def blocks(kind: int, clusters: Matrix) -> Iterator[Matrix]:
         rng = np.random.default_rng([data.seed, 10 + kind])
@@ -169,7 +169,7 @@ def blocks_of(data: Data) -> Callable[[int, Matrix], Iterator[Matrix]]:
 
 
 class Texts:
-    """The words of everything, as ingestion counts them."""
+    """The terms of all nodes, counted as ingestion does."""
 
     def __init__(self, data: Data) -> None:
         self.data = data
@@ -187,11 +187,11 @@ class Texts:
         ]
 
     def by_label(self) -> dict[str, list[Counter[str]]]:
-        """Return the words of the nodes of each label, in their order."""
+        """Return the term counts of all nodes, by label."""
         return {"Fact": self.facts, "Episode": self.episodes, "Entity": self.entities, "Community": self.communities}
 
     def _episode(self, number: int) -> Counter[str]:
-        """Return the words of an episode: its own, its date, and those of the lines around it in its sitting."""
+        """Return the terms of an episode: its own, those of its date, and those of adjacent lines in its sitting."""
         own = self.data.episodes[number]
         parts = [_times(self.lines[number] + _date(own["at"] // DAY * DAY), OWN)]
         for away, weight in ((-1, NEXT_TO), (1, NEXT_TO), (-2, NEAR), (2, NEAR)):
@@ -203,7 +203,7 @@ class Texts:
 
 
 def _as_summed(counts: Counter[str]) -> Counter[str]:
-    """Return *counts* as the query that saves names has them: its sums are of floating point."""
+    """Return *counts* as floats, in which form the query that saves names writes them."""
     return Counter({term: float(count) for term, count in counts.items()})  # type: ignore[misc]
 
 

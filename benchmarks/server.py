@@ -1,7 +1,7 @@
-"""What the HTTP server adds to a verb: each call is made by the async verb and over HTTP in turns, on one database.
+"""Measure what the HTTP server adds to a call: the async method and the HTTP request are run in turns on one database.
 
-``python -m benchmarks.server`` (from the root of the repository) states facts, starts ``kg-memory serve`` in a process
-of its own, makes a key, and asks over one connection that is kept open.
+``python -m benchmarks.server`` (from the root of the repository) states facts, starts ``kg-memory serve`` in a separate
+process, creates a key, and sends requests over one persistent connection.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ THINGS = ("tea", "chess", "hiking", "jazz", "baking", "sailing", "painting", "ru
 WARM_UP = 10
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
 Pair = tuple[Callable[[], Any], Callable[[], Any]]
-"""A call by the verb, and the same over HTTP."""
+"""A call by the method, and the same call over HTTP."""
 
 
 class Client:
@@ -56,7 +56,7 @@ class Client:
 
 @contextmanager
 def served(folder: Path) -> Iterator[tuple[int, int]]:
-    """Run the server on the database in *folder*, and give its port and process id."""
+    """Run the server on the database in *folder* in the with block; yield its port and process id."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -78,7 +78,7 @@ def served(folder: Path) -> Iterator[tuple[int, int]]:
 def calls(
     memory: GraphMemory, run: Run, client: Client, people: Sequence[str], chance: random.Random
 ) -> dict[str, Pair]:
-    """Return one call of each kind."""
+    """Return one call of each kind, as (by method, over HTTP)."""
     name = chance.choice(people)
     question = f"What does {name} like, and where in {chance.choice(CITIES)} {chance.randrange(10**6)}?"
     path = f"{ROOT}/entities/{name}"
@@ -102,7 +102,7 @@ def calls(
 
 
 def measure(memory: GraphMemory, client: Client, people: Sequence[str], rounds: int) -> dict[str, dict[str, float]]:
-    """Return the milliseconds of each kind of call, by the verb and over HTTP, which take turns at being first."""
+    """Return the milliseconds of each kind of call by method and over HTTP; either is first in turns."""
     chance = random.Random(1)
     seconds: dict[str, tuple[list[float], list[float]]] = {}
     with asyncio.Runner() as runner:
@@ -128,7 +128,7 @@ def _figures(verb: Sequence[float], http_: Sequence[float]) -> dict[str, float]:
 
 
 def load(port: int, secret: str, people: Sequence[str], clients: int, each: int) -> float:
-    """Return how many reads a second the server answers to so many clients at once."""
+    """Return how many reads per second the server answers for *clients* concurrent clients."""
 
     def ask(number: int) -> None:
         client = Client(port, secret)
@@ -142,7 +142,7 @@ def load(port: int, secret: str, people: Sequence[str], clients: int, each: int)
 
 
 def main() -> None:
-    """Print a table."""
+    """Run the benchmark and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--facts", type=int, default=5000)
     parser.add_argument("--rounds", type=int, default=200)

@@ -1,8 +1,8 @@
-"""Do the largest requests that the server allows hold up others, or take its memory?
+"""Test whether the largest requests that the server allows delay others, or exhaust its memory.
 
-``python -m benchmarks.server_bounds`` (from the root of the repository) sends to each route and MCP tool the worst body
-or parameters that it allows, 20 at once, while other connections ask ``/healthz`` and a plain search by another key.
-It prints a row for each: the statuses, the slowest of these two in milliseconds, and by how much the memory grew.
+``python -m benchmarks.server_bounds`` (from the root of the repository) sends the worst allowed body or parameters to
+each route and MCP tool, 20 at once, while other connections request ``/healthz`` and a plain search with another key.
+It prints a row for each: the statuses, the slowest of these two in milliseconds, and the growth of the memory.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from kg_memory.contrib.server.parameters import most_bytes
 AT_ONCE = 20
 PAUSE = 0.02
 SLOW = re.compile(r"episodes.save_many valid|facts.add_many valid|data.import")
-"""Attacks that fill the memory for minutes, which come last."""
+"""Attacks that fill the memory for minutes, and are run last."""
 SPAWN = get_context("spawn")
 NAMESPACE, OTHER = "bench", "other"
 ROOT = f"/v1/namespaces/{NAMESPACE}"
@@ -50,17 +50,17 @@ SENSIBLE = dict.fromkeys("as_of believed_at at valid_at invalid_at expires_at si
     "center": [f"Person{number}" for number in range(20)],
     "choice": "accept",
 }
-"""Values that a request needs to pass, where another one would end it early; ``None`` leaves it out."""
+"""Values without which a request would be rejected early; None leaves the field out."""
 Attack = tuple[str, str, dict[str, Any]]
 
 
 def long_text(length: int) -> str:
-    """Return about so many characters of a question."""
+    """Return a question of about *length* characters."""
     return ((" ".join(WORDS) + " ") * (length // 40))[:length]
 
 
 def worst_value(name: str, schema: dict[str, Any]) -> Any:
-    """Return a long value of the type of *schema*."""
+    """Return a long value that fits *schema*."""
     options = schema.get("anyOf") or [schema]
     kinds = {one.get("type"): one for one in options}
     if name in SENSIBLE:
@@ -75,7 +75,7 @@ def worst_value(name: str, schema: dict[str, Any]) -> Any:
 
 
 def bodies(path: str, schema: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
-    """Yield bodies that a route has to work on: valid ones, wrong ones, and ones of lists only."""
+    """Yield (kind, body) of bodies that are expensive for a route: valid ones, unknown fields, and nested lists."""
     root = path.removeprefix(ROOT)
     valid = {name: worst_value(name, one) for name, one in schema.get("properties", {}).items()}
     valid = {name: value for name, value in valid.items() if value is not None}
@@ -97,7 +97,7 @@ def bodies(path: str, schema: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
 
 
 def attacks(description: dict[str, Any]) -> Iterator[tuple[str, Attack]]:
-    """Yield the name of each attack, and its request."""
+    """Yield (name, request) of all attacks on the routes in an OpenAPI *description*."""
     schemas = description["components"]["schemas"]
     for path, methods in description["paths"].items():
         for method, about in methods.items():
@@ -129,7 +129,7 @@ def attacks(description: dict[str, Any]) -> Iterator[tuple[str, Attack]]:
 
 
 def other_attacks() -> Iterator[tuple[str, Attack]]:
-    """Yield the attacks on routes without a description, and on the MCP tools."""
+    """Yield (name, request) of the attacks on routes without a description, and on MCP tools."""
     for path in ("explorer/columns", "explorer/doubts?as_of=1&believed_at=1"):
         yield path.partition("?")[0], ("GET", f"{ROOT}/{path}", {})
     for name, tool in TOOLS.items():
@@ -142,7 +142,7 @@ def other_attacks() -> Iterator[tuple[str, Attack]]:
 
 
 def worst_query(name: str, operation: str) -> Any:
-    """Return the most expensive value of a parameter; ``None`` leaves it out."""
+    """Return the most expensive value of a query parameter; None leaves it out."""
     most = {"limit": 1000, "steps": 6, "depth": 6, "namespace": NAMESPACE, "name": "Person1", "target": "Person399"}
     if operation.startswith("graph"):
         most["limit"] = 10_000
@@ -152,22 +152,22 @@ def worst_query(name: str, operation: str) -> Any:
 
 
 def worst_argument(name: str, schema: dict[str, Any]) -> Any:
-    """Return a long argument of a tool; ``None`` leaves it out."""
+    """Return a long argument of an MCP tool; None leaves it out."""
     if name in ("name", "fact", "id", "first", "second", "since", "as_of", "believed_at", "at", "until"):
         return {"name": "Person1", "since": "2020", "first": "2020-01-01", "second": "now"}.get(name)
     return long_text(49_000) if "string" in json.dumps(schema) else None
 
 
 def resident(pid: int, field: str = "VmRSS") -> float:
-    """Return the memory of a process, in MB."""
+    """Return the memory of a process in MB."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(field))
 
 
 def watch(url: str, secret: str, figures: Connection) -> None:
-    """Ask ``/healthz`` and a plain search in turn, and send the most milliseconds of each when asked for them.
+    """Request ``/healthz`` and a plain search in turns; send the slowest time of each (ms) over *figures* when asked.
 
-    This runs in a process of its own, so that the work of the attacker is not measured.
+    This runs in a separate process, so that the attacker's work is not measured.
     """
     search, slowest = f"/v1/namespaces/{OTHER}/search", [0.0, 0.0]
     with httpx.Client(base_url=url, timeout=600, headers={"X-API-Key": secret}) as client:
@@ -184,7 +184,7 @@ def watch(url: str, secret: str, figures: Connection) -> None:
 
 
 async def try_attack(url: str, pid: int, secret: str, attack: Attack) -> dict[str, Any]:
-    """Return the statuses, the seconds, the size of the largest answer and the growth of one attack."""
+    """Return the statuses, seconds, largest answer and memory growth of one attack."""
     method, path, how = attack
     how = {**how, "headers": {**MCP_HEADERS, **how.get("headers", {}), "X-API-Key": secret}}
     before, statuses, sizes = resident(pid), Counter[str](), [0]
@@ -213,7 +213,7 @@ async def try_attack(url: str, pid: int, secret: str, attack: Attack) -> dict[st
 
 
 def begin_session(url: str, secret: str) -> None:
-    """Begin a session over MCP, for the tools that are called later."""
+    """Start an MCP session, for later calls of tools."""
     about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bounds", "version": "1"}}
     MCP_HEADERS["X-API-Key"] = secret
     with httpx.Client(base_url=url, timeout=60) as client:
@@ -223,7 +223,7 @@ def begin_session(url: str, secret: str) -> None:
 
 
 def try_watched(url: str, pid: int, secret: str, attack: Attack, watcher: Connection) -> dict[str, Any]:
-    """Return the figures of one attack, with the slowest answers to others."""
+    """Return the figures of one attack, with the slowest times of other requests."""
     watcher.send("start")
     watcher.recv()
     row = asyncio.run(try_attack(url, pid, secret, attack))
@@ -235,18 +235,18 @@ def try_watched(url: str, pid: int, secret: str, attack: Attack, watcher: Connec
 
 PEAKS: dict[int, float] = {}
 IDS = count(1)
-"""The ids of requests over MCP: an answer goes to the request with its id."""
+"""Ids of MCP requests, by which answers are assigned to requests."""
 
 
 async def watch_memory(pid: int, before: float) -> None:
-    """Keep the most megabytes by which the process has grown."""
+    """Record the largest growth of a process's memory in `PEAKS`, until cancelled."""
     while True:
         PEAKS[pid] = max(PEAKS.get(pid, 0), resident(pid) - before)
         await asyncio.sleep(PAUSE)
 
 
 def main() -> None:
-    """Print a table."""
+    """Run the attacks and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--facts", type=int, default=2000)
     parser.add_argument("--only", default="", help="only attacks whose names match this regular expression")

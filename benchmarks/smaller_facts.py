@@ -1,12 +1,12 @@
-"""What a smaller fact would take and lose: short vectors in the index, bytes instead of singles, packed postings.
+"""Measure size and loss of smaller facts: shorter vectors in the index, bytes instead of floats, packed postings.
 
     PYTHONPATH=. python benchmarks/smaller_facts.py --locomo FILE... --beam FOLDER... [--vectors FILE.npz]
 
-Texts are the lines of LoCoMo and some sentences of BEAM; they are embedded here, which takes minutes, and kept in the
-file of ``--vectors``. A row of the first table is a way to shorten vectors to find candidates: how many of the exact
-ten and sixty are the same by it, or among so many candidates. *Other texts* says that the directions were learned from
-LoCoMo for BEAM, and from BEAM for LoCoMo; *own*, that they were learned from the texts that are searched. The second
-table has the bytes of parts of a graph, each measured alone.
+Texts are the lines of LoCoMo and some sentences of BEAM. Embedding them takes minutes; ``--vectors`` caches the vectors
+in a file. A row of the first table is a way to shorten vectors for finding candidates: the share of the exact ten and
+sixty best that it finds, or has among a number of candidates. *Other texts*: the directions were learned from LoCoMo
+for BEAM and vice versa; *own*: from the searched texts. The second table has the bytes of parts of a graph, each
+measured alone.
 """
 
 from __future__ import annotations
@@ -52,24 +52,24 @@ def embed(locomo: list[Path], beam: list[Path]) -> dict[str, Matrix]:
 
 
 def unit(vectors: Matrix) -> Matrix:
-    """Return *vectors* with the length 1."""
+    """Return *vectors* scaled to length 1."""
     shortened: Matrix = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     return shortened
 
 
 def directions(vectors: Matrix) -> Matrix:
-    """Return the directions in which *vectors* vary, the most first."""
+    """Return the principal directions of *vectors*, strongest first."""
     rows: Matrix = np.linalg.svd(vectors - vectors.mean(0), full_matrices=False)[2]
     return rows
 
 
 def shorten(vectors: Matrix, rows: Matrix, center: Matrix) -> Matrix:
-    """Return *vectors* along *rows*, and their product with *center*, which all have in common."""
+    """Return *vectors* projected on *rows*, with their product with *center* as last component."""
     return np.column_stack([(vectors - center) @ rows.T, vectors @ center])
 
 
 def shares(exact: Matrix, found: Matrix) -> str:
-    """Return the cells of a row: the share of the best by *exact* among the best by *found*."""
+    """Return table cells with the shares of the best by *exact* among the best by *found*."""
     best, near = np.argsort(-exact, axis=1), np.argsort(-found, axis=1)
     pairs = list(zip(best.tolist(), near.tolist(), strict=True))
     return " | ".join(
@@ -100,7 +100,7 @@ def compare(vectors: dict[str, Matrix]) -> Iterator[str]:
 
 
 def bytes_a_node(create: str, row: str, index: str = "") -> float:
-    """Return the bytes that a node takes which the query *create* makes of *row*, when there are some already."""
+    """Return the bytes per node that the query *create* makes from *row*, in a graph that has some already."""
     with fresh_database() as url:
         client = Redis(unix_socket_path=url.removeprefix("unix://"))
         for query in ("CREATE (:N)", index):
@@ -117,7 +117,7 @@ def bytes_a_node(create: str, row: str, index: str = "") -> float:
 
 
 def bytes_a_posting(*, packed: bool) -> float:
-    """Return the bytes that a posting takes: a relation, or five bytes as base64 in a text of its word."""
+    """Return the bytes per posting: as a relation, or *packed* as five base64 bytes in a text of its word."""
     rng, rates = np.random.default_rng(0), zipf(TEXTS, 30, 1.0)
     found: dict[int, list[int]] = {}
     for text in range(TEXTS):
@@ -157,7 +157,7 @@ def sizes() -> Iterator[str]:
 
 
 def main() -> None:
-    """Print both tables."""
+    """Run the benchmark and print both tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--locomo", type=Path, nargs="+", required=True, help="LoCoMo JSON files")
     parser.add_argument("--beam", type=Path, nargs="+", required=True, help="folders of BEAM chats")

@@ -1,13 +1,13 @@
-"""Facts as relationships or as nodes: the same data in three forms, measured side by side.
+"""Compare facts as relationships and as nodes: the same data in three storage forms.
 
     python benchmarks/storage_form.py [--facts 50000] [--quick] [--out FILE.json]
 
-R   (:Entity)-[:FACT]->(:Entity), one relationship a belief, evidence as a list, words in a full-text index
-N1  (:Entity)-[:SUBJECT_OF]->(:Fact)-[:OBJECT_IS]->(:Entity), one node a belief, words as postings
-N2  the same, one node a fact, and (:Fact)-[:HELD]->(:Belief) for each belief
+R   (:Entity)-[:FACT]->(:Entity), one relationship per belief, evidence as a list, words in a full-text index
+N1  (:Entity)-[:SUBJECT_OF]->(:Fact)-[:OBJECT_IS]->(:Entity), one node per belief, words as postings
+N2  the same with one node per fact, and (:Fact)-[:HELD]->(:Belief) for each belief
 
-Prints a table and writes flat figures such as ``N2_bm25_p50_ms``. Times are milliseconds: median, 95th percentile
-and the server's mean processor time, which is the steadier on a busy machine. Runs on Linux.
+Prints a table and writes flat figures such as ``N2_bm25_p50_ms``. Times are in milliseconds: median, 95th
+percentile, and the server's mean processor time, which varies less on a busy machine. Runs on Linux only.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ Row = dict[str, Any]
 Vector = np.ndarray[Any, np.dtype[Any]]
 
 START, NOW, DAY = 1_577_836_800_000_000, 1_767_225_600_000_000, 86_400_000_000  # 2020 to 2026, in microseconds
-# A server that rebuilds its vector index takes connections and answers nothing for seconds.
+# A server that rebuilds its vector index accepts connections, but does not answer for seconds.
 PATIENT: Row = {"socket_timeout": None, "retry": Retry(NoBackoff(), 0)}
 WARM = 20
 
 
 class Data:
-    """Synthetic facts: Zipf in-degree, clustered vectors, Zipf words, a fifth of the facts with an earlier period."""
+    """Synthetic facts: Zipf in-degree, clustered vectors, Zipf words; a fifth of the facts have an earlier period."""
 
     def __init__(self, facts: int, seed: int = 7) -> None:
         self.random, rng = random.Random(seed), np.random.default_rng(seed)
@@ -61,7 +61,7 @@ class Data:
         self.vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
         objects = rng.choice(entities, facts, p=_zipf(entities, 0, 1.0))
         subjects = (objects + 1 + rng.choice(entities - 1, facts, p=_zipf(entities - 1, 0, 0.6))) % entities
-        # Words as they are after function words are left out: the commonest is in 5% of the sentences.
+        # Words without function words: the most common one occurs in 5% of the sentences.
         words = rng.choice(20_000, (facts, 14), p=_zipf(20_000, 30, 1.0))
         self.facts = [self._fact(i, subjects[i], objects[i], words[i]) for i in range(facts)]
         self.beliefs = [belief for fact in self.facts for belief in self._beliefs(fact)]
@@ -83,7 +83,10 @@ class Data:
         }
 
     def _beliefs(self, fact: Row) -> Iterator[Row]:
-        """Yield one open belief; of a tenth two periods apart, of another tenth one that was closed and its end."""
+        """Yield the beliefs of a fact: mostly one open period.
+
+        A tenth of the facts have two periods, another tenth a closed belief and its end.
+        """
         at, number = fact["at"], int(fact["fact"][1:])
         later = min(at + 200 * DAY, NOW - DAY)
         periods = [(at - DAY, OPEN_END, at, OPEN_END)]
@@ -113,7 +116,7 @@ class Data:
         return [{"episode" if what == "evidence" else "s": name, "facts": ids} for name, ids in found.items()]
 
     def questions(self, runs: int) -> Iterator[dict[str, Row]]:
-        """Yield the parameters of each read, the same for every form; entities come as often as facts name them."""
+        """Yield the parameters of each read, equal for all forms; entities occur as often as facts name them."""
         pick = random.Random(11)
         common = {"at": NOW, "seen": NOW, "open": OPEN_END, "count": len(self.facts), "average": 9.5}
         for _ in range(runs):
@@ -132,7 +135,7 @@ class Data:
             }
 
     def messages(self, runs: int) -> Iterator[Row]:
-        """Yield the parameters of each write: an episode, three new facts, and a belief to close and end."""
+        """Yield the parameters of each write: an episode, three new facts, and a belief to close."""
         pick, rng = random.Random(13), np.random.default_rng(13)
         open_ = [row for row in self.beliefs if row["id"].endswith("-0") and int(row["fact"][1:]) % 10 not in (3, 6)]
         for i, closed in enumerate(pick.sample(open_, runs)):
@@ -160,7 +163,7 @@ def _zipf(count: int, shift: int, power: float) -> Vector:
 
 
 def literal(value: Any) -> str:
-    """Return *value* as a Cypher literal; vectors with six digits, which is all that a float32 holds."""
+    """Return *value* as a Cypher literal; vectors have six digits, the precision of a float32."""
     if isinstance(value, np.ndarray):
         return "[" + ",".join([f"{number:.6g}" for number in value.tolist()]) + "]"
     if isinstance(value, dict):
@@ -171,7 +174,7 @@ def literal(value: Any) -> str:
 
 
 class Server:
-    """One redis-server with FalkorDB in a folder of its own, on a unix socket."""
+    """A redis-server with FalkorDB in a folder of its own, on a Unix socket."""
 
     def __init__(self, redis_server: Path, module: Path) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="kg-form-"))
@@ -192,7 +195,7 @@ class Server:
         self.start()
 
     def start(self) -> float:
-        """Start it; return the seconds until every index answers."""
+        """Start the server; return the seconds until all indices work."""
         began = time.perf_counter()
         self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL)
         self.redis = redis.Redis(unix_socket_path=str(self.socket), decode_responses=True, **PATIENT)
@@ -219,7 +222,7 @@ class Server:
         return self.query(text, params, "GRAPH.QUERY")
 
     def cpu_ms(self) -> float:
-        """Return the processor time of all its threads since it was started."""
+        """Return the processor time of all its threads since its start, in milliseconds."""
         tasks = Path(f"/proc/{self.process.pid}/task").iterdir()
         return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e6
 
@@ -255,7 +258,7 @@ def _servers(count: int, redis_server: Path, module: Path) -> Iterator[list[Serv
 
 
 def load(server: Server, form: Form, data: Data) -> Row:
-    """Fill the graph of *form* and restart its server; return the seconds, in all and of processor, and the sizes."""
+    """Fill the graph of *form* and restart its server; return times and sizes."""
     for index in form.indices:
         server.write(index, {})
     figures: Row = {"load_s": 0.0, "load_cpu_s": 0.0}
@@ -277,7 +280,7 @@ def load(server: Server, form: Form, data: Data) -> Row:
 
 @dataclass
 class Trial:
-    """A form on its server, and what was measured of it."""
+    """A form on its server, with its measurements."""
 
     form: Form
     server: Server
@@ -285,9 +288,9 @@ class Trial:
 
 
 def race(name: str, trials: list[Trial], texts: list[str], params: list[Row], command: str) -> list[list[set[str]]]:
-    """Run one query after the other on each server in turn, so that what else the machine does hits all alike.
+    """Run the query *name* for each of *params* on all servers in turns, so that other load affects all alike.
 
-    Returns the facts that each found. The first `WARM` are not counted.
+    Returns the facts found by each form. The first `WARM` runs are not counted.
     """
     found: list[list[set[str]]] = [[] for _ in trials]
     times: list[list[float]] = [[] for _ in trials]
@@ -311,7 +314,7 @@ def race(name: str, trials: list[Trial], texts: list[str], params: list[Row], co
 
 
 def measure(trials: list[Trial], data: Data, runs: int) -> None:
-    """Fill in the figures of every trial."""
+    """Fill in the figures of all trials."""
     for trial in trials:
         trial.figures |= load(trial.server, trial.form, data)
         print(f"{trial.form.name} is loaded", flush=True)
@@ -332,12 +335,12 @@ def measure(trials: list[Trial], data: Data, runs: int) -> None:
 
 
 def agreement(one: list[set[str]], other: list[set[str]]) -> float:
-    """Return how much two forms found the same facts, 1.0 for always."""
+    """Return the mean overlap (0 to 1) of the facts that two forms found."""
     return statistics.mean(len(a & b) / len(a | b) if a | b else 1.0 for a, b in zip(one, other, strict=True))
 
 
 def table(results: dict[str, Row]) -> str:
-    """Return the figures as text, one line each, one column a form."""
+    """Return the figures as text: one line for each figure, one column for each form."""
     forms = list(results)
     lines = [f"{'':24}" + "".join(f"{form:>24}" for form in forms)]
     keys = dict.fromkeys(key for row in results.values() for key in row)

@@ -1,4 +1,4 @@
-"""The queries of `storage_form`: three forms of facts, each with its indices, loads, reads and writes."""
+"""The queries of `storage_form`: three forms of facts, with the indices, loads, reads and writes of each."""
 
 from __future__ import annotations
 
@@ -54,10 +54,11 @@ R_READS = {
 
 
 def _n_reads(held: str, then: str, ends: str, known: str) -> dict[str, str]:
-    """Return the reads over fact nodes; *held* leads from facts to the periods in question, *then* is what to carry.
+    """Return the reads over fact nodes.
 
-    Each pattern starts from what is bound: FalkorDB would scan all periods for ``(:Entity {id})--(f)--(b)`` in one
-    MATCH with a condition on b, 150 times slower.
+    *held* is a Cypher clause from facts to the periods in question, and *then* the variables to pass on. Each pattern
+    starts from bound variables: for ``(:Entity {id})--(f)--(b)`` in one MATCH with a condition on b, FalkorDB would
+    scan all periods, which is 150 times slower.
     """
     return {
         "entity": f"""MATCH (e:Entity {{id: $entity}}) MATCH (e)-[:SUBJECT_OF|OBJECT_IS]-(f)
@@ -78,7 +79,7 @@ def _n_reads(held: str, then: str, ends: str, known: str) -> dict[str, str]:
 
 
 def _cut(reads: dict[str, str], held: str, then: str) -> dict[str, str]:
-    """Cut the word search to its best: "bm25" checks the periods of the best 60, "bm25_exact" of every candidate."""
+    """Limit the word search to its best results: "bm25" checks the periods of the best 60, "bm25_exact" of all."""
     best = {
         "bm25": f"ORDER BY score DESC LIMIT 60 WITH f, score {held} WITH {then}, score ORDER BY score DESC LIMIT 20",
         "bm25_exact": f"{held} WITH {then}, score ORDER BY score DESC LIMIT 20",
@@ -134,7 +135,7 @@ N2_FORGET = """MATCH (x:Episode {id: $episode})
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One way to store the facts: its indices, what loads it, and the queries to time."""
+    """A way to store facts: its indices, its load queries, and the queries to time."""
 
     name: str
     indices: tuple[str, ...]

@@ -1,7 +1,7 @@
-"""LangGraph stores beside one another: how long their operations take, sync and async, and how many there are a second.
+"""Compare LangGraph stores: latency of their operations, sync and async, and operations per second.
 
 ``python -m benchmarks.store`` (from the root of the repository) measures `KGStore`, `InMemoryStore`, `SqliteStore` and
-`PostgresStore`, as far as they can be had here, on the same items, one after the other.
+`PostgresStore`, as far as they are installed, with the same items, one after another.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ from tests.scripted import Scripted
 DIMS = 64
 BATCH = 100
 USER_ITEMS = 100
-"""Items of a namespace."""
+"""Items in one namespace."""
 Index = dict[str, Any]
 Reopen = Callable[[], AbstractAsyncContextManager[BaseStore]]
 Opening = Callable[[Path, Index | None], AbstractContextManager[tuple[BaseStore, Reopen]]]
-"""Opens a store in a folder; gives it, and a way to open it for the async verbs."""
+"""A function that opens a store in a folder; yields the store, and a way to open it for async calls."""
 Call = tuple[str, int, Callable[[random.Random], list[Op]]]
-"""Its name, how often it is done in a round, and the operations of one."""
+"""A call to measure: its name, its number in a round, and a function that returns its operations."""
 Row = dict[str, float]
 
 
 class Hashed(Embeddings):
-    """A vector of any text, by its hash."""
+    """Embeddings by a hash of the text."""
 
     def embed_query(self, text: str) -> list[float]:
         source = random.Random(text)
@@ -68,7 +68,7 @@ class Hashed(Embeddings):
 
 @contextmanager
 def kg(folder: Path, index: Index | None) -> Iterator[tuple[BaseStore, Reopen]]:
-    """Ours, embedded, each change on disk before it is answered."""
+    """Open our store, embedded, with each write synced to disk."""
     with (
         embedded.join(folder, binaries.fetch(), idle_seconds=0) as server,
         GraphMemory(Settings(url=server.url), model=Scripted(), embeddings=Hashed()) as memory,
@@ -81,14 +81,14 @@ def kg(folder: Path, index: Index | None) -> Iterator[tuple[BaseStore, Reopen]]:
 
 @contextmanager
 def in_memory(_: Path, index: Index | None) -> Iterator[tuple[BaseStore, Reopen]]:
-    """A dictionary: nothing is kept."""
+    """Open an `InMemoryStore`, which is not persistent."""
     store = InMemoryStore(index=index)  # type: ignore[arg-type]
     yield store, lambda: nullcontext(store)
 
 
 @contextmanager
 def sqlite(folder: Path, index: Index | None) -> Iterator[tuple[BaseStore, Reopen]]:
-    """A file, with SQLite's own defaults: a rollback journal, fully synchronised."""
+    """Open a `SqliteStore` on a file with SQLite's defaults: a rollback journal, fully synchronised."""
     path = str(folder / "store.db")
 
     @asynccontextmanager
@@ -104,7 +104,7 @@ def sqlite(folder: Path, index: Index | None) -> Iterator[tuple[BaseStore, Reope
 
 @contextmanager
 def postgresql(_: Path, index: Index | None) -> Iterator[tuple[BaseStore, Reopen]]:
-    """A server on a unix socket, as it comes: fsync and synchronous commits."""
+    """Open a `PostgresStore` on a Unix socket with the defaults: fsync and synchronous commits."""
     with postgres.run_server() as server:
         url = postgres.create_database(server)
 
@@ -128,18 +128,18 @@ STORES: dict[str, Opening] = {
 
 
 def place(number: int) -> tuple[str, ...]:
-    """Return the namespace of an item."""
+    """Return the namespace of the item with this number."""
     return ("users", f"user {number // USER_ITEMS}")
 
 
 def put(number: int) -> PutOp:
-    """Return what puts an item."""
+    """Return the operation that puts the item with this number."""
     value = {"text": f"memory number {number}", "kind": f"kind {number % 10}", "number": number}
     return PutOp(place(number), str(number), value)
 
 
 def calls(items: int, repeats: int) -> list[Call]:
-    """Return what is measured on a store of *items*."""
+    """Return the calls to measure on a store with *items* items."""
 
     def any_one(source: random.Random) -> int:
         return source.randrange(items)
@@ -165,7 +165,7 @@ def calls(items: int, repeats: int) -> list[Call]:
 
 
 def vector_calls(items: int, repeats: int) -> list[Call]:
-    """Return what is measured on a store of *items* with vectors."""
+    """Return the calls to measure on a store with *items* items and vectors."""
 
     def query(source: random.Random) -> str:
         return f"question number {source.randrange(items)}"
@@ -179,7 +179,7 @@ def vector_calls(items: int, repeats: int) -> list[Call]:
 
 
 def fill(store: BaseStore, items: int) -> float:
-    """Put all items by batches, and return how many a second."""
+    """Put all items in batches, and return the items per second."""
     begin = time.perf_counter()
     for first in range(0, items, BATCH):
         store.batch([put(number) for number in range(first, min(items, first + BATCH))])
@@ -187,7 +187,7 @@ def fill(store: BaseStore, items: int) -> float:
 
 
 def sync_call(store: BaseStore, ops: list[Op]) -> None:
-    """Do *ops* by one batch; none stand for a list of namespaces."""
+    """Run *ops* in one batch; list namespaces if there are none."""
     if ops:
         store.batch(ops)
     else:
@@ -195,7 +195,7 @@ def sync_call(store: BaseStore, ops: list[Op]) -> None:
 
 
 async def async_call(store: BaseStore, ops: list[Op]) -> None:
-    """`sync_call` by the async verbs."""
+    """Run *ops* like `sync_call`, by the async methods."""
     if ops:
         await store.abatch(ops)
     else:
@@ -203,14 +203,14 @@ async def async_call(store: BaseStore, ops: list[Op]) -> None:
 
 
 def round_of(call: Call, seed: int) -> list[list[Op]]:
-    """Return the operations of each call of a round."""
+    """Return the operations of each call in a round."""
     _, repeats, ops = call
     source = random.Random(seed)
     return [ops(source) for _ in range(repeats)]
 
 
 def timed_sync(store: BaseStore, call: Call, seed: int) -> list[float]:
-    """Return the seconds of each call of a round."""
+    """Return the seconds of each call in a round."""
     taken = []
     for ops in round_of(call, seed):
         begin = time.perf_counter()
@@ -220,7 +220,7 @@ def timed_sync(store: BaseStore, call: Call, seed: int) -> list[float]:
 
 
 async def timed_async(store: BaseStore, call: Call, seed: int) -> list[float]:
-    """Return the seconds of each call of a round, one after the other."""
+    """Return the seconds of each call in a round, run one after another."""
     taken = []
     for ops in round_of(call, seed):
         begin = time.perf_counter()
@@ -230,7 +230,7 @@ async def timed_async(store: BaseStore, call: Call, seed: int) -> list[float]:
 
 
 async def timed_gather(store: BaseStore, call: Call, seed: int) -> list[float]:
-    """Return the seconds of each group of 100 calls that are made at once."""
+    """Return the seconds of each group of 100 concurrent calls."""
     taken = []
     work = round_of(call, seed)
     for first in range(0, len(work), BATCH):
@@ -241,7 +241,7 @@ async def timed_gather(store: BaseStore, call: Call, seed: int) -> list[float]:
 
 
 def summary(rounds: list[list[float]]) -> Row:
-    """Return the medians over *rounds* of the middle, of the 95th percentile (milliseconds) and of calls a second."""
+    """Return medians over *rounds*: of the median and 95th percentile in milliseconds, and of calls per second."""
 
     def median(figure: Callable[[list[float]], float]) -> float:
         return statistics.median(figure(each) for each in rounds)
@@ -254,7 +254,7 @@ def summary(rounds: list[list[float]]) -> Row:
 
 
 def measure(opening: Opening, items: int, repeats: int, rounds: int, *, vectors: bool) -> dict[str, Row]:
-    """Return the figures of one store: by the sync verbs, by the async ones, and by 100 of these at once."""
+    """Return the figures of one store: by sync calls, by async calls, and by 100 async calls at once."""
     index = {"dims": DIMS, "embed": Hashed(), "fields": ["text"]} if vectors else None
     found: dict[str, Row] = {}
     work = (vector_calls if vectors else calls)(items, repeats)
@@ -278,13 +278,13 @@ def measure(opening: Opening, items: int, repeats: int, rounds: int, *, vectors:
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
-    """Do *work* in an event loop of its own."""
+    """Run *work* in an event loop of its own."""
     with asyncio.Runner() as runner:
         runner.run(work)
 
 
 def attempt(opening: Opening, *sizes: int, vectors: bool) -> dict[str, Row] | str:
-    """Return the figures of one store, or why there are none."""
+    """Return the figures of one store, or a text that says why it cannot be measured."""
     try:
         return measure(opening, *sizes, vectors=vectors)
     except pytest.skip.Exception as error:
@@ -294,7 +294,7 @@ def attempt(opening: Opening, *sizes: int, vectors: bool) -> dict[str, Row] | st
 
 
 def table(title: str, stores: dict[str, dict[str, Row] | str]) -> str:
-    """Return Markdown: a row an operation, a column a store."""
+    """Return a Markdown table: operations by store."""
     lines = [f"{title}, milliseconds (median / 95th percentile):", "", f"| | {' | '.join(stores)} |"]
     lines.append("| --- |" + " --- |" * len(stores))
     names = dict.fromkeys(name for figures in stores.values() if not isinstance(figures, str) for name in figures)
@@ -306,14 +306,14 @@ def table(title: str, stores: dict[str, dict[str, Row] | str]) -> str:
 
 
 def cell(row: Row) -> str:
-    """Return the figures of one operation of one store."""
+    """Return the table cell for one operation of one store."""
     if "p50" not in row:
         return f"{row['per_second']:,.0f} items a second"
     return f"{row['p50']:.2f} / {row['p95']:.2f}"
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmark and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--items", type=int, nargs="+", default=[1000, 100_000], help="sizes of the stores")
     parser.add_argument("--vectors", type=int, nargs="*", default=[1000, 10_000], help="sizes of those with vectors")

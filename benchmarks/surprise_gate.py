@@ -1,10 +1,10 @@
-"""Which turns the surprise gate would leave unread, and how many of them a question needs: LoCoMo and BEAM, offline.
+"""Measure which turns the surprise gate would skip, and how many of them questions need: LoCoMo and BEAM, offline.
 
     python benchmarks/surprise_gate.py --locomo locomo.json --beam FOLDER [--out FILE.json]
 
-Nothing is stored: each turn is embedded with the bundled model, and gated as ingestion does it, by thresholds, but that
-earlier turns count in full. A turn is evidence if a question of the data set names it. Beside the gate stand other ways
-to leave as much unread.
+Each turn is embedded with the bundled model and gated by thresholds as in ingestion, except that earlier turns count in
+full; a database is not used. A turn is evidence if a question of the data set names it. The gate is compared with other
+ways to skip as many turns.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SEED = 1
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A turn: how much it surprises in its thread, where something came before it, and what else may tell."""
+    """A turn with its surprise in its thread (None for the first turn), and other properties to select by."""
 
     thread: str | None
     surprise: float | None
@@ -42,7 +42,7 @@ class Turn:
 
 
 Low = Callable[[Turn], bool]
-"""Whether a turn is left unread, if there were not too many before it."""
+"""Decides whether a turn is skipped, unless too many before it were."""
 
 
 def turns(conversation: Conversation, embeddings: LocalEmbeddings, chance: random.Random) -> list[Turn]:
@@ -63,7 +63,7 @@ def turns(conversation: Conversation, embeddings: LocalEmbeddings, chance: rando
 
 
 def gated(said: Sequence[Turn], low: Low) -> tuple[float, float]:
-    """Return the shares of the turns that are left unread, and of the evidence that is lost with them."""
+    """Return the share of turns that are skipped, and the share of evidence lost with them."""
     skipped: list[Turn] = []
     row, thread = 0, None
     for each in said:
@@ -77,7 +77,7 @@ def gated(said: Sequence[Turn], low: Low) -> tuple[float, float]:
 
 
 def ways() -> dict[str, Low]:
-    """Return the gate by its thresholds, and what it must be better than."""
+    """Return the gate at several thresholds, and the methods to compare it with, by name."""
 
     def under(threshold: float, longest: float) -> Low:
         return lambda turn: turn.surprise is not None and turn.surprise < threshold and turn.characters <= longest
@@ -92,7 +92,7 @@ def ways() -> dict[str, Low]:
 
 
 def main() -> None:
-    """Measure, and print the table."""
+    """Run the benchmark and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--locomo", type=Path, required=True, help="a LoCoMo file")
     parser.add_argument("--beam", type=Path, required=True, help="a folder of BEAM chats")

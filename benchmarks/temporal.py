@@ -1,12 +1,12 @@
-"""Truth over time: the scenarios of the tests on kg-memory and on Graphiti, with the same scripted answers.
+"""Measure truth over time: the scenarios of the tests on kg-memory and Graphiti, with the same scripted answers.
 
     python -m benchmarks.temporal [--system graphiti|kg-memory|both] [--out FILE.json]
 
 Run it from the root of the repository; Graphiti needs the extra ``bench``. Both get the episodes one by one, each with
-the right entities, facts, dates and verdicts, on one FalkorDB server. A point asks what is true of someone at an
-instant of the world, by what is believed now or was believed earlier; it is right when just the true sentences are
-served. Graphiti has no such question: its answer is read from the dates of its edges, and what they leave open is
-decided in its favour, anew at each point; the last line but one counts what the best single reading gives.
+the right entities, facts, dates and verdicts, on one FalkorDB server. A point asks which facts about a person hold at a
+time, as believed now or earlier; an answer is right if it has exactly the true sentences. Graphiti has no such query:
+its answer is read from the dates of its edges, and what they leave open is interpreted in its favour at each point; the
+last line but one has the result of the best single interpretation.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from tests.time.scenarios import Point, Scenario
 SCENARIOS = (*changes.SCENARIOS, *corrected.SCENARIOS, *beside.SCENARIOS, *dating.SCENARIOS)
 KG_MEMORY, GRAPHITI = "kg-memory", "graphiti"
 Rights = list[list[frozenset[int]]]
-"""For each scenario and point, the readings by which the answer is right; kg-memory has one."""
+"""For each scenario and point, the readings for which the answer is right; kg-memory has one reading."""
 
 
 class Near(HashEmbeddings):
-    """Hash embeddings in which any two texts are near: no known fact is missed when a new one is compared."""
+    """Hash embeddings in which all texts are near each other, so that new facts are compared with all existing ones."""
 
     def _vector(self, text: str) -> list[float]:
         return [0.9, *(0.4 * number for number in super()._vector(text)[1:])]
 
 
 def on_kg_memory(scenario: Scenario, place: int, url: str) -> list[frozenset[int]]:
-    """Return the one reading, or none, by which kg-memory is right at each point of *scenario*."""
+    """Return, for each point of *scenario*, {0} if kg-memory's answer is right, and else an empty set."""
     rules = {"undated_start": "reference", "disputes": "withhold"}  # those of the scenarios' expectations
     settings = Settings(url=url, merge_threshold=0.98, ask_threshold=0.6, **rules)
     with GraphMemory(settings, model=reader(scenario), embeddings=Near(1024)) as memory:
@@ -75,7 +75,7 @@ def _expected(scenario: Scenario, point: Point, episodes: dict[str, str]) -> fro
 
 
 def on_graphiti(scenario: Scenario, place: int, url: str) -> list[frozenset[int]]:
-    """Return the readings by which Graphiti is right at each point of *scenario*."""
+    """Return the readings for which Graphiti's answer is right, for each point of *scenario*."""
     try:
         from benchmarks import temporal_graphiti  # noqa: PLC0415 - an extra, which kg-memory alone does without
     except ImportError as error:
@@ -101,7 +101,7 @@ def main() -> None:
 
 
 def print_table(results: dict[str, Rights]) -> None:
-    """Print the right points of each scenario, and the totals."""
+    """Print the number of right points of each scenario, and the totals."""
     print("| scenario |", " | ".join(results), "| points |")
     print("| --- |", " | ".join("---" for _ in results), "| --- |")
     for place, each in enumerate(SCENARIOS):
@@ -113,7 +113,7 @@ def print_table(results: dict[str, Rights]) -> None:
 
 
 def figures(results: dict[str, Rights]) -> dict[str, int]:
-    """Return the totals as plain keys."""
+    """Return the totals by name."""
     found = {}
     for system, rights in results.items():
         for name, count in COUNTS.items():

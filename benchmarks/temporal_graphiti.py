@@ -1,4 +1,4 @@
-"""Graphiti on the scenarios of truth over time: fed by a scripted model that errs nowhere, judged by its own fields."""
+"""Graphiti on the scenarios of `temporal`: fed by a scripted model without errors, judged by its own fields."""
 
 from __future__ import annotations
 
@@ -30,16 +30,15 @@ EDGES = """MATCH (a:Entity {name: $subject})-[e:RELATES_TO]->(:Entity)
 RETURN e.fact AS fact, e.valid_at AS valid_at, e.invalid_at AS invalid_at, e.created_at AS created_at,
   e.expired_at AS expired_at, e.reference_time AS said_at"""
 SURE = 0.85
-"""Confidence from which a verdict takes effect at once, in both systems."""
+"""The confidence from which a verdict takes effect at once, in both systems."""
 ENDED, SINCE = "it is no longer so: ", ", this since "
 
 
 class Reader(LLMClient):
-    """A model that gives the facts, dates and verdicts of one scenario.
+    """A model that returns the facts, dates and verdicts of one scenario.
 
-    What takes back or re-dates the very words of another fact is worded apart from it, or Graphiti would take the
-    two for one without a question. Where it is *dated*, what is told without a date begins when it was said, as
-    Graphiti's prompts ask for.
+    A fact that retracts or re-dates the same words gets another wording, since Graphiti would merge them without asking
+    the model. With *dated*, an undated fact begins when it was said, as Graphiti's prompts demand.
     """
 
     def __init__(self, scenario: Scenario, *, dated: bool) -> None:
@@ -107,7 +106,7 @@ class Reader(LLMClient):
 
 
 class GraphitiEmbedder(EmbedderClient):
-    """The embeddings of the tests, as Graphiti asks for them."""
+    """The tests' embeddings behind Graphiti's interface."""
 
     def __init__(self, embeddings: HashEmbeddings) -> None:
         self.embeddings = embeddings
@@ -128,7 +127,7 @@ class _Ranker(CrossEncoderClient):
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A fact as Graphiti stores it, its sentence as the scenario has it."""
+    """A fact as Graphiti stores it, with its sentence in the scenario."""
 
     sentence: str
     valid_at: datetime | None
@@ -140,7 +139,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One way to read what the fields leave open: what no start means, and what was known before an expiry."""
+    """One interpretation of fields that Graphiti leaves open: a missing start, and what was known before an expiry."""
 
     open_start: bool
     expired_counts: bool
@@ -166,7 +165,10 @@ READINGS = tuple(Reading(*choice) for choice in product((True, False), repeat=3)
 
 
 async def run(scenario: Scenario, place: int, socket: str, embeddings: HashEmbeddings) -> list[frozenset[int]]:
-    """Return the readings by which Graphiti is right, for each point of *scenario*: `READINGS`, told in two ways."""
+    """Return the readings for which Graphiti's answer is right, for each point of *scenario*.
+
+    There are two sets of `READINGS`: for undated and for dated facts.
+    """
     found = []
     for dated in (False, True):
         group, model = f"scenario_{place}_{int(dated)}", Reader(scenario, dated=dated)
@@ -178,7 +180,7 @@ async def run(scenario: Scenario, place: int, socket: str, embeddings: HashEmbed
 async def _ingest(
     scenario: Scenario, model: Reader, group: str, socket: str, embeddings: HashEmbeddings
 ) -> tuple[list[Edge], list[datetime]]:
-    """Return the edges about whom *scenario* is about, and the instants between the arrivals."""
+    """Return the edges about the subject of *scenario*, and the times between the arrivals of its messages."""
     driver = await connect(socket, group)
     embedder = GraphitiEmbedder(embeddings)
     graphiti = Graphiti(graph_driver=driver, llm_client=model, embedder=embedder, cross_encoder=_Ranker())
@@ -196,14 +198,14 @@ async def _ingest(
 
 
 def ends_another(scenario: Scenario, said: Said, told: Told) -> bool:
-    """Tell whether *told* only says that what another episode tells is over."""
+    """Return whether *told* only states the end of a fact that another episode states."""
     since, until = said.dates(told)
     same = [each for each in scenario.facts if scenario.same(each.sentence, told.sentence)]
     return since is None and until is not None and len(same) > 1
 
 
 def wording(scenario: Scenario, said: Said, told: Told) -> str:
-    """Return the words of the edge for *told*."""
+    """Return the text of Graphiti's edge for *told*."""
     if ends_another(scenario, said, told):
         same = [each for each in scenario.facts if each.sentence == told.sentence]
         return f"{ENDED}{told.sentence}" if len(same) > 1 else told.sentence
@@ -214,13 +216,13 @@ def wording(scenario: Scenario, said: Said, told: Told) -> str:
 
 
 def ended(scenario: Scenario) -> set[str]:
-    """Return the words of the edges that only say that something is over."""
+    """Return the texts of the edges that only state an end."""
     told = ((said, each) for said in scenario.said for each in said.facts)
     return {wording(scenario, said, each) for said, each in told if ends_another(scenario, said, each)}
 
 
 def plain(fact: str) -> str:
-    """Return the sentence of the scenario that an edge was made from."""
+    """Return the sentence of the scenario from which an edge was made."""
     return fact.removeprefix(ENDED).split(SINCE)[0]
 
 
@@ -235,7 +237,7 @@ def _readings(scenario: Scenario, edges: list[Edge], point: Point, clock: list[d
 
 
 def _right(scenario: Scenario, point: Point) -> Iterator[frozenset[str]]:
-    """Yield the right answers; two where nothing but the ids of episodes decides, and Graphiti's are random."""
+    """Yield the right answers; there are two if random ids of episodes decide."""
     yield point.expect
     first, second = scenario.tie or ("", "")
     if scenario.tie:
@@ -243,7 +245,7 @@ def _right(scenario: Scenario, point: Point) -> Iterator[frozenset[str]]:
 
 
 def to_edge(row: dict[str, Any]) -> Edge:
-    """Return the edge of a row of `EDGES`."""
+    """Return a row of `EDGES` as an edge."""
     times = (_moment(row[name]) for name in ("valid_at", "invalid_at", "created_at", "expired_at", "said_at"))
     valid_at, invalid_at, created_at, expired_at, said_at = times
     return Edge(

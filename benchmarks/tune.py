@@ -1,13 +1,13 @@
-"""The weights of the search for episodes, tuned by leaving one conversation out, offline; and what each part is worth.
+"""Tune the weights of the episode search by leaving one conversation out, offline, and measure the worth of each part.
 
     python benchmarks/tune.py --locomo locomo.json --beam FOLDER --out figures.json
         [--locomo-folder FOLDER] [--beam-folder FOLDER]
 
-Each question is searched once. Its hits by words, by meaning and along the graph are then fused with each pair of
-weights of a grid (words weigh 1). For each conversation the pair is taken that is best on all others, where LoCoMo
-(Maharana et al. 2024) and BEAM (Tavakoli et al. 2025) count equally, and recall at 10 is measured on it: the difference
-to the pair that is best on all is what tuning on known data overstates. A part is worth what recall loses without it;
-the interval is by bootstrap over the conversations.
+Each question is searched once. Its hits by words, meaning and graph are fused with each pair of weights of a grid
+(words weigh 1). For each conversation, the pair that is best on all others is chosen, where LoCoMo (Maharana et al.
+2024) and BEAM (Tavakoli et al. 2025) weigh the same, and recall at 10 is measured on that conversation. The difference
+to the pair that is best on all conversations is the overestimate of tuning on the test data. A part's worth is the
+recall lost without it; its interval is by bootstrap over the conversations.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SOURCES = "UNWIND $ids AS id MATCH (e:Episode {id: id}) RETURN id, e.source_id A
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The hits of a question among the turns of its conversation, and the turns that hold its answer."""
+    """The hits of a question among the turns of its conversation, and its evidence turns."""
 
     data: str
     conversation: str
@@ -49,13 +49,13 @@ class Asked:
     evidence: frozenset[str]
 
     def recall(self, weights: Weights) -> float:
-        """Return the share of the evidence among the first `DEPTH` by these weights."""
+        """Return the share of the evidence among the first `DEPTH` hits, fused with these weights."""
         rankings = [self.hits.of(retriever) for retriever in weights]
         return recall(ids_of(fuse(rankings, list(weights.values()), "scores", 1.0)), self.evidence, DEPTH)
 
 
 def main() -> None:
-    """Run the benchmark, print its tables, and write its figures."""
+    """Run the benchmark, print its tables and write its figures."""
     parser = argparse.ArgumentParser(description="Tune the weights of the search by leaving one conversation out.")
     parser.add_argument("--locomo", type=Path, required=True, help="a LoCoMo JSON file")
     parser.add_argument("--beam", type=Path, required=True, help="a folder of BEAM chats")
@@ -72,7 +72,10 @@ def main() -> None:
 
 
 def searched(data: str, conversations: Sequence[Conversation], given: Path | None) -> list[Asked]:
-    """Return the hits of each question of *conversations*."""
+    """Return the hits of each question of *conversations*.
+
+    *data* is the name of the data set, and *given* a folder for the database (None: temporary).
+    """
     asked = []
     with kept(given) as folder, opened(folder) as memory:
         ingest(memory, [(each.name, each.episodes) for each in conversations])
@@ -86,7 +89,7 @@ def searched(data: str, conversations: Sequence[Conversation], given: Path | Non
 
 
 def _search(question: str) -> Flow[Hits]:
-    """Return the hits among episodes, by the names of the turns."""
+    """Return the hits among episodes, identified by turn names."""
     found = (yield from search({"question": Question.parse({"question": question})}, Settings()))["found"]
     hits = found.hits["episodes"]
     ids = list({id_ for retriever in RETRIEVERS for id_, _ in hits.of(retriever)})
@@ -96,7 +99,7 @@ def _search(question: str) -> Flow[Hits]:
 
 
 def tune(asked: Sequence[Asked]) -> dict[str, Any]:
-    """Print and return recall by the weights of today, by the best, and by those that are best on the others."""
+    """Print and return recall with the current weights, the best ones, and those best on the other conversations."""
     grid: list[Weights] = [{"words": 1.0, "meaning": m, "graph": g} for m, g in product(GRID, GRID)]
     recalls = [[each.recall(weights) for each in asked] for weights in grid]
     today = [each.recall(DEFAULT.retrievers("episodes")) for each in asked]
@@ -124,7 +127,7 @@ def tune(asked: Sequence[Asked]) -> dict[str, Any]:
 
 
 def weigh_parts(asked: Sequence[Asked]) -> dict[str, Any]:
-    """Print and return what recall loses without each retriever, with the interval, and in how many conversations."""
+    """Print and return the recall lost without each retriever, its interval, and in how many conversations."""
     weights = DEFAULT.retrievers("episodes")
     figures: dict[str, Any] = {}
     print("\n| without | LoCoMo | interval | worse in | BEAM | interval | worse in |\n|" + " --- |" * 7)
@@ -143,7 +146,7 @@ def weigh_parts(asked: Sequence[Asked]) -> dict[str, Any]:
 
 
 def _mean_by_data(asked: Sequence[Asked], recalls: Sequence[float], places: Sequence[int]) -> float:
-    """Return the mean of the means of the data sets."""
+    """Return the mean of the data sets' mean recalls, over the questions with the indexes *places*."""
     by_data: dict[str, list[float]] = {}
     for place in places:
         by_data.setdefault(asked[place].data, []).append(recalls[place])
