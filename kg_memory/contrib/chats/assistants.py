@@ -37,7 +37,10 @@ def _is_chatgpt(value: Json) -> bool:
 
 
 def _read_chatgpt(conversation: Json, thread: Thread) -> Iterator[Item]:
-    """Yield the user and assistant messages up to the current node; edited and retried branches are left out."""
+    """Yield the user and assistant messages of a ChatGPT conversation, without edited and retried branches.
+
+    *conversation* is one object of conversations.json; its messages are a tree, read from the root to the current node.
+    """
     for node in branch(conversation["mapping"], conversation.get("current_node"), "parent"):
         message = node.get("message")
         if not isinstance(message, Mapping):

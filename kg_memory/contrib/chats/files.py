@@ -117,7 +117,7 @@ def check(path: Path) -> None:
 
 
 def _encoding(head: bytes) -> str | None:
-    """Return the encoding of a byte order mark at the start of *head*, or None for UTF-8."""
+    """Return the encoding given by a byte order mark in *head*, the first bytes of a file; None means UTF-8."""
     return next((name for mark, name in _ENCODINGS.items() if head.startswith(mark)), None)
 
 
@@ -143,7 +143,10 @@ def lines_of(path: File) -> Iterator[tuple[int, str] | InputError]:
 
 
 def whole_text(path: File) -> str:
-    """Return the whole text of a file. Errors: `InputError` if the file is unreadable or not in its encoding."""
+    """Return the whole text of a file, decoded by its byte order mark or as UTF-8.
+
+    Errors: `InputError` if the file is unreadable or cannot be decoded.
+    """
     try:
         with path.open("rb") as file:
             data = file.read()

@@ -319,7 +319,7 @@ def _is_turn(value: Any) -> bool:
 
 
 def holds_words(document: Any) -> bool:
-    """Return whether one of the first records of *document* has a text of more than three words."""
+    """Return whether one of the first 20 JSON records in *document* has a field with more than three words."""
     records = document if isinstance(document, list) else [document]
     return any(
         isinstance(text, str) and len(text.split()) > 3

@@ -59,7 +59,7 @@ def _shared(message: Json) -> Iterator[tuple[str, object]]:
 
 
 def _telegram_time(message: Json) -> datetime | None:
-    """Return the time of a Telegram message with its UTC offset: the difference of its local time and its Unix time."""
+    """Return the time of a Telegram message, with the UTC offset computed from its local time and its Unix time."""
     wall, moment = read_moment(message.get("date")), read_moment(message.get("date_unixtime"))
     if moment is None or wall is None:
         return moment or wall

@@ -80,11 +80,11 @@ class _Part:
 
 @dataclass
 class Reading:
-    """The episodes of a file, folder or zip, as an iterable. Every iteration reads the files again.
+    """An iterable over the episodes in a file, folder or zip. Every iteration reads the files again.
 
-    Messages that cannot be read are left out and listed in `problems` as `InputError`s; with `strict` the first one is
-    raised. Contents longer than `max_content` characters count as such. `at` is the time of undated messages; `wanted`
-    is the format (None: recognise), and `date_order` the order of day, month and year in a WhatsApp chat.
+    Messages that cannot be read, or have more than `max_content` characters, are left out and listed in `problems` as
+    `InputError`s; with `strict` the first one is raised. `at` is the time of undated messages, `wanted` the format
+    (None: detect it), and `date_order` the order of day, month and year in a WhatsApp chat.
     """
 
     path: Path
@@ -97,7 +97,7 @@ class Reading:
 
     @cached_property
     def parts(self) -> list[_Part]:
-        """The files to read: *path* itself or, of a folder or zip, the files that contain conversations.
+        """The files to read: the path itself or, for a folder or zip, the files in it that contain conversations.
 
         Errors: `InputError` if a folder or zip contains no conversation.
         """
@@ -122,7 +122,7 @@ class Reading:
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether JSON records were read that contain sentences, and so may be a chat in an unknown format."""
+        """Whether JSON records with sentences were found, which may be a chat in an unknown format."""
         return any(part.format == "json" and formats.holds_words(part.document) for part in self.parts)
 
     def __iter__(self) -> Iterator[EpisodeInput]:
@@ -170,7 +170,7 @@ def _read_names(parts: list[_Part]) -> dict[str, Json]:
 
 
 def _is_chat(part: _Part) -> bool:
-    """Return whether a file of a folder or zip is a conversation, and not another file such as a user profile."""
+    """Return whether a file in a folder or zip contains a conversation, rather than, say, a user profile."""
     try:
         return part.format not in ("json", "text", "records") or part.wanted is not None
     except InputError:
@@ -314,7 +314,7 @@ def _read_lines(part: _Part) -> Iterator[Item]:
 
 
 def _from_line(record: Any, part: _Part, number: int) -> Iterator[Item]:
-    """Yield the episodes of one JSON Lines record: one message, one JSON record, or all messages of a conversation."""
+    """Yield the episodes of *record*, the JSON value of one line: a message, a JSON record, or a whole conversation."""
     messages_ = formats.messages_of(record)
     if messages_ and (formats.is_openai(messages_[0]) or formats.is_langchain(messages_[0])):
         yield from formats.read_messages(record, f"{part.thread}-{number}")

@@ -146,7 +146,7 @@ def place(items: Iterable[Item], name: str, at: datetime) -> Iterator[Item]:
 
 
 def digest(*texts: str) -> str:
-    """Return 20 hex digits of a hash of *texts*. Lone surrogates are allowed."""
+    """Return a short hash of *texts* as 20 hex digits; lone surrogates are allowed."""
     state = hashlib.sha256()
     for text in texts:
         data = text.encode("utf-8", "surrogatepass")
@@ -210,9 +210,9 @@ class Chat(NamedTuple):
 
 
 def select(test: Callable[[Json], bool]) -> Callable[[Any], list[Json]]:
-    """Return an `unfold` function for conversations that pass *test*.
+    """Return an `unfold` function (see `Chat`) that finds the conversations which pass *test* in a JSON document.
 
-    The function finds them as the document itself, in a list, or in a list under a key such as "conversations".
+    They may be the document itself, items of a list, or items of a list under a key such as "conversations".
     """
 
     def unfold(document: Any) -> list[Json]:

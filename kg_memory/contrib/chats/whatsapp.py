@@ -237,7 +237,7 @@ def _count_named(said: list[_Said], times: list[datetime]) -> int:
 
 
 def _any(phrases: str) -> str:
-    """Return a regular expression that matches any of *phrases*: alternatives, on one line for each language."""
+    """Return a regular expression that matches any of *phrases*: lines of alternatives such as "edited|bearbeitet"."""
     return f"(?:{'|'.join(filter(None, map(str.strip, phrases.splitlines())))})"
 
 

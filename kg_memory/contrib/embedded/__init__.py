@@ -51,5 +51,5 @@ class EmbeddedServer:
             self._server = None
 
     def advice(self) -> str:
-        """Return what to do if the server ended unexpectedly, by its log."""
+        """Return what to do after the server has ended unexpectedly, by its log."""
         return (self._server and start_errors.explain_end(self._server.folder)) or AGAIN

@@ -131,7 +131,7 @@ def _tail(output: str) -> str:
 
 
 def _advice(output: str, folder: Path, binaries: Binaries) -> tuple[type[DatabaseStartError | DatabaseMissing], str]:
-    """Return the class of the error to raise, and what to do, for the server's *output*."""
+    """Return the class of the error to raise for a server that printed *output*, and what to do."""
     if re.search(NOT_LOADED, output) and not re.search(LOADED, output):
         return DatabaseMissing, (
             f"{binaries.module} was not loaded. Install the library that the log names (Debian, Ubuntu: libgomp1, "

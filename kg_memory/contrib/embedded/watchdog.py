@@ -191,7 +191,7 @@ def _info(link: socket.socket, section: str) -> dict[str, str]:
 
 
 def _ask(link: socket.socket, command: str) -> str:
-    """Return the server's reply to *command*, a line or a bulk string; "" if the server is gone."""
+    """Send *command* to the server and return its reply, a line or a bulk string; "" if the server is gone."""
     try:
         link.sendall(command.encode() + b"\r\n")
         with link.makefile("rb") as reply:

@@ -134,9 +134,9 @@ def _episode(place: str, record: Row, source: str) -> EpisodeInput:
 
 
 def _facts(place: str, record: Row, index: _Index) -> Iterator[Row]:
-    """Yield the facts that an edge states: its beginning and, if it has ended, its end, dated when Zep learned of it.
+    """Yield one or two rows of facts for a Zep edge: that it began and, if it has ended, that it ended.
 
-    The first is dated by the earliest episode of the edge, or else by the creation of the edge.
+    The first is dated by the edge's earliest episode or its creation, the second by when Zep learned of the end.
     """
     created, expired = (read_time(place, record, name) for name in ("created_at", "expired_at"))
     begins, ends = (read_time(place, record, name) for name in ("valid_at", "invalid_at"))

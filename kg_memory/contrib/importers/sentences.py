@@ -183,7 +183,7 @@ def _end_of(day: str | None) -> datetime | None:
 
 
 def _is_changed(record: Row) -> bool:
-    """Return whether a Mem0 record has a text that replaced an earlier one."""
+    """Return whether the text of a Mem0 record replaced an earlier text of the same memory."""
     if record.get("memory_id"):
         return record.get("event") == "UPDATE"
     return bool(record.get("updated_at") and record["updated_at"] != record.get("created_at"))

@@ -100,7 +100,7 @@ def _add(
 
 
 def _finish(memory: GraphMemory, namespace: str, screen: Screen) -> ProgressMeter:
-    """Read the episodes that an earlier run saved but did not read, and return the meter of that work."""
+    """Read the episodes that an earlier run saved but did not read; return a meter with their counts."""
     stats = memory.stats(namespace=namespace)
     meter = ProgressMeter(stats.waiting, screen)
     if stats.failed:

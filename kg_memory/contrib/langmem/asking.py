@@ -90,7 +90,7 @@ CHOOSE_PROMPTS = _load("choose_prompts", ChosenPrompts, "prompts", "trajectories
 
 
 class AnnotatedTrajectory(NamedTuple):
-    """The messages of a conversation or another run of an agent, and the feedback on it."""
+    """The messages of a conversation, or of another run of an agent, with the feedback that it got."""
 
     messages: Sequence[AnyMessage]
     feedback: Mapping[str, str | int | bool] | str | None = None

@@ -258,7 +258,7 @@ def _validate_schemas(schemas: Any) -> list[Schema]:
 
 
 def _make_answer(name: str, lists: Mapping[str, Any]) -> type[Any]:
-    """Return a pydantic model called *name* with the fields *lists*."""
+    """Create a pydantic model called *name* whose fields are *lists*, pairs (type, default)."""
     made: type[Any] = create_model(name, **lists)
     return made
 

@@ -270,7 +270,7 @@ class Rules:
         as_of: datetime | str | None = None,
         believed_at: datetime | str | None = None,
     ) -> Flow[list[Fact]]:
-        """Return the rules that *agent* follows, oldest first, now or at a past time."""
+        """Return the facts for the rules that *agent* follows, oldest first, now or at a past time."""
         where = {"predicate": FOLLOWS, "name": agent}
         times = {"as_of": "now" if as_of is None else as_of, "believed_at": believed_at}
         place = {"namespace": self._where(config), "limit": MOST}
@@ -331,7 +331,7 @@ def _render_rules(
     as_of: datetime | str | None = None,
     believed_at: datetime | str | None = None,
 ) -> Flow[str]:
-    """Return the rules that *agent* follows as a list with one line each, oldest first; "" if there are none.
+    """Return the rules that *agent* follows as text, one line each, oldest first; "" if there are none.
 
     *agent* is the name of a `Prompt`, or "agent". *as_of* selects the rules that held at that time, *believed_at* those
     that were believed then. Errors: `InputError`.

@@ -175,7 +175,7 @@ class ReflectionExecutor:
 
 
 def _here(config: RunnableConfig | None) -> tuple[Record, Any]:
-    """Return (configurable, context) of *config* or, if None, of the running graph, without internal keys."""
+    """Return the public "configurable" values and the context of *config* or, if None, of the running graph."""
     context = None
     if config is None:
         try:

@@ -75,7 +75,7 @@ class RunningSummary:
 
 @dataclass
 class SummarizationResult:
-    """Messages for the model, including the summary, and the running summary; None if there is none yet."""
+    """The messages to send to the model, with the summary among them, and the running summary (None without one)."""
 
     messages: list[BaseMessage]
     running_summary: RunningSummary | None = None

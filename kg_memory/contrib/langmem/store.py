@@ -248,7 +248,7 @@ class EpisodeStore(BaseStore):
         return versions
 
     def _is_seen(self, episode: Episode) -> bool:
-        """Return whether *episode* was said and stored before the times of this view of the past."""
+        """Return whether *episode* was said by `as_of` and stored by `believed_at`, if these are set."""
         return (self._as_of is None or episode.at <= self._as_of) and (
             self._believed_at is None or episode.created_at <= self._believed_at
         )

@@ -295,7 +295,7 @@ class Blocks:
         return added[0].new
 
     def _has_next(self, version: EpisodeInput, namespace: str) -> Flow[bool]:
-        """Return whether another edit stored a version with the id of *version*."""
+        """Return whether another edit has already stored an episode with the source id of *version*."""
         where = {"thread": version.thread, "source": SOURCE, "source_id": version.source_id}
         same = yield from call(self.memory.episodes, "list", where=where, limit=1, namespace=namespace)
         return bool(same)
@@ -355,7 +355,7 @@ def rewrite(value: str, new_memory: str) -> str:
 
 
 def _exact(value: str, old: str) -> str:
-    """Return *old* as it occurs in *value*, if need be HTML-unescaped, since the prompt shows blocks escaped.
+    """Return the passage of *value* that *old* quotes: *old* itself, or *old* HTML-unescaped, as prompts escape blocks.
 
     Errors: `InputError` if it does not occur.
     """

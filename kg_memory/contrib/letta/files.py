@@ -268,7 +268,10 @@ def _shown(line: str) -> str:
 
 
 def _parse_open(value: str) -> list[tuple[str, int, int]]:
-    """Return (file name, offset, length) for each open file; lines that were partly forgotten are skipped."""
+    """Return (file name, first line, number of lines) for each open file listed in *value*, the text of the block.
+
+    Lines that are not entries, because they were partly forgotten, are skipped.
+    """
     entries: list[tuple[str, int, int]] = []
     for line in value.splitlines():
         try:

@@ -140,7 +140,7 @@ def _line(fact: Fact) -> str:
 
 
 def _fit(lines: Iterable[str], limit: int) -> str:
-    """Return the first *lines*, joined, as many as fit into *limit* characters."""
+    """Return as many of the first *lines* as fit into *limit* characters, joined by line breaks."""
     text = ""
     for line in lines:
         longer = f"{text}\n{line}" if text else line

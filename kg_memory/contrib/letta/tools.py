@@ -200,7 +200,7 @@ def _archive(
 
 
 def _tagged(tags: list[str], mode: str, said: dict[str, Any]) -> dict[str, Any]:
-    """Return the filter *said* with a test for any of *tags*, or for all if *mode* is "all"."""
+    """Return the filter *said* extended by a test for any of *tags*, or for all of them if *mode* is "all"."""
     if mode == "all":
         return {"$and": [{**said, "labels.tags": tag} for tag in tags] or [said]}
     return {**said, "labels.tags": tags} if tags else said
@@ -247,7 +247,10 @@ def _recall(
 
 
 def _spoken(roles: list[str], assistant: str) -> dict[str, Any]:
-    """Return a filter on speakers for *roles*; "user" is everyone except the assistant and tools. {} for no roles."""
+    """Return a filter for messages by speakers with these *roles*; "user" is everyone but the assistant and tools.
+
+    *assistant* is the speaker name of the agent. {} if *roles* is empty.
+    """
     speakers = {"assistant": assistant, "tool": TOOL, "user": {"$nin": [assistant, TOOL]}}
     return {"$or": [{"speaker": speakers[role]} for role in roles]} if roles else {}
 

@@ -77,7 +77,7 @@ def parse_filters(filters: Entries | None, ids: Mapping[str, str]) -> Group:
 
 
 def _required(node: Group) -> Iterator[Test]:
-    """Yield the tests that every matching memory must pass: those joined by AND alone."""
+    """Yield the tests in *node* that every matching memory must pass: those not inside OR or NOT."""
     for part in node.parts:
         if isinstance(part, Test):
             yield part

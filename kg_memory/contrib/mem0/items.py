@@ -112,7 +112,7 @@ def to_events(facts: Sequence[Fact], ended: Mapping[str, Fact], episodes: Contai
 
 
 def find_ended(changes: Iterable[Change], sentences: Iterable[str]) -> dict[str, Fact]:
-    """Return the facts that *changes* ended, corrected or retracted, by id, if their sentence is one of *sentences*."""
+    """Return, by id, the facts with one of *sentences* that *changes* ended, corrected or retracted."""
     names = set(sentences)
     before = (change.before for change in changes if change.kind in ("ended", "corrected", "retracted"))
     return {fact.id: fact for fact in before if fact is not None and fact.sentence in names}

@@ -38,7 +38,7 @@ LONGEST = 2000
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The memories of `graph` whose namespaces begin with `collection`; `reranks` allows a cross-encoder."""
+    """The Mem0 memories in `graph` whose namespaces begin with `collection`; `reranks` allows a cross-encoder."""
 
     graph: GraphMemory
     collection: str
@@ -190,7 +190,10 @@ def search(view: View, query: str, look: Look, recipe: Recipe, *, explain: bool)
 
 
 def _search_in(view: View, owner: Owner, look: Look, query: str, how: Entries) -> Flow[list[Item]]:
-    """Search one namespace; repeat with a higher limit while too few results pass the filter."""
+    """Return the best items in the namespace of *owner*; search again with a higher limit if too few pass.
+
+    *how* are further arguments of `GraphMemory.search`.
+    """
     where = to_where(look.node, owner)
     names_time = any(find_times(query[:LONGEST], datetime.now(UTC)))
     during = None if names_time or look.as_of is not None else EVER

@@ -121,7 +121,7 @@ def read_chinese(content: str, scene: Scene) -> Reading:
 
 
 def _find_mentions(text: str, scene: Scene) -> list[Mention]:
-    """Return the mentions in *text*: titles, relatives, names, and topics."""
+    """Return the mentions in the Chinese *text*: titles, relatives, names, and topics."""
     mentions = [Mention(m.start(1), m.end(1), m[1], PRODUCT, named=True) for m in _TITLE.finditer(text)]
     mentions += _relatives(text, scene)
     mentions += [Mention(m.start("name"), m.end("name"), m["name"], PERSON, named=True) for m in _CALLED.finditer(text)]
@@ -244,7 +244,7 @@ def _read_sentence(sentence: Sentence, inside: list[Mention], scene: Scene, main
 
 
 def _with_clauses(statements: list[Statement], sentence: Sentence) -> list[Statement]:
-    """Return *statements* with their clauses."""
+    """Return *statements* with `clause` set to the span of the clause that states each."""
     start = sentence.start
     verbs = [(one.verb[0] - start, one.verb[1] - start) for one in statements if one.verb]
     placed = []
@@ -321,7 +321,10 @@ def _interpret(pattern: Pattern, text: str, match: re.Match[str]) -> tuple[str, 
 
 
 def _interpret_end(predicate: str, change: Change, before: str, clause: str) -> tuple[str, Change]:
-    """Return *predicate* and *change*; a plain 不 without 了 or 已经 means "not now" rather than an end."""
+    """Return the final predicate and change of a Chinese verb.
+
+    A plain 不 without 了 or 已经 means "not now" rather than an end.
+    """
     plain = change == "ends" and predicate in DENIABLE and _NOT_NOW.match(clause) and not clause.rstrip().endswith("了")
     return (NOT + predicate, "is") if plain and not _NO_LONGER.search(before) else (predicate, change)
 

@@ -203,7 +203,7 @@ def _is_unreal(lead: str, verb: str, *, wishes: bool = False) -> bool:
 
 
 def _is_said_by_another(before: str) -> bool:
-    """Return whether *before*, the text before a verb, attributes it to others: "he says I live in"."""
+    """Return whether *before*, the text before a verb, attributes a statement to others: "he says I" (live in Oslo)."""
     said = _SAYS_OF_SPEAKER.search(before)
     return said is not None and _SPEAKER.search(before[: said.start()]) is None
 
@@ -272,7 +272,7 @@ def find_clause(text: str, verb: Span, verbs: Sequence[Span], dates: Sequence[Da
 
 
 def _is_lead(words: str) -> bool:
-    """Return whether *words* before a clause are quoted with it: they have no verb, or introduce a correction."""
+    """Return whether *words* before a clause should be quoted with it: they have no verb, or begin a correction."""
     if WORDS["corrects"].search(words):
         return True
     lows = {word.replace("’", "'") for word in _WORD.findall(words)}

@@ -176,7 +176,7 @@ class _SentenceReader:
         return choose_statements([*statements, *kinship])
 
     def _with_clauses(self, statements: Sequence[Statement]) -> list[Statement]:
-        """Return *statements* with their clauses, and only with objects inside them."""
+        """Return *statements* with `clause` set to the span of their clause, keeping only objects inside it."""
         verbs = [(one.verb[0] - self.start, one.verb[1] - self.start) for one in statements if one.verb]
         dates = find_dates(self.text, _ANY_TIME) if len(verbs) > 1 and _MAY_DATE.search(self.text) else []
         placed = []
@@ -350,7 +350,10 @@ class _SentenceReader:
         return (self.speaker or self.main) if acts else None
 
     def _person(self, pronoun: str, at: int) -> Mention | None:
-        """Return the person to whom *pronoun* refers; "he" and "she" are the last person named before index *at*."""
+        """Return the mention to which *pronoun* refers: the speaker for "I" and "we".
+
+        "he" and "she" refer to the last person named before index *at*; other pronouns give None.
+        """
         if pronoun in ("i", "we"):
             return self.speaker
         if pronoun not in ("he", "she"):

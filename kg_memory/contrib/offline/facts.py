@@ -57,7 +57,7 @@ class Entity:
 
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> Entity:
-        """Return the entity that a prompt shows as *fields*."""
+        """Create an entity from *fields*, its JSON object in a prompt."""
         return cls(fields["id"], fields["name"], fields["type"], tuple(fields.get("called") or [fields["name"]]))
 
 
@@ -76,7 +76,10 @@ def name_key(name: str) -> str:
 
 
 def is_same_name(first: str, second: str, type_: str = "") -> bool:
-    """Return whether two names certainly mean the same entity. *type_* "Person" allows first names alone."""
+    """Return whether two names certainly mean the same entity: "IBM" and "International Business Machines".
+
+    *type_* "Person" also matches a first name with a full name.
+    """
     keys = name_key(first), name_key(second)
     if not keys[0]:
         return False
@@ -99,14 +102,17 @@ def _initials(name: str) -> str:
 
 
 class _Ids:
-    """Finds the id of the entity to which a name in the text refers."""
+    """Looks up the ids of entities by the names that a text uses."""
 
     def __init__(self, entities: Sequence[Entity]) -> None:
         self._entities = entities
         self._exact = {name_key(name): entity.id for entity in reversed(entities) for name in entity.called}
 
     def of(self, name: str) -> int | None:
-        """Return the id of the entity called *name*, fully or in part; None if none fits, or several in part."""
+        """Return the id of the entity called *name*; None if none fits.
+
+        A part of a name fits if it fits only one entity: "Ann" for "Ann Lee".
+        """
         exact = self._exact.get(name_key(name))
         if exact is not None:
             return exact
@@ -158,7 +164,10 @@ def write_facts(
 def _write_fact(
     statement: Statement, reading: Reading, content: str, speaker: str | None, at: datetime
 ) -> dict[str, Any]:
-    """Return the sentence, quote, times and confidence of *statement* as fields of `ExtractedFact`."""
+    """Return the sentence, quote, times and confidence of *statement* as fields of `ExtractedFact`.
+
+    *content* is the episode, written by *speaker* at the time *at*.
+    """
     words = content[statement.start : statement.end]
     dates = [date for date in find_dates(words, at) if not _is_name(date, statement.start, reading)]
     dates = [date for date in dates if _MINUTES.search(words[date.start : date.end]) is None]
@@ -231,7 +240,7 @@ def _write_date(moment: datetime, dates: Sequence[DateMention], at: datetime) ->
 
 
 def _rewrite_date(date: str | None) -> str | None:
-    """Return a *date* of a record in ISO 8601 with the same precision; None if it is not a date."""
+    """Return a *date* as written in a JSON record in ISO 8601 with the same precision; None if it is not a date."""
     period = parse_period(date)
     if period is None or period.start is None:
         return None

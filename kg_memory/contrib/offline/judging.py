@@ -58,7 +58,7 @@ class JudgedFact:
 
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> JudgedFact:
-        """Return the fact that a prompt shows as *fields*."""
+        """Create a judged fact from *fields*, its JSON object in a prompt."""
         return cls(
             fields["subject"],
             fields["predicate"],
@@ -122,7 +122,7 @@ class _Pair:
 
     @classmethod
     def of(cls, new: JudgedFact, existing: JudgedFact) -> _Pair:
-        """Return the pair; *new* is the later fact unless both have times that say otherwise."""
+        """Return the pair of two facts. *new* is the later one unless the times of both statements say otherwise."""
         ours, theirs = parse_instant(new.said_at), parse_instant(existing.said_at)
         swapped = ours is not None and theirs is not None and theirs > ours
         return cls(new, existing, existing, new) if swapped else cls(new, existing, new, existing)
@@ -162,7 +162,7 @@ class _Pair:
 
 
 def _redates(pair: _Pair) -> Judgement | None:
-    """Judge two statements of the same state with different dates."""
+    """Judge two statements of the same fact with different dates."""
     if not says_the_same(pair.new, pair.existing):
         return None
     for new, existing in (
@@ -207,7 +207,7 @@ def _repeats(pair: _Pair) -> Judgement | None:
 
 
 def _corrects(pair: _Pair) -> Judgement | None:
-    """Judge a fact with another object that corrects the earlier fact."""
+    """Judge a fact with another object that is worded as a correction: "I live in Lund, not in Uppsala"."""
     if not pair.alike or pair.shared:
         return None
     words = pair.later.words
@@ -229,7 +229,7 @@ def _adds(pair: _Pair) -> Judgement | None:
 
 
 def _passes(pair: _Pair) -> Judgement | None:
-    """Judge a temporary state and a lasting one."""
+    """Judge a temporary state beside a lasting one: the temporary one does not end it."""
     ours, theirs = pair.new.predicate, pair.existing.predicate
     away = PASSING.get(ours) == theirs or PASSING.get(theirs) == ours
     if pair.shared or not (away or pair.one_at_a_time):
@@ -245,7 +245,7 @@ def _passes(pair: _Pair) -> Judgement | None:
 
 
 def _replaces(pair: _Pair) -> Judgement | None:
-    """Judge another value of a single-valued predicate."""
+    """Judge a new value of a single-valued predicate: it ends the earlier value."""
     if not pair.one_at_a_time or pair.shared:
         return None
     if _happens_once(pair):
@@ -291,7 +291,7 @@ def _takes_back(fact: JudgedFact) -> bool:
 
 
 def _redates_back(fact: JudgedFact) -> bool:
-    """Return whether *fact*, which exists with another date, is worded as a correction of the date."""
+    """Return whether *fact*, which repeats a fact with another date, is worded as a correction of the date."""
     corrects = WORDS["corrects"].search(fact.words) is not None and _RETURNS.search(fact.words) is None
     return corrects or _HAS_NOT.search(fact.words) is not None
 
@@ -314,7 +314,7 @@ def _is_passing(fact: JudgedFact) -> bool:
 
 
 def says_the_same(new: JudgedFact, existing: JudgedFact) -> bool:
-    """Return whether two facts with the same subject and objects say the same."""
+    """Return whether two facts state the same, by subject, objects, predicate, dates and words."""
     if new.subject != existing.subject or set(new.objects) != set(existing.objects):
         return False
     alike = new.predicate == existing.predicate

@@ -255,7 +255,10 @@ def _resolve(fields: Fields) -> Answer:
 
 
 def _match(entity: Fields) -> Fields | None:
-    """Return the only candidate that can be the same as *entity*, or None; of several, one must have the same name."""
+    """Return the candidate that is the same entity as *entity*, or None.
+
+    If several candidates can be, only one with an equal name is returned. *entity* has "candidates", existing entities.
+    """
     fitting = [candidate for candidate in entity["candidates"] if _may_be(entity, candidate)]
     key = name_key(entity["name"])
     exact = [candidate for candidate in fitting if name_key(candidate["name"]) == key]
@@ -311,7 +314,7 @@ def _community(fields: Fields) -> Answer:
 
 
 def _score(fields: Fields) -> Answer:
-    """Score each text, 0 to 10, by the cosine similarity of its words and the question's."""
+    """Answer with a score from 0 to 10 for each text: the cosine similarity of its words and the question's."""
     question = set(terms(fields["question"]))
     scores = []
     for text in fields["texts"]:

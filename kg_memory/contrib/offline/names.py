@@ -109,7 +109,7 @@ def _user(words: list[Token], speaker: str | None) -> Iterator[Mention]:
 
 
 def _is_verb(word: Token) -> bool:
-    """Return whether *word* can be the verb after a subject."""
+    """Return whether *word* can be the verb of a sentence directly after its subject."""
     is_form = word.low in lexicon.VERB_FORMS and word.low.endswith(("s", "ed"))
     return not word.capital and (is_form or word.low in lexicon.AUXILIARIES or word.low in ("no", "now", "also"))
 
@@ -227,7 +227,7 @@ def _is_title(words: list[Token], at: int) -> bool:
 
 
 def _opens(words: list[Token], position: int) -> bool:
-    """Return whether the word is at the start of a sentence, where every word is capitalised."""
+    """Return whether the word at *position* is at the start of a sentence, where every word is capitalised."""
     return position == 0 or words[position - 1].text in _SENTENCE_START
 
 
@@ -291,7 +291,7 @@ def _goes_on(word: Token) -> bool:
 
 
 def _kind(words: list[Token], position: int, run: list[Token]) -> str:
-    """Return the entity type of the name *run*, by its words and the words around it."""
+    """Return the entity type of the name *run*, the tokens from *position* on, by its words and the words around it."""
     first, last = run[0].low, run[-1].low
     before = words[position - 1].low if position else ""
     acronym = run[0].text.isupper()

@@ -89,7 +89,7 @@ def find_joined(first: Mention, text: str, offset: int, mentions: Sequence[Menti
 
 
 def widen(last: Statement, names: Sequence[Mention]) -> Statement:
-    """Return *last* with the *names* that the sentence's statements lack as further objects.
+    """Return the statement *last* with *names*, which no statement of the sentence contains, as further objects.
 
     A statement whose predicate takes one object (`SINGLE`) is returned unchanged.
     """
@@ -120,7 +120,7 @@ def _is_fuller(free: Mention, mention: Mention) -> bool:
 
 
 def _with_type(mention: Mention, pattern: Pattern) -> Mention:
-    """Return *mention* with the pattern's object type, unless its own type is certain."""
+    """Return *mention* with the object type of *pattern*, unless its own type is certain."""
     if mention.type in (PERSON, PLACE) or mention.kin or (mention.type == ORGANISATION and pattern.kind != PLACE):
         return mention
     return Mention(mention.start, mention.end, mention.name, pattern.kind, mention.named)
@@ -132,7 +132,10 @@ def is_group(mention: Mention) -> bool:
 
 
 def fits(pattern: Pattern, before: str, mention: Mention) -> bool:
-    """Return whether *mention*, after the verb *before*, fits the pattern: "back in Oslo", but not "back in shape"."""
+    """Return whether *mention* is a possible object of *pattern*: "back in Oslo", but not "back in shape".
+
+    *before* is the text from the verb to the mention.
+    """
     words = before.casefold().split()
     if pattern.predicate == "LIVES_IN" and "back" in words[:3] and words[0] not in ("moved", "relocated"):
         return mention.named and words[-2:-1] == ["back"]

@@ -53,7 +53,7 @@ Record = Mapping[str, Any]
 
 
 class Dates(NamedTuple):
-    """The dates in a record of its beginning, its end and its last update, as written."""
+    """The dates that a JSON record gives for its beginning, its end and its last update, as written."""
 
     began: str | None = None
     ended: str | None = None
@@ -62,7 +62,7 @@ class Dates(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """An entity in a record: its name and type."""
+    """An entity named in a JSON record."""
 
     name: str
     type: str
@@ -70,7 +70,7 @@ class Thing:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A fact from a record: *subject* has the value *object* under the key *predicate*; *quote* is its JSON text."""
+    """A fact in a JSON record: *subject* has the value *object* under the key *predicate*; *quote* is its JSON text."""
 
     subject: Thing
     predicate: str
@@ -98,7 +98,7 @@ def read_record(content: str) -> list[Field]:
 
 
 class _Reader:
-    """Extracts the fields of one record, with quotes from its JSON text *content*."""
+    """Extracts the facts of one JSON record; *content* is its text, to quote from."""
 
     def __init__(self, content: str) -> None:
         self._content = content

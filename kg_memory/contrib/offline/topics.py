@@ -51,7 +51,7 @@ _ACT_WORDS = 5
 
 
 def match_act(words: Sequence[Token], at: int) -> re.Match[str] | None:
-    """Match the words from index *at* against verb phrases whose subjects are people or organisations ("lives in")."""
+    """Match the words from index *at* with verb phrases of people and organisations, such as "lives in"."""
     act = " ".join(word.low for word in words[at : at + _ACT_WORDS])
     return PERSON_ACTS.match(act) or _PERSON_OR_GROUP_ACTS.match(act)
 
@@ -152,7 +152,7 @@ def _phrase(words: list[Token], start: int, end: int) -> Iterator[Mention]:
 
 
 def _is_topic(word: Token, before: str) -> bool:
-    """Return whether a single word can be a topic. *before* is the word before it."""
+    """Return whether a single word can be a topic of its own. *before* is the word before it."""
     low = word.low
     if low in lexicon.PASTIMES or (before in _LEADS_TO_PASTIME and low.endswith("ing") and len(low) > 5):
         return True

@@ -154,7 +154,7 @@ def _binaries(host: LocalHost) -> Check:
 
 
 def _openmp() -> Check:
-    """Check for the OpenMP library, which falkordb.so needs and slim images lack."""
+    """Return the check for the OpenMP library, which falkordb.so needs and slim images lack."""
     try:
         ctypes.CDLL(_OPENMP)
     except OSError:

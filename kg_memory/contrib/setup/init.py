@@ -149,7 +149,7 @@ def _get_binaries(settings: Settings, arguments: Namespace, screen: Screen) -> N
 
 
 def _model_server(settings: Settings) -> Check:
-    """Check that the model's server has the model, by listing its models, which is free of charge."""
+    """Return the check whether the model's server has the model, by listing its models, which costs nothing."""
     what, model = "model's server", settings.model
     if model is None or model == OFFLINE or (":" in model and not settings.base_url):
         return Check(what, "ok", "not needed" if model == OFFLINE else "not asked")
