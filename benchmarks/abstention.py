@@ -166,7 +166,7 @@ def sample(conversations: Sequence[Conversation], asked: Sequence[Asked], folder
 
 
 def _seen(question: str) -> Flow[tuple[float, ...]]:
-    """Run the search step of retrieval for *question* and return its evidence as numbers."""
+    """Run the search step of retrieval for *question*, and return its evidence features (`Evidence`) as numbers."""
     found = (yield from search({"question": Question.parse({"question": question})}, Settings()))["found"]
     return astuple(found.evidence or Evidence())
 
@@ -199,13 +199,13 @@ def report(samples: Mapping[str, Sample]) -> dict[str, Any]:
 
 
 def halves(names: np.ndarray) -> np.ndarray:
-    """Return 0 or 1 for each of *names*: distinct names are assigned to the two halves in turn."""
+    """Return 0 or 1 for each of *names* (of conversations): distinct names are assigned to the halves in turn."""
     places = {name: place % 2 for place, name in enumerate(dict.fromkeys(names.tolist()))}
     return np.array([places[name] for name in names.tolist()])
 
 
 def folded(one: Sample, folds: np.ndarray) -> Predicted:
-    """Return the probabilities of each question, predicted by models that were fitted to the other *folds*."""
+    """Return cross-validated probabilities for each question; *folds* has a fold number for each question."""
     likely = {what: np.empty(len(one.asked)) for what in (*LEVELS, WHOLE)}
     for fold in np.unique(folds):
         inside = folds == fold
@@ -215,7 +215,7 @@ def folded(one: Sample, folds: np.ndarray) -> Predicted:
 
 
 def predicted(rows: np.ndarray, model: Model) -> Predicted:
-    """Return the probabilities of both levels for each row of features, and their geometric mean."""
+    """Return the probabilities of both levels for each row of features by *model*, and their geometric mean."""
     likely = {level: logistic(rows[:, LEVELS[level].places], constants) for level, constants in model.items()}
     return {**likely, WHOLE: np.sqrt(np.prod(list(likely.values()), axis=0))}
 

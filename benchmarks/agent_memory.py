@@ -83,7 +83,7 @@ class Adapter:
         self.clock = SetClock()
 
     def reset(self, predicates: Mapping[str, Any]) -> None:
-        """Open an empty memory with these *predicates*, using the clock of the events."""
+        """Open an empty memory with these *predicates* (name to declaration), using the clock of the events."""
         types = tuple(
             FactType(name, name.replace("_", " "), single_valued=declared.single_valued)
             for name, declared in predicates.items()
@@ -175,7 +175,7 @@ def holds(fact: Fact, moment: datetime) -> bool:
 
 
 def distances(question: str, facts: Sequence[Fact]) -> dict[str, float]:
-    """Return the number of facts between each entity in *facts* and the nearest entity named in *question*."""
+    """Return, for each entity in *facts*, the number of facts between it and the nearest entity named in *question*."""
     text = plain(question)
     pairs = [(fact.subject, fact.objects[0]) for fact in facts]
     far = {name: 0.0 if plain(name) in text else float("inf") for pair in pairs for name in pair}

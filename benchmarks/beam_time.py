@@ -85,17 +85,17 @@ class Asked:
     found: tuple[str, ...]
 
     def of(self, group: str) -> list[Line]:
-        """Return the lines that come from turns of *group*."""
+        """Return the context lines that come from evidence turns of *group*."""
         return [line for line in self.lines if line.turns & self.question.turns[group]]
 
     def rank(self, group: str) -> int:
-        """Return the index of the first turn of *group* among the turns found; `DEPTH` if there is none."""
+        """Return the index of the first evidence turn of *group* among the turns found; `DEPTH` if there is none."""
         return next((place for place, turn in enumerate(self.found) if turn in self.question.turns[group]), DEPTH)
 
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of each observation over the questions of one kind."""
+    """Counts of each observation, such as "latest", over the questions of one kind."""
 
     counts: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
     tokens: list[int] = field(default_factory=list)

@@ -73,7 +73,7 @@ CASES = {
 
 @dataclass
 class Accepted:
-    """The numbers of the accepted messages by namespace, and the time of each."""
+    """The numbers of the messages that the database has acknowledged, by namespace, and the time of each."""
 
     numbers: defaultdict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
     times: list[tuple[float, str]] = field(default_factory=list)
@@ -117,7 +117,7 @@ async def save_all(deployment: Deployment, names: Sequence[str], each: int, acce
 
 
 def read_times(nodes: Sequence[Node], names: Sequence[str]) -> list[tuple[float, str]]:
-    """Return (time, namespace) of each read message by the worker's clock, earliest first."""
+    """Return (time, namespace) of each message that a worker has read, earliest first, in seconds of its clock."""
     keys, held = {graph_key(name): name for name in names}, holders(nodes)
     rows = [(row["read_at"] / 1e6, keys[key]) for key in keys for row in look(held[key][0], key, ACQUAINTANCES)]
     return sorted(rows)

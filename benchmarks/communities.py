@@ -139,7 +139,7 @@ def in_a_large_graph(url: str, entities: int, facts: int, *, built_in: bool) -> 
 
 
 def detected(url: str) -> Figures:
-    """Read the large graph and detect its communities; return them with the seconds and peak memory."""
+    """Detect the communities of the large graph; return them with the seconds and the peak memory."""
     with opened(url) as memory:
         began = time.perf_counter()
         links = memory.driver.run(load_links(), LARGE)
@@ -199,7 +199,10 @@ def questions(url: str, namespace: str, facts: int, inside: float) -> Figures:
 
 
 def each_by_itself(url: str, namespace: str, data: Planted, count: int) -> Figures:
-    """Return how many of *count* random facts led to 0, 1, 2 ... model calls, each added alone to the graph *data*."""
+    """Return how many of *count* random facts led to 0, 1, 2 ... model calls.
+
+    Each fact is added alone to the graph *data*, and the communities are refreshed.
+    """
     put(url, namespace, data)
     key, before = graph_key(namespace), graph_key(f"{namespace} before")
     asked: Counter[int] = Counter()
@@ -229,7 +232,7 @@ def unknown(data: Planted, count: int, seed: int = 7) -> Iterator[tuple[int, int
 
 
 def beside(url: str, facts: int, inside: float) -> Figures:
-    """Return Graphiti's figures on the same graph."""
+    """Return the figures of Graphiti on the same graph, or of its steps until it was stopped."""
     graph = (url.removeprefix("unix://"), str(facts), str(inside))
     command = [sys.executable, "-m", "benchmarks.communities_graphiti", *graph]
     try:

@@ -170,19 +170,19 @@ class Writer:
         return Told(subject, verb, object_, f"{subject}{gap}{link.verb}{gap}{object_}", None, None, words=words)
 
     def say(self, *facts: Told) -> str:
-        """Add a message some weeks later that states *facts*, and return its day."""
+        """Add a message to the story, some weeks later, that states *facts*; return its day."""
         day = self.step()
         self.said.append(Said(day, facts))
         return day
 
     def because(self, fact: Told, premise: Told) -> str:
-        """Add a message that states *fact* with its reason *premise*, and return its day."""
+        """Add a message to the story that states *fact* with its reason *premise*; return its day."""
         form = self.chance.choice(BECAUSE[self.lang])
         words = form.format(f=fact.quote, p=premise.quote)
         return self.say(replace(fact, words=words, because=(premise.sentence,)), premise)
 
     def end(self, fact: Told) -> str:
-        """Add a message some weeks later that states the end of *fact*, and return the day of the end."""
+        """Add a message to the story, some weeks later, that states the end of *fact*; return the day of the end."""
         over = self.step()
         form = self.chance.choice(OVER[self.lang])
         words = form.format(f=fact.quote, d=over)
@@ -190,7 +190,7 @@ class Writer:
         return over
 
     def again(self, fact: Told) -> str:
-        """Add a message that states *fact* once more, and return its day."""
+        """Add a message to the story that states *fact* once more; return its day."""
         return self.say(replace(fact, words=self.chance.choice(AGAIN[self.lang]).format(f=fact.quote)))
 
     def replace(self, fact: Told, link: Link) -> tuple[Told, str]:
@@ -205,7 +205,7 @@ class Writer:
         return later, since
 
     def ask(self, fact: Told, answer: Standing, as_of: str | None = None) -> None:
-        """Add a question about the standing of *fact*, with its answer."""
+        """Add a question to the story about the standing of *fact* on the day *as_of* (None: now), with its answer."""
         self.questions.append(Asked(fact.subject, fact.sentence, answer, as_of))
 
     def story(self, kind: str, number: int, forgotten: Sequence[int] = ()) -> Story:

@@ -120,9 +120,10 @@ def to_readings(conversation: Conversation, cases: Iterable[Planted]) -> dict[st
 def run(
     conversation: Conversation, cases: Iterable[Planted], url: str, folder: Path, min_support: float
 ) -> dict[tuple[str, str], str]:
-    """Ingest a conversation, and return the outcome of each sentence by (message, sentence).
+    """Ingest a conversation with a reader that returns *cases*; return the outcome of each fact.
 
-    The outcome is a reason if the fact is dropped for its form.
+    Outcomes are "true", "marked", "refused", or the reason why the fact was dropped for its form, by (message id,
+    sentence).
     """
     reader = Reader(to_readings(conversation, cases))
     settings = Settings(
@@ -158,7 +159,7 @@ def list_stored(path: Path) -> Iterator[tuple[tuple[str, str], bool]]:
 def count(
     cases: Iterable[Planted], outcomes: Mapping[tuple[str, str], str], *, verbose: bool
 ) -> dict[Any, Counter[str]]:
-    """Return the outcomes by kind of fact, language, and part of the messages."""
+    """Count the *outcomes* of facts by kind, language and part of the messages; *verbose* prints the wrong ones."""
     table = defaultdict[Any, Counter[str]](Counter)
     for case in cases:
         outcome = outcomes.get((case.message, " ".join(case.fact["sentence"].split())), "merged")

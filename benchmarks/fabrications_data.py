@@ -128,7 +128,7 @@ Maker = Callable[["Scene"], Iterator[JSON]]
 
 @dataclass(frozen=True)
 class Scene:
-    """A message of a conversation, from which facts are fabricated."""
+    """A message of a conversation, with helpers to fabricate facts about it."""
 
     conversation: Conversation
     language: str
@@ -200,14 +200,14 @@ def text_of(message: JSON) -> str:
 
 
 def time_of(told: JSON | None) -> str | None:
-    """Return an annotated time in the form in which a reader returns it."""
+    """Return an annotated time as text in a reader's form, such as "about 2024-05"."""
     if told is None:
         return None
     return f"{told['vague']} {told['at']}" if told.get("vague") in ("about", "by") else str(told["at"])
 
 
 def plant(conversations: Sequence[Conversation], languages: Mapping[str, str]) -> list[Planted]:
-    """Return the fabricated facts: for each message, one of each kind that is possible."""
+    """Return the fabricated facts: for each message, one of each kind of fabrication that its facts allow."""
     planted: list[Planted] = []
     for conversation in conversations:
         language = languages[conversation.name]

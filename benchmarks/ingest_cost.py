@@ -65,7 +65,7 @@ class System(Protocol):
 
 
 def by_plan(plan: str, settings: Settings) -> Settings:
-    """Return *settings* with the reading plan *plan*, one of `PLANS`."""
+    """Return *settings* changed to the reading plan *plan*, one of `PLANS`."""
     return settings.with_(model="offline") if plan == "offline" else settings.with_(plan=plan)
 
 
@@ -119,7 +119,7 @@ class Graphiti:
 
 
 class Meter:
-    """Measures the cost of one message."""
+    """Measures what it costs a memory system to read one message: model calls, tokens, commands and time."""
 
     def __init__(self, socket: str, model: str) -> None:
         self._model = model
@@ -127,7 +127,7 @@ class Meter:
 
     @contextmanager
     def row(self) -> Iterator[Row]:
-        """Yield a row that is filled with the cost of the with block at its end."""
+        """Yield an empty row, and fill it with the cost of the with block when the block ends."""
         row: Row = {}
         before, cpu, began = self._look(), time.process_time(), time.perf_counter()
         yield row

@@ -96,7 +96,7 @@ def stated(subject: str, predicate: str, other: str, sentence: str, quote: str) 
 
 
 class Script:
-    """The readings of all messages, in the forms that kg-memory and Graphiti ask for."""
+    """The scripted readings of all messages (entities and facts), in the forms that kg-memory and Graphiti ask for."""
 
     def __init__(
         self, episodes: Sequence[Mapping[str, Any]], readings: Mapping[str, Reading], embeddings: Embeddings
@@ -141,18 +141,18 @@ class Script:
         return self._offline.answer(Ask(PROMPTS[form], fields)).model_dump()
 
     def _reading_of(self, episode: Mapping[str, Any]) -> Reading:
-        """Return the reading of an episode; a piece of a long message is read now."""
+        """Return the entities and facts of an episode; a piece of a long message is read now."""
         known = self._readings.get(episode["content"])
         return self._read(episode) if known is None else known
 
     def reading(self, asked: str, tag: str) -> Reading:
-        """Return the reading of the message within <*tag*> in the prompt *asked*."""
+        """Return the entities and facts of the message that stands within <*tag*> in the prompt *asked*."""
         text = block(asked, tag)
         return next(found for content, found in self._readings.items() if content.strip() in text)
 
 
 class Busy:
-    """Sums up the time in which at least one request was in progress."""
+    """Sums up the time in which at least one HTTP request was in progress."""
 
     def __init__(self, count: dict[str, float]) -> None:
         self._count = count

@@ -54,7 +54,7 @@ class Idle:
 
 
 def idle_pipeline(steps: int) -> Pipeline:
-    """Return a pipeline of *steps* steps that do nothing."""
+    """Return a LangGraph pipeline of *steps* steps that do nothing."""
 
     def idle(state: State, _: Settings) -> Flow[dict[str, Any]]:
         yield from ()

@@ -51,7 +51,7 @@ Sets = Mapping[str, list[Conversation]]
 
 
 def variants(plans: Sequence[str], surprises: Sequence[float], settings: Settings) -> Iterator[tuple[str, Settings]]:
-    """Yield (name, settings) of each variant to measure."""
+    """Yield (name, settings) for each reading plan and surprise threshold to measure."""
     for plan in plans:
         yield plan, by_plan(plan, settings)
     for surprise in surprises:

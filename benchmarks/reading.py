@@ -178,7 +178,10 @@ def _within(one: str, another: str) -> bool:
 def match(
     conversation: Conversation, graph: Graph, message: JSON, judged: Judged
 ) -> tuple[list[tuple[JSON, JSON]], list[JSON]]:
-    """Return the pairs (annotated fact, stated fact) of *message*, and the stated facts without a pair."""
+    """Return the pairs (annotated fact, stated fact) of *message*, and the stated facts without a pair.
+
+    *judged* pairs facts whose words differ.
+    """
     stated = list(graph.statements[message["id"]])
     said_at = datetime.fromisoformat(message["at"])
     candidates = [
@@ -205,7 +208,7 @@ def match(
 
 
 def agreement(fact: JSON, statement: JSON, graph: Graph, said_at: datetime) -> float:
-    """Return how well a stated fact agrees with an annotated one besides its words: in tense, kind and dates."""
+    """Return how well a stated fact agrees with an annotated one in tense, kind and dates, from 0 to 0.75."""
     told = [(fact["start"], statement["valid_at"]), (fact["end"], statement["invalid_at"])]
     dates = all(is_date_right(when, dated, said_at) for when, dated in told if when is not None)
     kind = graph.facts[statement["fact"]].get("kind") or "state"
@@ -306,7 +309,7 @@ def is_tense_right(fact: JSON, statement: JSON, graph: Graph, said_at: datetime)
 
 
 class Score(Counter[str]):
-    """Counts of a run, from which ratios are computed."""
+    """Counts of right, wrong and missing facts in a run, from which ratios are computed."""
 
     def table_row(self) -> list[str]:
         """Return the cells of the table's row."""
@@ -475,7 +478,7 @@ def load_judged(path: Path) -> Judged:
 
 
 def list_unjudged(conversation: Conversation, graph: Graph, judged: Judged) -> Iterator[JSON]:
-    """Yield stated facts without a pair and a judgement, each with its message and the messages before it.
+    """Yield the stated facts that match no annotated fact and have no judgement, with their message and context.
 
     `missed` are the annotated facts of the message without a pair.
     """

@@ -75,7 +75,7 @@ class Judge:
 
 
 def list_facts(memory: GraphMemory, namespace: str) -> list[Fact]:
-    """Return all periods of all facts."""
+    """Return all facts in a namespace, once for each period in which they hold."""
     names = [entity.name for entity in memory.entities.list(namespace=namespace, limit=10_000)]
     facts: dict[tuple[object, ...], Fact] = {}
     for name in names:

@@ -83,7 +83,7 @@ Ask = Callable[[Question], object]
 
 
 class Clock:
-    """Records when queries of a database are running."""
+    """Records the times in which queries of a database are running."""
 
     def __init__(self, database: Database) -> None:
         self.spans: list[tuple[float, float]] = []
@@ -123,7 +123,7 @@ class Size:
         self.asks: dict[str, Ask] = {}
 
     def load(self) -> None:
-        """Fill the graph."""
+        """Fill the graph with the synthetic data, and define the searches to measure."""
         database = self.memory.driver.store.database
         schema.ensure(database, graph_key(NAMESPACE), self.data.dimension, Prepared.name)
         used, resident = self.memory_taken()

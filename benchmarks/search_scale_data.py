@@ -86,7 +86,7 @@ class Data:
         self.communities = self._communities(max(facts // 100, 2))
 
     def near(self, clusters: Matrix, rng: np.random.Generator) -> Matrix:
-        """Return a random unit vector near each of *clusters*."""
+        """Return a random unit vector near the centre of each of *clusters* (cluster numbers)."""
         vectors: Matrix = rng.standard_normal((len(clusters), self.dimension), dtype=np.float32)
         vectors *= SPREAD
         vectors += self.centres[clusters]

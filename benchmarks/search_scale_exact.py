@@ -67,7 +67,7 @@ class Exact:
 
 
 def ranking(scores: Matrix) -> list[tuple[str, float]]:
-    """Return (fact, score) for as many of the best facts as a search fuses."""
+    """Return (fact number as text, score) for as many of the best facts as a search fuses, best first."""
     depth = min(DEPTH["facts"], len(scores))
     best = sorted(np.argpartition(-scores, depth - 1)[:depth], key=lambda place: -scores[place])
     return [(str(place), round(float(scores[place]), 6)) for place in best if scores[place] > -np.inf]

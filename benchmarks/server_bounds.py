@@ -97,7 +97,7 @@ def bodies(path: str, schema: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
 
 
 def attacks(description: dict[str, Any]) -> Iterator[tuple[str, Attack]]:
-    """Yield (name, request) of all attacks on the routes in an OpenAPI *description*."""
+    """Yield (name, request) for each expensive request to the routes in an OpenAPI *description*."""
     schemas = description["components"]["schemas"]
     for path, methods in description["paths"].items():
         for method, about in methods.items():
@@ -129,7 +129,7 @@ def attacks(description: dict[str, Any]) -> Iterator[tuple[str, Attack]]:
 
 
 def other_attacks() -> Iterator[tuple[str, Attack]]:
-    """Yield (name, request) of the attacks on routes without a description, and on MCP tools."""
+    """Yield (name, request) for each expensive request to undescribed routes and MCP tools."""
     for path in ("explorer/columns", "explorer/doubts?as_of=1&believed_at=1"):
         yield path.partition("?")[0], ("GET", f"{ROOT}/{path}", {})
     for name, tool in TOOLS.items():

@@ -99,7 +99,7 @@ class Data:
             yield fact | {"id": f"b{number}-{i}"} | dict(zip(names, period, strict=True))
 
     def rows(self, what: str, form: str) -> Iterable[Row]:
-        """Return the rows that load *what* into *form*."""
+        """Return the rows that load *what* ("entities", "facts", "terms" ...) into the storage form called *form*."""
         whole: dict[str, list[Row]] = {"entities": self.entities, "episodes": self.episodes, "facts": self.facts}
         if what in whole:
             return whole[what]
@@ -280,7 +280,7 @@ def load(server: Server, form: Form, data: Data) -> Row:
 
 @dataclass
 class Trial:
-    """A form on its server, with its measurements."""
+    """A storage form on its own server, with the measurements so far."""
 
     form: Form
     server: Server

@@ -128,12 +128,12 @@ STORES: dict[str, Opening] = {
 
 
 def place(number: int) -> tuple[str, ...]:
-    """Return the namespace of the item with this number."""
+    """Return the store namespace of the item with this number: ("users", "user 3")."""
     return ("users", f"user {number // USER_ITEMS}")
 
 
 def put(number: int) -> PutOp:
-    """Return the operation that puts the item with this number."""
+    """Return the store operation that puts the item with this number."""
     value = {"text": f"memory number {number}", "kind": f"kind {number % 10}", "number": number}
     return PutOp(place(number), str(number), value)
 
@@ -203,7 +203,7 @@ async def async_call(store: BaseStore, ops: list[Op]) -> None:
 
 
 def round_of(call: Call, seed: int) -> list[list[Op]]:
-    """Return the operations of each call in a round."""
+    """Return the operations of each call in one round, drawn with *seed*."""
     _, repeats, ops = call
     source = random.Random(seed)
     return [ops(source) for _ in range(repeats)]

@@ -31,7 +31,7 @@ SEED = 1
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A turn with its surprise in its thread (None for the first turn), and other properties to select by."""
+    """A turn of a conversation: its surprise (None for the first of a thread), lengths, and whether it is evidence."""
 
     thread: str | None
     surprise: float | None
@@ -63,7 +63,10 @@ def turns(conversation: Conversation, embeddings: LocalEmbeddings, chance: rando
 
 
 def gated(said: Sequence[Turn], low: Low) -> tuple[float, float]:
-    """Return the share of turns that are skipped, and the share of evidence lost with them."""
+    """Return the share of turns that the gate skips, and the share of all evidence turns that are among them.
+
+    *low* decides whether a turn may be skipped; only a limited number of turns in a row are.
+    """
     skipped: list[Turn] = []
     row, thread = 0, None
     for each in said:

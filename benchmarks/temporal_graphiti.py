@@ -205,7 +205,7 @@ def ends_another(scenario: Scenario, said: Said, told: Told) -> bool:
 
 
 def wording(scenario: Scenario, said: Said, told: Told) -> str:
-    """Return the text of Graphiti's edge for *told*."""
+    """Return the text that the scripted model gives to the Graphiti edge for *told*."""
     if ends_another(scenario, said, told):
         same = [each for each in scenario.facts if each.sentence == told.sentence]
         return f"{ENDED}{told.sentence}" if len(same) > 1 else told.sentence
@@ -216,13 +216,13 @@ def wording(scenario: Scenario, said: Said, told: Told) -> str:
 
 
 def ended(scenario: Scenario) -> set[str]:
-    """Return the texts of the edges that only state an end."""
+    """Return the texts of the Graphiti edges that only state the end of another fact."""
     told = ((said, each) for said in scenario.said for each in said.facts)
     return {wording(scenario, said, each) for said, each in told if ends_another(scenario, said, each)}
 
 
 def plain(fact: str) -> str:
-    """Return the sentence of the scenario from which an edge was made."""
+    """Return the sentence of the scenario from which the Graphiti edge *fact* was made."""
     return fact.removeprefix(ENDED).split(SINCE)[0]
 
 

@@ -41,7 +41,7 @@ SOURCES = "UNWIND $ids AS id MATCH (e:Episode {id: id}) RETURN id, e.source_id A
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The hits of a question among the turns of its conversation, and its evidence turns."""
+    """A question: its hits by retriever among the turns of its conversation, and its evidence turns."""
 
     data: str
     conversation: str
