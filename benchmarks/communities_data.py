@@ -85,7 +85,7 @@ def write(writer: Writer, namespace: str, data: Planted) -> None:
 
 
 def name(number: int) -> str:
-    """Return the name of the entity with this number."""
+    """Return the name of the entity with this number, such as "Person000042"."""
     return f"Person{number:06}"
 
 

@@ -53,7 +53,7 @@ Row = dict[str, float]
 
 
 class System(Protocol):
-    """A memory system that reads messages."""
+    """The interface of a memory system that reads messages."""
 
     name: str
 
@@ -148,7 +148,7 @@ class Meter:
 def opened(
     episodes: list[EpisodeInput], plans: Sequence[str], *, graphiti: bool, is_sparse: bool
 ) -> Iterator[tuple[list[System], Meter]]:
-    """Open the *systems* on a server of their own with a scripted model of *episodes*; yield them and a meter."""
+    """Start a database and a scripted model of *episodes* for the with block; yield the memory systems and a meter."""
     people = {each.speaker for each in episodes}
     readings = None if is_sparse else {each.content: dense(each, people) for each in episodes}
     with ExitStack() as stack:
@@ -163,7 +163,7 @@ def opened(
 def measure(
     episodes: list[EpisodeInput], plans: Sequence[str], *, graphiti: bool, is_sparse: bool
 ) -> dict[str, list[Row]]:
-    """Return the costs of each message, by system."""
+    """Let all systems read the episodes in turns; return the cost of each message by system name."""
     rows: defaultdict[str, list[Row]] = defaultdict(list)
     with opened(episodes, plans, graphiti=graphiti, is_sparse=is_sparse) as (systems, meter):
         for place, episode in enumerate(episodes, start=1):

@@ -38,7 +38,7 @@ async def add(graphiti: Graphiti, episode: EpisodeInput, group: str) -> None:
 
 
 async def size(graphiti: Graphiti) -> str:
-    """Return a text with the numbers of entities and facts found."""
+    """Return a text with the numbers of entities and facts in the graph."""
     counts = []
     for pattern in ("(n:Entity)", "()-[n:RELATES_TO]->()"):
         rows, _, _ = await graphiti.driver.execute_query(f"MATCH {pattern} RETURN count(n) AS n")

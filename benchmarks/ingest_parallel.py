@@ -99,7 +99,7 @@ WAYS: dict[str, tuple[str, Callable[[GraphMemory, Sequence[EpisodeInput], str], 
 
 
 def graph(memory: GraphMemory, namespace: str) -> dict[str, list[str]]:
-    """Return the whole content of a namespace."""
+    """Return the whole content of a namespace as sorted texts, by part ("entities", "facts" ...)."""
     database = memory.driver.store.database
     return whole(lambda query: database.query(graph_key(namespace), query, {}, write=False))
 

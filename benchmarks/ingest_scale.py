@@ -58,7 +58,7 @@ class Size:
         self.step = max(1, facts // ALL_TO_GRAPHITI)
 
     def load(self, *, graphiti: bool) -> None:
-        """Fill the graphs of both systems."""
+        """Fill the graphs of kg-memory and, with *graphiti*, of Graphiti with the same data."""
         dimension = self.data.dimension
         with GraphMemory(Settings(url=self.url), model="offline", embeddings=Prepared(dimension)) as memory:
             database = memory.driver.store.database
@@ -75,7 +75,7 @@ class Size:
 
     @contextmanager
     def systems(self, *, graphiti: bool) -> Iterator[tuple[list[System], Meter]]:
-        """Open both systems in the with block; yield them and a meter."""
+        """Open kg-memory and, with *graphiti*, Graphiti in the with block; yield them and a meter."""
         socket = self.url.removeprefix("unix://")
         readings = {each.episode.content: each.reading for each in self.messages}
         episodes = [each.episode for each in self.messages]

@@ -26,7 +26,7 @@ SEVERAL = ("LIKES", "HAS_FRIEND", "OWNS", "USES", "WORKS_ON", "SPEAKS", "IS_INTE
 
 
 def rows(size: int) -> Iterator[dict[str, Any]]:
-    """Yield statements of *size* facts that hold at the same time, with frequent and rare predicates."""
+    """Yield statements of *size* current facts about Ann, some of them repeated, with frequent and rare predicates."""
     draw = random.Random(size)
     rare = [name for name in canonical_predicates() if name.isascii()]
     for number in range(size):

@@ -56,7 +56,7 @@ class Part:
 
 
 def main() -> None:
-    """Run the benchmarks and write the page."""
+    """Run the chosen benchmarks and write their output to the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--locomo", type=Path, help="conversations of LoCoMo")
     parser.add_argument("--beam", type=Path, help="the folder with the chats of BEAM")

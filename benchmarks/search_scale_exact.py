@@ -22,7 +22,7 @@ ALIKE = 1e-4
 
 
 class Exact:
-    """Scores all facts that hold now."""
+    """Exact search over synthetic data: scores all facts that hold now, without an index."""
 
     def __init__(self, data: Data, texts: Texts) -> None:
         self.data = data

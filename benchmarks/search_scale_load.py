@@ -148,7 +148,7 @@ def literal(value: Any) -> str:
 
 
 def vector(numbers: Matrix) -> str:
-    """Return a vector as a Cypher literal, with the digits that matter for a cosine."""
+    """Return a vector as a Cypher literal, rounded to the digits that matter for a cosine."""
     return "[" + _template(len(numbers)) % tuple(numbers.tolist()) + "]"
 
 

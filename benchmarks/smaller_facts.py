@@ -35,7 +35,7 @@ FULL = 384
 
 
 def embed(locomo: list[Path], beam: list[Path]) -> dict[str, Matrix]:
-    """Return the vectors of lines, sentences and questions."""
+    """Return the embedding vectors of the lines of LoCoMo, of sentences of BEAM, and of the questions of both."""
     model = LocalEmbeddings()
     chats = [chat for path in locomo for chat in locomo_conversations(path)]
     others = [chat for path in beam for chat in beam_conversations(path)]
@@ -69,7 +69,10 @@ def shorten(vectors: Matrix, rows: Matrix, center: Matrix) -> Matrix:
 
 
 def shares(exact: Matrix, found: Matrix) -> str:
-    """Return table cells with the shares of the best by *exact* among the best by *found*."""
+    """Return table cells: for each (few, most) in `SHARES`, the share of the *few* best by *exact* in the *most* best.
+
+    Each row of *exact* and *found* has the scores of all texts for one question, exact and approximate.
+    """
     best, near = np.argsort(-exact, axis=1), np.argsort(-found, axis=1)
     pairs = list(zip(best.tolist(), near.tolist(), strict=True))
     return " | ".join(

@@ -68,7 +68,7 @@ class Hashed(Embeddings):
 
 @contextmanager
 def kg(folder: Path, index: Index | None) -> Iterator[tuple[BaseStore, Reopen]]:
-    """Open our store, embedded, with each write synced to disk."""
+    """Open a `KGStore` on an embedded server, with each write synced to disk; yield it and a way to open it async."""
     with (
         embedded.join(folder, binaries.fetch(), idle_seconds=0) as server,
         GraphMemory(Settings(url=server.url), model=Scripted(), embeddings=Hashed()) as memory,

@@ -1,11 +1,11 @@
-"""MEME and the Agent Memory Benchmark: facts that change.
+"""Load MEME and the Agent Memory Benchmark: data sets about facts that change.
 
 MEME (arXiv 2605.12477) has 100 episodes with changes that others follow from, deletions and exact recall. Some
-questions are asked before the change and others after it. So each episode gives two conversations: ``.../before``
-ends where the first are asked, and ``.../after`` where the others are.
+questions are asked before the change, others after it. So each episode gives two conversations: ``.../before`` ends
+where the first questions are asked, ``.../after`` where the others are.
 
-Agent Memory Benchmark v1 of memvara has 262 events and 100 questions with exact answers. Its own runner gives a
-system the facts as triples. Here it gets their sentences, as messages of their sources.
+Agent Memory Benchmark v1 of memvara has 262 events and 100 questions with exact answers. Its own runner presents facts
+as triples. Here their sentences are used, as messages by their sources.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from kg_memory.models.graph import EpisodeInput
 _MEME = "a JSON list of episodes with episode_id, sessions, before_questions and after_questions"
 _VARIANTS = ("filler32k", "nofiller")
 _ROOTED = ("Cas", "Abs")
-"""Their answers follow from a change of the episode's root: what tells of the root is evidence too."""
+"""Task types whose answers follow from a change of the episode's root, so that facts about the root are evidence."""
 _DELETED = "Del"
 _GONE = (
     "The user asked to delete this. The answer is right only if it says that it was deleted, or is not known, and does "
@@ -52,9 +52,9 @@ _AGENT_MEMORY = "the folder datasets/v1 with events.jsonl, questions.jsonl and m
 
 
 def load_meme(path: Path | None, variant: str | None = None) -> list[Conversation]:
-    """Return two conversations for each episode of a file, or of the file of *variant* in a folder.
+    """Return two conversations for each episode in a MEME file.
 
-    Raises: `InputError` if it is no such file.
+    *path* is the file, or a folder with the file of *variant*. Raises: `InputError` if it is not a MEME file.
     """
     path = find_file(path, "meme", f"meme_{variant or _VARIANTS[0]}.json")
     names = Names()
@@ -98,7 +98,7 @@ def _phase(raw: Mapping[str, Any], name: str, phase: str) -> Conversation:
 
 
 def _sources(fact: Mapping[str, Any], said: Mapping[int, EpisodeInput]) -> set[str]:
-    """Return the ids of the messages that tell *fact*: its turn, or if that is not known all messages of the user."""
+    """Return the ids of the messages that state *fact*: its turn, or if that is unknown, all messages of the user."""
     if (turn := said.get(fact.get("conveyed_in_turn", -1))) is not None:
         return {str(turn.source_id)}
     return {str(turn.source_id) for turn in said.values() if turn.speaker == "user"}
@@ -121,11 +121,11 @@ MEME = Dataset(
 
 
 def load_agent_memory(path: Path | None, variant: str | None = None) -> list[Conversation]:
-    """Return the one conversation that all questions are about, its messages in the order in which they were recorded.
+    """Return one conversation with all events of the benchmark as messages, in order of recording, and its questions.
 
-    The evidence of a question is every event of the subject and the predicate that it names, if it names them.
+    The evidence of a question is all events of the subject and predicate that it names, if it names them.
 
-    Raises: `InputError` if it is no such folder.
+    Raises: `InputError` if *path* is not the benchmark's folder.
     """
     del variant
     path = require(path, "agent-memory", _AGENT_MEMORY)
@@ -149,7 +149,7 @@ def load_agent_memory(path: Path | None, variant: str | None = None) -> list[Con
 
 
 def _event(_: int, raw: Mapping[str, Any]) -> tuple[tuple[str, str], EpisodeInput]:
-    """Return an event as a message, with the subject and the predicate that it is about."""
+    """Return ((subject, predicate), message) for an event."""
     at = _utc(raw["recorded_at"])
     said = EpisodeInput(content=raw["text"], speaker=raw["source"], at=at, source_id=raw["id"])
     return (raw["subject"], raw["predicate"]), said

@@ -1,8 +1,8 @@
-"""PersonaMem (Jiang et al. 2025): which of four answers suits a user, whose wishes change from session to session.
+"""Load PersonaMem (Jiang et al. 2025): which of four answers suits a user whose preferences change between sessions?
 
-A question is asked at a place in a history that it shares with others: those of one place are asked of one
-conversation, which ends there. The data has no dates: the first session is dated 1 January 2025, each other a day
-after the one before.
+A question is asked at a place in a history that several questions share. The questions of one place are asked about one
+conversation that ends there. The data has no dates: the first session is dated 1 January 2025, each further one a day
+later.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ _OPTION = re.compile(r"\s*\(([a-z])\)", re.IGNORECASE)
 
 
 def load_personamem(path: Path | None, variant: str | None = None) -> list[Conversation]:
-    """Return a conversation for each place at which questions of a file are asked, or of that of *variant* in a folder.
+    """Return one conversation for each place in a history at which questions are asked.
 
-    Raises: `InputError` if it is no such file.
+    *path* is a file of questions, or a folder with the file of *variant*. Raises: `InputError` if it is not such a
+    file.
     """
     path = find_file(path, "personamem", f"questions_{variant or _SIZES[0]}.csv")
     contexts = path.with_name(path.stem.replace("questions", "shared_contexts", 1) + ".jsonl")
@@ -58,7 +59,7 @@ def load_personamem(path: Path | None, variant: str | None = None) -> list[Conve
 
 
 def _multiple_choice(path: Path) -> dict[str, dict[int, list[Question]]]:
-    """Return the questions of a file by their context and their place in it."""
+    """Return the questions of a file by context id and by their place in the context."""
     asked: dict[str, dict[int, list[Question]]] = defaultdict(lambda: defaultdict(list))
     csv.field_size_limit(sys.maxsize)
     try:
@@ -80,7 +81,7 @@ def _choice_question(row: Mapping[str, str]) -> Question:
     answers = [option for option in choices if (match := _OPTION.match(option)) and match[1].lower() == right]
     if len(answers) != 1:
         raise ValueError(f"correct_answer is {row['correct_answer']!r}, which is none of all_options")
-    # An older version of the data calls the text "question".
+    # In an older version of the data, the key of the text is "question".
     text = row["user_question_or_message"] if "user_question_or_message" in row else row["question"]
     return Question(
         id=row["question_id"],
@@ -93,7 +94,7 @@ def _choice_question(row: Mapping[str, str]) -> Question:
 
 
 def _sessions(context: str, turns: list[dict[str, Any]]) -> list[tuple[int, EpisodeInput]]:
-    """Return the messages of a history with their places in it; one of the role ``system`` begins a session."""
+    """Return (place, message) for the messages of a history; a message with the role ``system`` begins a session."""
     numbers = list(accumulate(turn["role"] == "system" for turn in turns))
     said: list[tuple[int, EpisodeInput]] = []
     for number, several in groupby(range(len(turns)), key=lambda place: numbers[place]):

@@ -1,4 +1,4 @@
-"""Loaders of data sets, on small files in their forms: `python -m pytest benchmarks/datasets`."""
+"""Test the loaders of data sets on small files: `python -m pytest benchmarks/datasets`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DATASETS = {dataset.name: dataset for dataset in (AGENT_MEMORY, MEME, PERSONAMEM
 
 
 def load(name: str, path: Path) -> list[Conversation]:
-    """Return the conversations of a data set, after checking what holds for all."""
+    """Return the conversations of a data set, after checks that apply to all of them."""
     return check(DATASETS[name].load(path, None))
 
 

@@ -1,7 +1,7 @@
 """Graphiti (Zep) on an embedded FalkorDB: one episode for each message, as for kg-memory.
 
-A context has the facts that its hybrid search finds, with the times that it gives them, and then the summaries of the
-entities: its own recipe, by reciprocal ranks, without a cross-encoder.
+A context consists of the facts that its hybrid search finds, with their times, and then the summaries of entities. The
+recipe is Graphiti's own, by reciprocal rank fusion, without a cross-encoder.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from kg_memory.contrib.embedded import binaries, join
 from kg_memory.contrib.evaluation.records import Conversation, Question, Retrieved, Tools
 
 LIMIT = 20
-"""Facts and entities of a context, at most: those of the Zep paper."""
+"""The most facts, and the most entities, of a context, as in the Zep paper."""
 T = TypeVar("T")
 
 
 class Graphiti:
-    """Graphiti with the model and the embeddings of LangChain that all systems have; a graph for each conversation."""
+    """Graphiti with the LangChain model and embeddings of the evaluation; each conversation has its own graph."""
 
     name = "graphiti"
 
@@ -49,7 +49,7 @@ class Graphiti:
         self._chat, self._embedder = _Chat(model_of(tools, self.name)), _Embedder(tools.embeddings)
         self._journal = Journal(tools.folder)
         self._open: dict[str, Library] = {}
-        # Its connections belong to one loop, and it is asked by several threads.
+        # Graphiti's connections belong to one event loop, but several threads call this system.
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
@@ -96,7 +96,7 @@ class Graphiti:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     async def _graphiti(self, conversation: Conversation) -> Library:
-        """Return Graphiti on the graph of a conversation, with its indices."""
+        """Return a Graphiti on the graph of a conversation, with its indices built."""
         group = key(conversation)
         if group not in self._open:
             driver = await connect(self._server.socket, group)
@@ -107,7 +107,7 @@ class Graphiti:
 
 
 class _Chat(LLMClient):
-    """A chat model of LangChain, as Graphiti asks one."""
+    """A LangChain chat model behind Graphiti's interface."""
 
     def __init__(self, chat: BaseChatModel) -> None:
         super().__init__(None)
@@ -122,7 +122,7 @@ class _Chat(LLMClient):
                 return dict(json.loads((await self._chat.ainvoke(asked)).text))
             answer = await self._chat.with_structured_output(response_model).ainvoke(asked)
         except openai.RateLimitError as error:
-            raise RateLimitError from error  # Graphiti waits, and tries again
+            raise RateLimitError from error  # Graphiti waits and retries
         except ValueError as error:
             raise EmptyResponseError(f"the answer is not of the form that was asked for: {error}") from error
         if not isinstance(answer, BaseModel):
@@ -131,7 +131,7 @@ class _Chat(LLMClient):
 
 
 class _Embedder(EmbedderClient):
-    """Embeddings of LangChain, as Graphiti asks for them."""
+    """LangChain embeddings behind Graphiti's interface."""
 
     def __init__(self, embeddings: Embeddings) -> None:
         self._embeddings = embeddings
@@ -145,17 +145,20 @@ class _Embedder(EmbedderClient):
 
 
 class NoRanker(CrossEncoderClient):
-    """Is not asked by the recipe; Graphiti opens OpenAI's where it gets none."""
+    """A cross-encoder that is never called; without one, Graphiti would open OpenAI's."""
 
     async def rank(self, query: str, passages: list[str]) -> list[tuple[str, float]]:
         raise NotImplementedError
 
 
 async def connect(socket: str, group: str) -> FalkorDriver:
-    """Return a driver for *group* on the database at *socket*, its indices made; Graphiti tells of errors only."""
+    """Return a driver for *group* on the database at *socket*, with its indices built.
+
+    From then on Graphiti logs only errors.
+    """
     logging.getLogger("graphiti_core").setLevel(logging.ERROR)
     driver = FalkorDriver(falkor_db=FalkorDB(unix_socket_path=socket), database=group)
-    if driver._init_task:  # noqa: SLF001 - it builds its indices in the background; no other way to wait
+    if driver._init_task:  # noqa: SLF001 - the only way to wait for its indices, which are built in the background
         await driver._init_task  # noqa: SLF001
     return driver
 

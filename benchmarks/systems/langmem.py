@@ -1,7 +1,7 @@
-"""LangMem with LangGraph's store in memory: a call for up to ten messages of a session, as it keeps none in view.
+"""LangMem with LangGraph's in-memory store: one call for up to ten messages of a session.
 
-It does not say which message a memory comes from, so a context has no sources, and no recall is measured. A run that is
-resumed reads its conversation again.
+LangMem does not say from which message a memory comes, so contexts have no sources and recall is not measured. A
+resumed run reads its conversation again.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from kg_memory.contrib.evaluation.records import Conversation, Question, Retriev
 from kg_memory.models.graph import EpisodeInput
 
 LIMIT = 50
-"""Memories that are searched for; as many as fit are in a context."""
+"""The most memories of a search; as many as fit are put into a context."""
 MESSAGES = 10
-"""Messages of a call, at most."""
+"""The most messages of one call."""
 
 
 class LangMem:
-    """LangMem with the model, which must call tools, and the embeddings of LangChain that all systems have."""
+    """LangMem with the LangChain model, which must support tools, and the embeddings of the evaluation."""
 
     name = "langmem"
 
@@ -50,7 +50,7 @@ class LangMem:
         return fill(((f"- {_text(memory.value)}", ()) for memory in found), max_tokens)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing, since there is nothing to close."""
 
 
 def _batches(episodes: list[EpisodeInput]) -> Iterator[list[EpisodeInput]]:
@@ -61,6 +61,6 @@ def _batches(episodes: list[EpisodeInput]) -> Iterator[list[EpisodeInput]]:
 
 
 def _text(value: dict[str, Any]) -> str:
-    """Return what a memory says: its content, or all of it where it is of another form."""
+    """Return the text of a memory: its content, or the whole value if it has another form."""
     content = value.get("content", value)
     return str(content.get("content", content)) if isinstance(content, dict) else str(content)

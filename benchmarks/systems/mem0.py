@@ -1,7 +1,7 @@
 """Mem0 (open source) with its own vector store on disk: one `add` for each message, as for kg-memory.
 
-Mem0 2.2 takes no time of a message (its ``timestamp`` is for its platform alone), so it stands in the text, and an
-instruction says what it means. Mem0 keeps the last ten messages of a conversation in view by itself.
+Mem0 2.2 does not accept the time of a message (``timestamp`` is for its platform only), so the time is put into the
+text, with an instruction. Mem0 itself keeps the last ten messages of a conversation in view.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from benchmarks.systems.shared import Journal, dated, fill, key, model_of, role
 from kg_memory.contrib.evaluation.records import Conversation, Question, Retrieved, Tools
 
 LIMIT = 50
-"""Memories that are searched for; as many as fit are in a context."""
+"""The most memories of a search; as many as fit are put into a context."""
 _TIMES = (
     "Each message begins with the time at which it was said, in brackets. Take that time as the Observation Date, "
     "and write the dates that follow from it into the memories."
@@ -25,7 +25,7 @@ _TIMES = (
 
 
 class Mem0:
-    """Mem0 with the model and the embeddings of LangChain that all systems have."""
+    """Mem0 with the LangChain model and embeddings of the evaluation."""
 
     name = "mem0"
 
@@ -45,7 +45,7 @@ class Mem0:
                 "history_db_path": str(folder / "history.db"),
             }
         )
-        self._lock = threading.Lock()  # the vector store on disk is for one thread
+        self._lock = threading.Lock()  # the vector store on disk allows one thread at a time
 
     def ingest(self, conversation: Conversation) -> None:
         for episode in self._journal.unread(conversation):

@@ -1,4 +1,4 @@
-"""Helpers of the systems of other libraries: messages with times, contexts within a budget, a journal of reading."""
+"""Helpers for the systems of other libraries: messages with times, contexts within a budget, a journal of reading."""
 
 from __future__ import annotations
 
@@ -16,38 +16,41 @@ from kg_memory.text.tokenise import estimate_tokens
 
 
 def model_of(tools: Tools, system: str) -> BaseChatModel:
-    """Return the chat model.
+    """Return the chat model of *tools*.
 
-    Raises: `InputError` if none was named.
+    Raises: `InputError` if none was chosen.
     """
     if tools.model is None:
-        raise InputError(f"{system} reads with a chat model, and none was named: name one")
+        raise InputError(f"{system} reads with a chat model, and none was chosen: choose one")
     return tools.model
 
 
 def key(conversation: Conversation) -> str:
-    """Return a name of letters and digits for a conversation, as some libraries take no others."""
+    """Return an id of letters and digits for a conversation, since some libraries allow no other characters."""
     return "c" + uuid.uuid5(uuid.NAMESPACE_URL, conversation.name).hex
 
 
 def dated(episode: EpisodeInput) -> str:
-    """Return a message with its time and its speaker before it, for libraries that take no times."""
+    """Return the text of a message with its time and speaker in front, for libraries without message times."""
     told = spoken(episode)
     return f"[{episode.at:%A, %d %B %Y, %H:%M}] {told}" if episode.at else told
 
 
 def spoken(episode: EpisodeInput) -> str:
-    """Return a message with its speaker before it."""
+    """Return the text of a message with its speaker in front: "Ann: Hello"."""
     return spoken_line(episode.speaker, episode.content)
 
 
 def role(episode: EpisodeInput) -> str:
-    """Return the role of a message's speaker."""
+    """Return "assistant" if a message is by the assistant, else "user"."""
     return "assistant" if episode.speaker == "assistant" else "user"
 
 
 def fill(lines: Iterable[tuple[str, Iterable[str]]], max_tokens: int) -> Retrieved:
-    """Return the lines, best first, until one does not fit; the sources are those of all lines."""
+    """Return the context of the first *lines* (text, source ids) that fit into *max_tokens*.
+
+    Its sources are those of all lines.
+    """
     kept: list[str] = []
     sources: dict[str, None] = {}
     tokens, full = 0, False
@@ -62,14 +65,14 @@ def fill(lines: Iterable[tuple[str, Iterable[str]]], max_tokens: int) -> Retriev
 
 
 class Journal:
-    """A file with the source ids that were read, a line each, so that an interrupted run does not read them again."""
+    """A file with the source ids of messages that were read, so that an interrupted run does not read them again."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / "read"
         self._folder.mkdir(parents=True, exist_ok=True)
 
     def unread(self, conversation: Conversation) -> Iterator[EpisodeInput]:
-        """Yield the episodes that were not read; each is noted when the next is asked for."""
+        """Yield the episodes that were not read before; each is recorded when the next one is requested."""
         path = self._folder / key(conversation)
         read = set(path.read_text(encoding="utf-8").splitlines()) if path.exists() else set()
         with path.open("a", encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""Graphiti, Mem0 and LangMem for real, with a scripted model over OpenAI's protocol; each is skipped if not installed.
+"""Test Graphiti, Mem0 and LangMem with a scripted model over OpenAI's protocol; each is skipped if not installed.
 
 `python -m pytest benchmarks/systems`.
 """
@@ -49,7 +49,7 @@ QUESTION = Question(id="q", text="Where does Ann live?", category="", answer="Os
 
 
 class Model:
-    """Reads who lives where in each of the three libraries' prompts, and notes what it was sent."""
+    """A model that finds who lives where in the prompts of all three libraries, and records the prompts."""
 
     def __init__(self) -> None:
         self.sent: list[str] = []
@@ -124,7 +124,7 @@ def tools(model: Model, tmp_path: Path) -> Iterator[Tools]:
 
 
 def run(name: str, tools: Tools) -> Retrieved:
-    """Ingest two conversations, and ask about one with many threads."""
+    """Ingest two conversations, and ask about one of them from many threads; return the context."""
     system = find_system(SYSTEMS[name])(tools)
     try:
         system.ingest(ANN)
@@ -138,7 +138,7 @@ def run(name: str, tools: Tools) -> Retrieved:
 
 
 def calls_when_resumed(name: str, tools: Tools, model: Model) -> int:
-    """Open the system of the same folder again, and ingest a conversation that it has read."""
+    """Open the system of the same folder again; return how often it calls the model for a conversation it has read."""
     asked = len(model.sent)
     system = find_system(SYSTEMS[name])(tools)
     try:
@@ -150,7 +150,7 @@ def calls_when_resumed(name: str, tools: Tools, model: Model) -> int:
 
 
 def needs(module: str) -> None:
-    """Skip the test if *module* is not installed; not by importing it, as ours turn its telemetry off first."""
+    """Skip the test if *module* is not installed, without importing it: our systems switch off its telemetry first."""
     if find_spec(module) is None:
         pytest.skip(f"{module} is not installed")
 
