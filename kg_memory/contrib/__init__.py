@@ -1,1 +1,1 @@
-"""Plug-ins of the command, which the library itself does not import."""
+"""Optional parts of kg-memory, loaded as plug-ins: the library does not import them until they are used."""

@@ -1,4 +1,4 @@
-"""A small chat agent with this memory: it recalls, answers and remembers."""
+"""A small LangGraph chat agent with this memory: it recalls, answers and remembers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _ASKS = re.compile(r"(?:what|where|when|who|whose|whom|why|which|how|do|does|did
 
 
 class AgentContext(ValidatedModel):
-    """Name the user whose memory it is, and how the agent answers."""
+    """Settings of one run of the agent: the user, and how to answer."""
 
     user_id: str = Field(
         description="Who is talking: each user has a memory of their own.", examples=["ann@example.com"]
@@ -73,11 +73,17 @@ def build_agent(
     where: Where | None = None,
     template: Template | str | None = None,
 ) -> StateGraph[AgentState, AgentContext, MessagesState, AgentState]:
-    """Build the agent; compile it, then invoke it with ``{"messages": [...]}`` and ``context={"user_id": ...}``.
+    """Return the graph of a chat agent with this memory; compile it, then invoke it.
 
-    *model* answers, else the memory's own. Without any model the last question is answered by the best lines of what
-    was recalled, or by all of it in a *template* that is not the plain one. Subclass `AgentContext` for other names in
-    *namespace*, or for defaults. *recipe*, *where* and *template* are those of `GraphMemory.context`.
+    The agent is invoked with messages and a context::
+
+        agent = build_agent(memory).compile()
+        agent.invoke({"messages": [("user", "Where do I live?")]}, context={"user_id": "ann"})
+
+    *model* is the chat model that answers, by default the memory's own. Without any model, the answer to a question is
+    made of the best lines of the recalled context, or is all of it if *template* is not the plain one. *namespace* may
+    contain fields of the context; subclass `AgentContext` for other fields or defaults. *recipe*, *where* and
+    *template* are those of `GraphMemory.context`.
     """
     recall = recall_node(memory, namespace, recipe=recipe, where=where, template=template)
     graph = StateGraph(AgentState, context_schema, input_schema=MessagesState)
@@ -92,7 +98,7 @@ def build_agent(
 
 
 def from_memory(question: str, context: str) -> str:
-    """Answer *question* without a model, from the best lines of *context*; acknowledge statements."""
+    """Return an answer to *question* made of the best lines of *context*, without a model; acknowledge statements."""
     sentences = split_sentences(question)
     questions = [sentence for sentence in sentences if sentence.asks or _ASKS.match(sentence.text)]
     receipt = ["Noted."] if len(questions) < len(sentences) else []
@@ -111,7 +117,7 @@ def _answer(
     is_plain = template in (None, PLAIN.name, PLAIN)
 
     def answer(state: AgentState) -> Flow[dict[str, object]]:
-        # In a thread, because a client reads certificates when it is made.
+        # In a thread, because creating a model's client reads certificate files.
         model = yield in_thread(partial(choose_model, _context("model")))
         if model is None:
             return {"messages": [_offline(state, is_plain=is_plain)]}
@@ -123,7 +129,10 @@ def _answer(
 def _model_chooser(
     memory: GraphMemory, model: BaseChatModel | str | None
 ) -> Callable[[str | None], BaseChatModel | None]:
-    """Return a function from a model's name to the chat model, the agent's own by default; ``None`` means offline."""
+    """Return a function that opens the chat model of a given name, or the agent's default for ``None``.
+
+    It returns ``None`` if the agent is to answer offline.
+    """
     reader = getattr(memory.driver.model, "model", None)
     own = _enable_streaming(reader) if isinstance(reader, BaseChatModel) else None
 
@@ -140,12 +149,12 @@ def _model_chooser(
 
 
 def _enable_streaming(model: BaseChatModel) -> BaseChatModel:
-    """Return a copy of *model* that streams; the memory turns streaming off for its own calls."""
+    """Return a copy of *model* that streams: the memory disables streaming for its own calls."""
     return model.model_copy(update={"disable_streaming": False})
 
 
 def _context(name: str) -> str | None:
-    """Return an attribute of the run's context, or None: the graph around the agent may have another context schema."""
+    """Return a field of the run's context, or ``None`` if the surrounding graph's context lacks it."""
     return getattr(get_runtime().context, name, None)
 
 
@@ -161,6 +170,6 @@ def _offline(state: AgentState, *, is_plain: bool) -> AIMessage:
 
 
 def _drop_offline_answers(state: AgentState) -> dict[str, object]:
-    """Drop the offline answers from the conversation: they only repeat the memory."""
+    """Return the state without offline answers: they only repeat the memory, so they must not be remembered."""
     said = [each for each in state["messages"] if each.response_metadata.get("model_name") != OFFLINE]
     return {**state, "messages": said}

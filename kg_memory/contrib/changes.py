@@ -1,4 +1,4 @@
-"""The verb `facts.changes`: what was learned, ended, corrected, retracted or restored, and what came into doubt."""
+"""`GraphMemory.facts.changes`: facts that were learned, ended, corrected, retracted, restored, or became doubtful."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ from kg_memory.validation import validate_count
 
 
 def read_changes(since: int, until: int | None, limit: int, *, latest: bool = False) -> Flow[list[Change]]:
-    """Return what came to be believed, or ceased to be, in ``[since, until)`` of the system's clock, earliest first.
+    """Return up to *limit* changes of facts that were recorded in ``[since, until)``, earliest first.
 
-    It is the first *limit* changes, or the *latest*.
+    Times are microseconds of the system's clock; *until* ``None`` means now. These are the first changes of the period,
+    or the last ones if *latest*.
     """
     limit = validate_count("limit", limit)
     end = (yield from now()) + 1 if until is None else until
-    # A change is made of at most two beliefs.
+    # A change consists of at most two beliefs, so 2 * limit are enough.
     query = fact_queries.CHANGED_LAST if latest else fact_queries.CHANGED_FACTS
     changed = yield from read(query, since=since, until=end, limit=2 * limit)
     ids = [row["id"] for row in changed]
@@ -39,7 +40,7 @@ def read_changes(since: int, until: int | None, limit: int, *, latest: bool = Fa
 
 
 def changes_of(facts: Sequence[str], since: int, end: int) -> Flow[list[Change]]:
-    """Return what changed in the beliefs about *facts*, by their ids, in ``[since, end)``, earliest first."""
+    """Return the changes in ``[since, end)`` of the facts with ids *facts*, earliest first; times are microseconds."""
     stated = yield from read(
         fact_queries.TELL_FACTS, ids=list(facts), past=True, sources=rows.MOST_SOURCES, believed_at=OPEN_END
     )
@@ -61,7 +62,7 @@ def changes_of(facts: Sequence[str], since: int, end: int) -> Flow[list[Change]]
 
 
 def _changes_at(beliefs: Sequence[Row], instant: int) -> Iterable[Change]:
-    """Yield what changed in the *beliefs* of one fact at that instant."""
+    """Yield the changes of one fact at *instant*, from all its *beliefs*."""
     closed = [row for row in beliefs if row["belief"]["expired_at"] == instant]
     made = [row for row in beliefs if row["belief"]["created_at"] == instant]
     earlier = any(row["belief"]["created_at"] < instant for row in beliefs)
@@ -86,15 +87,18 @@ def _changes_at(beliefs: Sequence[Row], instant: int) -> Iterable[Change]:
 
 
 def _to_fact(row: Row, at: int) -> Fact:
+    """Return a belief row as a fact, as it was known at *at*."""
     return rows.to_fact(rows.as_known(row, at))
 
 
 def _touches(row: Row, following: Row) -> bool:
+    """Return whether the periods of two beliefs overlap or meet."""
     first, second = row["belief"], following["belief"]
     return bool(first["valid_at"] <= second["invalid_at"] and second["valid_at"] <= first["invalid_at"])
 
 
 def _order(change: Change) -> tuple[Any, ...]:
+    """Return the sort key of a change: time, kind, sentence."""
     fact = change.after or change.before
     return change.at, change.kind, fact.sentence if fact else ""
 
@@ -103,9 +107,9 @@ def _order(change: Change) -> tuple[Any, ...]:
 
 
 def read_doubt_changes(changed: Sequence[str], since: int, until: int, limit: int) -> Flow[list[Change]]:
-    """Return which facts became doubtful, or sure again, by what was learned in ``[since, until)``.
+    """Return the facts that became doubtful, or certain again, in ``[since, until)``, as changes.
 
-    *changed* are the facts whose beliefs changed then.
+    *changed* are the ids of facts whose beliefs changed in that time.
     """
     restated = yield from read(premise_queries.RESTATED, since=since, until=until, limit=limit)
     premised = [row["id"] for row in restated]
@@ -127,10 +131,11 @@ def read_doubt_changes(changed: Sequence[str], since: int, until: int, limit: in
 
 
 Turn = tuple[int, str, Doubt | None, Doubt | None]
-"""The instant at which the doubt about a fact changed, its id, and the doubt before and after."""
+"""The time at which the doubt about a fact changed, the fact's id, and the doubt before and after."""
 
 
 def _find_turns(grounds: Grounds, affected: Iterable[str], since: int, until: int) -> Iterator[Turn]:
+    """Yield each change of doubt about one of the facts *affected* between *since* and *until*."""
     ids = sorted(affected)
     for instant in sorted(_find_instants(grounds)):
         if since <= instant < until:
@@ -141,7 +146,7 @@ def _find_turns(grounds: Grounds, affected: Iterable[str], since: int, until: in
 
 
 def _find_instants(grounds: Grounds) -> set[int]:
-    """Return the instants at which anything was learned of *grounds*."""
+    """Return all times at which a belief, statement or premise in *grounds* was recorded or closed."""
     instants: set[int] = set()
     for fact in grounds.values():
         for held in fact.beliefs:
@@ -152,7 +157,7 @@ def _find_instants(grounds: Grounds) -> set[int]:
 
 
 def _to_change(turn: Turn, stated: Iterable[Row], sentences: Sentences) -> Change | None:
-    """Return the change of a fact that is believed and has not ended, or ``None``."""
+    """Return a change of doubt as a `Change`; ``None`` if the fact is no longer believed or has ended."""
     instant, id_, before, after = turn
     own = [row for row in stated if row["fact"]["id"] == id_ and row["belief"] and row["belief"]["reviewed"]]
     then, at_last = (_find_current(own, at) for at in (instant - 1, instant))
@@ -167,6 +172,7 @@ def _to_change(turn: Turn, stated: Iterable[Row], sentences: Sentences) -> Chang
 
 
 def _find_current(own: Iterable[Row], at: int) -> Row | None:
+    """Return the row whose belief was held at *at* and had not ended by then, or ``None``."""
     beliefs = ((row, row["belief"]) for row in own)
     held = (row for row, belief in beliefs if belief["created_at"] <= at < min(belief["expired_at"], OPEN_END))
     return next((row for row in held if row["belief"]["invalid_at"] > at), None)
@@ -177,5 +183,5 @@ def _with_doubt(row: Row, doubt: Doubt | None, sentences: Sentences) -> Fact:
 
 
 def time_of(change: Change) -> int:
-    """Return when *change* was recorded, in microseconds."""
+    """Return when *change* was recorded, in microseconds since the epoch."""
     return micros(change.at, default=0)

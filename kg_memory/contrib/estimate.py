@@ -1,7 +1,7 @@
-"""Estimate the cost of reading episodes, for `memory.usage.estimate`.
+"""Estimates the cost of reading episodes, for `memory.usage.estimate`.
 
-An estimate renders and counts the questions that reading the episodes asks in any case. How many follow, about what is
-ambiguous, is as it was in the namespace so far, or as it was in a conversation that was measured.
+The questions that reading an episode always asks are rendered and counted. The number of follow-up questions about
+ambiguities is taken from the namespace's past, or from a measured conversation.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MATCH (e:Episode {id: id})
 WHERE e.status IN $statuses
 RETURN e.id AS id
 """
-"""The episodes among some ids with one of these statuses."""
+"""The episodes among given ids that have one of the given statuses."""
 
 AVERAGE_COST = """
 MATCH (e:Episode)
@@ -42,25 +42,25 @@ WITH e.took AS took ORDER BY e.created_at DESC LIMIT $limit
 RETURN count(took) AS episodes, avg(took[3]) AS seconds,
   [avg(took[0]), avg(took[1]), avg(took[2])] AS all, [avg(took[4]), avg(took[5]), avg(took[6])] AS reading
 """
-"""The average cost of the latest episodes that a plan read: calls, tokens in and out, seconds."""
+"""The average calls, tokens and seconds of the latest episodes that a plan read."""
 
 ENOUGH = 20
-"""From how many episodes on the namespace's own past is taken for what is likely."""
+"""The number of episodes in a namespace from which its own past is used as the likely cost."""
 LATEST = 500
 AT_ONCE = 1000
 LIKELY_INPUT, LIKELY_OUTPUT = 0.9, 0.6
-"""The factor from the cautious `estimate_cost` to a likely cost."""
+"""The factors from the cautious `estimate_cost` to the likely number of tokens."""
 LINE = 40
-"""Tokens of a message in a joint question, beside its content."""
+"""Tokens of a message in a joint question besides its content."""
 NOTHING = Range(low=0, likely=0, high=0)
 AMOUNTS = ("calls", "input_tokens", "output_tokens")
-# Names to render prompts with that are told the entities: how many there are changes little.
+# Example entities for prompts that list the entities: their number changes the cost little.
 GUESS = tuple(Mention(name, "Person") for name in ("Ann", "Oslo"))
 GUESSED_ENTITIES = tuple(ResolvedEntity(guess.name, guess.type, (guess.name,)) for guess in GUESS)
 
 
 class FollowUps(NamedTuple):
-    """The number of questions that follow for each episode that is read, and their tokens."""
+    """The average number of follow-up questions for each episode, and their tokens."""
 
     calls: float
     input_tokens: float
@@ -72,15 +72,15 @@ MEASURED = {
     "standard": FollowUps(0.8, 1_700, 100),
     "thorough": FollowUps(1.0, 1_600, 100),
 }
-"""The follow-ups in a conversation of 150 messages, by plan."""
+"""Follow-ups by plan, measured in a conversation of 150 messages."""
 MOST = FollowUps(2.5, 5_000, 400)
-"""The most that follows for an episode on average."""
+"""The most follow-ups that are expected for an episode on average."""
 
 
 def estimate_inputs(states: Iterable[State], settings: Settings, model: Model) -> Flow[Estimate]:
-    """Return what reading *states*, dated inputs of one namespace in their order, will take by *model*.
+    """Return the expected cost of reading *states*, the dated inputs of one namespace in order, with *model*.
 
-    Errors: `InputError` where one could not be stored.
+    Errors: `InputError` for an input that could not be stored.
     """
     created_at = yield from now()
     given = list(states)
@@ -107,13 +107,16 @@ def estimate_inputs(states: Iterable[State], settings: Settings, model: Model) -
 
 
 def _past(settings: Settings) -> Flow[Row | None]:
-    """Return what reading an episode took so far by the plan that is set, if there were enough."""
+    """Return the average cost of an episode with the current plan in this namespace.
+
+    ``None`` if fewer than `ENOUGH` episodes were read with it.
+    """
     averages = yield from read(AVERAGE_COST, plan=settings.plan, limit=LATEST)
     return averages[0] if averages and averages[0]["episodes"] >= ENOUGH else None
 
 
 def _find_finished(ids: Sequence[str]) -> Flow[set[str]]:
-    """Return those of *ids* that were read before."""
+    """Return the ids of the episodes that have been read before."""
     finished: set[str] = set()
     for start in range(0, len(ids), AT_ONCE):
         rows = yield from read(EPISODES_WITH_STATUS, ids=ids[start : start + AT_ONCE], statuses=list(FINISHED))
@@ -122,7 +125,7 @@ def _find_finished(ids: Sequence[str]) -> Flow[set[str]]:
 
 
 def _costs(episodes: Iterable[EpisodeRecord], finished: Container[str], settings: Settings) -> Iterator[Usage]:
-    """Yield what is asked in any case about each of *episodes* that is not *finished*: nothing if it is skipped."""
+    """Yield the certain cost of each of *episodes* that is not *finished*; a cost of zero if it will be skipped."""
     together: Counter[str] = Counter()
     for draft in _drafts(episodes, settings):
         if draft.episode.id in finished:
@@ -131,19 +134,20 @@ def _costs(episodes: Iterable[EpisodeRecord], finished: Container[str], settings
         cost = sum(map(estimate_cost, asks), Usage())
         if settings.plan == "economy" and len(asks) == 1:
             thread = draft.episode.thread_key
-            if together[thread] % settings.window:  # it is part of the question about an earlier one
+            if together[thread] % settings.window:  # read in the same question as an earlier one
                 cost = _cost_along(draft)
             together[thread] += 1
         yield cost
 
 
 def _cost_along(draft: Draft) -> Usage:
+    """Return the cost of an episode that is read in the same question as an earlier one."""
     tokens = LINE + estimate_tokens(draft.episode.text)
     return Usage(input_tokens=tokens, output_tokens=MIN_ANSWER_TOKENS // 2)
 
 
 def _drafts(episodes: Iterable[EpisodeRecord], settings: Settings) -> Iterator[Draft]:
-    """Yield the episodes as the extraction sees them, each with those before it in its thread."""
+    """Yield each episode as the extraction step sees it, with the messages before it in its thread."""
     threads: defaultdict[str, deque[PreviousMessage]] = defaultdict(lambda: deque(maxlen=settings.previous_messages))
     for episode in episodes:
         before, at = threads[episode.thread_key], iso(local_time(episode.at, episode.offset))
@@ -153,7 +157,7 @@ def _drafts(episodes: Iterable[EpisodeRecord], settings: Settings) -> Iterator[D
 
 
 def _sure(draft: Draft, settings: Settings) -> list[Ask]:
-    """Return the questions that reading the episode asks in any case: none if it is skipped."""
+    """Return the questions that reading the episode always asks; none if it will be skipped."""
     asks = _first(extract(draft, replace(settings, surprise_threshold=0)))
     if asks and settings.plan == "thorough":
         guess = replace(draft, mentions=GUESS, entities=GUESSED_ENTITIES, stated=None)
@@ -162,7 +166,7 @@ def _sure(draft: Draft, settings: Settings) -> list[Ask]:
 
 
 def _first(flow: Flow[Any]) -> list[Ask]:
-    """Return what *flow* asks first, side by side."""
+    """Return the questions that *flow* asks first, at the same time; the flow is not run further."""
     try:
         effect = next(flow)
     except StopIteration:
@@ -175,7 +179,7 @@ def _first(flow: Flow[Any]) -> list[Ask]:
 
 
 def _amounts(sure: Usage, count: int, past: Row | None, follow_ups: FollowUps) -> dict[str, Range]:
-    """Return the calls and tokens of reading *count* episodes, which asks *sure* and then what follows."""
+    """Return the calls and tokens of reading *count* episodes: the certain cost *sure* plus follow-up questions."""
     output = sure.output_tokens * LIKELY_OUTPUT
     if past:
         follow_ups = FollowUps(*(whole - first for whole, first in zip(past["all"], past["reading"], strict=True)))
@@ -190,12 +194,13 @@ def _amounts(sure: Usage, count: int, past: Row | None, follow_ups: FollowUps) -
 
 
 def _range(sure: float, likely: float, follows: float, most: float) -> Range:
+    """Return the range of a number of tokens, from the certain and the likely cost, likely follow-ups, and the most."""
     low = min(sure * 0.7, likely) if follows else likely
     return Range(low=round(low), likely=round(likely + follows), high=round(max(sure, likely) + most))
 
 
 def _money(amounts: Mapping[str, Range], budget: Budget) -> Range | None:
-    """Return what that costs, without a discount for what the server has cached; ``None`` without prices."""
+    """Return the price of *amounts*, without discounts for cached tokens; ``None`` if the budget has no prices."""
 
     def cost(end: str) -> float | None:
         tokens = {name: int(getattr(amounts[name], end)) for name in ("input_tokens", "output_tokens")}

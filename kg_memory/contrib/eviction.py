@@ -1,11 +1,11 @@
-"""Evict ended facts, entities without facts, entities beyond `max_entities`, and expired messages.
+"""Evicts ended facts, entities without facts, entities beyond `max_entities`, and expired messages.
 
-Each part is small and atomic by itself, and checks again whether what it evicts is still so, as others may write
-meanwhile. A run that was interrupted is simply repeated.
+Each write is small and atomic, and checks again whether its nodes still qualify, as others may write meanwhile. An
+interrupted run can simply be repeated.
 
-An evicted fact or entity loses its vector and its words, so no search by words or meaning finds it. All else stays: its
-names, statements and beliefs still count in what is told and judged later. `evicted` is the time of its eviction. The
-step `save` indexes it again when it is stated or mentioned again.
+An evicted fact or entity loses its vector and its index words, so that no search finds it. Its names, statements and
+beliefs stay and still count when later facts are judged. `evicted` is the time of eviction. The step `save` indexes a
+node again when it is stated or mentioned again.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from kg_memory.temporal.interval import DAY, OPEN_END, OPEN_START
 from kg_memory.validation import MAX_COUNT, validate_count, validate_number
 
 RETENTION = 90.0
-"""The days that what is over is kept by default (C41)."""
+"""The default number of days for which ended facts are kept."""
 LONGEST_DAYS = 1_000_000.0
 PAGE = 2_000
-"""The internal ids that one query looks at."""
+"""The number of internal ids that one query covers."""
 AT_ONCE = 50
-"""The facts or entities that go in one query: others wait as long as it takes, 1 to 3 ms for each."""
+"""The facts or entities evicted in one query. Other queries wait meanwhile: 1 to 3 ms for each."""
 BELIEFS_AT_ONCE, EXPIRED_AT_ONCE = 500, 1_000
 EXAMPLES = 20
-"""The most texts of each kind that a result has."""
+"""The most texts of each kind in a result."""
 EXPIRED, REASON = "expired messages", "they had expired"
 
 
 @dataclass(slots=True)
 class Sweep:
-    """The progress of one run at the instant `time`: what it evicted so far, or would.
+    """The progress of one eviction run, started at `time`: what it has evicted, or in a dry run would evict.
 
-    `before` is the instant before which what is over must have been so.
+    Facts qualify if they ended before `before`. Times are microseconds since the epoch.
     """
 
     time: int
@@ -58,18 +58,18 @@ class Sweep:
     texts: dict[str, str] = field(default_factory=dict)
 
     def add(self, kind: list[str], evicted: Sequence[Row]) -> None:
-        """Add *evicted* to those of a kind, and report progress."""
+        """Add the ids of *evicted* rows to *kind*, one of the lists of this object, and report progress."""
         self.texts |= {row["id"]: row["text"] for row in evicted[: max(EXAMPLES - len(kind), 0)]}
         kind += [row["id"] for row in evicted]
         self.report()
 
     def report(self) -> None:
-        """Report progress."""
+        """Call `on_progress` with the result so far."""
         if self.on_progress:
             self.on_progress(self.result())
 
     def result(self) -> EvictionResult:
-        """Return what went so far."""
+        """Return what has been evicted so far."""
         return EvictionResult(
             beliefs=self.beliefs,
             facts=tuple(self.facts),
@@ -92,16 +92,16 @@ def evict(
     dry_run: bool = False,
     on_progress: Callable[[EvictionResult], None] | None = None,
 ) -> Flow[EvictionResult]:
-    """Evict what the arguments, those of `GraphMemory.privacy.evict`, select, and return what went.
+    """Evict what the arguments select, and return what was evicted; they are those of `GraphMemory.privacy.evict`.
 
-    Evicted facts that hold again are indexed again at the end. Errors: `InputError` for an invalid argument.
+    At the end, evicted facts that hold again are indexed again. Errors: `InputError` for an invalid argument.
     """
     days = RETENTION if expired_days is None else validate_number("expired_days", expired_days, 0, LONGEST_DAYS)
     most = None if max_entities is None else validate_count("max_entities", max_entities)
     time = yield from now()
     sweep = Sweep(time, time - int(days * DAY), dry_run, on_progress)
     if not (yield from read(LAST)):
-        return sweep.result()  # nothing was ever stored here
+        return sweep.result()  # the namespace has no graph
     if expired_episodes or (expired_days is most is None and not orphans):
         yield from _forget_expired(sweep, settings, namespace)
     if expired_days is not None:
@@ -118,7 +118,7 @@ def evict(
 
 
 def _forget_expired(sweep: Sweep, settings: Settings, namespace: str) -> Flow[None]:
-    """Forget the messages that have expired, with all that only they support."""
+    """Delete expired messages, with everything that only they support."""
     if sweep.dry_run:
         sweep.add(sweep.episodes, (yield from read(EXPIRED_EPISODES, now=sweep.time, limit=MAX_COUNT)))
         return
@@ -129,12 +129,12 @@ def _forget_expired(sweep: Sweep, settings: Settings, namespace: str) -> Flow[No
         except InputError:
             if (yield from read(EXPIRED_EPISODES, now=sweep.time, limit=EXPIRED_AT_ONCE)) == expired:
                 raise
-            continue  # another sweep was first
+            continue  # another run deleted some of them first
         sweep.add(sweep.episodes, [{"id": id_, "text": ""} for id_ in receipt.episodes])
 
 
 def _evict_beliefs(sweep: Sweep) -> Flow[None]:
-    """Delete the beliefs that were closed long enough ago."""
+    """Delete beliefs that were closed before `Sweep.before`."""
     if sweep.dry_run:
         sweep.beliefs = (yield from read(BELIEFS_OVER, before=sweep.before))[0]["n"]
         return
@@ -146,7 +146,7 @@ def _evict_beliefs(sweep: Sweep) -> Flow[None]:
 
 
 def _evict_orphans(sweep: Sweep) -> Flow[None]:
-    """Evict entities that were last seen long ago, and have no facts but ended ones (C42)."""
+    """Evict entities that were last seen before `Sweep.before` and have no facts, or only ended ones."""
     for page in list_pages((yield from read(LAST))[0]["entity"], PAGE):
         unseen = yield from read(ENTITIES, **page, before=sweep.before, now=sweep.time)
         inactive = [row for row in unseen if not row["active"]]
@@ -156,7 +156,7 @@ def _evict_orphans(sweep: Sweep) -> Flow[None]:
 
 
 def _evict_surplus(sweep: Sweep, most: int) -> Flow[None]:
-    """Evict entities until *most* are left: those with the fewest facts that hold, the longest not seen (C43)."""
+    """Evict entities until *most* are left, first those with the fewest facts that hold, then the longest unseen."""
     evicted = set(sweep.entities) if sweep.dry_run else set[str]()
     surplus = (yield from read(KEPT))[0]["n"] - len(evicted) - most
     least: list[Row] = []
@@ -173,19 +173,19 @@ def _evict_surplus(sweep: Sweep, most: int) -> Flow[None]:
 
 
 def _evict_entities(sweep: Sweep, entities: Sequence[Row], facts: Sequence[Row], *, active: bool = False) -> Flow[None]:
-    """Evict *entities*, after those of *facts* that are about them."""
+    """Evict *entities*, after evicting those of *facts* that are about them."""
     ids = {fact for row in entities for fact in row["facts"]}
     yield from _evict_facts(sweep, [row for row in facts if row["id"] in ids], active=active)
     yield from _evict(sweep, sweep.entities, entities, EVICT_ENTITIES)
 
 
 def _evict_facts(sweep: Sweep, facts: Sequence[Row], *, active: bool = False) -> Flow[None]:
-    """Evict those of *facts* that have ended; where *active*, all that wait for no decision."""
+    """Evict those of *facts* that have ended; if *active*, all that do not wait for a decision."""
     yield from _evict(sweep, sweep.facts, facts, EVICT_FACTS, before=sweep.before, active=active)
 
 
 def _evict(sweep: Sweep, evicted: list[str], rows: Sequence[Row], query: str, **params: Any) -> Flow[None]:
-    """Evict what *rows* are of, by *query*, and add it to those *evicted*; in a dry run only add it."""
+    """Run *query* on *rows* in small parts, and add the nodes it evicted to *evicted*; in a dry run only list them."""
     if sweep.dry_run:
         listed = set(evicted)
         sweep.add(evicted, [row for row in rows if row["id"] not in listed])
@@ -197,11 +197,12 @@ def _evict(sweep: Sweep, evicted: list[str], rows: Sequence[Row], query: str, **
 
 
 def _split(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+    """Yield *rows* in parts of `AT_ONCE`."""
     for first in range(0, len(rows), AT_ONCE):
         yield rows[first : first + AT_ONCE]
 
 
-# Queries, for each kind one to find what may go, and one to evict it in small parts
+# Queries: for each kind one that finds candidates, and one that evicts them in small parts
 
 LAST = """
 OPTIONAL MATCH (f:Fact)
@@ -209,7 +210,7 @@ WITH max(id(f)) AS fact
 OPTIONAL MATCH (e:Entity)
 RETURN fact, max(id(e)) AS entity
 """
-"""The last internal ids, in whose order nodes are found without being sorted."""
+"""The largest internal ids of facts and entities; pages by internal id need no sorting."""
 
 _WEIGHED = f"""
 OPTIONAL MATCH (f)-[h:HELD|PROPOSED]->(b:Belief)
@@ -222,7 +223,7 @@ OPTIONAL MATCH (f)-[:JUDGED]->(v:Verdict)
 WITH f, telling, proposed, sum(CASE WHEN v.ruling = 'waiting' THEN 1 ELSE 0 END) AS judged
 WITH f, proposed + judged AS waiting, telling + proposed + judged + indegree(f, 'RESTS_ON') = 0
   AND f.said_at <= $before AND f.created_at <= $before AS over"""
-"""Whether a fact is ``over``: it tells nothing since ``$before``, by what was believed then too; none rests on it."""
+"""Computes ``over``: whether a fact had ended by ``$before``, as believed then too, and no other fact rests on it."""
 
 FACTS_OVER = f"""
 MATCH (f:Fact)
@@ -261,7 +262,7 @@ WITH n, f, max(CASE
 WITH n, sum(holds) AS active, collect(CASE WHEN f.evicted IS NULL THEN f.id END) AS facts
 RETURN n.id AS id, n.last_seen AS seen, n.name AS text, active, facts
 """
-"""The entities of a page that were last seen by then, with how many facts hold of them and all that are not evicted."""
+"""The entities of a page last seen by ``$before``, with the number of facts that hold and all facts not evicted."""
 
 KEPT = f"""
 OPTIONAL MATCH (n:Entity)
@@ -282,7 +283,7 @@ RETURN e.id AS id, e.content AS text
 
 
 def _for_each(nodes: str, name: str, body: str) -> str:
-    """Return the part of a query that does *body* for each of the list *nodes*, called *name*."""
+    """Return a part of a query that runs *body* for each node in the list *nodes*, as the variable *name*."""
     return f"""CALL {{
   WITH {nodes}
   UNWIND {nodes} AS {name}
@@ -291,7 +292,7 @@ def _for_each(nodes: str, name: str, body: str) -> str:
 
 
 def _without_words(label: str) -> str:
-    """Return the part of a query that takes its words from each node in the list ``going``."""
+    """Return a part of a query that removes each node in the list ``going`` from the word index of *label*."""
     unused = "WITH DISTINCT t WHERE indegree(t) + outdegree(t) = 0 DELETE t"
     return _for_each("going", "d", f"MATCH (t:Term)-[p:IN_{label.upper()}]->(d) DELETE p {unused}")
 
@@ -320,9 +321,10 @@ WITH collect(f) AS going
 UNWIND going AS f
 RETURN f.id AS id
 """
-"""Evict facts that are still what they were when they were found: over, or where ``$active`` any.
+"""Evict facts that have not changed since they were found: ended facts, or any if ``$active``.
 
-An episode that says something of the same entities meanwhile is judged anew.
+The revision of their entities is raised, so that an episode about these entities that is read meanwhile is judged
+again.
 """
 
 EVICT_ENTITIES = f"""
@@ -347,9 +349,9 @@ WITH going, ids, unknown, known
 UNWIND ids AS id
 RETURN id
 """
-"""Evict entities that were not seen meanwhile, and have no fact that is not evicted; one without any is removed.
+"""Evict entities that were not seen meanwhile and have only evicted facts; entities without facts are deleted.
 
-An episode that is read meanwhile is read anew, and so are communities found anew: they may have to do with these.
+Episodes that are being read, and communities being computed, are started again, as they may involve these entities.
 """
 
 RETURNED = f"""
@@ -365,4 +367,4 @@ WHERE evicted = 0
 RETURN f.id AS id
 LIMIT $limit
 """
-"""The evicted facts that hold again, between entities that are not evicted."""
+"""The evicted facts that hold again and whose entities are not evicted."""

@@ -1,4 +1,4 @@
-"""Leases: of all processes that share a database, one at a time reads a namespace, and one maintains it."""
+"""Leases: only one of the processes that share a database reads, and one maintains, a namespace at a time."""
 
 from __future__ import annotations
 
@@ -12,36 +12,42 @@ from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.ingestion.interrupted import READER
 
 READING, MAINTAINING = "kg-reading:", "kg-maintaining:"
-"""The prefixes of the keys of leases. The value of such a key is the holder, and the key expires."""
+"""Key prefixes of leases in Redis. The value of a key is the holder, and the key expires."""
 SECONDS = 10.0
-"""Seconds after which a lease expires that is not renewed, as that of a killed process."""
+"""Seconds after which a lease expires unless it is renewed, as when its process was killed."""
 RENEWALS = 3
-"""The times that a lease is renewed before it would run out."""
+"""How often a lease is renewed within its duration."""
 TAKE = """
 local holder = redis.call('GET', KEYS[1])
 if holder and holder ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1
 """
-"""A holder takes its own lease again: it may not have learned that it got it, or may have failed to give it back."""
+"""Takes a lease, also one that this holder has: the answer of an earlier call, or its release, may have been lost."""
 RENEW = "return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('PEXPIRE', KEYS[1], ARGV[2]) or 0"
 GIVE_BACK = "return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('DEL', KEYS[1]) or 0"
 
 
 def lease_key(namespace: str, prefix: str = READING) -> str:
-    """Return the key of the lease on *namespace*, which is on the server of its graph, as that one is in braces."""
+    """Return the Redis key of the lease on *namespace*.
+
+    The graph's key is in braces, so that a cluster stores the lease on the graph's server.
+    """
     return f"{prefix}{{{graph_key(namespace)}}}"
 
 
 @dataclass(slots=True)
 class Lease:
-    """A lease on a namespace, which is `lost` where it ran out before it was renewed."""
+    """A held lease; `lost` is set if it expired before it was renewed."""
 
     lost: bool = False
 
 
 class Leases:
-    """The leases of this object on namespaces of *database*, for what *prefix* says."""
+    """Takes leases on namespaces of *database* for this object; *prefix* is `READING` or `MAINTAINING`.
+
+    *seconds* is how long a lease lasts without renewal.
+    """
 
     def __init__(self, database: Database, seconds: float = SECONDS, prefix: str = READING) -> None:
         self._database, self._seconds, self._prefix = database, seconds, prefix
@@ -49,7 +55,7 @@ class Leases:
 
     @asynccontextmanager
     async def hold(self, namespace: str) -> AsyncIterator[Lease | None]:
-        """Hold the lease on *namespace*, and renew it meanwhile; ``None`` where another process holds it."""
+        """Context manager: take and renew the lease on *namespace*; yields ``None`` if another process holds it."""
         key, lease = lease_key(namespace, self._prefix), Lease()
         if not await self._database.acommand("EVAL", TAKE, 1, key, self._holder, self._milliseconds, at=key):
             yield None
@@ -59,7 +65,7 @@ class Leases:
             yield lease
         finally:
             renewing.cancel()
-            with suppress(KGMemoryError):  # it runs out
+            with suppress(KGMemoryError):  # the lease expires anyway
                 await asyncio.shield(self._database.acommand("EVAL", GIVE_BACK, 1, key, self._holder, at=key))
 
     @property
@@ -67,8 +73,9 @@ class Leases:
         return int(self._seconds * 1000)
 
     async def _renew(self, key: str, lease: Lease) -> None:
+        """Renew the lease at regular intervals until it is lost."""
         while not lease.lost:
             await asyncio.sleep(self._seconds / RENEWALS)
-            with suppress(KGMemoryError):  # the database may be back at the next time
+            with suppress(KGMemoryError):  # the next renewal may succeed
                 words = ("EVAL", RENEW, 1, key, self._holder, self._milliseconds)
                 lease.lost = not await self._database.acommand(*words, at=key)

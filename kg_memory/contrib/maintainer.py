@@ -1,7 +1,7 @@
-"""The maintenance of an open memory: expiry, eviction and communities, in the background (`Settings.maintenance`).
+"""Background maintenance of an open memory: expiry, eviction and communities (`Settings.maintenance`).
 
-A thread with an event loop of its own looks after all namespaces of the database. A lease on each namespace, which is
-renewed while the work goes on, keeps two processes from doing the same.
+A thread with its own event loop maintains all namespaces of the database. A lease on each namespace keeps two processes
+from maintaining it at the same time.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ logger = logging.getLogger("kg_memory")
 
 SECOND = 1_000_000
 SOON = 1.0
-"""Seconds after the memory was opened in which nothing is done: most commands are over by then."""
+"""Seconds after opening the memory before maintenance starts: most command-line calls end sooner."""
 STOPPING = 10.0
-"""Seconds in which work under way must end: a server may answer nobody, and the process is to end all the same."""
+"""Seconds that running maintenance gets to end: the process must be able to exit even if a server does not answer."""
 MAINTAINED = """
 MATCH (m:Meta {id: 'schema'})
 RETURN m.maintained_at AS at
@@ -42,7 +42,10 @@ RETURN m.maintained_at AS at
 
 
 class Maintainer:
-    """Maintains the namespaces of *engine* until it is stopped; errors are logged, and the next time tries again."""
+    """Maintains all namespaces of *engine* in a background thread until `stop`.
+
+    Errors are logged and retried next time.
+    """
 
     def __init__(self, engine: Engine, maintenance: Maintenance) -> None:
         self._engine, self._maintenance = engine, maintenance
@@ -55,12 +58,12 @@ class Maintainer:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop, in the middle of the work if need be: each part of it is whole by itself, and the rest is due again."""
+        """Stop the thread, also in the middle of work. Each write is complete in itself; the rest is done next time."""
         if self._stopped.is_set():
             return
         self._stopped.set()
         atexit.unregister(self.stop)
-        with suppress(RuntimeError):  # the loop ended by itself
+        with suppress(RuntimeError):  # the loop has already ended
             self._loop.call_soon_threadsafe(self._cancel)
         self._thread.join(STOPPING)
 
@@ -83,14 +86,14 @@ class Maintainer:
             pause = min(self._maintenance.every_seconds, self._maintenance.lease_seconds)
             try:
                 namespaces = await Data(self._engine).anamespaces()
-            except Exception as error:  # noqa: BLE001 - it is no call of a user's, and the next time tries again
+            except Exception as error:  # noqa: BLE001 - no caller could handle it, and the next time retries
                 logger.warning("maintenance could not list the namespaces: %s", describe_error(error))
                 continue
             for namespace in namespaces:
                 await self._maintain(namespace)
 
     async def _maintain(self, namespace: str) -> None:
-        """Maintain one namespace, if it is due and no other process is at it."""
+        """Maintain *namespace* if it is due and no other process maintains it."""
         run, done = self._engine.driver.arun, False
         try:
             if not await run(self._is_due(), namespace):
@@ -107,7 +110,7 @@ class Maintainer:
             logger.warning("maintenance of a namespace failed, and is tried again: %s", describe_error(error))
 
     def _is_due(self, *, mark: bool = False) -> Flow[bool]:
-        """Return whether maintenance is due; *mark* the namespace as maintained from now on if so."""
+        """Return whether maintenance of the namespace is due; with *mark*, also record it as maintained now."""
         time, rows = (yield from now()), (yield from read(MAINTAINED))
         due = bool(rows) and (rows[0]["at"] or 0) + int(self._maintenance.every_seconds * SECOND) <= time
         if due and mark:
@@ -115,7 +118,7 @@ class Maintainer:
         return due
 
     async def _work_while(self, lease: Lease, namespace: str) -> bool:
-        """Work as long as the *lease* is not lost; return whether the work ended."""
+        """Maintain *namespace* while *lease* is held; return whether the work was completed."""
         work = asyncio.ensure_future(self._work(namespace))
         try:
             while not (await asyncio.wait((work,), timeout=self._maintenance.lease_seconds / RENEWALS))[0]:
@@ -128,7 +131,7 @@ class Maintainer:
         return True
 
     async def _work(self, namespace: str) -> None:
-        """Forget what has expired, evict what is over, then find the communities of what is left."""
+        """Delete expired messages, evict ended facts, and then refresh communities, as the settings say."""
         chosen = self._maintenance
         selected = {
             name: getattr(chosen, name) for name in ("expired_days", "orphans", "max_entities", "expired_episodes")
@@ -140,6 +143,6 @@ class Maintainer:
 
 
 def _set_maintained(at: int) -> Flow[None]:
-    """Set when the namespace was maintained, unless it is forgotten: a write would make its graph again."""
+    """Store *at* as the time of the last maintenance, unless the graph was deleted: a write would create it again."""
     if (yield from read(MAINTAINED)):
         yield from write(SET_MAINTAINED, at=at)

@@ -1,8 +1,10 @@
-"""Mappings: which facts a JSON record states, by paths into it.
+"""Mappings: which facts a JSON record states, given by paths into the record.
 
-A mapping has the fields of a declared fact. A string that begins with ``$`` is a path, any other value stands for
-itself; ``$$`` begins a string with ``$``. A path is ``$`` and then any of ``.key``, ``["any key"]``, ``[0]``, ``[-1]``
-and ``[*]``. With ``[*]`` there is one fact for each item of a list; paths with the same beginning take the same item.
+A mapping has the fields of a declared fact. A string that begins with ``$`` is a path, any other value is used as it
+is; ``$$`` escapes a leading ``$``. A path is ``$`` followed by any of ``.key``, ``["any key"]``, ``[0]``, ``[-1]`` and
+``[*]``. With ``[*]`` there is one fact for each item of a list; paths that share the beginning use the same item::
+
+    {"subject": "$.name", "predicate": "WORKS_AT", "object": "$.jobs[*].company", "valid_at": "$.jobs[*].from"}
 """
 
 from __future__ import annotations
@@ -18,23 +20,20 @@ from kg_memory.ingestion.declared import DeclaredFact, validate_fact
 from kg_memory.memory.declaring import EPISODE_FIELDS, FACT_FIELDS, FactMapping, MappedRecord
 
 REQUIRED = ("subject", "predicate", "object")
-"""The fields without which there is no fact, where the mapping has them."""
+"""Fields that must have a value if the mapping names them; otherwise the fact is reported as unmapped."""
 MOST_ITEMS = 5000
 _STEP = re.compile(r'\.([^.\[\]"]+)|\["([^"]+)"\]|\[(-?\d+|\*)\]')
 _MISSING = object()
 
 Step = str | int | None
-"""A key, a place in a list, or ``None`` for each item of it."""
+"""A key, an index in a list, or ``None`` for each item of a list."""
 Path = tuple[Step, ...]
 Values = dict[str, Any]
-"""The fields of a fact, with paths or with what stands there."""
+"""The fields of a fact, as paths or as the values found there."""
 
 
 class RecordMapping:
-    """A mapping whose paths are read; it applies to any number of records.
-
-    Errors: `InputError` for a mapping that none can be.
-    """
+    """A parsed mapping, which can be applied to any number of records. Errors: `InputError` for an invalid mapping."""
 
     def __init__(self, mapping: FactMapping) -> None:
         rows = [mapping] if isinstance(mapping, Mapping) else mapping
@@ -43,7 +42,10 @@ class RecordMapping:
         self._rows = [_read_mapping(row, number) for number, row in enumerate(rows, start=1)]
 
     def apply(self, record: Any) -> MappedRecord:
-        """Return what *record* states."""
+        """Return the facts that *record* states, and why others could not be mapped.
+
+        Errors: `InputError` for too many facts.
+        """
         facts: list[DeclaredFact] = []
         unmapped: list[str] = []
         episode: Values = {}
@@ -65,6 +67,7 @@ class RecordMapping:
 
 
 def _read_mapping(row: object, number: int) -> Values:
+    """Return the fields of one mapping, with paths parsed; *number* is used in errors."""
     if not isinstance(row, Mapping) or not {"subject", "predicate"} <= row.keys():
         raise InputError(f"mapping {number} must be a dict with a subject and a predicate, got {short(row)}; add them")
     if unknown := row.keys() - FACT_FIELDS - EPISODE_FIELDS:
@@ -74,7 +77,7 @@ def _read_mapping(row: object, number: int) -> Values:
 
 
 def _read_value(value: Any) -> Any:
-    """Return *value*, a path as a tuple of its steps."""
+    """Return *value*, parsed if it is a path: ``"$.jobs[*].from" -> ("jobs", None, "from")``."""
     if not isinstance(value, str) or not value.startswith("$"):
         return value
     if value.startswith("$$"):
@@ -93,7 +96,7 @@ def _read_value(value: Any) -> Any:
 
 
 def _expand(mapping: Row, record: Any) -> Iterator[Values]:
-    """Yield *mapping* once for each combination of the items that its paths with ``[*]`` run through."""
+    """Yield *mapping* once for each combination of list items that its paths with ``[*]`` cover."""
     starred = [value for value in mapping.values() if isinstance(value, tuple) and None in value]
     if not starred:
         yield dict(mapping)
@@ -102,19 +105,20 @@ def _expand(mapping: Row, record: Any) -> Iterator[Values]:
     prefix = first[: first.index(None)]
     items = _look_up(prefix, record)
     if not isinstance(items, list):
-        yield dict(mapping)  # its path is missing, which is reported
+        yield dict(mapping)  # the missing path is reported later
         return
     for place in range(len(items)):
         yield from _expand({name: _take_item(value, prefix, place) for name, value in mapping.items()}, record)
 
 
 def _take_item(value: Any, prefix: Path, place: int) -> Any:
+    """Return the path *value* with the first ``[*]`` after *prefix* replaced by the index *place*."""
     runs_through = isinstance(value, tuple) and value[: len(prefix) + 1] == (*prefix, None)
     return (*prefix, place, *value[len(prefix) + 1 :]) if runs_through else value
 
 
 def _look_up(value: Any, record: Any) -> Any:
-    """Return what stands at the path *value*; any other value stands for itself."""
+    """Return the part of *record* at the path *value*, or `_MISSING`. Other values are returned as they are."""
     if not isinstance(value, tuple):
         return value
     for step in value:
@@ -127,7 +131,7 @@ def _look_up(value: Any, record: Any) -> Any:
 
 
 def _to_fact(own: Values, values: Row, number: int) -> DeclaredFact | str:
-    """Return the fact with the fields *own*, or why there is none; *values* have the paths that they came from."""
+    """Return the fact with the fields *own*, or the reason why it is none; *values* are the paths of these fields."""
     for name in REQUIRED:
         if name in own and own[name] in (_MISSING, None, "", []):
             what = "is empty" if own[name] is not _MISSING else "is missing"
@@ -143,7 +147,7 @@ def _to_fact(own: Values, values: Row, number: int) -> DeclaredFact | str:
 
 
 def _to_name(value: Any) -> Any:
-    """Return a number as the name that it is: an id, a year."""
+    """Return a number as text, as it is used as a name: an id, a year."""
     if isinstance(value, list):
         return list(map(_to_name, value))
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -151,6 +155,7 @@ def _to_name(value: Any) -> Any:
 
 
 def _show(path: Any) -> str:
+    """Return a path as text: ``("jobs", 0) -> "$.jobs[0]"``."""
     if not isinstance(path, tuple):
         return repr(path)
     return "$" + "".join(f".{step}" if isinstance(step, str) else f"[{'*' if step is None else step}]" for step in path)

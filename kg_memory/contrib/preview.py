@@ -1,4 +1,4 @@
-"""Preview what reading a message would remember, for `memory.episodes.preview`."""
+"""Preview of what reading a message would store, for `memory.episodes.preview`."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 
 PREVIEWED = (extract, reflect, resolve, facts, date, compare, invalidate)
-"""The steps of reading that write nothing."""
+"""The ingestion steps that do not write."""
 
 
 def preview_input(state: State, settings: Settings) -> Flow[Preview]:
-    """Return what reading a dated input would do, and write nothing."""
+    """Return what reading the dated input *state* would store, without writing."""
     asking, began = CachedAnswers(state["namespace"]), time.perf_counter()
     draft = yield from asking.through(_sketch(state, settings))
     stated: dict[bool, list[str]] = {True: [], False: []}
@@ -48,6 +48,7 @@ def preview_input(state: State, settings: Settings) -> Flow[Preview]:
 
 
 def _sketch(state: State, settings: Settings) -> Flow[Draft]:
+    """Return the episode after all steps that do not write."""
     draft = yield from sketch(state, settings)
     for step in PREVIEWED:
         draft = replace(draft, **(yield from step(draft, settings)))
@@ -55,7 +56,7 @@ def _sketch(state: State, settings: Settings) -> Flow[Draft]:
 
 
 def _verdicts(draft: Draft) -> Iterator[PreviewedVerdict]:
-    """Yield each verdict on a pair, with what it would do where it is about a contradiction."""
+    """Yield the verdict on each compared pair of facts, with its ruling if it is a contradiction."""
     rulings = {(verdict.new, verdict.existing): verdict for verdict in draft.verdicts}
     for pair in draft.comparisons:
         fact, existing = draft.facts[pair.new], pair.candidate

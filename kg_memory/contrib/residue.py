@@ -1,6 +1,6 @@
-"""Search for what is left of forgotten messages: every property, the index of words and those of vectors, in pages.
+"""Searches for traces of forgotten messages: in all properties, the word index and the vector indexes, page by page.
 
-A word that a message which stays has too is no trace, so all messages are read first, and then all there is.
+A word that also occurs in a remaining message is not a trace. So all messages are read first, then all nodes.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ PAGE = 1000
 VECTORS_AT_ONCE = PAGE // 20
 NEAREST = 3
 SAME = 1e-5
-"""Cosine distance below which two vectors are the same."""
+"""The cosine distance below which two vectors count as the same."""
 QUOTE = 8
-"""The length of a quote: so many words in a row that only forgotten messages have."""
+"""The length of a quote: this many consecutive words that only forgotten messages contain."""
 OWN = frozenset({"content", "speaker", "thread", "source", "source_id", "labels"})
-"""Properties of a message with what it says itself, or was given."""
+"""Properties of a message that contain its own words, or values given with it."""
 CODED = frozenset(
     "type kind status plan step edge_type family precision end_precision ruling holds origin model flags id key "
     "thread_key cause told_by new known fingerprint episode worded".split()
 )
-"""Properties that hold ids and names of our own, and no words of anybody."""
+"""Properties that hold ids and internal names, not anyone's words."""
 SHORTEST_ID, ID_LENGTH = 32, 36
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 @dataclass(slots=True)
 class Traces:
-    """The traces to search for: ids, words and names that only forgotten messages had, quotes, and vectors.
+    """What to search for: ids, words, names, quotes and vectors that only forgotten messages had.
 
-    `quotes` are hashes. `names` have their words by their keys. `texts` are those that redacted messages must have, by
-    their ids.
+    `quotes` are hashes. `names` has the words of each name by its key. `texts` has, by id, the text that each redacted
+    message must have now.
     """
 
     ids: set[str] = field(default_factory=set)
@@ -62,7 +62,7 @@ class Traces:
     vectors: list[list[float]] = field(default_factory=list)
 
     def add(self, later: Traces) -> None:
-        """Add the traces of messages that went later."""
+        """Add the traces of messages that were forgotten later in the same call."""
         self.ids |= later.ids
         self.words |= later.words
         self.quotes |= later.quotes
@@ -71,28 +71,29 @@ class Traces:
         self.vectors += later.vectors
 
     def excuse(self, words: Sequence[str]) -> None:
-        """Remove what a message that stays says, in *words*."""
+        """Remove the traces that a remaining message, given as its *words*, also contains."""
         self.words.difference_update(words)
         self.quotes -= find_quotes(words)
         self.names = {key: name for key, name in self.names.items() if not contains_run(words, name)}
 
 
 def find_quotes(words: Sequence[str]) -> set[int]:
-    """Return the hashes of the runs of `QUOTE` *words*."""
+    """Return the hashes of all runs of `QUOTE` consecutive *words*."""
     return {hash(tuple(words[start : start + QUOTE])) for start in range(len(words) - QUOTE + 1)}
 
 
 def contains_run(words: Sequence[str], name: Sequence[str]) -> bool:
-    """Return whether *words* have those of *name*, if it has any, in a row."""
+    """Return whether *words* contain the words of *name*, one after another; False for an empty name."""
     size = len(name)
     return size > 0 and any(tuple(words[start : start + size]) == tuple(name) for start in range(len(words) - size + 1))
 
 
 @dataclass(slots=True)
 class ResidueSearch:
-    """The search for what is left of all messages that one call forgets, a `Searcher`.
+    """Searches for what is left of all messages that one call forgets; implements `Searcher`.
 
-    `findings` have the trace itself where there may be an excuse, and `searched` counts the properties.
+    `findings` are residues with the trace that was found (``None`` if it has no other explanation); `searched` counts
+    the properties.
     """
 
     traces: Traces = field(default_factory=Traces)
@@ -100,7 +101,7 @@ class ResidueSearch:
     searched: int = 0
 
     def gather(self, impact: Impact, parameters: Row) -> Flow[Traces]:
-        """Return the traces of what is about to be deleted by a query with *parameters*."""
+        """Return the traces of what a query with *parameters* is about to delete."""
         return gather_traces(impact, parameters)
 
     def add(self, traces: Traces) -> None:
@@ -108,7 +109,7 @@ class ResidueSearch:
         self.traces.add(traces)
 
     def search(self) -> Flow[tuple[list[Residue], int]]:
-        """Return the traces that are left, and the number of properties that were searched."""
+        """Return the residues found, and the number of properties searched."""
         since = yield from now()
         pages = list_pages((yield from read(LAST))[0]["last"], PAGE)
         for page in pages:
@@ -130,12 +131,12 @@ class ResidueSearch:
         return [residue for residue, _ in self.findings], self.searched
 
     def _excuse(self, episodes: Iterable[Row]) -> None:
-        """Take from the traces what *episodes* say."""
+        """Remove traces that the remaining *episodes* also contain."""
         for episode in episodes:
             self.traces.excuse(terms(f"{line(episode)} {date_words(episode['at'])}"))
 
     def _excuse_later(self, since: int) -> Flow[None]:
-        """Drop the findings that are there because somebody said the same meanwhile."""
+        """Drop findings that messages saved since *since* explain."""
         traces = self.traces
         self._excuse((yield from read(SAID_SINCE, since=since)))
         ids = sorted(trace for _, trace in self.findings if trace in traces.ids)
@@ -145,7 +146,7 @@ class ResidueSearch:
         self.findings = [finding for finding in self.findings if finding[1] in remaining]
 
     def _scan(self, label: str, properties: Row) -> None:
-        """Search the *properties* of something of *label*."""
+        """Search the *properties* of a node or relation with this *label*."""
         id_ = str(properties.get("id") or properties.get("key") or "")
         text = self.traces.texts.get(id_) if label == "Episode" else None
         if text is not None and properties.get("content") != text:
@@ -156,6 +157,7 @@ class ResidueSearch:
                 self._scan_text(label, name, id_, part)
 
     def _scan_text(self, label: str, name: str, id_: str, text: str) -> None:
+        """Search one text in property *name*; *id_* is the node's id."""
         traces = self.traces
         if text in traces.ids:
             self._note(label, name, id_, "id", text)
@@ -174,7 +176,10 @@ class ResidueSearch:
                 self._note(label, name, id_, "name", key)
 
     def _search_vectors(self) -> Flow[None]:
-        """Search the indices of vectors for those of what went: nothing may have one that is not of its own text."""
+        """Search the vector indexes for the vectors of deleted nodes.
+
+        A node with nearly such a vector is a residue, unless its own text has that vector.
+        """
         for label, query in NEAR.items():
             for first in range(0, len(self.traces.vectors), VECTORS_AT_ONCE):
                 vectors = self.traces.vectors[first : first + VECTORS_AT_ONCE]
@@ -186,13 +191,13 @@ class ResidueSearch:
                         self._note(label, "embedding", row["id"], "vector")
 
     def _note(self, label: str, name: str, id_: str, kind: str, trace: str | None = None) -> None:
-        """Note where a trace is; an id that is itself a trace is not shown."""
+        """Add a finding. The node's id is omitted if it is itself a trace."""
         shown = "" if id_ in self.traces.ids or label == "Term" else id_
         self.findings.append((Residue(label=label, name=name, id=shown, trace=kind), trace))
 
 
 def gather_traces(impact: Impact, parameters: Row) -> Flow[Traces]:
-    """Return the ids, words, names, quotes and vectors of what is about to go, except those that others have."""
+    """Return the ids, words, names, quotes and vectors that are about to be deleted and that nothing else has."""
     traces = Traces(ids=find_gone_ids(impact, parameters))
     lost = {alias_key(name): name for name in chain.from_iterable(map(impact.find_lost_names, impact.entities))}
     texts = [terms(line(episode)) for episode in impact.episodes]
@@ -212,7 +217,7 @@ def gather_traces(impact: Impact, parameters: Row) -> Flow[Traces]:
 
 
 def _find_shared(words: Iterable[str], keys: Iterable[str], impact: Impact, parameters: Row) -> Flow[set[str]]:
-    """Return which of *words* and *keys* others have too: in names, sentences, reasons and relations."""
+    """Return which of *words* and name *keys* also occur in remaining names, sentences, reasons and predicates."""
     affected = {"facts": sorted(impact.facts), "entities": sorted(impact.entities)}
     communities = parameters["gone_communities"]
     shared_words = yield from read(SHARED_WORDS, words=sorted(words), gone=communities, **affected)
@@ -230,12 +235,12 @@ def _find_shared(words: Iterable[str], keys: Iterable[str], impact: Impact, para
 
 @cache
 def _vocabulary() -> frozenset[str]:
-    """Return the words of the built-in relations."""
+    """Return the words of the built-in predicates."""
     return frozenset(chain.from_iterable(map(split_name, predicates.canonical_predicates())))
 
 
 def _may_be_of_date(word: str) -> bool:
-    """Return whether *word* is a number as dates have them: summaries have dates that nobody said."""
+    """Return whether *word* is a number that dates contain (1 to 31, or a year): summaries contain dates too."""
     return word.isdecimal() and (int(word) <= 31 or 1900 <= int(word) <= 2100)
 
 
@@ -245,7 +250,7 @@ def _cosine(a: Sequence[float], b: Sequence[float]) -> float:
 
 
 def _texts_in(value: Any) -> Iterable[str]:
-    """Return the texts that the *value* of a property holds, in lists and in JSON too."""
+    """Yield the texts in a property's *value*, also those in lists and maps."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):
@@ -270,7 +275,7 @@ RETURN DISTINCT t.s AS word
         ("IN_COMMUNITY", "Community", "gone"),
     )
 )
-"""The words that other facts, entities and communities have too."""
+"""The words that other facts, entities and communities also have."""
 
 SHARED_NAMES = """
 UNWIND $keys AS key
@@ -306,7 +311,7 @@ RETURN v.embedding AS vector
 """
     for label, on in (("Episode", "WITH n AS v"), ("Fact", "WITH n AS v"), ("Entity", "MATCH (n)-[:MEANS]->(v)"))
 }
-"""The vectors of what goes, by labels."""
+"""Queries for the vectors of nodes to delete, by label."""
 
 LAST = """
 MATCH (n)
@@ -332,7 +337,7 @@ RETURN labels(n)[0] AS label, size(keys(n)) AS properties, [name IN keys(n)
   WHERE typeOf(n[name]) = 'List' OR (typeOf(n[name]) = 'String'
     AND (NOT name IN $coded OR size(toStringOrNull(n[name])) >= $shortest)) | [name, n[name]]] AS held
 """
-"""A page of all there is, by internal ids: the texts and the lists, but codes that are too short for an id."""
+"""A page of nodes by internal id: their texts and lists, without codes too short to contain an id."""
 
 LINKS = """
 MATCH (n)-[r]->()
@@ -342,7 +347,7 @@ WITH type(r) AS label, name, r[name] AS value
 WHERE typeOf(value) IN ['String', 'List']
 RETURN DISTINCT label, name, value
 """
-"""The texts and lists that the relations of a page hold; those of the index of words have a count, and nothing else."""
+"""The texts and lists in the relations of a page; those of the word index, which have only a count, are skipped."""
 
 ALIASES = """
 UNWIND $keys AS key
@@ -364,4 +369,4 @@ RETURN DISTINCT n.id AS id, n.{text} AS content, {speaker} AS speaker, node.embe
         ("Entity", "Meaning", "MATCH (n)-[:MEANS]->(node)", "name", "null"),
     )
 }
-"""The nodes with nearly a vector of what went, with the text that theirs must be of."""
+"""Queries for nodes with nearly a given vector, with the text that their vector must belong to."""

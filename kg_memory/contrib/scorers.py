@@ -1,4 +1,4 @@
-"""Cross-encoders beside the language model (kind ``scorers``): of a rerank endpoint, and LangChain's."""
+"""Cross-encoders (plug-in kind ``scorers``): a rerank server, and LangChain's cross-encoders."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ if TYPE_CHECKING:
 SERVER_BATCH = 32
 """Texts per request to a server: by default TEI accepts no more."""
 WRONG_WIRE = frozenset({400, 422})
-"""The statuses of servers that do not understand a request."""
+"""Statuses of servers that do not understand a request, which then may use the other wire format."""
 
 
 class Scale:
-    """Maps a model's scores to 0..1: unchanged, or by the logistic function after one was outside.
+    """Maps a model's scores to 0..1: unchanged, or by the logistic function once any score was outside 0..1.
 
-    A model with scores outside returns logits, even if all scores of one question happen to be inside.
+    A model that returned a score outside returns logits, even when all scores of one question are inside.
     """
 
     def __init__(self) -> None:
         self._logits = False
 
     def __call__(self, scores: list[float]) -> list[float]:
-        """Return *scores* from 0 to 1, in the same order; a NaN stays one."""
+        """Return *scores* mapped to 0..1, in the same order; NaN stays NaN."""
         self._logits = self._logits or any(score < 0 or score > 1 for score in scores)
         return [_logistic(score) for score in scores] if self._logits else scores
 
@@ -59,7 +59,7 @@ def _logistic(score: float) -> float:
 
 
 class LangChainCrossEncoder:
-    """Scores with a LangChain `BaseCrossEncoder`; under asyncio in a thread, as these are synchronous."""
+    """Scores texts with a LangChain `BaseCrossEncoder`. Async calls use a thread, as these models are synchronous."""
 
     def __init__(self, model: BaseCrossEncoder) -> None:
         self._model = model
@@ -67,7 +67,7 @@ class LangChainCrossEncoder:
         self.name = model_name_of(model)
 
     def _score(self, question: str, texts: Sequence[str]) -> Flow[list[float]]:
-        """Score *texts* for *question*, from 0 to 1.
+        """Return how well each of *texts* answers *question*, from 0 to 1.
 
         Raises: `ModelError`.
         """
@@ -85,11 +85,11 @@ class LangChainCrossEncoder:
 
 
 class RerankServer:
-    """Scores by requests to *url*, which ends in ``/rerank``; *timeout* in seconds.
+    """Scores texts by requests to a rerank server at *url*, which ends in ``/rerank``; *timeout* is in seconds.
 
-    Cohere, Jina, vLLM, infinity and llama.cpp share one wire format, TEI has another. The right one, and whether the
-    scores are logits (see `Scale`), are learned from the server's responses.
-    Raises: `SettingsError` if *url* is not valid.
+    Cohere, Jina, vLLM, infinity and llama.cpp share one wire format, TEI has another. Which one the server uses, and
+    whether its scores are logits (see `Scale`), is learned from its responses. Raises: `SettingsError` if *url* is not
+    valid.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class RerankServer:
         self._sleeper = sleeper or Sleeper()
         self._limiter = limiter or shared_limiter(url, api_key, model)
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        # Created here, as it reads files: never on an event loop.
+        # Created here because it reads files, which must not happen on an event loop.
         verify = httpx.create_ssl_context() if url.startswith("https") else False
         self._client = partial(httpx.Client, headers=headers, timeout=timeout, verify=verify)
         self._async_client = partial(httpx.AsyncClient, headers=headers, timeout=timeout, verify=verify)
@@ -121,15 +121,15 @@ class RerankServer:
         self._scale = Scale()
 
     def scores(self, question: str, texts: Sequence[str]) -> list[float]:
-        """Score *texts* for *question*, from 0 to 1.
+        """Return how well each of *texts* answers *question*, from 0 to 1.
 
-        Raises: `ModelUnavailable`, `ModelError`; `SettingsError` for a bad key, model or URL.
+        Raises: `ModelUnavailable`, `ModelError`; `SettingsError` for a wrong key, model or URL.
         """
         with self._client() as client:
             return run(self._score(client, question, texts), Call.run)
 
     async def ascores(self, question: str, texts: Sequence[str]) -> list[float]:
-        """`scores` on the running event loop."""
+        """Async form of `scores`."""
         async with self._async_client() as client:
             return await arun(self._score(client, question, texts), Call.arun)
 
@@ -178,7 +178,7 @@ class RerankServer:
 
 
 class _HTTPError(Exception):
-    """An error response, in the server's own words."""
+    """An error response, with the server's own text."""
 
     def __init__(self, response: httpx.Response) -> None:
         super().__init__(f"HTTP {response.status_code} {response.text}")
@@ -186,6 +186,7 @@ class _HTTPError(Exception):
 
 
 def _host(url: str) -> str:
+    """Return the host name in *url*. Raises `SettingsError` if it is not an HTTP URL."""
     try:
         parts = urlsplit(url)
         host = parts.hostname if parts.scheme in ("http", "https") else None
@@ -200,13 +201,17 @@ def _host(url: str) -> str:
 
 
 def _read_json(response: httpx.Response) -> Any:
+    """Return the JSON body of *response*. Raises `_HTTPError` for an error status."""
     if not response.is_success:
         raise _HTTPError(response)
     return response.json()
 
 
 def _read_scores(answer: Any, count: int, name: str) -> list[float]:
-    """Return the scores of *count* texts in the order of the texts; servers return them in their own."""
+    """Return the scores in the server's *answer* in the order of the texts; *count* is the number of texts.
+
+    Servers return them in their own order. Raises `ModelError` for missing, repeated or invalid scores.
+    """
     advice = "check that its URL is that of a rerank endpoint"
     items = answer.get("results") if isinstance(answer, dict) else answer
     scores: dict[int, float] = {}

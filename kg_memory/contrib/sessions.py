@@ -1,7 +1,7 @@
 """Summaries of conversations: intent, files, decisions, open questions and next steps.
 
-A summary is an episode of its thread, of kind block: it is exported, and forgotten with any of the messages that it
-sums up, but no search finds it and nothing is read from it, as all that it says was read from the messages.
+A summary is stored as an episode of kind block in its thread. It is exported, and forgotten together with any message
+that it summarises. No search finds it, and no facts are read from it, as its messages have been read.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from kg_memory.text.payloads import hide_payloads
 READ = [str(kind) for kind in (EpisodeKind.MESSAGE, EpisodeKind.TEXT, EpisodeKind.JSON)]
 MOST_MESSAGES = 200
 LONGEST_MESSAGE, LONGEST = 2_000, 60_000
-"""Characters of one message, and of all, that one question has; of more the latest are taken."""
+"""Characters of one message, and of all messages, in one question; beyond that the latest messages are used."""
 HEADINGS: Mapping[str, str] = {
     "intent": "Intent",
     "files": "Files",
@@ -43,7 +43,7 @@ Item = Annotated[str, Field(max_length=500)]
 
 
 class SessionNotes(BaseModel):
-    """Where a conversation stands: sentences by what they are about."""
+    """The state of a conversation, as short sentences by heading."""
 
     intent: list[Item] = Field(max_length=MOST)
     files: list[Item] = Field(max_length=MOST)
@@ -56,10 +56,10 @@ SESSION = load_prompt(__package__, "session", SessionNotes, "notes", "messages")
 
 
 def choose_new(messages: Sequence[Episode], last: Episode | None) -> list[Episode]:
-    """Return those of *messages*, latest first, that are to be summed up, earliest first.
+    """Return the messages to summarise, earliest first, from *messages*, which are sorted latest first.
 
-    They are what was saved after the *last* summary, without what the memory does not show or a model has declined;
-    at most `LONGEST`.
+    These are the messages saved after the summary *last*, at most `LONGEST` characters, without withheld messages and
+    messages that a model has refused to read.
     """
     chosen: list[Episode] = []
     room = LONGEST
@@ -75,7 +75,10 @@ def choose_new(messages: Sequence[Episode], last: Episode | None) -> list[Episod
 
 
 def summarise(engine: Engine, thread: str, least: int, namespace: str) -> Flow[Episode | None]:
-    """Return the summary of a conversation: a new one, or the last one where less than *least* messages are new."""
+    """Return a new summary of the conversation *thread*, or the last one if fewer than *least* messages are new.
+
+    ``None`` if there is no summary yet and too few messages, or if there is nothing to note.
+    """
     conversation = {"thread": thread}
     summaries = yield from read_episodes(1, 0, where={**conversation, "source": SESSION_SOURCE})
     last = summaries[0] if summaries else None
@@ -85,10 +88,10 @@ def summarise(engine: Engine, thread: str, least: int, namespace: str) -> Flow[E
 
 
 def _summarise(engine: Engine, new: Sequence[Episode], last: Episode | None, namespace: str) -> Flow[Episode | None]:
-    """Ask for the notes of the *new* messages of a thread and of its *last* summary, and save them.
+    """Ask the model for notes on the *new* messages and the *last* summary, save them and return the new summary.
 
-    There is none where the model has nothing to note, or any of these was forgotten meanwhile.
-    Errors: `InputError` without a model.
+    ``None`` if the model has nothing to note, or if any of these messages was forgotten meanwhile. Errors: `InputError`
+    without a model.
     """
     if engine.driver.model.by_rules:
         raise InputError("this memory reads offline, by rules; name a model, which can sum up a conversation")
@@ -116,7 +119,7 @@ def _summarise(engine: Engine, new: Sequence[Episode], last: Episode | None, nam
 
 
 def write_notes(notes: SessionNotes) -> str:
-    """Return *notes* as text, one line an item; empty where there is nothing to note."""
+    """Return *notes* as text, with a line for each item under its heading; an empty text without any items."""
     lines: list[str] = []
     for name, heading in HEADINGS.items():
         items = [" ".join(item.split()) for item in getattr(notes, name)]
