@@ -35,7 +35,7 @@ class DecaySpans:
         for field in fields(self):
             days = getattr(self, field.name)
             if isinstance(days, bool) or not isinstance(days, int | float) or not 0 <= days <= _MOST_DAYS:
-                raise InputError(f"{field.name} must be days from 0 to {_MOST_DAYS:,}, got {days!r}")
+                raise InputError(f"{field.name} must be a number of days from 0 to {_MOST_DAYS:,}, got {days!r}")
 
     @property
     def ends(self) -> tuple[int, int, int]:

@@ -14,13 +14,13 @@ from kg_memory.retrieval.question import Found, Ranked
 from kg_memory.retrieval.ranking import RETRIEVERS
 
 GONE: Mapping[Kind, str] = {
-    "facts": "it does not hold at the time that is asked about, or was not believed then",
+    "facts": "does not hold at the time of the question, or was not believed then",
     "entities": "not known then, or deleted meanwhile",
     "communities": "deleted meanwhile",
     "episodes": "not known then, or deleted meanwhile",
 }
 """Why a candidate could not be read from the database any more, by kind."""
-FILLER = "it says nothing by itself"
+FILLER = "a filler without content, such as 'Sure!'"
 
 
 def explain(context: Context, winners: Winners, found: Found, ranked: Ranked, limit: int) -> tuple[Explanation, ...]:

@@ -55,12 +55,12 @@ def link(draft: Draft, settings: Settings, clock: Callable[[], float] = time.mon
     for first in range(0, len(new), AT_ONCE):
         left = len(new) - first
         if clock() >= end:
-            log.warning("no links of %d entities: there was no more time, raise note_link_seconds", left)
+            log.warning("%d entities were not linked in time; raise note_link_seconds", left)
             return {"linked": linked, "unlinked": left}
         try:
             linked += yield from _link(new[first : first + AT_ONCE], settings)
         except DatabaseError as error:
-            log.warning("no links of %d entities: %s", left, describe_error(error))
+            log.warning("%d entities were not linked: %s", left, describe_error(error))
             return {"linked": linked, "unlinked": left}
     return {"linked": linked, "unlinked": 0}
 

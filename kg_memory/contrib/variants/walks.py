@@ -62,7 +62,7 @@ class Synapse(Part):
     def _check_thresholds(self) -> Self:
         """Raise `ValueError` unless the activation threshold is below the inhibition threshold."""
         if not self.activation_threshold < self.inhibition_threshold:
-            raise ValueError("activation_threshold must be below inhibition_threshold: change one of them")
+            raise ValueError("activation_threshold must be below inhibition_threshold; change one of them")
         return self
 
     def find_starts(self, hits: Mapping[Kind, Hits]) -> Flow[dict[str, float]]:
