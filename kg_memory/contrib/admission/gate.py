@@ -15,7 +15,7 @@ from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.text.identity import verdict_id
 
-WORTHLESS = "its worth is below {:.2f}, by the admission {!r}"
+WORTHLESS = "its worth is below {:.2f}, by the admission gate {!r}"
 WAITS = "its worth is {}"
 
 
