@@ -43,16 +43,16 @@ class AgentContext(ValidatedModel):
     """Settings of one run of the agent: the user, and how to answer."""
 
     user_id: str = Field(
-        description="Who is talking: each user has a memory of their own.", examples=["ann@example.com"]
+        description="The user who is talking; each user has a separate memory.", examples=["ann@example.com"]
     )
     system_prompt: str = Field(
         SYSTEM_PROMPT,
-        description="What the model is told before the conversation and what is remembered.",
+        description="The system prompt, which comes before the recalled context and the conversation.",
         json_schema_extra={"langgraph_nodes": ["answer"], "langgraph_type": "prompt"},
     )
     model: str | None = Field(
         None,
-        description="The name of the chat model that answers, or 'offline'; the memory's own if left out.",
+        description="The name of the chat model that answers, or 'offline'; by default the memory's own model.",
         json_schema_extra={"langgraph_nodes": ["answer"]},
     )
 

@@ -87,7 +87,7 @@ class Maintainer:
             try:
                 namespaces = await Data(self._engine).anamespaces()
             except Exception as error:  # noqa: BLE001 - no caller could handle it, and the next time retries
-                logger.warning("maintenance could not list the namespaces: %s", describe_error(error))
+                logger.warning("maintenance could not list the namespaces, retrying later: %s", describe_error(error))
                 continue
             for namespace in namespaces:
                 await self._maintain(namespace)
@@ -107,7 +107,7 @@ class Maintainer:
                     if not (done or lease.lost):
                         await asyncio.shield(run(_set_maintained(0), namespace))
         except Exception as error:  # noqa: BLE001 - as above
-            logger.warning("maintenance of a namespace failed, and is tried again: %s", describe_error(error))
+            logger.warning("maintenance of a namespace failed, retrying later: %s", describe_error(error))
 
     def _is_due(self, *, mark: bool = False) -> Flow[bool]:
         """Return whether maintenance of the namespace is due; with *mark*, also record it as maintained now."""
@@ -123,7 +123,7 @@ class Maintainer:
         try:
             while not (await asyncio.wait((work,), timeout=self._maintenance.lease_seconds / RENEWALS))[0]:
                 if lease.lost:
-                    logger.warning("maintenance of a namespace stops: another process has taken it over")
+                    logger.warning("maintenance of a namespace stopped: another process took over its lease")
                     return False
             work.result()
         finally:

@@ -38,7 +38,7 @@ class RecordMapping:
     def __init__(self, mapping: FactMapping) -> None:
         rows = [mapping] if isinstance(mapping, Mapping) else mapping
         if not isinstance(rows, Sequence) or isinstance(rows, str) or not rows:
-            raise InputError(f"mapping must be a dict or a list of dicts, got {short(mapping)}; map at least one fact")
+            raise InputError(f"mapping must be a dict or a non-empty list of dicts, got {short(mapping)}")
         self._rows = [_read_mapping(row, number) for number, row in enumerate(rows, start=1)]
 
     def apply(self, record: Any) -> MappedRecord:
@@ -52,7 +52,7 @@ class RecordMapping:
         for number, mapping in enumerate(self._rows, start=1):
             for values in _expand(mapping, record):
                 if len(facts) + len(unmapped) >= MOST_ITEMS:
-                    raise InputError(f"a record must state at most {MOST_ITEMS} facts; split it")
+                    raise InputError(f"a record may state at most {MOST_ITEMS} facts; split the record")
                 own = {name: _look_up(value, record) for name, value in values.items()}
                 for name in EPISODE_FIELDS & own.keys():
                     value = own.pop(name)
@@ -88,7 +88,7 @@ def _read_value(value: Any) -> Any:
         match = _STEP.match(value, place)
         if match is None:
             where = f"at character {place + 1}"
-            raise InputError(f"a path must be such as $.jobs[*].from, got {value!r}; correct it {where}")
+            raise InputError(f"invalid path {value!r} {where}; write it such as $.jobs[*].from")
         key, quoted, index = match.groups()
         steps.append(key or quoted if index is None else None if index == "*" else int(index))
         place = match.end()

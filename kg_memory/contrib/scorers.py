@@ -194,8 +194,8 @@ def _host(url: str) -> str:
         host = None
     if not host:
         raise SettingsError(
-            f"the reranker's URL must be one such as http://localhost:8080/rerank, got {hide_password(url)!r}; "
-            "correct rerank_url"
+            f"rerank_url must be an HTTP URL such as http://localhost:8080/rerank, got {hide_password(url)!r}; "
+            "correct it"
         )
     return host
 
@@ -212,17 +212,17 @@ def _read_scores(answer: Any, count: int, name: str) -> list[float]:
 
     Servers return them in their own order. Raises `ModelError` for missing, repeated or invalid scores.
     """
-    advice = "check that its URL is that of a rerank endpoint"
+    advice = "check that its URL is a rerank endpoint"
     items = answer.get("results") if isinstance(answer, dict) else answer
     scores: dict[int, float] = {}
     for item in items if isinstance(items, list) else ():
         entry = item if isinstance(item, dict) else {}
         place, score = entry.get("index"), to_number(entry.get("relevance_score", entry.get("score")))
         if type(place) is not int or not 0 <= place < count or place in scores:
-            raise ModelError(f"{name} scored text {place!r:.50} of {count}, or scored it twice: {advice}")
+            raise ModelError(f"{name} returned an invalid or repeated index {place!r:.50} of {count} texts; {advice}")
         if not math.isfinite(score):
-            raise ModelError(f"{name} gave text {place} no finite score: {advice}")
+            raise ModelError(f"{name} returned no finite score for text {place}; {advice}")
         scores[place] = score
     if len(scores) != count:
-        raise ModelError(f"{name} gave {len(scores)} scores for {count} texts: {advice}")
+        raise ModelError(f"{name} returned {len(scores)} scores for {count} texts; {advice}")
     return [scores[place] for place in range(count)]

@@ -94,7 +94,7 @@ def _summarise(engine: Engine, new: Sequence[Episode], last: Episode | None, nam
     without a model.
     """
     if engine.driver.model.by_rules:
-        raise InputError("this memory reads offline, by rules; name a model, which can sum up a conversation")
+        raise InputError("a summary needs a model, but this memory reads offline by rules; open it with a model")
     shown = [_show(message) for message in new]
     asking = CachedAnswers(namespace)
     notes = yield from asking.through(ask(SESSION, notes=last.content if last else "", messages=shown))

@@ -135,11 +135,11 @@ def test_paths(value, expected):
     ("mapping", "problem"),
     [
         ({}, "a subject and a predicate"),
-        ([], "at least one fact"),
-        ("x", "dict or a list"),
+        ([], "non-empty list"),
+        ("x", "dict or a non-empty list"),
         ({"subject": "$.a", "predicate": "p", "objekt": 1}, "objekt"),
-        ({"subject": "$.a..b", "predicate": "p"}, r"a path must be .* character 4"),
-        ({"subject": "$a", "predicate": "p"}, "a path must be"),
+        ({"subject": "$.a..b", "predicate": "p"}, r"invalid path .* character 4"),
+        ({"subject": "$a", "predicate": "p"}, "invalid path"),
     ],
 )
 def test_a_bad_mapping_is_refused(declaring, namespace, mapping, problem):

@@ -102,7 +102,7 @@ def test_an_error_is_logged_and_reaches_no_call_and_the_next_time_tries_again(
     with caplog.at_level(logging.WARNING, "kg_memory"), open_kept(server, Scripted(community=fail)) as kept:
         wait_until(lambda: len(failures) > 1)
         assert kept.add("Gus knows Ann", namespace=namespace).new
-    assert "maintenance of a namespace failed, and is tried again" in caplog.text
+    assert "maintenance of a namespace failed, retrying later" in caplog.text
 
 
 def test_what_is_forgotten_meanwhile_is_not_made_again(server, memory, namespace, circles, capfd):
