@@ -236,7 +236,7 @@ class Passage:
 
     @cached_property
     def numbers(self) -> frozenset[str]:
-        """The numbers that a reader may use: those in the texts, in dates that they name, and in the texts' own times."""
+        """The numbers that a reader may use: those in the texts, in dates they name, and in the texts' own times."""
         ends = ((mention.interval.start, mention.interval.end) for mention in self.mentions)
         times = filter(None, chain((self.at, *(at for _, at in self.previous)), chain.from_iterable(ends)))
         local = (time.astimezone(self.at.tzinfo) for time in times)
