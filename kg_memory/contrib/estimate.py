@@ -194,7 +194,11 @@ def _amounts(sure: Usage, count: int, past: Row | None, follow_ups: FollowUps) -
 
 
 def _range(sure: float, likely: float, follows: float, most: float) -> Range:
-    """Return the range of a number of tokens, from the certain and the likely cost, likely follow-ups, and the most."""
+    """Return a range of tokens: those of certain questions, plus follow-ups.
+
+    *sure* is the cautious and *likely* the likely estimate of the certain questions; *follows* is the likely and *most*
+    the largest number for follow-ups.
+    """
     low = min(sure * 0.7, likely) if follows else likely
     return Range(low=round(low), likely=round(likely + follows), high=round(max(sure, likely) + most))
 

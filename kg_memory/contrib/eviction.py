@@ -64,7 +64,7 @@ class Sweep:
         self.report()
 
     def report(self) -> None:
-        """Call `on_progress` with the result so far."""
+        """Call `on_progress` with what has been evicted so far."""
         if self.on_progress:
             self.on_progress(self.result())
 
@@ -197,7 +197,7 @@ def _evict(sweep: Sweep, evicted: list[str], rows: Sequence[Row], query: str, **
 
 
 def _split(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
-    """Yield *rows* in parts of `AT_ONCE`."""
+    """Yield *rows* in parts of at most `AT_ONCE` rows."""
     for first in range(0, len(rows), AT_ONCE):
         yield rows[first : first + AT_ONCE]
 

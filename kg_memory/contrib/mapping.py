@@ -131,7 +131,10 @@ def _look_up(value: Any, record: Any) -> Any:
 
 
 def _to_fact(own: Values, values: Row, number: int) -> DeclaredFact | str:
-    """Return the fact with the fields *own*, or the reason why it is none; *values* are the paths of these fields."""
+    """Return a fact with the fields *own*, or a text that says why they do not form one.
+
+    *values* are the paths from which these fields were read, and *number* is the number of the mapping.
+    """
     for name in REQUIRED:
         if name in own and own[name] in (_MISSING, None, "", []):
             what = "is empty" if own[name] is not _MISSING else "is missing"

@@ -105,7 +105,7 @@ class ResidueSearch:
         return gather_traces(impact, parameters)
 
     def add(self, traces: Traces) -> None:
-        """Add the *traces* of what was deleted."""
+        """Add the *traces* of deleted messages to those that `search` looks for."""
         self.traces.add(traces)
 
     def search(self) -> Flow[tuple[list[Residue], int]]:
@@ -157,7 +157,7 @@ class ResidueSearch:
                 self._scan_text(label, name, id_, part)
 
     def _scan_text(self, label: str, name: str, id_: str, text: str) -> None:
-        """Search one text in property *name*; *id_* is the node's id."""
+        """Search *text*, the value of property *name* of the node or relation *id_*, for all traces."""
         traces = self.traces
         if text in traces.ids:
             self._note(label, name, id_, "id", text)

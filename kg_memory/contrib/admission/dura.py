@@ -125,7 +125,10 @@ def _show(draft: Draft, fact: StatedFact, known: Mapping[str, int]) -> dict[str,
 
 
 def _combine(own: dict[str, float], answer: FactWorth | None) -> dict[str, float]:
-    """Return the model's ratings, with the lower of both accuracies; *own* ratings if there is no *answer*."""
+    """Return the model's ratings, with the lower of the model's and the code's accuracy; without *answer*, the code's.
+
+    *own* are the ratings by code.
+    """
     if answer is None:
         return own
     rated = {name: float(getattr(answer, name)) for name in PARTS}

@@ -134,7 +134,10 @@ class Judge:
         return verdict
 
     def _read(self, question: str, read: Callable[[str], float | None]) -> float | None:
-        """Ask the model and parse its reply with *read*; ask once more if the reply cannot be parsed."""
+        """Ask the judge model *question*, and return the score that *read* parses from its reply.
+
+        If it returns ``None``, the model is asked once more.
+        """
         if self._asker is None:
             return None
         found = read(self._asker.ask(question))

@@ -62,8 +62,8 @@ class Options:
 class Selection:
     """The conversations of a run, restricted to the questions that are asked.
 
-    `asked` has the selected questions by key, by index of the conversation. Iterating loads one conversation at a time,
-    as some are large.
+    `asked` maps the index of a conversation to its selected questions by key. Iterating loads one conversation at a
+    time, as some are large.
     """
 
     conversations: Iterable[Conversation]

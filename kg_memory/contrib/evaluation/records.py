@@ -17,7 +17,7 @@ from kg_memory.models.graph import EpisodeInput
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question about a conversation, with what a right answer is.
+    """A question about a conversation, with the expected answer.
 
     Attributes:
         id: Unique within the conversation.

@@ -78,7 +78,10 @@ def bootstrap(values: Sequence[float], seed: int = 0) -> Interval:
 
 
 def kendall(order: Sequence[int]) -> float:
-    """Return Kendall's tau between *order* and ascending order: 1 if equal, -1 if reversed; 0 below two numbers."""
+    """Return Kendall's tau between *order* and ascending order: 1 if equal, -1 if reversed.
+
+    0 for fewer than two numbers.
+    """
     pairs = [(one, other) for place, one in enumerate(order) for other in order[place + 1 :]]
     return sum((other > one) - (other < one) for one, other in pairs) / len(pairs) if pairs else 0.0
 
@@ -122,7 +125,7 @@ class Figures:
 
 
 def figures(results: Results, systems: Iterable[str], judge: str | None, wanted: set[str]) -> list[Figures]:
-    """Return the results of each of *systems* that has any, restricted to the question keys in *wanted*.
+    """Return the rows, scores and costs of each of *systems* that has results, for the question keys in *wanted*.
 
     Without a *judge*, only retrieval results are used.
     """

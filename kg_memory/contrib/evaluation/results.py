@@ -75,7 +75,7 @@ class Results:
         self._file.seek(0, os.SEEK_END)
 
     def start(self, options: Mapping[str, Any]) -> None:
-        """Add a row with the options of this start.
+        """Add a row with the *options* of this start of the run.
 
         Raises `InputError` if the folder has results of a run with another data set, model, reader or similar.
         """
@@ -91,7 +91,7 @@ class Results:
         self.add("run", **options)
 
     def add(self, kind: str, **fields: Any) -> None:
-        """Append a row; it is written to the file before this returns."""
+        """Append a row to the results file; it is written before this returns."""
         row = {"kind": kind, **fields}
         line = json.dumps(row, ensure_ascii=False).encode() + b"\n"
         with self._lock:
@@ -121,5 +121,5 @@ class Results:
                 del latest[row["question"]]
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the results file."""
         self._file.close()

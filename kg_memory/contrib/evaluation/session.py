@@ -167,7 +167,7 @@ def _report(evaluation: Evaluation, screen: Screen) -> Sequence[Figures]:
 
 
 class Row(NamedTuple):
-    """The estimated cost of one part of the run by one model; ``None`` if unknown."""
+    """A line of the cost estimate: a part of the run, its model and its cost, which is ``None`` if unknown."""
 
     what: str
     model: str

@@ -99,7 +99,7 @@ class Schema:
         return None
 
     def _matches(self, predicate: str, sentence: str) -> Iterator[Place]:
-        """Yield all sub-topics that match a fact, best first."""
+        """Yield the sub-topics that match a fact: first those by words, then by predicate, then by predicate family."""
         if self.words:
             plain, stems = _fold(sentence), set(terms(sentence))
             yield from (place for word, parts, place in self.words if word in plain and parts <= stems)

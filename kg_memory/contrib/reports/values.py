@@ -46,7 +46,7 @@ class Report(Value):
         raise NotImplementedError
 
     def sections(self) -> Iterator[Section]:
-        """Yield all sections, including empty ones."""
+        """Yield all sections of the report, including empty ones."""
         raise NotImplementedError
 
     def render(self, form: Form = "text") -> str:
@@ -113,11 +113,11 @@ class Digest(Report):
 
     @property
     def title(self) -> str:
-        """The heading of the report."""
+        """The heading of the digest, with its period."""
         return f"Digest from {day_in_figures(self.since)} to {day_in_figures(self.until)}"
 
     def sections(self) -> Iterator[Section]:
-        """Yield all sections, including empty ones."""
+        """Yield all sections of the digest, including empty ones."""
         now, before = self.counts, self.counts_before
         yield Section(
             "Numbers, with those of as long a time before",
@@ -156,11 +156,11 @@ class Identity(Report):
 
     @property
     def title(self) -> str:
-        """The heading of the report."""
+        """The heading of the portrait: the person's name."""
         return escape_line(self.name)
 
     def sections(self) -> Iterator[Section]:
-        """Yield all sections, including empty ones."""
+        """Yield all sections of the portrait, including empty ones."""
         summary = self.entity.summary if self.entity else ""
         yield Section("Summary", [Line(escape_line(summary))] if summary else [])
         yield Section("Is so", list(map(_fact_line, self.states)))
@@ -187,11 +187,11 @@ class Handoff(Report):
 
     @property
     def title(self) -> str:
-        """The heading of the report."""
+        """The heading of the handoff, with its thread."""
         return f"Handoff of {escape_line(self.thread)}" if self.thread else "Handoff"
 
     def sections(self) -> Iterator[Section]:
-        """Yield all sections, including empty ones."""
+        """Yield all sections of the handoff, including empty ones."""
         yield Section("Next steps", list(map(_fact_line, self.plans)))
         yield Section("Decisions", list(map(_fact_line, self.decisions)))
         yield Section("Open questions", list(map(_arbitration_line, self.pending)))
@@ -245,7 +245,7 @@ def _episode_line(episode: Episode, note: str) -> Line:
 
 
 def _write(title: str, sections: Iterable[Section], form: str) -> str:
-    """Return a report with *title* and *sections* in a form of `_LAYOUTS`."""
+    """Return a report with *title* and *sections* as text or Markdown, by the layout *form*."""
     heading, section_heading, item, command = _LAYOUTS[form]
     escape = _plain if form == "markdown" else str
     lines = [heading.format(escape(title))]

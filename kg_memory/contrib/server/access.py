@@ -47,9 +47,9 @@ class Guard:
         self.keys, self._limit = keys, limit
 
     async def identify(self, secret: str | None, request: Request) -> ApiKey | None:
-        """Return the API key that *secret* belongs to, or ``None`` if *secret* is missing or wrong.
+        """Return the API key that *secret* belongs to, or ``None`` if it is wrong or missing.
 
-        A request from this machine gets `OPEN` as long as the database has never had a key.
+        A request from this machine without a secret gets `OPEN` as long as the database has never had a key.
         """
         if secret:
             return await self.keys.afind(secret)

@@ -130,7 +130,7 @@ class _Verb:
         )
 
     async def call(self, arguments: Arguments, *, apart: bool) -> Any:
-        """Call the method with *arguments*: its async form, or its sync form in a thread if *apart*.
+        """Call the `GraphMemory` method with *arguments*: its async form, or its sync form in a thread if *apart*.
 
         The argument of a ``*args`` parameter is a list in a request; it is spread here.
         """
@@ -321,7 +321,7 @@ def _names_in(path: str) -> list[str]:
 
 
 def _parameter(name: str, kind: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
-    """Return a keyword-only parameter for the signature of an endpoint."""
+    """Return a keyword-only parameter of type *kind* for the signature of an endpoint."""
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default)
 
 

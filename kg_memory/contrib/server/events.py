@@ -71,7 +71,10 @@ class Listener:
         self._looks = 0
 
     def put(self, events: Sequence[Event]) -> None:
-        """Queue the *events* of one database read; drop the queue if the client took none during `SLOWEST` reads."""
+        """Add the *events* of one database read to the queue of this stream.
+
+        If its client took no event during `SLOWEST` reads, the queue is dropped and the stream ends.
+        """
         self._looks = self._looks + 1 if self._news else 0
         if self._looks > SLOWEST:
             self.drop()
@@ -79,16 +82,16 @@ class Listener:
             self._news.extend(events)
 
     def begin(self, events: Sequence[Event]) -> None:
-        """Put *events* before the queued ones."""
+        """Insert *events* at the front of the stream's queue."""
         self._news.extendleft(reversed(events))
 
     def take(self) -> str:
-        """Remove the first event from the queue and return its text; an empty text if the queue is empty."""
+        """Remove the first event from the stream's queue and return its text; an empty text if the queue is empty."""
         self._looks = 0
         return self._news.popleft().encode() if self._news else ""
 
     def drop(self) -> None:
-        """Clear the queue, and mark the stream as ended if there were events in it."""
+        """Discard the stream's queued events; if there were any, mark the stream as ended."""
         self.ended = self.ended or bool(self._news)
         self._news.clear()
 
@@ -112,11 +115,11 @@ class Feed:
 
     @property
     def is_open(self) -> bool:
-        """Whether at least one stream is open."""
+        """Whether at least one event stream of the namespace is open."""
         return bool(self._listeners)
 
     def clear(self) -> None:
-        """Drop all queued events: called when something is forgotten."""
+        """Discard the queued events of all streams, because something was forgotten."""
         self._cleared += 1
         for listener in list(self._listeners):
             listener.drop()

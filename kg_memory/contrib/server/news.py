@@ -160,7 +160,7 @@ def _sum_counts(counts: list[Row], statuses: list[Row], usage: list[Row]) -> dic
 
 
 def _state(episode: Row) -> tuple[Any, ...]:
-    """Return the fields of an episode whose change is reported."""
+    """Return status, step, reason and attempts of *episode*; when these change, the episode is reported again."""
     return episode["status"], episode["step"], episode["reason"], episode["attempts"]
 
 

@@ -56,7 +56,7 @@ class Outbox:
         """Do nothing: workers find unread episodes themselves."""
 
     def wake(self, namespace: str) -> None:
-        """Add a hint for *namespace* to the stream, in the background."""
+        """Tell the workers that *namespace* has new episodes, by a hint in the Redis stream; sent in the background."""
         self._due[namespace] = None
         if self._sending is None or self._sending.done():
             self._sending = asyncio.create_task(self._send())

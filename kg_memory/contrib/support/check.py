@@ -318,7 +318,7 @@ def _denied_chinese(text: str) -> set[str]:
 
 
 def _is_about_other(claim: Claim, source: Words, passage: Passage) -> bool:
-    """Return whether the quote is about another person than the claim's subject.
+    """Return whether the quote is about another person than the subject of *claim*.
 
     So is "My sister lives in Oslo" for a claim about the speaker, and "I live in Oslo" for a claim about someone else.
     """

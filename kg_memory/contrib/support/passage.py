@@ -103,12 +103,12 @@ class Words:
 
     @cached_property
     def plain(self) -> str:
-        """The text for comparison: NFKC, case-folded."""
+        """The text normalized (NFKC) and case-folded, for comparing."""
         return unicodedata.normalize("NFKC", self.text).casefold()
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """The words in order, as written."""
+        """The words of the text in order, as written."""
         return tuple(WORD.findall(self.text))
 
     @cached_property
@@ -123,12 +123,12 @@ class Words:
 
     @cached_property
     def han(self) -> frozenset[str]:
-        """The Chinese characters."""
+        """The Chinese characters in the text."""
         return frozenset(HAN.findall(self.text))
 
     @cached_property
     def numbers(self) -> frozenset[str]:
-        """The numbers, as digits."""
+        """The numbers in the text, as digits."""
         return frozenset(read_numbers(self.text))
 
     @cached_property
@@ -144,7 +144,7 @@ class Words:
         return _join(_HAN_GROUPS.get(char, frozenset()) for char in self.han)
 
     def has(self, key: str) -> bool:
-        """Return whether any word has this *key*, the same root, or a synonym of it."""
+        """Return whether any word of the text has this *key*, the same root, or a synonym of it."""
         return self.rate(key) > 0
 
     def rate(self, key: str) -> float:
@@ -186,7 +186,7 @@ _SENTENCE_END = re.compile(r"[.!?\n\u3002\uff01\uff1f]")
 
 
 class Claim(NamedTuple):
-    """A fact as a reader read it.
+    """A fact as the reader, a model or rules, extracted it from a message.
 
     `names` has, for each entity (subject first), all names by which the text may call it; `types` has their types.
     """
@@ -202,7 +202,10 @@ class Claim(NamedTuple):
 
 
 class Passage:
-    """The texts that a reader saw: the content of a piece, its speaker, and the texts before it with their times."""
+    """The texts from which a reader extracted facts: the content of a piece, its speaker, and the texts before it.
+
+    `previous` has the texts before with their times; `at` is the time of the content.
+    """
 
     def __init__(
         self,
@@ -236,7 +239,7 @@ class Passage:
 
     @cached_property
     def numbers(self) -> frozenset[str]:
-        """The numbers that a reader may use: those in the texts, in dates they name, and in the texts' own times."""
+        """The numbers that a fact read from the passage may have: those in its texts, their dates and their times."""
         ends = ((mention.interval.start, mention.interval.end) for mention in self.mentions)
         times = filter(None, chain((self.at, *(at for _, at in self.previous)), chain.from_iterable(ends)))
         local = (time.astimezone(self.at.tzinfo) for time in times)
@@ -270,7 +273,7 @@ class Passage:
 
     @cached_property
     def answers(self) -> bool:
-        """Whether the text before ends with a question."""
+        """Whether the text before the passage ends with a question, so that the passage may answer it."""
         return any(text.rstrip()[-1:] in ("?", "\uff1f") for text, _ in self.previous[-1:])
 
 

@@ -31,7 +31,7 @@ class DecaySpans:
     soft_days: float = 90
 
     def __post_init__(self) -> None:
-        """Check the days. Errors: `InputError`."""
+        """Raise `InputError` for numbers of days that are not from 0 to 100,000."""
         for field in fields(self):
             days = getattr(self, field.name)
             if isinstance(days, bool) or not isinstance(days, int | float) or not 0 <= days <= _MOST_DAYS:

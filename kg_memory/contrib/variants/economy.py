@@ -57,10 +57,10 @@ READ_WINDOW = load_prompt(
 
 
 def wait(state: Row, settings: Settings) -> Flow[tuple[JSON, list[Episode]]]:
-    """Save an episode, and return its state and all episodes to read now, in order of arrival: none if it must wait.
+    """Save an episode; return its ingestion state, and the episodes to read now, in order of arrival.
 
-    Episodes are read once `Settings.window` of them wait, the first has waited `window_seconds`, or this episode is not
-    a short message and so is read alone anyway.
+    There are none if it must wait. Episodes are read once `Settings.window` of them wait, the first has waited
+    `window_seconds`, or this episode is not a short message and so is read alone anyway.
     """
     saved = yield from accept(state, settings)
     if saved["done"]:

@@ -79,13 +79,13 @@ class Synapse(Part):
         return {id_: HIT_WEIGHT * weight / most for id_, weight in weights.items()}
 
     def walk(self, start: Mapping[str, float], instants: Instants) -> Flow[tuple[Links, Activity]]:
-        """Return the facts read and the activation of each entity reached from *start*, entity ids with weights."""
+        """Spread activation from *start*, weights by entity id; return facts read and the activation of entities."""
         links, active = yield from activate(self, start, instants)
         return links, active
 
 
 def _parts_of_best(hits: Sequence[Scored]) -> dict[str, float]:
-    """Return each score divided by the best score."""
+    """Return each hit's score divided by the best score, by id."""
     best = max((score for _, score in hits), default=0.0)
     return {id_: score / best for id_, score in hits} if best > 0 else {}
 
@@ -118,7 +118,7 @@ def activate(
 
 
 def _find_seeds(recipe: Synapse, weights: Mapping[str, float], links: Links) -> Flow[list[str]]:
-    """Return the starting points: the best entities of *weights*, limited for each community."""
+    """Return the entities that activation starts from: the best of *weights*, with a limit for each community."""
     scores = seed_scores(weights, links.values(), recipe.seed_structural_weight)
     groups: list[list[str]] = []
     if recipe.seed_community_cap:
@@ -151,9 +151,9 @@ def seed_scores(weights: Mapping[str, float], links: Iterable[Link], structural:
 
 
 def structures(entities: Collection[str], links: Iterable[Link]) -> dict[str, float]:
-    """Return how well connected each of *entities* is, from 0 to 1: the mean of its facts and its types of facts.
+    """Return how well connected each entity is, from 0 to 1: the mean of its number of facts and of their types.
 
-    Both are divided by the largest number that any of *entities* has.
+    Both numbers are divided by the largest among *entities*.
     """
     degrees: Counter[str] = Counter()
     types: defaultdict[str, set[str]] = defaultdict(set)

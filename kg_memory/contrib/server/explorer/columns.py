@@ -111,7 +111,7 @@ class ColumnCache:
 
     @property
     def namespaces(self) -> list[str]:
-        """The namespaces in the cache."""
+        """The namespaces whose columns are cached."""
         return list(self._kept)
 
     def read(self, namespace: str) -> Flow[tuple[str, bytes]]:
@@ -127,13 +127,13 @@ class ColumnCache:
         return kept
 
     def drop_outdated(self, namespace: str) -> Flow[None]:
-        """Drop the columns of *namespace* if its graph has changed since."""
+        """Remove *namespace* from the cache if its graph has changed since it was cached."""
         revision = yield from read_revision()
         if namespace in self._kept and self._kept[namespace][0] != revision:
             del self._kept[namespace]
 
     def drop_unused(self, shown: Container[str], seconds: float) -> None:
-        """Drop the columns of namespaces that are not in *shown* and were not read for *seconds*."""
+        """Remove namespaces from the cache that are not in *shown* and were not read for *seconds*."""
         current = time.monotonic()
         self._used = {name: current if name in shown else self._used[name] for name in self._kept}
         for name, used in self._used.items():
@@ -141,7 +141,7 @@ class ColumnCache:
                 del self._kept[name]
 
     def clear(self) -> None:
-        """Drop all columns."""
+        """Remove all namespaces from the cache."""
         self._kept.clear()
 
 
@@ -208,12 +208,12 @@ class Places:
         self._places[nodes] = np.arange(self.length)
 
     def of(self, nodes: Numbers) -> Numbers:
-        """Return the index of each of *nodes*, -1 for unknown ones."""
+        """Return the column index of each node id in *nodes*, -1 for unknown ids."""
         places: Numbers = self._places[np.minimum(nodes, len(self._places) - 1)]
         return places
 
     def keep(self, nodes: Numbers) -> Numbers:
-        """Return the indexes of *nodes*, without unknown ones."""
+        """Return the column indexes of the node ids in *nodes*, without unknown ids."""
         places = self.of(nodes)
         kept: Numbers = places[places >= 0]
         return kept
@@ -240,7 +240,7 @@ def pack(columns: Columns) -> bytes:
 
 
 def _read_row(rows: Sequence[Row]) -> Row:
-    """Return the only row, or a row in which each list is empty."""
+    """Return the only row of a query result; if there is none, a row whose columns are empty JSON lists."""
     return rows[0] if rows else defaultdict(lambda: "[]")
 
 
@@ -265,7 +265,7 @@ def _join(rows: Iterable[Row], name: str) -> list[str]:
 
 
 def _repeat(values: Iterable[int], rows: Iterable[Row]) -> Numbers:
-    """Return each row's value, repeated for each id in that row."""
+    """Return an array with the value of each row, repeated for each id in the row."""
     return np.repeat(np.array([*values], np.int64), [row["ids"].count("\n") + 1 for row in rows])
 
 

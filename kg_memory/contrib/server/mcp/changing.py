@@ -108,12 +108,12 @@ async def review(call: ToolCall, asked: ReviewArguments) -> Answer:
 
 
 def _waiting(waiting: Sequence[Waiting]) -> dict[str, Any]:
-    """Return the waiting reviews as JSON data."""
+    """Return waiting reviews and identity doubts as JSON data."""
     return {"waiting": [view_review(one) if isinstance(one, Review) else dump(one) for one in waiting]}
 
 
 def _question(one: Waiting) -> str:
-    """Return the question about a review that the user answers."""
+    """Return the question that the user is asked about a review or an identity doubt."""
     if isinstance(one, Review):
         relation = "replaces" if one.kind == "supersedes" else "contradicts"
         return (
@@ -177,7 +177,7 @@ def _receipt(receipt: ForgetReceipt) -> dict[str, Any]:
 
 
 def _parts(plan: ForgetReceipt) -> list[object]:
-    """Return the ids in a deletion plan, to compare two plans."""
+    """Return the sorted ids in a deletion plan, to compare it with another plan."""
     return [sorted(getattr(plan, name)) for name in PLANNED]
 
 

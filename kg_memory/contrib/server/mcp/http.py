@@ -114,7 +114,8 @@ def _caller_of(request: McpRequest) -> Caller:
 def _find_namespace(key: ApiKey, named: str | None) -> str:
     """Return the namespace *named* in the URL if *key* may access it, or else the only namespace that *key* matches.
 
-    Raises `ProblemError` 422 if the URL names none and *key* matches several.
+    For a local request without a key it is ``default``. Raises `ProblemError` 422 if the URL names none and *key*
+    matches several.
     """
     if named is None and key == OPEN:
         return DEFAULT_NAMESPACE
