@@ -323,8 +323,7 @@ RETURN f.id AS id
 """
 """Evict facts that have not changed since they were found: ended facts, or any if ``$active``.
 
-The revision of their entities is raised, so that an episode about these entities that is read meanwhile is judged
-again.
+The revision of their entities is raised: an episode about them that is being read is judged again.
 """
 
 EVICT_ENTITIES = f"""

@@ -37,7 +37,14 @@ RETURN string.join(collect(f.id), '\n') AS ids, string.join(collect(f.predicate)
   toJSON(collect(coalesce(f.confidence, 1.0))) AS confidences, toJSON(collect([own, lasting, weak,
     b.valid_at, b.invalid_at, b.known_from, outdegree(f, 'RESTS_ON'), outdegree(f, 'JUDGED'), offset])) AS numbers
 """
-"""The states that hold, in one row: reading a list of each value is many times faster than a row for each state."""
+"""The states that hold, in one row: reading a list of each value is many times faster than a row for each state.
+
+A statement is null if its episode was saved later, 0 if that has expired, 1 if it is weak, and else 2. A fact about the
+entity alone is stored with the entity as its object too, and is its `own`. The numbers of each fact are: whether it is
+its own; its statements in unexpired episodes, and the weak ones of these; start and end of the belief, and since when
+it is known; its premises; its verdicts; the UTC offset of the source. Without statements, all were saved after
+``$believed_at``, as an import may do.
+"""
 
 RIVALS = f"""{_FACTS}MATCH (f)-[:JUDGED]->(v)
 WHERE v.ruling IN ['supersedes', 'waiting']

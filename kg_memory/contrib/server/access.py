@@ -133,9 +133,7 @@ def authorize(key: ApiKey, scope: Scope, namespace: str) -> Access:
     if namespace != replace_unstorable(namespace):
         raise ProblemError(422, "namespace must not contain NUL characters or lone surrogates; remove them")
     if not key.reaches(validate_namespace(namespace)):
-        raise ProblemError(
-            403, "this key does not allow this namespace; `GET /v1/key` shows the patterns that it allows"
-        )
+        raise ProblemError(403, "this key does not allow this namespace; `GET /v1/key` shows those that it allows")
     return Access(key, namespace)
 
 

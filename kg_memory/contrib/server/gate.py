@@ -127,9 +127,7 @@ class Gate:
             most = MOST_VALUES if is_batch else MOST_VALUES_OF_SMALL
             text = body.decode("latin-1")
             if await asyncio.to_thread(has_more_values, text, most) if large else has_more_values(text, most):
-                raise ProblemError(
-                    413, f"the body must have at most {most} JSON values; split it into several requests"
-                )
+                raise ProblemError(413, f"the body must have at most {most} JSON values; send it in parts")
             await self._app(scope, _replay(body, receive), send_and_release)
 
     def _check(self, scope: Scope, headers: Headers, limit: int | None) -> None:
@@ -139,9 +137,7 @@ class Gate:
         """
         head = len(scope.get("raw_path") or b"") + len(scope["query_string"])
         if head + sum(len(name) + len(value) for name, value in headers.raw) > LONGEST_HEAD:
-            raise ProblemError(
-                431, f"path, query and headers must have at most {LONGEST_HEAD} bytes together; shorten the query"
-            )
+            raise ProblemError(431, f"path, query and headers must have at most {LONGEST_HEAD} bytes; shorten them")
         host, origin = headers.get("host", ""), headers.get("origin")
         name = _split(f"//{host}").hostname or ""
         if "*" not in self._hosts and name not in self._hosts and not is_loopback(name):

@@ -25,10 +25,7 @@ OUTAGES = (*DATABASE_AWAY, ModelUnavailable, EmbeddingUnavailable)
 """Errors after which reading is retried, because a service is away."""
 LONGEST_PAUSE = 60.0
 GATHERING = 0.05
-"""Seconds to wait before reading, so that episodes saved shortly after one another are read together.
-
-The reading plan ``economy`` waits `Settings.window_seconds` instead.
-"""
+"""Seconds to wait so that episodes saved together are read together; the plan ``economy`` waits longer."""
 TAKEN = 1.0
 """Seconds after which a namespace whose lease another process holds is tried again."""
 TURN = 200

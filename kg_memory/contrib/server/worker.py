@@ -138,9 +138,7 @@ class Worker:
             except KGMemoryError as error:
                 last = FIRST  # the stream may have been deleted and created again
                 failures += 1
-                logger.warning(
-                    "could not read hints, retrying in %.1f s: %s", pause_after(failures), describe_error(error)
-                )
+                logger.warning("cannot read hints; retry in %.1f s: %s", pause_after(failures), describe_error(error))
                 await asyncio.sleep(pause_after(failures))
                 continue
             for last, namespace in hints:  # noqa: B007 - `last` keeps the id of the last hint
@@ -156,9 +154,7 @@ class Worker:
             async with asyncio.timeout(ANSWERED_IN):
                 answer = await self._database.acommand(*words, at=STREAM)
         except TimeoutError:
-            raise DatabaseUnavailable(
-                "the database server with the workers' stream does not answer; start it"
-            ) from None
+            raise DatabaseUnavailable("the server of the workers' hint stream does not answer; start it") from None
         hints = (hint for _, own in _pairs(answer) for hint in own)
         return [(id_, dict(_pairs(fields))[FIELD]) for id_, fields in hints]
 

@@ -160,10 +160,7 @@ def _has_word(word: str, text: Words) -> bool:
 
 
 def _refers_back(words: Sequence[str], kind: str, claim: Claim, source: Words, passage: Passage) -> bool:
-    """Return whether a pronoun or an answer in *source* may refer to an entity that only an earlier text names.
-
-    *words* are those of the entity's name. It must not name another thing instead.
-    """
+    """Return whether *source* may refer, by a pronoun or as an answer, to an entity that only an earlier text names."""
     is_chinese = passage.language == "chinese"
     last = Words(passage.previous[-1][0] if passage.previous else "")
     if is_chinese and passage.answers and kind != "person":
@@ -187,10 +184,7 @@ def _count_unused(claim: Claim, source: Words) -> int:
 
 
 def _rate_numbers(claim: Claim, source: Words, passage: Passage) -> float:
-    """Return 1.0 if the numbers of the sentence come from its source, else `_OTHER_NUMBER`.
-
-    Numbers in dates may also be computed from other dates.
-    """
+    """Return 1.0 if the numbers of the sentence come from its source or follow from its dates, else `_OTHER_NUMBER`."""
     dates = " ".join(chain.from_iterable(DATE_NUMBER.findall(claim.sentence)))
     strange = read_numbers(dates) - passage.numbers - read_numbers(f"{claim.begin or ''} {claim.end or ''}")
     others = read_numbers(DATE_NUMBER.sub(" ", claim.sentence)) - _SMALL
@@ -318,10 +312,7 @@ def _denied_chinese(text: str) -> set[str]:
 
 
 def _is_about_other(claim: Claim, source: Words, passage: Passage) -> bool:
-    """Return whether the quote is about another person than the subject of *claim*.
-
-    So is "My sister lives in Oslo" for a claim about the speaker, and "I live in Oslo" for a claim about someone else.
-    """
+    """Return whether the quote is about another person: "My sister lives in Oslo", for a claim about the speaker."""
     text, sentence, spoken = source.text.replace("’", "'"), Words(claim.sentence), Words(passage.speaker)
     names = [
         words for name in chain.from_iterable(claim.names[:1]) if (words := WORD.findall(name)) and "'" not in name

@@ -18,8 +18,7 @@ ROUTES: Mapping[Route, tuple[Retriever, ...]] = {
 }
 """The retrievers of each route.
 
-Zeph uses only word search for keywords and only vector search for questions, which finds much less: see
-`docs/retrieval.md`.
+Zeph uses fewer for keywords and questions, and finds much less: see `docs/retrieval.md`.
 """
 FEW = 3
 """The most words of a keyword search."""

@@ -114,9 +114,7 @@ def load_beam(path: Path | None, variant: str | None = None) -> list[Conversatio
     path = require(path, "beam", "the folder `chats`")
     found = beam_chats(path / variant if variant else path) or beam_chats(path / _LENGTHS[0])
     if not found:
-        raise InputError(
-            f"no BEAM chat found in {path}: give a folder that has a folder with a chat.json for each chat"
-        )
+        raise InputError(f"no BEAM chat in {path}: give a folder that has a folder with a chat.json for each chat")
     return [_chat(chat) for chat in found]
 
 
