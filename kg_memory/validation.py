@@ -25,6 +25,7 @@ UNFILLED = re.compile(r"\{[\w.\s]*\}")
 MAX_COUNT = 10**9
 """The largest accepted count; the database rejects numbers from 2^63."""
 LONGEST_REASON = 2000
+LONGEST_SHOWN = 100
 
 
 def validate_namespace(namespace: object) -> str:
@@ -126,7 +127,23 @@ def validate_author(by: object, reason: object) -> None:
         raise InputError(f"reason must be a string of at most {LONGEST_REASON} characters; make it shorter")
 
 
-# Settings: dataclasses whose annotations give the valid values
+# Values that pydantic validates
+
+
+def describe_invalid(error: ValidationError, where: str, names: Iterable[str]) -> str:
+    """Return the first problem in *error* as a sentence.
+
+    *where* is the validated value, such as ``"the recipe"``, and *names* are those of its fields.
+    """
+    errors = error.errors(include_url=False)
+    first = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
+    name = ".".join(map(str, first["loc"]))[:LONGEST_SHOWN] or "the value"
+    if first["type"] in ("extra_forbidden", "invalid_key"):
+        use = ", ".join(names) if len(first["loc"]) == 1 else "another name"
+        return f"{where} has the unknown field {name!r}; use {use}"
+    if first["type"] == "missing":
+        return f"{where} has no {name!r}; add it"
+    return f"{name} in {where} is {short(first['input'])}: {first['msg'][0].lower()}{first['msg'][1:]}"
 
 
 @cache

@@ -32,7 +32,7 @@ def test_a_form_shows_the_settings_of_the_memory_as_its_defaults():
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"reflection": 1}, "unknown key 'reflection': use instructions"),
+        ({"reflection": 1}, "unknown field 'reflection'; use instructions"),
         ({"conflict_strategy": "luck"}, "conflict_strategy in the context is 'luck': input should be 'recency'"),
         ({"reflections": -1}, "reflections in the context is -1: input should be greater than or equal to 0"),
         ({"reflections": "many"}, "reflections in the context is 'many'"),

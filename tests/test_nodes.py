@@ -173,7 +173,7 @@ def test_runs_of_one_graph_at_once_have_each_their_own_settings(driver, settings
 
 def test_a_context_that_does_not_fit_is_told_before_anything_is_stored(call, driver, settings, namespace, rows):
     graph = build(driver, settings).compile()
-    with pytest.raises(InputError, match="unknown key 'user_id': use instructions"):
+    with pytest.raises(InputError, match="unknown field 'user_id'; use instructions"):
         call(graph, {"content": "I live in Oslo.", "namespace": namespace}, context={"user_id": "ann"})
     assert rows("MATCH (e:Episode) RETURN e.id AS id") == []
 

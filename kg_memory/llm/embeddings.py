@@ -189,7 +189,7 @@ def to_unit_vectors(
     """
     if len(vectors) != len(texts):
         raise EmbeddingError(
-            f"the embedding model returned {len(vectors)} vectors for {len(texts)} texts: it must return one for each"
+            f"the embedding model returned {len(vectors)} vectors for {len(texts)} texts: check its server"
         )
     units = [_to_unit(vector, text, index) for index, (vector, text) in enumerate(zip(vectors, texts, strict=True))]
     expected = dimension or (len(units[0]) if units else 0)

@@ -46,6 +46,7 @@ from kg_memory.retrieval.ranking import (
 )
 from kg_memory.retrieval.traversal import BreadthFirst
 from kg_memory.temporal.interval import DAY
+from kg_memory.validation import describe_invalid
 
 UNSURE = 0.5
 """The factor on nearness if a fact may have been true at that time, because its start is unknown."""
@@ -204,7 +205,7 @@ class Recipe(Part):
         try:
             return type(self).model_validate({**dict(self), "name": "custom", **changes})
         except ValidationError as error:
-            raise InputError(_explain(error)) from None
+            raise InputError(describe_invalid(error, "the recipe", Recipe.model_fields)) from None
 
     def weights(self, kind: Kind) -> Weights:
         """Return the weights of the retrievers for *kind*, all 0 if the recipe leaves the kind out."""
@@ -285,13 +286,3 @@ def find_recipe(value: Recipe | str | Mapping[str, Any] | None) -> Recipe:
     if not isinstance(value, Mapping):
         raise InputError(f"recipe must be a Recipe, its name or its fields, got {type(value).__name__}")
     return DEFAULT.with_(**{str(name): change for name, change in value.items()})
-
-
-def _explain(error: ValidationError) -> str:
-    """Return the first validation error of a recipe as a sentence."""
-    first = error.errors()[0]
-    name = ".".join(map(str, first["loc"]))
-    if first["type"] in ("extra_forbidden", "invalid_key"):
-        fields = f"one of {', '.join(Recipe.model_fields)}" if len(first["loc"]) == 1 else "one of its fields"
-        return f"the recipe has an unknown field {name}; use {fields}"
-    return f"{name} in the recipe is {first['input']!r:.100}: {first['msg']}"

@@ -5,7 +5,6 @@ Each field has the name of the setting that it overrides. LangGraph Studio shows
 
 from __future__ import annotations
 
-from reprlib import repr as short
 from types import new_class
 from typing import Any, Self
 
@@ -13,9 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from kg_memory.errors import InputError
 from kg_memory.settings import Settings
-
-LONGEST_NAME = 100
-"""The most characters of an unknown key that an error message shows."""
+from kg_memory.validation import describe_invalid
 
 
 class ValidatedModel(BaseModel):
@@ -30,7 +27,7 @@ class ValidatedModel(BaseModel):
         try:
             super().__init__(**values)
         except ValidationError as error:
-            raise InputError(_describe_error(type(self), error)) from None
+            raise InputError(describe_invalid(error, "the context", type(self).model_fields)) from None
 
 
 class RunConfig(ValidatedModel):
@@ -68,18 +65,6 @@ def setting_field(name: str, description: str, *nodes: str, **limits: Any) -> An
 
 
 _DEFAULTS = Settings()
-
-
-def _describe_error(schema: type[BaseModel], error: ValidationError) -> str:
-    """Return a one-sentence message about the first error in *error*, raised for a context of the model *schema*."""
-    errors = error.errors()
-    first = next((detail for detail in errors if detail["type"] == "extra_forbidden"), errors[0])
-    name = ".".join(map(str, first["loc"]))[:LONGEST_NAME]
-    if first["type"] == "extra_forbidden":
-        return f"the context has the unknown key {name!r}: use {', '.join(schema.model_fields)}"
-    if first["type"] == "missing":
-        return f"the context has no {name!r}: pass it in the context when you invoke the graph"
-    return f"{name} in the context is {short(first['input'])}: {first['msg'][0].lower()}{first['msg'][1:]}"
 
 
 def describe_key(description: str, default: Any = ..., **more: Any) -> Any:

@@ -106,7 +106,7 @@ def test_nobodys_memory_is_taken_for_somebodys(memory):
         agent.invoke(given)
     with pytest.raises(InputError, match="the context has no 'user_id'"):
         agent.invoke(given, context={})
-    with pytest.raises(InputError, match="unknown key 'user': use user_id"):
+    with pytest.raises(InputError, match="unknown field 'user'; use user_id"):
         agent.invoke(given, context={"user": "ann"})
 
 

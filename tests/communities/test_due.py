@@ -50,7 +50,7 @@ def test_a_refresh_that_nobody_asked_for_fails_unheard_but_in_the_log(often, mod
 
     model.rules["community"] = failing
     assert all(each.status == "done" for each in often.add_many(SAID, namespace=namespace))
-    assert "not found anew" in caplog.text
+    assert "communities not refreshed" in caplog.text
     assert often.communities.list(namespace=namespace) == []
 
 

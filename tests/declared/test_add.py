@@ -171,7 +171,7 @@ def test_names_are_taken_exactly(declaring, namespace):
         ({"subject": "x" * 600}, "at most 512 bytes"),
         ({"predicate": None}, "predicate must be"),
         ({"predicate": "->"}, "predicate must be words"),
-        ({"predicate": "x" * 65}, "at most 64"),
+        ({"predicate": "x" * 65}, "up to 64"),
         ({"object": "ANN"}, "object must differ"),
         ({"object": {"name": "Acme"}}, "object must be a name"),
         ({"object": ["Acme", None]}, "object must be"),

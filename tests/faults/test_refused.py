@@ -94,7 +94,7 @@ def test_a_server_that_is_out_of_memory_is_read_and_goes_on_when_it_has_some(nod
 
 def test_a_password_that_is_asked_for_is_told(node: Node) -> None:
     node.redis.config_set("requirepass", "x")
-    with opened(node.url()) as memory, pytest.raises(DatabaseUnavailable, match="put the right name and password"):
+    with opened(node.url()) as memory, pytest.raises(DatabaseUnavailable, match="check name and password in the URL"):
         memory.stats()
     with opened(node.url().replace("//", "//:x@")) as memory:
         add(memory, OSLO)

@@ -76,13 +76,13 @@ def test_a_copy_is_changed_and_called_custom_and_the_original_is_as_it_was():
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"speed": 1}, "unknown field speed; use one of name, kinds"),
-        ({"self": 1}, "unknown field self"),
+        ({"speed": 1}, "unknown field 'speed'; use name, kinds"),
+        ({"self": 1}, "unknown field 'self'"),
         ({"kinds": ["fact"]}, "kinds.0 in the recipe is 'fact'"),
         ({"fusion": "sum"}, "fusion in the recipe is 'sum'"),
         ({"facts": {"words": -1}}, "facts.words in the recipe is -1"),
         ({"facts": {"words": float("nan")}}, "facts.words in the recipe is nan"),
-        ({"facts": {"sound": 1}}, "unknown field facts.sound"),
+        ({"facts": {"sound": 1}}, "unknown field 'facts.sound'"),
         ({"facts": 1}, "facts in the recipe is 1"),
         ({"rank_constant": 0}, "rank_constant in the recipe is 0"),
         ({"rank_constant": float("inf")}, "rank_constant in the recipe is inf"),
@@ -104,7 +104,7 @@ def test_what_does_not_fit_is_refused_by_its_name(changes, told):
 @pytest.mark.parametrize(
     ("given", "told"),
     [("best", "recipe must be one of default, words.*, got 'best'"), ("", "recipe must be one of .*, got ''"), (5, "got int"),
-     (["facts"], "got list"), ({1: 2}, "unknown field 1"), (Recipe, "got ModelMetaclass")],
+     (["facts"], "got list"), ({1: 2}, "unknown field '1'"), (Recipe, "got ModelMetaclass")],
 )  # fmt: skip
 def test_what_is_no_recipe_is_refused_with_what_may_stand_there(given, told):
     with pytest.raises(InputError, match=told):

@@ -89,9 +89,7 @@ def _check_members(path: Path, members: list[zipfile.ZipInfo]) -> list[zipfile.Z
                 f"{HIGHEST_RATIO}: unpack it yourself if you trust it"
             )
     if (size := sum(info.file_size for info in read)) > LARGEST:
-        raise InputError(
-            f"{path} has {size:,} bytes of text, and the limit is {LARGEST:,}: unpack it, and pass single files"
-        )
+        raise InputError(f"{path} has {size:,} bytes of text, the limit is {LARGEST:,}: unpack it, pass single files")
     if not read and any(info.filename.lower().endswith(".zip") for info in members):
         raise InputError(f"{path} contains only other zip files: unpack it, and pass these")
     return read

@@ -16,6 +16,7 @@ from kg_memory.errors import InputError
 from kg_memory.models.graph import EpisodeInput, EpisodeKind
 from kg_memory.models.labels import read_labels
 from kg_memory.text.message_fields import ROLES, json_type, parse_time, plain_text
+from kg_memory.validation import describe_invalid
 
 Item = EpisodeInput | InputError
 Json = Mapping[str, Any]
@@ -81,9 +82,7 @@ def build(**fields: Any) -> EpisodeInput:
     try:
         return EpisodeInput(**fields)
     except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(str(part) for part in first["loc"]) or "the record"
-        raise InputError(f"invalid {name} ({first['msg'].lower()}): correct it") from None
+        raise InputError(describe_invalid(error, "the record", EpisodeInput.model_fields)) from None
 
 
 def to_json(value: Any) -> str:

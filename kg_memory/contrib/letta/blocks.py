@@ -64,17 +64,13 @@ class Block:
 
     def __post_init__(self) -> None:
         if not isinstance(self.label, str) or not _LABEL.fullmatch(self.label):
-            raise SettingsError(
-                f"the label of a block must consist of letters, digits, _ and -, got {self.label!r:.100}"
-            )
+            raise SettingsError(f"the label of a block may have letters, digits, _ and -, got {self.label!r:.100}")
         if type(self.limit) is not int or self.limit < 1:
             raise SettingsError(f"the limit of the block {self.label!r} must be above 0, got {self.limit!r}")
         if self.per not in ("user", "agent", "shared"):
             raise SettingsError(f"per of the block {self.label!r} must be user, agent or shared, got {self.per!r}")
         if not isinstance(self.value, str) or len(self.value) > self.limit:
-            raise SettingsError(
-                f"the value of the block {self.label!r} must be a text of at most {self.limit} characters"
-            )
+            raise SettingsError(f"the value of block {self.label!r} must have at most {self.limit} characters")
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,9 +128,7 @@ def _ask(model: Model, block: Block, text: str, lines: list[str]) -> Flow[str]:
     answer = yield Call(partial(model.answer, question), partial(model.aanswer, question))
     value = "\n".join(answer.lines).strip()
     if not value or len(value) > block.limit:
-        raise InputError(
-            f"the model returned {len(value)} characters for a block with a limit of {block.limit}; raise the limit"
-        )
+        raise InputError(f"the model wrote {len(value)} characters into a block of {block.limit}; raise its limit")
     return value
 
 

@@ -71,9 +71,7 @@ class Verbs(Closing):
 
     def chat(self, query: str) -> NoReturn:
         """Raise `NotImplementedError`, as Mem0 does."""
-        raise NotImplementedError(
-            f"chat is not implemented; call search({query!r:.100}), and pass the results to your model"
-        )
+        raise NotImplementedError(f"chat is not implemented; pass the results of search({query!r:.100}) to your model")
 
 
 # The methods as flows, which `both` turns into sync and async methods

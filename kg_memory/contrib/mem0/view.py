@@ -87,9 +87,7 @@ class View:
         """Return the owner of the memory with this id. Errors: `NotFound`."""
         owner = yield from self.locate(memory_id)
         if owner is None:
-            raise NotFound(
-                f"there is no memory {memory_id!r:.100}, or it was deleted; search and get_all return valid ids"
-            )
+            raise NotFound(f"memory {memory_id!r:.100} not found, or deleted; search and get_all return valid ids")
         return owner
 
     def current(self, owner: Owner, memory_id: str) -> Flow[Fact | None]:

@@ -236,9 +236,7 @@ def _passes(pair: _Pair) -> Judgement | None:
         return None
     new_passes, existing_passes = _is_passing(pair.new), _is_passing(pair.existing)
     if new_passes and not existing_passes:
-        return Judgement(
-            "temporary", SURE, "new", "The new fact is a temporary state, and does not end the lasting one."
-        )
+        return Judgement("temporary", SURE, "new", "The new fact is a temporary state beside the lasting one.")
     if existing_passes and not new_passes:
         return Judgement("complements", SURE, "new", "The existing fact is a temporary state.")
     return None
