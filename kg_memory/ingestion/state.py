@@ -51,7 +51,7 @@ from kg_memory.temporal.interval import weekday
 from kg_memory.validation import DEFAULT_NAMESPACE
 
 Answer = TypeVar("Answer", bound=BaseModel)
-MOST_AT_ONCE = 250
+MOST_AT_ONCE = 200
 """The most facts and entities that one query writes: the database answers no other query meanwhile."""
 BATCH = 25
 """The most items in one question to the model; an answer cannot cover more."""

@@ -87,7 +87,7 @@ def test_an_episode_is_done_though_its_links_cannot_be_made(linking, namespace, 
             linking.graphs.ingestion.stream({"content": f"{NAMES[0]}.", "namespace": namespace}, stream_mode="custom")
         )
     assert (news[-1]["step"], news[-1]["linked"], news[-1]["unlinked"]) == ("link", 0, 1)
-    assert "no links of 1 entities" in caplog.text
+    assert "1 entities were not linked" in caplog.text
     [episode] = linking.episodes.list(namespace=namespace)
     assert episode.status == "done"
 

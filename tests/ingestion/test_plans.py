@@ -129,7 +129,7 @@ def test_a_run_may_have_another_plan(standard: Open, namespace: str) -> None:
 
 
 def test_a_plan_that_there_is_not_is_an_error(standard: Open, namespace: str) -> None:
-    with pytest.raises(SettingsError, match="plan must be one of economy, standard, thorough, got 'cheap'"):
+    with pytest.raises(SettingsError, match="plan must be 'economy', 'standard' or 'thorough', got 'cheap'"):
         Settings(plan="cheap")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="plan"):
         standard(Scripted()).graphs.ingestion.invoke(

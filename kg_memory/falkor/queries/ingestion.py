@@ -128,8 +128,10 @@ WITH e"""
   ON CREATE SET p.f = CASE WHEN row.f <> 1 THEN row.f END""",
         statements=(
             """
-  MATCH (e)-[old:STATES]->(f:Fact {id: row.fact})
-  WHERE NOT row.more
+  WITH e, row WHERE NOT row.more
+  MATCH (f:Fact {id: row.fact})
+  WITH e, f
+  MATCH (e)-[old:STATES]->(f)
   WITH DISTINCT old
   DELETE old""",
             """
