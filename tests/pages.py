@@ -1,10 +1,11 @@
-"""The code blocks of the pages of the documentation, each with the comment above it."""
+"""The pages of the documentation: their code blocks, each with the comment above it, and the scripts beside them."""
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parent.parent
 PATTERNS = ("*.md", "docs/*.md", "docs/start/*.md", "docs/concepts/*.md", "docs/zh/*.md")
@@ -31,3 +32,11 @@ def blocks_of(page: Path) -> list[Block]:
 
 def name_of(page: Path) -> str:
     return str(page.relative_to(ROOT))
+
+
+def load(name: str) -> Any:
+    """Return a script of the documentation as a module."""
+    specification = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module

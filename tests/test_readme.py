@@ -1,6 +1,5 @@
 """The pages tell the truth: graphs are the code's, links lead somewhere, snippets run as they are printed."""
 
-import importlib.util
 import re
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
@@ -17,7 +16,7 @@ from kg_memory.models.filters import FIELDS
 from kg_memory.retrieval import recipe
 from kg_memory.retrieval.context.templates import TEMPLATES
 from tests.chat_server import chat_server
-from tests.pages import PAGES, ROOT, blocks_of, name_of
+from tests.pages import PAGES, ROOT, blocks_of, load, name_of
 
 README = ROOT / "README.md"
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
@@ -28,14 +27,6 @@ WITH_SNIPPETS = [page for page in PAGES if any(block.language == "python" for bl
 LOCAL = "http://localhost:11434/v1"
 """The server of models that pages name; the scripted one answers in its place."""
 LONGEST_README = 170
-
-
-def load(name: str) -> Any:
-    """Return a script of the documentation as a module."""
-    specification = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture
