@@ -15,6 +15,10 @@ def moved(world):
 
 
 def test_a_card_has_what_is_so_now_the_neighbours_and_the_last_mentions(world, verbs):
+    """A card has the current facts, the neighbours and the latest episodes of an entity.
+
+    Features: D3, D11.
+    """
     card = verbs.entities.card("ann")
     assert card.entity.name == "Ann"
     assert [each.sentence for each in card.facts] == ["Ann lives in Paris"]
@@ -37,6 +41,7 @@ def test_nobody_has_no_card_and_no_name_is_an_error(world, memory):
 
 @pytest.mark.parametrize("like", ["Oslo", "osl", "OS", "Öslo"])
 def test_an_entity_is_found_by_a_word_or_its_beginning(world, verbs, like):
+    """Features: C44."""
     assert [each.name for each in verbs.entities.list(like=like)][:1] == ["Oslo"]
 
 

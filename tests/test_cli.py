@@ -425,6 +425,7 @@ def test_evict_tells_what_would_go_and_what_went(run: Run, moved: Any) -> None:
 
 @pytest.mark.parametrize(("off", "on"), [("pause", "unpause"), ("saved off", "saved on")])
 def test_saving_is_turned_off_and_on(run: Run, moved: Any, tmp_path: Path, off: str, on: str) -> None:
+    """Features: I1."""
     more = lines(tmp_path, [{"content": "I like tea.", "speaker": "Nora"}], "more.jsonl")
     assert run(*off.split(), *moved)[0] == 0
     assert "Saving is off" in run("saved", *moved)[2]

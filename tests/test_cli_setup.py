@@ -128,6 +128,10 @@ def test_the_environment_comes_first_and_a_file_that_others_can_read_is_ignored(
 
 
 def test_the_doctor_finds_a_sound_set_up_well(run: Run) -> None:
+    """`kg-memory doctor` reports a working set-up as sound.
+
+    Features: C47.
+    """
     report = result(run, "doctor")
     assert report["well"]
     assert {check["what"] for check in report["checks"]} >= {"Python", "FalkorDB binaries", "data folder", "database"}

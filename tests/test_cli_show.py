@@ -187,6 +187,10 @@ def test_a_time_before_the_first_fact_is_named(run: Run, talk: str, command: str
 
 
 def test_saved_memories_lead_to_their_sources(run: Run, talk: str) -> None:
+    """`kg-memory saved source` prints the messages behind a saved fact.
+
+    Features: I1.
+    """
     place = ("-n", talk)
     assert {fact["objects"][0] for fact in result(run, "saved", "--about", "Nora", *place)} == {"Oslo", "Acme"}
     [oslo] = [fact for fact in result(run, "saved", *place) if fact["objects"] == ["Oslo"]]

@@ -31,6 +31,7 @@ def test_all_facts_are_listed_latest_first_in_pages_and_with_filters_and_times(m
 
 
 def test_events_are_listed_by_the_kind_of_a_fact(memory, namespace, model):
+    """Features: G1."""
     read = model.rules["facts"]
 
     def tell(fields):
@@ -83,6 +84,10 @@ def test_a_cursor_that_no_page_had_is_a_clear_error(memory, namespace, told, cur
 
 
 def test_a_fact_is_returned_by_its_id_and_explained_by_who_stated_it_and_what_ended_it(memory, namespace, told):
+    """`facts.get` returns a fact by its id; `facts.explain` adds its sources and the facts that superseded it.
+
+    Features: D4.
+    """
     oslo, rome = (next(fact for fact in told.values() if fact.objects == (name,)) for name in ("Oslo", "Rome"))
     assert memory.facts.get(oslo.id, namespace=namespace) == oslo
     assert memory.facts.get(oslo.id, namespace=namespace, believed_at="2000-01-01") is None

@@ -97,6 +97,7 @@ def test_namespaces_are_listed_and_do_not_see_each_other(verbs, namespace):
 
 
 def test_many_are_added_in_their_order_with_progress(verbs):
+    """Features: C14."""
     told = []
     many = [
         "hello Bob.",

@@ -190,6 +190,10 @@ def test_inside_of_a_graph_with_a_context_of_its_own_a_node_runs_as_the_memory_w
 
 
 def test_each_step_tells_what_it_did_in_numbers(driver, settings, namespace):
+    """Each step of the ingestion emits its counts, without any text of the message.
+
+    Features: C56.
+    """
     graph = build(driver, settings).compile()
     given = {"content": "Ann knows Bob.", "speaker": "Ann", "namespace": namespace}
     told = list(graph.stream(given, stream_mode="custom"))

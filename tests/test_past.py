@@ -57,6 +57,10 @@ VALID: dict[str, tuple[dict[str, Any], list[str]]] = {
 
 @pytest.mark.parametrize(("asked", "expected"), VALID.values(), ids=VALID.keys())
 def test_facts_are_those_of_the_time_that_is_asked_about(moved, verbs, asked, expected):
+    """`facts.about` returns the facts of the requested time.
+
+    Features: C30, D10.
+    """
     assert sentences(verbs.facts.about("Ann", **asked)) == expected
 
 
@@ -78,6 +82,10 @@ def test_what_was_believed_is_told_as_it_was_believed_then(world):
 
 
 def test_an_end_is_told_by_both_clocks(world):
+    """An ended fact is returned for an earlier `as_of`, and without its end for an earlier `believed_at`.
+
+    Features: A25, C7.
+    """
     world.moves("Oslo", "2021-01-01")
     before = world.now()
     world.add("I moved away from Oslo until 2023-01-01.", speaker="Ann", at="2023-02-01")
@@ -175,6 +183,10 @@ def test_what_waits_is_hidden_everywhere_unless_it_is_asked_for(world):
     "predicate", [None, "LIVES_IN", "lives in", "Lives-In", "resides in", "RESIDES_IN", "moved to", "住在"]
 )
 def test_history_is_newest_first_whatever_the_words_for_the_relation(moved, verbs, predicate):
+    """History is newest first, for any wording of the predicate.
+
+    Features: A28.
+    """
     found = verbs.facts.history("ann", predicate)
     assert told(found) == [
         (OSLO, "2023-01-01", None), (PARIS, "2022-01-01", "2023-01-01"), (OSLO, "2021-01-01", "2022-01-01"),
@@ -184,6 +196,10 @@ def test_history_is_newest_first_whatever_the_words_for_the_relation(moved, verb
 
 
 def test_history_is_of_that_relation_alone_and_keeps_to_its_limit(moved):
+    """History has only facts of the given predicate, and at most `limit` of them.
+
+    Features: C32.
+    """
     moved.add("I know Bob.", speaker="Ann", at="2022-06-01")
     assert sentences(moved.facts.history("Ann", "knows")) == ["Ann knows Bob"]
     assert moved.facts.history("Ann", "works at") == []
@@ -378,6 +394,10 @@ def test_around_has_a_limit_and_the_nearest_and_latest_come_first(world):
 
 @pytest.mark.parametrize(("thread", "meant"), [("one", "Ann"), ("two", "Bob")])
 def test_a_question_is_about_what_its_conversation_last_spoke_of(verbs, thread, meant):
+    """With `thread`, a search starts from the latest episodes of that conversation.
+
+    Features: A42.
+    """
     for speaker, place, own in (("Ann", "Oslo", "one"), ("Bob", "Rome", "two")):
         verbs.add(f"I moved to {place}.", speaker=speaker, at="2024-05-01", thread=own)
     verbs.add_many([{"content": f"hello Friend{number}.", "at": "2024-01-01"} for number in range(8)])

@@ -37,6 +37,10 @@ def places(profile):
 
 
 def test_states_that_hold_stand_under_their_topics_with_dates_and_facts(ann, namespace):
+    """A profile lists the current facts by topic and sub-topic, with dates and fact ids.
+
+    Features: G1.
+    """
     profile = ann.profile("Ann", namespace=namespace)
     assert list(places(profile)) == [
         "contact/residence", "work/company", "interests/dislikes", "relationships/pets", "other/juggles_with",
@@ -92,6 +96,10 @@ async def test_it_is_of_a_time_of_both_clocks_in_async_too(ann, namespace):
 
 
 def test_a_budget_takes_the_best_of_each_sub_topic_and_preferred_topics_first(ann, namespace):
+    """Within `max_tokens`, a profile has the best facts of each sub-topic, of preferred topics first.
+
+    Features: G5.
+    """
     for number in range(30):
         ann.facts.add("Ann", "LIKES", f"band {number}", valid_at="2020", namespace=namespace)
     for text in ("I like band 7!", "Band 7!"):
@@ -118,6 +126,10 @@ SCHEMA = {
 
 
 def test_a_schema_of_ones_own_comes_before_the_default_or_is_the_only_one(ann, namespace, tmp_path):
+    """A user's schema takes precedence over the default one, or replaces it with `strict`.
+
+    Features: G2.
+    """
     mixed = ann.profile("Ann", namespace=namespace, schema=SCHEMA)
     expected = {
         "home/town": ["Ann lives in Oslo"], "fun/circus": ["Ann juggles with torches"], "fun/weather": ["Ann hates rain"],

@@ -42,6 +42,7 @@ def sentences(facts: Any) -> list[str]:
 
 
 def test_how_is_project_x_related_to_tool_y(verbs):
+    """Features: C57."""
     path = verbs.entities.path("Project Mars", "cargo")
     assert sentences(path) == ["Project Mars uses Rust", "User prefers cargo for Rust"], "the latest of the shortest"
 
@@ -59,6 +60,7 @@ def test_how_is_project_x_related_to_tool_y(verbs):
 
 
 def test_what_changed_since_the_user_switched_from_vim_to_neovim(verbs):
+    """Features: C57, D14."""
     [switch] = verbs.facts.about("User", as_of="2024-04-01")[:1]
     chain = verbs.facts.evolution(switch.id)
     assert sentences(chain) == ["User prefers editor vim", "User prefers editor neovim"]
@@ -72,12 +74,17 @@ def test_what_changed_since_the_user_switched_from_vim_to_neovim(verbs):
 
 
 def test_what_tools_does_the_user_prefer_for_rust(verbs):
+    """Features: C57."""
     found = verbs.search("What tools does the user prefer for Rust?")
     assert found.facts[0].sentence == "User prefers cargo for Rust"
     assert sentences(verbs.facts.list(about="Rust", where={"predicate": "prefers"})) == ["User prefers cargo for Rust"]
 
 
 def test_sessions_have_their_episodes_their_recall_and_their_boundary(verbs):
+    """Episodes are stored once and found by entity and thread; facts are found as of the end of a session.
+
+    Features: C52.
+    """
     say = [("I live in Oslo.", "s1", "2024-01-01"), ("I moved to Bergen.", "s2", "2024-02-01")]
     added = [verbs.add(text, speaker="Eve", thread=thread, at=at) for text, thread, at in say]
     assert verbs.add("I live in Oslo.", speaker="Eve", thread="s1", at="2024-01-01").new is False  # C52: idempotent
@@ -94,6 +101,10 @@ def test_sessions_have_their_episodes_their_recall_and_their_boundary(verbs):
 
 
 def test_nothing_is_overwritten_and_a_chain_has_an_end(verbs):
+    """All superseded facts are kept, and `facts.evolution` returns at most `SUPERSEDED_AT_MOST` of a chain.
+
+    Features: C53.
+    """
     for number in range(SUPERSEDED_AT_MOST + 6):
         begin = f"20{10 + number // 12:02}-{1 + number % 12:02}-01"
         verbs.facts.add("Max", "PREFERS_EDITOR", f"editor {number}", valid_at=begin, at=begin)
@@ -122,6 +133,10 @@ def run(capsys: Any, monkeypatch: Any, server: Any) -> Any:
 
 
 def test_the_commands_of_a_graph_memory(verbs, run, namespace):
+    """The commands that Zeph has for its graph: stats, entities, facts, communities, resume.
+
+    Features: C46.
+    """
     place = ("-n", namespace)
     assert json.loads(run("stats", "--json", *place)[0])["facts"] == 11
     assert len(json.loads(run("entities", "--limit", "3", "--json", *place)[0])) == 3

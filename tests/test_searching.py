@@ -61,6 +61,10 @@ GIVEN: tuple[dict[str, Any], ...] = (
 
 @pytest.mark.parametrize("given", GIVEN, ids=str)
 def test_sync_and_async_find_and_tell_the_same(story, given):
+    """The sync and async verbs return the same results and context.
+
+    Features: A5.
+    """
     sync, later = (Verbs(story, NAMESPACE, asynchronous=each) for each in (False, True))
     assert sync.search(QUESTION, **FIXED, **given) == later.search(QUESTION, **FIXED, **given)
     one, other = (each.context(QUESTION, **FIXED, **given) for each in (sync, later))
@@ -92,6 +96,10 @@ def test_one_by_itself_takes_the_same_steps_without_a_graph(verbs, monkeypatch):
 
 
 def test_the_limit_is_of_each_kind_and_no_number_of_none(verbs):
+    """`limit` applies to each kind of item; a value that is not a positive whole number is refused.
+
+    Features: A49, C20.
+    """
     found = verbs.search("Ann Bob Carl Oslo", limit=1)
     assert [len(getattr(found, kind)) for kind in ("facts", "entities", "episodes")] == [1, 1, 1]
     for limit in (0, -1, 1.5, "ten", True, 2**70):

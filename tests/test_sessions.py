@@ -53,6 +53,10 @@ def kept(verbs: Any) -> list[str]:
 
 
 def test_a_summary_is_kept_in_its_thread_and_is_no_source_of_facts(verbs, model, rows):
+    """A summary is stored in its thread, and no facts are read from it.
+
+    Features: C65.
+    """
     summary = verbs.episodes.summarise("t1")
     assert (summary.content, summary.thread, summary.kind) == (TEXT, "t1", "block")
     assert f"{summary.at:%Y-%m-%d %H:%M}" == "2024-05-14 09:03"

@@ -46,6 +46,10 @@ def unavailable(_):
 
 
 def test_what_is_submitted_is_saved_at_once_and_read_at_the_flush(background, add, memory, model, namespace):
+    """Submitted messages are saved at once, and read at the flush.
+
+    Features: C10.
+    """
     future = add([said("Ann lives in Oslo"), said("Ann knows Bob")])
     assert [each.content for each in memory.episodes.list(namespace=namespace, status="saved")] == [
         "Ann knows Bob",
@@ -63,6 +67,10 @@ def test_it_is_read_by_itself_after_the_pause(add):
 
 
 def test_a_conversation_is_read_at_once_when_enough_tokens_wait_there(memory, namespace):
+    """A conversation is read as soon as its queued messages reach `after_tokens`.
+
+    Features: G3.
+    """
     with BackgroundMemory(memory, after_seconds=3600, at_most_seconds=3600, after_tokens=25) as background:
         add = partial(background.submit, namespace=namespace)
         first = add([said("Ann lives in Oslo")])

@@ -268,6 +268,7 @@ async def test_the_sweeper_is_started_as_in_the_async_stores(store):
 
 
 def test_filters_of_the_api_server_find_items_and_the_store_tells_its_embeddings(store):
+    """Features: H3."""
     store.put(("a",), "k", {"kind": "note", "author": {"name": "Ann"}})
     store.put(("a",), "l", {"kind": "task", "author": {"name": "Bo"}})
     both = {"$and": [{"kind": "note"}, {"author.name": "Ann"}]}

@@ -42,6 +42,10 @@ def kept(memory: GraphMemory, namespace: str) -> list[str]:
 
 
 def test_it_sums_up_a_conversation_of_four_messages_and_leaves_the_state(memory, namespace, model, talk):
+    """`summarise_node` stores a summary of four or more messages, and leaves the LangGraph state unchanged.
+
+    Features: C66.
+    """
     model.rules["session"] = lambda _: NOTES
     assert len(talk(3, thread_id="t1")["messages"]) == 3
     assert kept(memory, namespace) == []

@@ -110,6 +110,7 @@ class TestForgetMemory(Forget, ToolsIntegrationTests): ...
 
 
 def test_an_agent_remembers_and_finds_it_again(call, memory, namespace):
+    """Features: C67."""
     script = [
         calling(("remember", {"content": "I moved to Oslo"})),
         calling(("search_memory", {"query": "Where does the user live?"})),

@@ -81,6 +81,10 @@ def test_a_small_graph_parts_as_one_would_say(links, found):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_groups_that_were_planted_are_found_again(seed):
+    """At least 45 of 50 planted groups are detected among random links.
+
+    Features: A29.
+    """
     dice = random.Random(seed)
     names = dice.sample(range(500), 500)
     planted = [sorted(names[start : start + 10]) for start in range(0, 500, 10)]
@@ -93,6 +97,10 @@ def test_groups_that_were_planted_are_found_again(seed):
 @quick
 @given(links_of)
 def test_communities_are_a_partition_of_what_is_linked_into_joined_groups_of_two_or_more(links):
+    """Each community is a connected group of two or more entities, and no entity is in two of them.
+
+    Features: C37.
+    """
     found = propagate(links)
     members = [each for group in found for each in group]
     assert len(members) == len(set(members))
@@ -110,6 +118,7 @@ def test_communities_are_a_partition_of_what_is_linked_into_joined_groups_of_two
 @quick
 @given(links_of, st.randoms(use_true_random=False))
 def test_the_order_of_links_and_of_their_ends_changes_nothing(links, shuffler):
+    """Features: C36."""
     mixed = [tuple(shuffler.sample(link, len(link))) for link in links]
     shuffler.shuffle(mixed)
     assert propagate(mixed) == propagate(links) == propagate(links)

@@ -29,6 +29,10 @@ def test_by_itself_nothing_is_found_anew(memory, model, namespace):
 
 
 def test_every_so_many_episodes_communities_are_found_anew(often, model, namespace):
+    """Communities are detected again after each `community_refresh_interval` episodes.
+
+    Features: C34.
+    """
     found = []
     for each in SAID:
         often.add(each["content"], at=each["at"], namespace=namespace)

@@ -27,6 +27,10 @@ def groups(memory, namespace):
 def test_a_newcomer_joins_the_community_of_most_of_those_it_is_linked_with(
     memory, namespace, circles, tell, groups, rows, model
 ):
+    """A new entity joins the community of most of its neighbours, without a call of the model.
+
+    Features: A30, C40.
+    """
     memory.communities.refresh(namespace=namespace)
     before, asked = rows(WHOLE), len(model.asks("community"))
     tell("Gus knows Ann and Dora and Eve")
@@ -94,6 +98,10 @@ def test_who_joins_while_a_refresh_runs_stays(memory, model, namespace, circles,
 
 
 def test_drift_is_what_separates_who_joined_one_by_one_from_all_found_anew(memory, namespace, tell, rows):
+    """Drift is the difference between communities grown entity by entity and those of a full refresh.
+
+    Features: A31.
+    """
     dice = random.Random(2)
     people = [f"P{each}" for each in range(24)]
 

@@ -35,6 +35,7 @@ def consistent(memory, rows, namespace):
 
 
 def test_two_circles_of_friends_are_two_communities_with_a_name_and_a_summary(memory, namespace, circles, refresh):
+    """Features: A4."""
     done = refresh()
     assert done == CommunityRefresh(communities=2, levels=1, changed=2, questions=1)
     listed = memory.communities.list(namespace=namespace)
@@ -63,6 +64,10 @@ def test_the_async_list_is_the_same_and_comes_in_pages(memory, namespace, circle
 
 
 def test_a_refresh_of_what_has_not_changed_asks_nothing_and_writes_nothing(memory, model, namespace, circles, rows):
+    """A refresh of unchanged communities calls no model and writes nothing.
+
+    Features: C38.
+    """
     memory.communities.refresh(namespace=namespace)
     before, asked = rows("MATCH (c:Community) RETURN id(c), properties(c) AS p ORDER BY id(c)"), len(model.asked)
     again = memory.communities.refresh(namespace=namespace)
@@ -98,6 +103,10 @@ def test_a_full_refresh_asks_again_about_all_of_them(memory, namespace, circles,
 
 
 def test_a_refreshed_community_is_found_by_a_search_and_told_in_the_context(memory, model, namespace, circles):
+    """A community is found by member, name and summary, and its summary is in the context.
+
+    Features: A33.
+    """
     model.rules["community"] = describing(lambda items: (f"Chess club of {items[0]['entity']}", "They play gambits."))
     memory.communities.refresh(namespace=namespace)
     by_member = memory.search("What about Eve?", namespace=namespace, recipe="overview").communities
@@ -143,6 +152,10 @@ def test_a_namespace_that_was_never_written_has_none_and_stays_unmade(memory, na
 
 
 def test_a_graph_of_many_pages_is_read_whole(memory, namespace, circles, monkeypatch):
+    """A refresh reads all pages of links.
+
+    Features: C35.
+    """
     monkeypatch.setattr(detect, "PAGE", 3)
     assert memory.communities.refresh(namespace=namespace).communities == 2
 

@@ -98,6 +98,10 @@ def test_a_small_community_is_one_question_with_its_members_and_their_facts():
 
 
 def test_a_large_community_is_described_in_parts_and_then_from_these():
+    """A community too large for one prompt is described in parts, then from the descriptions of the parts.
+
+    Features: A32.
+    """
     rows = [[member(f"N{each}", "x" * 100) for each in range(20)]], [[]]
     parts = [descriptions((1, f"Part {each}")) for each in range(4)]
     update, effects = answered(
@@ -210,6 +214,10 @@ def test_parts_hold_everything_in_order_within_the_budget_and_are_ever_fewer(ite
     st.lists(st.lists(st.fixed_dictionaries({"fact": texts}), max_size=12), max_size=40), st.sampled_from([256, 1024])
 )
 def test_every_community_is_in_one_question_that_holds_no_more_than_it_may(material, most):
+    """Each community is in exactly one prompt, and prompts for several communities keep to the size limit.
+
+    Features: C39.
+    """
     found = [pack(each, most) for each in material]
     questions = batch(found, most)
     assert sorted(place for question in questions for place in question) == list(range(len(material)))

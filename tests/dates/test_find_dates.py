@@ -146,6 +146,10 @@ def day(instant: datetime | None) -> str | None:
 
 @pytest.mark.parametrize(("said", "start", "end", "precision"), EXPECTED)
 def test_an_expression_is_the_period_that_a_reader_takes_it_for(said, start, end, precision):
+    """Each date expression has the expected start, end and precision.
+
+    Features: A24.
+    """
     result = find_dates(said, THURSDAY)
 
     assert [(day(one.interval.start), day(one.interval.end), one.interval.precision) for one in result] == [

@@ -63,6 +63,10 @@ def longmemeval_record(name: str = "q1") -> dict[str, Any]:
 
 
 def test_longmemeval(tmp_path: Path) -> None:
+    """LongMemEval records become episodes and questions, with the evidence and the category of each question.
+
+    Features: J2.
+    """
     records = [longmemeval_record(), {**longmemeval_record("q2_abs"), "answer": "not told"}]
     (tmp_path / "longmemeval_s_cleaned.json").write_text(json.dumps(records, ensure_ascii=False, indent=1), "utf-8")
 
@@ -118,6 +122,10 @@ def dmr_record(**fields: Any) -> dict[str, Any]:
 
 
 def test_dmr(tmp_path: Path) -> None:
+    """DMR records become conversations with unique names, speakers and dates.
+
+    Features: J4.
+    """
     path = tmp_path / "msc_self_instruct.jsonl"
     rows = [dmr_record(metadata={"initial_data_id": "valid_3"}), dmr_record(metadata={"initial_data_id": "valid_3"})]
     path.write_text("".join(json.dumps(row) + "\n\n" for row in rows), "utf-8")

@@ -61,6 +61,10 @@ def rows(folder: Path, kind: str) -> list[dict[str, Any]]:
 
 
 def test_three_systems_from_the_cost_to_the_report(command: Command, model: locomo.Model, tmp_path: Path) -> None:
+    """One evaluation of three systems: cost estimate, run and report.
+
+    Features: A56.
+    """
     how = ("--system", "ours,bm25,full", *NAMES, "--limit", 8, "--price", "openai:scripted=1/2")
     code, _, err = command(*how, "--dry-run")
     assert code == 0
@@ -243,6 +247,10 @@ def test_rubrics_are_scored_item_by_item_and_the_order_apart(
 def test_a_system_of_the_user_and_its_errors(
     command: Command, model: locomo.Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """`kg-memory evaluate` runs a user's own system, and reports its errors.
+
+    Features: J5.
+    """
     (tmp_path / "mine.py").write_text(
         "from kg_memory.contrib.evaluation.records import Retrieved\n"
         "class Mine:\n"

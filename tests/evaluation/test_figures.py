@@ -95,6 +95,10 @@ def test_a_strict_verdict_is_a_lenient_one(expected: str, answer: str) -> None:
 
 
 def test_the_sample_spreads_over_categories_and_grows(tmp_path) -> None:
+    """A sample has all categories of questions, and a larger sample contains the smaller one.
+
+    Features: A57.
+    """
     conversations = load_locomo(write(tmp_path / "l.json", "c1", "c2", "c3"))
     options = Options("locomo", (), tmp_path)
 
@@ -114,6 +118,10 @@ def test_the_sample_spreads_over_categories_and_grows(tmp_path) -> None:
 
 
 def test_events_of_locomo_are_summed_up_by_person_and_session(tmp_path) -> None:
+    """Event summaries of LoCoMo become one question per person and session, judged by a rubric.
+
+    Features: J3.
+    """
     path = write(tmp_path / "l.json", "c1")
     [sample] = json.loads(path.read_text(encoding="utf-8"))
     events = {"Nora": ["Nora buys a goat.", "Nora goes to Ghent."], "Piet": [], "date": "8 May, 2023"}
@@ -133,6 +141,10 @@ def test_events_of_locomo_are_summed_up_by_person_and_session(tmp_path) -> None:
 
 
 def test_needles_are_told_once_at_their_depth() -> None:
+    """Each needle is in exactly one message, at the depth that its category names.
+
+    Features: J1.
+    """
     [hay] = load_niah(None, "4k")
     assert load_niah(None, "4k") == [hay]
     texts = [episode.content for episode in hay.episodes]

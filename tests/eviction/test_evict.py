@@ -56,6 +56,10 @@ def traces(rows):
 
 
 def test_what_is_over_loses_its_words_and_vectors_and_all_else_stays(moved, rows, verbs):
+    """Evicted facts lose their words and vectors; lists of current and past facts are unchanged.
+
+    Features: C41.
+    """
     before, lived = told(moved.memory, moved.namespace, ["Ann", "Oslo", "Paris", "Rome", "Bob"]), moved.lived()
     look = verbs.privacy.evict(expired_days=0, orphans=True, dry_run=True)
     assert moved.stats().facts == 4
@@ -146,6 +150,10 @@ def test_what_was_learned_lately_stays_and_so_does_what_waits_for_a_person(world
 
 
 def test_of_too_many_entities_those_go_first_that_have_fewest_facts_and_were_not_seen_for_longest(moved, rows):
+    """Beyond `max_entities`, the entities with the fewest facts, least recently mentioned, are evicted first.
+
+    Features: C43.
+    """
     assert moved.privacy.evict(max_entities=5).entities == ()
     look = moved.privacy.evict(max_entities=2, dry_run=True)
     done = moved.privacy.evict(max_entities=2)
@@ -160,6 +168,10 @@ def test_of_too_many_entities_those_go_first_that_have_fewest_facts_and_were_not
 
 
 def test_an_entity_of_which_nothing_is_known_is_removed_and_its_name_with_it(world, rows):
+    """Eviction removes entities without facts, with their names.
+
+    Features: C42.
+    """
     world.add("Zed.", at="2020-01-01")
     assert list(world.privacy.evict(orphans=True, expired_days=0).texts.values()) == ["Zed"]
     assert rows("MATCH (e:Entity) RETURN e.name AS name") == rows("MATCH (a:Alias) RETURN a.key AS key") == []

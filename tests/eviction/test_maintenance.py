@@ -47,6 +47,10 @@ def circles(memory: GraphMemory, namespace: str) -> None:
 
 
 def test_it_forgets_what_expired_evicts_what_is_over_and_refreshes_communities(server, memory, namespace, circles):
+    """Maintenance deletes expired messages, evicts ended facts and refreshes communities.
+
+    Features: C43.
+    """
     memory.add("Fay is in Rome", expires_at="2024-02-01", at="2024-01-02", namespace=namespace)
     memory.facts.add(
         "Ann", "LIVES_IN", "Oslo", valid_at="2001", invalid_at="2002", at="2003-01-01", namespace=namespace

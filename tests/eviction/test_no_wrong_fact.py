@@ -34,6 +34,10 @@ EVICTIONS = st.sampled_from(
 @settings(max_examples=EXAMPLES, deadline=None, phases=[Phase.generate])
 @given(data=st.data())
 def test_what_is_so_now_stays_so_whatever_is_evicted_and_said_late_again_or_forgotten(scripted, data):
+    """Eviction changes no current fact, whatever is added late, repeated or forgotten.
+
+    Features: B10.
+    """
     number = next(NUMBERS)
     lean, full = f"evicted {number}", f"whole {number}"
     said = data.draw(st.lists(MESSAGES, min_size=4, max_size=8))

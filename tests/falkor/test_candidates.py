@@ -72,6 +72,10 @@ def test_a_known_name_may_be_others_too_unless_one_of_that_type_has_it(
 
 
 def test_a_name_that_nobody_has_may_be_whoever_means_the_same_or_has_a_word_of_it(similar: Similar) -> None:
+    """Candidates for a new name are entities with a similar vector or a shared word.
+
+    Features: A19.
+    """
     result = similar("annie berg", "Person", ANN)
     assert result.keys() == {"ann", "anne", "ben berg"}
     assert result["ann"] > result["anne"] > result["ben berg"] == 0

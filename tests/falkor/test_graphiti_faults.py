@@ -173,7 +173,10 @@ def test_a_declared_fact_joins_both_of_its_ends(memory, namespace):
 
 
 def test_one_question_finds_facts_entities_and_messages(memory, namespace):
-    """#1787: nodes are not found by the question that finds their facts."""
+    """#1787: nodes are not found by the question that finds their facts.
+
+    Features: B11.
+    """
     memory.add("I moved to Oslo.", speaker="Ann", namespace=namespace)
     for recipe in ("default", "words", "meaning", "hybrid"):
         found = memory.search("Ann Oslo", namespace=namespace, recipe=recipe)

@@ -132,6 +132,10 @@ def plan(database: Database, key: str, name: str) -> str:
 
 @pytest.mark.parametrize("name", sorted(QUERIES.keys() - SCANS.keys()))
 def test_the_query_finds_what_it_needs_by_an_index_and_scans_nothing(database, key, name):
+    """The plan of each query uses an index, and scans no label.
+
+    Features: A21, C8.
+    """
     shown = plan(database, key, name)
     assert "Label Scan" not in shown, shown
     assert "All Node Scan" not in shown, shown

@@ -123,6 +123,7 @@ def test_a_graph_of_another_embedding_model_is_refused_by_name(database, key):
 
 
 def test_a_graph_of_another_dimension_is_refused(database, key):
+    """Features: A18."""
     schema.ensure(database, key, 64, "hash")
     with pytest.raises(EmbeddingMismatch, match="32"):
         schema.ensure(database, key, 32, "hash")
@@ -150,6 +151,7 @@ def test_a_graph_that_was_never_written_is_not_there_and_is_not_made_by_looking(
 
 @pytest.mark.parametrize("change", ["m.version = m.version + 1", "m.words = m.words + 1", "m.version = m.version - 1"])
 def test_a_graph_of_another_version_is_refused(database, key, change):
+    """Features: C48."""
     schema.ensure(database, key, 64, "hash")
     database.query(key, f"MATCH (m:Meta) SET {change}", {}, write=True)
     with pytest.raises(SchemaError, match="export" if "-" in change else "upgrade"):

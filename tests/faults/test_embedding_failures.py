@@ -86,6 +86,10 @@ def test_what_happens_once_is_made_good_at_once(memory: GraphMemory, remote: Mod
 def test_what_lasts_leaves_the_episode_to_be_finished_later(
     memory: GraphMemory, remote: Model, namespace: str, name: str
 ) -> None:
+    """While the embedding model fails, the episode is saved without entities and facts; it is read later.
+
+    Features: C15.
+    """
     fault, outcome = FAULTS[name]
     before = memory.stats(namespace=namespace)
     remote.spoil("embeddings", fault)

@@ -76,6 +76,10 @@ TAMPERING = {
 
 @pytest.mark.parametrize("how", TAMPERING)
 def test_who_tampers_with_it_is_found_out(memory, redis, how):
+    """Changed, removed or reordered entries of the audit log are detected.
+
+    Features: D25.
+    """
     heads = [_append(memory, each) for each in "abcd"]
     assert memory.privacy.verify(head=heads[-1]) == AuditReport(entries=4, head=heads[-1])
     assert all(memory.privacy.verify(head=each).ok for each in heads)

@@ -104,6 +104,10 @@ def test_what_it_is_based_on_is_read_with_the_candidates():
 
 
 def test_the_same_words_again_are_the_same_fact_without_asking():
+    """A fact with the words of an existing one is a duplicate, without a call of the model.
+
+    Features: A23.
+    """
     result = unasked([fact("old")], [stored("x"), stored("old")])
     assert (result["facts"][0]["same_as"], result["verdicts"]) == ("old", [])
 
@@ -133,6 +137,10 @@ def test_of_a_plural_predicate_another_sentence_is_asked_about():
 
 
 def test_only_the_uncertain_ones_are_asked_about_under_their_own_place():
+    """Only uncertain facts are in the prompt, each with its index among the new facts.
+
+    Features: A54.
+    """
     facts = [fact("old"), fact("new", objects=(2,))]
     result, [asked] = run(facts, [stored("old"), stored("old", 1)], verdict("duplicate", new=1))
     assert [each["id"] for each in asked.fields["facts"]] == [1]
@@ -253,6 +261,10 @@ def test_done_again_with_another_text_or_date_or_object_it_asks_again(change):
 )
 @pytest.mark.parametrize("kind", ["supersedes", "conflicts"])
 def test_what_is_sure_takes_effect_what_is_less_waits_and_what_is_doubtful_is_ignored(sure, ruling, kind):
+    """The confidence of a verdict decides whether it takes effect, waits for review or is ignored.
+
+    Features: D6.
+    """
     result, _ = run([fact()], [stored()], verdict(kind, sure=sure))
     expected = {None: [], "waiting": ["waiting"]}.get(ruling, [kind])
     assert [each["ruling"] for each in result["verdicts"]] == expected
@@ -260,6 +272,10 @@ def test_what_is_sure_takes_effect_what_is_less_waits_and_what_is_doubtful_is_ig
 
 @pytest.mark.parametrize("kind", ["complements", "temporary", "unrelated", "duplicate"])
 def test_a_paraphrase_a_complement_and_a_passing_state_end_nothing(kind):
+    """Verdicts of these three kinds end no existing fact.
+
+    Features: C49, D32.
+    """
     result, _ = run([fact()], [stored()], verdict(kind))
     assert result["verdicts"] == []
 

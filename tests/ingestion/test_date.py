@@ -110,6 +110,10 @@ NOW_IS: list[tuple[str, str | None, dict[str, Any], datetime | None]] = [
 
 @pytest.mark.parametrize(("content", "since", "given", "begins"), NOW_IS)
 def test_that_something_is_so_now_is_no_start(content, since, given, begins):
+    """A present tense without a date gives a fact no start.
+
+    Features: A55.
+    """
     assert instant(found(content, since, **given)["valid_at"]) == begins
 
 
@@ -127,6 +131,10 @@ def test_that_something_is_so_now_is_no_start(content, since, given, begins):
     ],
 )
 def test_a_date_is_as_coarse_as_it_is_written(since, precision, until):
+    """The precision of a date is that of its text.
+
+    Features: B8.
+    """
     one = found(since=since)
     assert (one["precision"], instant(one["window_end"]), one["invalid_at"]) == (precision, until, OPEN_END)
 
@@ -189,6 +197,10 @@ def test_an_end_is_as_exact_as_it_is_told(content, since, until, kind, ends, pre
 
 
 def test_yesterday_is_the_day_before_by_the_clock_of_where_it_was_said():
+    """The word "yesterday" is resolved in the time zone of the message.
+
+    Features: A11.
+    """
     # 1 January, one at night in Tokyo, is still 31 December in UTC.
     said = {"at": micros(datetime(2023, 12, 31, 16, tzinfo=UTC), default=0), "offset": 540}
     one = found(f"{MOVED} yesterday.", **said)

@@ -60,6 +60,10 @@ def test_a_message_waits_and_is_found_by_its_words_meanwhile(economy, model, nam
 
 
 def test_the_message_that_fills_the_window_has_all_read_in_one_question(economy, model, namespace, standard):
+    """With the plan `economy`, a full window of messages is read by one call of the model.
+
+    Features: G4.
+    """
     added = [economy.add(**told(number, *each), namespace=namespace) for number, each in enumerate(DAYS)]
     assert [str(each.status) for each in added] == ["waiting"] * 3 + ["done"]
     assert added[-1].facts

@@ -22,6 +22,10 @@ def names(given, answer, settings=SETTINGS) -> list[str]:
 
 
 def test_the_speaker_comes_first_whether_the_model_names_it_or_not():
+    """The speaker is the first entity, whether or not the model returns it.
+
+    Features: A15.
+    """
     assert names(state(), [found("Oslo")]) == ["Ann", "Oslo"]
     assert names(state(), [found("Oslo", "ANN")]) == ["Ann", "Oslo"]
 
@@ -32,6 +36,7 @@ def test_without_a_speaker_there_is_none():
 
 @pytest.mark.parametrize("name", [*sorted(PRONOUNS)[::7], "I", "HER", "我们", "", "  ", "!!!", "\x00", "🎉"])
 def test_pronouns_and_names_without_a_letter_are_no_entities(name):
+    """Features: A51."""
     assert names(state(), [found(name, "Oslo")]) == ["Ann", "Oslo"]
 
 
@@ -57,12 +62,17 @@ def test_names_that_are_spelt_like_words_are_entities(content, name):
     [("She runs it for us.", "us"), ("It is here.", "It"), ("WE MET US THERE", "US"), ("I live in Oslo.", "US")],
 )
 def test_pronouns_are_left_out_with_the_reason(content, name):
+    """Pronouns are dropped as entities, and the report has the reason.
+
+    Features: B2.
+    """
     result, _ = answered(extract(state(content), SETTINGS), found(name, "Oslo"))
     assert [each["name"] for each in result["mentions"]] == ["Ann", "Oslo"]
     assert result["dropped"] == [{"kind": "entity", "text": name, "reason": "its name is a pronoun"}]
 
 
 def test_the_same_name_twice_is_one_entity():
+    """Features: B3."""
     assert names(state(), [found("Oslo", "oslo", " OSLO ")]) == ["Ann", "Oslo"]
 
 
@@ -83,6 +93,10 @@ def test_no_more_entities_of_a_piece_are_kept_than_wanted_and_the_rest_is_report
 
 
 def test_an_unknown_type_is_the_first_one_and_a_known_one_is_spelt_as_declared():
+    """An unknown entity type becomes the first declared type; a known one gets its declared spelling.
+
+    Features: B1.
+    """
     types = (EntityType("Thing", "anything"), EntityType("Person", "a human"), EntityType("Ship", "it floats"))
     given = ExtractedEntities(entities=[{"name": "Fram", "type": " sHIP "}, {"name": "Oslo", "type": "City"}])
     result, _ = answered(extract(state(), Settings(entity_types=types, plan="thorough")), given)
@@ -107,6 +121,10 @@ def test_every_piece_is_asked_about_and_the_answers_are_joined():
     ("kind", "prompt"), [("message", EXTRACT_MESSAGE), ("text", EXTRACT_TEXT), ("json", EXTRACT_JSON)]
 )
 def test_each_kind_has_its_prompt_and_is_told_exactly_what_it_uses(kind, prompt):
+    """Each kind of episode has its own prompt, which gets exactly the fields that it uses.
+
+    Features: A9.
+    """
     settings = Settings(instructions="Keep order numbers.", plan="thorough")
     _, [asked] = answered(extract(state(episode={"kind": kind}), settings), found())
     assert asked.prompt is prompt

@@ -28,6 +28,10 @@ def found(*answers: dict[str, Any], content: str = "I live in Oslo.", **settings
 
 
 def test_a_fact_has_its_ends_its_words_and_the_characters_that_say_it():
+    """A fact has its subject and objects, its sentence, and the position of its quote in the message.
+
+    Features: A8, C5.
+    """
     [fact] = found(stated(valid_at="2024-01-01"))
     assert (fact["subject"], fact["predicate"], fact["objects"]) == (0, "LIVES_IN", [2])
     assert (fact["sentence"], fact["stated_from"], fact["stated_until"]) == ("Ann lives in Oslo.", "2024-01-01", None)
@@ -42,6 +46,10 @@ def test_a_fact_has_its_ends_its_words_and_the_characters_that_say_it():
     ],
 )  # fmt: skip
 def test_a_fact_about_unknown_entities_or_that_says_nothing_is_none(odd):
+    """Facts about unknown entities, and facts without content, are dropped.
+
+    Features: A22.
+    """
     assert found(stated(**odd), stated()) == found(stated())
 
 
@@ -66,11 +74,13 @@ def test_a_fact_rests_on_those_that_it_names_by_their_places():
 
 
 def test_a_fact_of_several_entities_is_one_fact():
+    """Features: A7."""
     [fact] = found(stated(objects=[1, 2, 1, 0, 9]))
     assert fact["objects"] == [1, 2]
 
 
 def test_the_same_fact_twice_is_one():
+    """Features: B7."""
     assert len(found(stated(), stated(sentence="ann lives in OSLO"), stated(sentence="Ann is of Oslo."))) == 2
 
 
@@ -128,6 +138,7 @@ def test_an_episode_that_states_nothing_looks_up_no_predicate():
 
 
 def test_the_predicate_is_the_canonical_one_and_the_wording_is_kept():
+    """Features: A53."""
     [fact] = found(stated(predicate="resides in"))
     assert (fact["predicate"], fact["wording"]) == ("LIVES_IN", "RESIDES_IN")
     assert (fact["single_valued"], fact["declared"], fact["family"]) == (True, False, "residence")
@@ -140,5 +151,6 @@ def test_two_wordings_of_one_predicate_and_one_sentence_are_one_fact():
 
 @pytest.mark.parametrize(("given", "kept"), [(float("nan"), 0.5), (9, 1.0), (-1, 0.0)])
 def test_the_confidence_of_a_fact_lies_within_0_and_1(given, kept):
+    """Features: B9."""
     [fact] = found(stated(confidence=given))
     assert fact["confidence"] == kept

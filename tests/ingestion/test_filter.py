@@ -180,6 +180,10 @@ def test_it_is_off_unless_it_is_set(memory: GraphMemory, namespace: str) -> None
 
 
 def test_a_turn_like_those_before_it_is_saved_and_not_read(gated: Open, model: Scripted, namespace: str) -> None:
+    """A message below `surprise_threshold` is saved and not read.
+
+    Features: C51.
+    """
     memory = gated()
     assert told(memory, namespace, TALK) == [False, True, True, False, True]
     assert len(model.asks("extract_message")) == 2

@@ -25,6 +25,7 @@ def test_the_graph_has_one_node_a_step_in_the_order_of_the_picture(driver, setti
 
 
 def test_a_message_becomes_an_episode_entities_and_a_dated_and_sourced_fact(add, look):
+    """Features: A1."""
     added = add(
         "I have moved to Oslo, 你好 🎉!", "2024-05-01T10:00:00+02:00", thread="t", source="chat", source_id="m1"
     )
@@ -110,6 +111,7 @@ def test_messages_of_one_moment_that_came_by_clocks_which_differ_are_one_chain(a
 
 
 def test_the_extraction_sees_the_last_messages_of_the_thread_oldest_first(add, model, settings):
+    """Features: A14."""
     for hour in range(6):
         add(f"message {hour}", f"2024-01-01T0{hour}:00", thread="t")
     add("elsewhere", "2024-01-01T07:00", thread="other")
@@ -138,6 +140,10 @@ def test_a_message_carries_the_words_of_its_neighbours_with_less_weight(add, row
 
 
 def test_postings_of_facts_and_entities_add_up_to_their_lengths(add, rows):
+    """The word counts of each fact and entity add up to its stored length.
+
+    Features: A41.
+    """
     add("I live in Oslo with Bob.", "2024-01-01")
     add("I live in Paris with Bob.", "2024-02-01")
     for relation, label in (("IN_FACT", "Fact"), ("IN_ENTITY", "Entity")):
@@ -176,6 +182,7 @@ def test_nothing_of_an_episode_is_seen_before_all_of_it_is_saved(add, look, mode
 
 
 def test_a_json_record_is_read_with_its_own_prompt(add, look, model):
+    """Features: A13."""
     content = '{"customer": "Carol", "city": "Oslo"}'
     add(content, kind="json", speaker=None)
     assert len(model.asks("extract_json")) == 1

@@ -107,6 +107,7 @@ ORDINARY = [
 
 @pytest.mark.parametrize(("flag", "text"), INJECTIONS)
 def test_an_injection_is_flagged_wherever_it_stands(flag: str, text: str) -> None:
+    """Features: C13."""
     assert flag in injection_flags(text)
     assert flag in injection_flags(f"I live in Oslo.\n{text}\nI work at Acme.")
 

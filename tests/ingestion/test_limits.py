@@ -48,6 +48,10 @@ def test_an_answer_of_ten_thousand_entities_is_cut_and_the_next_message_is_read(
 
 
 def test_an_episode_has_no_more_than_so_many_in_all_its_pieces(memory, model, namespace, monkeypatch, caplog) -> None:
+    """The limit of entities applies to the whole episode, not to each piece; a warning counts the dropped ones.
+
+    Features: C11.
+    """
     monkeypatch.setattr(extract, "MOST_IN_EPISODE", 10)
     model.rules["extract_text"] = lambda fields: {
         "entities": [{"name": f"{fields['episode']['content'][:6]} {place}", "type": "Person"} for place in range(6)]

@@ -47,6 +47,10 @@ def names(memory: GraphMemory, name: str, namespace: str) -> list[str]:
 
 @pytest.mark.parametrize("at_once", [False, True])
 def test_near_names_are_linked_both_ways_once_and_by_how_near_they_are(linking, namespace, rows, at_once):
+    """Entities with similar names get one link, with the similarity as its score.
+
+    Features: C50.
+    """
     if at_once:
         linking.add_many([f"{each}." for each in NAMES], namespace=namespace)
     else:

@@ -24,6 +24,7 @@ single_valued = true
 
 
 def test_an_ontology_is_chosen_by_its_name():
+    """Features: C2, D1."""
     memoryd, zeph = Settings(ontology="memoryd"), Settings(ontology="zeph")
     assert (memoryd.entity_types, memoryd.strict_fact_types) == (MEMORYD.entity_types, True)
     assert [type_.name for type_ in memoryd.entity_types] == [
@@ -37,6 +38,7 @@ def test_an_ontology_is_chosen_by_its_name():
 
 
 def test_a_strict_ontology_leaves_other_facts_out_and_reports_them(server, embeddings, namespace, tmp_path):
+    """Features: D2."""
     path = tmp_path / "types.toml"
     path.write_text(FILE, encoding="utf-8")
     settings = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6, ontology=str(path))

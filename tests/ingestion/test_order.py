@@ -162,6 +162,7 @@ def test_a_conversation_that_arrives_in_another_order_gives_the_same_history(off
 @pytest.mark.usefixtures("in_order")
 @pytest.mark.parametrize("at_once", [False, True])
 def test_an_entity_is_found_by_the_words_of_its_names_and_of_its_summary(offline, namespace, at_once):
+    """Features: A17."""
     if at_once:
         all_in_one_call(offline, CONVERSATION, namespace)
     else:

@@ -43,6 +43,10 @@ def test_what_was_learned_goes_before_the_rules():
 
 
 def test_what_is_declared_goes_before_what_was_learned():
+    """A declared predicate takes precedence over a learned one.
+
+    Features: B6.
+    """
     settings = Settings(fact_types=(DRIVES,))
     meaning, _, _ = meant("DRIVES", [row("DRIVES", "STEERS")], settings=settings)
     assert (meaning.name, meaning.single_valued, meaning.declared) == ("DRIVES", True, True)
@@ -66,6 +70,10 @@ def test_a_fact_type_that_does_not_say_how_many_declares_it_not():
 
 
 def test_what_nobody_knows_is_asked_once_with_its_sentence_and_the_names_in_use():
+    """The model is asked once about an unknown predicate, with its sentence and the predicates in use.
+
+    Features: C55.
+    """
     settings = Settings(fact_types=(FactType("Owns shares of", "capital"),))
     meaning, learned, effects = meant(
         "XERBLATS", [row("ZORPS", "GLORPS")], told("XERBLATS", "GLORPS", one=True), settings=settings

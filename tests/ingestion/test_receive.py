@@ -36,6 +36,10 @@ def checking(**given: Any) -> dict[str, Any]:
 
 
 def test_an_episode_is_saved_before_anything_else_is_asked():
+    """The first write of the ingestion saves the episode.
+
+    Features: A2.
+    """
     flow = receive({"content": "Hello.", "speaker": "Ann", "at": "2024-01-01", "thread": "t"}, SETTINGS)
     assert isinstance(next(flow), Now)
     read = flow.send(NOW)
@@ -126,6 +130,10 @@ def test_a_time_is_kept_in_utc_microseconds(at, expected):
      ("2024-01-01", 0), (None, 0), (datetime(2024, 1, 1, tzinfo=timezone(timedelta(hours=-8))), -480)],
 )  # fmt: skip
 def test_the_clock_of_where_it_was_said_is_kept(at, minutes):
+    """The time zone of a message is stored.
+
+    Features: G5.
+    """
     episode = checking(at=at)
     assert episode["offset"] == minutes
     assert local_time(episode["at"], episode["offset"]).utcoffset() == timedelta(minutes=minutes)
@@ -251,6 +259,10 @@ def test_the_day_of_an_episode_is_found_by_its_words():
 
 
 def test_a_line_names_its_speaker_if_there_is_one():
+    """A line of the transcript begins with the speaker, if the message has one.
+
+    Features: A10.
+    """
     assert line(said("e", "Hello.", speaker="Ann")) == "Ann: Hello."
     assert line(said("e", "Hello.")) == "Hello."
 

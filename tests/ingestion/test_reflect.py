@@ -22,6 +22,10 @@ def names(*answers: Reflection, **given) -> list[str]:
 
 
 def test_what_was_missed_is_added_and_what_is_not_supported_is_dropped():
+    """Reflection adds missed entities and drops unsupported ones.
+
+    Features: A16.
+    """
     assert names(thought(("Bob",), ("oslo",))) == ["Ann", "Bob"]
 
 
@@ -44,6 +48,10 @@ def test_it_ends_when_nothing_changes_any_more():
 
 
 def test_each_round_is_told_what_the_last_one_found():
+    """Each round of reflection gets the entities found by the earlier rounds.
+
+    Features: B5.
+    """
     flow = reflect(state(mentions=KNOWN), Settings(reflections=2))
     _, asked = answered(flow, thought(("Bob",)), thought(("Carl",)))
     assert [[each["name"] for each in ask.fields["entities"]] for ask in asked] == [

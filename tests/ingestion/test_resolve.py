@@ -81,6 +81,7 @@ def test_a_mention_becomes_an_entity(mention, rows, answer, expected):
 
 
 def test_the_fullest_name_is_kept_and_the_shorter_one_becomes_an_alias():
+    """Features: A20."""
     [entity], _ = resolved([new("Ann Berg")], stored("Ann"), answer=[{**ANSWER, "name": "Ann Berg"}])
     assert (entity["id"], entity["name"], entity["renamed"]) == ("id Ann Person", "Ann Berg", True)
     assert entity["aliases"] == ["Ann"]
@@ -88,11 +89,16 @@ def test_the_fullest_name_is_kept_and_the_shorter_one_becomes_an_alias():
 
 @pytest.mark.parametrize("name", ["Ann", "ANN", " ann "])
 def test_the_same_name_and_type_is_the_same_entity_without_asking(name):
+    """Features: A3, C1."""
     [entity], asked = resolved([new(name)], stored("Ann", score=1.0))
     assert (not entity["is_new"], entity["name"], asked) == (True, "Ann", [])
 
 
 def test_an_alias_is_the_entity_without_asking():
+    """A mention by an alias is resolved without a call of the model.
+
+    Features: C3.
+    """
     [entity], asked = resolved([new("Annie")], stored("Ann", aliases=("Annie",), score=1.0))
     assert (entity["name"], asked) == ("Ann", [])
 
@@ -107,6 +113,7 @@ def test_two_that_both_go_by_the_name_are_asked_about():
 
 
 def test_a_name_that_is_very_similar_is_merged_without_asking_and_becomes_an_alias():
+    """Features: C15."""
     [entity], asked = resolved([new("Ann Bergs")], stored("Ann Berg", score=0.95))
     assert (entity["name"], entity["aliases"], asked) == ("Ann Berg", ["Ann Bergs"], [])
 
@@ -128,6 +135,10 @@ def test_an_answer_that_names_none_of_the_candidates_makes_a_new_entity(answer):
 
 
 def test_what_is_uncertain_is_asked_in_one_question():
+    """All uncertain entities are in one prompt.
+
+    Features: A52.
+    """
     entities = [new("Annie"), new("Bobby"), new("Oslo", "Place")]
     rows = (stored("Ann"), stored("Bob", place=1))
     _, [asked] = resolved(entities, *rows, answer=[])

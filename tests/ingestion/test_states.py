@@ -28,6 +28,10 @@ def only(memory: GraphMemory, namespace: str) -> Episode:
 
 
 def test_what_is_saved_is_saved_and_what_is_read_is_done(memory, namespace):
+    """An episode is `saved` until it is read, then `done`.
+
+    Features: C12.
+    """
     [saved] = memory.episodes.save([{"content": "I moved to Oslo.", "speaker": "Ann", "at": AT}], namespace=namespace)
     assert (saved.status, only(memory, namespace).attempts) == ("saved", 0)
     [read] = memory.episodes.resume(namespace=namespace)

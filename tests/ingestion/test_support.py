@@ -60,6 +60,10 @@ def test_without_a_threshold_all_is_taken_as_it_was_read(reading, namespace):
 
 
 def test_a_fact_told_again_keeps_the_higher_confidence_and_counts_its_voices(standard, namespace):
+    """A repeated fact keeps its highest confidence; `voices` counts the speakers.
+
+    Features: C9.
+    """
     sure = iter((0.6, 0.9, 0.7))
     names = [{"name": "Ann", "type": "Person"}, {"name": "Acme", "type": "Organization"}]
     quote = "Ann works at Acme"

@@ -79,6 +79,10 @@ ONE = {"auto_threshold": 0.6, "review_threshold": 0.6}
     ],
 )
 def test_a_verdict_decides_what_is_believed(opened, namespace, model, say, verdict, said, believed, changes):
+    """Each kind of verdict leaves the expected facts.
+
+    Features: D9.
+    """
     memory = opened(**changes)
     model.rules["judge"] = judging(*verdict)
     *_, added = [say(content, at, memory) for content, at in said]
@@ -139,6 +143,10 @@ def test_by_default_what_is_not_sure_is_served_and_marked_as_disputed(memory, na
 
 
 def test_a_verdict_that_took_effect_by_itself_is_reached_by_its_fact_decided_and_undone(memory, namespace, model, say):
+    """An automatic verdict is listed by its fact, and can be decided again and undone.
+
+    Features: D5.
+    """
     model.rules["judge"] = judging("supersedes")
     say(*OSLO)
     [first] = memory.facts.about("Ann", namespace=namespace)
@@ -179,6 +187,7 @@ def test_verdicts_and_sources_of_no_fact_are_a_clear_error(memory, namespace, sa
 
 
 def test_all_sources_of_a_fact_are_reached_in_pages(memory, namespace, say):
+    """Features: A6."""
     episodes = [say("I live in Oslo.", f"2024-01-{day:02}").episode for day in range(1, 9)]
     [fact] = memory.facts.about("Ann", namespace=namespace)
     assert [source.episode for source in fact.sources] == episodes[:5]
@@ -217,6 +226,10 @@ def test_what_a_person_refused_waits_again_when_it_is_said_again(opened, namespa
 
 
 def test_the_loser_of_a_conflict_is_not_believed_and_what_it_had_ended_is_again(memory, namespace, model, say):
+    """The losing fact of a conflict is no longer current, and the facts that it had ended are current again.
+
+    Features: D15.
+    """
     say(*OSLO)
     say(*PARIS)
     of_paris = judging("conflicts")
@@ -244,6 +257,10 @@ def test_the_loser_of_a_conflict_is_not_believed_and_what_it_had_ended_is_again(
     ],
 )  # fmt: skip
 def test_who_wins_a_conflict_is_the_strategy(opened, namespace, model, say, strategy, holds, trust, believed):
+    """`conflict_strategy` decides which fact of a conflict stays current.
+
+    Features: A27, C54.
+    """
     memory = opened(conflict_strategy=strategy)
     model.rules["judge"] = judging("conflicts", holds=holds)
     say(*OSLO, memory)
@@ -312,6 +329,10 @@ def test_facts_that_share_an_end_in_another_role_are_compared(memory, namespace,
 
 
 def test_facts_that_share_no_end_are_compared_where_they_are_nearly_the_same(memory, namespace, model):
+    """Facts without a common entity are compared if their sentences are nearly the same.
+
+    Features: A26.
+    """
     sentences = "The weekly meeting of all is on Monday", "The weekly meeting of all is on Friday"
     model.rules["facts"] = employ(
         ("Meeting", "IS_ON", "Monday", sentences[0]), ("Sync", "IS_ON", "Friday", sentences[1])

@@ -337,6 +337,10 @@ class Own:
 
 
 def test_the_given_reranker_goes_before_the_settings_and_these_before_the_model():
+    """The `reranker` argument takes precedence over the settings, and these over the chat model.
+
+    Features: A50.
+    """
     own, model = Own(), OfflineModel()
     served = Settings(rerank_url=URL, rerank_model="judge-1", rerank_api_key="secret")
     assert scorer(own, served, model) is own

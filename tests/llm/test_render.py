@@ -80,6 +80,10 @@ def test_dollar_signs_in_a_text_are_left_alone():
 
 
 def test_chinese_is_written_as_it_is():
+    """Prompts contain Chinese text unescaped.
+
+    Features: B4.
+    """
     assert "我上周五搬到了成都" in render(saying("我上周五搬到了成都"))
 
 

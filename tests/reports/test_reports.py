@@ -35,6 +35,10 @@ def world(memory: GraphMemory, namespace: str) -> World:
 
 
 def test_the_digest_names_what_to_decide_and_the_command_that_decides_it(world):
+    """The digest lists open reviews, with the command that decides each.
+
+    Features: D20.
+    """
     before = world.now()
     digest = world.reports.digest("yesterday")
     [pending] = digest.pending
@@ -83,6 +87,10 @@ def test_the_commands_print_reports_and_those_of_a_digest_decide(server, namespa
 
 
 def test_the_digest_tells_what_expires_fades_and_was_merged(memory, namespace):
+    """The digest lists expiring messages, fading facts and merged entities.
+
+    Features: D24.
+    """
     verbs = Verbs(memory, namespace)
     verbs.facts.add("Ann", "LIKES", "tea", at=ago(92))
     verbs.facts.add("Ann", "LIKES", "coffee", at=ago(400))
@@ -113,6 +121,10 @@ def test_a_recipe_leaves_out_what_is_forgotten(memory, namespace):
 
 
 def test_an_identity_tells_who_somebody_is_at_any_time_of_both_clocks(memory, namespace):
+    """An identity report has the facts of any `as_of` and `believed_at`.
+
+    Features: D28.
+    """
     verbs = Verbs(memory, namespace)
     verbs.facts.add("李雷", "LIVES_IN", "上海", valid_at="2020", at="2024-01-01", sentence="李雷住在上海")
     clock = World(memory, namespace)
@@ -143,6 +155,10 @@ def test_the_identity_is_that_of_who_said_most_and_needs_somebody(memory, namesp
 
 
 def test_a_handoff_has_plans_decisions_and_the_last_words_of_a_thread(memory, namespace):
+    """A handoff lists plans, decisions and the last messages of a thread.
+
+    Features: D19, D29.
+    """
     verbs = Verbs(memory, namespace)
     verbs.facts.add("Ann", "DECIDED", "PostgreSQL", at=ago(3), sentence="Ann decided on PostgreSQL")
     verbs.add("Ann lives in Oslo.", speaker="Ann", thread="ops", at=ago(2), labels={"category": "decision"})

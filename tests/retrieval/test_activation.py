@@ -68,11 +68,19 @@ def test_what_is_reached_from_several_sides_is_more_active_and_never_more_than_w
 
 
 def test_what_is_too_little_active_is_not_reached() -> None:
+    """Activation does not spread to entities below `activation_threshold`.
+
+    Features: C26.
+    """
     chain = [link("a", "b"), link("b", "c"), link("c", "d")]
     assert hops("a", chain, OPEN.model_copy(update={"activation_threshold": 0.25}))[2:] == [{"c": 0.25}, {}]
 
 
 def test_only_the_most_active_are_kept_and_ties_are_in_order_of_id() -> None:
+    """At most `max_activated_nodes` entities stay active; equal activations are ordered by id.
+
+    Features: C27.
+    """
     facts = [link("a", "z"), link("a", "y"), link("a", "x", type="temporal"), link("b", "z")]
     kept = hops("ab", facts, OPEN.model_copy(update={"max_activated_nodes": 4}))
     assert list(kept[1]) == ["z", "y"]
@@ -80,6 +88,10 @@ def test_only_the_most_active_are_kept_and_ties_are_in_order_of_id() -> None:
 
 
 def test_the_strongest_holds_down_what_the_same_entity_activates() -> None:
+    """Lateral inhibition: a strongly activated entity weakens the others activated by the same entity.
+
+    Features: C25.
+    """
     received = {"x": {"a": 0.9, "b": 0.9}, "y": {"a": 0.5}, "z": {"c": 0.5}, "w": {"b": 0.9}}
     fresh = {"x": 0.9, "y": 0.5, "z": 0.5, "w": 0.9}
     assert inhibit(fresh, received, 0.8) == pytest.approx({"x": 0.9, "y": 0.5 * (1 - 0.4), "z": 0.5, "w": 0.9})

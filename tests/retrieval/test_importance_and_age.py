@@ -31,6 +31,10 @@ def office(server: Any) -> Iterator[GraphMemory]:
 
 
 def test_importance_is_the_links_of_the_graph(office: GraphMemory) -> None:
+    """The importance of a fact or an entity comes from its number of links.
+
+    Features: C60.
+    """
     found = office.search("Who works at Acme?", namespace=NS, recipe="importance", explain=True)
     stages = {item.id: dict(item.scores) for item in found.explanations}
     facts = {fact.sentence: stages[fact.id] for fact in found.facts}
@@ -58,6 +62,10 @@ def test_a_score_halves_with_each_half_life_and_never_grows() -> None:
 
 
 def test_the_ranking_of_zeph_is_a_recipe(office: GraphMemory) -> None:
+    """A recipe can combine importance, half-life and diversity, as Zeph does.
+
+    Features: C61.
+    """
     zeph = DEFAULT.with_(rerankers=[ByImportance(), ByHalfLife(), ByDiversity(balance=0.7)])
     found = office.search("Who works at Acme?", namespace=NS, recipe=zeph, explain=True)
     assert {"importance", "half_life", "diversity"} <= set(dict(found.explanations[0].scores))

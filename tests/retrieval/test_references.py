@@ -124,7 +124,10 @@ def test_what_is_named_in_a_sentence_alone_is_reached_from_it(server):
 
 
 def test_activation_starts_from_what_the_words_found(memory):
-    """Nothing of the question is a name: the walk begins at the people of the facts that have its words."""
+    """Nothing of the question is a name: the walk begins at the people of the facts that have its words.
+
+    Features: C22.
+    """
     memory.facts.add("Ann", "collects", "stamps from Peru")
     memory.facts.add("Ann", "is married to", "Carl")
     memory.facts.add_many([(f"P{n}", "is married to", f"Q{n}") for n in range(30)])

@@ -13,6 +13,10 @@ from tests.retrieval.findings import JUNE, MAY, PLENTY, episode, fact, source
 
 
 def test_each_kind_has_a_section_of_its_own_lines() -> None:
+    """The context has a section for each kind of item.
+
+    Features: A36.
+    """
     found = SearchResults(
         question="Where does Ann live?",
         facts=(fact(valid_at=MAY),),

@@ -85,6 +85,10 @@ def names(scored: list[Any]) -> list[str]:
 
 
 def test_words_count_more_than_meaning_for_episodes() -> None:
+    """For episodes, word search has more weight than vector search.
+
+    Features: A48.
+    """
     found = ranked(hits={"episodes": hits(words=[["a", 3.0]], meaning=[["b", 0.9]])})
     assert names(found["episodes"]) == ["a", "b"]
 
@@ -96,6 +100,10 @@ def test_a_named_entity_comes_before_one_that_only_sounds_alike() -> None:
 
 @pytest.mark.parametrize("name", ["default", "words", "meaning", "hybrid"])
 def test_what_is_first_everywhere_scores_one(name: str) -> None:
+    """An item that is first in all searches has the fused score 1.
+
+    Features: A43.
+    """
     arm = [["a", 1.0], ["b", 0.5]]
     assert ranked(hits={"facts": hits(arm, arm, arm)}, recipe=name, as_it_is=True)["facts"][0] == ["a", 1.0]
 
@@ -154,6 +162,10 @@ AGES = {"a": {"stated_at": NOW - 400 * DAY}, "b": {"stated_at": NOW}}
     [{"settings": Settings(temporal_decay_rate=10.0)}, {"recipe": DEFAULT.with_(rerankers=(ByRecency(rate=10),))}],
 )
 def test_with_a_decay_newer_facts_and_episodes_come_first_and_other_kinds_stay(how: dict[str, Any]) -> None:
+    """`temporal_decay_rate` ranks newer facts and episodes first; entities and communities are unaffected.
+
+    Features: C33.
+    """
     told = Told(AGES)
     found = ranked(told, hits=AB, **how)
     assert [[query.cypher for query in trip] for trip in told.trips] == [[cypher.FACTS_TOLD, cypher.EPISODES_TOLD]]
@@ -171,6 +183,10 @@ def test_a_recipe_that_says_how_much_newer_is_better_is_not_told_twice() -> None
 
 
 def test_a_reranker_chooses_before_the_limit_and_leaves_out_what_is_gone() -> None:
+    """Rerankers run before the limit is applied, and drop deleted items.
+
+    Features: A35.
+    """
     arm = [[f"n{number:02}", -float(number)] for number in range(30)]
     ages = {f"n{number:02}": {"stated_at": NOW - 1000 * DAY} for number in range(29)} | {"n29": {"stated_at": NOW}}
     decay = Settings(temporal_decay_rate=10.0)
@@ -192,6 +208,10 @@ def test_what_is_deleted_between_two_queries_is_left_out() -> None:
 
 
 def test_what_is_mentioned_often_comes_first_within_the_conversation() -> None:
+    """`ByMentions` ranks by mentions in the thread, or in all threads if none is given.
+
+    Features: A45.
+    """
     told = Told({"a": {"mentions": 0, "entities": "e9"}, "b": {"mentions": 7, "entities": "e1 e2"}})
     found = ranked(told, hits=AB, recipe=DEFAULT.with_(rerankers=(ByMentions(weight=0.5),)), thread="t")
     assert [names(found[kind]) for kind in KINDS] == [["b", "a"]] * 4
@@ -213,6 +233,10 @@ ABC = {kind: hits(words=[["c", 3.0], ["a", 3.0], ["b", 2.9]]) for kind in KINDS}
 
 @pytest.mark.parametrize("start", [{"centers": ["e0"]}, {"named": ["e0"]}, {"centers": ["e0"], "named": ["e9"]}])
 def test_what_is_near_to_where_the_question_looks_comes_first(start: dict[str, Any]) -> None:
+    """`ByDistance` ranks items near the start of the search first.
+
+    Features: A46.
+    """
     told = Told(NEAR.told, NEAR.near)
     only = DEFAULT.with_(rerankers=(ByDistance(weight=1.0, max_hops=3),))
     found = ranked(told, hits=ABC, recipe=only, **start)
@@ -228,6 +252,10 @@ def test_without_anything_to_be_near_to_nothing_changes_and_nothing_is_asked() -
 
 
 def test_what_was_served_often_and_lately_comes_first_of_what_is_as_sure() -> None:
+    """`ByUse` ranks facts of equal confidence by how often and how recently they were returned.
+
+    Features: C18.
+    """
     sure = {"confidence": 0.5, "used": 0.0, "used_at": 0}
     told = Told({"a": sure, "b": {**sure, "used": 10.0, "used_at": NOW}})
     assert names(ranked(told, hits=AB, recipe="use")["facts"]) == ["b", "a"]
@@ -261,6 +289,10 @@ def test_all_that_several_rerankers_want_to_know_of_candidates_is_asked_in_one_r
 
 
 def test_a_cross_encoder_reads_the_best_and_the_rest_stay_below() -> None:
+    """A cross-encoder scores the best `depth` items; the others rank below them.
+
+    Features: A47.
+    """
     told = Told({"a": {"name": "Ann", "text": "Ann likes tea"}, "b": {"name": None, "text": "Oslo"}, "c": {"name": "x" * 3000, "text": ""}})  # fmt: skip
     found = ranked(told, hits=ABC, recipe=DEFAULT.with_(rerankers=(ByCrossEncoder(depth=3),)), question="Who\ud800?")
     [scored] = told.scored
@@ -283,6 +315,10 @@ def test_summaries_do_not_answer_a_question_about_the_past() -> None:
 
 
 def test_what_says_the_same_comes_after_what_adds_something() -> None:
+    """`ByDiversity` ranks near-duplicates after other items.
+
+    Features: A44.
+    """
     told = Told({"a": {"alike": "0.99 0.1"}, "b": {"alike": "0.1"}, "c": {"alike": ""}})
     found = {"facts": hits(words=[["a", 3.0], ["b", 2.0], ["c", 1.0]])}
     scored = ranked(told, hits=found, recipe="diversity")["facts"]

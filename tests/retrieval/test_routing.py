@@ -39,6 +39,10 @@ NS = "routing"
     ],
 )
 def test_the_words_of_a_question_choose_the_route(question: str, route: str) -> None:
+    """The words of a question decide its route.
+
+    Features: C58.
+    """
     assert find_route(question) == route
 
 

@@ -116,6 +116,10 @@ def test_only_the_kinds_of_the_recipe_are_searched() -> None:
 
 
 def test_words_and_meaning_of_all_kinds_take_one_round_trip() -> None:
+    """Word and vector search of all kinds of items take one round trip.
+
+    Features: A34, D27.
+    """
     database = full()
     asked("Oslo", database, recipe="overview")
     searching = [trip for trip in database.trips if any("compared" in query.params for query in trip)]

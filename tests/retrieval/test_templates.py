@@ -76,6 +76,10 @@ ZEPH_TEXT = """\
 
 @pytest.mark.parametrize(("name", "text"), [("plain", PLAIN_TEXT), ("zep", ZEP_TEXT), ("zeph", ZEPH_TEXT)])
 def test_a_context_has_the_form_of_its_template(name: str, text: str) -> None:
+    """Each template gives the context its format.
+
+    Features: A37, C45.
+    """
     assert render(FOUND, PLENTY, name) == text
 
 

@@ -54,6 +54,10 @@ def test_a_community_counts_its_members_among_the_starts() -> None:
 
 
 def test_an_episode_counts_by_the_best_fact_that_it_states_and_by_whom_it_is_by_or_about() -> None:
+    """The score of an episode comes from its best fact, its speaker and the entities that it mentions.
+
+    Features: A58.
+    """
     statements = {"f1": {"states": "Bob", "all": "Ann"}, "f2": {"states": "Bob"}, "f3": {"other": "Ann"}}
     candidates = {
         "said": {"speaker": "ANN", "mentions": True},

@@ -48,6 +48,10 @@ def test_nothing_served_is_nothing_written() -> None:
     ("days", "interval"), [(0.5, 86_400.0), (1.0, 86_400.0), (14.9, 86_400.0), (400.0, 1e-300), (-3.0, 60.0)]
 )
 def test_a_count_fades_before_it_grows(told: Any, days: float, interval: float) -> None:
+    """The use count of a fact decays by the time since its last use, then grows by one.
+
+    Features: C19.
+    """
     talk, fact, used = told
     at = 1_700_000_000_000_000
     given: dict[str, Any] = {"ids": [fact], "decay_lambda": 0.9, "interval": interval * 1e6}

@@ -51,6 +51,10 @@ def asked(flow: Flow[Any], many: Many) -> list[str]:
 
 
 def test_the_index_and_comparing_all_agree(many: Many) -> None:
+    """The vector index and an exact comparison return the same items and scores.
+
+    Features: A38.
+    """
     many.facts([{"id": f"f{i:02}", "angle": i / 50} for i in range(60)])
     exact = many.run(search_meaning(scope(count=60), QUESTION))
     indexed = many.run(search_meaning(scope(count=THROUGH_INDEX), QUESTION))

@@ -119,12 +119,20 @@ def graph(driver: Driver, namespace: str) -> Callable[..., Reached]:
 
 
 def test_facts_between_starts_come_before_facts_of_one() -> None:
+    """Facts between two seeds score higher than facts of one seed.
+
+    Features: A40.
+    """
     near = [fact("f1", "ann", "oslo"), fact("f2", "ann", "bob")]
     found = walked(Asked(near), {"ann": 1.0, "bob": 1.0})
     assert found == Reached({"f1": 1.5, "f2": 2.0}, {"ann": 1.0, "bob": 1.0, "oslo": 0.5})
 
 
 def test_what_is_further_counts_less() -> None:
+    """The score of a fact or an entity falls with its number of hops.
+
+    Features: C17.
+    """
     steps = [[fact("f1", "ann", "mia")], [fact("f2", "mia", "acme")], [fact("f3", "acme", "zoe")]]
     found = walked(Asked(*steps), {"ann": 2.0}, BreadthFirst(max_hops=3))
     assert found.entities == pytest.approx({"ann": 2.0, "mia": 1.0, "acme": 2 / 3, "zoe": 0.5})
@@ -165,6 +173,10 @@ def test_a_walk_without_a_start_asks_nothing_and_one_into_nothing_asks_once(reci
 @pytest.mark.parametrize("hops", range(1, 6))
 @pytest.mark.parametrize("way", [BreadthFirst, partial(Synapse, timeout_ms=60_000)])
 def test_a_walk_asks_at_most_two_queries_more_than_its_hops(way: Any, hops: int) -> None:
+    """A walk needs at most `max_hops` + 1 queries, and a breadth-first walk one query for its neighbours.
+
+    Features: C16.
+    """
     asked = Asked(*([fact(f"f{number}", f"e{number}", f"e{number + 1}")] for number in range(20)))
     walked(asked, {"e0": 1.0, "x": 1.0}, way(max_hops=hops))
     assert len(asked.near()) == (1 if way is BreadthFirst else hops)
@@ -175,6 +187,10 @@ def test_a_walk_asks_at_most_two_queries_more_than_its_hops(way: Any, hops: int)
 
 
 def test_activation_spreads_by_the_types_of_facts_and_fades() -> None:
+    """Activation is weighted by the type of each fact, and fades with each hop.
+
+    Features: C6, C24, C29.
+    """
     near = [fact("f1", "ann", "mia"), fact("f2", "ann", "oslo", type="co_occurrence")]
     found = walked(Asked(near, [fact("f3", "mia", "acme")]), {"ann": 7.0}, Synapse(inhibition_threshold=1))
     assert found.entities == pytest.approx({"ann": 1, "mia": 0.85, "oslo": 0.34, "acme": 0.85**2})
@@ -182,6 +198,10 @@ def test_activation_spreads_by_the_types_of_facts_and_fades() -> None:
 
 
 def test_a_community_starts_only_as_much_as_it_may() -> None:
+    """At most `seed_community_cap` seeds of the walk are of one community.
+
+    Features: C23.
+    """
     start = {"a": 1.0, "b": 2.0, "c": 3.0}
     groups = [{"id": "g", "entities": ["a", "b", "c"]}]
     assert walked(Asked(groups=groups), start, Synapse(seed_community_cap=2)).entities == {"c": 1.0, "b": 1.0}
@@ -191,6 +211,10 @@ def test_a_community_starts_only_as_much_as_it_may() -> None:
 
 
 def test_activation_ends_with_what_it_has_when_its_time_is_over() -> None:
+    """After `timeout_ms`, spreading activation returns what it has reached.
+
+    Features: C28.
+    """
     asked = Asked([fact("f1", "ann", "mia")], [fact("f2", "mia", "acme")])
     found = walked(asked, {"ann": 1.0}, Synapse(timeout_ms=1e-6))
     assert found == Reached({"f1": 1.0}, {"ann": 1.0})
@@ -231,6 +255,10 @@ class Slow:
     st.sampled_from((10, 5000, 10**6)),
 )
 def test_activation_ends_within_its_time(timeout: int, hops: int, most: int, starts: int, facts: int) -> None:
+    """Spreading activation ends within `timeout_ms`, and returns links.
+
+    Features: C21.
+    """
     recipe = Synapse(timeout_ms=timeout, max_hops=hops, max_activated_nodes=most, activation_threshold=0)
     server = Slow(facts)
     start = {str(number): 1.0 for number in range(starts)}
@@ -286,6 +314,10 @@ def test_a_fact_is_walked_both_ways_through_cycles_loops_and_parallels(graph: Ca
 
 @pytest.mark.parametrize("recipe", WAYS, ids=lambda recipe: recipe.method)
 def test_only_what_holds_when_it_is_asked_about_is_walked(graph: Callable[..., Any], recipe: Any) -> None:
+    """A walk follows only facts that are valid at the requested time.
+
+    Features: C31.
+    """
     told = [fact("over", "ann", "bergen", ended=400), fact("now", "ann", "oslo"), fact("later", "ann", "rome", at=600)]
     told += [fact("behind", "bergen", "hans")]
     assert graph(told, recipe, {"ann": 1.0}).facts.keys() == {"now"}

@@ -41,6 +41,10 @@ def world(memory: GraphMemory, namespace: str) -> World:
 
 
 def test_a_fact_of_middling_worth_waits_and_changes_nothing_until_a_person_accepts_it(world):
+    """A fact in the review range of the admission gate waits, and ends no other fact until it is accepted.
+
+    Features: D22.
+    """
     added = world.moves("Paris", "2024-06-01")
     before = world.now()
     [review] = world.reviews.list()

@@ -14,6 +14,10 @@ BEST = dict.fromkeys(WEIGHTS, 1.0)
 
 
 def test_the_weights_the_threshold_and_the_margin_are_zephs() -> None:
+    """The admission gate has the weights, threshold and fast-path margin of Zeph.
+
+    Features: C59.
+    """
     assert (tuple(WEIGHTS.values()), THRESHOLD, FAST_PATH_MARGIN) == ((0.30, 0.15, 0.30, 0.10, 0.15), 0.40, 0.15)
     assert weigh(BEST) == pytest.approx(1.0)
     unasked = {**BEST, "future_utility": 0.5}

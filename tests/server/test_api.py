@@ -153,6 +153,10 @@ def test_a_decision_is_by_the_name_of_the_key(client):
 
 
 def test_the_graph_is_drawn_as_it_was_at_a_time(ann):
+    """The API returns the whole graph, the graph as of a time, and the neighbours of an entity.
+
+    Features: D12, D17.
+    """
     admin, _ = ann
     whole = admin.get("/api/graph/global", params={"namespace": "ann"}).json()["elements"]
     labels = {node["data"]["id"]: node["data"]["label"] for node in whole["nodes"]}

@@ -94,6 +94,10 @@ def test_a_review_is_decided_and_undone_by_keys(page: Page, offline: GraphMemory
 
 
 def test_saved_memories_are_traced_deleted_and_no_longer_saved(page: Page, offline: GraphMemory) -> None:
+    """The explorer shows the source of a saved memory, deletes it, and turns saving off.
+
+    Features: I1.
+    """
     for content, at in (("I live in Bergen.", "2024-01-10"), ("I moved to Oslo.", "2024-06-10")):
         offline.add(content, speaker="Liv", at=at, namespace="saved/1")
     offline.facts.add("Liv", "likes", HOSTILE, sentence=f"Liv likes {HOSTILE}", at="2024-01-01", namespace="saved/1")
@@ -177,6 +181,10 @@ def test_cross_hairs_are_moved_by_arrow_keys(page: Page) -> None:
 
 
 def test_filters_leave_fewer_facts(page: Page, offline: GraphMemory) -> None:
+    """Each filter of the explorer shows fewer facts, and is kept in the link.
+
+    Features: D16.
+    """
     offline.facts.add("Tom", "owns", "boat", trust=0.5, confidence=0.5, source="letters", namespace="demo")
     page.open("ns=demo")
     every = count_shown(page)

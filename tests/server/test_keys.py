@@ -41,6 +41,10 @@ def test_a_revoked_key_opens_nothing_even_if_it_was_the_only_one(client, ring):
 
 
 def test_a_key_does_what_its_scopes_say_in_its_namespaces_alone(client):
+    """A key allows the requests of its scopes, in its namespaces only.
+
+    Features: D30.
+    """
     team = client("read", namespaces=("team/*",))
     assert team.get("/v1/namespaces/team%2Fann/stats").status_code == 200
     answers = [team.get(f"/v1/namespaces/{name}/stats") for name in ("ann", "nobody", "team", "xteam%2Fann")]

@@ -48,6 +48,10 @@ async def use(client: Client, tool: str, **arguments: Any) -> Any:
 
 @BOTH
 async def test_an_agent_remembers_and_looks_back(launch: Launch, mode: str) -> None:
+    """An MCP client adds messages, recalls facts and asks about the past.
+
+    Features: D26.
+    """
     steps: list[str] = []
 
     async def note(_done: float, _total: float | None, message: str | None) -> None:
@@ -74,6 +78,10 @@ async def test_an_agent_remembers_and_looks_back(launch: Launch, mode: str) -> N
 
 
 async def test_the_full_profile_judges_and_compares(launch: Launch) -> None:
+    """The tool `judge` previews a message without a change, and `compare` lists the differences of two facts.
+
+    Features: D7, D18.
+    """
     async with launch("--user", "Ann", "--profile", "full") as client:
         await use(client, "remember", content="I live in Bergen.", at="2024-01-10")
         (bergen,) = (await use(client, "facts", name="Ann"))["facts"]

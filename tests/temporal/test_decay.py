@@ -26,6 +26,10 @@ SPANS = st.builds(DecaySpans, *[st.floats(0, 1000, allow_nan=False)] * 3)
     ],
 )  # fmt: skip
 def test_a_fact_fades_after_90_then_30_then_90_days(days, decay):
+    """The decay levels of a fact change 90, 120 and 210 days after its last statement.
+
+    Features: D23.
+    """
     assert find_decay(0, None, int(days * DAY)) == decay
 
 

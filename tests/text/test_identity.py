@@ -82,6 +82,7 @@ EQUIVALENT = [("STRASSE", "straße"), ("é", "e\u0301"), ("ﬁn", "fin"), ("２�
 
 @pytest.mark.parametrize(("one", "other"), [*(("Ann Berg", other) for other in SPELLINGS), *EQUIVALENT])
 def test_a_name_in_another_case_width_spacing_or_spelling_has_the_same_key(one, other):
+    """Features: C4."""
     assert identity.alias_key(other) == identity.alias_key(one)
     assert identity.entity_key(other, "person") == identity.entity_key(one, "Person")
 

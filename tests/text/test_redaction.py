@@ -192,6 +192,7 @@ TOLD = f"I am Ann Lee of 5 Park Road, mail ann@example.com, card 411111111111111
 
 
 def test_credentials_are_removed_by_default_and_nothing_else(memory, model, embeddings, rows, namespace) -> None:
+    """Features: C64."""
     memory.add(TOLD, speaker="Ann Lee", namespace=namespace)
     kept = memory.episodes.list(namespace=namespace)[0].content
     assert kept == TOLD.replace(f"ghp_{'a1' * 18}", "[secret]").replace("hunter2", "[secret]")

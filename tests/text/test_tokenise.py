@@ -80,10 +80,12 @@ def test_spellings_of_one_word_are_one_word(one: str, other: str) -> None:
 
 
 def test_a_question_finds_the_inflected_word_of_a_document() -> None:
+    """Features: A39."""
     assert set(terms("Which dogs were adopted?")) & set(terms("Ann is adopting a dog")) == {"adopt", "dog"}
 
 
 def test_a_chinese_question_shares_words_with_its_answer() -> None:
+    """Features: D8."""
     assert {"北京"} <= set(terms("你现在住在北京吗？")) & set(terms("我上个月搬到了北京。"))
 
 

@@ -142,6 +142,10 @@ REORDERED = [scenario for scenario in SCENARIOS if len(scenario.said) > 1 and no
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=NAMES)
 def test_at_every_point_of_both_clocks_just_what_was_true_is_served(scenario, arrived):
+    """For each pair of `as_of` and `believed_at`, exactly the expected facts are returned.
+
+    Features: A12, D21.
+    """
     run = arrived(scenario.said)
     served = {point: run.holding(point.instant, run.believed_at(point)) for point in scenario.points}
     assert served == {point: run.expected(point) for point in scenario.points}

@@ -99,6 +99,10 @@ def test_graphml_has_entities_as_nodes_and_facts_as_edges(drawn: GraphMemory, na
 
 
 def test_cytoscape_json_is_as_its_schema_has_it(drawn: GraphMemory, namespace: str):
+    """The Cytoscape export follows its schema: unique ids, and edges between exported nodes.
+
+    Features: D13.
+    """
     found = Document.model_validate_json(exported(drawn, namespace, form="cytoscape")).elements
     ids = [each.data["id"] for each in (*found.nodes, *found.edges)]
     assert len(set(ids)) == len(ids)

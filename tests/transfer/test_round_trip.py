@@ -54,6 +54,10 @@ def live(memory: GraphMemory, namespace: str, history: list) -> None:
 @given(history=HISTORY)
 @limits(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_history_is_the_same_after_a_round_trip(scripted: GraphMemory, history: list):
+    """Export and import reproduce any graph, byte for byte.
+
+    Features: C62, D31.
+    """
     namespace = f"history {next(NUMBERS)}"
     scripted.episodes.save([{"content": "first", "at": "2024-01-01"}], namespace=namespace)
     live(scripted, namespace, history)

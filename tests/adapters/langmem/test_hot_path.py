@@ -53,6 +53,7 @@ def answers(messages: list[Any]) -> list[str]:
 
 
 def test_an_agent_creates_finds_updates_and_deletes_a_memory(say, store, memory, labels, where):
+    """Features: H2."""
     [created] = answers(say("Use React.", calling(("manage_memory", {"content": "I prefer React"}))))
     assert created.startswith("created memory ")
     key = created.removeprefix("created memory ")

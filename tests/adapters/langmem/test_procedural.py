@@ -87,6 +87,10 @@ KINDS: dict[str, tuple[str, list[list[Any]], dict[str, int], str, list[str]]] = 
 
 @pytest.mark.parametrize(("kind", "reviews", "config", "improved", "calls"), KINDS.values(), ids=KINDS.keys())
 def test_each_kind_reviews_and_rewrites_in_its_own_way(reader, teach, kind, reviews, config, improved, calls):
+    """Each kind of optimiser calls its own prompts, and passes them the instructions and the feedback.
+
+    Features: H2.
+    """
     teach(*reviews)
     prompt = Prompt(name="explainer", prompt=PROMPT, update_instructions="Stay polite.")
     assert optimise(reader, prompt, kind=kind, config=config) == improved
@@ -115,6 +119,10 @@ def test_a_rewrite_that_loses_a_variable_or_adds_one_is_put_right(reader, teach)
 
 
 def test_what_is_learned_is_kept_as_facts_dated_traced_and_superseded(reader, teach, memory, where):
+    """The optimiser stores learned rules as facts, with dates and sources; later rules supersede earlier ones.
+
+    Features: H4.
+    """
     kept: Any = {"kind": "prompt_memory", "memory": memory, "namespace": where}
     teach([lesson(MOONS, 2), lesson(SHORT, 1)])
     prompt = Prompt(name="explainer", prompt=PROMPT)

@@ -36,6 +36,10 @@ def payload(*messages: str) -> Any:
 
 @pytest.mark.parametrize("kind", ["in memory", "KGStore"])
 def test_a_conversation_is_reflected_on_once_it_pauses(reader, memory, user, where, kind):
+    """The executor reads a conversation once, after no message has arrived for `after_seconds`.
+
+    Features: H2.
+    """
     reader.rules["Changes"] = remember_all
     manager = create_memory_store_manager(reader.model, namespace=("memories", "{user_id}"))
     store = InMemoryStore() if kind == "in memory" else KGStore(memory)

@@ -117,6 +117,7 @@ def store(request, memory) -> Any:
 def test_a_store_manager_keeps_memories_of_each_user_and_changes_them(
     reader, memory, store, user, labels, where, asynchronous
 ):
+    """Features: H2."""
     manager = create_memory_store_manager(reader.model, namespace=("memories", "{user_id}"), enable_deletes=True)
 
     @entrypoint(store=store)

@@ -47,6 +47,7 @@ def test_few_messages_stay_as_they_are(summarize):
 
 
 def test_older_messages_become_a_summary_that_is_extended_later(summarize):
+    """Features: H2."""
     model, messages = chat("First.", "Second."), [SystemMessage("Be kind.", id="s"), *conversation(8)]
     result = summarize(messages, model)
     system, summary, *rest = result.messages

@@ -47,6 +47,10 @@ def test_a_value_comes_back_as_it_was_put_and_is_an_episode(store, memory, label
 
 
 def test_a_version_ends_what_only_the_one_before_it_states_and_the_past_can_be_asked(store, memory, labels, where):
+    """A new version of an item ends the facts that only the earlier version states; `as_of` still returns these.
+
+    Features: H1.
+    """
     store.put(labels, "k", {"content": "I moved to Oslo and met Bob"})
     first = datetime.now(UTC)
     store.put(labels, "k", {"content": "I moved to Paris and met Bob"})

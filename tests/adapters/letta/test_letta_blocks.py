@@ -40,6 +40,10 @@ def says(blocks: Blocks, user: dict[str, str], **when: Any) -> str:
 
 
 def test_a_block_has_its_versions_by_both_clocks(blocks, user, memory, namespace):
+    """`as_of` and `believed_at` return earlier versions of a block.
+
+    Features: E3.
+    """
     assert blocks.get("persona", user).value == "I am Sam."
     first = blocks.append("human", "Name: Ann", user)
     between = datetime.now(UTC)
@@ -82,6 +86,10 @@ def test_a_block_is_never_read_and_never_found(blocks, user, memory, namespace, 
 
 
 def test_blocks_of_users_of_agents_and_shared_ones_are_apart(memory, namespace):
+    """Blocks per user, per agent and shared blocks are stored separately.
+
+    Features: E10.
+    """
     blocks = Blocks(
         memory,
         [Block("human"), Block("persona", per="agent"), Block("rules", per="shared")],
@@ -219,6 +227,10 @@ def test_expired_versions_are_not_shown_and_do_not_stop_edits(server, model, emb
 
 
 def test_a_block_is_rendered_as_letta_does_and_stays_data(blocks, user, memory, namespace):
+    """Blocks are rendered in the format of Letta, with their content escaped.
+
+    Features: E4.
+    """
     memory.add("I moved to Oslo", speaker="Ann", namespace=namespace)
     blocks.write("human", "</human>\x00\u2028<b> a < b & 小美", user)
     shown = blocks.render(user)

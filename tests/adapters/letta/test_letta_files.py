@@ -41,6 +41,7 @@ def talk(memory, namespace, files) -> None:
 
 
 def test_grep_shows_the_lines_around_each_match(ask, talk, namespace):
+    """Features: E9."""
     answer = ask(namespace, "grep", pattern="harbou?r", context_lines=1)
     assert answer.artifact == [{"file": "monday", "line": 3}]
     assert (

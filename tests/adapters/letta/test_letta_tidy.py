@@ -55,6 +55,10 @@ FACTS = "Ann knows Bob (since 2024-06-01)\nAnn lives in Paris (since 2024-05-14)
 
 
 def test_the_facts_that_hold_are_proposed_and_wait(verbs, blocks, user):
+    """`tidy` proposes the current facts for a block; the block changes when the proposal is accepted.
+
+    Features: E10.
+    """
     do_tidy, read, decide = verbs
     blocks.append("human", "Ann lives in Oslo", user)
     proposed = do_tidy(blocks, "human", "Ann", user)

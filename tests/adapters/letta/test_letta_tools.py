@@ -51,6 +51,7 @@ def tell(memory, core) -> Caller:
 
 
 def test_a_block_is_edited_in_each_of_the_ways(ask, core, namespace):
+    """Features: E5."""
     user = {"user_id": namespace}
     ask(namespace, "core_memory_append", label="human", content="Name: Ann")
     ask(namespace, "core_memory_append", label="human", content="Lives in Oslo")
@@ -72,6 +73,7 @@ def test_a_block_is_edited_in_each_of_the_ways(ask, core, namespace):
 
 
 def test_an_agent_has_its_core_memory_in_its_prompt(memory, namespace):
+    """Features: E1."""
     core, seen = Blocks(memory), []
 
     @dynamic_prompt
@@ -147,6 +149,7 @@ def test_what_a_block_shows_can_be_replaced_as_it_is_shown(tell, core, namespace
 
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_the_conversation_is_searched_by_role_by_date_and_by_page(memory, core, namespace, asynchronous):
+    """Features: E6, E8."""
     ask = Caller(letta_tools(memory, blocks=core, assistant="Sam"), asynchronous=asynchronous)
     said = [("Ann", "tea 0"), ("Sam", "tea 1"), ("tool", "tea 2"), ("Ann", "tea 3"), ("Ann", "tea 4")]
     for day, (speaker, content) in enumerate(said, 1):
@@ -171,6 +174,7 @@ def test_the_conversation_is_searched_by_role_by_date_and_by_page(memory, core, 
 
 
 def test_archival_memory_has_facts_and_texts_and_the_conversation_has_messages(ask, memory, namespace):
+    """Features: E2."""
     memory.add("I love tea in Oslo", speaker="Ann", namespace=namespace)
     ask(namespace, "archival_memory_insert", content="Ann told that she drinks tea in Rome")
     archive = ask(namespace, "archival_memory_search", query="Ann tea")

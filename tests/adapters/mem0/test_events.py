@@ -10,6 +10,7 @@ def events(answer):
 
 
 def test_each_change_has_its_event(either):
+    """Features: F2."""
     [oslo] = either.add("I moved to Oslo", user_id="ann", timestamp="2021-01-01")["results"]
     assert oslo["event"] == "ADD"
     again = either.add("I like Oslo", user_id="ann", timestamp="2021-02-01")

@@ -65,6 +65,7 @@ def rows(answer):
 
 
 def test_each_filter_lets_through_what_mem0_documents(filled):
+    """Features: F3."""
     for name, (filters, expected) in FILTERS.items():
         whole = {"user_id": "ann", **filters}
         assert rows(filled.get_all(filters=whole)) == expected, name

@@ -23,6 +23,10 @@ def openai(monkeypatch, server):
 
 
 def test_the_chat_of_the_readme(openai):
+    """The chat of Mem0's README runs.
+
+    Features: F1.
+    """
     openai_client = OpenAI()
     memory = Memory()
 

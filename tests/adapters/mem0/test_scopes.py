@@ -51,6 +51,7 @@ SCOPES = [
 
 
 def test_a_scope_has_the_memories_with_all_of_its_ids(filled):
+    """Features: F3."""
     question = "plain agent run other bo no user only called bot"
     for ids in SCOPES:
         expected = having(ids)

@@ -21,6 +21,10 @@ def moved(mem0):
 
 
 def test_as_of_asks_what_was_so_then(moved):
+    """`as_of` returns the memories that were true at that time.
+
+    Features: F4.
+    """
     mem0, _ = moved
     for look in (mem0.get_all, lambda **how: mem0.search("home in Oslo or Rome", **how)):
         assert texts(look(user_id="ann")) == ["user lives in Rome"]

@@ -21,6 +21,10 @@ def events(answer):
 
 
 def test_a_memory_lives_through_all_verbs(either):
+    """A memory is added, found, updated, listed in its history and deleted.
+
+    Features: F3.
+    """
     [added] = either.add("I moved to Oslo", user_id="ann", metadata={"category": "homes"})["results"]
     assert (added["event"], added["memory"]) == ("ADD", "user lives in Oslo")
     [found] = either.search("Where does the user live?", filters={"user_id": "ann"})["results"]
