@@ -282,4 +282,4 @@ def test_usage_lists_the_cost_of_each_day(run: Run, home: Path, monkeypatch: pyt
     assert "spent of today's budget: 1,234 of 2,000 calls, 6 of 7.5 money" in err
     monkeypatch.setenv("KG_MEMORY_BUDGET_DAY_CALLS", "lots")
     code, _, err = run("usage")
-    assert (code, "KG_MEMORY_BUDGET_DAY_CALLS must be a number, got 'lots'; change or unset it" in err) == (1, True)
+    assert (code, "KG_MEMORY_BUDGET_DAY_CALLS must be a valid integer" in err) == (1, True)

@@ -96,5 +96,5 @@ def test_a_fact_is_returned_by_its_id_and_explained_by_who_stated_it_and_what_en
     assert why.fact == oslo
     assert [source.episode for source in why.sources] == [oslo.sources[0].episode]
     assert [fact.id for fact in why.evolution] == [oslo.id, rome.id]
-    with pytest.raises(NotFound, match="no fact"):
+    with pytest.raises(NotFound, match="fact 'nothing' not found"):
         memory.facts.explain("nothing", namespace=namespace)

@@ -238,7 +238,7 @@ def test_after_all_is_forgotten_no_trace_is_left(ann, namespace):
 WRONG = {
     "no name": ({"name": " "}, "name must be"),
     "an unknown topic": ({"only_topics": ["wrok"]}, "; use basic_info"),
-    "an unknown preferred topic": ({"prefer_topics": "fun"}, "prefer_topics has 'fun'"),
+    "an unknown preferred topic": ({"prefer_topics": "fun"}, "prefer_topics: unknown topic 'fun'"),
     "a fallback that strict has not": ({"strict": True, "only_topics": ["other"]}, "unknown topic"),
     "no tokens": ({"max_tokens": 0}, "max_tokens must be"),
     "no sub-topics": ({"max_subtopics": 0}, "max_subtopics must be"),

@@ -200,7 +200,8 @@ def _place(
         correction = _find_correction(statement, own, against, policy) if statement.undated else None
         if correction is not None:
             return replace(statement, over_at=correction.begin)
-        is_within = any(one.tells_start and one.begin <= statement.begin < one.invalid_at for one in own)
+        dated = [one for one in own if one.tells_start and policy.weigh(one) >= policy.weigh(statement)]
+        is_within = any(one.begin <= statement.begin < one.invalid_at for one in dated)
         return statement if is_within else _behind_ends(statement, against, policy)
     if not statement.width:
         return statement

@@ -82,7 +82,7 @@ def holding_itself():
 
 BAD = (
     (PutOp(("a",), "k", {"x": [1, datetime.now(UTC)]}), r"value\.x\[1\] is a datetime"),
-    (PutOp(("a",), "k", {"a": {1: 2}}), r"value\.a has the key 1, a int"),
+    (PutOp(("a",), "k", {"a": {1: 2}}), r"value\.a has the key 1 of type int"),
     (PutOp(("a",), "k", {"x": 10**5000}), "too many digits .* store it as text"),
     (PutOp(("a",), "k", holding_itself()), "nested too deeply, or contains itself"),
     (PutOp(("a",), "k", "text"), "value must be a dict"),

@@ -146,15 +146,15 @@ def test_dmr(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "file", "content", "problem"),
     [
-        ("longmemeval", "a.json", b"{}", r"a\.json, record 1 has no 'question_id': give a JSON list of questions"),
+        ("longmemeval", "a.json", b"{}", r"a\.json, record 1 lacks the field 'question_id': give a JSON list of questions"),
         ("longmemeval", "a.json", b'[{"question_id": }]', r"a\.json:1: not JSON"),
         ("longmemeval", "a.json", b'[{"question_id": 1', r"a\.json:1: not JSON"),
-        ("longmemeval", "a.json", b'[{"question_id": 1}]', r"a\.json, record 1 has no 'haystack_session_ids'"),
+        ("longmemeval", "a.json", b'[{"question_id": 1}]', r"a\.json, record 1 lacks the field 'haystack_session_ids'"),
         ("longmemeval", "a.json", b"[] ", r"a\.json has no records"),
         ("longmemeval", "a.json", b"PK\x03\x04\xff\xfe", r"a\.json (is no|\(.*in UTF-8)"),
         ("longmemeval", None, b"", "has no file longmemeval_s"),
         ("dmr", "a.jsonl", b"{", r"a\.jsonl:1: not JSON"),
-        ("dmr", "a.jsonl", b'{"previous_dialogs": []}', r"a\.jsonl, record 1 has no 'self_instruct'"),
+        ("dmr", "a.jsonl", b'{"previous_dialogs": []}', r"a\.jsonl, record 1 lacks the field 'self_instruct'"),
         ("dmr", "a.jsonl", b'{"previous_dialogs": [1]}', r"a\.jsonl, record 1 is malformed"),
         ("dmr", "a.jsonl", b"PK\x03\x04\xff\xfe", r"a\.jsonl (is no|\(.*in UTF-8)"),
     ],

@@ -268,7 +268,7 @@ def test_a_system_of_the_user_and_its_errors(
     assert code == 1
     assert "2 steps failed" in err
     assert "a fault of mine" in err
-    assert "mine: ingest  openai:scripted  not known" in err
+    assert "mine: ingest  openai:scripted  unknown" in err
     assert len(rows(tmp_path / "out", "answer")) == 10
     assert "mine: 2 of 12 questions are not answered" in (tmp_path / "out" / "report.md").read_text("utf-8")
 

@@ -136,7 +136,7 @@ def test_events_of_locomo_are_summed_up_by_person_and_session(tmp_path) -> None:
     with pytest.raises(InputError, match="rubrics"):
         judges.check(LOCOMO, "rules", ("event_summary",))
     path.write_text(json.dumps([{**sample, "event_summary": {"events_session_1": {"Nora": ["x"]}}}]), encoding="utf-8")
-    with pytest.raises(InputError, match="event_summary of c1 has no 'date'"):
+    with pytest.raises(InputError, match="event_summary of c1 lacks the field 'date'"):
         load_locomo(path)
 
 

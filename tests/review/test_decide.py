@@ -153,7 +153,7 @@ BAD: dict[str, tuple[str, dict[str, Any], str]] = {
     "an end before the start": ("edit", {"invalid_at": "2024-05-01"}, "invalid_at must be after valid_at"),
     "a start that is open": ("edit", {"valid_at": "open"}, "valid_at must be a time, got 'open'"),
     "a ruling that is none": ("accept", {"seen": "perhaps"}, "seen must be one of .*, got 'perhaps'"),
-    "a ruling that was not so": ("accept", {"seen": "refused"}, "was judged anew meanwhile"),
+    "a ruling that was not so": ("accept", {"seen": "refused"}, "was judged again meanwhile"),
     "a start after the end": ("edit", {"valid_at": "2025", "invalid_at": "2024"}, "must be after valid_at"),
 }
 

@@ -110,11 +110,11 @@ def test_a_fact_is_replaced_by_what_was_declared_before(moved):
 
 
 BAD: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], type[Exception], str]] = {
-    "no such fact": ("retract", ("nothing",), {}, NotFound, "no fact"),
+    "no such fact": ("retract", ("nothing",), {}, NotFound, "fact 'nothing' not found"),
     "no id": ("retract", (None,), {}, InputError, "fact must be the id"),
     "nobody": ("retract", ("PARIS",), {"by": " "}, InputError, "by must be a name"),
     "a reason without end": ("retract", ("PARIS",), {"reason": "x" * 2001}, InputError, "2000 characters"),
-    "a replacement of nothing": ("replace", ("nothing", "Ann lives in Rome."), {}, NotFound, "no fact"),
+    "a replacement of nothing": ("replace", ("nothing", "Ann lives in Rome."), {}, NotFound, "fact 'nothing' not found"),
     "no text": ("replace", ("PARIS", " "), {}, InputError, "content"),
     "a text without facts": ("replace", ("PARIS", "hm"), {}, InputError, "the text must state another fact"),
     "neither text nor episode": ("replace", ("PARIS",), {}, InputError, "exactly one of with_text and episode"),

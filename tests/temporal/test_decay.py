@@ -70,5 +70,5 @@ def test_of_a_fact_the_times_are_its_own_and_a_naive_now_is_utc():
 
 @pytest.mark.parametrize("days", [-1, float("nan"), float("inf"), "90", True, None])
 def test_spans_are_days(days):
-    with pytest.raises(InputError, match="dim_days must be days"):
+    with pytest.raises(InputError, match="dim_days must be a number of days"):
         DecaySpans(dim_days=days)

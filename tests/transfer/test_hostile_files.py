@@ -131,7 +131,7 @@ WRONG = {
     "no direction": (changed("Entity", embedding="A" * 341 + "="), "must be base64|set it to true"),
     "words that are none": (changed("Entity", words={"ann": -1}), "words.ann: "),
     "the same twice": (twice("Entity"), "the file:3: this Entity occurs twice, or refers to a node of no earlier line"),
-    "a fact twice": (twice("Fact"), "this Fact is there twice"),
+    "a fact twice": (twice("Fact"), "this Fact occurs twice"),
     "a fact of nobody": (changed("Fact", ends=["nobody", "x"]), "this Fact .* refers to a node of no earlier line"),
     "a fact without ends": (changed("Fact", ends=[]), "ends: a fact must have the ids of its subject and its objects"),
     "a precision that is none": (changed("Belief", {"precision": "bogus"}), "precision: .*'instant'"),

@@ -274,7 +274,7 @@ def test_edits_are_exact():
     for line in (3, -2):
         with pytest.raises(InputError, match="insert_line must be from 0 to 2, or -1"):
             insert_lines("a\nb", "x", line)
-    with pytest.raises(InputError, match="says 'tea' 2 times"):
+    with pytest.raises(InputError, match="'tea' occurs 2 times"):
         replace_one("tea, tea", "tea", "x")
 
 

@@ -128,7 +128,7 @@ def test_an_edit_while_the_model_writes_is_not_lost(blocks, user):
 @pytest.mark.parametrize("note", ["", "  ", "x" * 121])
 def test_a_note_that_does_not_fit_is_refused(blocks, user, note):
     before = blocks.append("human", "Likes tea", user)
-    with pytest.raises(InputError, match="characters for a block with a limit of 120"):
+    with pytest.raises(InputError, match="characters into a block of 120"):
         tidy(blocks, "human", "Ann", user, model=Scripted(tidy=lambda _: {"lines": [note]}), apply=True)
     assert blocks.get("human", user) == before
 
