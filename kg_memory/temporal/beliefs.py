@@ -18,7 +18,10 @@ from kg_memory.temporal.truth import Period, Truth
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """A stored period in which a fact is believed to hold, or one *proposed* for review; `id` is used to close it."""
+    """A database record of a period in which a fact is believed to hold.
+
+    A *proposed* one is not believed until a person accepts it. `id` is used to close the belief when the truth changes.
+    """
 
     id: str
     period: Period
@@ -32,7 +35,7 @@ class Belief:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """The dates that a person gave to a fact. They replace the dates of its last statement.
+    """Dates that a person entered for the fact with the id *fact*. They replace the dates of its last statement.
 
     Times are microseconds since the epoch; None leaves a date unchanged. A new end, also an open one, applies to all
     statements of the period.
@@ -47,7 +50,11 @@ class Edit:
 
 @dataclass(slots=True)
 class History:
-    """All statements about some facts, their stored beliefs, and the verdicts that link them."""
+    """All statements about some facts, their stored beliefs, and the verdicts that link them.
+
+    `statements`, `beliefs` and `sentences` (the texts of the facts) are by fact id; `verdicts`, and the dates that a
+    person entered with a verdict (`edits`), by verdict id.
+    """
 
     statements: defaultdict[str, dict[tuple[str, int, int], Statement]] = field(
         default_factory=lambda: defaultdict(dict)
@@ -70,22 +77,22 @@ class History:
         self.statements[fact] = {key: statement for key, statement in own.items() if statement.id != episode}
 
     def set_verdict(self, id_: str, verdict: Verdict, edit: Edit | None = None) -> None:
-        """Add or replace the verdict *id_*, with the dates that a person gave with it, if any."""
+        """Add or replace the verdict with the id *id_*; *edit* has the dates that a person entered with it, if any."""
         self.verdicts[id_] = verdict
         self.edits.pop(id_, None)
         if edit is not None:
             self.edits[id_] = edit
 
     def statements_by_fact(self) -> dict[str, list[Statement]]:
-        """Return the statements about each fact, by fact id."""
+        """Return the statements about each fact: ``{fact id: [statement, ...]}``."""
         return {fact: list(own.values()) for fact, own in self.statements.items()}
 
     def last_statement(self, fact: str) -> Statement:
-        """Return the latest statement about *fact*, an id."""
+        """Return the latest statement about the fact with the id *fact*."""
         return max(self.statements[fact].values(), key=lambda statement: statement.order)
 
     def apply_edits(self) -> list[Statement]:
-        """Return all statements, with the dates that a person gave applied to them."""
+        """Return all statements about all facts, with the dates that a person entered in place of the stated ones."""
         edits = {edit.fact: edit for edit in self.edits.values()}
         result: list[Statement] = []
         for fact, own in self.statements.items():
@@ -94,15 +101,19 @@ class History:
 
 
 def has_ended(truth: Truth, held: Iterable[Belief]) -> bool:
-    """Return whether a fact still held, by its stored beliefs *held*, and no longer holds by the new *truth*."""
+    """Return whether a fact that was believed to hold until now no longer holds.
+
+    *held* are its stored beliefs, *truth* has the newly computed periods in which it holds.
+    """
     is_current = not truth.waits and any(period.invalid_at == OPEN_END for period in truth.periods)
     return not is_current and any(belief.is_current for belief in held)
 
 
 def enters_review(truth: Truth, held: Iterable[Belief], recorded: Iterable[Period]) -> bool:
-    """Return whether a fact enters review with *truth*: by its stored beliefs *held*, it was not in review before.
+    """Return whether a fact is now up for review by a person, but was not before.
 
-    *recorded* are its new periods. A disputed fact enters review only if it has any.
+    *truth* is the newly computed state of the fact, *held* are its stored beliefs, and *recorded* its periods that are
+    not stored yet. A disputed fact enters review only if there are any such periods.
     """
     if truth.waits:
         return not any(belief.proposed for belief in held)
@@ -110,7 +121,10 @@ def enters_review(truth: Truth, held: Iterable[Belief], recorded: Iterable[Perio
 
 
 def revise(held: Iterable[Belief], truth: Truth) -> tuple[list[str], list[Period]]:
-    """Return the ids of stored beliefs to close, and the periods to store, to change the beliefs *held* to *truth*."""
+    """Return the ids of stored beliefs to close, and the periods to store as new beliefs.
+
+    After both changes, the beliefs of the fact, which are *held* now, have exactly the periods of *truth*.
+    """
     missing = {_without_statement(period): period for period in truth.periods}
     # `pop` closes the second copy of a belief that concurrent writers stored twice.
     closed = [
@@ -122,14 +136,14 @@ def revise(held: Iterable[Belief], truth: Truth) -> tuple[list[str], list[Period
 
 
 def _without_statement(period: Period) -> Period:
-    """Return *period* without the time when it was last stated, which does not matter when beliefs are compared."""
+    """Return *period* with `stated_at` 0, so that periods are equal even if the fact was stated at different times."""
     return replace(period, stated_at=0)
 
 
 def _edit(statements: Iterable[Statement], last: Statement, edit: Edit) -> list[Statement]:
-    """Return *statements*, all about one fact, with the dates of *edit* applied.
+    """Return *statements*, all about one fact, with the dates that a person entered (*edit*).
 
-    The *last* statement gets all dates; other statements that overlap it get the new end.
+    The *last* statement gets all dates of *edit*; other statements whose periods overlap it get the new end only.
     """
     edited = last
     if edit.valid_at is not None:

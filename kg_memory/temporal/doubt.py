@@ -17,9 +17,10 @@ from kg_memory.temporal.interval import OPEN_END, OPEN_START, WIDTH
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A stored belief in a period of a fact, or one that is *proposed* for review.
+    """A stored belief that a fact holds from *valid_at* to *invalid_at*; *proposed* if it waits for review by a person.
 
-    Times are microseconds since the epoch.
+    It was believed from *created_at* to *expired_at*. *known_from* is the first time at which the fact surely holds,
+    *said_at* when it was last stated. All times are microseconds since the epoch.
     """
 
     valid_at: int
@@ -34,9 +35,10 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """A statement of a fact by an episode of the time *stated_at*, saved at *saved_at*; times are microseconds.
+    """A statement of an episode, made at *stated_at*, that a fact holds from *valid_at* to *invalid_at*.
 
-    *reasons* are the ids of the premises that the episode gives as reasons for the fact.
+    *saved_at* is when the episode was stored; times are microseconds since the epoch. *reasons* are the ids of the
+    facts that the episode gives as reasons.
     """
 
     stated_at: int
@@ -48,10 +50,10 @@ class Telling:
 
 @dataclass(frozen=True, slots=True)
 class Grounded:
-    """A fact with its beliefs and statements, and the premises on which it rests.
+    """A fact with its beliefs, its statements (*tellings*), and the premises without which it would be doubtful.
 
-    *premises* are pairs of a fact id and the time when the link was saved. *superseding* and *conflicting* are
-    statements of other facts that end or refute this one.
+    *premises* are pairs of a fact id and the time when the link to the premise was saved. *superseding* are statements
+    of facts that end this one, *conflicting* statements of facts that refute it.
     """
 
     id: str
@@ -65,10 +67,10 @@ class Grounded:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The end or the refutation of a fact, at the time *since*; microseconds since the epoch.
+    """The end of a fact at the time *since*, or its refutation if *refuted*. Times are microseconds since the epoch.
 
-    A dependent fact that is stated at *settled* or later is stated in spite of it. *settled* is compared with the time
-    of statements, or, if *saved*, with the time when they were saved.
+    A fact that rests on the ended one is not doubtful if it is stated again at *settled* or later. If *saved*, the time
+    when that statement was saved counts, otherwise the time when it was made.
     """
 
     since: int
@@ -80,9 +82,9 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Since when a fact is doubtful, and why.
+    """Since when a fact is doubtful, and which ended or *refuted* fact is the cause.
 
-    *path* has the ids of the facts from its direct premise to the one that ended or, if *refuted*, was refuted.
+    *path* has the ids of the facts from its direct premise to the cause. *since* is in microseconds since the epoch.
     """
 
     since: int
@@ -92,7 +94,7 @@ class Doubt:
 
     @property
     def order(self) -> tuple[int, int, tuple[str, ...]]:
-        """The key by which the earliest doubt is chosen, and of several of one time the one with the shortest path."""
+        """A sort key: the earliest doubt comes first, and of several from one time the one with the shortest path."""
         return (self.since, len(self.path), self.path)
 
 
@@ -108,9 +110,9 @@ Doubts = dict[str, Doubt]
 
 
 def find_doubts(facts: Mapping[str, Grounded], point: Point) -> Doubts:
-    """Return the doubts of those of *facts* that are doubtful at *point*.
+    """Return why facts are doubtful at *point*, by the ids of the doubtful facts.
 
-    *facts* are by id, and must include all premises over any number of steps.
+    *facts* are by id, and must include all premises of each fact, also those of its premises, and so on.
     """
     endings = {id_: ending for id_, fact in facts.items() if (ending := find_ending(fact, point)) is not None}
     resting = _find_resting(facts.values(), point)
@@ -123,7 +125,7 @@ def find_doubts(facts: Mapping[str, Grounded], point: Point) -> Doubts:
 
 
 def find_ending(fact: Grounded, point: Point) -> Ending | None:
-    """Return the end or refutation of *fact* that is over at *point*; None if it holds, or has not begun.
+    """Return the end or refutation of *fact* if it no longer holds at *point*; None if it holds, or has not begun.
 
     Events and dated plans do not end; they can only be refuted.
     """
@@ -148,10 +150,10 @@ def find_ending(fact: Grounded, point: Point) -> Ending | None:
 
 
 def _find_settled(fact: Grounded, tellings: Iterable[Telling], last: Held, point: Point) -> int:
-    """Return the time from which a statement counts as made in spite of the end of *fact*, in microseconds.
+    """Return the time, in microseconds, from which authors of statements are taken to know that *fact* has ended.
 
-    It is when the end is surely past, or was stated, whichever is first. *tellings* are the statements of the fact,
-    *last* is its last belief.
+    It is the time when the end is surely past or when it was stated, whichever comes first. *tellings* are the
+    statements of *fact*, *last* is its last belief.
     """
     end = last.invalid_at
     told = [telling.stated_at for telling in tellings if telling.invalid_at == end]
@@ -164,7 +166,7 @@ def _find_settled(fact: Grounded, tellings: Iterable[Telling], last: Held, point
 
 
 def _find_refutation(fact: Grounded, tellings: list[Telling], point: Point) -> Ending:
-    """Return the refutation of *fact*, which is stated but not believed any more."""
+    """Return the refutation of *fact*, which has statements (*tellings*) but is not believed any more."""
     expired = [held.expired_at for held in fact.beliefs if held.expired_at <= point.believed_at and not held.proposed]
     since = max(expired, default=min(telling.saved_at for telling in tellings))
     rivals = [rival.stated_at for rival in _saved(fact.conflicting, point)]
@@ -176,12 +178,12 @@ def _find_refutation(fact: Grounded, tellings: list[Telling], point: Point) -> E
 
 
 def _saved(tellings: Iterable[Telling], point: Point) -> list[Telling]:
-    """Return the statements that were saved by the transaction time of *point*."""
+    """Return the statements in *tellings* that were saved at or before the transaction time of *point*."""
     return [telling for telling in tellings if telling.saved_at <= point.believed_at]
 
 
 def _find_resting(facts: Iterable[Grounded], point: Point) -> dict[str, list[str]]:
-    """Return the ids of the facts that rest on each premise, by premise id."""
+    """Return which facts rest on which premise at *point*: ``{premise id: [fact id, ...]}``."""
     resting: defaultdict[str, list[str]] = defaultdict(list)
     for fact in sorted(facts, key=lambda fact: fact.id):
         for premise, saved_at in fact.premises:
@@ -192,17 +194,21 @@ def _find_resting(facts: Iterable[Grounded], point: Point) -> dict[str, list[str
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Decides whether a fact still stands although one of its premises has ended."""
+    """Decides whether a fact is still believed although one of its premises has ended.
+
+    *facts* are all facts by id; *due* caches the results of `_due` by fact id.
+    """
 
     facts: Mapping[str, Grounded]
     point: Point
     due: dict[str, int] = field(default_factory=dict)
 
     def stands(self, id_: str, premise: str, ending: Ending) -> bool:
-        """Return whether the fact *id_* stands in spite of *ending*, the end or refutation of a premise.
+        """Return whether the fact *id_* remains certain in spite of *ending*, the end or refutation of its premise.
 
-        It does if it was stated again after *ending*, or was last in need of the premise before it. A statement that
-        gives *premise* as its reason does not count, because it does not know that the premise has ended.
+        It does if it was stated again after *ending*, or if it needed the premise only before that. A statement that
+        names *premise* (an id) as its reason does not count, because its author did not know that the premise had
+        ended.
         """
         fact = self.facts[id_]
         if not ending.refuted and ending.since > self._due(fact):
@@ -215,9 +221,10 @@ class _Reader:
         )
 
     def _due(self, fact: Grounded) -> int:
-        """Return the time when *fact* last needs its premises, in microseconds.
+        """Return the last time, in microseconds, at which *fact* needs its premises to hold.
 
-        It is the time of an event or dated plan. For anything else it is the valid time that is asked about.
+        It is the time of an event or dated plan. For anything else it is `Point.as_of`, the valid time that is asked
+        about.
         """
         if fact.kind == "state":
             return self.point.as_of
@@ -232,9 +239,10 @@ class _Reader:
 def _spread(
     root: str, endings: Mapping[str, Ending], resting: Mapping[str, list[str]], reader: _Reader
 ) -> Iterator[tuple[str, Doubt]]:
-    """Yield the facts that become doubtful by the ending of the fact *root*, with their doubts, the nearest first.
+    """Yield ``(fact id, doubt)`` for each fact that rests on the ended fact *root*, directly or indirectly.
 
-    *resting* has the facts that rest on each fact. A cycle of premises is followed once.
+    The nearest facts come first. *endings* are the ends of all ended facts by id, *resting* has the facts that rest on
+    each fact. A cycle of premises is followed once.
     """
     ending = endings[root]
     reached = {root}

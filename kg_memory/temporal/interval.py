@@ -104,10 +104,11 @@ def local_time(at: int, offset: int) -> datetime:
 
 
 def show_local(at: int | None, precision: Precision, said: Sequence[Mapping[str, int]]) -> datetime | None:
-    """Return the datetime of *at* in the time zone of the statement that gave it; None for an open start or end.
+    """Return *at*, microseconds since the epoch, as a datetime in the time zone of the statement that gave it.
 
-    *said* are the statements of the fact, as ``{"at": ..., "offset": ...}``. A day, month or longer period is shown in
-    the zone in which it begins at midnight; an instant in the zone of the statement made at that time, or of the first.
+    *said* are the statements of the fact, as ``{"at": microseconds, "offset": minutes}``. A day, month or longer period
+    (*precision*) is shown in the zone in which it begins at midnight; an instant in the zone of the statement made at
+    that time, or of the first one. An open start or end gives None.
     """
     if at is None or instant(at) is None:
         return None
@@ -119,33 +120,36 @@ def show_local(at: int | None, precision: Precision, said: Sequence[Mapping[str,
 
 
 def midnight(moment: datetime) -> datetime:
-    """Return the beginning of the day of *moment*."""
+    """Return *moment* with the time of day 00:00, in the same time zone."""
     return moment.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def round_to_midnight(moment: datetime) -> datetime:
-    """Return the midnight that *moment* stands for, as a date that began at midnight in another time zone."""
+    """Return the midnight nearest to *moment* in UTC; *moment* itself if it is a midnight in its own zone.
+
+    It recovers the date of a day that began at midnight in another zone: ``2024-05-13T22:00Z -> 2024-05-14T00:00Z``.
+    """
     if moment == midnight(moment):
         return moment
     return midnight(min(moment.astimezone(UTC), datetime.max.replace(tzinfo=UTC) - _HALF_DAY) + _HALF_DAY)
 
 
 def iso(moment: datetime) -> str:
-    """Return *moment* in ISO 8601 as prompts have it: "2024-05-14T09:30Z", with seconds only if there are any."""
+    """Return *moment* in ISO 8601 for a prompt: "2024-05-14T09:30Z", with seconds only if they are not zero."""
     is_whole = moment.second == moment.microsecond == 0
     text = moment.isoformat(timespec="minutes" if is_whole else "auto")
     return f"{text.removesuffix('+00:00')}Z" if text.endswith("+00:00") else text
 
 
 def weekday(at: str) -> str | None:
-    """Return the English day of the week of *at*, a time in ISO 8601; None if *at* is empty."""
+    """Return the day of the week of *at*, a time in ISO 8601: ``"2024-05-14" -> "Tuesday"``; None if *at* is empty."""
     return _WEEKDAYS[datetime.fromisoformat(at).weekday()] if at else None
 
 
 def time_text(micros: int | None, precision: Precision = "instant", offset: int = 0) -> str | None:
-    """Return a time as prompts have it, as exact as its *precision*: "2024-05", "about 2024", "by 2024-05-14".
+    """Return a time as text for a prompt, as exact as its *precision*: "2024-05", "about 2024", "by 2024-05-14".
 
-    *micros* are microseconds since the epoch, and the text is in the zone *offset* minutes ahead of UTC. An open start
+    *micros* are microseconds since the epoch. The text is in the time zone *offset* minutes ahead of UTC. An open start
     or end gives None.
     """
     if micros is None or instant(micros) is None:
@@ -169,14 +173,14 @@ def time_text(micros: int | None, precision: Precision = "instant", offset: int 
 
 
 def iso_or_text(at: object) -> object:
-    """Return *at* in ISO 8601 if it is a datetime or date, otherwise unchanged."""
+    """Return *at* as ISO 8601 text if it is a datetime or date; return any other value unchanged."""
     return at.isoformat() if isinstance(at, date) else at
 
 
 def stretch_length(begin: int, precision: Precision) -> int:
-    """Return the length in microseconds of the day, month or other period of *precision* that begins at *begin*.
+    """Return the length in microseconds of the period of *precision*, such as a day or month, that begins at *begin*.
 
-    *begin* is in microseconds since the epoch. A month has the days of the calendar.
+    *begin* is in microseconds since the epoch; months have their real length: 28 days for February 2023.
     """
     if precision not in _MONTHS:
         return WIDTH[precision]
@@ -187,15 +191,18 @@ def stretch_length(begin: int, precision: Precision) -> int:
 
 
 def last_instant(begin: int, precision: Precision) -> int:
-    """Return the last instant of the day, month or other period of *precision* that begins at *begin*.
+    """Return the last microsecond of the period of *precision*, such as a day or month, that begins at *begin*.
 
-    Both are microseconds since the epoch.
+    Both are microseconds since the epoch. For an instant, that is *begin* itself.
     """
     return begin + max(stretch_length(begin, precision) - 1, 0)
 
 
 def step(at: datetime, count: float, unit: str) -> datetime:
-    """Return *at* moved by *count* units, such as "day" or "season"; 31 January plus a month is 28 or 29 February."""
+    """Return *at* moved forward by *count* units (back if negative), such as "day", "month" or "season".
+
+    A day that does not exist becomes the last of the month: 31 January plus a month is 28 or 29 February.
+    """
     if unit == "season":
         count, unit = count * 3, "month"
     if unit == "year":
@@ -212,9 +219,9 @@ def step(at: datetime, count: float, unit: str) -> datetime:
 
 
 def parse_instant(text: str | None) -> datetime | None:
-    """Return the instant that *text* gives in ISO 8601, in its own zone, or None if it gives none.
+    """Return the datetime that *text* gives in ISO 8601, in the zone that it names, else UTC; None for other text.
 
-    Without a zone it is UTC. A date alone gives its midnight, a month or year alone its first day.
+    A date alone gives its midnight, a month or year alone its first day: ``"2024-05" -> 2024-05-01T00:00Z``.
     """
     match = _ISO.fullmatch(text.strip()) if isinstance(text, str) else None
     if match is None:
@@ -227,12 +234,12 @@ def parse_instant(text: str | None) -> datetime | None:
 
 
 def parse_period(text: str | None, zone: tzinfo = UTC) -> Interval | None:
-    """Return the period that *text* gives in ISO 8601, in UTC, as exact as it is written; None if it is not a date.
+    """Return the period in UTC that *text* gives in ISO 8601, as exact as it is written; None if it is not a date.
 
-    "2019", "2019-05", "2019-W12" and "2019-05-03" give a year, month, week and day. A time of day, also midnight, gives
-    an instant, which lasts a microsecond. "2019-summer" gives a season; "about 2019" and "by 2019-05" have precisions
-    of their own, and a "by" without a time of day is that day in UTC. A text without a zone is read in *zone*. The end
-    is open if the calendar ends before it.
+    "2019", "2019-05", "2019-W12" and "2019-05-03" give a year, month, week and day, "2019-summer" gives a season. A
+    time of day, also midnight, gives an instant, which lasts a microsecond. "about 2019" has the precision "about", "by
+    2019-05" has "by"; a "by" without a time of day is that day in UTC. A text without a zone is read in *zone*. The end
+    is open if it is beyond the year 9999.
     """
     stripped = text.strip() if isinstance(text, str) else ""
     if match := _VAGUE.fullmatch(stripped):
@@ -264,7 +271,7 @@ def instant_period(at: datetime) -> Interval:
 
 
 def _parse_iso(match: re.Match[str], zone: tzinfo) -> Interval:
-    """Return the period of *match*, a match of `_ISO`: an instant, day, month or year."""
+    """Return the instant, day, month or year that *match* (of the pattern `_ISO`) gives, by default in *zone*."""
     start = instant_of(match, zone)
     if match["hour"]:
         return instant_period(start)
@@ -274,7 +281,7 @@ def _parse_iso(match: re.Match[str], zone: tzinfo) -> Interval:
 
 
 def _parse_iso_week(match: re.Match[str], zone: tzinfo) -> Interval:
-    """Return the week, or its day, of *match*, a match of `_ISO_WEEK`."""
+    """Return the week "2019-W12", or the day "2019-W12-3" in it, that *match* (of `_ISO_WEEK`) gives, in *zone*."""
     day = datetime.fromisocalendar(int(match["year"]), int(match["week"]), int(match["weekday"] or 1))
     return _unit_at(day.replace(tzinfo=zone), "day" if match["weekday"] else "week")
 
@@ -286,7 +293,7 @@ def _unit_at(start: datetime, unit: Precision) -> Interval:
 
 
 def _step_or_none(start: datetime, count: int, unit: str) -> datetime | None:
-    """Return *start* moved by *count* units, or None if the calendar ends before."""
+    """Return *start* moved forward by *count* units, such as "month", or None if that is beyond the year 9999."""
     try:
         return step(start, count, unit)
     except (ValueError, OverflowError):
@@ -294,7 +301,10 @@ def _step_or_none(start: datetime, count: int, unit: str) -> datetime | None:
 
 
 def instant_of(match: re.Match[str], zone: tzinfo) -> datetime:
-    """Return the aware datetime of *match*, which has the groups of `_ISO`; without a zone it is in *zone*."""
+    """Return the datetime that *match* gives, which has the groups of the pattern `_ISO`: `year`, `month`, ... `zone`.
+
+    Missing parts are the first of their kind: "2019-05" is 1 May at midnight. Without a zone it is in *zone*.
+    """
     parts = {name: text or "" for name, text in match.groupdict().items()}
     day = "-".join((parts["year"], (parts["month"] or "1").zfill(2), (parts["day"] or "1").zfill(2)))
     time = ":".join(((parts["hour"] or "0").zfill(2), parts["minute"] or "00", parts["second"] or "00"))

@@ -32,10 +32,11 @@ Weight = float
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A verdict about the facts *new* and *existing* (ids), and its ruling; about one fact if both are the same.
+    """A verdict on how the facts *new* and *existing* (ids) relate, and its effect on beliefs, the *ruling*.
 
-    *preferred* is the fact that the model believes. *refused* is the fact that a person rejected, at the time
-    *refused_at* in microseconds. *kind* is the effect of the verdict once it is accepted.
+    If both ids are the same, the verdict is about that fact alone. *preferred* is the fact that the model believes.
+    *refused* is the fact that a person rejected, at *refused_at* (microseconds since the epoch). *kind* is the ruling
+    that a waiting verdict gets once it is accepted.
     """
 
     new: str
@@ -53,7 +54,7 @@ class Verdict:
 
     @property
     def is_admission(self) -> bool:
-        """Whether a new fact waits for a person to admit it, and not because it contradicts another fact."""
+        """Whether a new fact waits until a person admits it to the memory, without contradicting another fact."""
         return self.new == self.existing and self.ruling == "waiting"
 
     def retracts(self, statement: Statement) -> bool:
@@ -67,10 +68,10 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """The subject, predicate and objects of a fact.
+    """The triple of a fact: its subject, predicate and objects.
 
-    *single_valued* says whether a subject has one object of this predicate at a time, such as LIVES_IN; None if
-    unknown. It was *declared* by a person or in the settings, otherwise it is a guess.
+    *single_valued* says whether a subject has one object of this predicate at a time, as with LIVES_IN; None if
+    unknown. *declared* means that a person or the settings said so; otherwise it is a guess.
     """
 
     subject: str
@@ -82,9 +83,9 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The strength of a fact in a conflict: its greatest weight, and the order of its first and its last statement.
+    """The strength of a fact in a conflict: its greatest weight, and when it was first and last stated.
 
-    The orders are those of `Statement.order`. The id of the fact breaks ties.
+    *first_stated* and *last_stated* have the form of `Statement.order`. The id of the fact breaks ties.
     """
 
     fact: str
@@ -94,16 +95,17 @@ class Claim:
 
     @property
     def order(self) -> tuple[Weight, Order, str]:
-        """The key by which claims are compared: by weight, then by the last statement."""
+        """A sort key: the claim with the greatest weight is the greatest, and of equal ones the last stated."""
         return (self.weight, self.last_stated, self.fact)
 
 
 @dataclass(frozen=True, slots=True)
 class ConflictPolicy:
-    """The rules that decide which of two facts wins, and whether a verdict takes effect or waits for a person.
+    """The rules that decide which of two contradicting facts wins, and whether a verdict waits for a person.
 
-    *auto_threshold* is the confidence from which a verdict takes effect by itself, *review_threshold* the one from
-    which it waits for review.
+    A verdict with a confidence of at least *auto_threshold* takes effect, one of at least *review_threshold* waits for
+    review. *strategy* says what counts: ``trust``, ``confidence``, ``recency``, ``incumbent`` (first stated) or
+    ``model``.
     """
 
     strategy: ConflictStrategy = "trust"
@@ -114,7 +116,7 @@ class ConflictPolicy:
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Self:
-        """Return the policy that *settings* describe."""
+        """Return the policy with the strategy and thresholds of *settings*."""
         return cls(
             settings.conflict_strategy,
             settings.auto_threshold,
@@ -124,37 +126,40 @@ class ConflictPolicy:
 
     # The effect of a verdict
     def is_noted(self, confidence: float) -> bool:
-        """Return whether a verdict with *confidence* is stored, at least for review."""
+        """Return whether a verdict with *confidence* (0 to 1) is stored at all: to take effect, or for review."""
         return confidence >= self.review_threshold
 
     def takes_effect(self, confidence: float) -> bool:
-        """Return whether a verdict with *confidence* takes effect without a decision by a person."""
+        """Return whether a verdict with *confidence* (0 to 1) takes effect without a decision by a person."""
         return confidence >= self.auto_threshold
 
     def rule(self, kind: VerdictKind, confidence: float) -> Ruling:
-        """Return the ruling of a new verdict of *kind*: its effect, or "waiting" if *confidence* is too low."""
+        """Return the effect of a new verdict of *kind*; "waiting" if its *confidence* is too low to take effect."""
         return to_ruling(kind) if self.takes_effect(confidence) else "waiting"
 
     def excludes(self, new: Relation, existing: Relation) -> bool:
-        """Return whether two facts exclude each other by their predicate, which is declared single-valued.
+        """Return whether both facts cannot hold at once because their predicate is declared single-valued.
 
-        They have the same subject and different objects. The later fact then supersedes the other, whatever the model
-        says.
+        They have the same subject and different objects, as in Ann LIVES_IN Oslo and Ann LIVES_IN Rome. The later fact
+        then supersedes the other, whatever the model says.
         """
         same = (new.subject, new.predicate) == (existing.subject, existing.predicate)
         return same and new.declared and bool(new.single_valued) and new.objects.isdisjoint(existing.objects)
 
     def may_contradict(self, kind: VerdictKind, new: Relation, existing: Relation) -> bool:
-        """Return whether a verdict of *kind* may end or refute one of the facts.
+        """Return whether a verdict of *kind* between the facts *new* and *existing* may end or refute one of them.
 
-        If the predicate is declared to have several values at a time, one value does not supersede another.
+        If their predicate is declared to have several values at a time, one value does not supersede another.
         """
         is_plural = new.declared and new.single_valued is False and new.predicate == existing.predicate
         return kind in CONTRADICTIONS and not (kind == "supersedes" and is_plural)
 
     # The winner of a conflict
     def weigh(self, statement: Statement | Fact) -> Weight:
-        """Return how much *statement* counts, by the strategy; it cannot shorten the period of a weightier rival."""
+        """Return the weight of *statement* by the strategy: its trust, its confidence, or 0 for all statements.
+
+        A statement cannot shorten the period of a contradicting statement with a greater weight.
+        """
         match self.strategy:
             case "confidence":
                 return statement.confidence
@@ -164,7 +169,7 @@ class ConflictPolicy:
                 return 0.0
 
     def may_change(self, statement: Statement, target: Statement) -> bool:
-        """Return whether *statement* may correct or end the period that *target* gives to the same fact."""
+        """Return whether *statement* has weight enough to correct or end *target*, a statement of the same fact."""
         return self.weigh(statement) >= self.weigh(target)
 
     def claim(self, fact: str, statements: Sequence[Statement]) -> Claim:
@@ -173,7 +178,10 @@ class ConflictPolicy:
         return Claim(fact, max(map(self.weigh, statements)), min(orders), max(orders))
 
     def beats(self, claim: Claim, rival: Claim, preferred: Collection[str | None]) -> bool:
-        """Return whether *claim* wins a conflict with *rival*; *preferred* are the facts that the model preferred."""
+        """Return whether the fact of *claim* wins a conflict with the fact of *rival*, by the strategy.
+
+        *preferred* are the ids of the facts that the model preferred, which only the strategy "model" uses.
+        """
         match self.strategy:
             case "model" if (claim.fact in preferred) != (rival.fact in preferred):
                 return claim.fact in preferred
@@ -183,10 +191,10 @@ class ConflictPolicy:
                 return claim.order > rival.order
 
     def expect_winner(self, later: Fact, earlier: Fact, preferred: str | None) -> str | None:
-        """Return the id of the fact that would win a conflict, as far as known without all statements of both.
+        """Return the id of the fact that would win a conflict, estimated without reading all statements of both.
 
-        *later* was first stated after *earlier*. *preferred* is the fact that the model prefers; the strategy "model"
-        returns it.
+        *later* was first stated after *earlier*. *preferred* is the id of the fact that the model prefers; the strategy
+        "model" returns it.
         """
         if self.strategy == "model":
             return preferred
@@ -199,17 +207,17 @@ StatementsByFact = Mapping[str, Sequence[Statement]]
 
 
 def to_ruling(kind: VerdictKind) -> Ruling:
-    """Return the ruling of a verdict of *kind* that takes effect: "supersedes", "conflicts" or else "both"."""
+    """Return the effect of an accepted verdict of *kind*: "supersedes", "conflicts", or "both" if both facts hold."""
     if kind == "supersedes" or kind == "conflicts":  # noqa: PLR1714 - so narrows the type
         return kind
     return "both"
 
 
 def is_reopened(verdict: Verdict, stated: Collection[str], arrived_at: int) -> bool:
-    """Return whether a refused *verdict* waits for review again, since an episode states the refused fact again.
+    """Return whether a refused *verdict* must be reviewed again, because an episode states the refused fact again.
 
-    *stated* are the facts that the episode states, *arrived_at* is its time of arrival. An episode that arrived before
-    the refusal, and is read again, does not count. A retraction is never reopened.
+    *stated* are the ids of the facts that the episode states, *arrived_at* is when the episode arrived, in
+    microseconds. An episode that arrived before the refusal does not count. A retraction is never reopened.
     """
     if verdict.ruling != "refused" or verdict.is_retraction or verdict.refused not in stated:
         return False
@@ -219,10 +227,10 @@ def is_reopened(verdict: Verdict, stated: Collection[str], arrived_at: int) -> b
 def facts_in_review(
     verdicts: Collection[Verdict], by_fact: StatementsByFact, to_admit: Collection[str] = ()
 ) -> set[str]:
-    """Return the facts in review: they are disputed, or not believed yet (see `ConflictPolicy.withhold`).
+    """Return the ids of the facts that wait for review by a person.
 
-    If an unsure verdict links two facts, the one first stated later is in review, unless the other one is in review
-    itself or was refused. Facts in *to_admit* are always in review.
+    If a verdict that waits for review links two facts, the one first stated later is in review, unless the other one is
+    in review itself or was refused. Facts in *to_admit* are always in review. *by_fact* has the statements by fact id.
     """
     refused = find_refused(verdicts)
     unsure = rivals_by(verdicts, "waiting")
@@ -234,22 +242,28 @@ def facts_in_review(
 
 
 def facts_to_admit(verdicts: Iterable[Verdict]) -> set[str]:
-    """Return the facts that wait for admission; they are not believed until a person decides, whatever the policy."""
+    """Return the ids of the facts that are not believed until a person admits them, whatever the policy."""
     return {verdict.new for verdict in verdicts if verdict.is_admission}
 
 
 def fact_in_question(verdict: Verdict, by_fact: StatementsByFact) -> str:
-    """Return the fact of *verdict* about which a person decides: the one that was first stated later."""
+    """Return the id of the fact in *verdict* that a person accepts or rejects: the one that was first stated later.
+
+    *by_fact* has the statements by fact id.
+    """
     return max(verdict.new, verdict.existing, key=lambda fact: _first_stated(fact, by_fact))
 
 
 def find_refused(verdicts: Iterable[Verdict]) -> set[str | None]:
-    """Return the facts that a person rejected."""
+    """Return the ids of the facts that a person rejected in *verdicts*."""
     return {verdict.refused for verdict in verdicts if verdict.ruling == "refused"}
 
 
 def rivals_by(verdicts: Iterable[Verdict], ruling: Ruling) -> defaultdict[str, set[str]]:
-    """Return the facts to which verdicts with *ruling* link each fact, by fact id."""
+    """Return which facts are linked by verdicts with this *ruling*: ``{fact id: {ids of other facts}}``.
+
+    Each link is listed under both of its facts.
+    """
     rivals: defaultdict[str, set[str]] = defaultdict(set)
     for verdict in verdicts:
         if verdict.ruling == ruling:
@@ -259,5 +273,8 @@ def rivals_by(verdicts: Iterable[Verdict], ruling: Ruling) -> defaultdict[str, s
 
 
 def _first_stated(fact: str, by_fact: StatementsByFact) -> tuple[Order, str]:
-    """Return the order of the first statement of *fact*, with its id to break ties."""
+    """Return a sort key that puts facts in the order in which they were first stated.
+
+    *fact* is a fact id, *by_fact* has the statements by fact id.
+    """
     return min((statement.order, fact) for statement in by_fact[fact])

@@ -22,12 +22,12 @@ _CLOCK_CHANGE = HOUR
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement by the episode *id*, of the time *stated_at*, that *fact* holds in ``[valid_at, invalid_at)``.
+    """A statement that the fact *fact* (an id) holds in ``[valid_at, invalid_at)``, made by the episode *id*.
 
-    Times are microseconds since the epoch. *arrived_at* is when the memory got the episode: of two episodes of the same
-    time, the one that arrived later was stated later. *precision* is that of `valid_at`, *end_precision* that of
-    `invalid_at`. A statement that *corrects* replaces the start or end of earlier statements about the same period,
-    whichever it gives.
+    Times are microseconds since the epoch. It was made at *stated_at*, the time of the episode. *arrived_at* is when
+    the memory got the episode: of two episodes of the same time, the one that arrived later was stated later.
+    *precision* is that of `valid_at`, *end_precision* that of `invalid_at`. A statement that *corrects* replaces the
+    start or end of earlier statements about the same period, whichever it gives.
     """
 
     fact: str
@@ -49,42 +49,42 @@ class Statement:
 
     @property
     def order(self) -> Order:
-        """The key by which statements are ordered as they were made."""
+        """A sort key by which statements are in the order in which they were made."""
         return (self.stated_at, self.arrived_at, self.id)
 
     @property
     def rank(self) -> Rank:
-        """The key by which statements are ordered by their start, then by when they were made."""
+        """A sort key by which statements are ordered by their start, and if that is equal by when they were made."""
         return (self.begin, self.stated_at, not self.undated, self.arrived_at, self.id, self.fact)
 
     @property
     def undated(self) -> bool:
-        """Whether the statement gives no start."""
+        """Whether the statement gives no start date."""
         return self.valid_at == OPEN_START
 
     @property
     def tells_start(self) -> bool:
-        """Whether the statement gives a start other than its own time, which only says that the fact held then."""
+        """Whether a start date was stated; if `valid_at` is the time of the statement itself, the start is unknown."""
         return self.valid_at not in (OPEN_START, self.stated_at)
 
     @property
     def ends(self) -> bool:
-        """Whether the statement gives an end."""
+        """Whether the statement gives an end date."""
         return self.invalid_at != OPEN_END
 
     @property
     def width(self) -> int:
-        """The longest period, in microseconds, in which the fact may have begun, by the precision of its start."""
+        """The most microseconds by which the fact may have begun after `valid_at`: 31 days if that is a month."""
         return WIDTH[self.precision]
 
     @property
     def end_width(self) -> int:
-        """The longest period, in microseconds, in which the fact may have ended, by the precision of its end."""
+        """The most microseconds by which the fact may have ended after `invalid_at`: 31 days if that is a month."""
         return WIDTH[self.end_precision]
 
     @property
     def only_ends(self) -> bool:
-        """Whether the statement gives only an end in the past, as in "no longer"."""
+        """Whether the statement gives only an end in the past, as in "I no longer live in Oslo"."""
         return self.undated and self.invalid_at <= self.stated_at
 
     @property
@@ -99,7 +99,7 @@ class Statement:
 
     @property
     def latest(self) -> int:
-        """The last instant at which the fact may have begun, in microseconds."""
+        """The last instant at which the fact may have begun, in microseconds: for "in May", the end of 31 May."""
         return last_instant(self.begin, self.precision)
 
 
@@ -108,9 +108,10 @@ MayChange = Callable[[Statement, Statement], bool]
 
 
 def reconcile(statements: Iterable[Statement], may_change: MayChange) -> list[Statement]:
-    """Return *statements*, all about one fact, with corrections applied, starts refined and ends added.
+    """Return the periods that the *statements* of one fact give together, as statements.
 
-    Corrected and redundant statements are left out. *may_change* says which statement may change which.
+    Corrections replace dates, vague starts get the exact ones that other statements give, and open periods get stated
+    ends. Corrected and redundant statements are left out. *may_change* says whether one statement may change another.
     """
     current = _apply_corrections(statements, may_change)
     current = [_refine(statement, current) if statement.width else statement for statement in current]
@@ -124,7 +125,7 @@ def _apply_corrections(statements: Iterable[Statement], may_change: MayChange) -
 
     A correction gives a start or an end, and leaves the other unchanged. After a correction, any later statement with a
     different date for the same period is a correction too, because the order of arrival decides which one was marked as
-    such.
+    such. *may_change* says whether one statement may change another.
     """
     current: list[Statement] = []
     for statement in sorted(statements, key=lambda one: (one.order, one.valid_at, one.invalid_at, one.width)):
@@ -138,9 +139,9 @@ def _apply_corrections(statements: Iterable[Statement], may_change: MayChange) -
 
 
 def _refine(statement: Statement, statements: Iterable[Statement]) -> Statement:
-    """Return *statement* with the most exact start that another of *statements* gives within its own start.
+    """Return *statement* with the most exact start that other *statements* give within its vague start.
 
-    For example, "since 2024" becomes May 2024 by "since May 2024".
+    For example, "since 2024" becomes "since May 2024" if another statement says so.
     """
     last = min(statement.latest - _CLOCK_CHANGE, statement.invalid_at)
     finer = [
@@ -157,7 +158,10 @@ def _refine(statement: Statement, statements: Iterable[Statement]) -> Statement:
 
 
 def _end(statement: Statement, ending: Iterable[Statement], may_change: MayChange) -> Statement:
-    """Return *statement* with the earliest end that it or one of *ending*, statements with an end, gives it."""
+    """Return *statement* with the earliest end that applies to its period: its own, or one of the statements *ending*.
+
+    *may_change* says whether one statement may change another.
+    """
     ends = [
         source for source in ending if source.ends and _may_end(source, statement) and may_change(source, statement)
     ]
@@ -167,11 +171,10 @@ def _end(statement: Statement, ending: Iterable[Statement], may_change: MayChang
 
 
 def _is_redundant(statement: Statement, statements: Iterable[Statement], may_change: MayChange) -> bool:
-    """Return whether *statement* adds nothing to the other *statements*.
+    """Return whether *statement* adds nothing to the other *statements* of the same fact.
 
-    A statement that only ends adds nothing if another one starts before that end, or ends earlier. An undated statement
-    adds nothing if its time lies in the period of another one whose end was stated as past: it is not a return to the
-    state.
+    "No longer" adds nothing if another statement starts before that end, or ends earlier. An undated statement adds
+    nothing if its time lies in the period of another one whose end was stated as past: the fact did not begin again.
     """
     if statement.only_ends:
         return any(_says_more(source, statement, may_change) for source in statements)
@@ -179,9 +182,9 @@ def _is_redundant(statement: Statement, statements: Iterable[Statement], may_cha
 
 
 def _covers(source: Statement, statement: Statement, may_change: MayChange) -> bool:
-    """Return whether the period of *source* covers the time of the undated *statement*.
+    """Return whether *statement*, which is undated, was made within the period of *source*.
 
-    The end of *source* must have been stated as past.
+    Only a period counts whose end was stated as past. *may_change* says whether *source* may change *statement*.
     """
     if not source.end_stands or source.only_ends or not may_change(source, statement):
         return False
@@ -190,14 +193,14 @@ def _covers(source: Statement, statement: Statement, may_change: MayChange) -> b
 
 
 def _says_more(source: Statement, ending: Statement, may_change: MayChange) -> bool:
-    """Return whether *source* starts before the end that *ending* gives, or gives an earlier end."""
+    """Return whether *source* makes *ending* ("no longer") redundant: it starts before that end, or ends earlier."""
     if not source.only_ends:
         return source.begin <= ending.invalid_at
     return source.invalid_at < ending.invalid_at and may_change(source, ending)
 
 
 def _may_end(source: Statement, statement: Statement) -> bool:
-    """Return whether the end that *source* gives applies to the period of *statement*."""
+    """Return whether the end that *source* gives is also the end of *statement*, which is about the same fact."""
     if statement.ends and not source.undated and source.valid_at != statement.valid_at:
         return False  # they are about two periods
     is_past = source.invalid_at <= statement.stated_at and source.stated_at < statement.stated_at
@@ -220,7 +223,10 @@ def _disputes(statement: Statement, earlier: Statement) -> bool:
 
 
 def _correct(current: Sequence[Statement], correction: Statement, may_change: MayChange) -> list[Statement]:
-    """Return the *current* statements as *correction* leaves them, followed by *correction*."""
+    """Return the *current* statements of a fact after *correction*, followed by *correction* itself.
+
+    Statements about the same period get the date that *correction* gives, or are left out if it replaces all of them.
+    """
     everything = [*current, correction]
     *ended, corrected_period = [_end(statement, everything, may_change) for statement in everything]
     corrected = [
@@ -241,7 +247,7 @@ def _correct(current: Sequence[Statement], correction: Statement, may_change: Ma
 
 
 def _subtract(statement: Statement, correction: Statement) -> Statement | None:
-    """Return the part of *statement* that *correction* leaves, its start or its end; None if nothing is left."""
+    """Return *statement* with its start or end as *correction* gives it; None if *correction* replaces all of it."""
     if correction.undated:
         if not statement.ends:
             return statement
@@ -257,7 +263,8 @@ def _subtract(statement: Statement, correction: Statement) -> Statement | None:
 def _share_period(one: Statement, another: Statement, statements: Iterable[Statement]) -> bool:
     """Return whether both statements are about the same period: they overlap, and nothing began between their ends.
 
-    *statements* are all statements of the fact. Only if one of both only ends, they are searched for a new beginning.
+    *statements* are all statements of the fact. They are searched for a new beginning only if one of both is a "no
+    longer".
     """
     first, last = sorted((one, another), key=lambda statement: statement.invalid_at)
     if not (one.begin < another.invalid_at and another.begin < one.invalid_at):

@@ -30,9 +30,10 @@ _OUT_OF_DATE = WIDTH["season"]
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A period ``[valid_at, invalid_at)`` in which a fact holds, last stated at *stated_at*; in microseconds.
+    """A period ``[valid_at, invalid_at)`` in which a fact holds, last stated at *stated_at*.
 
-    *known_from* is the earliest time at which the fact is known to hold, later than *valid_at* if its start is unknown.
+    *known_from* is the first time at which the fact surely holds, later than *valid_at* if its start is unknown. Times
+    are microseconds since the epoch.
     """
 
     valid_at: int
@@ -45,10 +46,10 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """The periods in which a fact holds, earliest first.
+    """The periods in which one fact holds, earliest first.
 
-    A fact that *waits* for review is not believed yet: the periods are those in which it would hold. A fact that is
-    *disputed* is in review and believed in the meantime.
+    If the fact *waits* for review, it is not believed yet, and would hold in these periods. If it is *disputed*, it is
+    in review but believed in the meantime.
     """
 
     periods: tuple[Period, ...] = ()
@@ -59,7 +60,7 @@ class Truth:
 def truths(
     statements: Iterable[Statement], verdicts: Collection[Verdict] = (), policy: ConflictPolicy = _DEFAULT_POLICY
 ) -> dict[str, Truth]:
-    """Return when each fact holds, by fact id, computed from all *statements* and the *verdicts* between facts.
+    """Return the periods in which each fact holds, by fact id, computed from all *statements* and *verdicts*.
 
     A fact that waits for review, was refused or lost a conflict does not affect other facts. A statement of less weight
     (see `ConflictPolicy.weigh`) does not shorten the period of a weightier one: it holds in the remaining time. For a
@@ -94,12 +95,15 @@ def truths(
 
 
 def _links_two(verdict: Verdict, by_fact: Mapping[str, object]) -> bool:
-    """Return whether *verdict* links two different facts that both have statements."""
+    """Return whether *verdict* links two different facts that both have statements; *by_fact* is by fact id."""
     return verdict.new in by_fact and verdict.existing in by_fact and verdict.new != verdict.existing
 
 
 def _prefer_subjects(by_fact: Mapping[str, list[Statement]], verdicts: Iterable[Verdict]) -> dict[str, list[Statement]]:
-    """Return the statements by fact, with less trust in assistants where a person states something about themselves."""
+    """Return *by_fact* (statements by fact id) with a little less trust in assistants where people speak of themselves.
+
+    This concerns facts that a person states about themselves, and facts that *verdicts* link to them.
+    """
     own = {one.fact for one in _gather(by_fact, by_fact) if one.teller == "subject"}
     pairs = [{verdict.new, verdict.existing} for verdict in verdicts]
     result = dict(by_fact)
@@ -115,9 +119,9 @@ def _settle_conflicts(
     verdicts: Sequence[Verdict],
     policy: ConflictPolicy,
 ) -> set[str]:
-    """Return those of *facts* that stand: they lose no conflict to another fact that stands.
+    """Return the ids in *facts* of the facts that win all their conflicts, or have none.
 
-    *by_fact* are the statements of each fact.
+    A fact that has lost itself does not defeat others. *by_fact* has the statements by fact id.
     """
     against = rivals_by(verdicts, "conflicts")
     claims = {fact: policy.claim(fact, by_fact[fact]) for fact in facts}
@@ -144,9 +148,10 @@ def _settle_conflicts(
 def _place_periods(
     facts: Collection[str], by_fact: Mapping[str, Sequence[Statement]], rivals: _Rivals, policy: ConflictPolicy
 ) -> dict[str, list[Period]]:
-    """Return the periods of *facts*, placed by weight: weightier statements first, others in the time that is left.
+    """Return the periods in which *facts* (ids) hold, by fact id.
 
-    *by_fact* are reconciled statements, and *rivals* the facts that cannot hold at the same time as each fact.
+    The statements of the greatest weight get their periods first; others get what is left. *by_fact* has the results of
+    `reconcile` by fact id, *rivals* the facts that cannot hold at the same time as each fact.
     """
     near = {fact: set(rivals.get(fact, ())).intersection(facts) for fact in facts}
     placed: dict[str, list[Statement]] = {}
@@ -169,30 +174,30 @@ def _place_periods(
 
 
 def _gather(facts: Iterable[str], by_fact: Mapping[str, Iterable[T]]) -> Iterator[T]:
-    """Yield the items that *by_fact* has for each of *facts*, one after another."""
+    """Yield all items of *facts*, one fact after another; *by_fact* has the items by fact id."""
     return chain.from_iterable(by_fact[fact] for fact in facts)
 
 
 def _first_rank(statements: Iterable[Statement]) -> Rank:
-    """Return the rank of the statement that begins first."""
+    """Return the sort key (`Statement.rank`) of the statement that begins first."""
     return min(statement.rank for statement in statements)
 
 
 def _filter_weight(statements: Iterable[Statement], weight: object, policy: ConflictPolicy) -> list[Statement]:
-    """Return the *statements* that have this *weight* by the *policy*."""
+    """Return the *statements* to which *policy* gives exactly this *weight*."""
     return [statement for statement in statements if policy.weigh(statement) == weight]
 
 
 def _place(
     statement: Statement, own: Iterable[Statement], against: Sequence[Statement], policy: ConflictPolicy
 ) -> Statement:
-    """Return *statement* with its start moved behind more exact dates of rivals, if some of its period is left.
+    """Return *statement* with another start, if the dates of contradicting facts show that it began at another time.
 
-    *own* are all statements of the fact, *against* those of its rivals. A start that was not stated gives way to a
-    stated end: "I live in Oslo" and later "I left Rome in June" mean Oslo since June. It also gives way to a start that
-    was stated later: "I live in Oslo" and later "I moved to Bergen last week" mean that Oslo ended last week. A vague
-    start comes after more exact starts that were stated before: "I moved to Oslo in 2019", stated in December after "I
-    moved to Paris in March", means later in 2019.
+    *own* are all statements of the fact, *against* those of contradicting facts. A start that was not stated gives way
+    to a stated end: "I live in Oslo" and later "I left Rome in June" mean Oslo since June. It also gives way to a start
+    that was stated later: "I live in Oslo" and later "I moved to Bergen last week" mean that Oslo ended last week. A
+    vague start comes after more exact starts that were stated before: "I moved to Oslo in 2019", stated in December
+    after "I moved to Paris in March", means later in 2019.
     """
     if statement.only_ends:
         return statement
@@ -224,9 +229,10 @@ def _place(
 def _find_correction(
     statement: Statement, own: Iterable[Statement], against: Iterable[Statement], policy: ConflictPolicy
 ) -> Statement | None:
-    """Return the rival start, stated later, by which the undated *statement* was out of date when it was made, or None.
+    """Return the statement of a contradicting fact by which *statement*, which is undated, was already out of date.
 
-    *own* are all statements of the fact, *against* those of its rivals. Only the last start before *statement* counts.
+    It was made later, and gives a start before *statement* was made; only the last such start counts. None if there is
+    none. *own* are all statements of the fact, *against* those of contradicting facts.
     """
     begun = (one for one in (*own, *against) if not one.undated and one.begin <= statement.begin)
     last = max((one for one in begun if policy.may_change(one, statement)), key=lambda one: one.rank, default=None)
@@ -237,9 +243,10 @@ def _find_correction(
 
 
 def _behind_ends(statement: Statement, against: Iterable[Statement], policy: ConflictPolicy) -> Statement:
-    """Return *statement*, which gives no start, moved to begin at the stated end of a rival that covers its time.
+    """Return *statement*, which gives no start, with the stated end of a contradicting fact as its start.
 
-    For example, "I left Rome in June" moves "I live in Oslo", stated in May, to June.
+    *against* are the statements of contradicting facts. For example, "I left Rome in June" lets "I live in Oslo",
+    stated in May, begin in June. Without such an end, *statement* is returned unchanged.
     """
     ends = [rival for rival in against if rival.end_stands and policy.weigh(rival) >= policy.weigh(statement)]
     moved = statement
@@ -250,12 +257,13 @@ def _behind_ends(statement: Statement, against: Iterable[Statement], policy: Con
 
 
 def _periods(own: Iterable[Statement], against: Sequence[Statement], first: Rank) -> Iterator[Period]:
-    """Yield the periods of a fact, from its *own* statements and those of its rivals *against*, all of one weight.
+    """Yield the periods of a fact, from its *own* statements and those of contradicting facts (*against*).
 
-    A statement holds until its end or until a rival begins, whichever is first; but an end that was past when it was
-    stated is kept. Of two statements that begin at the same time, the one stated later holds. An undated statement has
-    an unknown start if nothing came before it; otherwise it began by the time when it was stated. A statement that only
-    ends held before all others. *first* is the rank of the first statement.
+    All statements have the same weight. A statement holds until its end or until a contradicting fact begins, whichever
+    is first; but an end that was past when it was stated is kept. Of two statements that begin at the same time, the
+    one stated later holds. An undated statement has an unknown start if nothing came before it; otherwise it began by
+    the time when it was stated. A statement that only ends held before all others. *first* is the rank of the first
+    statement.
     """
     lasting = sorted((rival.rank, _vagueness(_start_precision(rival))) for rival in against if not rival.only_ends)
     former = [
@@ -282,29 +290,30 @@ def _periods(own: Iterable[Statement], against: Sequence[Statement], first: Rank
 
 
 def _end_key(statement: Statement) -> tuple[int, bool, int, int, str]:
-    """Return the key by which ends are ordered; of two equal ends, the one stated later comes first."""
+    """Return a sort key for statements: by their end, and of two equal ends the one stated later first."""
     return (statement.invalid_at, statement.only_ends, -statement.stated_at, -statement.arrived_at, statement.fact)
 
 
 def _start_precision(statement: Statement) -> Precision:
-    """Return the precision of the start of *statement*; "by" if it is undated, as it had begun by its own time."""
+    """Return the precision of the start of *statement*; "by" if undated: it began by the time of the statement."""
     return "by" if statement.undated and not statement.only_ends else statement.precision
 
 
 def _vagueness(precision: Precision) -> tuple[bool, int, Precision]:
-    """Return a sort key for dates with the same time: the most exact *precision* first."""
+    """Return a sort key for dates of equal time by *precision*: a day comes before a month, "by" comes last."""
     return (precision == "by", WIDTH[precision], precision)
 
 
 def _cut_order(period: Period) -> tuple[Any, ...]:
-    """Return the key by which periods cut others: earliest first, and of several at one time the most exact first."""
+    """Return a sort key for periods: by start, then by end, and of equal times the most exact first."""
     return (period.known_from, _vagueness(period.precision), period.invalid_at, _vagueness(period.end_precision))
 
 
 def _cut(period: Period, taken: Iterable[Period]) -> Period | None:
-    """Return the part of *period* that weightier periods leave: it begins after them or ends where they begin.
+    """Return the part of *period* outside of the periods *taken*, which contradict it and have more weight.
 
-    *taken* are the weightier periods in the order of `_cut_order`. Return None if nothing is left.
+    The result begins after such a period, or ends where one begins; None if nothing is left. *taken* is in the order of
+    `_cut_order`.
     """
     for weightier in taken:
         begin = period.known_from
@@ -317,7 +326,7 @@ def _cut(period: Period, taken: Iterable[Period]) -> Period | None:
 
 
 def _join(periods: Iterable[Period]) -> list[Period]:
-    """Return the *periods* of one fact in order, with periods that overlap or touch merged."""
+    """Return the *periods* of one fact, earliest first, with periods that overlap or touch merged into one."""
     joined: list[Period] = []
     for period in sorted(periods, key=lambda one: (one.valid_at, one.known_from, _vagueness(one.precision))):
         if joined and period.valid_at <= joined[-1].invalid_at:
