@@ -38,10 +38,11 @@ Level = list[list[int]]
 
 
 class Links(NamedTuple):
-    """The part of a namespace's graph that communities are found from.
+    """The entities and facts of a namespace, from which communities are detected.
 
     `entities` are ids, the oldest first. `facts` maps each current fact to the indexes of its entities in `entities`.
-    `stored` maps entities to their stored communities, and `wholes` maps communities to the higher ones they belong to.
+    `stored` maps entities to the communities that they were put into last time, and `wholes` maps communities to the
+    higher ones they belong to.
     """
 
     entities: list[str]
@@ -51,7 +52,7 @@ class Links(NamedTuple):
 
 
 def detect(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa: ARG001 - steps have one shape
-    """Load the graph, find its communities, and list the entities whose stored community is another one.
+    """Step 1, detect: load the graph, find its communities, and list the entities that changed their community.
 
     Input: `namespace`, `full`. Output: `groups`, `strayed`, `drift` and counts. Nothing is written.
     """
@@ -65,7 +66,7 @@ def detect(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa
 
 
 def _compare_memberships(links: Links, groups: list[Group]) -> Update:
-    """Return the state keys for the detected communities *groups*, compared with the stored ones in *links*."""
+    """Return the results of `detect`: the new communities (*groups*), and how they differ from the stored ones."""
     lowest = [community for community in groups if community["level"] == 0]
     community_of = {member: community["id"] for community in lowest for member in community["members"]}
     strayed: list[Membership] = [
@@ -83,9 +84,9 @@ def _compare_memberships(links: Links, groups: list[Group]) -> Update:
 
 
 def drift(stored: Mapping[str, str], detected: Mapping[str, str]) -> float | None:
-    """Return the share of entities whose stored community is not the detected one, 0 to 1; None if none is stored.
+    """Return the share of entities, 0 to 1, that changed their community; None if no communities are stored.
 
-    Both arguments map entities to communities. An entity that only one of them has counts as moved.
+    Both arguments map entities to communities. An entity that only one of them has counts as changed.
     """
     if not stored:
         return None
@@ -98,7 +99,7 @@ def drift(stored: Mapping[str, str], detected: Mapping[str, str]) -> float | Non
 
 
 def load_links() -> Flow[Links]:
-    """Return all entities and current facts of the namespace, read page by page."""
+    """Return all entities, current facts and stored communities of the namespace, read in pages of `PAGE` ids."""
     instant = yield from now()
     stored: dict[str, str] = {}
     ends: dict[str, tuple[str, ...]] = defaultdict(tuple)
@@ -129,9 +130,9 @@ def load_links() -> Flow[Links]:
 
 
 def _read_pages(last: str, page: str, take: Callable[[Row], None], **params: Any) -> Flow[None]:
-    """Call *take* with each row of the query *page*, which is run for one range of internal ids after another.
+    """Run the query *page* for one range of internal node ids after another, and call *take* with each result row.
 
-    The query *last* returns the highest id.
+    *last* is the query that returns the highest node id, *params* are more parameters of *page*.
     """
     rows = yield from read(last)
     for ids in list_pages(rows[0]["last"] if rows else None, PAGE):
@@ -143,7 +144,7 @@ def _read_pages(last: str, page: str, take: Callable[[Row], None], **params: Any
 
 
 class _Part(NamedTuple):
-    """A detected community, the index of its oldest entity, and its number of entities."""
+    """A detected community, the index of its oldest entity in `Links.entities`, and its number of entities."""
 
     group: Group
     oldest: int
@@ -151,12 +152,12 @@ class _Part(NamedTuple):
 
 
 def find_communities(namespace: str, links: Links, *, full: bool = False) -> list[Group]:
-    """Return the communities in *links*, and the communities above them, level by level.
+    """Return the communities of the entities in *links*, then the communities of these communities, and so on.
 
-    Detection starts from the stored communities, so that few entities move; with *full* it starts from scratch. A
-    community has its id from its oldest member, so it keeps the id as others join. A link between members of two
-    communities links these communities, from which the next level is found. Levels end at `FEW` communities or fewer; a
-    level of one community is dropped. Each level has at most half as many communities as the one below.
+    Detection starts from the stored communities, so that few entities change theirs; with *full* it starts from
+    scratch. A community has its id from its oldest member, so it keeps the id as others join. A link between members of
+    two communities links these communities, from which the next level is found. Levels end at `FEW` communities or
+    fewer; a level of one community is dropped. Each level has at most half as many communities as the one below.
     """
     stored, wholes = ({}, {}) if full else (links.stored, links.wholes)
     joined: Collection[Sequence[int]] = links.facts.values()
@@ -175,9 +176,10 @@ def find_communities(namespace: str, links: Links, *, full: bool = False) -> lis
 
 
 def _lift(links: Iterable[Sequence[int]], level: Level) -> list[tuple[int, ...]]:
-    """Return the links between the communities of *level*, as indexes of communities, from the *links* between nodes.
+    """Return the links between communities that follow from the *links* between their members.
 
-    A link inside one community is left out.
+    *level* has the members of each community. For ``[[1, 2], [3, 4]]``, the link ``(2, 3)`` becomes ``(0, 1)``, and
+    ``(1, 2)``, inside one community, is left out.
     """
     place_of = {member: place for place, members in enumerate(level) for member in members}
     connected = ({place_of[node] for node in link if node in place_of} for link in links)
@@ -185,9 +187,9 @@ def _lift(links: Iterable[Sequence[int]], level: Level) -> list[tuple[int, ...]]
 
 
 def _group_entities(namespace: str, links: Links, communities: Level) -> list[_Part]:
-    """Return *communities*, lists of entity indexes, as groups; in each the members with most facts come first.
+    """Return the detected *communities*, lists of entity indexes, with their ids, members and fingerprints.
 
-    Only facts whose entities are all in the group count.
+    The members with most facts come first. Only facts whose entities are all in the community count.
     """
     group_of = {member: place for place, members in enumerate(communities) for member in members}
     inner: dict[int, list[str]] = defaultdict(list)
@@ -212,9 +214,9 @@ def _group_entities(namespace: str, links: Links, communities: Level) -> list[_P
 
 
 def _group_parts(namespace: str, links: Links, below: Sequence[_Part], places: Sequence[int]) -> _Part:
-    """Return the higher community that consists of the communities in *below* at the indexes *places*.
+    """Return the higher community that consists of the communities at the indexes *places* in *below*.
 
-    Its members are their ids, the largest community first.
+    Its members are the ids of these communities, the largest first.
     """
     parts = sorted((below[place] for place in places), key=lambda part: (-part.size, part.oldest))
     oldest = min(part.oldest for part in parts)
@@ -230,9 +232,9 @@ def _group_parts(namespace: str, links: Links, below: Sequence[_Part], places: S
 
 
 def fingerprint(members: Iterable[str], facts: Iterable[str]) -> str:
-    """Return a digest of the members of a community and the facts among them, which changes if they do.
+    """Return a digest of a community, which changes if its *members* or the *facts* among them (ids) change.
 
-    For a community of communities, the fingerprints of its parts take the place of facts.
+    For a community of communities, the fingerprints of its members are given in place of facts.
     """
     text = "\n".join(("members", *sorted(members), "facts", *sorted(facts)))
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
@@ -242,11 +244,11 @@ def fingerprint(members: Iterable[str], facts: Iterable[str]) -> str:
 
 
 def propagate(links: Iterable[Sequence[int]], before: Mapping[int, Hashable] | None = None) -> Level:
-    """Return the communities of the nodes in *links* by label propagation, as sorted lists of nodes.
+    """Return the communities of the nodes in *links* by label propagation: ``[[0, 1, 4], [2, 3]]``.
 
     A link connects all nodes that it lists; a link of a node to itself is ignored. The order of links does not matter.
-    *before* maps nodes to their former communities; with it few nodes move, and none if the links are the same. Takes
-    O(links * rounds).
+    *before* maps nodes to their former communities; with it few nodes change theirs, and none if the links are the
+    same. Takes O(links * rounds).
     """
     near = _neighbours(links)
     labels = _labels_from(near, before) if before else _labels(near)
@@ -260,9 +262,9 @@ def propagate(links: Iterable[Sequence[int]], before: Mapping[int, Hashable] | N
 
 
 def _component(first: int, near: Neighbours, labels: dict[int, int]) -> list[int]:
-    """Return the nodes with the label of *first* that are connected to it.
+    """Return the nodes that have the label of the node *first* and are connected to it by nodes of that label.
 
-    A label may have spread to two places that are not connected.
+    A label may have spread to two places that are not connected. *near* are the neighbours of each node.
     """
     members = {first}
     open_ = [first]
@@ -274,7 +276,7 @@ def _component(first: int, near: Neighbours, labels: dict[int, int]) -> list[int
 
 
 def _neighbours(links: Iterable[Sequence[int]]) -> Neighbours:
-    """Return the number of *links* between each node and each of its neighbours."""
+    """Return how many *links* each node has with each neighbour: ``[(1, 2), (1, 2)] -> {1: {2: 2}, 2: {1: 2}}``."""
     near: Neighbours = defaultdict(lambda: defaultdict(int))
     for link in links:
         for one, two in combinations(sorted(set(link)), 2):
@@ -284,21 +286,23 @@ def _neighbours(links: Iterable[Sequence[int]]) -> Neighbours:
 
 
 def _labels(near: Neighbours) -> dict[int, int]:
-    """Return a label for each node, by repeatedly giving it the label that most of its neighbours' links have.
+    """Return a label for each node, so that nodes with many links between them have the same label.
 
-    Of equal labels, the smallest is taken. All labels change at once in the first round only; this prevents a label
-    from spreading through the whole graph while all other nodes are alone (planted groups of 40 are found with a mutual
-    information of 0.96 instead of 0.80). After that, labels change one at a time, the smallest node first, so that the
-    rounds end; labels that all change at once could swap forever.
+    Each node repeatedly gets the label that most of its links lead to; of equal labels, the smallest. All labels change
+    at once in the first round only; this prevents a label from spreading through the whole graph while all other nodes
+    are alone (planted groups of 40 are found with a mutual information of 0.96 instead of 0.80). After that, labels
+    change one at a time, the smallest node first, so that the rounds end; labels that all change at once could swap
+    forever.
     """
     alone = {node: node for node in near}
     return _spread(near, {node: _heaviest(near[node], alone) for node in near}, ROUNDS - 1)
 
 
 def _labels_from(near: Neighbours, before: Mapping[int, Hashable]) -> dict[int, int]:
-    """Return a label for each node, starting from the communities *before* (node -> community).
+    """Return a label for each node: first that of its former community, then the one that most of its links lead to.
 
-    A node moves only if another label has more links to it. *near* are the numbers of links between nodes.
+    *before* maps nodes to their former communities, *near* has the numbers of links between nodes. A node changes its
+    label only if another label has more links to it.
     """
     first: dict[Hashable, int] = {}
     for node in sorted(before):
@@ -308,9 +312,10 @@ def _labels_from(near: Neighbours, before: Mapping[int, Hashable]) -> dict[int, 
 
 
 def _spread(near: Neighbours, labels: dict[int, int], rounds: int, *, stay: bool = False) -> dict[int, int]:
-    """Change *labels* one at a time until none changes, for at most *rounds* rounds, and return them.
+    """Give each node the label that most of its links lead to, repeatedly until no label changes, and return *labels*.
 
-    With *stay*, a node keeps its label unless another one weighs more.
+    There are at most *rounds* rounds. With *stay*, a node changes its label only if another one has more links to it.
+    *near* has the numbers of links between nodes.
     """
     order = sorted(near)
     due = set(order)
@@ -328,9 +333,9 @@ def _spread(near: Neighbours, labels: dict[int, int], rounds: int, *, stay: bool
 
 
 def _heaviest(near: dict[int, int], labels: dict[int, int], own: int | None = None) -> int:
-    """Return the label that most links of a node have; of several such labels *own*, or else the smallest.
+    """Return the label that most links of one node lead to; of several such labels *own*, or else the smallest.
 
-    *near* maps the neighbours of the node to numbers of links.
+    *near* maps the neighbours of the node to numbers of links, *own* is the label that the node keeps if it can.
     """
     weights: dict[int, int] = defaultdict(int)
     for node, links in near.items():

@@ -36,7 +36,7 @@ TRIES = 5
 def build(
     driver: Driver[Any], settings: Settings
 ) -> StateGraph[CommunitiesState, CommunitiesContext, CommunitiesInput, CommunitiesState]:
-    """Return the communities graph, not yet compiled; its nodes run sync and async."""
+    """Return the uncompiled LangGraph graph that refreshes communities; its nodes run sync and async."""
     graph = StateGraph(CommunitiesState, CommunitiesContext.of(settings), input_schema=CommunitiesInput)
     for step in (detect, compare, summarise, save):
         graph.add_node(step.__name__, make_node(step, driver, settings, metered=True))
@@ -49,20 +49,20 @@ def build(
 
 
 def _after_compare(state: CommunitiesState) -> Literal["summarise", "unchanged"]:
-    """Return "summarise" if communities changed, else "unchanged", which ends the run."""
+    """Return the name of the next step: "summarise" if communities changed, else "unchanged", which ends the run."""
     return "summarise" if state["groups"] or state["removed"] or state["strayed"] else "unchanged"
 
 
 def _after_save(state: CommunitiesState) -> Literal["again", "done"]:
-    """Return "again" if another refresh saved first, else "done"."""
+    """Return "again" to repeat the run because another refresh saved first, else "done"."""
     return "again" if state["tries"] else "done"
 
 
 def compare(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa: ARG001 - steps have one shape
     """Step 2, compare: select the communities whose members or facts changed, or all with `full`.
 
-    Input: `groups`. Output: the changed `groups`, `removed` (ids of stored communities that are gone) and the
-    `revision` of the stored communities. Nothing is written.
+    Input: `groups`, `strayed`. Output: the changed `groups`, the number of `unchanged` ones, `removed` (ids of stored
+    communities that are no longer found) and the `revision` of the stored communities. Nothing is written.
     """
     rows = yield from read(cypher.STORED)
     stored = {row["id"]: row["fingerprint"] for row in rows[0]["stored"]} if rows else {}
@@ -82,8 +82,9 @@ def compare(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noq
 def save(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa: ARG001 - steps have one shape
     """Step 4, save: write all changes in one query, unless another refresh has saved since step 2.
 
-    In that case nothing is written, and `tries` is raised, so that the graph starts again at `detect`. Errors:
-    `DatabaseUnavailable` after `TRIES` attempts.
+    In that case nothing is written, and `tries` is raised, so that the graph starts again at `detect`.
+
+    Errors: `DatabaseUnavailable` after `TRIES` attempts.
     """
     summaries = state["summaries"]
     vectors = yield from embed([summary["name"] for summary in summaries])
@@ -104,7 +105,10 @@ def save(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa: 
 
 
 def _row(group: Group, summary: Summary, vector: Vector) -> Row:
-    """Return a community as the save query stores it, with its search terms and the *vector* of its name."""
+    """Return the community *group* as a row of the save query, with the search terms of its *summary*.
+
+    *vector* is the embedding of its name.
+    """
     terms = tokenise.count_terms(summary["summary"]) + tokenise.count_terms(summary["name"], NAME_WEIGHT)
     lowest = group["level"] == 0
     return {

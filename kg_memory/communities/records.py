@@ -39,7 +39,7 @@ class CommunitiesInput(TypedDict, total=False):
 
 
 class CommunitiesContext(RunConfig):
-    """Settings that differ from those of the memory for this run."""
+    """Settings for one refresh of communities, which override those of the memory."""
 
     max_community_bytes: int = setting_field(
         "max_community_bytes", "The most bytes about communities in one question.", "summarise", ge=1
@@ -49,8 +49,8 @@ class CommunitiesContext(RunConfig):
 class Group(TypedDict):
     """A detected community: the ids of its members, those with most facts in it first.
 
-    The `fingerprint` is a digest of its members and the facts among them. Above `level` 0, the members are communities
-    of the level below, the largest first.
+    `level` 0 has entities as members; higher levels have communities of the level below, the largest first.
+    `fingerprint` is a digest of the members and the facts among them.
     """
 
     id: str
@@ -60,14 +60,17 @@ class Group(TypedDict):
 
 
 class Membership(TypedDict):
-    """An entity that is stored as a member of a community; both are ids."""
+    """An entity that is stored as a member of a community; `entity` and `community` are ids."""
 
     community: str
     entity: str
 
 
 class Summary(TypedDict):
-    """The name and summary of a community. If the `fingerprint` is empty, the next refresh summarises it again."""
+    """The name and summary of the community *id*.
+
+    If the `fingerprint` is empty, the next refresh summarises the community again.
+    """
 
     id: str
     name: str
@@ -78,12 +81,13 @@ class Summary(TypedDict):
 class CommunitiesState(CommunitiesInput, total=False):
     """The state of the communities graph: the input, and the results of each step.
 
-    Set by detect: `communities` and `levels`, the numbers of both; `groups`, the detected communities; `strayed`, the
-    entities stored in another community than the detected one; and `drift`, their share of all entities. Set by
-    compare: `groups`, now only those that changed; `unchanged`, the number of the others; `removed`, the ids of stored
-    communities that are gone; and `revision`, the number of writes of communities so far. Set by summarise: `summaries`
-    of the changed groups. `questions` counts questions to the model, `tries` failed attempts to save, and `steps` has a
-    dumped `kg_memory.models.operations.StepUsage` for each step.
+    - set by detect: `communities` and `levels`, the numbers of both; `groups`, the detected communities; `strayed`, the
+      entities stored in another community than the detected one; `drift`, their share of all entities
+    - set by compare: `groups`, now only those that changed; `unchanged`, the number of the others; `removed`, the ids
+      of stored communities that are no longer found; `revision`, how often communities were written so far
+    - set by summarise: `summaries` of the changed groups
+    - counters: `questions` to the model, `tries`, the failed attempts to save, and `steps`, which has a dumped
+      `kg_memory.models.operations.StepUsage` for each step
     """
 
     communities: int
@@ -101,7 +105,7 @@ class CommunitiesState(CommunitiesInput, total=False):
 
 
 def read_refresh(state: Row) -> CommunityRefresh:
-    """Return the result of a refresh that ended with *state*, the final state of the communities graph."""
+    """Return the result of a refresh, such as how many communities changed, from the final *state* of its graph."""
     return CommunityRefresh(
         communities=state["communities"],
         levels=state["levels"],
@@ -115,10 +119,10 @@ def read_refresh(state: Row) -> CommunityRefresh:
 
 
 def list_communities(limit: int, skip: int, level: int | None = None) -> Flow[list[Community]]:
-    """Return the communities of a *level*, or of all for None, the highest and largest first.
+    """Return the stored communities of *level*, or of all levels for None, the highest and largest first.
 
-    They have the names of their members or parts; level 0 has entities as members. At most *limit* are returned, after
-    the first *skip*. Errors: `InputError` if a count is not valid.
+    Each has the names of its members: entities at level 0, communities above. At most *limit* are returned, after the
+    first *skip*. Errors: `InputError` if a number is not valid.
     """
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     level = None if level is None else validate_count("level", level, 0)
@@ -127,9 +131,9 @@ def list_communities(limit: int, skip: int, level: int | None = None) -> Flow[li
 
 
 def get_card(name: str, limit: int) -> Flow[CommunityCard | None]:
-    """Return an overview of a community with *limit* of its latest facts, or None if it does not exist.
+    """Return an overview of a community: its members and its *limit* latest facts; None if it does not exist.
 
-    *name* is its id or the beginning of its name. Errors: `InputError` if *limit* is not a count.
+    *name* is its id or the beginning of its name. Errors: `InputError` if *limit* is not a valid number.
     """
     matches = yield from read(cypher.FIND, name=replace_unstorable(name))
     stored = (yield from read(cypher.ONE, id=matches[0]["id"])) if matches else []
@@ -155,15 +159,15 @@ def get_card(name: str, limit: int) -> Flow[CommunityCard | None]:
 
 
 def _community(row: Row) -> Community:
-    """Return the community in *row*, with the names of its members or parts."""
+    """Return the community in *row*, a query result, with the names of its members."""
     inside = {name: tuple(row[name]) for name in ("members", "parts")}
     return rows.to_community(row["community"]).model_copy(update={**inside, "joined": row["joined"]})
 
 
 def claim_refresh(interval: int) -> Flow[bool]:
-    """Return whether a refresh is due, since *interval* episodes were added after the last one.
+    """Return whether the caller is to refresh communities now: *interval* episodes were added since the last refresh.
 
-    Only one of several concurrent callers gets True: the claim is written to the database.
+    Only one of several concurrent callers gets True, because the claim is written to the database.
     """
     instant = yield from now()
     return bool((yield from write(cypher.CLAIM, interval=interval, now=instant)))

@@ -47,7 +47,7 @@ Parts = list[list[Item]]
 
 
 class _Description(NamedTuple):
-    """A name and a summary of a community, and whether the model wrote them."""
+    """The name and summary of a community, and whether the model wrote them; otherwise they were made by rules."""
 
     name: str
     summary: str
@@ -55,7 +55,7 @@ class _Description(NamedTuple):
 
 
 def summarise(state: CommunitiesState, settings: Settings) -> Flow[Update]:
-    """Describe the changed communities, several at once, level by level, the lowest first.
+    """Step 3, summarise: describe the changed communities, several in one question, the lowest level first.
 
     Input: `groups`. Output: `summaries` and the number of `questions` asked. Higher communities are described from the
     summaries of those below. Nothing is written.
@@ -79,10 +79,10 @@ def summarise(state: CommunitiesState, settings: Settings) -> Flow[Update]:
 
 
 def _summary(group: Group, description: _Description, summaries: Mapping[str, Summary]) -> Summary:
-    """Return the summary to store for *group*.
+    """Return the summary to store for the community *group*, from the *description* by the model or by rules.
 
-    If the model did not write it, or the summary of one of its parts, it has no fingerprint, and the next refresh asks
-    again. *summaries* are the new ones so far, by community id.
+    If the model did not write it, or the summary of one of its member communities, the fingerprint is empty, and the
+    next refresh asks again. *summaries* are those of this refresh so far, by community id.
     """
     name = display_name(description.name) or group["id"]
     text = " ".join(replace_unstorable(description.summary).split())
@@ -94,9 +94,10 @@ def _summary(group: Group, description: _Description, summaries: Mapping[str, Su
 def _read_material(
     groups: Sequence[Group], instant: int, summaries: Mapping[str, Summary], most: int
 ) -> Flow[list[Parts]]:
-    """Return the items that describe each of *groups*, cut into parts of at most about *most* bytes.
+    """Return the texts for the prompt that describe each of *groups*, such as ``{"fact": "Ann works at Acme"}``.
 
-    They are its first members and the latest facts among them, or its parts with their summaries.
+    At level 0 they are the first members and the latest facts among them at the time *instant*; above, the member
+    communities with their *summaries*. The texts of a community are split into parts of at most about *most* bytes.
     """
     material: list[Parts] = []
     for start in range(0, len(groups), PAGE):
@@ -107,7 +108,11 @@ def _read_material(
 
 
 def _read_members(group: Group, instant: int) -> Flow[list[Item]]:
-    """Return the first members of *group*, and the latest facts among them at the time *instant*, as items."""
+    """Return the first members of *group* and the latest facts among them at the time *instant*, for a prompt.
+
+    Times are microseconds since the epoch. Items are ``{"entity": ..., "type": ..., "summary": ...}``, then ``{"fact":
+    ...}``.
+    """
     ids = group["members"][:MEMBERS]
     members = yield from read(cypher.MEMBERS, ids=ids)
     facts = yield from read(cypher.FACTS_AMONG, ids=ids, now=instant, limit=FACTS)
@@ -116,7 +121,11 @@ def _read_members(group: Group, instant: int) -> Flow[list[Item]]:
 
 
 def _read_parts(group: Group, summaries: Mapping[str, Summary]) -> Flow[list[Item]]:
-    """Return the parts of the higher community *group* as items, with their new summaries, or else the stored ones."""
+    """Return the names and summaries of the communities in the higher community *group*, for a prompt.
+
+    *summaries* are the new ones of this refresh by community id; others are read from the database. Items are
+    ``{"part": name, "summary": ...}``.
+    """
     ids = group["members"][:MEMBERS]
     stored = yield from read(cypher.PARTS, ids=[id_ for id_ in ids if id_ not in summaries])
     texts = {row["id"]: (row["name"], row["summary"]) for row in stored}
@@ -125,9 +134,10 @@ def _read_parts(group: Group, summaries: Mapping[str, Summary]) -> Flow[list[Ite
 
 
 def batch(material: Sequence[Parts], most: int) -> list[list[int]]:
-    """Return the indexes of the communities for each question: as many in a row as fit into *most* bytes.
+    """Return the indexes of the communities to ask about in each question: ``[[0, 1, 2], [3], [4, 5]]``.
 
-    *material* are their items. A community larger than that has a question of its own.
+    A question takes as many in a row as fit into *most* bytes, at most `TOGETHER`; a larger community has a question of
+    its own. *material* has the texts that describe each community.
     """
     batches: list[list[int]] = []
     current: list[int] = []
@@ -146,7 +156,7 @@ def batch(material: Sequence[Parts], most: int) -> list[list[int]]:
 
 
 def _count_questions(flow: Flow[T]) -> Flow[tuple[T, int]]:
-    """Return the result of *flow*, and the number of questions that it asked the model.
+    """Return the result of *flow* and how many questions it asked the model.
 
     A question that was refused because the budget is spent does not count.
     """
@@ -167,9 +177,9 @@ def _count_questions(flow: Flow[T]) -> Flow[tuple[T, int]]:
 
 
 def _describe(communities: Sequence[Parts], most: int) -> Flow[list[_Description]]:
-    """Return descriptions of *communities*, asked for in one question.
+    """Return a description of each of *communities*, asked for in one question.
 
-    Communities that the answer leaves out or repeats are asked about one by one.
+    Communities that the answer leaves out or repeats are asked about one by one, in questions of at most *most* bytes.
     """
     answers = (yield from _describe_together(communities)) if len(communities) > 1 else {}
     descriptions = []
@@ -179,9 +189,10 @@ def _describe(communities: Sequence[Parts], most: int) -> Flow[list[_Description
 
 
 def _describe_together(communities: Sequence[Parts]) -> Flow[dict[int, _Description]]:
-    """Return the descriptions that one question gives, by the numbers of the communities from 1; empty if it fails.
+    """Return the descriptions that the model gives in one answer: ``{1: description, 2: ...}``, numbered from 1.
 
-    Errors: `ModelUnavailable` is raised, since further questions would fail too.
+    The dict is empty if the model fails, except for `ModelUnavailable`, which is raised, since further questions would
+    fail too.
     """
     whole = [items for [items] in communities]
     try:
@@ -202,9 +213,9 @@ def _describe_together(communities: Sequence[Parts]) -> Flow[dict[int, _Descript
 
 
 def _describe_alone(parts: Parts, most: int) -> Flow[_Description]:
-    """Return the description of one community; if the model fails, a description by rules from its own items.
+    """Return the description of one community from its texts (*parts*); if the model fails, one made by rules.
 
-    Errors: `ModelUnavailable`.
+    Questions have at most *most* bytes. Errors: `ModelUnavailable`.
     """
     try:
         return (yield from _reduce(parts, most))
@@ -218,10 +229,10 @@ def _describe_alone(parts: Parts, most: int) -> Flow[_Description]:
 
 
 def _reduce(parts: Parts, most: int) -> Flow[_Description]:
-    """Return the description of one community from its *parts*.
+    """Return the model's description of one community from its texts, split into *parts* of at most *most* bytes.
 
-    One part takes one question. Several parts are described first, one after the other because several communities are
-    asked about at once, and then the community from their descriptions.
+    One part takes one question. Of several parts, each is described first, and then the community from these
+    descriptions. They are asked one after the other, because several communities are asked about at once.
     """
     while True:
         descriptions: list[Item] = []
@@ -236,22 +247,22 @@ def _reduce(parts: Parts, most: int) -> Flow[_Description]:
 
 
 def _ask(communities: Sequence[list[Item]]) -> Flow[Descriptions]:
-    """Ask the model to describe *communities*, lists of items, and return its answer."""
+    """Ask the model in one question to describe *communities*, each a list of texts, and return its answer."""
     numbered = [{"community": number, "items": items} for number, items in enumerate(communities, 1)]
     answer = yield from ask(COMMUNITY, communities=numbered)
     return answer
 
 
 def _fill(answered: Description, items: Sequence[Item]) -> _Description:
-    """Return the name and summary that the model *answered*; if one is empty, it is made from *items* by rules."""
+    """Return the name and summary that the model *answered*; an empty one is made from *items* by rules."""
     name, summary = describe(items)
     return _Description(answered.name.strip() or name, answered.summary.strip() or summary)
 
 
 def pack(items: Sequence[Item], most: int) -> list[list[Item]]:
-    """Return *items*, texts for a prompt, split into parts of about *most* bytes, with long texts cut.
+    """Split *items*, texts for a prompt, into parts of about *most* bytes, so that each part fits into a question.
 
-    Each part but the last has at least two items.
+    Each part but the last has at least two items. A text longer than an eighth (`SHARE`) of *most* is cut.
     """
     parts: list[list[Item]] = [[]]
     size = 0
@@ -267,11 +278,11 @@ def pack(items: Sequence[Item], most: int) -> list[list[Item]]:
 
 
 def _cut(text: str, most: int) -> str:
-    """Return *text* cut to *most* bytes in UTF-8."""
+    """Return *text*, cut to *most* bytes in UTF-8 with " …" added if it is longer."""
     encoded = replace_unstorable(text).encode()
     return text if len(encoded) <= most else encoded[:most].decode(errors="ignore") + " …"
 
 
 def _size(item: Mapping[str, str]) -> int:
-    """Return the number of bytes that *item* takes in a prompt."""
+    """Return the number of bytes that *item*, as JSON, takes in a prompt."""
     return len(json.dumps(item, ensure_ascii=False).encode(errors="replace")) + 2
