@@ -57,7 +57,10 @@ _NEVER = -1
 
 
 def estimate_cost(ask: Ask) -> Usage:
-    """Return the estimated cost (calls and tokens) of *ask* if its first answer is valid; rather too high than low."""
+    """Return the estimated cost of the question *ask* in calls and tokens; rather too high than too low.
+
+    The estimate is for a valid first answer, without repairs.
+    """
     text = render(ask)
     data = max(0, len(text) - len(ask.prompt.text)) / len(text)
     tokens = estimate_tokens(text)
@@ -67,7 +70,10 @@ def estimate_cost(ask: Ask) -> Usage:
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """The usage spent so far: on this `day`, in the `namespace` (within `Budget.namespace_days`), on one `episode`."""
+    """The usage of models so far: on the current `day`, in the `namespace`, and on one `episode`.
+
+    `namespace` counts the last `Budget.namespace_days` days.
+    """
 
     day: Usage = NOTHING
     namespace: Usage = NOTHING
@@ -96,7 +102,7 @@ class Account:
         self._unwritten = NOTHING
 
     def spend(self, usage: Usage, episode: str | None) -> None:
-        """Add the *usage* of a request; *episode* is the id of the episode it was about, if any."""
+        """Add the *usage* of a request to the model; *episode* is the id of the episode it was about, if any."""
         with self._lock:
             self._unwritten += usage
             if episode is not None:
@@ -143,7 +149,8 @@ class Account:
 class BudgetMeter:
     """Counts the cost of questions to the model about one namespace in `account`, and blocks questions over `budget`.
 
-    Nothing is blocked unless `limited`. `rules` is the offline model that answers blocked questions, where it can.
+    If `limited` is False, there is no budget, and all questions pass. `rules` is the offline model, which answers
+    blocked questions where it can.
     """
 
     account: Account
@@ -152,10 +159,11 @@ class BudgetMeter:
     rules: Model
 
     def meter(self, flow: Flow[T]) -> Flow[T]:
-        """Return *flow* with each question to the model counted, and asked only if the budget allows."""
+        """Return *flow* (a generator of effects) with its questions to the model counted, and blocked over budget."""
         return through(flow, self._perform)
 
     def _perform(self, effect: Any) -> Flow[Any]:
+        """Perform one *effect* of a metered flow: check and count a question, or add the spending to a query."""
         match effect:
             case Every(flows):
                 effect = replace(effect, flows=tuple(map(self.meter, flows)))
@@ -167,6 +175,11 @@ class BudgetMeter:
         return answer
 
     def _ask(self, ask: Ask) -> Flow[BaseModel]:
+        """Return the answer to *ask*: of the model, or of the offline rules if the budget is spent.
+
+        Raises: `BudgetSpent` if the budget is spent and the offline rules cannot answer this kind of question.
+        """
+
         def count(usage: Usage) -> None:
             ask.meter(usage)
             self.account.spend(usage, ask.episode)
@@ -188,7 +201,7 @@ class BudgetMeter:
         return (yield from work(partial(self.rules.answer, ask)))
 
     def _ask_within(self, ask: Ask, at: int) -> Flow[BaseModel]:
-        """Ask the model and return its answer, if the budget covers the question.
+        """Ask the model and return its answer, if the budget covers the question at time *at* (microseconds).
 
         Raises: `BudgetSpent` if it does not, or does not cover the repair of an invalid answer.
         """
@@ -225,7 +238,7 @@ class BudgetMeter:
                     raise BudgetSpent(_describe_limit(scope, measure, limit, before, more), scope)
 
     def _query(self, query: Query) -> Flow[list[Row]]:
-        """Run *query*, adding the unwritten spending if it writes spending; note the spending that it returns."""
+        """Run *query* and return its rows; write and read the spending with it, if it has the parameters for that."""
         at = yield from now()
         spent = self.account.begin_write(at) if "spent" in query.params else NOTHING
         try:
@@ -239,7 +252,10 @@ class BudgetMeter:
         return rows
 
     def _fill(self, params: Mapping[str, object], unwritten: Usage, day: int) -> Mapping[str, object]:
-        """Return *params* with the *unwritten* usage to write on *day*, and the days whose spending to read."""
+        """Return the query parameters *params* with the spending added: what to write, and the days to read.
+
+        *unwritten* is the usage to write on *day*, the number of days since the epoch.
+        """
         more: dict[str, object] = {}
         if unwritten != NOTHING:
             more["spent"] = [{"day": day, **{name: getattr(unwritten, name) for name in queries.COUNTS}}]
@@ -250,7 +266,7 @@ class BudgetMeter:
 
 
 def make_meter(model: Model, budget: Budget, rules: Model) -> Meter:
-    """Return the function that meters flows by namespace, for questions to *model* within *budget*.
+    """Return a function ``meter(flow, namespace)``, which counts the flow's questions to *model* and enforces *budget*.
 
     A rule-based *model* costs nothing and is not metered. *rules* answers questions over budget, where it can.
     """
@@ -267,6 +283,10 @@ def _to_usage(counts: Iterable[float]) -> Usage:
 
 
 def _describe_limit(scope: Scope, measure: str, limit: float, before: float, more: float) -> str:
+    """Return the error message for a spent budget, with the setting to raise: ``the budget of the day is spent (...)``.
+
+    *before* is what was spent of *limit*, in the unit *measure* ("tokens", "money"), *more* what the question needs.
+    """
     variable = f"{ENV_PREFIX}{scope.upper()}_{measure.upper()}"
     owner = {"episode": "an episode", "day": "the day", "namespace": "the namespace"}[scope]
     remedy = f"raise {variable}, and call `memory.episodes.resume()`"

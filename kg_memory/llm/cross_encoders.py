@@ -21,7 +21,7 @@ MAX_RELEVANCE = 10
 
 
 class ModelCrossEncoder:
-    """A cross-encoder that asks a language model for scores, `MODEL_BATCH` texts per question.
+    """A cross-encoder that asks a language model how well texts answer a question, `MODEL_BATCH` texts at a time.
 
     The offline model scores by counting common words.
     """
@@ -35,7 +35,7 @@ class ModelCrossEncoder:
         return self._model.name
 
     def _score(self, question: str, texts: Sequence[str]) -> Flow[list[float]]:
-        """Return how well each of *texts* answers *question*, from 0 to 1; a text without a score gets 0.
+        """Return how well each of *texts* answers *question*, 0 to 1; a text that the model does not score gets 0.
 
         Raises: `ModelError`, `SettingsError`.
         """

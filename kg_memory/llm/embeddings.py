@@ -60,9 +60,9 @@ def open_embedding_model(
     dimensions: int | None = None,
     timeout: float = 60.0,
 ) -> ReliableEmbeddings:
-    """Return the embedding model *name* of OpenAI, or of the compatible server at *base_url*.
+    """Return the embedding model *name* of OpenAI, or of the OpenAI-compatible server at *base_url*.
 
-    *dimensions* asks the model for shorter vectors; None means its default. *timeout* is in seconds.
+    *dimensions* asks the model for vectors of that length; None means its default. *timeout* is in seconds.
 
     Raises: `SettingsError` if neither *api_key* nor *base_url* is given.
     """
@@ -92,7 +92,7 @@ def open_embedding_model(
 def http_clients() -> Mapping[str, Any]:
     """Return HTTP clients for OpenAI's client classes that do not follow redirects, which could leak texts.
 
-    The keys are the argument names ``http_client`` and ``http_async_client``.
+    The result has the arguments of these classes: ``{"http_client": ..., "http_async_client": ...}``.
     """
     import httpx  # noqa: PLC0415 - slow to import
     import openai  # noqa: PLC0415 - slow to import
@@ -140,7 +140,7 @@ def unwrap(model: Embeddings) -> Embeddings:
 
 
 def vector_model_name(model: Embeddings) -> str:
-    """Return the name of *model*, stored with the graph to notice vectors of another model."""
+    """Return the name of *model* that is stored with its vectors, so that vectors of another model are noticed."""
     return model_name_of(unwrap(model))
 
 
@@ -154,13 +154,13 @@ def model_name_of(model: object, attributes: Sequence[str] = ("name", "model", "
 
 
 def limiter_of(client: object, name: str) -> RateLimiter:
-    """Return the rate limiter shared by all clients of model *name* with the same server and key as *client*."""
+    """Return the rate limiter shared by all LangChain clients of model *name* with the server and key of *client*."""
     servers = [url for field in URL_FIELDS if isinstance(url := getattr(client, field, None), str)]
     return shared_limiter(next(iter(servers), type(client).__qualname__), next(iter(keys_of(client)), None), name)
 
 
 def keys_of(client: object) -> list[str]:
-    """Return the API keys of LangChain's *client*."""
+    """Return the API keys that LangChain's *client* is configured with."""
     return _texts(getattr(client, field, None) for field in KEY_FIELDS)
 
 
@@ -180,7 +180,7 @@ def _texts(values: Iterable[object]) -> list[str]:
 def to_unit_vectors(
     vectors: Sequence[Sequence[float]], texts: Sequence[str], dimension: int | None = None
 ) -> list[Vector]:
-    """Return *vectors*, one for each of *texts*, scaled to length 1.
+    """Return *vectors*, one for each of *texts*, scaled to length 1: ``[3, 4] -> [0.6, 0.8]``.
 
     All must have the same *dimension*, by default that of the first. A zero vector crashes ranking in the database: for
     a text without letters and digits it is replaced by a fixed vector.
@@ -203,6 +203,10 @@ def to_unit_vectors(
 
 
 def _to_unit(vector: Sequence[float], text: str, index: int) -> Vector:
+    """Return *vector* scaled to length 1; *text* is the embedded text, *index* its number in error messages.
+
+    Raises: `EmbeddingError` if *vector* is not a list of finite numbers, or is zero for a text with letters or digits.
+    """
     try:
         numbers = list(map(float, vector))
     except (TypeError, ValueError):
@@ -247,7 +251,10 @@ class ReliableEmbeddings(Embeddings):
         return (await arun(self._embed([text], query=True), Call.arun))[0]
 
     def embed_ahead(self, texts: Sequence[str]) -> bool:
-        """Let the model begin to embed *texts* in the background; return False if it does not support this."""
+        """Let the model begin to embed *texts* in the background, so that they are ready when needed.
+
+        Return False if the model does not support this.
+        """
         begin = getattr(self.model, "embed_ahead", None)
         if begin is None:
             return False
@@ -255,7 +262,7 @@ class ReliableEmbeddings(Embeddings):
         return True
 
     def _embed(self, texts: Sequence[str], *, query: bool) -> Flow[list[Vector]]:
-        """Return one unit vector for each of *texts*; *query* if the text is a search question, which retries less.
+        """Return one unit vector for each of *texts*; with *query*, of one search question, which is retried less.
 
         A blank text gets the vector of a full stop, as servers reject blank texts.
 

@@ -66,7 +66,7 @@ class QueueTimeout(Exception):
 
 
 class Bucket:
-    """A limit per minute for requests or tokens, spread evenly; unused capacity does not accumulate."""
+    """A limit of requests or tokens per minute, spread evenly: 60 a minute are one a second; none is saved up."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -74,12 +74,12 @@ class Bucket:
         self.free_at = -math.inf
 
     def take(self, amount: float, now: float) -> None:
-        """Use *amount* of the limit at time *now*; a negative amount corrects an estimate that was too high."""
+        """Use *amount* of the limit at clock time *now*; a negative amount corrects an estimate that was too high."""
         self.free_at = max(self.free_at, now) + amount * self.seconds
 
 
 class RateLimiter:
-    """The rate limiter of all requests to one model of one server; shared by threads, event loops and memories.
+    """Delays the requests to one model of one server, so that they keep its limits; shared by threads and event loops.
 
     *clock* returns seconds. The lock is never held while a caller waits.
     """
@@ -96,14 +96,14 @@ class RateLimiter:
         self._lock = Lock()
 
     def limit(self, requests_per_minute: float | None = None, tokens_per_minute: float | None = None) -> None:
-        """Set limits; if called several times, the strictest limits apply. None leaves a limit as it is."""
+        """Set the limits per minute. A later call can only make them stricter; None leaves a limit as it is."""
         with self._lock:
             for bucket, limit in ((self._requests, requests_per_minute), (self._tokens, tokens_per_minute)):
                 if limit is not None:
                     bucket.seconds = max(bucket.seconds, MINUTE / limit)
 
     def waits(self, tokens: float, longest: float) -> Iterator[float]:
-        """Yield the seconds to sleep, repeatedly, until a request of about *tokens* tokens may be sent.
+        """Yield the seconds to sleep before a request of about *tokens* tokens, again until it may be sent.
 
         Raises: `QueueTimeout` at once if the request would wait more than *longest* seconds.
         """
@@ -112,7 +112,7 @@ class RateLimiter:
             yield seconds
 
     def _reserve(self, tokens: float, longest: float) -> float:
-        """Count a request of *tokens* tokens, and return the clock time at which it may be sent."""
+        """Count a request of about *tokens* tokens, and return the clock time in seconds at which it may be sent."""
         with self._lock:
             now = self._clock()
             due = max(now, self._requests.free_at, self._tokens.free_at)
@@ -128,7 +128,7 @@ class RateLimiter:
             self._resume_at = max(self._resume_at, self._clock() + seconds)
 
     def count_tokens(self, more: float) -> None:
-        """Correct the estimate of an answered request, which took *more* tokens (fewer if negative)."""
+        """Count *more* tokens for a request that took so many more than estimated; fewer if *more* is negative."""
         with self._lock:
             self._tokens.take(more, self._clock())
 
@@ -139,7 +139,7 @@ def tokens_by_bytes(text: str) -> float:
 
 
 def shared_limiter(server: str, account: str | None, name: str | None) -> RateLimiter:
-    """Return the rate limiter for the model *name* on *server* with *account* (an API key); the same while in use."""
+    """Return the rate limiter for the model *name* on *server*, shared by all users of the API key *account*."""
     with _lock:
         return _limiters.setdefault((server, account, name), RateLimiter())
 
@@ -156,13 +156,13 @@ class Pause(Call):
 
 @dataclass(frozen=True, slots=True)
 class Sleeper:
-    """The functions that wait between attempts, sync and async; tests replace them."""
+    """The functions that sleep between attempts, sync and async; tests replace them."""
 
     sleep: Callable[[float], None] = time.sleep
     asleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     def pause(self, seconds: float) -> Pause:
-        """Return the effect that waits for *seconds*."""
+        """Return the effect (see `Pause`) that waits for *seconds*."""
         return Pause(partial(self.sleep, seconds), partial(self.asleep, seconds), seconds=seconds)
 
 
@@ -200,7 +200,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """The limits of retries. Durations are in seconds; attempts include the first.
+    """How often and how long to retry failed requests. Durations are in seconds; attempts include the first.
 
     The delay doubles from `first` with each attempt, up to `longest`; a random part of up to half is taken off.
     """
@@ -238,11 +238,10 @@ class RetryPolicy:
 def with_retries(
     request: Any, policy: RetryPolicy, limiter: RateLimiter, sleeper: Sleeper = Sleeper(), tokens: float = 0
 ) -> Flow[Any]:
-    """Return the response to *request* (an effect), which is retried as *policy* allows, within the rate limit.
+    """Return the response to *request* (an effect that calls a model), which is sent again if it fails.
 
-    *tokens* is the estimated size of the request.
-
-    Raises: `QueueTimeout` if the queue of the *limiter* is too long, or the error of the last attempt.
+    *policy* says how often, *limiter* delays each attempt by the rate limit, *tokens* is the estimated size of the
+    request. Raises: `QueueTimeout` if the queue of *limiter* is too long, or the error of the last attempt.
     """
     attempt, waited = 1, 0.0
     while True:
@@ -264,7 +263,7 @@ def with_retries(
 
 
 def timeout_of(client: object) -> float | None:
-    """Return the timeout of LangChain's *client* in seconds; None without a timeout or if the client retries itself."""
+    """Return the timeout in seconds of LangChain's *client*; None if it has none, or retries by itself."""
     values = (getattr(client, field, None) for field in TIMEOUT_FIELDS)
     seconds = next((value for value in values if isinstance(value, float | int)), None)
     return seconds if getattr(client, "max_retries", None) == 0 else None
@@ -286,6 +285,7 @@ def within(seconds: float | None, call: Call) -> Call:
 
 
 def _run_within(seconds: float, function: Callable[[], Any]) -> Any:
+    """Run *function* in a thread and return its result; raise `TimeoutError` after *seconds* without a result."""
     result: Future[Any] = Future()
 
     def work() -> None:
@@ -309,6 +309,7 @@ def _run_within(seconds: float, function: Callable[[], Any]) -> Any:
 
 
 async def _await_within(seconds: float, coroutine: Callable[[], Awaitable[Any]]) -> Any:
+    """Await *coroutine* and return its result; raise `TimeoutError` after *seconds* without a result."""
     limit = asyncio.timeout(seconds)
     try:
         async with limit:
@@ -320,7 +321,7 @@ async def _await_within(seconds: float, coroutine: Callable[[], Awaitable[Any]])
 
 
 def diagnose(error: Exception, keys: Iterable[str] = ()) -> Failure:
-    """Return the diagnosis of *error*, raised by any client; secrets and the API *keys* are hidden in its reason."""
+    """Return why a request failed with *error*, and whether a retry may help; secrets and *keys* are hidden."""
     response = getattr(error, "response", None)
     status = getattr(error, "status_code", None) or getattr(response, "status_code", None)
     status = status if isinstance(status, int) else None
@@ -348,9 +349,9 @@ def is_shutdown(error: BaseException | None) -> bool:
 def make_error(
     subject: str, failure: Failure, remedies: Iterable[tuple[bool, type[KGMemoryError], str]]
 ) -> KGMemoryError:
-    """Return the error to raise (from `Failure.cause`) for a failed request to *subject*, such as "the model gpt-5".
+    """Return the error for a failed request to *subject*, such as "the model gpt-5"; raise it from `Failure.cause`.
 
-    *remedies* are (condition, error class, advice); the first with a true condition is used.
+    *remedies* are tuples (condition, error class, advice); the first with a true condition is used.
     """
     kind, advice = next((kind, advice) for applies, kind, advice in remedies if applies)
     return kind(f"{subject} failed ({failure.reason}): {advice}")

@@ -76,6 +76,10 @@ def provider_of(name: str) -> str:
 
 
 def _open_by_provider(name: str, provider: str, timeout: float, max_tokens: int | None) -> BaseChatModel:
+    """Return the LangChain chat model of *provider*, such as "anthropic", whose *name* has the provider as a prefix.
+
+    Raises: `SettingsError` if langchain or the provider's package or API key is missing.
+    """
     try:
         from langchain.chat_models import init_chat_model  # noqa: PLC0415 - optional, and slow to import
     except ImportError:
@@ -131,7 +135,7 @@ def open_chat_model(
 
 
 class ChatModel:
-    """Answers questions (`Ask`) with a LangChain chat model, and returns typed answers.
+    """Asks a LangChain chat model questions (`Ask`), and returns its answers as pydantic models.
 
     *repairs* is how often an invalid answer is sent back to the model for correction. The default *limiter* is shared
     by all callers of the same model on the same server with the same account.
@@ -205,7 +209,7 @@ class ChatModel:
     answer, aanswer = both(_answer)
 
     def _accept(self, parsed: ParsedAnswer, ask: Ask) -> BaseModel:
-        """Return the answer of *parsed*; log its dropped items and count them in the usage of *ask*."""
+        """Return the pydantic model in *parsed*; log its dropped items, and count them in the usage of *ask*."""
         if parsed.dropped:
             log.warning("%s: %d invalid items of the answer were dropped", ask.prompt.name, parsed.dropped)
             ask.meter(Usage(dropped=parsed.dropped))
@@ -214,9 +218,10 @@ class ChatModel:
     def _request_reply(
         self, messages: tuple[BaseMessage, ...], ask: Ask, form: AnswerFormat
     ) -> Flow[tuple[Reply, AnswerFormat]]:
-        """Send *messages* in the format *form* or the next one that works; return the reply and the format used.
+        """Send *messages* in the answer format *form*, or the next one that works; return the reply and that format.
 
-        Later questions begin with that format. A format with empty replies is given up only after `MOST_EMPTY` of them.
+        Later questions begin with the format that worked. A format with empty replies is given up only after
+        `MOST_EMPTY` of them.
 
         Raises: `ModelRefusal`, or the error of `to_error` if the request fails in all formats.
         """
@@ -253,10 +258,14 @@ class ChatModel:
         return ModelRefusal(f"{self.name} declined to answer {ask.prompt.name} ({how}): try another model")
 
     def _format_after(self, form: AnswerFormat) -> AnswerFormat | None:
-        """Return the format to try after *form*, or None after the last one."""
+        """Return the answer format to try if *form* does not work, or None if it is the last one."""
         return next(iter(self._formats[self._formats.index(form) + 1 :]), None)
 
     def _send(self, request: ChatRequest) -> Flow[Reply]:
+        """Send *request* with retries and within the rate limit, and return the reply.
+
+        An error that contains a reply, such as one that was cut off, counts as that reply.
+        """
         tokens = sum(tokens_by_bytes(str(message.content)) for message in request.messages)
         try:
             reply: Reply = yield from with_retries(
@@ -281,6 +290,10 @@ def _larger(one: ParsedAnswer | None, other: ParsedAnswer | None) -> ParsedAnswe
 
 
 def _parse(reply: Reply, ask: Ask) -> ParsedAnswer:
+    """Return the answer in *reply*: from values that the provider has parsed, else from its text.
+
+    Raises: `InvalidAnswer` if neither contains a valid answer to *ask*.
+    """
     if not reply.values:
         return parse(reply.text, ask.prompt.answer)
     try:
@@ -292,15 +305,16 @@ def _parse(reply: Reply, ask: Ask) -> ParsedAnswer:
 
 
 def _append_schema(messages: tuple[BaseMessage, ...], ask: Ask) -> tuple[BaseMessage, ...]:
-    """Return *messages* with the JSON schema of the answer appended to the first message."""
+    """Return *messages* with the JSON schema of the answer to *ask* added to the text of the first message."""
     first = f"{messages[0].content}\nThe JSON schema of the answer:\n{schema_text(ask.prompt.answer)}\n"
     return (HumanMessage(first), *messages[1:])
 
 
 def _repair_messages(question: str, reply: Reply, reason: str, ask: Ask) -> tuple[BaseMessage, ...]:
-    """Return the messages that ask again after an invalid *reply*: for a shorter answer if cut off, else a correction.
+    """Return the messages that ask *question* again after an invalid *reply*.
 
-    *reason* tells the model what was invalid.
+    They ask for a shorter answer if it was cut off, otherwise for a correction; *reason* tells the model what was
+    invalid.
     """
     if reply.cut_off:
         note = "Your last answer grew too long and was cut off. Give only what matters most, in few words, each once."
@@ -323,7 +337,10 @@ def _defect(reply: Reply) -> str:
 
 
 def _is_unsupported(error: Exception, failure: Failure) -> bool:
-    """Return whether the server failed because it does not support the format, so that another one may work."""
+    """Return whether the server rejected the answer format, so that another format may work.
+
+    *failure* is the diagnosis of *error*.
+    """
     is_unable = failure.status in UNSUPPORTED or isinstance(error, NotImplementedError)
     return is_unable and not failure.filtered and not _is_too_long(failure)
 

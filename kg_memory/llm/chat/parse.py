@@ -36,7 +36,7 @@ _DECODER = json.JSONDecoder(strict=False, parse_constant=lambda _: None)
 
 @dataclass(frozen=True, slots=True)
 class ParsedAnswer:
-    """A valid answer, and the number of invalid items dropped from it."""
+    """A valid answer of a model, and the number of invalid items that were dropped from its lists."""
 
     answer: BaseModel
     dropped: int = 0
@@ -48,7 +48,10 @@ class ParsedAnswer:
 
 
 class InvalidAnswer(ValueError):
-    """A text contains no valid answer. The message is sent to the model; `rest` is the valid part, if any."""
+    """Raised if the text of a model contains no valid answer.
+
+    The message is sent to the model for a repair; `rest` is the valid part of the answer, if any.
+    """
 
     def __init__(self, reason: str, rest: ParsedAnswer | None = None) -> None:
         super().__init__(reason)
@@ -56,7 +59,7 @@ class InvalidAnswer(ValueError):
 
 
 def parse(text: str, kind: type[BaseModel]) -> ParsedAnswer:
-    """Return the answer of type *kind* in the *text* of a model.
+    """Return the answer in the *text* of a model, as a pydantic model of type *kind*.
 
     The text may contain several JSON values, thoughts (``<think>``), code fences and prose. The answer with the most
     valid items counts, the last among equals. Thoughts are read only if there is no answer outside of them.
@@ -69,7 +72,7 @@ def parse(text: str, kind: type[BaseModel]) -> ParsedAnswer:
 
 
 def first_answer(groups: Iterable[Sequence[Any]], kind: type[BaseModel]) -> ParsedAnswer:
-    """Return the best answer of type *kind* among the JSON values of the first group that contains one.
+    """Return the best answer of type *kind* in the first of *groups* (lists of decoded JSON values) that contains one.
 
     Raises: `InvalidAnswer` if no group contains an answer.
     """
@@ -86,6 +89,10 @@ def first_answer(groups: Iterable[Sequence[Any]], kind: type[BaseModel]) -> Pars
 
 
 def _best_answer(values: Sequence[Any], kind: type[BaseModel]) -> ParsedAnswer:
+    """Return the answer of type *kind* with the most valid items among the JSON *values*, the last among equals.
+
+    Raises: `InvalidAnswer` if the best of *values* is not a valid answer.
+    """
     best: tuple[int, int] = (-1, -1)
     found: ParsedAnswer | InvalidAnswer = InvalidAnswer("there is no JSON object in the answer")
     for value in values:
@@ -132,7 +139,7 @@ def parse_object(value: Any, kind: type[BaseModel]) -> ParsedAnswer:
 
 
 def _validate(kind: type[BaseModel], lists: Mapping[str, Any]) -> tuple[BaseModel | None, list[Any]]:
-    """Return *lists* as an answer of type *kind* and no errors, or None and pydantic's error details."""
+    """Return *lists* (items by field name) as an answer of type *kind*, or None; and pydantic's error details."""
     try:
         return kind.model_validate(lists), []
     except ValidationError as error:
@@ -144,14 +151,14 @@ def _of_list(errors: Sequence[Any], name: str) -> list[Any]:
 
 
 def _text_of(item: Any) -> str:
-    """Return the text of an invalid *item* to report to people: its sentence or name, else its JSON."""
+    """Return the text by which people recognise an invalid *item* of an answer: its sentence or name, else its JSON."""
     words = (item.get(key) for key in _TELLING) if isinstance(item, dict) else (item,)
     text = next((word for word in words if isinstance(word, str) and word.strip()), None)
     return (text or json.dumps(item, ensure_ascii=False, default=str))[:_MAX_LOST]
 
 
 def salvage(text: str, kind: type[BaseModel]) -> ParsedAnswer | None:
-    """Return an answer with the complete and valid items of a broken or cut-off *text*; None without such items."""
+    """Return an answer of type *kind* with the complete, valid items of a broken or cut-off *text*, or None."""
     text = _without_thoughts(text)
     lists = {name: list(_items(text, name)) for name in lists_of(kind)}
     if not any(lists.values()):
@@ -194,7 +201,7 @@ def _without_thoughts(text: str) -> str:
 
 
 def _candidates(text: str) -> list[Any]:
-    """Return the outermost JSON objects and lists in *text*; after a broken object, only objects."""
+    """Return the outermost JSON objects and lists in *text*, decoded; after a broken object, only objects."""
     values: list[Any] = []
     at, broken = 0, False
     for _ in range(_MAX_CANDIDATES):
@@ -213,7 +220,7 @@ def _candidates(text: str) -> list[Any]:
 
 
 def _items(text: str, name: str) -> Iterator[Any]:
-    """Yield the complete items of the JSON list called *name* in *text*, up to the place where the JSON breaks."""
+    """Yield the complete items of the JSON list with the key *name* in *text*, up to where the JSON breaks."""
     opening = re.search(rf'"{name}"\s*:\s*\[', text)
     at = opening.end() if opening else len(text)
     while at < len(text):
@@ -227,9 +234,9 @@ def _items(text: str, name: str) -> Iterator[Any]:
 
 
 def _decode(text: str, start: int) -> tuple[Any, int]:
-    """Return the JSON value in *text* at offset *start*, and the offset of its end; NaN and Infinity become None.
+    """Return the JSON value that begins at offset *start* of *text*, and the offset of its end.
 
-    Raises: `ValueError` for invalid or too deeply nested JSON.
+    NaN and Infinity become None. Raises: `ValueError` for invalid or too deeply nested JSON.
     """
     try:
         return _DECODER.raw_decode(text, start)
@@ -238,10 +245,10 @@ def _decode(text: str, start: int) -> tuple[Any, int]:
 
 
 def _read_lists(value: Any, kind: type[BaseModel]) -> dict[str, list[Any]]:
-    """Return the lists of the answer type *kind* in *value*, by name.
+    """Return the lists of an answer of type *kind* in the JSON *value*: ``{"entities": [...], "facts": [...]}``.
 
-    Shapes of weaker models are accepted: a bare list, an object or list around the object, a list under another name
-    or left out, an item or null instead of a list, and the object as a string.
+    Shapes of weaker models are accepted: a bare list, an object or list around the object, a list under another name or
+    left out, an item or null instead of a list, and the object as a string.
 
     Raises: `InvalidAnswer` if *value* has none of the lists.
     """
@@ -264,7 +271,7 @@ def _read_lists(value: Any, kind: type[BaseModel]) -> dict[str, list[Any]]:
 
 
 def _find_object(value: Any, names: Sequence[str], depth: int = 3) -> dict[str, Any] | None:
-    """Return the object in *value*, at most *depth* levels deep, that has some of the keys *names*, or None.
+    """Return the JSON object in *value* that has some of the keys *names*; None if there is none *depth* levels deep.
 
     Objects in a list are merged into one.
     """
@@ -286,9 +293,9 @@ def _find_object(value: Any, names: Sequence[str], depth: int = 3) -> dict[str, 
 
 
 def _read_renamed(lists: dict[str, list[Any]], others: Mapping[str, Any], kind: type[BaseModel]) -> None:
-    """Fill each empty list in *lists* with the list in *others* that has the most valid items for it.
+    """Fill each empty list in *lists* with a list in *others*, which the model gave under an unknown key.
 
-    *others* are the values under unknown keys.
+    It is the list with the most valid items for that field of *kind*, the type of the answer.
     """
     groups = [items for items in others.values() if isinstance(items, list) and all(map(_is_item, items))]
     for name in [name for name, items in lists.items() if not items]:
@@ -298,7 +305,7 @@ def _read_renamed(lists: dict[str, list[Any]], others: Mapping[str, Any], kind: 
 
 
 def _count_valid(kind: type[BaseModel], name: str, items: Sequence[Any]) -> int:
-    """Return how many of *items* are valid items of the list *name* of the answer type *kind*."""
+    """Return how many of *items* are valid in the list field *name* of *kind*, the type of the answer."""
     _, errors = _validate(kind, {**dict.fromkeys(lists_of(kind), ()), name: items})
     return len(items) - len({detail["loc"][1] for detail in errors if len(detail["loc"]) > 1})
 

@@ -33,7 +33,7 @@ THOUGHTS = ("reasoning_content", "reasoning", "thinking")
 
 
 class AnswerFormat(Enum):
-    """A format of requesting JSON from a chat model, described by its value."""
+    """A way of requesting JSON from a chat model; the value describes it."""
 
     SCHEMA = "response_format json_schema, strict, with limits of length, without which small models may never end"
     BARE_SCHEMA = "the same without the limits, which some servers reject"
@@ -49,7 +49,7 @@ class AnswerFormat(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """A request to a chat model: the messages, the prompt they are from, and the format of the answer."""
+    """A request to a chat model: the messages, the prompt that they are from, and the answer format (*form*)."""
 
     messages: tuple[BaseMessage, ...]
     prompt: Prompt[Any]
@@ -60,9 +60,9 @@ class ChatRequest:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The reply of a chat model: its text, and values that the provider has parsed already, such as tool arguments.
+    """The reply of a chat model: its text, and `values` that the provider has parsed already, such as tool arguments.
 
-    `refusal` is the reason or text of a refusal.
+    `cut_off` means that it reached the limit of tokens. `refusal` is the reason or text of a refusal.
     """
 
     text: str
@@ -73,12 +73,15 @@ class Reply:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the reply has neither text nor values nor a reason (refusal, cut off) for lacking them."""
+        """Whether the reply has no text and no values, without being refused or cut off."""
         return not (self.text.strip() or self.values or self.refusal or self.cut_off)
 
 
 class ResponseError(Exception):
-    """A response with HTTP status 200 that contains an error or no answer; *status* is the status that fits it."""
+    """A response with HTTP status 200 that contains an error or no answer.
+
+    *status* is the HTTP status that the server should have sent.
+    """
 
     def __init__(self, message: str, status: int, code: object = None) -> None:
         super().__init__(message)
@@ -86,9 +89,10 @@ class ResponseError(Exception):
 
 
 def read_all(model: BaseChatModel) -> BaseChatModel:
-    """Return a copy of *model* whose messages keep the server's thoughts, and that raises errors sent with status 200.
+    """Return a copy of *model* whose messages keep the model's thoughts, and that raises errors sent with status 200.
 
-    LangChain's OpenAI client drops fields such as ``reasoning_content``. Other models are returned unchanged.
+    LangChain's OpenAI client drops fields such as ``reasoning_content``. Models of other classes are returned
+    unchanged.
     """
     if not isinstance(model, BaseChatOpenAI):
         return model
@@ -109,7 +113,7 @@ def read_all(model: BaseChatModel) -> BaseChatModel:
 
 
 def _read_choices(response: Any) -> list[Any]:
-    """Return the choices of a *response*.
+    """Return the ``choices`` of *response*, a response of OpenAI's chat API.
 
     Raises: `ResponseError` if it contains an error or has no choices.
     """
@@ -129,12 +133,12 @@ def _read_choices(response: Any) -> list[Any]:
 
 
 def _field(value: Any, name: str) -> Any:
-    """Return the field *name* of *value*, a dict or client model of a response; None if it is missing."""
+    """Return the field *name* of *value*, a dict or an object of OpenAI's client; None if it is missing."""
     return value.get(name) if isinstance(value, dict) else getattr(value, name, None)
 
 
 def formats_for(model: BaseChatModel) -> tuple[AnswerFormat, ...]:
-    """Return the formats that *model* may support, best first."""
+    """Return the answer formats to try with *model*, the strictest first."""
     if isinstance(model, BaseChatOpenAI):
         return (AnswerFormat.SCHEMA, AnswerFormat.BARE_SCHEMA, AnswerFormat.OBJECT, AnswerFormat.TEXT)
     kind = type(model)
@@ -147,7 +151,7 @@ def formats_for(model: BaseChatModel) -> tuple[AnswerFormat, ...]:
 
 
 def make_request(model: BaseChatModel, request: ChatRequest) -> Call:
-    """Return the call, not yet made, that sends *request* to *model*; it returns a `Reply`."""
+    """Return the call, not yet made, that sends *request* to *model*, and whose result is a `Reply`."""
     # `run_name` is shown in traces; the tag keeps the answer out of the token stream of a calling agent.
     config = RunnableConfig(run_name=f"kg_memory.{request.prompt.name}", tags=["nostream"])
     messages = list(request.messages)
@@ -159,7 +163,7 @@ def make_request(model: BaseChatModel, request: ChatRequest) -> Call:
 
 
 def _bind(model: BaseChatModel, request: ChatRequest) -> Runnable[Any, Any]:
-    """Return *model* with the request options for the format and temperature of *request*."""
+    """Return *model* with the options that *request* needs: its answer format and temperature."""
     if request.form is AnswerFormat.NATIVE:
         return model.with_structured_output(request.prompt.answer, include_raw=True)
     if not isinstance(model, BaseChatOpenAI):
@@ -178,7 +182,7 @@ def _bind(model: BaseChatModel, request: ChatRequest) -> Runnable[Any, Any]:
 
 
 def _format_option(model: BaseChatOpenAI, response_format: Mapping[str, object]) -> Mapping[str, object]:
-    """Return the model option that sets *response_format*.
+    """Return the option of *model* that sets the HTTP field ``response_format`` to *response_format*.
 
     For `ChatOpenAI` it is put into `extra_body`, which is faster: for a `response_format` option the client walks
     through the schema and the answer at each request. The Responses API and subclasses get the normal option.
@@ -189,7 +193,7 @@ def _format_option(model: BaseChatOpenAI, response_format: Mapping[str, object])
 
 
 def _to_reply(result: Any) -> Reply:
-    """Return *result*, the output of a model from `_bind`, as a reply."""
+    """Return *result*, the output of a model from `_bind`, as a `Reply`."""
     if isinstance(result, dict) and "raw" in result:
         parsed = result.get("parsed")
         return _read_message(result["raw"], parsed.model_dump() if isinstance(parsed, BaseModel) else parsed)
@@ -197,7 +201,7 @@ def _to_reply(result: Any) -> Reply:
 
 
 def reply_from_error(error: Exception) -> Reply | None:
-    """Return the reply in *error*, or None; OpenAI's client raises errors for answers cut off or filtered."""
+    """Return the reply that *error* contains, or None: OpenAI's client raises errors for cut-off answers."""
     completion = getattr(error, "completion", None)
     if completion is None:
         return None
@@ -216,6 +220,7 @@ def reply_from_error(error: Exception) -> Reply | None:
 
 
 def _read_message(message: AIMessage, parsed: Any) -> Reply:
+    """Return *message* as a reply; *parsed* are the values that the provider or LangChain has parsed already."""
     metadata = message.response_metadata
     reason = metadata.get("finish_reason") or metadata.get("stop_reason") or metadata.get("done_reason")
     reason = str(reason or (metadata.get("incomplete_details") or {}).get("reason")).lower()
@@ -236,7 +241,7 @@ def _read_message(message: AIMessage, parsed: Any) -> Reply:
 
 
 def _other_texts(message: AIMessage) -> Iterator[str]:
-    """Yield the texts in other fields of a *message* without content, where some servers put the whole answer."""
+    """Yield the texts in other fields of *message*, where some servers put the answer if its content is empty."""
     more = message.additional_kwargs
     calls = [more.get("function_call") or {}, *(getattr(message, "invalid_tool_calls", None) or ())]
     blocks = message.content if isinstance(message.content, list) else []

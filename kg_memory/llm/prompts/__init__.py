@@ -46,7 +46,7 @@ _to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def load_prompt(package: str, name: str, answer: type[Answer], *fields: str) -> Prompt[Answer]:
-    """Return the prompt in the file NAME.md of *package*, with the type of its *answer*.
+    """Return the prompt in the file ``<name>.md`` of *package*, with *answer* as the type of its answers.
 
     Raises: `ValueError` if the placeholders in the text are not exactly *fields*.
     """
@@ -78,9 +78,9 @@ COMMUNITY = _load("community", Descriptions, "communities")
 
 
 def render(ask: Ask, code: str | None = None) -> str:
-    """Return the full prompt text of *ask*: the preamble and the prompt with its fields in fences.
+    """Return the full prompt text of the question *ask*: the preamble, and the prompt with its data in fences.
 
-    *code* marks the fences, by default random digits, so that data cannot close a fence.
+    *code* is a code in each fence, by default random digits, so that data cannot close a fence.
 
     Raises: `ValueError` if the fields of *ask* are not those of the prompt.
     """
@@ -97,7 +97,7 @@ def render(ask: Ask, code: str | None = None) -> str:
 
 @lru_cache(maxsize=256)
 def _without(text: str, empty: frozenset[str]) -> Template:
-    """Return the prompt *text* as a template, without the paragraphs whose fields are all in *empty*."""
+    """Return the prompt *text* as a template, without the paragraphs that have placeholders for *empty* fields only."""
 
     def applies(paragraph: str) -> bool:
         names = set(Template(paragraph).get_identifiers())
@@ -112,7 +112,7 @@ def replace_controls(text: str) -> str:
 
 
 def replace_all_controls(value: Any) -> Any:
-    """Return the JSON *value* with control characters replaced by U+FFFD in all strings and keys."""
+    """Return the JSON *value* with control characters in all its strings and keys replaced by U+FFFD."""
     match value:
         case str():
             return replace_controls(value)
@@ -134,7 +134,7 @@ def _to_text(value: Any) -> str:
 
 
 def strict_schema(kind: type[BaseModel], *, limits: bool = True) -> Mapping[str, object]:
-    """Return the JSON schema of *kind* for strict servers: closed objects, all fields required.
+    """Return the JSON schema of the pydantic class *kind* for strict servers: closed objects, all fields required.
 
     *limits* includes maximum lengths. Titles and descriptions are left out to save tokens, as prompts describe the
     fields. The schema is cached: do not modify it.
@@ -143,7 +143,7 @@ def strict_schema(kind: type[BaseModel], *, limits: bool = True) -> Mapping[str,
 
 
 def schema_text(kind: type[BaseModel]) -> str:
-    """Return the strict JSON schema of *kind* as text for a prompt."""
+    """Return the strict JSON schema of the pydantic class *kind* as text for a prompt."""
     return _schema(kind, True)[1]
 
 
@@ -155,6 +155,11 @@ def _schema(kind: type[BaseModel], limits: bool) -> tuple[Mapping[str, object], 
 
 
 def _to_strict(node: Any, unsupported: Sequence[str], definitions: Mapping[str, object]) -> Any:
+    """Return *node*, a part of a JSON schema, as strict servers need it: closed objects, all fields required.
+
+    Keywords in *unsupported*, titles, descriptions and defaults are removed; references to *definitions* are replaced
+    by the definitions themselves.
+    """
     if isinstance(node, list):
         return [_to_strict(item, unsupported, definitions) for item in node]
     if not isinstance(node, dict):
