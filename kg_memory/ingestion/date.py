@@ -38,9 +38,10 @@ _BEGINS = re.compile(
 
 
 def date(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Return the facts of the episode with start and end: the model's dates, else dates in the words that state them.
+    """Step 6, date: return the facts of the episode with their start and end.
 
-    Declared facts are dated already and stay as they are.
+    They are the dates that the model gave or, if it gave none, dates in the words that state the fact. Declared facts
+    are dated already and stay as they are.
     """
     yield from ()  # steps are generators, also this one, which has no I/O
     if draft.episode.is_declared:
@@ -49,7 +50,7 @@ def date(draft: Draft, settings: Settings) -> Flow[Update]:
 
 
 def date_facts(facts: Sequence[StatedFact], episode: EpisodeRecord, settings: Settings) -> tuple[StatedFact, ...]:
-    """Return the *facts* stated by *episode* with `valid_at`, `invalid_at` and their precisions set."""
+    """Return the *facts* that *episode* states with `valid_at`, `invalid_at` and the precisions of both set."""
     if not facts:
         return ()
     reference = local_time(episode.at, episode.offset)
@@ -72,13 +73,13 @@ def date_facts(facts: Sequence[StatedFact], episode: EpisodeRecord, settings: Se
 
 
 def _begin_when_stated(fact: StatedFact) -> StatedFact:
-    """Return *fact* with the time of its episode as its start, if *fact* is a state without a start."""
+    """Return *fact* with the time of its episode as its start, if it is a state ("I live in Oslo") without a start."""
     is_undated = fact.kind == "state" and fact.valid_at == OPEN_START and fact.stated_at < fact.invalid_at
     return replace(fact, valid_at=fact.stated_at) if is_undated else fact
 
 
 def _with_kind(fact: StatedFact) -> StatedFact:
-    """Return *fact* with kind "former" if it is a state whose predicate is in the past, such as LIVED_IN."""
+    """Return *fact* with the kind "former" if it is a state with a predicate in the past, such as LIVED_IN."""
     is_over = fact.kind == "state" and is_past_state(fact.wording) and not _GOES_ON.search(fact.sentence)
     return replace(fact, kind="former") if is_over else fact
 
@@ -134,10 +135,11 @@ def put_dates(fact: StatedFact, start: Interval | None, end: Interval | None, *,
 def _without_invented_dates(
     fact: StatedFact, content: str, everywhere: Sequence[DateMention], reference: datetime
 ) -> StatedFact:
-    """Return *fact* without dates that the model took from the time of the episode and not from its words.
+    """Return *fact* without dates that the model took from the time of the episode instead of its words.
 
-    For "I live in Oslo", models give the time of the message as the start. It is removed unless *content* names that
-    day (*everywhere* are the dates in *content*); so is the exact end of a former state. Plans keep their dates.
+    For "I live in Oslo", models give the time of the message as the start. It is removed unless *content*, the text of
+    the episode, names that day (*everywhere* are the dates in it, *reference* is the time of the episode); so is the
+    exact end of a former state. Plans keep their dates.
     """
     if fact.kind == "plan":
         return fact
@@ -154,7 +156,7 @@ def _without_invented_dates(
 def _is_invented(period: Interval | None, content: str, everywhere: Iterable[DateMention], reference: datetime) -> bool:
     """Return whether *period* is just the time or day of the episode (*reference*), and *content* does not name it.
 
-    *everywhere* are the dates found in *content*.
+    *content* is the text of the episode, *everywhere* are the dates found in it.
     """
     if period is None or period.start is None or period.precision not in ("instant", "day", "by"):
         return False
@@ -173,7 +175,7 @@ def _starts_within(named: Interval, period: Interval) -> bool:
 
 
 def _read_words(fact: StatedFact, named: Interval, words: str) -> tuple[Interval | None, Interval | None]:
-    """Return the start and the end of *fact* from *named*, the only date in the quoted *words*.
+    """Return the start and the end of *fact* from *named*, the only date in *words*, the quote that states the fact.
 
     An event or a plan starts on that date. A state starts there only by words such as "since 2019" or "moved in May",
     and ends there only by words such as "until May".
@@ -189,7 +191,7 @@ def _read_words(fact: StatedFact, named: Interval, words: str) -> tuple[Interval
 def _find_precision(
     time: Interval | None, within: Sequence[DateMention], everywhere: Sequence[DateMention]
 ) -> Interval | None:
-    """Return *time*, a date given by the model, with the precision of the words: for "in May", 1 May becomes a month.
+    """Return *time*, a date given by the model, with the precision of the words: for "in May", 1 May becomes May.
 
     *within* are the dates in the words of the fact, which count first; *everywhere* are those of the episode.
     """

@@ -43,10 +43,10 @@ _HAS_LETTER = re.compile(r"\w")
 
 @dataclass(frozen=True, slots=True)
 class DeclaredFact:
-    """A fact that an application states as a triple.
+    """A fact that an application states itself, as a triple: Ann WORKS_AT Acme. No model reads it.
 
-    Times are ISO 8601 text, as precise as known: "2024", "2024-05", "about 2024". `rests_on` are the ids of the
-    facts without which this fact would be doubtful.
+    Times are ISO 8601 text, as precise as known: "2024", "2024-05", "about 2024". `rests_on` are the ids of the facts
+    without which this fact would be doubtful.
     """
 
     subject: str
@@ -61,7 +61,7 @@ class DeclaredFact:
     rests_on: tuple[str, ...] = ()
 
     def row(self) -> JSON:
-        """Return the fact as a JSON object for the content of an episode, without fields that have their default."""
+        """Return the fact as a JSON object for the content of an episode; fields with their default are left out."""
         row: JSON = {}
         for field in fields(self):
             value = getattr(self, field.name)
@@ -74,10 +74,10 @@ class DeclaredFact:
 
 
 def validate_fact(row: Row) -> DeclaredFact:
-    """Return the fact that *row* declares, checked and cleaned.
+    """Return the fact in *row*, a dict with the fields of `DeclaredFact`, checked and cleaned.
 
-    *row* has the fields of `DeclaredFact`; its `object` (or `objects`) is a name, a list of names or ``None``. A
-    missing sentence is made from the triple.
+    The `object` (or `objects`) in *row* is a name, a list of names or ``None``. A missing sentence is made from the
+    triple.
 
     Raises: `InputError` for a missing or invalid field.
     """
@@ -113,7 +113,7 @@ def to_sentence(subject: str, predicate: str, objects: Sequence[str]) -> str:
 
 
 def to_time_text(name: str, value: object) -> str | None:
-    """Return a date, datetime, year or ISO 8601 text as ISO 8601 text of the same precision: ``2024 -> "2024"``.
+    """Return *value*, a date, datetime, year or ISO 8601 text, as ISO 8601 text as precise: ``2024 -> "2024"``.
 
     *name* is the argument that an error names. ``None`` and "" give ``None``; a naive datetime is taken as UTC.
 
@@ -142,6 +142,11 @@ def _validate_entity(name: str, value: object) -> str:
 
 
 def _validate_objects(value: object, subject: str) -> tuple[str, ...]:
+    """Return *value*, the object of a fact with this *subject*, as a tuple of different names.
+
+    Raises: `InputError` for anything but ``None``, a name or a list of at most `MOST_OBJECTS` names, and for the
+    subject.
+    """
     names = [value] if isinstance(value, str) else [] if value is None else value
     if not isinstance(names, list | tuple) or len(names) > MOST_OBJECTS:
         what = f"a name, a list of at most {MOST_OBJECTS} names or None"
@@ -196,7 +201,9 @@ def _check_order(fact: DeclaredFact) -> None:
 
 
 def to_content(facts: Sequence[DeclaredFact], record: object = None) -> str:
-    """Return the JSON content of an episode that declares *facts*; *record* is the record that they were made from.
+    """Return the JSON content of an episode that declares *facts*.
+
+    *record* is the JSON record that the facts were made from; it is stored with them.
 
     Raises: `InputError` for a *record* that is not JSON.
     """
@@ -211,7 +218,7 @@ def to_content(facts: Sequence[DeclaredFact], record: object = None) -> str:
 
 
 def complete_content(content: str) -> str:
-    """Return the JSON *content* of an episode of declared facts, with missing sentences filled in.
+    """Return the JSON *content* of an episode of declared facts, with the missing sentences made from the triples.
 
     Raises: `InputError` for content that declares no facts.
     """

@@ -51,7 +51,7 @@ _INVERSE = {"staff": "employment", "management": "reporting", "users": "use", "o
 
 
 def dedupe(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Compare the next `MOST_AT_ONCE` facts with stored facts; the `later` ones follow once these are saved."""
+    """Step 7, dedupe: compare the next `MOST_AT_ONCE` facts with stored facts; `later` has the facts after them."""
     facts = (*draft.facts, *draft.later)
     compared = yield from compare(replace(draft, facts=facts[:MOST_AT_ONCE]), settings)
     return {**compared, "later": facts[MOST_AT_ONCE:]}
@@ -102,9 +102,9 @@ def _mark_duplicates(
 
 
 def _select_candidates(draft: Draft, found: Sequence[Candidates]) -> Iterator[Candidates]:
-    """Yield, for each fact of the episode, the facts to compare it with, by id.
+    """Yield, for each fact of the episode, the facts to compare it with: ``{fact id: fact}``.
 
-    These are the stored facts *found* for it, except facts about another entity with the subject's name, which confuse
+    These are the stored facts in *found*, except facts about another entity with the subject's name, which confuse
     models; and earlier facts of this episode with the same subject and the same single-valued predicate.
     """
     for new, (fact, own) in enumerate(zip(draft.facts, found, strict=True)):
@@ -123,7 +123,7 @@ def _select_candidates(draft: Draft, found: Sequence[Candidates]) -> Iterator[Ca
 
 
 def _same_as(fact: StatedFact, candidates: Candidates) -> str | None:
-    """Return the id of the existing fact that *fact* surely repeats (same words or same full triple), or ``None``."""
+    """Return the id of the candidate that *fact* surely repeats (same words or same full triple), or ``None``."""
     if fact.id in candidates:
         return fact.id
     if not fact.object_ids or (not fact.single_valued and not fact.is_triple):
@@ -132,14 +132,14 @@ def _same_as(fact: StatedFact, candidates: Candidates) -> str | None:
 
 
 def _open_pairs(facts: Sequence[StatedFact], candidates: Sequence[Candidates], draft: Draft) -> Iterator[Pair]:
-    """Yield the pairs of new and existing facts to ask the model about, in a stable order (not by vector distance)."""
+    """Yield pairs (index of a new fact, existing fact) to ask the model about, in an order that is always the same."""
     for new, (fact, own) in enumerate(zip(facts, candidates, strict=True)):
         open_ones = _open_candidates(fact, own, draft)
         yield from ((new, one) for one in sorted(open_ones, key=attrgetter("stated_at", "sentence", "id")))
 
 
 def _open_candidates(fact: StatedFact, candidates: Candidates, draft: Draft) -> list[CandidateFact]:
-    """Return the existing facts among *candidates* that the model must compare with *fact*.
+    """Return the existing facts in *candidates* (by id) that the model must compare with *fact*.
 
     A new fact is compared with all. A fact that repeats an existing one (`same_as`) is compared with that one only if
     their dates differ, and with the others only if it was stated before the stored wording.
@@ -154,9 +154,9 @@ def _open_candidates(fact: StatedFact, candidates: Candidates, draft: Draft) -> 
 
 
 def is_first(fact: StatedFact, candidate: CandidateFact | None, draft: Draft) -> bool:
-    """Return whether *fact* was stated before *candidate*, the existing fact that says the same.
+    """Return whether *fact* was stated before *candidate*, the existing fact that says the same; ``False`` without one.
 
-    Words that state only an end ("no longer") count as later than all others. ``False`` without a candidate.
+    Words that state only an end ("no longer") count as later than all others.
     """
     if candidate is None:
         return False
@@ -165,7 +165,7 @@ def is_first(fact: StatedFact, candidate: CandidateFact | None, draft: Draft) ->
 
 
 def _redates(fact: StatedFact, candidate: CandidateFact) -> bool:
-    """Return whether *fact* states another start or end than *candidate* has, so that it may correct these dates."""
+    """Return whether *fact* states another start or end than the existing *candidate* has, and so may correct it."""
     starts = [span.valid_at for span in candidate.beliefs if span.valid_at != OPEN_START]
     ends = [span.invalid_at for span in candidate.beliefs if span.invalid_at != OPEN_END]
     claims = fact.stated_from is not None and fact.valid_at not in (OPEN_START, fact.stated_at)
@@ -178,9 +178,9 @@ def _redates(fact: StatedFact, candidate: CandidateFact) -> bool:
 
 
 def _judge(draft: Draft, facts: Sequence[StatedFact], pairs: Iterable[Pair]) -> Flow[Judged]:
-    """Ask the model to judge *pairs* that `Draft.judged` does not have yet, and return all verdicts by pair key.
+    """Ask the model how the *pairs* of new and existing facts relate, and return all verdicts by `_pair_key`.
 
-    In the prompt, the id of a new fact is its index in *facts*; existing facts are numbered below each new fact.
+    Pairs in `Draft.judged` are skipped. In the prompt, existing facts are numbered from 0 below each new fact.
     """
     judged = dict(draft.judged)
     keys: dict[int, list[str]] = {}
@@ -208,14 +208,14 @@ def _judge(draft: Draft, facts: Sequence[StatedFact], pairs: Iterable[Pair]) -> 
 
 
 def _pair_key(fact: StatedFact, candidate: CandidateFact, at: int) -> str:
-    """Return the cache key of the verdict on two facts: a hash of both and the episode's time *at*, without names."""
+    """Return the cache key of the verdict on two facts, a hash; *at* is the time of the episode in microseconds."""
     dates = (at, fact.valid_at, fact.invalid_at, candidate.stated_at, candidate.valid_at, candidate.invalid_at)
     pair = [(*ends_of(one)[:2], sorted(one.object_ids), one.sentence, one.kind) for one in (fact, candidate)]
     return hashlib.sha256(json.dumps([pair, dates]).encode()).hexdigest()[:32]
 
 
 def _show_candidate(candidate: CandidateFact, names: Mapping[str, str], fact: StatedFact) -> JSON:
-    """Return an existing fact as JSON for the question about *fact*; *names* has new names of entities by id."""
+    """Return the existing fact *candidate* as JSON for the prompt about *fact*; *names* has new entity names by id."""
     rule, same = canonical_predicate(candidate.predicate), candidate.predicate == fact.predicate
     single_valued = fact.single_valued if same else rule.single_valued if rule else None
     objects = zip(candidate.object_ids, candidate.objects, strict=True)
@@ -228,7 +228,7 @@ def _show_candidate(candidate: CandidateFact, names: Mapping[str, str], fact: St
 def _show(
     fact: StatedFact | CandidateFact, names: Sequence[str], kind: str | None, single: object, quote: str | None = None
 ) -> JSON:
-    """Return *fact* as JSON for the prompt, with the *names* of subject and objects, without false and empty fields."""
+    """Return *fact* as JSON for the prompt, without false and empty fields; *names* are its subject and objects."""
     subject, *objects = names
     shown = {
         "subject": subject,
@@ -289,7 +289,7 @@ def find_related(
 
 
 def _to_candidate(row: Row) -> CandidateFact:
-    """Return the existing fact in *row* of `RELATED_FACTS`, with the times of the statement that has its wording."""
+    """Return the existing fact in *row* of the query `RELATED_FACTS`, dated by the statement that has its wording."""
     history = row["history"]
     first = [statement for statement in history["statements"] if statement["id"] == row["stated_by"]]
     times: JSON = {name: min((one[name] for one in first), default=default) for name, default in _FIRST.items()}
@@ -302,10 +302,10 @@ def _to_candidate(row: Row) -> CandidateFact:
 def _search_rows(
     facts: Sequence[StatedFact], vectors: Sequence[Vector], settings: Settings, *, declared: bool
 ) -> list[JSON]:
-    """Return the query parameters for finding stored facts that share an entity with each of *facts*.
+    """Return one parameter row for each of *facts*, by which the query `RELATED_FACTS` finds stored facts near it.
 
-    *declared* facts are compared only with facts about their subjects. A single-valued predicate gets more candidates,
-    as the nearest ones may be refuted.
+    *vectors* embed the sentences. *declared* facts are compared only with facts about their subjects. A single-valued
+    predicate gets more candidates, as the nearest ones may be refuted.
     """
     rows: list[JSON] = []
     many = settings.candidates // 2 + 1
@@ -352,7 +352,7 @@ def ends_of(fact: StatedFact | CandidateFact) -> tuple[str, str, frozenset[str]]
 
 
 def surest_first(comparisons: Iterable[Comparison]) -> Iterator[tuple[int, CandidateFact, PairVerdict]]:
-    """Yield the index of the new fact, the existing fact and the verdict of each judged pair, most confident first."""
+    """Yield (index of the new fact, existing fact, verdict) of each judged pair, the most confident verdict first."""
     judged = ((row.new, row.candidate, row.verdict) for row in comparisons if row.verdict)
     yield from sorted(judged, key=lambda row: -row[2].confidence)
 
@@ -386,7 +386,7 @@ def is_comparable(fact: StatedFact, candidate: CandidateFact, settings: Settings
 
 
 def _may_contradict(fact: StatedFact, candidate: CandidateFact, *, is_same: bool) -> bool:
-    """Return whether two facts can contradict each other by their predicate families; *is_same*: of one predicate."""
+    """Return whether the predicates of both facts allow a contradiction; *is_same*: they have the same predicate."""
     rule = canonical_predicate(candidate.predicate)
     one, another = (rule.family if rule else None), fact.family
     if one is None or another is None:

@@ -50,10 +50,11 @@ log = logging.getLogger("kg_memory.ingestion")
 
 
 def extract(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Return the entities that the episode mentions and, unless the plan is ``thorough``, the facts that it states.
+    """Step 2, extract: return the entities that the episode mentions.
 
-    Each piece of the episode is one question to the model. Of a skipped episode only the speaker is returned, or
-    nothing if the episode looks like a prompt injection. The entities of declared facts are taken from the facts.
+    Unless the plan is ``thorough``, the facts that it states are read in the same question (`stated`). Each piece of
+    the episode is one question to the model. Of a skipped episode only the speaker is returned, or nothing if the
+    episode looks like a prompt injection. The entities of declared facts are taken from the facts.
     """
     skipped = yield from why_skipped(draft, settings)
     if skipped is not None:
@@ -71,7 +72,7 @@ def extract(draft: Draft, settings: Settings) -> Flow[Update]:
 
 
 def _read(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Ask the model for the entities of the episode, and return the update of `extract`.
+    """Ask the model for the entities of the episode, and return the fields of `Draft` that `extract` sets.
 
     The plan ``thorough`` asks for entities only; other plans, and a budget that is too low for it, ask for entities and
     facts at once. Pieces that the model refuses to read are left out.
@@ -102,10 +103,10 @@ def _update(
     losses: Iterable[Loss],
     settings: Settings,
 ) -> Update:
-    """Return the state update of `extract`: all mentioned entities, and the entities and facts that were dropped.
+    """Return the fields of `Draft` that `extract` sets: all mentioned entities, and the entities and facts left out.
 
-    Entities come from the speaker, from *answers* and from *ends*, the subjects and objects of facts. *losses* are the
-    items dropped before.
+    Entities come from the speaker, from the model's *answers* and from *ends*, the subjects and objects of facts.
+    *losses* are entities and facts that were left out before.
     """
     listed = chain.from_iterable(answer.entities[: settings.max_entities] for answer in answers)
     mentions, lost = join(speaker_of(draft, settings), chain(listed, ends), draft, settings)
@@ -116,7 +117,9 @@ def _update(
 def _ask_pieces(
     draft: Draft, ask_piece: Callable[[Draft, Piece, Settings], Flow[Read]], settings: Settings
 ) -> Flow[tuple[list[Read], tuple[Piece, ...], list[Loss]]]:
-    """Ask the model about each piece of the episode by *ask_piece*; return the answers, their pieces, and refused ones.
+    """Ask the model about each piece of the episode, in parallel, with the question *ask_piece*.
+
+    Return the answers, the pieces that they are about, and a `Loss` for each piece that the model refused to read.
 
     Raises: `ModelRefusal` if the model refuses all pieces.
     """
@@ -152,7 +155,10 @@ def _facts_of(readings: Iterable[EpisodeReading], settings: Settings) -> Iterato
 def list_surplus(
     answers: Iterable[Reading], settings: Settings, what: Literal["entities", "facts"]
 ) -> tuple[Loss, ...]:
-    """Return the dropped entities or facts of *answers*: invalid, or beyond `settings.max_{what}` of a piece."""
+    """Return the entities or facts (*what*) in *answers* that are not stored, with the reason.
+
+    They are invalid, or beyond the limit for one piece, `settings.max_entities` or `settings.max_facts`.
+    """
     reason, limit = LIMIT_OF_PIECE.format(what), getattr(settings, f"max_{what}")
     kind: Literal["entity", "fact"] = "entity" if what == "entities" else "fact"
     losses: list[Loss] = []
@@ -164,7 +170,7 @@ def list_surplus(
 
 
 def speaker_of(draft: Draft, settings: Settings) -> tuple[Mention, ...]:
-    """Return the speaker of the episode as a person, or an empty tuple if the speaker field is not a name."""
+    """Return the speaker of the episode as the only entity; an empty tuple if the speaker field is not a name."""
     name = name_of_speaker(draft.episode.speaker)
     return (Mention(name, entity_type(PERSON, settings)),) if name else ()
 
@@ -172,10 +178,10 @@ def speaker_of(draft: Draft, settings: Settings) -> tuple[Mention, ...]:
 def join(
     mentions: Sequence[Mention], extracted: Iterable[ExtractedEntity], draft: Draft, settings: Settings
 ) -> tuple[tuple[Mention, ...], tuple[Loss, ...]]:
-    """Return *mentions* with the *extracted* entities added, and the entities that were dropped.
+    """Return *mentions* with the *extracted* entities added, and the extracted entities that were left out.
 
-    Duplicates are joined by name. Pronouns and other texts that are not names are dropped. Bare nouns get their owner's
-    name ("pendant" -> "Ann's pendant").
+    Entities of the same name are joined. Pronouns and other texts that are not names are left out. Bare nouns get their
+    owner's name: "pendant" becomes "Ann's pendant".
     """
     joined = {canonical_name(mention.called): mention for mention in mentions}
     losses: dict[str, Loss] = {}
@@ -195,15 +201,16 @@ def join(
 
 
 def entity_type(name: str, settings: Settings) -> str:
-    """Return the declared entity type called *name*, in any case; else the default type, the first declared."""
+    """Return the name of the entity type declared as *name* in any case, else the default type, the first declared."""
     names = {declared.name.casefold(): declared.name for declared in settings.entity_types}
     return names.get(name.strip().casefold(), settings.entity_types[0].name)
 
 
 def reflect(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Ask the model for missed and unsupported entities, up to `settings.reflections` times or until nothing changes.
+    """Step 3, reflect: ask the model which entities were missed or are unsupported, and return corrected entities.
 
-    Return the corrected mentions. Does nothing where entities and facts were read in one question.
+    The question is repeated up to `settings.reflections` times, or until nothing changes. Does nothing if entities and
+    facts were read in one question.
     """
     if draft.stated is not None:
         return {}
@@ -222,6 +229,10 @@ def reflect(draft: Draft, settings: Settings) -> Flow[Update]:
 def _apply(
     answers: Sequence[Reflection], draft: Draft, speaker: set[str], settings: Settings
 ) -> tuple[tuple[Mention, ...], tuple[Loss, ...]]:
+    """Return the entities of *draft* corrected by *answers*, one for each piece, and the entities left out.
+
+    An entity is left out if all answers call it unsupported, unless its name is in *speaker*.
+    """
     # A name is unsupported only if no piece supports it.
     unsupported = set.intersection(*(set(map(canonical_name, answer.unsupported)) for answer in answers))
     supported: list[Mention] = []
@@ -242,7 +253,7 @@ def _apply(
 
 
 def read_question(draft: Draft, piece: Piece, settings: Settings) -> Ask:
-    """Return the question to the model for the entities and facts of *piece*."""
+    """Return the question to the model for the entities and facts in *piece*, a part of the episode."""
     fields = {**draft.prompt_fields(piece), **type_fields(settings)}
     return Ask(READ, {**fields, "instructions": settings.instructions})
 
@@ -253,6 +264,7 @@ def _ask_reading(draft: Draft, piece: Piece, settings: Settings) -> Flow[Episode
 
 
 def _ask_entities(draft: Draft, piece: Piece, settings: Settings) -> Flow[ExtractedEntities]:
+    """Ask the model which entities *piece*, a part of the episode, mentions, and return its answer."""
     types = type_fields(settings)["entity_types"]
 
     def question(seen: Draft) -> Ask:
@@ -274,7 +286,7 @@ def _ask_again(draft: Draft, piece: Piece, mentions: Sequence[Mention], settings
 
 
 def ask_facts(draft: Draft, piece: Piece, settings: Settings) -> Flow[ExtractedFacts]:
-    """Ask the model which facts *piece* states between `draft.entities`, and return its answer."""
+    """Ask the model which facts between `draft.entities` a *piece* of the episode states, and return its answer."""
     entities = [
         {"id": place, "name": entity.name, "type": entity.type, "called": list(entity.called)}
         for place, entity in enumerate(draft.entities)

@@ -58,10 +58,9 @@ _REPLACES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """The canonical name of a predicate, whether it is single-valued, and its family.
+    """What is known of a predicate: its canonical name, whether it is single-valued, and its family.
 
-    Facts whose predicates are of one family may contradict each other. `declared`: `single_valued` was set by a person
-    or the settings, and is not a guess.
+    Facts of one family may contradict each other. `declared`: a person or the settings set `single_valued`.
     """
 
     name: str
@@ -83,7 +82,7 @@ Check = Callable[[StatedFact, Reading], StatedFact | None]
 
 
 def facts(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Return the facts that the episode states between its entities, the predicates learned, and what was dropped.
+    """Step 5, facts: return the facts that the episode states, the predicates learned, and the facts left out.
 
     The model is asked only if `extract` did not read the facts already. A fact may have several objects.
     """
@@ -102,7 +101,7 @@ def facts(draft: Draft, settings: Settings) -> Flow[Update]:
 
 
 def ask_readings(draft: Draft, settings: Settings) -> Flow[tuple[list[Reading], list[Loss]]]:
-    """Ask the model for the facts of each piece of the episode; return the usable facts, and those dropped."""
+    """Ask the model for the facts of each piece of the episode; return the usable facts, and those left out."""
     if not draft.entities:
         return [], []
     answers = yield from every(ask_facts(draft, piece, settings) for piece in draft.pieces)
@@ -118,7 +117,7 @@ def ask_readings(draft: Draft, settings: Settings) -> Flow[tuple[list[Reading], 
 
 
 def locate_readings(draft: Draft) -> tuple[list[Reading], list[Loss]]:
-    """Return the facts that `extract` read with the entities, names replaced by entity indexes; and those dropped."""
+    """Return the facts that `extract` read, with entity indexes in place of names; and the facts left out."""
     places = places_of(draft.entities)
     readings = [
         Reading(draft.pieces[named.piece], _locate_ends(named, places), named.place) for named in draft.stated or ()
@@ -129,9 +128,9 @@ def locate_readings(draft: Draft) -> tuple[list[Reading], list[Loss]]:
 def state_facts(
     draft: Draft, readings: Iterable[Reading], meanings: Mapping[str, Meaning], settings: Settings
 ) -> tuple[tuple[StatedFact, ...], list[Loss]]:
-    """Return the facts that the model read (*readings*), with canonical predicates and merged; and those dropped.
+    """Return the facts that the model read, with canonical predicates and equal ones merged; and the facts left out.
 
-    *meanings* has the canonical predicates by name. A fact is dropped if no words of the episode support it, or if its
+    *meanings* has the canonical predicates by name. A fact is left out if no words of the episode support it, or if its
     predicate is not declared and `settings.strict_fact_types` is set.
     """
     losses: list[Loss] = []
@@ -170,7 +169,7 @@ def _meaning_of(fact: ExtractedFact, meanings: Mapping[str, Meaning]) -> Meaning
 
 
 def _with_kinds(readings: Iterable[Reading], meanings: Mapping[str, Meaning]) -> Iterator[Reading]:
-    """Yield *readings*, with an event ("moved to Oslo") as the state that it begins, unless that is stated as well."""
+    """Yield *readings*; an event that begins a state ("moved to Oslo") becomes that state, unless it is stated too."""
     named = [(reading, meanings[predicate_name(reading.fact.predicate)].name) for reading in readings]
     states = {(reading.fact.subject, name) for reading, name in named if reading.fact.kind != "event"}
     for reading, name in named:
@@ -180,7 +179,7 @@ def _with_kinds(readings: Iterable[Reading], meanings: Mapping[str, Meaning]) ->
 
 
 def places_of(entities: Sequence[ResolvedEntity]) -> dict[str, int]:
-    """Return the indexes of *entities* by canonical name, with all names that the episode uses for each entity."""
+    """Return a dict from each canonical name that the episode uses to the index of its entity: ``{"ann": 0}``."""
     places: dict[str, int] = {}
     for place, entity in enumerate(entities):
         for name in entity.called:
@@ -189,14 +188,14 @@ def places_of(entities: Sequence[ResolvedEntity]) -> dict[str, int]:
 
 
 def _locate_ends(named: NamedFact, places: Mapping[str, int]) -> ExtractedFact:
-    """Return the fact *named* with entity indexes (*places* has them by name) instead of names; -1 for unknown ones."""
+    """Return the fact *named* with the indexes of its entities in place of their names; -1 for an unknown name."""
     subject, *objects = (places.get(canonical_name(display_name(name)), -1) for name in (named.subject, *named.objects))
     values = {name: getattr(named, name) for name in ExtractedFact.model_fields}
     return ExtractedFact.model_validate({**values, "subject": subject, "objects": objects})
 
 
 def _select_facts(readings: Iterable[Reading], count: int) -> tuple[list[Reading], list[Loss]]:
-    """Return the facts in *readings* about the *count* entities of the episode; and those dropped, wholly or partly."""
+    """Return the facts in *readings* about the *count* entities of the episode; and what was left out of them."""
     selected: list[Reading] = []
     losses: list[Loss] = []
     for reading in readings:
@@ -225,6 +224,7 @@ def _objects(fact: ExtractedFact, count: int) -> list[int]:
 
 
 def _state(draft: Draft, piece: Piece, reading: ExtractedFact, meaning: Meaning) -> StatedFact:
+    """Return *reading*, a fact that the model read in *piece*, as a fact of the episode, not dated yet."""
     return state_fact(
         draft,
         reading.subject,
@@ -246,7 +246,7 @@ def _state(draft: Draft, piece: Piece, reading: ExtractedFact, meaning: Meaning)
 def state_fact(
     draft: Draft, subject: int, objects: Sequence[int], meaning: Meaning, sentence: str, **fields: Any
 ) -> StatedFact:
-    """Return a new undated fact between entities (indexes in `draft.entities`); *fields* are those of `StatedFact`."""
+    """Return a new undated fact; *subject* and *objects* are indexes in `draft.entities`, *fields* of `StatedFact`."""
     words = draft.episode.text[fields.get("start", 0) : fields.get("end", 0)]
     ends = [draft.entities[place] for place in objects]
     keys = [entity.key for entity in ends]
@@ -270,7 +270,7 @@ def state_fact(
 
 
 def state_declared(draft: Draft, settings: Settings) -> Flow[tuple[tuple[StatedFact, ...], tuple[NewPredicate, ...]]]:
-    """Return the facts that an episode of declared facts states, with start and end, and the predicates learned.
+    """Return the facts in an episode of declared facts, with start and end, and the predicates that were learned.
 
     A predicate that the vocabulary knows as single- or multi-valued counts as declared so, since no model is asked.
     """
@@ -281,7 +281,7 @@ def state_declared(draft: Draft, settings: Settings) -> Flow[tuple[tuple[StatedF
 
 
 def _state_all(draft: Draft, declared: Sequence[DeclaredFact], meanings: Mapping[str, Meaning]) -> Iterator[StatedFact]:
-    """Yield the *declared* facts with start, end and the place of their sentences in the content; duplicates once."""
+    """Yield the *declared* facts with their dates and the place of their sentences in the content; duplicates once."""
     content, zone = draft.episode.content, timezone(timedelta(minutes=draft.episode.offset))
     places = places_of(draft.entities)
     seen = set[tuple[str, int, int]]()
@@ -364,7 +364,7 @@ def _ask_meanings(
 
 
 def _read_stored(names: Iterable[str], changed_at: int | None) -> Flow[dict[str, JSON]]:
-    """Return the stored predicates of the namespace by name: at least those called *names*."""
+    """Return stored predicates of the namespace by name: at least those called *names*, from a cache if possible."""
     rows = yield from read_once(changed_at, queries.ALL_PREDICATES, skip=0, limit=MOST_CACHED)
     if len(rows) == MOST_CACHED:
         rows = [*rows, *(yield from read(queries.PREDICATES, names=sorted(names)))]
@@ -372,7 +372,7 @@ def _read_stored(names: Iterable[str], changed_at: int | None) -> Flow[dict[str,
 
 
 def _look_up(name: str, stored: Row | None, settings: Settings) -> Meaning | None:
-    """Return the meaning of predicate *name* by its *stored* row, the settings and the rules; ``None`` if unknown."""
+    """Return what the database (its *stored* row), the settings and the rules know of predicate *name*, or ``None``."""
     if stored is not None and stored["origin"] == "corrected":
         single_valued = stored["single_valued"]
         return _meaning(stored["canonical"], single_valued, declared=single_valued is not None)

@@ -36,7 +36,7 @@ _ZEPH = re.compile(
 
 
 def why_skipped(draft: Draft, settings: Settings) -> Flow[str | None]:
-    """Return the reason why the episode is skipped, or ``None`` if it is to be read.
+    """Return the reason why the episode is skipped, or ``None`` if the model is to read it.
 
     Reasons: it only repeats a context of this memory, it looks like a prompt injection, or it is a message (not a text
     or record) that is a greeting or differs little from the messages before it.
@@ -57,7 +57,7 @@ def why_skipped(draft: Draft, settings: Settings) -> Flow[str | None]:
 
 
 def is_suspect(episode: EpisodeRecord, settings: Settings) -> bool:
-    """Return whether the episode looks like a prompt injection (it has flags) and must not be read.
+    """Return whether the episode looks like a prompt injection (it has flags), so that the model must not read it.
 
     False if its source is in `trusted_sources` (or these contain "*"), or if `read_all` is set.
     """
@@ -67,7 +67,7 @@ def is_suspect(episode: EpisodeRecord, settings: Settings) -> bool:
 
 
 def _lack_of_surprise(draft: Draft, settings: Settings) -> Flow[str | None]:
-    """Return the reason to skip a message that differs too little from the messages before it, else ``None``.
+    """Return the reason to skip a message that has nearly the same meaning as the messages before it, else ``None``.
 
     Off if `surprise_threshold` is 0. After `max_skip_turns` skipped messages in a row, the next one is read.
     """
@@ -92,7 +92,10 @@ def _lack_of_surprise(draft: Draft, settings: Settings) -> Flow[str | None]:
 
 
 def surprise(own: Vector, before: Sequence[Vector]) -> float:
-    """Return the cosine distance (0 to 2) of the vector *own* from the average of the vectors *before*."""
+    """Return how much a message differs from earlier ones: the cosine distance, 0 (same) to 2, of their vectors.
+
+    *own* is the vector of the message; it is compared with the average of the vectors *before*.
+    """
     total = [sum(numbers) for numbers in zip(*before, strict=True)]
     lengths = hypot(*own) * hypot(*total)
     return 1 - sum(map(mul, own, total)) / lengths if lengths else 1.0
@@ -101,7 +104,7 @@ def surprise(own: Vector, before: Sequence[Vector]) -> float:
 def _turns_before(draft: Draft) -> list[str]:
     """Return the contents of the messages since the speaker's previous message, latest first.
 
-    Without a speaker name: only the last message.
+    If the episode has no speaker name, return only the last message.
     """
     speaker = draft.episode.speaker_name
     if speaker is None:
@@ -121,6 +124,7 @@ def without_contexts(content: str) -> str:
 
 
 def _without(content: str, mark: Marker) -> str:
+    """Return *content* with each context between the begin and end marks of *mark* replaced by as many spaces."""
     parts: list[str] = []
     place = 0
     while (start := content.find(mark.begin, place)) >= 0:
@@ -152,7 +156,10 @@ def _words(*words: str) -> str:
 
 
 def _any(*patterns: str) -> re.Pattern[str]:
-    """Compile *patterns* into one alternation; patterns with the same leading boundary share it, which is faster."""
+    """Compile *patterns* into one pattern that matches if any of them does.
+
+    Patterns with the same leading boundary share it, which is faster.
+    """
     groups: dict[str, list[str]] = {}
     for pattern in patterns:
         lead = next((lead for lead in (r"\b", r"^\W{0,6}", "^") if pattern.startswith(lead)), "")
@@ -323,7 +330,7 @@ def injection_flags(text: str) -> tuple[Flag, ...]:
 
 
 def _readable(text: str) -> str:
-    """Return *text* normalised for pattern matching: NFKC, case-folded, no invisible characters, single spaces."""
+    """Return *text* normalised for pattern matching: NFKC, case-folded, without invisible characters, single spaces."""
     text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text)).casefold().replace("’", "'")
     text = replace_all(_SPACED, lambda match: _SEPARATORS.sub("", match[0]), text)
     return "\n".join(" ".join(line.split()) for line in text.splitlines())

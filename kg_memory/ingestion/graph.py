@@ -39,7 +39,7 @@ STEPS = (receive, extract, reflect, resolve, facts, date, dedupe, invalidate, sa
 
 
 def load_needed(settings: Settings) -> None:
-    """Import the plug-ins that *settings* need, as steps may run on an event loop, where imports would block."""
+    """Import the plug-ins that *settings* name now, as an import in a step would block the event loop that runs it."""
     load_plugin("checks", "support")
     if settings.note_linking:
         load_plugin("steps", "link")
@@ -50,12 +50,12 @@ def load_needed(settings: Settings) -> None:
 
 
 def build(driver: Driver[Any], settings: Settings) -> StateGraph[Any, IngestionContext, Any, Any]:
-    """Return the uncompiled ingestion graph, whose nodes run sync and async."""
+    """Return the uncompiled LangGraph graph of ingestion; its nodes run sync and async."""
     return make_pipeline(driver, settings).graph
 
 
 def make_pipeline(driver: Driver[Any], settings: Settings, *, received: bool = False) -> Pipeline:
-    """Return the ingestion graph with the functions that encode and decode its state.
+    """Return the ingestion graph, and the functions that encode its state as JSON and decode it.
 
     With *received*, the graph begins after `receive` and ends before `summarise`: the caller does these two steps for
     many episodes at once. The plug-in step `link` is added at the end if `settings.note_linking` is set.

@@ -40,22 +40,22 @@ REFUSED = "refused by the model, so it is left out of later prompts too"
 
 
 class Reader:
-    """The identity of this process, which is stored on each episode while the process reads it."""
+    """The identity of this process, which is stored on each episode that the process is reading."""
 
     def __init__(self) -> None:
         self.renew()
         renew_in_children(self)
 
     def renew(self) -> None:
-        """Set the identity of the current process; runs again in a forked child."""
+        """Set the identity of the current process, ``host/pid/random``; a forked child calls it again."""
         self.host = hashlib.sha256(socket.gethostname().encode()).hexdigest()[:12]
         self.pid = os.getpid()
         self.id = f"{self.host}/{self.pid}/{uuid4().hex[:12]}"
 
     def has_ended(self, reader: str, seconds: float) -> bool:
-        """Return whether the process with identity *reader*, which began to read *seconds* ago, no longer runs.
+        """Return whether the process with the identity *reader*, which began to read *seconds* ago, no longer runs.
 
-        On another machine it counts as ended after `FOREIGN_SECONDS`.
+        A process on another machine counts as ended after `FOREIGN_SECONDS`.
         """
         host, _, rest = reader.partition("/")
         pid = rest.partition("/")[0]
@@ -80,9 +80,9 @@ READER = Reader()
 
 
 def count_interruption(saved: Row, id_: str, now: int) -> Flow[int]:
-    """Return how many attempts to read the episode *id_* were killed with their process, and store the number.
+    """Return how many processes ended while they read the episode *id_*, and store that number on the episode.
 
-    *saved* is the episode's row, *now* is in microseconds since the epoch.
+    *saved* is the episode's database row, *now* is in microseconds since the epoch.
 
     Raises: `EpisodeAborted` after `MAX_INTERRUPTIONS` such attempts; the episode is then marked as failed.
     """
@@ -100,7 +100,7 @@ def count_interruption(saved: Row, id_: str, now: int) -> Flow[int]:
 
 
 def mark_failed(episode: str, step: str, error: Exception, *, answers_kept: bool = True) -> Flow[str]:
-    """Store on the episode (its id) that *step* raised *error*, and return its new status: waiting or failed.
+    """Store on *episode* (an id) that *step* raised *error*, and return its new status, "waiting" or "failed".
 
     It waits after an outage (`OUTAGES`). Without *answers_kept*, the stored answers of the model are deleted.
     """

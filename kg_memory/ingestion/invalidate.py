@@ -52,7 +52,7 @@ _STATEMENT = itemgetter(
 
 
 def invalidate(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Apply the verdicts of `dedupe`, and return the verdicts to store and the changes of beliefs.
+    """Step 8, invalidate: return the verdicts to store and the changes of beliefs that follow from `dedupe`.
 
     All facts that verdicts link to the facts of the episode are considered. Nothing is written yet.
     """
@@ -89,7 +89,7 @@ def invalidate(draft: Draft, settings: Settings) -> Flow[Update]:
 
 
 def _state(history: History, facts: Collection[StatedFact], draft: Draft) -> None:
-    """Add the episode's statements of *facts* to *history*, replacing those of an earlier reading of the episode."""
+    """Add what the episode states about *facts* to *history*, in place of what an earlier reading of it stated."""
     for id_ in {fact.stored_id for fact in facts} - {fact.stored_id for fact in draft.earlier}:
         history.remove_statements(id_, draft.episode.id)
     for fact in facts:
@@ -99,7 +99,10 @@ def _state(history: History, facts: Collection[StatedFact], draft: Draft) -> Non
 
 
 def _with_earlier(revision: Revision, draft: Draft) -> Revision:
-    """Return *revision* with the sentences that earlier parts ended or put into review, without those they stated."""
+    """Return *revision* with the sentences of facts that earlier parts of the episode ended or put into review.
+
+    Facts that the episode itself stated in an earlier part do not count as ended.
+    """
     own = {fact.sentence for fact in draft.earlier if not fact.same_as}
     ended = [sentence for sentence in revision.ended if sentence not in own]
     waiting = (*draft.revision.waiting, *revision.waiting)
@@ -124,9 +127,9 @@ def _find_unused_starts(facts: Collection[StatedFact], history: History, revisio
 
 
 def _reopen(history: History, stated: set[str], episode: EpisodeRecord) -> tuple[str, ...]:
-    """Set verdicts of *history* back to waiting if a person refused a fact that is now stated anew; return their ids.
+    """Let a person review refused facts again that *episode* states anew, and return the ids of their verdicts.
 
-    *stated* are the ids of the facts that *episode* states.
+    *stated* are the ids of the facts that *episode* states. The verdicts are changed in *history*.
     """
     arrived_at = episode.created_at
     reopened = sorted(id_ for id_, verdict in history.verdicts.items() if is_reopened(verdict, stated, arrived_at))
@@ -202,7 +205,7 @@ def find_verdicts(
 def find_rejudged(
     facts: Sequence[StatedFact], comparisons: Iterable[Comparison], verdicts: Iterable[NewVerdict], namespace: str
 ) -> tuple[NewVerdict, ...]:
-    """Return verdicts that replace stored verdicts on facts that this episode states earlier than the stored wording.
+    """Return verdicts that replace stored verdicts, because this episode states a fact earlier than its stored wording.
 
     Facts are judged by their earliest wording. A pair without a verdict in *verdicts* becomes "unrelated".
     """
@@ -249,7 +252,7 @@ def _with_plans(verdict: PairVerdict, fact: StatedFact, candidate: CandidateFact
 
 
 def _relation(fact: StatedFact | CandidateFact) -> Relation:
-    """Return the triple of *fact* (and of a new fact, whether it is single-valued) for the conflict policy."""
+    """Return the triple of *fact* for the conflict policy, and whether its predicate is single-valued, if known."""
     declared = (fact.single_valued, fact.declared) if isinstance(fact, StatedFact) else ()
     return Relation(*ends_of(fact), *declared)
 
@@ -259,10 +262,11 @@ def _relation(fact: StatedFact | CandidateFact) -> Relation:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule by predicates: a fact with a predicate in `of` rests on a fact in `first` and a fact in `second`.
+    """A rule that finds premises by predicates: a fact with a predicate in `of` rests on two other facts.
 
-    `kind` tells how the facts share entities. ``placed``: Ann WORKS_IN Oslo rests on Ann WORKS_AT Acme and Acme
-    IS_LOCATED_IN Oslo. ``shared``: Ann WORKS_WITH Bob rests on Ann WORKS_AT Acme and Bob WORKS_AT Acme.
+    They have predicates in `first` and in `second`. `kind` tells how the facts share entities. ``placed``: Ann WORKS_IN
+    Oslo rests on Ann WORKS_AT Acme and Acme IS_LOCATED_IN Oslo. ``shared``: Ann WORKS_WITH Bob rests on Ann WORKS_AT
+    Acme and Bob WORKS_AT Acme.
     """
 
     kind: Literal["placed", "shared"]
@@ -289,7 +293,7 @@ def premise_rows(facts: Sequence[StatedFact]) -> list[JSON]:
 
 
 def rule_rows(facts: Iterable[StatedFact]) -> dict[str, list[JSON]]:
-    """Return query rows for the *facts* whose predicates occur in a `Rule`, by the kind of the rule."""
+    """Return query rows for the *facts* whose predicates occur in a `Rule`: ``{"placed": [...], "shared": [...]}``."""
     rows: dict[str, list[JSON]] = {"placed": [], "shared": []}
     for fact in facts:
         for rule in RULES:
@@ -303,9 +307,9 @@ def rule_rows(facts: Iterable[StatedFact]) -> dict[str, list[JSON]]:
 
 
 def read_history(facts: Iterable[str], rows: Iterable[Row] = ()) -> Flow[History]:
-    """Return the history of *facts* (ids) and of all facts that verdicts link to them, `MOST_LINKED` at most.
+    """Return the statements, beliefs and verdicts of *facts* (ids), and of all facts that verdicts link to them.
 
-    *rows* are `HISTORY` rows that were read already.
+    At most `MOST_LINKED` facts are read. *rows* are `HISTORY` rows that were read already.
     """
     history = History()
     missing, seen = sorted(set(facts)), set[str]()
@@ -325,7 +329,7 @@ def read_history(facts: Iterable[str], rows: Iterable[Row] = ()) -> Flow[History
 
 
 def revise_beliefs(history: History, policy: ConflictPolicy, namespace: str, cause: str) -> Revision:
-    """Return the changes that make the beliefs follow from the statements and verdicts in *history*.
+    """Return the changes after which the beliefs follow from the statements and verdicts in *history*.
 
     *cause* is the id of the episode or decision that is stored as the cause of new beliefs.
     """
@@ -349,7 +353,7 @@ def revise_beliefs(history: History, policy: ConflictPolicy, namespace: str, cau
 
 
 def to_statement(fact: str, row: Row) -> Statement:
-    """Return the statement of *fact* (its id) in *row*, a statement of a `HISTORY` row."""
+    """Return the statement of *fact* (its id) in *row*, an item of the `statements` of a `HISTORY` row."""
     return Statement(fact, *(*_STATEMENT(row), find_teller(row.get("speaker"), own=bool(row.get("own")))))
 
 
@@ -359,12 +363,12 @@ def find_teller(speaker: str | None, *, own: bool) -> Teller:
 
 
 def to_belief(row: Row) -> Belief:
-    """Return the belief in *row*, a belief of a `HISTORY` row."""
+    """Return the belief in *row*, an item of the `beliefs` of a `HISTORY` row."""
     return Belief(row["id"], Period(*_PERIOD(row)), row["proposed"])
 
 
 def to_verdict(row: Row) -> Verdict:
-    """Return the verdict in *row*, a verdict of a `HISTORY` row or the `NewVerdict.row()` of a new one."""
+    """Return the verdict in *row*, an item of the `verdicts` of a `HISTORY` row, or a new one's `NewVerdict.row()`."""
     kind: Contradiction = "conflicts" if row["kind"] == "conflicts" else "supersedes"
     preferred = row[row["holds"]] if row["holds"] in ("new", "known") else None
     refused = row.get("refused"), kind, row.get("refused_at")
@@ -372,7 +376,7 @@ def to_verdict(row: Row) -> Verdict:
 
 
 def to_edit(row: Row) -> Edit | None:
-    """Return the dates that a person gave when deciding the verdict in *row*, or ``None``."""
+    """Return the dates that a person entered when deciding on the verdict in *row*, or ``None``."""
     if not row["edited"]:
         return None
     precision: Precision = row["edited_precision"] or "instant"
@@ -381,6 +385,7 @@ def to_edit(row: Row) -> Edit | None:
 
 
 def _add(history: History, row: Row) -> None:
+    """Add the statements, beliefs and verdicts in *row*, a `HISTORY` row about one fact, to *history*."""
     fact = row["fact"]
     history.sentences[fact] = row["sentence"]
     for statement in row["statements"]:

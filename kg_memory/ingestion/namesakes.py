@@ -99,7 +99,7 @@ _IS_NAMED = re.compile(
 
 
 def _find_passages(name: str, content: str) -> str:
-    """Return the passages of *content* around the first occurrences of *name*, to keep patterns fast in long texts."""
+    """Return the text around the first occurrences of *name* in *content*, so that patterns stay fast in long texts."""
     if len(content) <= SHORT or not name:
         return content
     low, key, parts, start = content.lower(), name.lower(), list[str](), 0
@@ -110,7 +110,7 @@ def _find_passages(name: str, content: str) -> str:
 
 
 def _put_mark(name: str, content: str, *, exact: bool = False) -> str:
-    """Return *content* with each *name* replaced by `_NAME`; case-sensitive if *exact*."""
+    """Return *content* with each *name* replaced by the placeholder `_NAME`; case-sensitive if *exact*."""
     return re.sub(_EDGES.format(re.escape(name)), _NAME, content, flags=re.NOFLAG if exact else re.IGNORECASE)
 
 
@@ -149,10 +149,11 @@ def find_signs(mention: Mention, same: Candidate, draft: Draft) -> Signs:
 def doubt_namesakes(
     draft: Draft, candidates: Mapping[int, list[Candidate]], same: Mapping[int, Candidate], settings: Settings
 ) -> Flow[dict[int, list[Candidate]]]:
-    """Return *candidates* with the marks `apart` or `doubted` on stored entities that only share a mention's name.
+    """Return *candidates* with a mark on stored entities that have a mention's name but may be somebody else.
 
-    *candidates* has the stored entities that each mention may be, by the index of the mention in `draft.mentions`;
-    *same* has the entity of the same name. A mention of the speaker is never doubted.
+    The marks are `apart` (surely another entity) and `doubted`. *candidates* has the stored entities that each mention
+    may be, by the index of the mention in `draft.mentions`; *same* has the one of the same name. A mention of the
+    speaker is never doubted.
     """
     marked = {place: list(own) for place, own in candidates.items()}
     homonyms = (PERSON, settings.entity_types[0].name.casefold())
@@ -178,7 +179,7 @@ def speaks(mention: Mention, draft: Draft) -> bool:
 
 
 def mark_other_speakers(name: str, candidates: Sequence[Candidate]) -> Flow[list[Candidate]]:
-    """Return the *candidates* of the speaker *name*, marked `apart` where they have spoken under another name.
+    """Return the *candidates* for the speaker *name*, marked `apart` if they have spoken under another name before.
 
     Anyone can call themselves "Ann Mallory" without being Ann; a person decides whether both are the same.
     """
@@ -188,7 +189,7 @@ def mark_other_speakers(name: str, candidates: Sequence[Candidate]) -> Flow[list
 
 
 def doubt_speaker(mention: Mention, candidates: Sequence[Candidate], settings: Settings) -> Identity | None:
-    """Return the stored speaker whom the new speaker *mention* may be, or ``None``: "Ann Lee" may be "Ann".
+    """Return the stored speaker whom the new speaker *mention* may be: "Ann Lee" may be "Ann"; ``None`` without one.
 
     One name must contain all words of the other.
     """
@@ -201,7 +202,7 @@ def doubt_speaker(mention: Mention, candidates: Sequence[Candidate], settings: S
 
 
 def alias_keys(candidate: Candidate) -> set[str]:
-    """Return the normalised forms of the name and all aliases of *candidate*."""
+    """Return the normalised forms, by which names are compared, of the name and all aliases of *candidate*."""
     return {alias_key(name) for name in (candidate["name"], *candidate["aliases"])}
 
 
@@ -231,7 +232,7 @@ def _mark(sign: Signs, candidate: Candidate, stored: Sequence[Row]) -> Candidate
 
 
 def _holds_one(fact: NamedFact, content: str) -> bool:
-    """Return whether the predicate of *fact* is single-valued, and *content* does not tell of a change ("moved to")."""
+    """Return whether *fact* has a single-valued predicate, and *content* tells of no change such as "moved to"."""
     rule = canonical_predicate(predicate_name(fact.predicate))
     if not rule or not rule.single_valued or fact.invalid_at:
         return False
@@ -241,7 +242,7 @@ def _holds_one(fact: NamedFact, content: str) -> bool:
 
 
 def _disagrees(fact: NamedFact, stored: Iterable[Row]) -> bool:
-    """Return whether the *stored* fact rows have other objects for the single-valued predicate of *fact*."""
+    """Return whether the *stored* fact rows have other objects for the predicate of *fact*, which is single-valued."""
     rule = canonical_predicate(predicate_name(fact.predicate))
     name = rule.name if rule else ""
     keys = set(map(alias_key, fact.objects))
@@ -260,7 +261,7 @@ def _nouns(words: str) -> set[str]:
 
 
 def split_owner(name: str) -> tuple[str, str] | None:
-    """Return the canonical names of owner and thing: ``"Ann's pendant" -> ("ann", "pendant")``; ``None`` for others."""
+    """Return the canonical names of owner and thing: ``"Ann's pendant" -> ("ann", "pendant")``; else ``None``."""
     match = _OWNED.fullmatch(name)
     if match is None or not is_bare_noun(noun := match["noun"] or match["thing"]):
         return None
@@ -276,7 +277,7 @@ def is_bare_noun(name: str) -> bool:
 
 
 def name_owners(mentions: Sequence[Mention], draft: Draft) -> tuple[Mention, ...]:
-    """Return *mentions* with owners added to common nouns if the episode names the owner: "dog" -> "Ann's dog"."""
+    """Return *mentions* with the owner's name added to common nouns if the episode tells it: "dog" -> "Ann's dog"."""
     by_name = {canonical_name(mention.called): mention for mention in mentions}
     named: list[Mention] = []
     for mention in mentions:
@@ -293,9 +294,10 @@ def name_owners(mentions: Sequence[Mention], draft: Draft) -> tuple[Mention, ...
 
 
 def _find_owner(noun: str, mention: Mention, by_name: Mapping[str, Mention], draft: Draft) -> Mention | None:
-    """Return the owner of *noun*, or ``None``: by the words before it ("my", "Ann's"), else by a fact such as HAS.
+    """Return the mention of the person who owns *noun*, a common noun such as "dog", or ``None``.
 
-    *by_name* has the mentions of the episode by canonical name.
+    It is found by the words before *noun* ("my", "Ann's"), else by a fact such as HAS about *mention*. *by_name* has
+    the mentions of the episode by canonical name.
     """
     content = _put_mark(noun, _find_passages(noun, draft.episode.text))
     speaker = by_name.get(canonical_name(draft.episode.speaker or ""))
@@ -312,7 +314,10 @@ def _find_owner(noun: str, mention: Mention, by_name: Mapping[str, Mention], dra
 
 
 def _find_named(name: str, by_name: Mapping[str, Mention]) -> Mention | None:
-    """Return the mention called *name*, or the only mention whose name contains that word."""
+    """Return the mention called *name*, or else the only one whose name contains that word: "Lee" finds "Ann Lee".
+
+    *by_name* has the mentions of the episode by canonical name.
+    """
     key = canonical_name(name)
     if key in by_name:
         return by_name[key]
@@ -321,7 +326,10 @@ def _find_named(name: str, by_name: Mapping[str, Mention]) -> Mention | None:
 
 
 def _find_subject(mention: Mention, by_name: Mapping[str, Mention], draft: Draft) -> Mention | None:
-    """Return the owner of *mention* by a fact that the episode states ("Ann HAS pendant" -> Ann), or ``None``."""
+    """Return the owner of *mention* by a fact that the episode states ("Ann HAS pendant" -> Ann), or ``None``.
+
+    *by_name* has the mentions of the episode by canonical name.
+    """
     key = canonical_name(mention.name)
     for fact in draft.stated or ():
         if _HAS.fullmatch(predicate_name(fact.predicate)) and key in map(canonical_name, fact.objects):
@@ -335,9 +343,9 @@ def _find_subject(mention: Mention, by_name: Mapping[str, Mention], draft: Draft
 
 
 def name_speaker(mentions: Sequence[Mention], draft: Draft) -> tuple[Mention, ...]:
-    """Return *mentions* with `introduces` set on the name that the speaker gives themselves, if any ("I'm Ann").
+    """Return *mentions* with the speaker's real name marked, if the episode gives it: "user" says "I'm Ann".
 
-    A name that is not among *mentions* is added.
+    The mention of that name, which is added if it is missing, gets `introduces` = "user".
     """
     key = canonical_name(draft.episode.speaker or "")
     speaker = next((mention for mention in mentions if key and canonical_name(mention.name) == key), None)
@@ -354,6 +362,7 @@ def name_speaker(mentions: Sequence[Mention], draft: Draft) -> tuple[Mention, ..
 
 
 def _find_own_name(mentions: Sequence[Mention], speaker: Mention, content: str) -> str | None:
+    """Return the name that the *speaker* gives themselves in *content* ("my name is Ann"), or ``None``."""
     match = _GIVES_NAME.search(content)
     if match is not None:
         name = match["name"] or match["chinese"]

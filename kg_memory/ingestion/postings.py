@@ -41,7 +41,7 @@ Shares = dict[str, dict[str, int]]
 
 
 def index_words(episode: Row, before: Sequence[Row], after: Sequence[Row]) -> tuple[list[JSON], list[JSON]]:
-    """Return the word index rows to add for a new episode: word counts by episode, and episodes by term.
+    """Return the rows to add to the word index for a new episode: word counts by episode, and episodes by term.
 
     *before* and *after* are the rows of its neighbours, nearest first. The episode gets their words and they get its
     words (see `carry_words`), except speaker names, which would attribute each line of a dialogue to both speakers.
@@ -78,48 +78,48 @@ def index_words(episode: Row, before: Sequence[Row], after: Sequence[Row]) -> tu
 
 
 def is_block(episode: Row) -> bool:
-    """Return whether *episode* (its row) is a version of a memory block, which searches ignore."""
+    """Return whether *episode*, a database row, is a version of a memory block, which searches ignore."""
     return episode.get("kind") == EpisodeKind.BLOCK
 
 
 def lent_terms(episode: Row) -> Mapping[str, int]:
-    """Return the counts of the words that *episode* (its row) gives to its neighbours."""
+    """Return the counts of the words in *episode*, a database row, by which its neighbours are found too."""
     return tokenise.count_terms(words_of({**episode, "content": episode["content"][:NEIGHBOUR_LENGTH]}))
 
 
 def carry_words(length: int, lent: Mapping[str, int], weight: int) -> dict[str, int]:
-    """Return the weighted counts of the words that an episode of *length* words gets from a neighbour.
+    """Return the weighted word counts that an episode of *length* words gets from a neighbour: ``{"ski": 2}``.
 
-    *lent* are the neighbour's word counts. An episode of more than `LONG` words gets none.
+    *lent* are the neighbour's word counts, each multiplied by *weight*. An episode of more than `LONG` words gets none.
     """
     return {} if length > LONG else {term: weight * frequency for term, frequency in lent.items()}
 
 
 def length(episode: Row) -> int:
-    """Return the number of words in the first `NEIGHBOUR_LENGTH` characters of *episode* (its row)."""
+    """Return the number of words in the first `NEIGHBOUR_LENGTH` characters of *episode*, a database row."""
     return sum(tokenise.count_terms(line({**episode, "content": episode["content"][:NEIGHBOUR_LENGTH]})).values())
 
 
 def line(episode: Row) -> str:
-    """Return *episode* (its row) as one line of conversation, ``speaker: content``."""
+    """Return *episode*, a database row, as one line of conversation: ``"Ann: I moved to Oslo"``."""
     return spoken_line(episode["speaker"], words_of(episode))
 
 
 def words_of(episode: Row) -> str:
-    """Return the content of *episode* (its row) with placeholders for payloads such as base64 data."""
+    """Return the content of *episode*, a database row, with placeholders for payloads such as base64 data."""
     return hide_payloads(episode["content"], episode.get("kind"))
 
 
 def date_words(at: int) -> str:
-    """Return the day of *at* (microseconds since the epoch) as indexed: ``0 -> "1 January 1970"``."""
+    """Return the day of *at*, microseconds since the epoch, as words for the index: ``0 -> "1 January 1970"``."""
     moment = instant(at) or EPOCH
     return f"{moment.day} {MONTHS[moment.month - 1]} {moment.year}"
 
 
 def share_words(thread: Iterable[Row]) -> Shares:
-    """Return the neighbours whose words each episode of *thread* gets: ``{episode: {neighbour: weight}}`` (ids).
+    """Return by whose words, besides its own, each episode of *thread* is found: ``{episode: {neighbour: weight}}``.
 
-    *thread* has episode rows in the order of arrival.
+    Episodes are given by id. *thread* has their database rows in the order of arrival.
     """
     present: list[tuple[int, int, str]] = []
     shares: Shares = {}
@@ -138,9 +138,9 @@ def share_words(thread: Iterable[Row]) -> Shares:
 
 
 def shares_without(thread: Sequence[Row], removed: Collection[str]) -> Shares:
-    """Return the neighbours of the episodes whose neighbours change if the episodes *removed* (ids) leave *thread*.
+    """Return the new neighbours of the episodes whose neighbours change if the episodes *removed* (ids) are deleted.
 
-    Same form as `share_words`.
+    *thread* has all rows of the thread. The result has the form of `share_words`.
     """
     before = share_words(thread)
     after = share_words(episode for episode in thread if episode["id"] not in removed)
@@ -155,9 +155,9 @@ def shares_without(thread: Sequence[Row], removed: Collection[str]) -> Shares:
 
 
 def shares_around(thread: Sequence[Row], changed: Collection[str]) -> Shares:
-    """Return the neighbours of the *changed* episodes (ids), and of the episodes that get words from them.
+    """Return the neighbours of the *changed* episodes (ids), and of the episodes that are found by words of these.
 
-    Same form as `share_words`.
+    *thread* has all rows of the thread. The result has the form of `share_words`.
     """
     shares = share_words(thread)
     carriers = {id_ for id_, givers in shares.items() if not givers.keys().isdisjoint(changed)}
@@ -165,9 +165,9 @@ def shares_around(thread: Sequence[Row], changed: Collection[str]) -> Shares:
 
 
 def build_postings(episode: Row, givers: Iterable[tuple[Row, int]]) -> JSON:
-    """Return the complete word index row of *episode*: its id, word count and terms.
+    """Return the complete word index row of *episode*, a database row: its id, word count and terms.
 
-    *givers* are neighbours whose words it gets, with their weights.
+    *givers* are neighbours by whose words it is found too, with their weights.
     """
     _, own = index_words(episode, (), ())
     counts = Counter({posting["term"]: posting["in"][0]["f"] for posting in own})

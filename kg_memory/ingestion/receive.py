@@ -52,7 +52,7 @@ JOINTS = ("\n\n", "\n", "。", ". ", "! ", "? ", "; ", ", ", " ")
 
 
 def receive(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Validate and save the episode, searchable by its words at once, and mark it as being read.
+    """Step 1, receive: validate and save the episode, searchable by its words at once, and mark it as being read.
 
     An episode that is stored already is not changed, and not read again if it is finished.
 
@@ -69,13 +69,16 @@ def after_receive(state: Row) -> str:
 
 
 def accept(given: Row, settings: Settings) -> Flow[Update]:
-    """Save the *given* episode (an `IngestionInput`) to be read later, and return the update of `receive`."""
+    """Validate and save the episode *given* (an `IngestionInput`), which is read later.
+
+    Return the fields of `Draft` that `receive` sets, and raise the same errors.
+    """
     draft = Draft.of(given)
     return (yield from spare_loop(draft, _save(draft, settings, reading=False)))
 
 
 def sketch(given: Row, settings: Settings) -> Flow[Draft]:
-    """Return the draft of the *given* episode (an `IngestionInput`) as after `receive`, without saving anything."""
+    """Return the episode *given* (an `IngestionInput`) as a draft, ready to be read, without saving anything."""
     episode = validate_episode(given, settings, (yield from now()))
     before, _ = yield from _read_neighbours(episode, settings)
     return Draft(
@@ -87,6 +90,10 @@ def sketch(given: Row, settings: Settings) -> Flow[Draft]:
 
 
 def _save(draft: Draft, settings: Settings, *, reading: bool) -> Flow[Update]:
+    """Validate and save the episode, and return the fields of `Draft` that `receive` sets; see there for errors.
+
+    With *reading*, the episode is also marked as being read by this process.
+    """
     created_at = yield from now()
     reread = draft.retry_from is not None
     # An input without a date keeps the date of its first try.
@@ -130,10 +137,10 @@ def _save(draft: Draft, settings: Settings, *, reading: bool) -> Flow[Update]:
 
 
 def _store(episode: EpisodeRecord, settings: Settings, state: Row, *, reading: bool) -> Flow[tuple[Row, list[Row]]]:
-    """Store the episode, and return its row and the rows of the previous episodes in its thread.
+    """Store *episode*; return its database row, and the rows of the previous episodes in its thread, latest first.
 
-    Retries if a neighbour is forgotten meanwhile. *state* may have `saved_id`, if the episode was saved before, and
-    `based_on`, ids of episodes that must exist.
+    Retries if a neighbour is forgotten meanwhile. *state*, the input, may have `saved_id`, if the episode was saved
+    before, and `based_on`, ids of episodes that must exist. With *reading*, it is also marked as being read.
 
     Raises: `InputError` if the saved episode was forgotten; `NotFound` if one of `based_on` does not exist;
     `MemoryPaused` for a new episode in a paused namespace.
@@ -170,7 +177,7 @@ def _store(episode: EpisodeRecord, settings: Settings, state: Row, *, reading: b
 
 
 def _read_neighbours(episode: EpisodeRecord, settings: Settings) -> Flow[tuple[list[Row], list[Row]]]:
-    """Return the rows of the episodes before this one in its thread, latest first, and after it, earliest first."""
+    """Return the database rows of the nearest episodes in the same thread: those before, latest first, and after."""
     if episode.kind == EpisodeKind.BLOCK or (episode.is_declared and episode.thread is None):
         return [], []
     rows = yield from read(
@@ -254,7 +261,7 @@ def validate_episode(state: Row, settings: Settings, created_at: int) -> Episode
 
 
 def _validate_labels(labels: Any, hook: RedactHook | str) -> list[str] | None:
-    """Return *labels* encoded for storage, their texts cleaned and redacted like the content; ``None`` for none."""
+    """Return *labels* as JSON texts for storage, cleaned and redacted like the content; ``None`` if there are none."""
     if labels is None or labels == {}:
         return None
     cleaned = read_labels(labels)
@@ -276,9 +283,9 @@ def _injection_flags(content: str) -> list[Flag]:
 
 
 def parse_at(at: object, created_at: int, name: str = "at") -> tuple[int, int]:
-    """Return *at* (a datetime or ISO 8601 text) as microseconds since the epoch, and its UTC offset in minutes.
+    """Return *at*, a datetime or ISO 8601 text, as ``(microseconds since the epoch, UTC offset in minutes)``.
 
-    A naive time is UTC; ``None`` or "" is *created_at*. *name* is the argument that an error names.
+    A naive time is UTC; ``None`` or "" gives *created_at*. *name* is the argument that an error names.
 
     Raises: `InputError` for other values.
     """
@@ -303,7 +310,10 @@ def _pieces_to_read(episode: EpisodeRecord, settings: Settings) -> tuple[Piece, 
 
 
 def split_content(content: str, size: int) -> list[Piece]:
-    """Split *content* into pieces of at most *size* characters, each after the best separator in its second half."""
+    """Split *content* into pieces of at most *size* characters, if possible between paragraphs or sentences.
+
+    Each piece ends after the best separator in its second half.
+    """
     pieces: list[Piece] = []
     start = 0
     while start < len(content):
@@ -318,6 +328,10 @@ def split_content(content: str, size: int) -> list[Piece]:
 
 
 def _validate_kind(kind: object, content: str) -> str:
+    """Return *kind*, checked: it must be a kind of episode, and *content* valid JSON if it is a kind of record.
+
+    Raises: `InputError`, also for JSON with more than `MOST_VALUES` values or nested deeper than `DEEPEST`.
+    """
     try:
         valid = EpisodeKind(str(kind))
     except ValueError:
@@ -347,7 +361,7 @@ def measure_depth(value: Any) -> int:
 def _expiry(expires_at: object, created_at: int, ttl: float | None) -> int | None:
     """Return when the episode expires, in microseconds since the epoch, or ``None`` for never.
 
-    *ttl* is the default lifetime in seconds after *created_at*.
+    It is *expires_at*, a time or ISO 8601 text, else *created_at* plus the default lifetime *ttl*, in seconds.
     """
     if expires_at in (None, ""):
         return None if ttl is None else created_at + int(ttl * 1_000_000)

@@ -161,7 +161,7 @@ class ResolvedEntity:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The model's answer to which existing entity a mention is.
+    """The model's answer to which stored entity a mention is.
 
     `same_as` is the id of that entity, or ``None`` for a new one; `name` is the fullest name of both.
     """
@@ -302,7 +302,7 @@ class PairVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A new fact (its index in `Draft.facts`), an existing fact, and the verdict on them; ``None`` if unrelated."""
+    """A new fact (its index in `Draft.facts`), an existing fact, and their verdict; ``None`` if they are unrelated."""
 
     new: int
     candidate: CandidateFact
@@ -323,7 +323,7 @@ class NewVerdict:
     reason: str
 
     def row(self) -> JSON:
-        """Return the verdict as a parameter row of the save query."""
+        """Return the verdict as a parameter row of the query that saves an episode."""
         row = asdict(self)
         row["known"] = row.pop("existing")
         return row
@@ -339,13 +339,13 @@ class NewPredicate:
     origin: str = "learned"
 
     def row(self) -> JSON:
-        """Return the predicate as a parameter row of the save query."""
+        """Return the predicate as a parameter row of the query that saves an episode."""
         return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Grounds:
-    """The stored data behind verdicts: revision counters by entity id, and histories of the compared existing facts."""
+    """What verdicts are based on: revision counters by entity id, and database rows of the existing facts compared."""
 
     revisions: Mapping[str, int]
     histories: Sequence[Mapping[str, Any]] = ()
@@ -368,7 +368,7 @@ class NewBelief:
     proposed: bool = False
 
     def to_row(self) -> JSON:
-        """Return the belief as a parameter row of the save query."""
+        """Return the belief as a parameter row of the query that saves an episode or a decision."""
         period = dict(zip(PERIOD, astuple(self.period), strict=True))
         stored = {"id": self.id, "expired_at": OPEN_END, "cause": self.cause, **period}
         return {"fact": self.fact, "proposed": self.proposed, "belief": stored}
@@ -389,11 +389,11 @@ class Revision:
     waiting: list[str] = field(default_factory=list)
 
     def to_parameters(self) -> JSON:
-        """Return the query parameters that write the revision."""
+        """Return the changes as parameters of the query that saves an episode or a decision."""
         beliefs = [belief.to_row() for belief in self.beliefs]
         return {"touched": self.touched, "closed": self.closed, "beliefs": beliefs}
 
 
 def pick(record: Any, *names: str) -> JSON:
-    """Return the attributes *names* of *record* as a dict."""
+    """Return a dict of the attributes *names* of *record*: ``pick(fact, "id") -> {"id": fact.id}``."""
     return {name: getattr(record, name) for name in names}

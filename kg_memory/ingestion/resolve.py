@@ -39,10 +39,10 @@ log = logging.getLogger("kg_memory.ingestion")
 
 
 def resolve(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Return the entities of the episode, each matched with a stored entity or new.
+    """Step 4, resolve: return the entities of the episode, each matched with a stored entity or new.
 
-    Candidates are found by names, embedding vectors and words. An entity of the same name and type matches, unless the
-    episode speaks against it; so does a name whose similarity is at least `merge_threshold`. The model is asked one
+    Stored entities are found by names, embedding vectors and words. An entity of the same name and type matches, unless
+    the episode speaks against it; so does a name whose similarity is at least `merge_threshold`. The model is asked one
     question about all ambiguous mentions.
     """
     mentions = draft.mentions
@@ -63,10 +63,10 @@ def resolve(draft: Draft, settings: Settings) -> Flow[Update]:
 def find_candidates(
     mentions: Sequence[Mention], vectors: Sequence[Vector], settings: Settings, *, exact: bool = False
 ) -> Flow[tuple[ByPlace, int]]:
-    """Return the stored entities that each mention may be, best first, and when a predicate was last changed.
+    """Return the stored entities that each mention may be, best first, by the index of the mention in *mentions*.
 
-    *vectors* are the embeddings of the names. With *exact*, only entities of the same name are returned. The time is
-    in microseconds, 0 if no predicate was learned or corrected.
+    The second result is when a predicate of the namespace was last learned or corrected, in microseconds; 0 for never.
+    *vectors* are the embeddings of the names. With *exact*, only entities of the same name are returned.
 
     Raises: `EmbeddingMismatch` if the stored entities are embedded by another model.
     """
@@ -108,7 +108,7 @@ def select_offered(
 ) -> list[Candidate]:
     """Return the stored entities in *own* that *mention* may be, by type and owner: "Ann's dog" is not "Bob's dog".
 
-    *best* has the candidates of all *mentions* by index, which give the other names of the owner.
+    *best* has the stored entities that each of *mentions* may be, by index; they give the other names of the owner.
     """
     fitting = [candidate for candidate in own if may_be_of_type(mention, candidate, settings)]
     if split_owner(mention.name) is None:
@@ -145,7 +145,7 @@ def _best(rows: Iterable[Row], limit: int) -> list[Candidate]:
 
 
 def certain(mention: Mention, candidates: Sequence[Candidate], settings: Settings) -> Candidate | None:
-    """Return the candidate that *mention* certainly is, or ``None``.
+    """Return the stored entity in *candidates* that *mention* certainly is, or ``None``.
 
     A single candidate with its name and type is certain unless it is doubted, even if others are similar (the query
     `SIMILAR_ENTITIES` relies on this). So is a single candidate whose score is at least `merge_threshold`, if the
@@ -171,9 +171,10 @@ def certain(mention: Mention, candidates: Sequence[Candidate], settings: Setting
 
 
 def doubt_known(draft: Draft, candidates: ByPlace, settings: Settings) -> Flow[dict[int, list[Candidate]]]:
-    """Return *candidates* with the marks `apart` or `doubted` on stored entities that only share a mention's name.
+    """Return *candidates* with a mark on stored entities that have a mention's name but may be somebody else.
 
-    *candidates* is by the index of the mention.
+    The marks are `apart` (surely another entity) and `doubted`. *candidates* has the stored entities that each mention
+    may be, by the index of the mention.
     """
     same: dict[int, Candidate] = {}
     for place, mention in enumerate(draft.mentions):
@@ -188,7 +189,10 @@ def doubt_known(draft: Draft, candidates: ByPlace, settings: Settings) -> Flow[d
 
 
 def unclear(mentions: Sequence[Mention], candidates: ByPlace, settings: Settings) -> dict[int, list[Candidate]]:
-    """Return the candidates of the mentions that only the model can match, by the index of the mention."""
+    """Return the mentions that only the model can match: ``{index of the mention: [stored entity, ...]}``.
+
+    *candidates* has the stored entities that each of *mentions* may be, by index.
+    """
     open_ones: dict[int, list[Candidate]] = {}
     for new, own in candidates.items():
         offered = [candidate for candidate in own if not candidate.get("apart")]
@@ -205,10 +209,10 @@ def _digits(name: str) -> list[str]:
 
 
 def _ask(draft: Draft, unsure: ByPlace) -> Flow[dict[int, Identity]]:
-    """Ask the model which candidate each ambiguous mention is, and return the answers by the index of the mention.
+    """Ask the model which stored entity each ambiguous mention is, and return its answers by the index of the mention.
 
-    *unsure* has the candidates by the index of the mention. In the prompt, candidates are numbered across all mentions,
-    so that the model cannot confuse those of two mentions.
+    *unsure* has the stored entities that a mention may be, by the same index. In the prompt, they are numbered across
+    all mentions, so that the model cannot confuse those of two mentions.
     """
     items: list[JSON] = []
     ids: dict[int, tuple[int, str]] = {}
@@ -236,7 +240,7 @@ def _show(candidate: Candidate) -> JSON:
 
 
 def _presume(candidates: Sequence[Candidate]) -> str | None:
-    """Return the id of the stored entity to assume if the model gives no answer: a doubted namesake, else ``None``."""
+    """Return the id of the stored entity to assume if the model does not answer: a doubted namesake, else ``None``."""
     return next((candidate["id"] for candidate in candidates if candidate.get("doubted")), None)
 
 
@@ -262,7 +266,7 @@ def resolve_all(
 
 
 def _join_introduced(mentions: Sequence[Mention], resolved: Sequence[ResolvedEntity]) -> list[ResolvedEntity]:
-    """Return *resolved* with each speaker who introduces themselves ("user": "I'm Ann") joined with the named entity.
+    """Return *resolved*, the entities of *mentions*, with speakers joined with the name that they give ("I'm Ann").
 
     If both are stored already they stay separate, for a person to decide.
     """
@@ -284,7 +288,10 @@ def _join_introduced(mentions: Sequence[Mention], resolved: Sequence[ResolvedEnt
 
 
 def new_key(mention: Mention, candidates: Sequence[Candidate], episode: str) -> str:
-    """Return the key of a new entity: of its name and type, and also the *episode* id if a candidate has that key."""
+    """Return the key of a new entity, which is made from its name and type.
+
+    If one of the stored *candidates* has that key, the id *episode* is part of it too.
+    """
     key = entity_key(mention.name, mention.type)
     is_taken = any(key == candidate["key"] for candidate in candidates)
     return entity_key(mention.name, mention.type, episode) if is_taken else key
@@ -297,6 +304,11 @@ def _resolve(
     draft: Draft,
     settings: Settings,
 ) -> ResolvedEntity:
+    """Return the entity that *mention* is: one of the stored *candidates* if that is certain, else a new one.
+
+    *identity* is the model's answer about the mention, ``None`` if it was not asked. An unsure answer is added to the
+    new entity as its `doubt`.
+    """
     same = certain(mention, candidates, settings)
     if same is not None:
         return _match_entity(mention, same, None)
@@ -318,9 +330,9 @@ def _resolve(
 def _find_doubt(
     mention: Mention, same: Candidate | None, candidates: Sequence[Candidate], identity: Identity, settings: Settings
 ) -> Identity | None:
-    """Return the stored entity that the new entity may be, if the model's answer is unsure; else ``None``.
+    """Return the stored entity that a new entity may be, if *identity*, the model's answer, is unsure; else ``None``.
 
-    It is the entity *same* that the answer names, else a namesake.
+    It is the entity *same* that the answer names, else one of *candidates* with the name of *mention*.
     """
     if same is None and identity.confidence < settings.auto_threshold:
         names = (candidate for candidate in candidates if alias_key(mention.name) in alias_keys(candidate))
@@ -332,9 +344,9 @@ def _find_doubt(
 
 
 def _match_entity(mention: Mention, same: Candidate, fullest: str | None) -> ResolvedEntity:
-    """Return the stored entity *same* for *mention*, with the mention's name as an alias if it is new.
+    """Return the stored entity *same* for *mention*, whose name becomes an alias if it is new.
 
-    It is renamed to *fullest*, if the model gave one of its names as the fullest.
+    The entity is renamed to *fullest*, if that is one of its names; the model chose it as the fullest name.
     """
     stored = str(same["name"])
     by_key: dict[str, str] = {canonical_name(name): name for name in (stored, mention.name, *same["aliases"])}
@@ -359,7 +371,7 @@ def _match_entity(mention: Mention, same: Candidate, fullest: str | None) -> Res
 
 
 def _join(first: ResolvedEntity, second: ResolvedEntity) -> ResolvedEntity:
-    """Return *first* and *second*, which are the same entity, as one with the names of both."""
+    """Return *first* and *second*, which are the same entity, as one entity with the names of both."""
     named = second if second.renamed and not first.renamed else first
     names = dict.fromkeys((*first.aliases, *second.aliases))
     called = tuple(dict.fromkeys((*first.called, *second.called)))

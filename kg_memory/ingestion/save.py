@@ -51,7 +51,7 @@ NOTHING_READ: Update = {"entities": (), "facts": (), "revision": Revision()}
 
 
 def save(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Write entities, facts, statements, beliefs and words in one atomic query, and mark the episode done.
+    """Step 9, save: write all results of the episode in one atomic query, and mark the episode done.
 
     Of more than `MOST_AT_ONCE` facts or entities, one part is written; then the graph goes back to `dedupe` for the
     next. If another writer changed the facts that verdicts are based on, nothing is written and the graph goes back to
@@ -93,7 +93,7 @@ def after_save(state: Row) -> str:
 
 
 def _log_losses(draft: Draft) -> None:
-    """Log the number of dropped entities and facts of *draft* by reason, without their texts."""
+    """Log how many entities and facts of *draft* were left out, by reason and without their texts."""
     for (kind, reason), count in Counter((loss.kind, loss.reason) for loss in draft.dropped).items():
         level = logging.WARNING if reason.startswith("over the limit") else logging.INFO
         log.log(level, "episode %s: left out of the reading, %s: %d, %s", draft.episode.id, kind, count, reason)
@@ -108,13 +108,13 @@ def _is_last(draft: Draft) -> bool:
 
 
 def _end(draft: Draft, settings: Settings) -> JSON:
-    """Return the columns of the episode that are set when all of it is saved."""
+    """Return the properties of the episode to set once all of it is saved: status, plan, usage, and answers deleted."""
     done = {"status": _status(draft), "reason": draft.skipped, "plan": _plan(draft, settings), "took": _usage(draft)}
     return {**done, **dict.fromkeys(("answers", "reader", "reading_since", "interrupted"))}
 
 
 def _read_status(draft: Draft) -> Flow[JSON]:
-    """Return the status of the stored episode, and how often something was forgotten in its namespace.
+    """Return the row of the stored episode: its `status`, and how often its namespace has `forgotten` something.
 
     Raises: `InputError` if the episode itself was forgotten.
     """
@@ -125,7 +125,7 @@ def _read_status(draft: Draft) -> Flow[JSON]:
 
 
 def _write(draft: Draft, settings: Settings) -> Flow[tuple[int, list[JSON] | None]]:
-    """Run the save query; return its time, and the rows of entities whose summaries are stale.
+    """Run the save query; return its time in microseconds, and the rows of entities whose summaries are stale.
 
     The rows are ``None`` if nothing was written because another writer changed something.
     """
@@ -196,6 +196,10 @@ def _sum(steps: Sequence[Row], *names: str) -> list[float]:
 
 
 def _entity_rows(draft: Draft, vectors: Mapping[str, Vector]) -> list[JSON]:
+    """Return the query rows of the entities to save: their names, embedding vectors and words for the index.
+
+    *vectors* has the embedding of each new entity's name.
+    """
     touched = set(draft.revision.touched)
     changing = [fact for fact in draft.facts if fact.stored_id in touched]
     stale = {place for fact in changing for place in (fact.subject, *fact.objects)}
@@ -213,7 +217,10 @@ def _entity_rows(draft: Draft, vectors: Mapping[str, Vector]) -> list[JSON]:
 
 
 def _entities_of_part(draft: Draft) -> Iterator[tuple[int, ResolvedEntity]]:
-    """Yield the ends of the facts, and the next `MOST_AT_ONCE` entities, with their places."""
+    """Yield the entities to save in this part of the episode, with their indexes in `Draft.entities`.
+
+    These are the subjects and objects of its facts, and the next `MOST_AT_ONCE` entities.
+    """
     ends = {place for fact in draft.facts for place in (fact.subject, *fact.objects)}
     for place, entity in enumerate(draft.entities):
         if place in ends or place // MOST_AT_ONCE == draft.part:
@@ -221,7 +228,10 @@ def _entities_of_part(draft: Draft) -> Iterator[tuple[int, ResolvedEntity]]:
 
 
 def _identity_rows(draft: Draft) -> JSON:
-    """Return query rows for new entities that are not stored namesakes (`apart`), or may be stored ones (`doubts`)."""
+    """Return query rows that tell new entities from stored ones of the same name.
+
+    `apart` has pairs that are different entities; `doubts` has pairs that may be the same, for a person to decide.
+    """
     apart: list[JSON] = []
     doubts: list[JSON] = []
     for _, entity in _entities_of_part(draft):
@@ -234,13 +244,16 @@ def _identity_rows(draft: Draft) -> JSON:
 
 
 def _name_row(name: str) -> JSON:
-    """Return the query row of an entity's *name*, with its weighted words for the word index."""
+    """Return the query row of *name*, a name of an entity, with its weighted words for the word index."""
     counts = tokenise.count_terms(name, NAME_WEIGHT)
     return {"name": name, "n": counts.total(), "terms": to_terms(counts)}
 
 
 def _fact_rows(facts: Sequence[StatedFact], entities: Sequence[ResolvedEntity], vectors: Mapping[str, Vector]) -> JSON:
-    """Return the query rows of new facts, of existing facts that get an earlier wording, and of the words of both."""
+    """Return the query rows of new facts, of existing facts that get an earlier wording, and of the words of both.
+
+    *vectors* has the embedding of each sentence; *entities* are those of the episode.
+    """
     fresh: list[JSON] = []
     restated: list[JSON] = []
     terms: list[JSON] = []
@@ -258,7 +271,7 @@ def _fact_rows(facts: Sequence[StatedFact], entities: Sequence[ResolvedEntity], 
 
 
 def _statement_rows(draft: Draft) -> list[JSON]:
-    """Return what the part states; of a fact that an earlier part states there is `more`."""
+    """Return the query rows of the statements to save; `more`: an earlier part of the episode states the fact too."""
     earlier = {fact.stored_id for fact in draft.earlier}
     return [{**_statement_row(fact, draft.episode), "more": fact.stored_id in earlier} for fact in draft.facts]
 
@@ -273,7 +286,7 @@ def _statement_row(fact: StatedFact, episode: EpisodeRecord) -> JSON:
 
 
 def index_again(ids: Sequence[str]) -> Flow[None]:
-    """Put evicted facts and entities (their *ids*) back into the word and vector indexes."""
+    """Put facts and entities (their *ids*) that were evicted from the word and vector indexes back into them."""
     evicted = yield from read(ingestion.EVICTED, ids=ids)
     vectors = yield from embed([row["names"][0] for row in evicted])
     rows: dict[str, list[JSON]] = {"Fact": [], "Entity": []}

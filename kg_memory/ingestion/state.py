@@ -170,14 +170,14 @@ class Draft:
 
     @classmethod
     def of(cls, values: Row) -> Draft:
-        """Return the draft with *values* as fields; values under other keys become `given`."""
+        """Return a draft with the fields in *values*, a state; other values become `given`, the input."""
         records = {name: value for name, value in values.items() if name in _RECORDS}
         return cls(given={name: value for name, value in values.items() if name not in records}, **records)
 
     def prompt_fields(self, piece: Piece | None = None) -> JSON:
-        """Return the prompt fields about *piece*: the piece as an episode, and the previous messages.
+        """Return the fields of a prompt that asks about *piece*: ``{"episode": ..., "previous": [...]}``.
 
-        Without *piece*, the first piece of the episode is used.
+        Without *piece*, the first piece of the episode is shown. `previous` are the previous messages.
         """
         if piece is None:
             piece = self.pieces[0] if self.pieces else Piece("")
@@ -187,7 +187,7 @@ class Draft:
 
 
 def type_fields(settings: Settings) -> JSON:
-    """Return the prompt fields with the declared entity types (descriptions by name) and fact types."""
+    """Return the fields of a prompt that describe the declared types: ``{"entity_types": ..., "fact_types": ...}``."""
     entity_types = {declared.name: declared.description for declared in settings.entity_types}
     return {"entity_types": entity_types, "fact_types": list(map(_show_fact_type, settings.fact_types))}
 
@@ -204,7 +204,7 @@ TypedStep = Callable[[Draft, Settings], Flow[Update]]
 
 
 def on_values(step: TypedStep) -> Callable[[Row, Settings], Flow[Update]]:
-    """Return *step* as a function of the decoded state values and the settings, to be run as a node.
+    """Return *step*, which takes a `Draft`, as a function of the state values and the settings, to be run as a node.
 
     For declared facts the step runs without a model.
     """
@@ -219,7 +219,7 @@ def on_values(step: TypedStep) -> Callable[[Row, Settings], Flow[Update]]:
 
 
 def spare_loop(draft: Draft, flow: Flow[Update]) -> Flow[Update]:
-    """Return *flow*, moved to a thread if the episode is so long that it would block an event loop."""
+    """Return *flow*, a step about *draft*, to be run in a thread if the episode is too long for an event loop."""
     content = draft.episode.content or str(draft.given.get("content"))
     return in_threads(flow) if len(content) > LONG_CONTENT else flow
 
@@ -232,7 +232,7 @@ _ADAPTERS = {name: TypeAdapter[Any](hint) for name, hint in _RECORDS.items()}
 
 
 def encode(values: Row) -> Row:
-    """Return state *values* (dataclasses such as `StatedFact`) as JSON for LangGraph's state."""
+    """Return the state *values*, such as dataclasses of facts, as JSON for LangGraph's state."""
     return to_jsonable_python(values)  # type: ignore[no-any-return]
 
 
@@ -245,7 +245,7 @@ def decode(state: Row) -> Row:
 
 
 def find_answers(state: Row, model: str) -> GraphCache | None:
-    """Return the cache of *model*'s answers that is stored with the episode of *state*; ``None`` before `receive`."""
+    """Return a cache with the answers of *model* stored with the episode of *state*; ``None`` before `receive`."""
     if "episode" not in state:
         return None
     return cache_in_episode(state["episode"].id, model, state.get("answers") or {}, done=bool(state.get("done")))
@@ -257,7 +257,7 @@ def find_answers(state: Row, model: str) -> GraphCache | None:
 def ask_about(draft: Draft, make: Callable[[Draft], Ask]) -> Flow[Any]:
     """Return the model's answer to the question that *make* builds from *draft*.
 
-    If the model refuses, ask once more without the previous messages, which may be the cause.
+    If the model refuses, it is asked once more without the previous messages, which may be the cause.
 
     Raises: `ModelRefusal` if the model refuses that too, or there are no previous messages.
     """
@@ -272,7 +272,7 @@ def ask_about(draft: Draft, make: Callable[[Draft], Ask]) -> Flow[Any]:
 def ask_in_batches(
     prompt: Prompt[Answer], key: str, items: Sequence[Any], fields: Mapping[str, Any] | None = None
 ) -> Flow[list[Answer]]:
-    """Ask *prompt* about *items* in parallel batches of `BATCH`, and return one answer for each batch.
+    """Ask *prompt* about *items* in parallel questions of `BATCH` items, and return the answer to each question.
 
     *key* is the prompt field for the items, *fields* are the other fields. Without items, return an empty list.
     """
@@ -288,7 +288,7 @@ _KEPT = frozenset("read read_window reflect facts extract_message extract_text e
 
 
 def cache_in_episode(episode: str, model: str, answers: Mapping[str, str], *, done: bool = False) -> GraphCache:
-    """Return the cache of *model*'s *answers* (JSON by question key) that are stored with *episode* (its id).
+    """Return a cache of *answers* (JSON by question key) that *model* gave about *episode* (an id); it stores new ones.
 
     Once the episode is *done*, no answers are added. Only answers to reading questions are stored: others are cheaper
     to ask again than to store.

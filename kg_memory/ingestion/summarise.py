@@ -45,7 +45,10 @@ _CHINESE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U000
 
 
 def summarise(draft: Draft, settings: Settings) -> Flow[Update]:  # noqa: ARG001 - steps have one shape
-    """Refresh and store the summaries of the entities whose facts the episode changed, and of those left by a crash."""
+    """Step 10, summarise: write new summaries of the entities whose facts the episode changed.
+
+    Summaries that a crashed process left stale are written too.
+    """
     if draft.part:  # each part made summaries stale at a time of its own
         yield from refresh(0, draft.saved_at + 1)
         return {}
@@ -56,10 +59,10 @@ def summarise(draft: Draft, settings: Settings) -> Flow[Update]:  # noqa: ARG001
 
 
 def refresh(since: int, before: int) -> Flow[None]:
-    """Refresh and store the summaries that became stale at *since* or earlier than *before* (microseconds).
+    """Write new summaries of the entities whose summary became stale at *since*, or earlier than *before*.
 
-    The model is asked only about entities with many facts. An entity that another writer changes meanwhile is left to
-    that writer.
+    Both are microseconds since the epoch. The model is asked only about entities with many facts. An entity that
+    another writer changes meanwhile is left to that writer.
     """
     while True:
         records = yield from read(queries.STALE_ENTITIES, since=since, before=before, now=(yield from now()), **STALE)
@@ -76,7 +79,7 @@ def _refresh_rows(rows: Sequence[Entity]) -> Flow[None]:
 
 
 def _summaries(rows: Iterable[Entity]) -> Flow[dict[str, Summary]]:
-    """Return the summaries of entity *rows* by entity key: their facts if these are short, else the model's text."""
+    """Return the summary of each of *rows* by entity key: its facts if these are short, else the model's text."""
     summaries: dict[str, Summary] = {}
     open_ones: list[_LongSummary] = []
     for row in rows:
@@ -121,11 +124,11 @@ class _LongSummary:
 
     @property
     def cached(self) -> str | None:
-        """The model's stored text about the same facts, or ``None`` if it must be asked (again)."""
+        """The model's stored text about the same facts, or ``None`` if the model must be asked."""
         return self.before if self.before and self.digest == self._digest(self.before) else None
 
     def show(self, place: int) -> JSON:
-        """Return the entity as JSON for the prompt, with the id *place*.
+        """Return the entity and its facts as JSON for the prompt, with the number *place* as its id.
 
         The old summary is included only if there are more facts than the prompt shows.
         """
@@ -134,7 +137,10 @@ class _LongSummary:
         return {"id": place, "summary": before if self.before is None else self.before, **shown}
 
     def begin_with(self, text: str) -> Summary:
-        """Return the summary that begins with the model's *text*, and the length and digest by which it is reused."""
+        """Return the summary: *text*, which the model wrote, and the latest facts; and a key by which *text* is reused.
+
+        The key has the length of *text* and a digest of what it is based on.
+        """
         return _join(text, self.latest), f"{len(text)} {self._digest(text)}"
 
     def _digest(self, text: str) -> str:
@@ -143,7 +149,7 @@ class _LongSummary:
 
 
 def _ask(entities: list[JSON]) -> Flow[dict[int, str]]:
-    """Ask the model to summarise *entities*, and return its texts by entity id; an empty dict if the model fails."""
+    """Ask the model to summarise *entities*, and return its texts by entity id, or an empty dict if it fails."""
     try:
         answer = yield from ask(SUMMARISE, entities=entities)
     except ModelError as error:
@@ -153,7 +159,7 @@ def _ask(entities: list[JSON]) -> Flow[dict[int, str]]:
 
 
 def _shorten(facts: Sequence[str]) -> str:
-    """Return the latest *facts* (newest first) that fit into `LONGEST` characters as a text, oldest first.
+    """Return as many of *facts* (newest first) as fit into `LONGEST` characters, as a text, oldest first.
 
     It replaces a summary that the model did not give.
     """
@@ -166,7 +172,7 @@ def _shorten(facts: Sequence[str]) -> str:
 
 
 def _text(sentences: Iterable[str]) -> str:
-    """Return *sentences* as one text, with a full stop after each that lacks an end mark."""
+    """Return *sentences* as one text: ``["Ann skis", "She won."] -> "Ann skis. She won."``."""
     return " ".join(_end_sentence(sentence) for sentence in sentences if sentence.strip())
 
 
@@ -185,6 +191,10 @@ def _end_sentence(sentence: str) -> str:
 
 
 def _summary_row(row: Entity, summary: str, worded: str | None) -> JSON:
+    """Return the query row that stores *summary* for the entity *row*, with the changes of its words in the word index.
+
+    *worded* is the key by which the model's part of the text is reused, ``None`` without such a part.
+    """
     changed = tokenise.count_terms(summary)
     changed.subtract(tokenise.count_terms(row["summary"]))
     return {

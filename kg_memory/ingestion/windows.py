@@ -32,7 +32,7 @@ ROUNDS = 2
 
 
 class Window:
-    """A batch of received episodes, in the order of arrival, that are to be read in parallel.
+    """A batch of saved episodes, in the order of arrival, about which the model is asked in parallel.
 
     *parallel* is the number of questions that are asked at a time.
     """
@@ -42,7 +42,7 @@ class Window:
         self._states: list[JSON] = []
 
     def holds(self, state: Row) -> bool:
-        """Return whether the window contains the episode of *state*; a duplicate must wait until the first is saved."""
+        """Return whether the episode of *state* is in the window; a duplicate must wait until the first is saved."""
         return any(waiting["episode"].id == state["episode"].id for waiting in self._states)
 
     def is_full_for(self, state: Row) -> bool:
@@ -59,14 +59,14 @@ class Window:
         self._states.append(state)
 
     def take(self) -> list[JSON]:
-        """Remove and return the states of all episodes in the window."""
+        """Remove all episodes from the window, and return their states."""
         states, self._states = self._states, []
         return states
 
 
 @dataclass(slots=True, eq=False)
 class ReadAhead:
-    """A received episode of a window, with the answers to its reading questions and the usage of asking them.
+    """A saved episode, with the model's answers about it and the usage of asking, before ingestion runs for it.
 
     `answers` are JSON by question key, `steps` the calls, tokens and seconds spent.
     """
@@ -78,7 +78,7 @@ class ReadAhead:
     steps: list[JSON] = field(default_factory=list)
 
     def ask(self, flow: Flow[T]) -> Flow[T | None]:
-        """Run *flow*, store the model's answers with the episode, and return its result.
+        """Run *flow*, which asks the model, and return its result; store the answers with the episode.
 
         ``None`` if the model fails: the ingestion graph asks again later, and reports the failure.
         """
@@ -93,13 +93,13 @@ class ReadAhead:
             self.steps.append(asking.usage("extract", began).model_dump())
 
     def keep(self, question: Ask, answer: BaseModel) -> Flow[None]:
-        """Store the *answer* to a *question* that the ingestion of the episode will ask."""
+        """Store *answer* as the answer to *question*, which the ingestion graph will ask about the episode."""
         durable = self._durable()
         self.answers[durable.key(question)] = answer.model_dump_json()
         yield from durable.put(question, answer)
 
     def read_state(self) -> JSON:
-        """Return the input state of the ingestion graph: the received episode, and the answers to its questions."""
+        """Return the input state of the ingestion graph: the saved episode, and the answers to its questions."""
         return {**self.state, "answers": {**self.draft.answers, **self.answers}, "steps": self.steps}
 
     def _durable(self) -> GraphCache:
@@ -107,9 +107,10 @@ class ReadAhead:
 
 
 def read_ahead(window: Sequence[JSON], settings: Settings, model: Model) -> Flow[list[JSON]]:
-    """Ask *model* the reading questions of all episodes in *window* in parallel; return their states with the answers.
+    """Ask *model* in parallel about all episodes in *window*, and return their states with its answers.
 
-    A rule-based model answers at once and is not asked ahead; for it, the episodes are embedded in one request.
+    *window* has ingestion states. A rule-based model answers at once and is not asked ahead; for it, the episodes are
+    embedded in one request.
     """
     readings = [ReadAhead(state, Draft.of(state), model.name) for state in window]
     unread = [one for one in readings if not one.draft.done and not one.draft.episode.is_declared]
