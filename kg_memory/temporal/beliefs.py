@@ -92,7 +92,7 @@ class History:
         return max(self.statements[fact].values(), key=lambda statement: statement.order)
 
     def apply_edits(self) -> list[Statement]:
-        """Return all statements about all facts, with the dates that a person entered in place of the stated ones."""
+        """Return the statements about all facts; dates that a person entered replace the stated ones."""
         edits = {edit.fact: edit for edit in self.edits.values()}
         result: list[Statement] = []
         for fact, own in self.statements.items():

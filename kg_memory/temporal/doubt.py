@@ -110,7 +110,7 @@ Doubts = dict[str, Doubt]
 
 
 def find_doubts(facts: Mapping[str, Grounded], point: Point) -> Doubts:
-    """Return why facts are doubtful at *point*, by the ids of the doubtful facts.
+    """Return which facts are doubtful at *point*, and why: ``{fact id: doubt}``.
 
     *facts* are by id, and must include all premises of each fact, also those of its premises, and so on.
     """
@@ -194,7 +194,7 @@ def _find_resting(facts: Iterable[Grounded], point: Point) -> dict[str, list[str
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Decides whether a fact is still believed although one of its premises has ended.
+    """Decides whether a fact stays certain although one of its premises has ended.
 
     *facts* are all facts by id; *due* caches the results of `_due` by fact id.
     """
@@ -204,7 +204,7 @@ class _Reader:
     due: dict[str, int] = field(default_factory=dict)
 
     def stands(self, id_: str, premise: str, ending: Ending) -> bool:
-        """Return whether the fact *id_* remains certain in spite of *ending*, the end or refutation of its premise.
+        """Return whether the fact *id_* stays certain in spite of *ending*, the end or refutation of its premise.
 
         It does if it was stated again after *ending*, or if it needed the premise only before that. A statement that
         names *premise* (an id) as its reason does not count, because its author did not know that the premise had

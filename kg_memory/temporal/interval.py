@@ -58,7 +58,10 @@ _MONTHS: Mapping[Precision, int] = MappingProxyType({"month": 1, "season": 3, "y
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A period ``[start, end)``, with the precision of its date; None is an open start or end."""
+    """A period ``[start, end)`` of time; None is an open start or end.
+
+    `precision` says how exact the date is from which it was made, such as "month".
+    """
 
     start: datetime | None = None
     end: datetime | None = None
@@ -125,7 +128,7 @@ def midnight(moment: datetime) -> datetime:
 
 
 def round_to_midnight(moment: datetime) -> datetime:
-    """Return the midnight nearest to *moment* in UTC; *moment* itself if it is a midnight in its own zone.
+    """Return the midnight nearest to *moment* in UTC, or *moment* itself if it is midnight in its own zone.
 
     It recovers the date of a day that began at midnight in another zone: ``2024-05-13T22:00Z -> 2024-05-14T00:00Z``.
     """
@@ -262,9 +265,9 @@ def parse_period(text: str | None, zone: tzinfo = UTC) -> Interval | None:
 
 
 def instant_period(at: datetime) -> Interval:
-    """Return the microsecond that begins at *at*, an aware datetime, as an interval.
+    """Return the interval of one microsecond that begins at *at*, an aware datetime.
 
-    Errors: `OverflowError` outside the calendar.
+    Errors: `OverflowError` if *at* is outside the years 1 to 9999 in UTC.
     """
     start = at.astimezone(UTC)
     return Interval(start, _step_or_none(start, 1, "microsecond"), "instant")

@@ -49,12 +49,12 @@ class Verdict:
 
     @property
     def is_retraction(self) -> bool:
-        """Whether a person retracted the fact and has not undone that."""
+        """Whether a person retracted the fact and has not undone the retraction."""
         return self.new == self.existing and self.ruling == "refused" and self.refused_at is not None
 
     @property
     def is_admission(self) -> bool:
-        """Whether a new fact waits until a person admits it to the memory, without contradicting another fact."""
+        """Whether a new fact waits for a person to admit it, and not because it contradicts another fact."""
         return self.new == self.existing and self.ruling == "waiting"
 
     def retracts(self, statement: Statement) -> bool:
