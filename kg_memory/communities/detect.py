@@ -144,7 +144,7 @@ def _read_pages(last: str, page: str, take: Callable[[Row], None], **params: Any
 
 
 class _Part(NamedTuple):
-    """A detected community, the index of its oldest entity in `Links.entities`, and its number of entities."""
+    """A detected community, the index of its oldest entity in `Links.entities`, and the number of its entities."""
 
     group: Group
     oldest: int

@@ -110,8 +110,8 @@ def _read_material(
 def _read_members(group: Group, instant: int) -> Flow[list[Item]]:
     """Return the first members of *group* and the latest facts among them at the time *instant*, for a prompt.
 
-    Times are microseconds since the epoch. Items are ``{"entity": ..., "type": ..., "summary": ...}``, then ``{"fact":
-    ...}``.
+    *instant* is in microseconds since the epoch. The items are ``{"entity": name, "type": ..., "summary": ...}`` for
+    members and ``{"fact": sentence}`` for facts.
     """
     ids = group["members"][:MEMBERS]
     members = yield from read(cypher.MEMBERS, ids=ids)
@@ -163,6 +163,7 @@ def _count_questions(flow: Flow[T]) -> Flow[tuple[T, int]]:
     questions = 0
 
     def perform(effect: Any) -> Flow[Any]:
+        """Perform *effect*, and count it if it is a question to the model."""
         nonlocal questions
         questions += isinstance(effect, Ask)
         try:
