@@ -238,7 +238,10 @@ class BudgetMeter:
                     raise BudgetSpent(_describe_limit(scope, measure, limit, before, more), scope)
 
     def _query(self, query: Query) -> Flow[list[Row]]:
-        """Run *query* and return its rows; write and read the spending with it, if it has the parameters for that."""
+        """Run *query* and return its rows.
+
+        If it has the parameters for that, the unwritten spending is written and the stored spending is read with it.
+        """
         at = yield from now()
         spent = self.account.begin_write(at) if "spent" in query.params else NOTHING
         try:

@@ -60,7 +60,7 @@ _lock = Lock()
 
 
 class QueueTimeout(Exception):
-    """Too many requests to the same model are queued before this one."""
+    """Raised before a request is sent if it would wait too long for the rate limit."""
 
     is_retryable = True
 
@@ -241,7 +241,9 @@ def with_retries(
     """Return the response to *request* (an effect that calls a model), which is sent again if it fails.
 
     *policy* says how often, *limiter* delays each attempt by the rate limit, *tokens* is the estimated size of the
-    request. Raises: `QueueTimeout` if the queue of *limiter* is too long, or the error of the last attempt.
+    request.
+
+    Raises: `QueueTimeout` if the queue of *limiter* is too long, or the error of the last attempt.
     """
     attempt, waited = 1, 0.0
     while True:

@@ -152,6 +152,7 @@ class ChatModel:
         sleeper: Sleeper | None = None,
         limiter: RateLimiter | None = None,
     ) -> None:
+        """Wrap *model*. Raises: `SettingsError` if it is not a LangChain chat model."""
         if not isinstance(model, BaseChatModel):
             raise SettingsError(
                 f"model must be a LangChain chat model, got {type(model).__name__}; pass one, or 'offline'"

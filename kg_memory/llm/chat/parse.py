@@ -43,7 +43,7 @@ class ParsedAnswer:
 
     @property
     def size(self) -> int:
-        """The number of items in all lists of the answer."""
+        """The number of items in all lists of the answer together."""
         return sum(len(getattr(self.answer, name)) for name in lists_of(type(self.answer)))
 
 
@@ -271,7 +271,7 @@ def _read_lists(value: Any, kind: type[BaseModel]) -> dict[str, list[Any]]:
 
 
 def _find_object(value: Any, names: Sequence[str], depth: int = 3) -> dict[str, Any] | None:
-    """Return the JSON object in *value* that has some of the keys *names*; None if there is none *depth* levels deep.
+    """Return the JSON object in *value*, at most *depth* levels deep, that has some of the keys *names*, or None.
 
     Objects in a list are merged into one.
     """

@@ -73,7 +73,7 @@ class Reply:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the reply has no text and no values, without being refused or cut off."""
+        """Whether the reply has neither text nor values, although it was not refused or cut off."""
         return not (self.text.strip() or self.values or self.refusal or self.cut_off)
 
 
@@ -89,7 +89,7 @@ class ResponseError(Exception):
 
 
 def read_all(model: BaseChatModel) -> BaseChatModel:
-    """Return a copy of *model* whose messages keep the model's thoughts, and that raises errors sent with status 200.
+    """Return a copy of *model* whose messages keep the model's reasoning, and that raises errors sent with status 200.
 
     LangChain's OpenAI client drops fields such as ``reasoning_content``. Models of other classes are returned
     unchanged.
@@ -99,6 +99,7 @@ def read_all(model: BaseChatModel) -> BaseChatModel:
     copied, read = model.model_copy(), model._create_chat_result  # noqa: SLF001 - nothing public has the whole response
 
     def read_whole(response: Any, generation_info: Any = None) -> ChatResult:
+        """Return LangChain's result for *response*, with the model's reasoning added to its messages."""
         choices = _read_choices(response)
         result = read(response, generation_info)
         for generation, choice in zip(result.generations, choices, strict=False):
