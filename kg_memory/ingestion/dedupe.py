@@ -58,7 +58,7 @@ def dedupe(draft: Draft, settings: Settings) -> Flow[Update]:
 
 
 def compare(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Find the facts of *draft* that are stored already, and ask the model how the others relate to stored facts."""
+    """Return the facts of *draft*, marked if stored already, and verdicts that relate the others to stored facts."""
     found, grounds = yield from find_related(draft.facts, settings, declared=draft.episode.is_declared)
     candidates = list(_select_candidates(draft, found))
     facts = tuple(  # clear the marks of an earlier run of this step
@@ -255,7 +255,7 @@ def find_related(
 
     These stored facts share an entity and the predicate family with the new fact, or are near in meaning. *declared*
     facts, which no model judges, are compared only with facts between the same entities, and with other values of a
-    single-valued predicate. By the `Grounds`, `save` notices changes by other writers.
+    single-valued predicate. `save` uses the `Grounds` to notice changes by other writers.
     """
     revisions = {id_: 0 for fact in facts for id_ in (fact.subject_id, *fact.object_ids)}
     if not facts:

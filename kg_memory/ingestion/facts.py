@@ -188,7 +188,7 @@ def places_of(entities: Sequence[ResolvedEntity]) -> dict[str, int]:
 
 
 def _locate_ends(named: NamedFact, places: Mapping[str, int]) -> ExtractedFact:
-    """Return the fact *named* with the indexes of its entities in place of their names; -1 for an unknown name."""
+    """Return the fact *named* with entity indexes, from *places* (name -> index), in place of names; -1 if unknown."""
     subject, *objects = (places.get(canonical_name(display_name(name)), -1) for name in (named.subject, *named.objects))
     values = {name: getattr(named, name) for name in ExtractedFact.model_fields}
     return ExtractedFact.model_validate({**values, "subject": subject, "objects": objects})

@@ -32,14 +32,14 @@ _ZEPH = re.compile(
     r"(?:, (?:not reviewed|disputed|not confirmed by its words))?\)(?:\n|$))+",
     re.MULTILINE,
 )
-"""A context (prompt text of a memory) in Zep's layout."""
+"""A context (prompt text of a memory) in Zeph's layout."""
 
 
 def why_skipped(draft: Draft, settings: Settings) -> Flow[str | None]:
     """Return the reason why the episode is skipped, or ``None`` if the model is to read it.
 
-    Reasons: it only repeats a context of this memory, it looks like a prompt injection, or it is a message (not a text
-    or record) that is a greeting or differs little from the messages before it.
+    Reasons: it only repeats a context (text that this memory supplied to a prompt), it looks like a prompt injection,
+    or it is a message (not a text or record) that is a greeting or differs little from the messages before it.
     """
     episode = draft.episode
     if not draft.pieces:
@@ -114,9 +114,10 @@ def _turns_before(draft: Draft) -> list[str]:
 
 
 def without_contexts(content: str) -> str:
-    """Return *content* with each context of this memory replaced by as many spaces, so that offsets stay valid.
+    """Return *content* with each context replaced by as many spaces, so that offsets stay valid.
 
-    Contexts are recognised by their exact begin and end marks, and by Zep's layout.
+    A context is text that this memory supplied to a prompt. It is recognised by its exact begin and end marks, or by
+    the layout of the template ``zeph``.
     """
     for mark in SUPPLIED:
         content = _without(content, mark)

@@ -112,7 +112,7 @@ def _with_earlier(revision: Revision, draft: Draft) -> Revision:
 
 
 def _find_unused_starts(facts: Collection[StatedFact], history: History, revision: Revision) -> Iterator[Loss]:
-    """Yield a `Loss` for each of *facts* whose start is ignored because the fact is believed to hold since earlier."""
+    """Yield a `Loss` for each of *facts* whose start is ignored, as the fact is believed since an earlier time."""
     for fact in facts:
         recorded = [belief.period for belief in revision.beliefs if belief.fact == fact.stored_id]
         held = [one.period for one in history.beliefs[fact.stored_id] if one.id not in revision.closed]
@@ -127,7 +127,7 @@ def _find_unused_starts(facts: Collection[StatedFact], history: History, revisio
 
 
 def _reopen(history: History, stated: set[str], episode: EpisodeRecord) -> tuple[str, ...]:
-    """Let a person review refused facts again that *episode* states anew, and return the ids of their verdicts.
+    """Put verdicts back into review in which a person refused a fact that is stated again; return their ids.
 
     *stated* are the ids of the facts that *episode* states. The verdicts are changed in *history*.
     """
@@ -283,7 +283,7 @@ RULES = (
 
 
 def premise_rows(facts: Sequence[StatedFact]) -> list[JSON]:
-    """Return query rows ``{"fact": id, "premise": id}`` for the facts that rest on others.
+    """Return query rows ``{"fact": id, "premise": id}`` that link *facts* to the facts on which they rest.
 
     Premises are facts of the same episode or, for declared facts, stored ones.
     """

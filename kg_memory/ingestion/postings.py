@@ -83,7 +83,7 @@ def is_block(episode: Row) -> bool:
 
 
 def lent_terms(episode: Row) -> Mapping[str, int]:
-    """Return the counts of the words in *episode*, a database row, by which its neighbours are found too."""
+    """Return the counts of the words that *episode*, a database row, shares with its neighbours in the thread."""
     return tokenise.count_terms(words_of({**episode, "content": episode["content"][:NEIGHBOUR_LENGTH]}))
 
 
@@ -117,9 +117,10 @@ def date_words(at: int) -> str:
 
 
 def share_words(thread: Iterable[Row]) -> Shares:
-    """Return by whose words, besides its own, each episode of *thread* is found: ``{episode: {neighbour: weight}}``.
+    """Return which neighbours in *thread* lend words to each episode: ``{episode id: {neighbour id: weight}}``.
 
-    Episodes are given by id. *thread* has their database rows in the order of arrival.
+    Searches find an episode by its own words and by those of its neighbours. *thread* has database rows in the order of
+    arrival.
     """
     present: list[tuple[int, int, str]] = []
     shares: Shares = {}
@@ -155,7 +156,7 @@ def shares_without(thread: Sequence[Row], removed: Collection[str]) -> Shares:
 
 
 def shares_around(thread: Sequence[Row], changed: Collection[str]) -> Shares:
-    """Return the neighbours of the *changed* episodes (ids), and of the episodes that are found by words of these.
+    """Return the neighbours that lend words to the *changed* episodes (ids), and to the episodes that these lend to.
 
     *thread* has all rows of the thread. The result has the form of `share_words`.
     """
@@ -167,7 +168,7 @@ def shares_around(thread: Sequence[Row], changed: Collection[str]) -> Shares:
 def build_postings(episode: Row, givers: Iterable[tuple[Row, int]]) -> JSON:
     """Return the complete word index row of *episode*, a database row: its id, word count and terms.
 
-    *givers* are neighbours by whose words it is found too, with their weights.
+    *givers* are the neighbours that lend words to it, with their weights.
     """
     _, own = index_words(episode, (), ())
     counts = Counter({posting["term"]: posting["in"][0]["f"] for posting in own})

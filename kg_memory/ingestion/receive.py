@@ -275,7 +275,7 @@ def _validate_labels(labels: Any, hook: RedactHook | str) -> list[str] | None:
 
 
 def _injection_flags(content: str) -> list[Flag]:
-    """Return the kinds of prompt injection in *content*; the marks of this memory's own contexts are not counted."""
+    """Return the kinds of prompt injection in *content*; marks of contexts that this memory supplied do not count."""
     flags = injection_flags(content)
     if "forged_fence" in flags and "forged_fence" not in injection_flags(without_contexts(content)):
         return [flag for flag in flags if flag != "forged_fence"]
@@ -299,9 +299,10 @@ def parse_at(at: object, created_at: int, name: str = "at") -> tuple[int, int]:
 
 
 def _pieces_to_read(episode: EpisodeRecord, settings: Settings) -> tuple[Piece, ...]:
-    """Return the content in pieces of at most `settings.chunk_size` characters, without contexts of this memory.
+    """Return the content in pieces of at most `settings.chunk_size` characters, to be read by the model.
 
-    JSON records keep contexts; so does content that consists of contexts only, if `read_all` is set.
+    Contexts (texts that this memory supplied to a prompt) are left out. They are kept in JSON records, and if
+    `read_all` is set and the content has nothing else.
     """
     content = episode.text if episode.kind in RECORDS else without_contexts(episode.text)
     if settings.read_all and not content.strip():

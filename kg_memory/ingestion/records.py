@@ -237,7 +237,7 @@ class StatedFact:
 
     @property
     def stored_id(self) -> str:
-        """The id under which the fact is stored: that of the existing fact that says the same, else its own."""
+        """The id under which the fact is stored: that of the existing fact that says the same, or else `id`."""
         return self.same_as or self.id
 
     @property
@@ -253,7 +253,7 @@ class StatedFact:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A period in which an existing fact is believed to hold, in microseconds since the epoch."""
+    """A period in which an existing fact is believed to hold; both ends are microseconds since the epoch."""
 
     valid_at: int
     invalid_at: int

@@ -51,7 +51,7 @@ NOTHING_READ: Update = {"entities": (), "facts": (), "revision": Revision()}
 
 
 def save(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Step 9, save: write all results of the episode in one atomic query, and mark the episode done.
+    """Step 9, save: write all results about the episode in one atomic query, and mark the episode done.
 
     Of more than `MOST_AT_ONCE` facts or entities, one part is written; then the graph goes back to `dedupe` for the
     next. If another writer changed the facts that verdicts are based on, nothing is written and the graph goes back to
@@ -108,7 +108,7 @@ def _is_last(draft: Draft) -> bool:
 
 
 def _end(draft: Draft, settings: Settings) -> JSON:
-    """Return the properties of the episode to set once all of it is saved: status, plan, usage, and answers deleted."""
+    """Return the properties that are set on the episode once all of it is saved, such as its status and usage."""
     done = {"status": _status(draft), "reason": draft.skipped, "plan": _plan(draft, settings), "took": _usage(draft)}
     return {**done, **dict.fromkeys(("answers", "reader", "reading_since", "interrupted"))}
 
@@ -125,7 +125,7 @@ def _read_status(draft: Draft) -> Flow[JSON]:
 
 
 def _write(draft: Draft, settings: Settings) -> Flow[tuple[int, list[JSON] | None]]:
-    """Run the save query; return its time in microseconds, and the rows of entities whose summaries are stale.
+    """Run the save query; return when it ran, in microseconds, and the rows of entities whose summaries are stale.
 
     The rows are ``None`` if nothing was written because another writer changed something.
     """
@@ -171,7 +171,10 @@ def _write(draft: Draft, settings: Settings) -> Flow[tuple[int, list[JSON] | Non
 
 
 def _plan(draft: Draft, settings: Settings) -> str:
-    """Return the plan by which the episode was read: "standard" instead of "thorough" if the budget was low."""
+    """Return how the episode was read: "economy", "standard", "thorough", "offline" or "declared".
+
+    It is "standard" instead of "thorough" if the budget was low.
+    """
     if draft.episode.is_declared:
         return "declared"
     if settings.model == OFFLINE:
@@ -182,8 +185,8 @@ def _plan(draft: Draft, settings: Settings) -> str:
 def _usage(draft: Draft) -> list[float]:
     """Return the model usage of the run as seven numbers.
 
-    Calls, input tokens, output tokens and seconds of all steps; then calls, input tokens and output tokens of the steps
-    that read entities and facts.
+    They are the calls, input tokens, output tokens and seconds of all steps, and then the calls, input tokens and
+    output tokens of the steps that read entities and facts.
     """
     counts = ("calls", "input_tokens", "output_tokens")
     readers = ("extract", "reflect", "facts") if draft.stated is None else ("extract", "reflect")

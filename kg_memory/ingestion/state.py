@@ -219,7 +219,7 @@ def on_values(step: TypedStep) -> Callable[[Row, Settings], Flow[Update]]:
 
 
 def spare_loop(draft: Draft, flow: Flow[Update]) -> Flow[Update]:
-    """Return *flow*, a step about *draft*, to be run in a thread if the episode is too long for an event loop."""
+    """Return *flow*, a step about *draft*; for a very long episode it runs in a thread, off the event loop."""
     content = draft.episode.content or str(draft.given.get("content"))
     return in_threads(flow) if len(content) > LONG_CONTENT else flow
 

@@ -109,6 +109,7 @@ class _LongSummary:
     """
 
     def __init__(self, row: Entity) -> None:
+        """Split the facts of the entity *row* into those that the model summarises and the latest ones."""
         self.row = row
         self.past = [dated_past(fact) for fact in row["past"]]
         self.current = [dated(fact) for fact in row["facts"]]
