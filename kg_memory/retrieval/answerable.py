@@ -38,10 +38,11 @@ STATED = 40
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question for the estimate: its search terms, how many nodes contain each term, and its subjects.
+    """A question, with what is stored about its words: the input of the estimate whether the memory holds an answer.
 
-    `counts` is the number of stored nodes of each kind. `subjects` are the alias keys of the people and things that the
-    question is about: known entities that it names, and the asker. `named` says whether it names a known entity.
+    `frequencies` are how many nodes of each kind contain each of its search `terms`, and `counts` the number of stored
+    nodes of each kind. `subjects` are the alias keys of the people and things that the question is about: known
+    entities that it names, and the asker. `named` says whether it names a known entity.
     """
 
     terms: Sequence[str]
@@ -85,7 +86,7 @@ UNLIKELY, NO = 0.2, 0.1
 
 
 def read_usual(model: str, count: int, *, all_read: bool) -> Flow[Row]:
-    """Return the usual distance between two episodes, and some speakers, as the row `{distance, speakers}`.
+    """Return the usual distance between two episodes, and some speakers: ``{"distance": 0.4, "speakers": ["Ann"]}``.
 
     *model* is the name of the embedding model, *count* the number of episodes. The row is cached until the namespace
     grows, but only if *all_read*: before that, few of the episodes have a vector.
@@ -130,7 +131,7 @@ def weigh(
 
 
 def _shares(hits: Hits) -> dict[str, float]:
-    """Return a score per id that combines the rankings of *hits* by words and by meaning; first in both gives 1."""
+    """Return a score per id that combines the rankings of *hits* by words and by meaning; an id first in both has 1."""
     return relative_shares([hits.words, hits.meaning], [1.0, 1.0])
 
 
@@ -140,7 +141,7 @@ def _lead(
     speakers: Iterable[str | None],
     asked: Asked,
 ) -> float:
-    """Return the lead of the best fact stated by a subject of the question over the best one stated by others.
+    """Return how much better the best fact stated by a subject of the question is than the best one stated by others.
 
     The result is a difference of scores, -1 to 1. *shares* are scores by fact id, *tellers* the speakers of each fact,
     *speakers* some speakers of the namespace. Return 0 if the only subject is an asker who never spoke here.
@@ -159,8 +160,8 @@ def _lead(
 def nearness(hits: Sequence[Scored], distance: float, count: int = 1) -> float:
     """Return the mean nearness of the first of *hits*, 0 to 1, where 0.5 means as far apart as two random episodes.
 
-    *distance* is the usual distance of two episodes. Of *count* stored nodes, one hit in `NEAREST_SHARE` is averaged,
-    and at most `NEAREST` hits.
+    *hits* are ids with cosine similarities, *distance* is the usual distance of two episodes. Of *count* stored nodes,
+    one in `NEAREST_SHARE` is averaged, and at most `NEAREST`.
     """
     most = min(max(count // NEAREST_SHARE, 1), NEAREST)
     away = max(1 - fmean(score for _, score in hits[:most]), 0.0)

@@ -77,8 +77,8 @@ def parse_moment(name: str, value: UserTime, time: int) -> int:
 def parse_window(as_of: UserTime, during: object, time: int) -> Window | None:
     """Return the period of valid time that `as_of` or `during` gives, or None if both are None.
 
-    `as_of` gives one instant. `during` is a period in words ("2019") or a pair of times, of which None is open. *time*
-    is now. Errors: `InputError` if both are given, one is not a time, or the period is empty.
+    `as_of` gives one instant. `during` is a period in words ("2019") or a pair of times, in which None means no limit.
+    *time* is now. Errors: `InputError` if both are given, one is not a time, or the period is empty.
     """
     if during is None:
         if as_of is None:
@@ -101,7 +101,7 @@ def parse_window(as_of: UserTime, during: object, time: int) -> Window | None:
 
 
 def _parse_interval(name: str, value: object, time: int) -> Interval:
-    """Return the interval that *value* means at *time*, which is now; `InputError` calls the value *name*."""
+    """Return the interval that *value* means at *time*, which is now; an `InputError` calls the value *name*."""
     if isinstance(value, date | str):
         try:
             return parse_when(value, instant(time) or EPOCH)
@@ -113,7 +113,7 @@ def _parse_interval(name: str, value: object, time: int) -> Interval:
 def _find_in_words(
     question: str, asker: str | None, time: int, believed_at: int
 ) -> Flow[tuple[str | None, Window | None, int | None]]:
-    """Return the time words of *question*, the period that they mean, and its vagueness; three times None without any.
+    """Return the time words of *question*, the period that they mean, and its vagueness: three times None without any.
 
     Several time words are joined, and their periods are intersected; one that does not overlap the others is ignored.
     The vagueness is the width of the most exact one in microseconds, such as a day for "on 4 May".
@@ -147,7 +147,7 @@ def _subjects(event: EventTime, question: str, asker: str | None) -> list[str]:
 
 
 def _find_around(event: EventTime, subjects: list[str], time: int, believed_at: int) -> Flow[Window | None]:
-    """Return the period that a stored fact opens or closes: "before she moved", "while he worked at Acme".
+    """Return the period before, after or during *event*, whose dates a stored fact gives: "before she moved".
 
     *subjects* are alias keys of the entities that *event* may be about, *time* is now. Return None if no matching fact
     has the needed start or end.
@@ -177,7 +177,7 @@ def _find_around(event: EventTime, subjects: list[str], time: int, believed_at: 
 
 
 def _edge(rows: Sequence[Row], edge: str) -> int | None:
-    """Return the latest known start of the periods in *rows*, or with *edge* "end" the latest known end; else None."""
+    """Return the latest known start of the facts in *rows*, or with *edge* "end" their latest known end, or None."""
     if edge == "end":
         return max((row["invalid_at"] for row in rows if row["invalid_at"] != OPEN_END), default=None)
     starts = [row["valid_at"] for row in rows if row["valid_at"] != OPEN_START]
@@ -185,7 +185,7 @@ def _edge(rows: Sequence[Row], edge: str) -> int | None:
 
 
 def _describe(instants: Instants, words: str | None, time: int) -> QueryTime:
-    """Return the time of a question as users see it, with a sentence such as "what is so now"; *time* is now."""
+    """Return the time of a question as users see it, with a text such as "what was so at 2024-05-14"; *time* is now."""
     since, until = instant(max(instants.since, OPEN_START)), instant(min(instants.until, OPEN_END))
     if instants.until - instants.since == 1:
         reading = "what is so now" if instants.since == time else f"what was so at {_in_words(since)}"
@@ -219,7 +219,7 @@ Sentences = dict[str, str]
 
 
 def point_of(window: Window | None, believed_at: int) -> Point:
-    """Return the point of valid and transaction time at which facts of *window* are checked for doubt and end.
+    """Return the point of valid and transaction time at which to check whether facts are doubtful or ended.
 
     Its valid time is the last instant of *window*, or *believed_at* if *window* is None or open, since the present of
     that belief is meant.
@@ -246,9 +246,9 @@ def add_standing(rows: Sequence[Row], point: Point) -> Flow[list[Row]]:
 
 
 def describe_doubt(doubt: Doubt, sentences: Mapping[str, str]) -> dict[str, Any]:
-    """Return *doubt* as the row from which `Fact.doubtful_since` and `Fact.doubtful_because` are filled.
+    """Return *doubt* as a dict with its `since`, `precision` and `because`, the facts that lead to the doubtful one.
 
-    *sentences* are those of the facts on the path of the doubt, by fact id.
+    These are the premises on the path of the doubt, each with its id and sentence. *sentences* are by fact id.
     """
     *way, last = doubt.path
     path: list[Row] = [{"id": id_, "sentence": sentences[id_]} for id_ in way]
@@ -257,9 +257,9 @@ def describe_doubt(doubt: Doubt, sentences: Mapping[str, str]) -> dict[str, Any]
 
 
 def read_grounds(ids: Iterable[str]) -> Flow[tuple[Grounds, Sentences]]:
-    """Return the facts *ids* and all their premises, over any number of steps, and the sentences of all of these facts.
+    """Return the facts *ids*, their premises, the premises of these and so on, and the sentences of all, by fact id.
 
-    It stops after about `MOST_GROUNDS` facts.
+    A premise is a fact from which another one was derived. Reading stops after about `MOST_GROUNDS` facts.
     """
     grounds: Grounds = {}
     sentences: Sentences = {}
@@ -275,7 +275,7 @@ def read_grounds(ids: Iterable[str]) -> Flow[tuple[Grounds, Sentences]]:
 
 
 def read_resting(ids: Collection[str], most: int) -> Flow[dict[str, str]]:
-    """Return the facts that rest on the facts *ids*, directly or over several steps, each with its premise on the way.
+    """Return the facts derived from the facts *ids*, in one or more steps, as ``{fact id: id of its premise}``.
 
     The nearest facts come first, and at most *most* are returned.
     """
@@ -308,7 +308,7 @@ def _to_grounded(row: Row) -> Grounded:
 
 
 def _to_tellings(rows: Iterable[Row], stated: Collection[tuple[str, str]] = ()) -> tuple[Telling, ...]:
-    """Return the statements of a fact in *rows*; rows without `saved_at` (no episode) are skipped.
+    """Return the statements of a fact in *rows* as `Telling` values; rows without `saved_at` (no episode) are skipped.
 
     *stated* has the pairs ``(episode id, premise id)`` of premises that an episode gives as a reason for the fact.
     """
@@ -321,7 +321,7 @@ def _to_tellings(rows: Iterable[Row], stated: Collection[tuple[str, str]] = ()) 
 
 
 def _with_standing(row: Row, doubts: Doubts, sentences: Sentences, absent: set[tuple[str, int]], point: Point) -> Row:
-    """Return *row*, a fact with a belief, with `absent` or `doubt` added if *absent* or *doubts* has the fact.
+    """Return *row*, a fact with a belief, with `absent` set if *absent* has it, or with its `doubt` from *doubts*.
 
     *absent* has pairs ``(fact id, end)``. A doubt is only added to a belief that has not ended by *point*.
     """
@@ -357,7 +357,7 @@ def _find_words(fact: Fact) -> set[str]:
 
 
 def _find_absent(rows: Iterable[Row], point: Point) -> Flow[set[tuple[str, int]]]:
-    """Return ``(fact id, end)`` of the states in *rows* that have ended at *point* without a replacement.
+    """Return ``(fact id, end)`` of the facts in *rows*, except events, that ended by *point* without a replacement.
 
     The replacement is a fact that superseded it, or the next value if the predicate is single-valued ("lives in").
     """

@@ -41,7 +41,7 @@ def construct(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, C
 
     Input: `question`, `found` and `ranked`, from the steps before. Output: `context`, with the results in it, explained
     if the question asks for that. If the memory abstains, the context only says that it does not know. Rerankers that
-    count use are told which facts were returned.
+    count how often facts are used get the ids of the facts returned.
     """
     question, found, ranked = values["question"], values["found"], values["ranked"]
     winners = yield from read_winners(question, found, ranked)
@@ -60,7 +60,7 @@ def construct(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, C
 
 
 def _make_results(question: Question, found: Found, winners: Winners, settings: Settings) -> SearchResults:
-    """Return the search results of the values in *winners*, with the verdict whether the memory holds an answer."""
+    """Return *winners*, the best results, as `SearchResults`, with a verdict whether they answer the question."""
     results = SearchResults(
         question=question.text,
         time=found.time,
@@ -76,7 +76,7 @@ def _make_results(question: Question, found: Found, winners: Winners, settings: 
 
 
 def _with_absent(results: SearchResults, absent: Sequence[Fact]) -> SearchResults:
-    """Return *results* with the *absent* facts behind the first `BEFORE_ABSENT` facts."""
+    """Return *results* with the *absent* facts, which ended without a replacement, inserted after three other facts."""
     facts = (*results.facts[:BEFORE_ABSENT], *absent, *results.facts[BEFORE_ABSENT:])
     return results.model_copy(update={"facts": facts}) if absent else results
 
@@ -106,9 +106,10 @@ def _without_summaries(results: SearchResults) -> SearchResults:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """How to read results of one kind: *query* returns them by id, with the properties of a node in the column *name*.
+    """How to read the results of one kind from the database, given their ids.
 
-    *value* makes a result of such a row and a score.
+    *query* returns a row for each id, with the properties of the node in the column *name*. *value* is a function that
+    makes a result, such as a `Fact`, of the row and a score.
     """
 
     query: str
@@ -134,10 +135,11 @@ RowsById = dict[str, list[Row]]
 
 @dataclass(frozen=True, slots=True)
 class Winners:
-    """The results of a search as values by kind, best first; `absent` are ended facts without a replacement.
+    """The best results of a search by kind, best first, as `Fact`, `Entity`, `Community` and `Episode`.
 
-    `texts` are the texts of all candidates that were read, by kind and id, if the search explains itself. `fillers` are
-    the ids of messages without content, such as "Noted.", which are left out.
+    `absent` are facts that ended without a replacement. `texts` are the texts of all candidates that were read, by kind
+    and id, if the search explains itself. `fillers` are the ids of messages without content, such as "Noted.", which
+    are left out.
     """
 
     values: Mapping[Kind, Sequence[Any]]
@@ -147,7 +149,7 @@ class Winners:
 
 
 def read_winners(question: Question, found: Found, ranked: Ranked) -> Flow[Winners]:
-    """Read the best candidates of each kind and return them as values.
+    """Read the best candidates of each kind from the database, and return them as `Fact`, `Episode` and so on.
 
     If the question asks for explanations, up to `FURTHER` more candidates are read for their texts.
     """
@@ -177,7 +179,10 @@ def _texts(stored: Mapping[Kind, RowsById]) -> dict[Kind, dict[str, str]]:
 
 
 def _read_rows(kind: Kind, ids: Sequence[str], found: Found) -> Flow[RowsById]:
-    """Return the database rows of *ids*, by id, without deleted nodes and nodes saved after the transaction time."""
+    """Return the database rows of the results *ids*, by id, without nodes that are deleted or saved too late.
+
+    Too late is after the transaction time of the question, in *found*. A fact has a row for each of its periods.
+    """
     if not ids:
         return {}
     reader, instants = READERS[kind], found.instants
@@ -217,12 +222,12 @@ def _read_absent(episodes: Sequence[str], question: Question, found: Found) -> F
 
 
 def _values(kind: Kind, stored: RowsById, best: Sequence[Scored]) -> list[Any]:
-    """Return the values of the candidates *best*, in their order; a fact once for each of its periods that fits."""
+    """Return the candidates *best* as results, in their order; a fact once for each of its periods in *stored*."""
     return [_value(kind, row, score) for id_, score in best for row in stored.get(id_, ())]
 
 
 def _value(kind: Kind, row: Row, score: float | None = None) -> Any:
-    """Return the result of *kind* that *row* describes, with its *score*."""
+    """Return the result, such as a `Fact`, that the database *row* describes, with its *score*."""
     reader = READERS[kind]
     return reader.value(row if kind == "facts" else row[reader.name], score)
 
@@ -230,10 +235,11 @@ def _value(kind: Kind, row: Row, score: float | None = None) -> Any:
 def _complete(
     episodes: Sequence[Episode], stored: Mapping[str, Row], question: Question, found: Found
 ) -> Flow[list[Episode]]:
-    """Return *episodes* with their remarks and questions, each followed by episodes that explain it, as many as before.
+    """Return *episodes* with remarks and questions, each followed by episodes that explain it; as many as before.
 
-    These are the episodes that its remarks refer to, and the one that answers it. They take the place of the last ones.
-    With a filter, only episodes are added that the search itself found.
+    A remark such as "no longer so since May" refers to another episode, and a question to the turn that answers it.
+    These take the place of the last episodes. *stored* are the database rows of *episodes*. With a filter, only
+    episodes are added that the search itself found.
     """
     # A question is shown with its answer in a context only, and only hits of the search are known to pass a filter.
     asked = pair_turns(episodes, stored) if question.max_tokens and not question.where else {}
@@ -255,7 +261,7 @@ def _complete(
 
 
 def _with_remarks(episode: Episode, known: Mapping[str, Row], asked: Mapping[str, Asked]) -> Episode:
-    """Return *episode* with the remarks of its row in *known*, and the question that it answers."""
+    """Return *episode* with the remarks of its row in *known*, and with the question from *asked* that it answers."""
     remarks = tuple(map(rows.to_remark, known[episode.id]["remarks"]))
     return episode.model_copy(update={"remarks": remarks, "asked": asked.get(episode.id)})
 
@@ -264,7 +270,7 @@ def _with_remarks(episode: Episode, known: Mapping[str, Row], asked: Mapping[str
 
 
 def find_fillers(episodes: Mapping[str, Row]) -> set[str]:
-    """Return the ids of messages without content: "Noted.", or "Sure!" if the turn before asked or proposed nothing.
+    """Return the ids of messages without content: "Noted.", or "Sure!" if the turn before it asked or proposed nothing.
 
     *episodes* are rows of `queries.episodes.EPISODES_WITH_REMARKS`, by id.
     """
@@ -278,10 +284,10 @@ def find_fillers(episodes: Mapping[str, Row]) -> set[str]:
 
 
 def pair_turns(episodes: Iterable[Episode], beside: Mapping[str, Row]) -> dict[str, Asked]:
-    """Return the questions that turns of a conversation answer, by the episode id of the answer.
+    """Return the questions that turns of a conversation answer: ``{episode id of the answer: question}``.
 
-    The answers are *episodes* themselves, or turns that follow a question among them. *beside* has the turns before and
-    after each episode, by its id.
+    A question is the last sentence of the turn just before its answer; one of the two is among *episodes*. *beside* has
+    rows with the turn `before` and the turn `after` each episode, by its id.
     """
     pairs: dict[str, Asked] = {}
     for episode in episodes:
@@ -297,7 +303,7 @@ def pair_turns(episodes: Iterable[Episode], beside: Mapping[str, Row]) -> dict[s
 
 
 def find_question(content: str) -> str:
-    """Return the question with which the text of a turn ends, or "".
+    """Return the question with which *content* ends, or "": "I moved. Where do you live?" -> "Where do you live?".
 
     It must have content words and at most `LONGEST_QUESTION` characters, and be among the last two sentences.
     """

@@ -43,7 +43,7 @@ def build(
 
 
 def make_pipeline(driver: Driver[Any], settings: Settings) -> Pipeline:
-    """Return the retrieval graph with its steps search, rerank and construct, and the converters of its state."""
+    """Return the retrieval graph with its steps search, rerank and construct, and the JSON converters of its state."""
     graph = StateGraph(RetrievalState, RetrievalContext.of(settings), input_schema=RetrievalInput)
     for step in STEPS:
         graph.add_node(step.__name__, make_node(step, driver, settings, decode=decode, encode=encode))
@@ -154,7 +154,7 @@ _FOUND, _RANKED = TypeAdapter(Found), TypeAdapter(Ranked)
 
 
 def encode(values: Mapping[str, Any]) -> Plain:
-    """Return *values*, the results of steps, as keys of a `RetrievalState`."""
+    """Return *values*, the results of steps such as a `Question` or `Found`, as JSON: keys of a `RetrievalState`."""
     state: Plain = {}
     for key, value in values.items():
         match value:
@@ -173,7 +173,7 @@ def encode(values: Mapping[str, Any]) -> Plain:
 
 
 def decode(state: Mapping[str, Any]) -> Plain:
-    """Return the results of the steps that *state*, a `RetrievalState`, holds as JSON.
+    """Return the values that *state*, a `RetrievalState`, has as JSON: a `Question`, `Found`, `Ranked` and `Context`.
 
     Errors: `InputError` if the question in it is not valid.
     """
@@ -199,6 +199,6 @@ def _decode_context(state: Mapping[str, Any]) -> Context:
 
 
 def _plain_lines(context: Context) -> list[Plain]:
-    """Return the lines of *context*, and the results that were left out, as JSON."""
+    """Return the lines of *context*, and then the results that were left out of it, as JSON objects."""
     left_out = (line.model_dump(include={"kind", "id", "text", "left_out"}) for line in context.left_out)
     return [line.model_dump() for line in context.lines] + list(left_out)

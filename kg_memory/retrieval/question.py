@@ -187,7 +187,7 @@ _EDGES = re.compile(r"^[\W_]+|[\W_]+$")
 
 
 def asker_keys(question: str, asker: str | None) -> list[str]:
-    """Return the alias key of *asker*, or of `USER` if it is None, if *question* is about the asker; otherwise ``[]``.
+    """Return ``[alias key of the asker]`` if *question* is about the asker, otherwise ``[]``; None means `USER`.
 
     A question is about the asker if it says "I", "my", "the user" or 我.
     """
@@ -195,12 +195,15 @@ def asker_keys(question: str, asker: str | None) -> list[str]:
 
 
 def name_keys(text: str) -> list[str]:
-    """Return the alias keys of all stretches of *text* that could be a name, without repeats."""
+    """Return the alias keys (hashes) of all stretches of *text* that could be a name: "Ann", "Lee" and "Ann Lee"."""
     return list(dict.fromkeys(alias_key(name) for name in _possible_names(text)))
 
 
 def without_names(text: str, keys: AbstractSet[str]) -> str:
-    """Return *text* without the names whose alias keys are in *keys*; unchanged if only stop words would be left."""
+    """Return *text* without the names whose alias keys are in *keys*; unchanged if only stop words would be left.
+
+    With the key of "Ann": ``"Where did Ann swim?" -> "Where did swim?"``.
+    """
     words = text.split()
     for length in range(min(LONGEST_NAME, len(words)), 0, -1):
         for start in range(len(words) - length, -1, -1):
@@ -211,7 +214,7 @@ def without_names(text: str, keys: AbstractSet[str]) -> str:
 
 
 def _without_unspaced(run: str, keys: AbstractSet[str]) -> str:
-    """Return *run*, a text in a script without spaces, without the names whose alias keys are in *keys*."""
+    """Return *run*, Chinese or other text without spaces, without the names whose alias keys are in *keys*."""
     for length in range(min(LONGEST_UNSPACED, len(run)), 1, -1):
         for start in range(len(run) - length, -1, -1):
             if alias_key(run[start : start + length]) in keys:
@@ -220,9 +223,10 @@ def _without_unspaced(run: str, keys: AbstractSet[str]) -> str:
 
 
 def _possible_names(text: str) -> list[str]:
-    """Return all stretches of up to `LONGEST_NAME` words of *text* that could be a name, as different spellings.
+    """Return all stretches of up to `LONGEST_NAME` words of *text* that could be a name, in different spellings.
 
-    In scripts without spaces, a stretch has up to `LONGEST_UNSPACED` characters.
+    ``"Ann's dog" -> ["Ann's", "Ann", "dog", "Ann's dog", "Ann's-dog"]``. In scripts without spaces, a stretch has up to
+    `LONGEST_UNSPACED` characters.
     """
     words = text.split()
     if _UNSPACED.search(text):

@@ -52,7 +52,7 @@ BELOW = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """The results of each retriever for one kind, best first."""
+    """The results of a search for one kind, such as facts: ids with scores by words, by meaning and along the graph."""
 
     words: list[Scored]
     meaning: list[Scored]
@@ -73,7 +73,7 @@ NO_HITS = Hits([], [], [])
 
 
 class Part(Value, extra="forbid"):
-    """Base class for the parts of a recipe: immutable pydantic models that reject unknown fields."""
+    """Base class of the parts of a recipe, such as rerankers: immutable pydantic models without unknown fields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class Instants:
         return {"since": since, "until": until, "believed_at": self.believed_at, "unreviewed": self.unreviewed}
 
     def nearness(self, since: int, until: int) -> float:
-        """Return how near ``[since, until)`` is to the question's time: 1 if both overlap, 0 beyond the vagueness."""
+        """Return how near ``[since, until)`` is to the question's time: 1 if they overlap, 0 beyond `vagueness`."""
         gap = max(since - self.until, self.since - until) + 1
         return 1.0 if gap <= 0 else max(0.0, 1 - gap / ((self.vagueness or 0) + 1))
 
@@ -241,7 +241,7 @@ class ServedReranker(Reranker, Protocol):
 
 
 class Link(NamedTuple):
-    """A fact that a walk passes: the type of its edge, and the ids of its entities, without repeats.
+    """A fact as a walk along the graph returns it: its edge type, such as LIVES_IN, and the ids of its entities.
 
     `statements` maps the ids of the episodes that state the fact to their speakers; None if they were not read.
     """
@@ -259,10 +259,10 @@ Activity = dict[str, float]
 
 @runtime_checkable
 class Walk(Protocol):
-    """Protocol of walks, which find facts and entities around the entities that a question is about.
+    """Protocol of walks, which follow facts in the graph, starting at the entities that a question is about.
 
-    A walk may have a method `find_starts(hits)`, a flow that gets the hits of the other retrievers by kind and returns
-    more entities to start from, with weights.
+    A walk may have a method `find_starts(hits)`, a flow that gets the results of the other retrievers by kind and
+    returns more entities to start from, with weights.
     """
 
     @property
@@ -270,7 +270,7 @@ class Walk(Protocol):
         """The name of the walk in recipes."""
 
     def walk(self, start: Mapping[str, float], instants: Instants) -> Flow[tuple[Links, Activity]]:
-        """Return the facts along which the walk went, and the entities that it reached, with weights.
+        """Return the facts that the walk followed, and the weights of the entities that it reached, both by id.
 
         *start* maps the ids of entities to weights. Do one database read at a time, so that the reads of several flows
         can share a round trip.
@@ -309,7 +309,7 @@ def rrf(rankings: Sequence[Ranking], weights: Sequence[float], k: float = 10.0) 
 
 
 def relative_shares(rankings: Sequence[Ranking], weights: Sequence[float]) -> dict[str, float]:
-    """Return the weighted mean of each id's relative scores: in each ranking the best id has 1 and the last has `LAST`.
+    """Return the weighted mean of each id's scores, scaled so that a ranking's best id has 1 and its last has `LAST`.
 
     An id gets 0 from a ranking that lacks it or has no finite score for it. If all scores of a ranking are equal, each
     counts as 1.
@@ -366,19 +366,19 @@ def clamp(number: float) -> float:
 
 
 def blend(ranking: Ranking, shares: Mapping[str, float], weight: float) -> list[Scored]:
-    """Return *ranking* rescored as ``(1 - weight) * score + weight * share``, best first; a missing share is 0."""
+    """Return *ranking* rescored as ``(1 - weight) * score + weight * share``; *shares* are by id, 0 if missing."""
     return sort_scores(
         (id_, (1 - weight) * clamp(score) + weight * clamp(shares.get(id_, 0.0))) for id_, score in ranking
     )
 
 
 def scale(ranking: Ranking, factors: Mapping[str, float]) -> list[Scored]:
-    """Return *ranking* with each score multiplied by its factor, 0 to 1, best first; a missing factor counts as 1."""
+    """Return *ranking* with each score multiplied by its factor (by id, from 0 to 1, default 1), best first."""
     return sort_scores((id_, clamp(score) * clamp(factors.get(id_, 1.0))) for id_, score in ranking)
 
 
 def rescore(ranking: Ranking, scores: Mapping[str, float]) -> list[Scored]:
-    """Return the candidates with new *scores* in their order, then the others in their former order, scored below."""
+    """Return *ranking* sorted by the new *scores* of its ids; ids without a new score follow in their old order."""
     head = sort_scores((id_, clamp(scores[id_])) for id_, _ in ranking if id_ in scores)
     return stack(head, [(id_, score) for id_, score in sort_scores(ranking) if id_ not in scores])
 

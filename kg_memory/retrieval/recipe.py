@@ -68,7 +68,7 @@ class ByRecency(Part):
 
 
 def prefer_newer(ranking: Ranking, ages: Mapping[str, float], rate: float) -> list[Scored]:
-    """Return *ranking* with newer candidates preferred: each score is raised by age, then halved to stay within 1.
+    """Return *ranking* with newer candidates preferred: scores are raised by age, then all are halved to stay within 1.
 
     *ages* are in days, by id. A score is raised by ``1 / (1 + age * rate)``, at most to twice itself. A negative age
     counts as 0, and a candidate without an age is not raised.
@@ -114,7 +114,7 @@ def _nearness(feature: Features, instants: Instants) -> float:
 def hold(ranking: Ranking, before: Ranking) -> list[Scored]:
     """Return *ranking* reordered so that the n-th candidate of *before* is among the first ``SPREAD * n``.
 
-    Scores are raised where needed, so that they still descend.
+    *before* is the ranking before a reranker changed it. Scores are raised where needed, so that they still descend.
     """
     scores, former = dict(ranking), ids_of(sort_scores(before))
     order: dict[str, None] = {}
@@ -139,9 +139,9 @@ WALKS: tuple[type[Any], ...] = (BreadthFirst, *load_plugins("walks"))
 
 
 def _accept(protocol: type) -> WrapValidator:
-    """Return a pydantic validator that accepts any object of *protocol* unchanged.
+    """Return a pydantic validator that accepts any object that follows *protocol* unchanged.
 
-    Anything else is validated as one of the named rerankers or walks.
+    Anything else is validated as the name or the fields of a built-in reranker or walk.
     """
 
     def validate(value: Any, check: Callable[[Any], Any]) -> Any:
@@ -255,7 +255,7 @@ ROUTED = DEFAULT.with_(name="routed", route=True)
 
 
 def _name_recipes() -> dict[str, Recipe]:
-    """Return the named recipes: those above, and the default one with each other walk and with each reranker."""
+    """Return the named recipes: those above, and the default recipe with each other walk and with each reranker."""
     recipes = {recipe.name: recipe for recipe in (DEFAULT, WORDS, MEANING, HYBRID, FACTS, OVERVIEW, ROUTED)}
     for walk in WALKS:
         method = walk.model_fields["method"].default

@@ -37,11 +37,11 @@ UNREAD_SHARE = 0.75
 
 
 def rerank(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Ranked]]:
-    """Fuse the hits of each kind, apply the rerankers of the recipe one after another, and cut to the limit.
+    """Fuse the search results of each kind, apply the rerankers of the recipe one after another, and keep the best.
 
-    Input: `question` and `found`, the result of the step search. Output: `ranked`, with scores from 0 to 1, best first.
-    Candidates that were deleted in the meantime are left out. If the question asks for explanations, all candidates are
-    kept, with their scores after each stage.
+    Input: `question` and `found`, the result of the step search. Output: `ranked`, with scores from 0 to 1, best first,
+    as many as the limit. Candidates that were deleted in the meantime are left out. If the question asks for
+    explanations, all candidates are kept, with their scores after each stage.
     """
     question: Question = values["question"]
     found: Found = values["found"]
@@ -89,7 +89,7 @@ def lift_unread(ranking: list[Scored], words: list[Scored], unread: Collection[s
 def _useful_rerankers(question: Question, view: QuestionView, settings: Settings) -> tuple[Reranker, ...]:
     """Return the rerankers of the recipe that can have an effect, and those that settings and time words add.
 
-    Recent statements are preferred first, and the time that the question names last.
+    A `ByRecency` from the settings comes first; a `ByTime`, for a question that names a time, comes last.
     """
     rerankers = question.recipe.rerankers
     if view.instants.vagueness is None:  # the question names no time
@@ -105,14 +105,17 @@ def _useful_rerankers(question: Question, view: QuestionView, settings: Settings
 
 
 def _apply(reranker: Reranker, rankings: Rankings, table: Table, view: QuestionView) -> Flow[Rankings]:
-    """Apply *reranker*, and return the new rankings of the kinds that it orders."""
+    """Apply *reranker* to *rankings*, and return only the new rankings of the kinds that it orders.
+
+    *table* has the features read so far; those that only this reranker needs are added to it.
+    """
     kinds = [kind for kind in rankings if rankings[kind] and kind in reranker.features.kinds]
     yield from read_features_of_best(table, rankings, reranker, view)
     return {kind: reranker.rerank(rankings[kind], features_of(table, kind), view) for kind in kinds}
 
 
 def _cut(rankings: Rankings, limit: int | None) -> Rankings:
-    """Return the best *limit* candidates of each kind (and `SPARE` more episodes) with rounded scores; all for None."""
+    """Return the best *limit* candidates of each kind (and `SPARE` more episodes), scores rounded; all for None."""
     cut = {}
     for kind, ranking in rankings.items():
         most = limit + SPARE if limit is not None and kind == "episodes" else limit
@@ -121,9 +124,9 @@ def _cut(rankings: Rankings, limit: int | None) -> Rankings:
 
 
 def _stages(stages: Sequence[tuple[str, Rankings]]) -> dict[Kind, dict[str, list[Stage]]]:
-    """Return the scores of each candidate after each of *stages*, by kind and id.
+    """Return the scores of each candidate after each stage: ``{"facts": {id: [("fused", 0.9), ("recency", 0.8)]}}``.
 
-    *stages* are pairs of a reranker's name and its rankings. The first one has all kinds.
+    *stages* are pairs of a reranker's name and its rankings. The first one, "fused", has all kinds.
     """
     scores: dict[Kind, dict[str, list[Stage]]] = {kind: {} for kind in stages[0][1]}
     for stage, rankings in stages:
@@ -177,7 +180,7 @@ Table = dict[Kind, dict[str, dict[str, Any]]]
 
 
 def features_of(table: Table, kind: Kind) -> dict[str, Features]:
-    """Return the features of the candidates of *kind* as `Features`, by id."""
+    """Return the features of the candidates of *kind* in *table* as `Features`, by id."""
     return {
         id_: Features(**{name: value for name, value in row.items() if name in COLUMNS})
         for id_, row in table.get(kind, {}).items()
@@ -185,9 +188,10 @@ def features_of(table: Table, kind: Kind) -> dict[str, Features]:
 
 
 def read_features(rankings: Rankings, rerankers: Sequence[Reranker], view: QuestionView) -> Flow[Table]:
-    """Return the features of all candidates that *rerankers* need, apart from those computed for the best only.
+    """Return the features that *rerankers* need of all candidates in *rankings*, by kind, id and feature name.
 
-    Errors: `InputError` if a reranker needs a feature that a kind does not have.
+    Features that are computed for the best candidates only are left out. Errors: `InputError` if a reranker needs a
+    feature that a kind does not have.
     """
     queries = dict.fromkeys(_queries(rankings, rerankers))
     key = thread_key(replace_unstorable(view.thread)) if view.thread else None
@@ -209,7 +213,7 @@ def read_features(rankings: Rankings, rerankers: Sequence[Reranker], view: Quest
 
 
 def _queries(rankings: Rankings, rerankers: Sequence[Reranker]) -> Iterable[tuple[Kind, str]]:
-    """Yield ``(kind, query)`` for each feature that any of *rerankers* needs."""
+    """Yield ``(kind, database query)`` for each feature that any of *rerankers* needs, with repeats."""
     for reranker, kind in product(rerankers, KINDS):
         for feature in reranker.features.of(kind):
             queries = [query for of, query, features in QUERIES if of == kind and feature in features]
@@ -220,13 +224,13 @@ def _queries(rankings: Rankings, rerankers: Sequence[Reranker]) -> Iterable[tupl
 
 
 def _entities(table: Table, kinds: Iterable[Kind]) -> Iterator[tuple[dict[str, Any], list[str]]]:
-    """Yield the rows of *kinds* with the ids of their entities, if these were read."""
+    """Yield ``(features, entity ids)`` of each candidate of *kinds* in *table* whose entities were read."""
     for kind in kinds:
         yield from ((row, row["entities"].split()) for row in table.get(kind, {}).values() if "entities" in row)
 
 
 def _add_hops(table: Table, start: Sequence[str], max_hops: int, instants: Instants) -> Flow[None]:
-    """Set `hops` of each row in *table*: the distance from the entities *start* to the nearest entity of the row."""
+    """Set `hops` of each candidate in *table*: the distance from the entities *start* to its nearest entity."""
     targets = {id_ for _, entities in _entities(table, KINDS) for id_ in entities}
     hops = yield from count_hops(start, targets, max_hops, instants)
     for row, entities in _entities(table, KINDS):
@@ -236,7 +240,7 @@ def _add_hops(table: Table, start: Sequence[str], max_hops: int, instants: Insta
 def count_hops(
     start: Collection[str], targets: Collection[str], max_hops: int, instants: Instants
 ) -> Flow[dict[str, int]]:
-    """Return the distances in facts from the nearest of the entities *start* to other entities, by entity id.
+    """Return the distance in facts from the nearest of the entities *start* to each other entity: ``{entity id: 2}``.
 
     It stops when all *targets* are reached, or after *max_hops*. Only facts that hold at *instants* connect entities.
     Each hop takes one query.
@@ -257,7 +261,7 @@ def count_hops(
 
 
 def _add_mentions(table: Table, key: str | None) -> Flow[None]:
-    """Set `mentions` of each row in *table*, except facts: how often episodes mention its entities.
+    """Set `mentions` of each candidate in *table*, except facts: how often episodes mention its entities.
 
     With a thread *key*, only episodes of that thread count.
     """
@@ -293,9 +297,9 @@ def _add_column(table: Table, kind: Kind, name: str, values: Mapping[str, Any]) 
 
 
 def _similarities(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
-    """Return the cosine similarity of each pair of candidates, in both directions, by id.
+    """Return ``{id: {other id: cosine similarity}}`` for all pairs of candidates in *rows*.
 
-    Each of *rows* has the similarities to the rows after it, as text.
+    The column `alike` of a row has its similarities to the rows after it, as text: ``"0.91 0.4"``.
     """
     similarities: dict[str, dict[str, float]] = {row["id"]: {} for row in rows}
     for place, row in enumerate(rows, start=1):

@@ -38,10 +38,10 @@ EVERYTHING = Step("", {})
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The nodes of one kind that a search may return: how many there are, the filter, the time, and the limit.
+    """A search for one kind of result, such as facts: how many are stored, the filter, the time, and the most results.
 
-    `where` is the filter, and `names` are the ids of the entities that it names. If few nodes pass the filter, `few` is
-    the query step that matches all of them.
+    `where` is the filter, and `names` are the ids of the entities that it names, by alias key. If few nodes match the
+    filter, `few` is the query step that matches all of them, and `count` their number.
     """
 
     kind: Kind
@@ -53,15 +53,15 @@ class Scope:
     few: Step | None = None
 
     def filter_step(self, *carried: str) -> Step:
-        """Return the query step that keeps the rows that pass the filter; the step passes on the columns *carried*."""
+        """Return the piece of a Cypher query that drops rows not matching the filter and keeps columns *carried*."""
         if self.where is None:
             return EVERYTHING
         return filter_step(self.where, self.kind, self.names, carried)
 
     def sift_step(self, *carried: str) -> Step:
-        """Return the query step that keeps the rows that are believed and pass the filter, unless `few` has applied it.
+        """Return the piece of a Cypher query that keeps rows that the memory believes and that match the filter.
 
-        The step passes on the columns *carried*.
+        The filter is left out if `few` has applied it before. The columns *carried* are kept.
         """
         passing = EVERYTHING if self.few else self.filter_step(*carried)
         believed = cypher.belief_step(self.kind, unreviewed=self.instants.unreviewed)
@@ -69,7 +69,7 @@ class Scope:
 
     @property
     def is_sifted(self) -> bool:
-        """Whether a later step drops some rows of a search, so that more rows must be examined."""
+        """Whether the query drops some rows after the search, so that more rows must be examined than returned."""
         return self.kind == "facts" or (self.where is not None and self.few is None)
 
     @property
@@ -80,10 +80,11 @@ class Scope:
     def best(
         self, query: str, most: int, examined: int | None = None, least: int = 0, bound: str = "examined", **params: Any
     ) -> Flow[list[Scored]]:
-        """Run *query* and return the best nodes that pass, examining more until `limit` pass or *most* were examined.
+        """Run *query* and return the best results; repeat with more nodes examined while fewer than `limit` match.
 
-        *examined* is the first number of nodes to examine, and *bound* the query parameter for it. If *least* is given,
-        the query chooses texts to look at, at least so many, by its parameter `looked`.
+        It stops when *most* nodes were examined. *examined* is the number of nodes to examine at first, given to the
+        query as the parameter *bound*. With *least*, the query also gets `looked`: how many texts to score, at least
+        *least*. *params* are its other parameters.
         """
         examined = examined or self.examined
         while True:
@@ -97,13 +98,13 @@ class Scope:
 
 
 def search_both(words: Flow[list[Scored]], meaning: Flow[list[Scored]]) -> Flow[tuple[list[Scored], list[Scored]]]:
-    """Return the results of the searches by words and by meaning of one kind, joined into one database query."""
+    """Run a search by words and one by meaning as one database query, and return the results of both."""
     by_words, by_meaning = yield from through(in_step((words, meaning)), _join_reads)
     return by_words, by_meaning
 
 
 def _join_reads(effect: Any) -> Flow[Any]:
-    """Answer the reads in *effect* by one database query that joins them; other effects are passed on."""
+    """Run the reads in *effect* as one database query, and return the rows of each; other effects are passed on."""
     if not isinstance(effect, Reads) or len(effect.queries) == 1:
         return (yield effect)
     searches = effect.queries
@@ -116,12 +117,12 @@ def _join_reads(effect: Any) -> Flow[Any]:
 
 
 def scores_of(rows: Sequence[Row]) -> list[Scored]:
-    """Return the ids and scores of *rows*."""
+    """Return ``(id, score)`` for each of the database *rows*, with rounded scores."""
     return [(row["id"], round(row["score"], DIGITS)) for row in rows]
 
 
 def measure(scope: Scope) -> Flow[Scope]:
-    """Count the nodes that pass the filter of *scope*, and return it restricted to these if they are at most `FEW`.
+    """Count the nodes that match the filter of *scope*; if at most `FEW` do, return a scope that searches only these.
 
     Otherwise, or without a filter, *scope* is returned unchanged.
     """
@@ -138,13 +139,13 @@ def measure(scope: Scope) -> Flow[Scope]:
 
 
 def filter_hits(scopes: Mapping[Kind, Scope], hits: Mapping[Kind, list[Scored]]) -> Flow[dict[Kind, list[Scored]]]:
-    """Return the *hits* of each kind that pass the filter of its scope."""
+    """Return *hits*, search results by kind, without those that do not match the filter of their kind in *scopes*."""
     passed = yield from in_step(_filter(scopes[kind], scores) for kind, scores in hits.items())
     return dict(zip(hits, passed, strict=True))
 
 
 def _filter(scope: Scope, hits: list[Scored]) -> Flow[list[Scored]]:
-    """Return the *hits* that pass the filter of *scope*."""
+    """Return *hits*, search results, without those that do not match the filter of *scope*."""
     passing = scope.filter_step("d", "score")
     if not passing.cypher or not hits:
         return hits
@@ -176,10 +177,10 @@ Frequencies = Mapping[Kind, Mapping[str, int]]
 def search_words(
     scope: Scope, frequencies: Mapping[str, int], documents: int, average: float | None
 ) -> Flow[list[Scored]]:
-    """Return the best nodes by BM25 for the terms of a question.
+    """Return the stored nodes whose texts match the terms of a question best, as ids with BM25 scores.
 
-    *frequencies* are the numbers of nodes that contain each term, *documents* is the number of all nodes of the kind,
-    and *average* their mean length.
+    *scope* says which nodes to search. *frequencies* are the numbers of nodes that contain each term, *documents* is
+    the number of all nodes of the kind, and *average* the mean length of their texts.
     """
     terms = weigh_terms(frequencies, documents)
     if not terms or not scope.count:
@@ -213,9 +214,10 @@ def weigh_terms(frequencies: Mapping[str, int], documents: int) -> list[Params]:
 
 
 def measure_leading(frequencies: Mapping[str, int], times: float = 1.0) -> tuple[int, int]:
-    """Return how many of the rarest terms select the texts to score, and how many postings they have together.
+    """Return how many of the rarest terms to look up, and how many postings (index entries) these terms have together.
 
-    They have at most `MOST_POSTINGS` times *times* postings, unless the rarest term alone has more.
+    They have at most `MOST_POSTINGS` times *times* postings, unless the rarest term alone has more. *frequencies* are
+    the numbers of texts that contain each term. Only texts with one of these terms are scored.
     """
     count = postings = 0
     for often, _ in _rarest_first(frequencies)[:MOST_WEIGHED]:
@@ -226,9 +228,9 @@ def measure_leading(frequencies: Mapping[str, int], times: float = 1.0) -> tuple
 
 
 def pick_rare(frequencies: Mapping[str, int], texts: int, times: float = 1.0) -> tuple[list[str], list[list[str]]]:
-    """Return very rare terms, and all pairs of the other leading terms, to select the texts to score.
+    """Return very rare terms, and all pairs of the other terms of `measure_leading`, to look up the texts to score.
 
-    The first list has the leading terms that together occur in at most *texts* nodes. A text with one of these, or with
+    The first list has the rarest terms that together occur in at most *texts* nodes. A text with one of these, or with
     a pair of the others, has the best chances, and looking these up is much faster than counting terms per text. Both
     lists are empty if no term is that rare, or if looking up the pairs would be slower. *times* is that of
     `measure_leading`.
@@ -260,7 +262,7 @@ def rarity(frequency: int, documents: int) -> float:
 def coverage(best: float, frequencies: Mapping[str, int], terms: Sequence[str], documents: int) -> float:
     """Return the BM25 score *best* as a share, 0 to 1, of the highest score that a text with all *terms* could have.
 
-    *frequencies* are the numbers of nodes with each term, of *documents* nodes in all.
+    *frequencies* are the numbers of nodes with each term, *documents* is the number of all nodes.
     """
     most = sum(rarity(frequencies.get(term, 0), documents) for term in terms)
     return min(best / most, 1.0) if most else 0.0
@@ -278,7 +280,7 @@ MOST_NEIGHBOURS = 1000
 
 
 def search_meaning(scope: Scope, vector: Vector | None) -> Flow[list[Scored]]:
-    """Return the nodes nearest to *vector*, the embedding of the question; none if it is None."""
+    """Return the nodes of *scope* nearest to *vector*, the question's embedding, with scores; none without a vector."""
     if vector is None or not scope.count:
         return []
     params: Params = {"vector": vector, "bound": "compared"}
@@ -316,7 +318,7 @@ USUAL = "What is it?"
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """A transformation of question vectors that reduces the directions common to all episodes of a namespace.
+    """A transformation of question vectors that shrinks the components common to all episodes of a namespace.
 
     `center` is the mean of the episode vectors, `directions` are the directions in which they vary most (one a row),
     and `shares` the factors by which the components in these directions are multiplied.
@@ -345,9 +347,9 @@ TINY = 1e-6
 
 
 def sharpen(vector: Vector, count: int) -> Flow[Vector]:
-    """Return *vector*, the embedding of a question, transformed by the contrast of the namespace.
+    """Return *vector*, a question's embedding, with less weight on what all episodes of the namespace have in common.
 
-    With fewer than `LEAST` of *count* episodes it is returned unchanged.
+    *count* is the number of these episodes; with fewer than `LEAST` the vector is returned unchanged. See `Contrast`.
     """
     if count < LEAST:
         return vector
@@ -365,7 +367,7 @@ def growth(count: int) -> int:
 
 
 def learn(rows: Sequence[Row]) -> Contrast | None:
-    """Return the contrast of the episode vectors in *rows*; None if they are fewer than `LEAST` or all the same."""
+    """Return the `Contrast` of the episode vectors in *rows*; None for fewer than `LEAST`, or for equal vectors."""
     import numpy as np  # noqa: PLC0415
 
     if len(rows) < LEAST:

@@ -63,9 +63,9 @@ RECENT = 4
 class Lookup:
     """The embedding vectors of a question, and the statistics and entities of the graph that a search needs.
 
-    `episode_vector` is the vector by which episodes are searched. `lengths` are the average text lengths by kind.
-    `centers` are the alias keys of the names in `center`, and `names` the ids of the entities that the filter names.
-    `degraded` says why there are no vectors if the embedding model failed.
+    `vector` is the embedding of the question, `episode_vector` the one by which episodes are searched. `lengths` are
+    the average text lengths by kind. `centers` are the alias keys of the names in `center`, and `names` the ids of the
+    entities that the filter names. `degraded` says why there are no vectors if the embedding model failed.
     """
 
     asked: Asked
@@ -80,7 +80,7 @@ class Lookup:
 
 
 def search(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Found]]:  # noqa: ARG001 - a step
-    """Find the time that the question is about, and candidates of each kind.
+    """Find the time that the question is about, and candidates of each kind (facts, entities, communities, episodes).
 
     Input: `question`. Output: `found`. Errors: `InputError` if a time cannot be read, or an entity in `center` is
     unknown.
@@ -129,7 +129,7 @@ def find_candidates(question: Question, time: QuestionTime) -> Flow[Found]:
 
 
 def _search(lookup: Lookup, recipe: Recipe, scopes: Mapping[Kind, Scope]) -> Flow[tuple[dict[Kind, Hits], Row | None]]:
-    """Return the hits of each kind by words and by meaning, and the row of `answerable.read_usual` or None."""
+    """Return the results of each kind by words and by meaning, and the row of `answerable.read_usual` if needed."""
     searches: list[Flow[Any]] = []
     asked = lookup.asked
     for kind, scope in scopes.items():
@@ -148,7 +148,7 @@ def _search(lookup: Lookup, recipe: Recipe, scopes: Mapping[Kind, Scope]) -> Flo
 
 
 def _find_unread(episodes: Hits, around: Surroundings) -> list[str]:
-    """Return the ids of hits in *episodes* that no model has read yet; only the search by words can find them."""
+    """Return the ids of found episodes that no model has read yet; only the search by words can find these."""
     near = {id_ for id_, _ in episodes.meaning}
     ids = [id_ for id_, _ in episodes.words if id_ not in near]
     return [id_ for id_ in ids if id_ in around.episodes and around.episodes[id_]["unread"]]
@@ -231,23 +231,24 @@ def _embed(
 
 
 def _without_asker(question: str, asker: Sequence[str], centers: Sequence[str], named: Sequence[Row]) -> Sequence[Row]:
-    """Return the rows *named* without the asker, if "my" only refers to another named entity: "my sister Lily".
+    """Return *named* without the asker, if "my" only refers to another named entity, as in "my sister Lily".
 
-    *asker* and *centers* are alias keys.
+    *named* are rows of the entities that the question names. *asker* and *centers* are alias keys; an entity in
+    *centers* is never removed.
     """
     others = [row for row in named if not set(row["keys"]) <= {*asker} - {*centers}]
     return others if asker and others and not is_subject(question) else named
 
 
 def counts_of(row: Row) -> dict[Kind, int]:
-    """Return the number of nodes of each kind from a row of `queries.search.word_statistics`."""
+    """Return the number of nodes of each kind, such as ``{"facts": 120, ...}``, from a row of `word_statistics`."""
     return {kind: row["labels"].get(label, 0) for kind, label in cypher.LABELS.items()}
 
 
 def frequencies_of(rows: Sequence[Row], unused: Collection[str]) -> Frequencies:
-    """Return how many nodes of each kind contain each term, from rows of `queries.search.word_statistics`.
+    """Return how many nodes of each kind contain each term, such as ``{"facts": {"paris": 3}}``.
 
-    The terms *unused* are left out.
+    *rows* are those of `queries.search.word_statistics`. The terms *unused* are left out.
     """
     frequencies: dict[Kind, dict[str, int]] = {}
     for kind, pairs in (item for row in rows for item in row["often"].items()):
@@ -256,10 +257,11 @@ def frequencies_of(rows: Sequence[Row], unused: Collection[str]) -> Frequencies:
 
 
 def _read_statistics(recipe: Recipe, words: list[str], keys: list[str], instants: Instants) -> list[Flow[Any]]:
-    """Return the flows that read the statistics of *words* for each kind that is searched by words.
+    """Return database reads of the statistics of *words*, such as how many nodes contain each, for each kind.
 
-    Episodes have a read of their own, because it takes as long as those of the other kinds together. The first read
-    also returns the entities with the alias *keys*, the last one whether there are unread episodes.
+    Only kinds that are searched by words are read. Episodes have a read of their own, because it takes as long as those
+    of the other kinds together. The first read also returns the entities with the alias *keys*, the last one whether
+    there are unread episodes.
     """
     kinds = [kind for kind in KINDS if recipe.weights(kind).words]
     others: list[Kind] = [kind for kind in kinds if kind != "episodes"]
@@ -283,7 +285,7 @@ def _read_names(where: Filter | None) -> Flow[Names]:
 
 
 def _measure_scopes(lookup: Lookup, question: Question, time: QuestionTime) -> Flow[dict[Kind, Scope]]:
-    """Return the scope of the search for each kind that the recipe returns."""
+    """Return how to search each kind that the recipe returns: how many nodes match the filter, and the most results."""
     scopes = []
     for kind in KINDS:
         if kind in question.recipe.kinds:

@@ -59,10 +59,11 @@ PERSON = 0.6
 
 @dataclass(frozen=True, slots=True)
 class Origins:
-    """The entities from which a walk may start: those *named* by the question, and the *recent* ones of its thread.
+    """The entities from which a walk along the graph may start: those *named* by the question, and *recent* ones.
 
-    All are database rows: of *named* with `id`, `keys`, `mentions` and `type`, of *recent* with `id` and `mentions`.
-    *parts* are the ids of places and things inside each named one. *episodes* is the number of all episodes.
+    All are database rows: of *named* with `id`, `keys`, `mentions` and `type`, of *recent* (entities in the latest
+    episodes of the conversation) with `id` and `mentions`. *parts* maps the id of a named place or thing to the ids of
+    entities inside it: Paris to Montmartre. *episodes* is the number of all episodes.
     """
 
     named: Sequence[Row]
@@ -72,25 +73,25 @@ class Origins:
 
     @property
     def keys(self) -> dict[str, Sequence[str]]:
-        """The alias keys of the named entities, by id; entities inside a named place have an empty list."""
+        """The alias keys (hashes of names) by entity id; entities inside a named place have an empty list."""
         inner = {part: () for row in self.named for part in self.parts.get(row["id"], ())}
         return inner | {row["id"]: row["keys"] for row in self.named}
 
     @property
     def things(self) -> list[str]:
-        """The ids of the named entities that are not people, and of the entities inside them."""
+        """The ids of the named places and things (all but people), and of the entities inside them."""
         people = {row["id"] for row in self.named if row["type"] == "Person"}
         return [id_ for id_ in self.keys if id_ not in people]
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """The part of the graph around the hits by words and meaning.
+    """The part of the graph around the results of the searches by words and by meaning.
 
-    `links` are facts by id: the hits, those that the walk passed, and those in `named`. `activity` are the weights of
-    entities that the walk reached, `communities` the weights of communities with such entities. `named` maps facts to
-    places and things that their sentences name. `episodes` are the rows of `features.episode_signs` (speaker, mentions)
-    of the episodes among the hits.
+    `links` are facts by id: these results, the facts that the walk along the graph followed, and those in `named`.
+    `activity` maps the ids of entities that the walk reached to weights, `communities` the ids of their communities.
+    `named` maps facts to places and things that their sentences name. `episodes` are rows with the speaker and mentions
+    of each episode among the results, by id.
     """
 
     links: Links
@@ -113,9 +114,9 @@ def look_around(
 ) -> Flow[Surroundings]:
     """Return the part of the graph around *hits*: facts, entities that the walk reaches, communities and episodes.
 
-    *hits* are the results by words and meaning, *origins* the entities of the question. If *recipe* does not use the
-    graph, there is no walk, and the *statements* of facts and the *signs* of episodes (speaker, nearness to *vector*)
-    are read only if these arguments are true.
+    *hits* are the results by words and meaning, *origins* the entities from which to walk along facts, *vector* is the
+    embedding of the question. If *recipe* does not use the graph, there is no walk; then the episodes that state each
+    fact, and the speakers of episodes, are only read with *statements* and *signs*.
     """
     walks = any(recipe.weights(kind).graph for kind in scopes)
     start: dict[str, float] = {}
@@ -142,7 +143,7 @@ def look_around(
 def add_graph_hits(
     hits: Mapping[Kind, Hits], recipe: Recipe, scopes: Mapping[Kind, Scope], origins: Origins, around: Surroundings
 ) -> Flow[dict[Kind, Hits]]:
-    """Return *hits* with the results of the graph retriever added, computed from the surroundings *around*."""
+    """Return *hits*, the results by words and meaning of each kind, with those of the search along the graph added."""
     hits = dict(hits)
     kinds = [kind for kind in scopes if recipe.weights(kind).graph]
     if not kinds:
@@ -167,7 +168,7 @@ def add_graph_hits(
 
 
 def find_seeds(origins: Origins, entities: Hits) -> dict[str, float]:
-    """Return the entities to walk from, with weights: named (by rarity), parts of these, recent, and best hits."""
+    """Return the entities from which to walk, by id with weights: rare named ones have most, recent ones less."""
     rare = {row["id"]: rarity(row["mentions"], origins.episodes) for row in (*origins.recent, *origins.named)}
     named = {row["id"] for row in origins.named}
     weights = {id_: weight * (1.0 if id_ in named else HIT_WEIGHT) for id_, weight in rare.items()}
@@ -180,7 +181,7 @@ def find_seeds(origins: Origins, entities: Hits) -> dict[str, float]:
 
 
 def walk_from(walk: Walk, start: Mapping[str, float], instants: Instants) -> Flow[tuple[Links, Activity]]:
-    """Return the facts and the entities that *walk* reaches from *start*; both empty if *start* is."""
+    """Return the facts and the weighted entities that *walk* reaches from the entities *start*; empty without any."""
     if not start:
         return {}, {}
     links, weights = yield from walk.walk(start, instants)
@@ -190,9 +191,10 @@ def walk_from(walk: Walk, start: Mapping[str, float], instants: Instants) -> Flo
 def read_facts(
     ids: Sequence[str], things: Sequence[str], instants: Instants
 ) -> Flow[tuple[Links, dict[str, Sequence[str]]]]:
-    """Return the links of the facts *ids*, and of facts whose sentences name *things* but do not link to them.
+    """Return the facts *ids* with their entities, and facts whose sentences name *things* but do not link to them.
 
-    The second result maps the ids of the latter facts to the ids of the named things.
+    *ids* are fact ids, *things* entity ids. The second result has only the latter facts: ``{fact id: [id of a
+    thing]}``.
     """
     if not ids and not things:
         return {}, {}
@@ -206,9 +208,9 @@ def read_facts(
 
 
 def _read_signs(episodes: Hits, named: Mapping[str, Sequence[str]], vector: Vector | None) -> Flow[dict[str, Row]]:
-    """Return the rows of `features.episode_signs` (speaker, mentions, nearness to *vector*) of *episodes*, by id.
+    """Return a row for each of the found *episodes*, by id: its speaker, mentions, and cosine similarity to *vector*.
 
-    *named* are the named entities; their mentions are read.
+    *named* are entities by id: only mentions of these are read. The nearness is read for the nearest episodes only.
     """
     nearest = ids_of(episodes.meaning)[:NEAREST]
     query = cypher.episode_signs(mentions=bool(named), nearness=vector is not None and bool(nearest))
@@ -218,7 +220,7 @@ def _read_signs(episodes: Hits, named: Mapping[str, Sequence[str]], vector: Vect
 
 
 def _read_statements(facts: Iterable[str], links: Links) -> Flow[Mapping[str, Mapping[str, str | None]]]:
-    """Return the episodes that state each of *facts*, with their speakers; only facts not in *links* are read."""
+    """Return ``{fact id: {episode id: speaker}}`` for the fact ids *facts*; only facts not in *links* are read."""
     known = {id_: links[id_].statements for id_ in facts if id_ in links}
     missing = [id_ for id_ in facts if known.get(id_) is None]
     rows = yield from read_if(missing, cypher.facts_with_links(), ids=missing)
@@ -237,7 +239,7 @@ def weigh_facts(links: Links, weights: Mapping[str, float]) -> dict[str, float]:
 
 
 def find_communities(start: Mapping[str, float]) -> Flow[dict[str, float]]:
-    """Return the communities that have entities of *start* as members, with the sum of their weights."""
+    """Return a dict from the id of each community with members in *start* to the sum of these members' weights."""
     rows = yield from read_if(start, cypher.COMMUNITIES_OF, ids=list(start))
     return {row["id"]: sum(start[id_] for id_ in row["entities"]) for row in rows}
 
@@ -250,9 +252,9 @@ def score_episodes(
 ) -> dict[str, float]:
     """Return the scores of the episodes that state *facts*, and of *candidates* that concern the *named* entities.
 
-    *facts* have scores from 0 to 1, and *statements* are the episodes that state them, with speakers. *named* are alias
-    keys by entity id. *candidates* are rows of `features.episode_signs`. A candidate counts if a named entity spoke it
-    or is mentioned in it. If an assistant speaks too, episodes of people score more.
+    *facts* are scores from 0 to 1 by id, *statements* the speakers by episode id for each fact, and *named* alias keys
+    by entity id. *candidates* are the other episodes found, as rows with speaker and mentions. A candidate counts if a
+    named entity spoke it or is mentioned in it. If an assistant speaks too, episodes of people score more.
     """
     shares: dict[str, float] = {}
     speaker_of = {id_: row["speaker"] for id_, row in candidates.items()}
@@ -271,14 +273,14 @@ def score_episodes(
 
 
 def _find_spoken(named: Mapping[str, Sequence[str]], speakers: Mapping[str, str | None]) -> set[str]:
-    """Return the ids of the episodes whose speaker is one of the entities *named*."""
+    """Return the ids of the episodes whose speaker is one of the entities *named*, alias keys by entity id."""
     keys = {key for own in named.values() for key in own}
     ours = {speaker for speaker in set(speakers.values()) if keys and speaker and alias_key(speaker) in keys}
     return {id_ for id_, speaker in speakers.items() if speaker in ours}
 
 
 def _find_people(speakers: Mapping[str, str | None]) -> set[str]:
-    """Return the ids of the episodes that no assistant spoke; an empty set if no assistant speaks at all."""
+    """Return the ids of the episodes not spoken by an assistant; an empty set if no assistant speaks at all."""
     assistants = {speaker for speaker in set(speakers.values()) if is_assistant(speaker)}
     return {id_ for id_, speaker in speakers.items() if speaker not in assistants} if assistants else set()
 
@@ -315,11 +317,11 @@ class BreadthFirst(Part):
 def walk_breadth_first(
     start: Mapping[str, float], instants: Instants, hops: int, facts: int, neighbours: int
 ) -> Flow[tuple[Links, Activity]]:
-    """Walk *hops* steps from *start* and return the facts passed and the entities reached, with weights.
+    """Follow facts for *hops* steps from the entities *start*; return these facts, and weights of the entities reached.
 
-    The first step follows the latest *facts* of each start; each further step half as many, from the *neighbours*
-    entities that share most facts with the step before. A reached entity has the weight of its start times ``1 / (1 +
-    hop)``.
+    The first step follows the latest facts of each start, at most *facts* of them; each further step half as many, from
+    the *neighbours* entities that share most facts with the step before. An entity after one step has 1/2 of the weight
+    of its start, after two steps 1/3.
     """
     row = yield from _read_walk(list(start), instants, hops, facts, neighbours)
     statements = parse_statements(row.get("statements", ""))
@@ -334,7 +336,7 @@ def walk_breadth_first(
 
 
 def read_near(ids: Sequence[str], instants: Instants, facts: int, most: int = MOST_SORTED) -> Flow[Links]:
-    """Return the facts of each of the entities *ids* that hold, the latest *facts* of each.
+    """Return the facts of the entities *ids* that are true at *instants*, at most the latest *facts* of each entity.
 
     Of an entity with more than *most* facts, any of these facts are returned, not the latest.
     """
@@ -345,7 +347,7 @@ def read_near(ids: Sequence[str], instants: Instants, facts: int, most: int = MO
 def _read_walk(
     ids: Sequence[str], instants: Instants, hops: int, facts: int, neighbours: int, most: int = MOST_SORTED
 ) -> Flow[Row]:
-    """Return the row of the query `features.walk`: a text of links for each hop, and the statements of the facts."""
+    """Return the row of a query for the facts within *hops* steps of the entities *ids*, with a text for each step."""
     limits = {f"limit{hop}": max(facts >> (hop - 1), 1) for hop in range(1, hops + 1)}
     depths = {name.replace("limit", "depth"): limit * LOOKED_THROUGH for name, limit in limits.items()}
     bounds = {"most": most, "hub": HUB, "neighbours": neighbours, **limits, **depths}
@@ -356,7 +358,8 @@ def _read_walk(
 def _neighbours(near: Links, origins: Mapping[str, float], reached: Mapping[str, float], most: int) -> Activity:
     """Return the *most* entities in *near* that are not in *reached* and share most facts with *origins*, with weights.
 
-    *near* are the facts of the last step. An entity has the highest weight of the origins with which it shares a fact.
+    *near* are the facts of the last step, *origins* the weighted entities from which it went. An entity gets the
+    highest weight of the origins with which it shares a fact.
     """
     shared = Counter([id_ for link in near.values() for id_ in link.entities if id_ not in reached])
     weights = {id_: 0.0 for id_, _ in sort_scores(shared.items())[:most]}
@@ -369,7 +372,7 @@ def _neighbours(near: Links, origins: Mapping[str, float], reached: Mapping[str,
 
 
 def parse_links(links: str, statements: Statements) -> Links:
-    """Return the facts in the text *links*, as the queries in `queries.features` return it, with their *statements*.
+    """Return the facts in *links*, a text that a graph query returns, by fact id, with their *statements*.
 
     Each line has the id, edge type, subject id and object id of a fact, separated by tabs.
     """
@@ -385,7 +388,7 @@ def parse_links(links: str, statements: Statements) -> Links:
 
 
 def parse_statements(text: str) -> Statements:
-    """Return the speakers of the episodes that state facts.
+    """Return which episodes state each fact, and their speakers: ``{fact id: {episode id: speaker or None}}``.
 
     *text* has lines of a fact id, an episode id and a speaker, separated by tabs.
     """

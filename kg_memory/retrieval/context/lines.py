@@ -33,7 +33,7 @@ LONGEST_REFERENCE = 32
 
 @dataclass(frozen=True, slots=True)
 class FactLine:
-    """The parts of a fact's line in a context, as clean texts.
+    """The parts of a fact's line in a context, as texts that are escaped and on one line.
 
     `when` is the valid time in words, including `standing`; `begin` and `end` are its ends. `sources` are references to
     the episodes that state the fact. `mark` is ``disputed``, ``not reviewed``, ``not confirmed by its words`` or empty.
@@ -52,7 +52,7 @@ class FactLine:
 
 @dataclass(frozen=True, slots=True)
 class EntityLine:
-    """The parts of an entity's line in a context, as clean texts; the summary may be empty."""
+    """The parts of an entity's line in a context, escaped and on one line; the summary may be empty."""
 
     name: str
     type: str
@@ -61,7 +61,7 @@ class EntityLine:
 
 @dataclass(frozen=True, slots=True)
 class CommunityLine:
-    """The parts of a community's line in a context, as clean texts; the summary may be empty."""
+    """The parts of a community's line in a context, escaped and on one line; the summary may be empty."""
 
     name: str
     summary: str
@@ -69,7 +69,7 @@ class CommunityLine:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeLine:
-    """The parts of an episode's line in a context, as clean texts.
+    """The parts of an episode's line in a context, as texts that are escaped and on one line.
 
     `when` is its time in words. `asked` is the question that it answers, with its speaker, or empty. `remarks` are the
     times of facts that it states, and what became of these facts: "no longer so since May 2023".
@@ -85,10 +85,10 @@ class EpisodeLine:
 
 @dataclass(frozen=True, slots=True)
 class LineMaker:
-    """Converts search results to the parts of context lines: clean texts, escaped and shortened.
+    """Converts search results to the parts of context lines: texts on one line, escaped and shortened.
 
-    `escape` makes a text harmless in the template. A text longer than `length` is cut around `words`, the terms of the
-    question. `now` is the time at which facts may have ended.
+    `escape` makes a text harmless in the template. From a text longer than `length`, the part around `words`, the terms
+    of the question, is kept. `now` is the time at which facts may have ended.
     """
 
     escape: Callable[[str], str]
@@ -113,6 +113,7 @@ class LineMaker:
         raise TypeError(f"expected a Fact, Entity, Community or Episode, got {type(group[0]).__name__}")
 
     def _fact(self, first: Fact, group: Iterable[Fact]) -> FactLine:
+        """Return the line of the fact *first*, with the sources of all facts in *group*, which say the same."""
         sources = (self._reference(source.source_id, source.episode) for fact in group for source in fact.sources)
         begin, end = bounds_in_words(first)
         text, when = self._clean(first.sentence), period_in_words(first, self.now)
@@ -129,7 +130,7 @@ class LineMaker:
         return f'doubtful since {since}: "{self._clean(premise.sentence)}" {describe_end(premise)}'
 
     def _episode(self, first: Episode, group: Sequence[Value]) -> EpisodeLine:
-        """Return the line of the episode *first*, with its question, and with the times of facts that only quote it.
+        """Return the line of the episode *first*, with the question that it answers, and times of facts that quote it.
 
         *group* has the episode, episodes that say the same, and these facts.
         """
@@ -170,9 +171,9 @@ class LineMaker:
 
 
 def when_beside(fact: Fact, episode: Episode, now: datetime | None = None) -> str:
-    """Return the valid time and mark of *fact* in words, to stand beside the line of *episode*.
+    """Return the valid time and mark of *fact* as words to add to the line of *episode*, which states it.
 
-    It is "" if *fact* begins on the day of *episode*, has not ended and is not disputed.
+    They are "" if *fact* begins on the day of *episode*, has not ended and is not disputed, as the line says as much.
     """
     is_over = any(remark.kind == "ended" for remark in episode.remarks)
     begins = fact.valid_at and fact.valid_at.astimezone(episode.at.tzinfo).date() != episode.at.date()
@@ -182,17 +183,17 @@ def when_beside(fact: Fact, episode: Episode, now: datetime | None = None) -> st
 
 
 def describe_end(premise: Premise) -> str:
-    """Return in words what happened to *premise*, from which a doubt comes: it ended, or is refuted."""
+    """Return what happened to *premise*, a fact on which a doubtful fact rests: "ended", or "was not so" if refuted."""
     return "was not so" if premise.refuted else "ended"
 
 
 def id_of(value: Value) -> str:
-    """Return the id of *value*, a result."""
+    """Return the id of *value*, a search result such as a `Fact`."""
     return str(vars(value)["id"])
 
 
 def text_of(value: Value) -> str:
-    """Return the beginning of the text of *value*, a result, on one line.
+    """Return the beginning of the text of *value*, a search result, on one line: a fact's sentence, an entity's name.
 
     Errors: `TypeError` if *value* is not a fact, entity, community or episode.
     """
@@ -209,7 +210,7 @@ def text_of(value: Value) -> str:
 
 
 def tell_episode(episode: Episode) -> tuple[str, str]:
-    """Return the text and the speaker of *episode*.
+    """Return ``(text, speaker)`` of *episode*, as a context shows them.
 
     Declared facts are written as sentences, with "declared by" and their author as the speaker.
     """
@@ -220,7 +221,7 @@ def tell_episode(episode: Episode) -> tuple[str, str]:
 
 
 def escape_line(text: str, words: frozenset[str] | set[str] = frozenset(), length: int = LONGEST_TEXT) -> str:
-    """Return *text* on one line and without angle brackets, cut around *words* if it is longer than *length*."""
+    """Return *text* on one line, angle brackets escaped; if longer than *length*, only the part around *words*."""
     return escape_brackets(one_line(text, words, length))
 
 
@@ -234,9 +235,9 @@ def escape_brackets(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """How to format the lines of one kind in a context: `line` writes a `FactLine`, `EntityLine`, ... as text.
+    """How to format the lines of one kind in a context: `line` is a function from a `FactLine`, ... to its text.
 
-    `begin` and `end` stand around all lines of the kind.
+    `begin` and `end` are the texts before and after all lines of the kind.
     """
 
     line: Callable[[Any], str]
@@ -246,7 +247,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A format of a context: its sections in their order, between `head` and `foot`.
+    """A format of a context: its sections in their order, between the texts `head` and `foot`.
 
     Only kinds with a section are shown. `escape` makes a stored text harmless in this format; the text is on one line
     already, without invisible characters. `unknown` writes the line that replaces all others if the memory does not
@@ -266,10 +267,13 @@ class Template:
 
 
 def make_sections(marks: Mapping[Kind, Marker], **lines: Callable[[Any], str]) -> dict[Kind, Section]:
-    """Return the sections of a template by kind, with the begins and ends in *marks* and the line functions *lines*."""
+    """Return the sections of a template by kind.
+
+    *marks* have the texts before and after the lines of each kind, *lines* the functions that write a line.
+    """
     return {kind: Section(lines[kind], mark.begin, mark.end) for kind, mark in marks.items()}
 
 
 def join_marks(line: FactLine) -> str:
-    """Return the mark and the standing of a fact as text behind its dates, each after a comma: ", disputed"."""
+    """Return the mark and the standing of a fact as text to follow its dates, each after a comma: ", disputed"."""
     return "".join(f", {mark}" for mark in (line.mark, line.standing) if mark)

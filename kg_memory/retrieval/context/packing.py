@@ -70,7 +70,7 @@ class Choice:
         return (self.taken[kind] + 1) / SHARES[kind] if self.taken[kind] else 0.0
 
     def find_same(self, line: Line, repeats: Repeats) -> str | None:
-        """Return the id of a chosen line that says the same as *line*, or None."""
+        """Return the id of a chosen line that has the same text as *line*, or is a fact that it *repeats*; or None."""
         equals = (chosen.id for chosen in self.lines[line.kind] if chosen.text == line.text)
         repeated = repeats.get((line.kind, line.id), ())
         facts = (fact.id for fact in self.lines.get("facts", ()) if fact.id in repeated)
@@ -79,7 +79,8 @@ class Choice:
     def drop_repeats_of(self, fact: Line, repeats: Repeats, sections: Mapping[Kind, int]) -> int:
         """Remove the chosen lines that only repeat *fact*, and return the number of tokens that this frees.
 
-        *sections* are the tokens of the begin and end of each kind's section, which are freed with its last line.
+        *repeats* maps results to the facts that they repeat. *sections* are the tokens of the begin and end of each
+        kind's section, which are freed with its last line.
         """
         if fact.kind != "facts":
             return 0
@@ -93,7 +94,7 @@ class Choice:
 
 
 def kind_of(value: Value) -> Kind:
-    """Return the kind of *value*, a result."""
+    """Return the kind of *value*, a search result: "facts" for a `Fact`."""
     return KINDS_OF[type(value)]
 
 
@@ -103,7 +104,7 @@ def token_cost(text: str) -> int:
 
 
 def same_as(id_: str) -> str:
-    """Return the reason for leaving out a repeat of the result *id_*."""
+    """Return the reason for leaving out a result that repeats the result *id_*."""
     return f"same as {id_}"
 
 
@@ -170,7 +171,7 @@ def count_denials(text: str) -> int:
 
 
 def group_results(results: SearchResults) -> dict[Kind, list[Group]]:
-    """Return the results of each kind grouped by same words, time and speaker, each group at the place of its first."""
+    """Return *results* by kind, grouped by equal words, time and speaker; a group has the place of its first one."""
     grouped: dict[Kind, list[Group]] = {}
     for kind in KINDS:
         groups: dict[Hashable, list[Value]] = {}
@@ -206,12 +207,12 @@ def _names(fact: Fact, entity: Entity) -> bool:
 
 
 def join_words(text: str) -> str:
-    """Return the words of *text* with spaces around, so that ``in`` finds whole words only: ``" ann lives "``."""
+    """Return the words of *text* in lower case between spaces, to find whole words with ``in``: ``" ann lives "``."""
     return f" {' '.join(fold(text))} "
 
 
 def _key(value: Value) -> Hashable:
-    """Return a key of *value*, a result, that is equal for results that say the same."""
+    """Return a key of *value*, a search result, that is equal for results that say the same."""
     match value:
         case Fact():
             return fold(value.sentence), period_in_words(value)
@@ -226,7 +227,7 @@ def _key(value: Value) -> Hashable:
 
 
 def _facts_by_episode(facts: Sequence[Fact]) -> Mapping[str, list[tuple[Fact, str]]]:
-    """Return the facts that each episode states, with the quotes that state them, by episode id."""
+    """Return the facts that each episode states: ``{episode id: [(fact, its quote from the episode)]}``."""
     stated: dict[str, list[tuple[Fact, str]]] = {}
     for fact in facts:
         for source in fact.sources:
@@ -253,7 +254,7 @@ def _adds_nothing(episode: Episode, fact: Fact, quote: str) -> bool:
 def leave_out(groups: Groups, question: str) -> tuple[dict[Kind, list[Group]], dict[tuple[Kind, str], str]]:
     """Return *groups* without courtesies, entities without a summary and results far less relevant than the best.
 
-    The second result has the reasons, by kind and id.
+    The second result has the reasons why results are left out, by kind and id.
     """
     asked = content_words(question) if has_words(question) else None  # an emoji may be all of a message
     kept: dict[Kind, list[Group]] = {}
@@ -306,10 +307,10 @@ def is_filler(episode: Episode, asked: frozenset[str]) -> bool:
 
 
 def join_turns(groups: Sequence[Group], asked: frozenset[str]) -> list[Group]:
-    """Return *groups* of episodes with questions moved to their answers, where a question adds something.
+    """Return *groups* of episodes, with each question moved to the line of its answer if it adds something there.
 
     It does if the answer is short, or if the question has a word of *asked*, the content words of the question to the
-    memory, that the answer lacks. The turn of such a question has no line of its own, unless it says more.
+    memory, that the answer lacks. The episode of such a question has no line of its own, unless it says more.
     """
     joined: list[Group] = []
     questions = {value.id: group for group in groups for value in group if isinstance(value, Episode)}
@@ -339,9 +340,9 @@ def _only_asks(value: Value) -> bool:
 
 
 def join_facts(groups: Groups, repeats: Repeats) -> dict[Kind, list[Group]]:
-    """Return *groups* with each fact that only quotes an episode joined to the line of this episode.
+    """Return *groups* with each fact that only quotes an episode added to the group of this episode.
 
-    The joined line is in the queues of both kinds.
+    Such a group is in the lists of both kinds, facts and episodes, and becomes one line.
     """
     turns = {id_of(value): number for number, group in enumerate(groups["episodes"]) for value in group}
     episodes = list(groups["episodes"])
@@ -384,7 +385,7 @@ def has_words_of(turn: Episode, fact: Fact) -> bool:
 
 
 def _agrees(fact: Fact, turn: Episode, group: Iterable[Value]) -> bool:
-    """Return whether *fact* adds no time to the line of *turn*, or the same time as the other facts in *group*."""
+    """Return whether *fact* can share the line of *turn*: it adds no time, or only the time of facts in *group*."""
     when = when_beside(fact, turn)
     others = {when_beside(value, turn) for value in group if isinstance(value, Fact)}
     return not when or not others - {"", when}

@@ -49,7 +49,7 @@ from kg_memory.text.tokenise import estimate_tokens, terms
 
 
 def find_template(value: Template | str | None) -> Template:
-    """Return the template with the name *value*; a `Template` unchanged, the plain template for None.
+    """Return the template with the name *value*; a `Template` is returned unchanged, None means the plain template.
 
     Errors: `InputError` that lists the names of templates if there is none of this name.
     """
@@ -133,10 +133,10 @@ UNLIKELY = "the memory probably holds nothing about this"
 
 
 def render(results: SearchResults, max_tokens: int, form: Template | str | None = None) -> Context:
-    """Return the best lines of *results* that fit into about *max_tokens*, in the template *form*; "" if none fits.
+    """Write *results* as a context: the best lines that fit into about *max_tokens*, in the template *form*.
 
-    If the memory abstains, the context only has a line that says that it does not know, and why. None means the plain
-    template. Errors: `InputError` for an unknown template name.
+    The text is empty if no line fits. If the memory abstains, it only says that the memory does not know, and why. None
+    means the plain template. Errors: `InputError` for an unknown template name.
     """
     template = find_template(form)
     now = results.time.believed_at if results.time else None
@@ -166,9 +166,9 @@ def render(results: SearchResults, max_tokens: int, form: Template | str | None 
 
 
 def _abstain(results: SearchResults, max_tokens: int, template: Template, left_out: Sequence[Explanation]) -> Context:
-    """Return a context that only says that the memory does not know, and why.
+    """Return a context with a single line, which says that the memory does not know the answer, and why.
 
-    It is empty if this does not fit into *max_tokens*.
+    It is empty if this does not fit into *max_tokens*. *left_out* are the results that are not shown.
     """
     text = template.unknown(template.escape(str(results.answerable)))
     tokens = estimate_tokens(text)
@@ -183,7 +183,10 @@ def _drop(line: Line) -> Explanation:
 
 
 def _split_withheld(groups: list[Group]) -> tuple[list[Group], list[Explanation]]:
-    """Return *groups* of episodes without withheld episodes, and explanations why these are left out."""
+    """Return *groups* without episodes that look like prompt injections, and an explanation for each of these.
+
+    A group has episodes that say the same.
+    """
     withheld = [value for group in groups for value in group if isinstance(value, Episode) and value.withheld]
     ids = {id_of(episode) for episode in withheld}
     shown = [tuple(filterfalse(lambda value: id_of(value) in ids, group)) for group in groups]
@@ -198,7 +201,7 @@ def _section_costs(template: Template) -> dict[Kind, int]:
 
 
 def _frame(lines: Sequence[Line], template: Template) -> str:
-    """Return the text of *lines*, with the begin and end of their sections and of the *template*; "" without lines."""
+    """Return the text of a context: *lines* between the begins and ends of their sections and of *template*, or ""."""
     sections = []
     for kind, section in template.sections.items():
         if texts := [line.text for line in lines if line.kind == kind]:
@@ -207,7 +210,10 @@ def _frame(lines: Sequence[Line], template: Template) -> str:
 
 
 def _arrange(choice: Choice, facts: Sequence[Fact], template: Template) -> list[Line]:
-    """Return the lines of *choice* in the order of the text; many facts are grouped by subject."""
+    """Return the lines of *choice*, the lines chosen for a context, in the order of the text.
+
+    If the template groups facts, facts of one subject stand together.
+    """
     lines = [line for kind in template.sections for line in choice.lines[kind]]
     fact_lines = choice.lines.get("facts", [])
     if template.grouped_from is None or len(fact_lines) < template.grouped_from:
@@ -223,9 +229,10 @@ def _arrange(choice: Choice, facts: Sequence[Fact], template: Template) -> list[
 def _omissions(
     results: SearchResults, shown: Mapping[Kind, list[Group]], choice: Choice, reasons: Mapping[tuple[Kind, str], str]
 ) -> Iterator[Explanation]:
-    """Yield explanations of the *results* that have no line of their own.
+    """Yield an explanation for each of *results* that has no line of its own in the context.
 
-    The reason is that the kind has no section, one of *reasons* or of *choice*, or that another line says the same.
+    The reason is that the kind has no section, one of *reasons* or of *choice* (both by kind and id), or that another
+    line says the same. *shown* are the groups of results that could get a line.
     """
     firsts = {
         (kind_of(value), id_of(value)): id_of(group[0])
