@@ -101,7 +101,7 @@ _AROUND_A_LINE = re.compile(r"^\s*- (?:\[[^\]\n]*\] )?|\s\[[^\]\n]{0,2000}\]$", 
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """A sentence as `remove_echo` compares it.
+    """A sentence in the form in which `remove_echo` compares it with others.
 
     `words` are its content words in order, `turns` the words that change its meaning (such as "not"), and `exact` the
     names and numbers that must match exactly.
@@ -112,7 +112,7 @@ class _Statement:
     exact: frozenset[str]
 
     def repeats(self, line: _Statement) -> bool:
-        """Return whether this whole sentence occurs in *line*, in one piece and with the same meaning."""
+        """Return whether *line* contains these words side by side, with the same meaning, names and numbers."""
         length = len(self.words)
         starts = range(len(line.words) - length + 1)
         same = any(line.words[start : start + length] == self.words for start in starts)
@@ -120,7 +120,7 @@ class _Statement:
 
 
 def remove_echo(text: str, recalled: str) -> str:
-    """Return *text* without the sentences that repeat a line of *recalled*, the text that a memory supplied.
+    """Return *text*, by an assistant, without sentences that repeat a line of *recalled*, text from a memory.
 
     A sentence repeats a line if its content words all occur side by side in it. A sentence with another number, date,
     name, negation, tense, doubt or word order is kept, and a text that repeats nothing is unchanged. Returns "" if only
@@ -144,7 +144,7 @@ def remove_echo(text: str, recalled: str) -> str:
 
 
 def _lines(recalled: str) -> Iterator[_Statement]:
-    """Yield the sentences of all lines of *recalled*, except questions."""
+    """Yield the sentences in all lines of *recalled*, a context, for comparison; questions are left out."""
     for line in _AROUND_A_LINE.sub("", recalled).splitlines():
         for sentence in split_sentences(unescape(line)):
             if not sentence.asks:

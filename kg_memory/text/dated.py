@@ -23,7 +23,7 @@ _DAY = timedelta(days=1)
 
 
 class Period(Protocol):
-    """The properties of a fact that its dates are written from; `models.graph.Fact` has them."""
+    """Protocol of a fact with dates, whose period can be written in words; `models.graph.Fact` follows it."""
 
     @property
     def kind(self) -> FactKind: ...
@@ -60,6 +60,10 @@ def period_in_words(fact: Period, now: datetime | None = None, write: Writer | N
 
 
 def _phrase(fact: Period, write: Writer, *, is_over: bool) -> str:
+    """Return the period of *fact* in words: "since May 2023", "in May 2023" for an event, "said on 7 May 2023".
+
+    A state that *is_over* begins with "no longer so". *write* writes the dates.
+    """
     start, end = _bounds(fact, write)
     mark = "no longer so: " if is_over else ""
     if start and end:
@@ -82,6 +86,7 @@ def bounds_in_words(fact: Period) -> tuple[str, str]:
 
 
 def _bounds(fact: Period, write: Writer) -> tuple[str, str]:
+    """Return the start and the end of *fact* as *write* writes them, "" where unknown: ``("May 2023", "")``."""
     begin = write(fact.valid_at, fact.precision) if fact.valid_at else ""
     return begin, write(fact.invalid_at, fact.end_precision) if fact.invalid_at else ""
 
@@ -221,7 +226,10 @@ class _Period(NamedTuple):
 
 
 def dated(fact: DatedFact) -> str:
-    """Return a fact's sentence with its dates, as in "Ann lives in Oslo (since 2024-05).", without times of day."""
+    """Return the sentence of *fact* with its dates: "Ann lives in Oslo (since 2024-05).", without times of day.
+
+    A fact without known dates whose sentence names no date is returned without any.
+    """
     period, sentence = _period_of(fact), fact["sentence"].rstrip()
     is_timeless = fact["kind"] == "state" and not period.valid_at and not period.invalid_at
     if is_timeless and period.known_from and not find_dates(sentence, period.known_from):
@@ -243,7 +251,7 @@ def dated_past(fact: DatedFact) -> str:
 
 
 def without_dates(sentence: str) -> str:
-    """Return *sentence* without the dates that `dated` appended."""
+    """Return *sentence* without dates that `dated` added: "Ann is here (since 2024-05)." -> "Ann is here"."""
     return _DATE.sub("", sentence)
 
 

@@ -50,25 +50,29 @@ def display_name(name: str) -> str:
 
 
 def name_of_speaker(speaker: str | None) -> str:
-    """Return the display name of *speaker*, or "" if it is not a name, such as markup or a line of a context."""
+    """Return the display name of *speaker*; "" if it is no name, such as markup, a list item or a line of a context."""
     name = display_name(speaker or "")
     is_name = len(name) <= LONGEST_SPEAKER and any(map(str.isalnum, name)) and not _NO_NAME.search(speaker or "")
     return name if is_name else ""
 
 
 def canonical_name(name: str) -> str:
-    """Return *name* in the form used for comparison: NFKC, case-folded, on one line, cut to `LONGEST_NAME`."""
+    """Return *name* in the form used for comparison: "Ann  Lee" -> "ann lee".
+
+    It is NFKC, case-folded, on one line, and has at most `LONGEST_NAME` bytes.
+    """
     if name.isascii() and name.isprintable():  # a shortcut with the same result
         return " ".join(name.casefold().split())[:LONGEST_NAME].strip()
     return display_name(unicodedata.normalize("NFKC", display_name(name)).casefold())
 
 
 def alias_key(name: str) -> str:
-    """Return the key of a name (a hash of its canonical form), which is independent of the entity's type."""
+    """Return the hash of the canonical form of a name, by which entities are found whatever their type."""
     return _cached_alias_key(name) if len(name) <= MAX_CACHED_NAME else _alias_key(name)
 
 
 def _alias_key(name: str) -> str:
+    """Return the alias key of *name*, without the cache."""
     return _hash(canonical_name(name))
 
 
@@ -76,7 +80,7 @@ _cached_alias_key = lru_cache(maxsize=65_536)(_alias_key)
 
 
 def entity_key(name: str, type_: str, apart: str | None = None) -> str:
-    """Return the key of the entity that was first called *name*, with that type.
+    """Return the key of the entity with the type *type_* that was first called *name*: a hash of both.
 
     *apart* distinguishes it from another entity of the same name and type: the id of the episode or decision that
     separated them.
@@ -99,17 +103,21 @@ def episode_id(namespace: str, parts: Iterable[str | None]) -> str:
 
 
 def entity_id(namespace: str, key: str) -> str:
-    """Return the id of the entity whose entity key is *key*."""
+    """Return the id of the entity in *namespace* whose entity key is *key*."""
     return _uuid(namespace, "entity", key)
 
 
 def fact_id(namespace: str, subject: str, predicate: str, objects: Iterable[str], sentence: str) -> str:
-    """Return the id of a fact with that predicate and wording; *subject* and *objects* are entity keys."""
+    """Return the id of the fact with this subject, predicate, objects and sentence in *namespace*.
+
+    *subject* and *objects* are entity keys. Case and punctuation of *sentence* and the order of *objects* do not
+    matter.
+    """
     return _uuid(namespace, "fact", subject, predicate, *sorted(objects), canonical_sentence(sentence))
 
 
 def canonical_sentence(sentence: str) -> str:
-    """Return *sentence* in the form used for comparison: NFKC, case-folded, letters and digits only."""
+    """Return *sentence* in the form used for comparison, letters and digits only: "Ann's here!" -> "ann s here"."""
     folded = unicodedata.normalize("NFKC", replace_unstorable(sentence)).casefold()
     return " ".join("".join(char if char.isalnum() else " " for char in folded).split())
 
@@ -124,7 +132,7 @@ def belief_id(namespace: str, fact: str, cause: str, *times: int) -> str:
 
 
 def verdict_id(namespace: str, fact: str, opponent: str) -> str:
-    """Return the id of the verdict about two facts, given by their ids in either order."""
+    """Return the id of the verdict about two contradicting facts, given by their ids in either order."""
     return _uuid(namespace, "verdict", *sorted((fact, opponent)))
 
 
@@ -139,7 +147,10 @@ def decision_id(namespace: str, verdict: str, at: int) -> str:
 
 
 def identity_id(namespace: str, *parts: object) -> str:
-    """Return the id of a merge, a split or a doubt about entities; *parts* are their ids, and a time where needed."""
+    """Return the id of a merge, a split, or a doubt whether two entities are one.
+
+    *parts* are the ids of the entities, and a time where needed.
+    """
     return _uuid(namespace, "identity", *map(str, parts))
 
 
@@ -164,7 +175,7 @@ def without_possessive(name: str) -> str:
 
 
 def spoken_line(speaker: str | None, content: str) -> str:
-    """Return *content* as a line of conversation, "speaker: content"; without a speaker, *content* alone."""
+    """Return *content* as a line of conversation: "Ann: I moved."; without a speaker, *content* alone."""
     return f"{speaker}: {content}" if speaker else content
 
 

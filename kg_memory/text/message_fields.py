@@ -50,6 +50,10 @@ def parse_time(value: Any) -> datetime:
 
 
 def _parse(value: Any) -> datetime:
+    """Return *value*, in one of the formats of `parse_time`, as a datetime, naive if it names no zone.
+
+    Errors: `TypeError` for a wrong type, `ValueError` for an unknown format.
+    """
     if isinstance(value, datetime):
         return value
     if isinstance(value, bool) or not isinstance(value, int | float | str):
@@ -85,9 +89,9 @@ def _written(text: str) -> datetime:
 
 
 def plain_text(content: Any) -> str:
-    """Return the text of a message's content: a string, or a list of parts, whose texts are joined by newlines.
+    r"""Return the text of a message's content: a string, or a list of parts, whose texts are joined by newlines.
 
-    Errors: `InputError` for any other type.
+    ``[{"type": "text", "text": "Hi"}, "Ann"] -> "Hi\nAnn"``; None gives "". Errors: `InputError` for any other type.
     """
     if content is None:
         return ""
@@ -111,7 +115,10 @@ def json_type(value: Any) -> str:
 
 
 def parse_facts(content: str) -> list[dict[str, Any]] | None:
-    """Return the facts in *content*, the JSON content of a declared episode; None if it is not such JSON."""
+    """Return the facts in *content*, the JSON content of a declared episode, as dicts; None if it is not such JSON.
+
+    It is one fact, or an object with a list: ``'{"facts": [{"sentence": "Ann likes jazz"}]}'``.
+    """
     try:
         value = json.loads(content)
     except (ValueError, RecursionError):

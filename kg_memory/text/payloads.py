@@ -60,9 +60,10 @@ _LONG_LINE = re.compile(rf"[^\n]{{{SHORTEST_STRETCH},}}")
 
 
 def hide_payloads(text: str, kind: str | None = None) -> str:
-    """Return *text* with a placeholder for each payload; JSON stays valid JSON.
+    """Return *text* with a placeholder such as "[data: image/png, 1.4 kB]" for each payload; JSON stays valid JSON.
 
-    *kind* is the kind of the episode that *text* is from, see `find_payloads`.
+    A payload is data that is not language, such as a file in base64. *kind* is the kind of the episode that *text* is
+    from, see `find_payloads`.
     """
     parts, place = list[str](), 0
     for start, end, placeholder in find_payloads(text, kind):
@@ -72,7 +73,7 @@ def hide_payloads(text: str, kind: str | None = None) -> str:
 
 
 def place_in_original(text: str, kind: str | None, place: int, *, is_end: bool = False) -> int:
-    """Return the index in *text* that corresponds to the index *place* in ``hide_payloads(text, kind)``.
+    """Return the index in *text* of a character that has the index *place* in ``hide_payloads(text, kind)``.
 
     An index within a placeholder gives the start of its payload, or its end with *is_end*.
     """
@@ -88,10 +89,10 @@ def place_in_original(text: str, kind: str | None, place: int, *, is_end: bool =
 
 @lru_cache(maxsize=8)
 def find_payloads(text: str, kind: str | None = None) -> tuple[Payload, ...]:
-    """Return the payloads in *text*, in order.
+    """Return ``(start, end, placeholder)`` of each payload in *text*, in order.
 
-    *kind* is the kind of the episode that *text* is from: with ``"json"``, minified code is not a payload; with
-    ``"fact"`` (declared facts), there are no payloads.
+    A payload is data that is not language, such as a file in base64. *kind* is the kind of the episode that *text* is
+    from: with ``"json"``, minified code is not a payload; with ``"fact"`` (declared facts), there are no payloads.
     """
     found, place = list[Payload](), 0
     for start, end, name in () if kind == "fact" else (*_find_runs(text), (len(text), len(text), "")):
@@ -107,6 +108,7 @@ def _placeholder(kind: str, size: int) -> str:
 
 
 def _find_runs(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield ``(start, end, type)`` of each data URL, PEM block, JWT, long URL, and long run of base64 or hex digits."""
     for match in _CANDIDATE.finditer(text):
         start, end = match.span()
         match match.lastgroup:
@@ -133,7 +135,7 @@ def _kind_of_run(run: str) -> str:
 
 
 def _find_stretches(text: str, start: int, end: int) -> Iterator[Payload]:
-    """Yield the stretches of minified code in ``text[start:end]``: runs of long words with brackets within a line."""
+    """Yield the payloads of minified code in ``text[start:end]``: runs of long words with brackets within a line."""
     for line in _LONG_LINE.finditer(text, start, end):
         if not _ANY_DENSE.search(text, *line.span()):
             continue

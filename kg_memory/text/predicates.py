@@ -126,9 +126,9 @@ def _is_mark(char: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def canonical_predicate(name: str) -> Predicate | None:
-    """Return the predicate that *name* is a wording of ("resided in" -> ``LIVES_IN``), by the table and by rules.
+    """Return the known predicate that *name* is a wording of: "resided in" -> ``LIVES_IN``; None if there is none.
 
-    None if neither knows it.
+    Both the table of predicates and rules (such as for tenses) are used.
     """
     predicate = _look_up(predicate_name(name))
     # Nested rules ("打算不再") are ambiguous: the result is valid only if it is looked up as itself.
@@ -137,7 +137,7 @@ def canonical_predicate(name: str) -> Predicate | None:
 
 @lru_cache(maxsize=1024)
 def declared_predicate(name: str, fact_types: tuple[FactType, ...]) -> Predicate | None:
-    """Return the predicate among the user's own *fact_types* that *name* or a synonym of it denotes, or None.
+    """Return the predicate of the user's own *fact_types* that *name* or a synonym of it denotes, or None.
 
     A fact type takes precedence over the built-in table, which supplies the properties that the fact type leaves open.
     """
@@ -154,12 +154,12 @@ def declared_predicate(name: str, fact_types: tuple[FactType, ...]) -> Predicate
 
 
 def is_past_state(name: str) -> bool:
-    """Return whether *name* denotes a state in the past, such as "lived in"."""
+    """Return whether *name*, of a predicate, denotes a state in the past, such as "lived in"."""
     return _OVER.match(predicate_name(name)) is not None
 
 
 def is_lasting(name: str) -> bool:
-    """Return whether *name* is known to denote a state with one value at a time, such as "moved to" (``LIVES_IN``)."""
+    """Return whether *name* is known to denote a state with one value at a time: "moved to" is ``LIVES_IN``."""
     predicate = canonical_predicate(name)
     if predicate is None or predicate.family in _LIFELONG:
         return False
@@ -173,7 +173,10 @@ def canonical_predicates() -> tuple[str, ...]:
 
 
 def _look_up(name: str) -> Predicate | None:
-    """Return the predicate that *name* denotes, or None. Each rule removes a word, so the recursion ends."""
+    """Return the predicate that *name*, such as "LIVED_IN", denotes, or None.
+
+    Each rule that applies removes or expands a word of the name and looks up the rest.
+    """
     if exact := _TABLE.exact.get(name):
         return exact
     framed = f"_{name}_"
@@ -187,7 +190,7 @@ def _look_up(name: str) -> Predicate | None:
 
 
 def _read_rest(framed: str) -> Predicate | None:
-    """Return the predicate for the rest of a name framed in underscores, such as "_LIVES_IN_"; None if it is empty."""
+    """Return the predicate of a name framed in underscores, such as "_LIVES_IN_"; None if it is empty or unknown."""
     name = framed.strip("_")
     return _look_up(name) if name else None
 
@@ -309,10 +312,7 @@ def _stem(verb: str) -> str:
 
 
 def _read_favorite(name: str) -> Predicate | None:
-    """Return a predicate for each kind of favourite, or None for other names.
-
-    "FAVORITE_COLOR" is single-valued, "FAVORITE_BOOKS" is not.
-    """
+    """Return a predicate such as FAVORITE_COLOR, single-valued, or FAVORITE_BOOKS, not; None for other names."""
     match = _FAVORITE.match(name)
     if match is None:
         return None

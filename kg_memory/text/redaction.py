@@ -88,7 +88,7 @@ def redact_secrets(text: str) -> str:
 
 
 def replace_all(pattern: re.Pattern[str], replace: Callable[[re.Match[str]], str], text: str) -> str:
-    """Return ``pattern.sub(replace, text)``, searching a long text in windows (see `find_all`)."""
+    """Return ``pattern.sub(replace, text)``, but search a long text piece by piece (see `find_all`)."""
     if len(text) <= WINDOW:
         return pattern.sub(replace, text)
     parts: list[str] = []
@@ -100,7 +100,7 @@ def replace_all(pattern: re.Pattern[str], replace: Callable[[re.Match[str]], str
 
 
 def find_all(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
-    """Yield the matches of ``pattern.finditer(text)``, searching *text* in windows.
+    """Yield the matches of ``pattern.finditer(text)``, but search *text* in pieces of `WINDOW` characters.
 
     One call of `re` on a long text would block all other threads. Matches of *pattern* must have between 1 and
     `LONGEST_MATCH` characters.
@@ -123,7 +123,7 @@ def hide_secrets(text: str, keys: Iterable[str] = ()) -> str:
 
 
 def redact_personal(text: str) -> str:
-    """Return *text* with marks in place of personal data.
+    """Return *text* with marks such as ``[e-mail]`` in place of personal data.
 
     Replaced are e-mail addresses, phone numbers, payment cards, bank accounts (IBAN) and identity numbers.
     """
@@ -139,14 +139,14 @@ BUILT_IN: Mapping[str, RedactHook] = MappingProxyType({"secrets": redact_secrets
 
 
 def _hooks(setting: RedactHook | str) -> tuple[RedactHook, ...]:
-    """Return the hooks of the setting `Settings.redact`: a function, or names of built-in hooks separated by commas."""
+    """Return the functions of the setting `Settings.redact`: "secrets,personal" gives the two built-in ones."""
     if setting == NO_REDACTION:
         return ()
     return (setting,) if callable(setting) else tuple(BUILT_IN[name.strip()] for name in setting.split(","))
 
 
 def redact(text: str, setting: RedactHook | str) -> str:
-    """Return *text* after the hooks of *setting*, the value of `Settings.redact`.
+    """Return *text* redacted by the hooks of *setting*, the value of `Settings.redact`: "secrets", names or a function.
 
     Errors: `InputError` if a hook fails, returns anything but text, or changes text that it has redacted.
     """
@@ -158,6 +158,7 @@ def redact(text: str, setting: RedactHook | str) -> str:
 
 
 def _apply(hook: RedactHook, text: str) -> str:
+    """Return *text* redacted by *hook*; raise `InputError` if the hook would change the redacted text again."""
     redacted = _call(hook, text)
     if redacted != text and _call(hook, redacted) != redacted:
         raise InputError("the redact hook changes text that it has redacted: make it leave its own marks unchanged")
@@ -165,7 +166,7 @@ def _apply(hook: RedactHook, text: str) -> str:
 
 
 def redact_json(content: str, setting: RedactHook | str) -> str:
-    """Return the JSON *content* after the hooks of *setting*, the value of `Settings.redact`.
+    """Return the JSON text *content* redacted by the hooks of *setting*, the value of `Settings.redact`.
 
     It stays JSON: a number that a hook changes becomes a string.
 
@@ -182,6 +183,7 @@ def redact_json(content: str, setting: RedactHook | str) -> str:
 
 
 def _call(hook: RedactHook, text: str) -> str:
+    """Return ``hook(text)``; raise `InputError` if the hook fails or returns anything but a string."""
     try:
         redacted = hook(text)
     except Exception as error:  # noqa: BLE001 - a user's function may raise anything
@@ -201,7 +203,7 @@ def _is_json(text: str) -> bool:
 
 
 def _numbers_to_texts(value: Any, setting: RedactHook | str, key: str = "") -> Any:
-    """Return the JSON *value* with redacted text in place of each number that the hooks of *setting* change.
+    """Return *value*, parsed JSON, with each number that the hooks of *setting* change replaced by the redacted text.
 
     A number is redacted alone, and together with its *key* in an object.
     """
@@ -217,7 +219,7 @@ def _numbers_to_texts(value: Any, setting: RedactHook | str, key: str = "") -> A
 
 
 def _redact_cards(numbers: str) -> str:
-    """Return *numbers*, groups of digits, with a mark for each payment card in them.
+    """Return *numbers*, groups of digits such as "4111 1111 1111 1111", with a mark for each payment card in them.
 
     A card is all of *numbers*, or consecutive groups of four or more digits (the last group may be shorter).
     """
@@ -233,14 +235,14 @@ def _redact_cards(numbers: str) -> str:
 
 
 def _redact_card(numbers: str) -> str:
-    """Return *numbers* with a mark instead, if they are one card number, however it is divided into groups."""
+    """Return "[card number]" if *numbers* are one card number, in whatever groups of digits; else *numbers*."""
     return numbers.replace(numbers.strip(" -"), CARD) if _is_card(numbers) else numbers
 
 
 def _end_of_card(numbers: str, groups: Sequence[tuple[int, int]]) -> int:
-    """Return the end of the longest card number that begins with the first of *groups*; 0 if there is none.
+    """Return the index in *numbers* where the longest card number that begins with the first of *groups* ends, or 0.
 
-    *groups* are spans of digits in *numbers*.
+    *groups* are the starts and ends of groups of digits in *numbers*.
     """
     end = 0
     for start, stop in groups:

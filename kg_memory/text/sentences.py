@@ -61,7 +61,7 @@ class Sentence:
 
 
 def split_sentences(content: str) -> list[Sentence]:
-    """Return the sentences of *content* in order, without surrounding white space."""
+    """Return the sentences of *content* in order, without surrounding white space: "Hi! I moved." has two."""
     sentences: list[Sentence] = []
     start = 0
     for match in _END.finditer(content):
@@ -73,7 +73,7 @@ def split_sentences(content: str) -> list[Sentence]:
 
 
 def _cut(content: str, start: int, end: int) -> Iterator[Sentence]:
-    """Yield the sentence ``content[start:end]``, or its pieces if it is longer than `_LONGEST` characters."""
+    """Yield ``content[start:end]`` as a sentence, or its pieces if it is longer than `_LONGEST` characters."""
     while end - start > _LONGEST:
         within = start + _LONGEST // 2, start + _LONGEST
         cut = max(content.rfind(mark, *within) for mark in (", ", "，", "; ", "；"))
@@ -85,7 +85,7 @@ def _cut(content: str, start: int, end: int) -> Iterator[Sentence]:
 
 
 def _strip(content: str, start: int, end: int) -> Iterator[Sentence]:
-    """Yield the sentence ``content[start:end]`` without surrounding white space.
+    """Yield ``content[start:end]`` as a sentence without surrounding white space; nothing if only white space is left.
 
     A statement that leads into a question is a sentence of its own: "I'm moving to Oslo, can you recommend a school?".
     """
@@ -103,15 +103,16 @@ def _strip(content: str, start: int, end: int) -> Iterator[Sentence]:
 
 
 def content_words(text: str) -> frozenset[str]:
-    """Return the stems of the content words in *text* (without stop words such as "the")."""
+    """Return the stems of the words in *text* without stop words: "the two dogs" -> {"two", "dog"}."""
     return frozenset(terms(text))
 
 
 def describe(items: Sequence[Mapping[str, str]]) -> tuple[str, str]:
-    """Return a name and a summary for a community, made without a model.
+    """Return a name and a summary for a community (a group of related entities), made without a model.
 
-    *items* describe its members (`entity`), facts (`fact`) and parts (`part` and `summary`). The name lists the first
-    members, the summary the facts or the summaries of the parts.
+    *items* are dicts with the name of a member (`entity`), the sentence of a fact (`fact`), or the name and the
+    `summary` of a smaller community in it (`part`). The name lists the first members, the summary the facts or the
+    summaries of the parts.
     """
     names = [item["entity"] for item in items if "entity" in item]
     facts = [item["fact"] for item in items if "fact" in item]
@@ -140,9 +141,9 @@ def one_line(text: str, words: frozenset[str] | set[str] = frozenset(), length: 
 
 
 def excerpt(text: str, words: frozenset[str] | set[str], length: int) -> str:
-    """Return at most about *length* characters of *text*.
+    """Return the sentences of *text* with most of *words*, and some after them, in about *length* characters at most.
 
-    It consists of the sentences with most of *words*, and the sentences after them; "…" stands for a gap.
+    "…" stands for a gap between them. A text that is short enough is returned unchanged.
     """
     if len(text) <= length:
         return text
@@ -162,7 +163,7 @@ def excerpt(text: str, words: frozenset[str] | set[str], length: int) -> str:
 
 
 def _stretch(text: str, words: frozenset[str] | set[str], length: int) -> str:
-    """Return about *length* characters of *text*, from where most of *words* are."""
+    """Return about *length* characters of *text* in one piece, from where most of *words* are, with "…" at its ends."""
     pieces = [match.span() for match in _PIECE.finditer(text)]
     hits = [len(words.intersection(terms(text[start:end]))) for start, end in pieces]
     wide = max(length // 120, 1)
@@ -178,12 +179,18 @@ def _is_break(char: str) -> bool:
 
 
 def fold(text: str) -> tuple[str, ...]:
-    """Return the words of *text* without case and punctuation; unlike index terms, they keep "not", tenses and "-5"."""
+    """Return the words of *text* without case and punctuation: "Don't go!" -> ("don't", "go").
+
+    Unlike index terms, they keep "not", tenses and "-5".
+    """
     words = (word.strip(_AROUND) for word in unicodedata.normalize("NFKC", text).casefold().split())
     return tuple(filter(None, words)) or (text,)
 
 
 def is_quote(fact: Fact) -> bool:
-    """Return whether *fact* only quotes a speaker ("Ann: ..."), as facts that the offline reader extracts often do."""
+    """Return whether the sentence of *fact* is only a speaker and a quote: "Ann: I love jazz".
+
+    The offline reader, which extracts facts without a model, often makes such facts.
+    """
     speaker, _, said = fact.sentence.partition(": ")
     return any(source.speaker == speaker and fold(source.quote) == fold(said) for source in fact.sources)

@@ -98,7 +98,7 @@ def terms(text: str) -> list[str]:
 
 
 def iterate_terms(text: str) -> Iterator[str]:
-    """Yield the terms of *text* as `terms` does.
+    """Yield the index terms of *text* in order, as `terms` returns them.
 
     A long text is split in parts, so that other threads can run in between.
     """
@@ -118,6 +118,7 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def _iterate_terms(text: str) -> Iterator[str]:
+    """Yield the index terms of *text*: fold its characters, drop contractions, and split it into words by script."""
     is_ascii = text.isascii()  # needs no folding, and has one script only
     if not is_ascii:
         text = unicodedata.normalize("NFKD", text.translate(_FOLDS))
@@ -135,7 +136,7 @@ def _iterate_terms(text: str) -> Iterator[str]:
 
 
 def _split_run(run: str, kind: str) -> Iterable[str]:
-    """Return the terms of *run*, consecutive characters of one *kind* of script."""
+    """Return the index terms of *run*, a word or other consecutive characters of one *kind* of script."""
     if kind == _WORD:
         return _words(run[:MAX_LENGTH])
     if kind == _HAN:
@@ -147,21 +148,24 @@ def _split_run(run: str, kind: str) -> Iterable[str]:
 
 
 def count_terms(text: str, weight: int = 1) -> Counter[str]:
-    """Return how often each term occurs in *text*, multiplied by *weight*."""
+    """Return how often each index term occurs in *text*, multiplied by *weight*: "two dogs" -> {"two": 1, "dog": 1}."""
     return Counter({word: times * weight for word, times in Counter(terms(text)).items()})
 
 
 def count_fact_terms(sentence: str, predicate: str) -> Counter[str]:
-    """Return the term counts of a fact: those of its *sentence*, plus one for each term that only its *predicate* has.
+    """Return the term counts of a fact: those of its *sentence*, plus 1 for each term that only its *predicate* has.
 
-    So "What pets does Ann have?" finds the fact "Ann has two snakes" with the predicate HAS_PET.
+    So the question "What pets does Ann have?" finds the fact "Ann has two snakes" with the predicate HAS_PET.
     """
     return count_terms(sentence) | Counter(set(terms(predicate.replace("_", " "))))
 
 
 @lru_cache(maxsize=65_536)
 def _words(run: str) -> tuple[str, ...]:
-    """Return the terms of the word *run*, and of its parts if it is camelCase or has letters and digits."""
+    """Return the index terms of the word *run*, and of its parts if it is camelCase or has letters and digits.
+
+    "userNames" gives the terms of "userNames", "user" and "Names".
+    """
     parts = _PARTS.findall(run) if run.isascii() else []
     several = [part for part in parts if len(part) > 1] if len(parts) > 1 else []
     return tuple(chain(*map(_to_terms, (run, *several))))
@@ -190,7 +194,7 @@ def _stem(word: str) -> str:
 
 @lru_cache(maxsize=65_536)
 def _script(character: str) -> str:
-    """Return the kind of script of *character*; "" for characters between words."""
+    """Return the kind of script of *character*, such as "han"; "" for characters between words, such as a comma."""
     category, point = unicodedata.category(character), ord(character)
     if category == "So" and (point >= 0x1F000 or 0x2300 <= point <= 0x2BFF):
         return _EMOJI

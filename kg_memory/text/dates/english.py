@@ -127,7 +127,7 @@ def _offset(which: str) -> int:
 
 
 def _period(name: str, now: datetime, offset: int) -> Interval:
-    """Return the week, weekend, month, year or season (*name*) that is *offset* periods after the current one."""
+    """Return the week, weekend, month, year or season (*name*) that is *offset* periods after the present one."""
     match name:
         case "week":
             return periods.week(now, offset)
@@ -142,7 +142,7 @@ def _period(name: str, now: datetime, offset: int) -> Interval:
 
 
 def _amount(match: re.Match[str]) -> tuple[float, str, bool]:
-    """Return the count and the unit that *match* names, and whether the count is vague: (2.5, "year", False)."""
+    """Return ``(count, unit, is vague)`` of the duration in *match*: "two and a half years" -> (2.5, "year", False)."""
     count, vague = number(match["n"] or "one")
     name, count = unit(match["unit"], count)
     return count + 0.5 * bool((match.groupdict().get("half") or "").strip()), name, vague
@@ -181,6 +181,7 @@ def _month_day(match: re.Match[str], now: datetime) -> Interval:
 
 @_rule(r"\bon the (?P<day>[12]?\d|3[01])(?:st|nd|rd|th)(?=[,.!?;]|$)")
 def _day_of_month(match: re.Match[str], now: datetime) -> Interval:
+    """Return the day that "on the 5th" names: the next one in a sentence about the future, otherwise the last one."""
     day_ = int(match["day"])
     offsets = (0, 1, 2) if tense_of(match) > 0 else (0, -1, -2)
     for offset in offsets:
@@ -249,6 +250,7 @@ def _which_period(match: re.Match[str], now: datetime) -> Interval:
 
 @_rule(rf"\b(?:the{_})?(?P<which>{WHICH}){_}(?P<weekday>{WEEKDAY}|{SHORT_WEEKDAY})\b")
 def _which_weekday(match: re.Match[str], now: datetime) -> Interval:
+    """Return the day that a weekday with "last", "this", "next" or "coming" names: "last Friday"."""
     which, day_ = _offset(match["which"]), weekday(match["weekday"])
     if which < 0:
         return periods.last_weekday(now, day_)

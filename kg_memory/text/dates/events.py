@@ -17,7 +17,7 @@ Edge = Literal["start", "end"]
 
 @dataclass(frozen=True, slots=True)
 class EventTime:
-    """A time relative to the period of a fact: before, after or since one *edge* of it, or while the fact holds.
+    """A time that a question gives by a fact: before, after or since one *edge* of its period, or while it holds.
 
     "before she moved to Oslo" is before the start of ``LIVES_IN``, the *predicate*, with the subject "she" and the
     object "Oslo". None stands for a subject or object that the question lacks.
@@ -32,7 +32,7 @@ class EventTime:
 
 @dataclass(frozen=True, slots=True)
 class EventMention:
-    """An event and the characters ``text[start:end]`` that name it."""
+    """An event that a text uses as a time, and its characters, ``text[start:end]``: "before she moved to Oslo"."""
 
     start: int
     end: int
@@ -92,7 +92,7 @@ def _slots() -> dict[str, str]:
 
 @cache
 def _rows(name: str) -> tuple[Row, ...]:
-    """Return the patterns of events in the table *name* of ``events.toml``, with their predicates.
+    """Return the patterns in the table *name* of ``events.toml``, each with the predicate of the event that it names.
 
     The patterns are compiled at the first call, as that takes too long for an import.
     """
@@ -109,7 +109,7 @@ def _rows(name: str) -> tuple[Row, ...]:
 
 
 def _fill(words: str, slots: dict[str, str]) -> str:
-    """Return *words* with each placeholder, such as NAME, replaced by its pattern in *slots*.
+    """Return *words*, a pattern, with each placeholder such as NAME replaced by its pattern in *slots*.
 
     Names become the groups `object1`, `object2`.
     """
@@ -143,6 +143,7 @@ def find_events(text: str) -> list[EventMention]:
 
 
 def _english_event(text: str, conjunction: re.Match[str]) -> EventMention | None:
+    """Return the event in the clause after *conjunction*, a match of "before", "while" and so on; None if unknown."""
     word, start = " ".join(conjunction["word"].casefold().split()), conjunction.start()
     relation = _RELATIONS[word]
     graduation = _compile(rf"(?i)graduation{_slots()['THEN']}")
@@ -161,8 +162,8 @@ def _english_event(text: str, conjunction: re.Match[str]) -> EventMention | None
 def _bare_event(text: str, conjunction: re.Match[str]) -> EventMention | None:
     """Return the event that is named only by a place, as in "Where did Ann live before Oslo?"; None if there is none.
 
-    *conjunction* is the match of "before" or "after". The verb in front of it gives the predicate. Without any words
-    there, it is ``WORKS_AT``; retrieval then tries ``LIVES_IN`` too.
+    *conjunction* is the match of "before" or "after". The verb in front of it gives the predicate, here ``LIVES_IN``.
+    Without any words there, it is ``WORKS_AT``; retrieval then tries ``LIVES_IN`` too.
     """
     relation = _RELATIONS[" ".join(conjunction["word"].casefold().split())]
     match = _compile(rf"{_slots()['CAPITAL']}(?=\s*[?,.!]*\s*$)").match(text, conjunction.end())
@@ -176,7 +177,7 @@ def _bare_event(text: str, conjunction: re.Match[str]) -> EventMention | None:
 
 
 def _verb_before(text: str) -> str | None:
-    """Return the predicate of the verb in *text*, or None if it has no known verb.
+    """Return the predicate of the verb in *text*: "Where did Ann live" -> "LIVES_IN"; None without a known verb.
 
     ``WORKS_AT`` if *text* has no words besides "and" or "what about".
     """
@@ -203,9 +204,10 @@ def _has_actor(match: re.Match[str]) -> bool:
 
 
 def _event(relation: Relation, predicate: str, edge: Edge | None, match: re.Match[str]) -> EventTime | None:
-    """Return the event that *match* names.
+    """Return the event of *predicate* that *match*, a clause such as "she moved to Oslo", names.
 
-    None for an instant with "when" ("when she moved"), and for possessives ("joined Acme's gym").
+    *edge* is the end of the event's period that the words name; None means the whole period. Return None for an instant
+    with "when" ("when she moved"), and for possessives ("joined Acme's gym").
     """
     named = next((value for name, value in match.groupdict().items() if name.startswith("object") and value), "")
     named = named.strip().rstrip(".-")
@@ -219,11 +221,13 @@ def _event(relation: Relation, predicate: str, edge: Edge | None, match: re.Matc
 
 
 def _subject(words: str | None) -> str | None:
+    """Return the subject in *words* without a contracted verb, "she's" -> "she"; None without a subject."""
     bare = re.sub(r"'(?:s|d|ve|re|m)$", "", (words or "").strip(), flags=re.IGNORECASE)
     return bare if bare and bare.casefold() != "the" else None
 
 
 def _chinese_events(text: str) -> Iterator[EventMention]:
+    """Yield the events that the Chinese *text* uses as times, such as 搬到奥斯陆之前 ("before moving to Oslo")."""
     if text.isascii():
         return
     markers = {marker: relation for relation, each in _TABLES["markers"].items() for marker in each.split()}

@@ -49,10 +49,10 @@ _THIRDS = {"early": 0, "beginning": 0, "start": 0, "mid": 1, "middle": 1, "late"
 
 
 def find_dates(text: str, reference: datetime) -> list[DateMention]:
-    """Return the dates that *text* names, in order: "last week" is the week before *reference* (UTC if naive).
+    """Return the dates that *text* names, in order: "last week" is the week before *reference*, the time of writing.
 
-    Words for the present ("now", "currently") are not dates. A period such as "last week" begins and ends at midnight
-    in the time zone of *reference*. It never raises.
+    A *reference* without a time zone is taken as UTC. Words for the present ("now", "currently") are not dates. A
+    period such as "last week" begins and ends at midnight in the time zone of *reference*. It never raises.
     """
     now = reference if reference.tzinfo else reference.replace(tzinfo=UTC)
     rules: list[Rule] = []
@@ -67,6 +67,7 @@ def find_dates(text: str, reference: datetime) -> list[DateMention]:
 
 
 def _matches(text: str, now: datetime, rules: Iterable[Rule]) -> list[DateMention]:
+    """Return the dates in *text* that match any of *rules*, relative to *now*; they may overlap."""
     mentions = []
     for pattern, resolve in rules:
         for match in pattern.finditer(text):
@@ -81,7 +82,7 @@ def _matches(text: str, now: datetime, rules: Iterable[Rule]) -> list[DateMentio
 
 
 def _longest(mentions: list[DateMention]) -> list[DateMention]:
-    """Return *mentions* without those that overlap a longer one, or an equally long one of an earlier rule."""
+    """Return *mentions* without dates that overlap a longer one, or an equally long one found by an earlier rule."""
     kept: list[DateMention] = []
     taken: set[int] = set()
     for mention in sorted(mentions, key=lambda mention: mention.start - mention.end):
@@ -103,6 +104,10 @@ def _modify(text: str, mention: DateMention) -> DateMention:
 
 
 def _apply_modifiers(text: str, mention: DateMention) -> DateMention:
+    """Return *mention*, a date in *text*, changed by the words around it: "since May" -> from May on, without an end.
+
+    Errors: `ValueError` or `OverflowError` if the calendar has no such date.
+    """
     interval, start = mention.interval, mention.start
     before = text[max(0, start - _BEFORE) : start]
     if match := _THIRD.search(before):
@@ -131,7 +136,7 @@ def _apply_modifiers(text: str, mention: DateMention) -> DateMention:
 
 
 def _shift(match: re.Match[str], of: Interval) -> Interval:
-    """Return the period that *match* ("two weeks before") names relative to *of*."""
+    """Return the period that *match*, such as "two weeks before", names relative to the date *of*, which follows it."""
     if of.start is None or of.end is None:
         return of
     ahead = match["side"].casefold() == "after"
@@ -162,6 +167,7 @@ def _join_ranges(mentions: list[DateMention], text: str) -> list[DateMention]:
 
 
 def _is_range(first: DateMention, second: DateMention, text: str) -> bool:
+    """Return whether the words between two dates in *text* join them to a period: "from *first* to *second*"."""
     gap = text[first.end : second.start]
     if len(gap) > 14 or not _BETWEEN.fullmatch(gap):
         return False
@@ -170,6 +176,7 @@ def _is_range(first: DateMention, second: DateMention, text: str) -> bool:
 
 
 def _range(first: DateMention, second: DateMention, text: str) -> Interval | None:
+    """Return the period from the start of *first* to the end of *second*, or None if a side is open or it is empty."""
     start, end = first.interval.start, second.interval.end
     if start is None or end is None:
         return None
@@ -181,7 +188,7 @@ def _range(first: DateMention, second: DateMention, text: str) -> Interval | Non
 
 
 def _in_utc(mention: DateMention) -> DateMention | None:
-    """Return *mention* in UTC; None if that leaves the calendar, or the period is empty."""
+    """Return *mention* with its time in UTC; None if that leaves the calendar, or the period is empty."""
     interval = mention.interval
     try:
         start = interval.start.astimezone(UTC) if interval.start else None

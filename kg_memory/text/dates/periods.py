@@ -105,7 +105,8 @@ def year(year_: int, now: datetime, length: int = 1) -> Interval:
 def steps_away(now: datetime, count: float, unit: str, *, vague: bool = False) -> Interval:
     """Return the period of one *unit* ("minute" to "year") that begins *count* units after *now*.
 
-    If the count is *vague*, the period has the precision "about".
+    With -2 and "week" it is the week that began two weeks ago, at midnight. If the count is *vague* ("a few"), the
+    period has the precision "about".
     """
     start = step(now if unit in ("minute", "hour") else midnight(now), count, unit)
     if vague and unit in ("month", "year"):
@@ -130,7 +131,7 @@ def weekday_of_week(now: datetime, weekday: int, offset: int) -> Interval:
 
 
 def season_near(now: datetime, first_month: int, offset: int) -> Interval:
-    """Return the season that begins in the month *first_month*, relative to *now*.
+    """Return the season that begins in the month *first_month*, such as 6 for summer, relative to *now*.
 
     *offset* 0 gives the current or else the next one, -1 the last one that has ended, 1 the next one.
     """
@@ -144,7 +145,7 @@ def season_near(now: datetime, first_month: int, offset: int) -> Interval:
 
 
 def yearly(now: datetime, make: Callable[[int], Interval], tense: int) -> Interval:
-    """Return the occurrence of a yearly period, such as May, that a sentence of *tense* means.
+    """Return the yearly period, such as May, that a sentence means: with *tense* -1 a past one, 1 a future one.
 
     *make* returns the period in a given year. *tense* -1 gives the last one that has begun, 1 the next one that has not
     ended, 0 the nearest one.
@@ -174,7 +175,7 @@ def started(now: datetime, make: Callable[[int], Interval]) -> Interval:
 
 
 def third(whole: Interval, which: int) -> Interval:
-    """Return the first (0), middle (1) or last (2) third of *whole*, in whole days."""
+    """Return the first (0), middle (1) or last (2) third of the period *whole*, in whole days: "late May" is 2."""
     if whole.start is None or whole.end is None:
         return whole
     days = (whole.end - whole.start).days
@@ -234,7 +235,7 @@ def tense_of(match: re.Match[str]) -> int:
 
 
 def yearly_by_words(match: re.Match[str], now: datetime, make: Callable[[int], Interval]) -> Interval:
-    """Return the occurrence of a yearly period that *match* means, by the words around it.
+    """Return the yearly period that *match* means, such as "May", in the year that fits the words around it.
 
     The tense of the sentence decides; "since" makes it a past one. *make* returns the period in a given year.
     """

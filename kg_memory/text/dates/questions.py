@@ -122,6 +122,7 @@ def _instant(at: datetime) -> Interval:
 
 
 def _validate(when: object) -> str:
+    """Return *when* on one line; raise `ValueError` if it is empty, too long, or has control characters."""
     text = str(when).strip()
     if not text:
         raise ValueError('The time is empty: give a date such as "2019-05-03", or words such as "last March".')
@@ -133,7 +134,7 @@ def _validate(when: object) -> str:
 
 
 def _only_date(text: str, now: datetime) -> Interval | None:
-    """Return the period of the date in *text*, or None if *text* says more than a date and small words such as "in"."""
+    """Return the period of the date in *text*, or None if *text* says more than a date and words such as "in"."""
     mentions = find_dates(text, now)
     if len(mentions) != 1:
         return None
@@ -169,7 +170,7 @@ def _times(text: str, now: datetime) -> Iterator[tuple[int, int, Interval | None
 
 
 def _question_part(question: str) -> tuple[int, str] | None:
-    """Return the sentence of *question* that may ask about a time, with its offset; quotes in it are blanked out.
+    """Return ``(offset, text)`` of the sentence of *question* that may ask about a time, with quotes in it blanked out.
 
     None for a question for a time, about a conversation, or about the present.
     """
@@ -188,10 +189,7 @@ def _question_part(question: str) -> tuple[int, str] | None:
 
 
 def _question_sentence(text: str) -> tuple[int, int] | None:
-    """Return the start and end of the only question in *text*, or else of its only sentence.
-
-    None if there are several.
-    """
+    """Return the span of the only question in *text*, or else of its only sentence; None if there are several."""
     sentences = []
     start = 0
     for match in [*_SENTENCE_END.finditer(text), None]:
@@ -266,7 +264,7 @@ _NAMES_A_THING = re.compile(r"(?:\b(?:is|are|am)|\b(?:what|who|where|which|that|
 
 
 def find_windows(text: str, now: datetime, events: Sequence[tuple[int, int]] = ()) -> list[DateMention]:
-    """Return the window of time that the question *text* asks about, with its preposition; empty if there is none.
+    """Return the window of time that the question *text* asks about, such as "before 2019"; empty if there is none.
 
     The list has at most one item. *events* are the spans of events in *text*: a date inside an event or its clause
     dates the event, and is left out.
@@ -291,7 +289,7 @@ def _has_rival(text: str, window: DateMention, mentions: Sequence[DateMention]) 
 
 
 def _both_sides(windows: list[DateMention]) -> list[DateMention]:
-    """Return "after A and before B" (two *windows*) joined into one; empty for any other pair, which is unclear."""
+    """Return *windows*, a pair such as "after A and before B", joined into one; empty for any other, unclear pair."""
     first, second = (window.interval for window in windows)
     start, end = first.start or second.start, first.end or second.end
     if (first.start is None) == (second.start is None) or (first.end is None) == (second.end is None):
@@ -304,6 +302,7 @@ def _both_sides(windows: list[DateMention]) -> list[DateMention]:
 def _window(
     text: str, mention: DateMention, mentions: Sequence[DateMention], events: Sequence[tuple[int, int]]
 ) -> DateMention | None:
+    """Return the window that the date *mention* in *text* gives with its preposition; None if it may mean more."""
     if any(start <= mention.start < end for start, end in events):
         return None
     if _HAN.search(text, mention.start, mention.end):
@@ -338,7 +337,7 @@ def _in_other_clause(head: str, mentions: Sequence[DateMention], events: Sequenc
 
 
 def _apply_lead(interval: Interval, kind: str | None) -> Interval | None:
-    """Return the window that a preposition of *kind* ("before", "since", ...) makes of *interval*.
+    """Return the period that a preposition of *kind* makes of *interval*: "before" 2019 is the time until its start.
 
     None if the side of *interval* that it needs is open.
     """
@@ -384,6 +383,7 @@ _LATER = re.compile(r".*(?:后|来)$")
 
 
 def _chinese_window(text: str, mention: DateMention) -> DateMention | None:
+    """Return the window that the Chinese date *mention* gives with words around it; None if it may mean more."""
     words, before, after = text[mention.start : mention.end], text[: mention.start], text[mention.end :]
     prefix, suffix = _PREFIX.search(before), _SUFFIX.match(after)
     if _THING.match(after) or (_LATER.match(words) and before.strip()) or (not prefix and _TAKES_AWAY.search(before)):
