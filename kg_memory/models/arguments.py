@@ -13,7 +13,7 @@ LEFT_OUT = frozenset({"", "null", "none", "undefined", "n/a"})
 
 
 def is_left_out(value: object) -> bool:
-    """Return whether the value of an optional argument means "not given": None, blank text, ``"null"`` or ``"none"``.
+    """Return whether *value*, of an optional argument, means "not given": None, blank text, ``"null"`` or ``"none"``.
 
     ``"undefined"`` and ``"n/a"`` count too, in any case.
     """
@@ -21,7 +21,7 @@ def is_left_out(value: object) -> bool:
 
 
 class Arguments(BaseModel):
-    """Base class of the arguments of a tool and of request bodies, which reads wrong but clear JSON leniently.
+    """Base class of the arguments of a tool and of request bodies, which accepts values of a slightly wrong JSON type.
 
     An optional argument that `is_left_out` has its default; required text is kept as it is. Where no text is expected,
     text may be a number, a list or an object in JSON, or the only item of a list: ``"Ann"`` for ``["Ann"]``.
@@ -50,7 +50,7 @@ class Arguments(BaseModel):
 
 
 def _read_value(annotation: Any, value: Any) -> Any:
-    """Return *value* as the type *annotation*: text becomes parsed JSON or the only item of a list, where that fits."""
+    """Return *value* as the type *annotation*: ``"[1]"`` becomes ``[1]`` for a list, and ``"a"`` becomes ``["a"]``."""
     if not isinstance(value, str):
         return value
     kinds = {get_origin(kind) or kind for kind in _alternatives(annotation)}

@@ -72,7 +72,7 @@ class Budget:
 
         Budget(day=Limits(money=5.0), input_price=0.4, output_price=1.6)
 
-    With `namespace_days`, the limit of the namespace counts only so many days, including today. Prices are for a
+    With `namespace_days=30`, the limit of the namespace is for the last 30 days, including today. Prices are for a
     million tokens; `cached_price` defaults to `input_price`. Each value is also an environment variable, such as
     ``KG_MEMORY_BUDGET_DAY_MONEY`` or ``KG_MEMORY_BUDGET_INPUT_PRICE``. Raises `SettingsError` for an invalid value.
     """
@@ -90,7 +90,7 @@ class Budget:
         return any(self.of(scope) for scope in SCOPES)
 
     def of(self, scope: Scope) -> Limits:
-        """Return the limits of one scope: ``"episode"``, ``"day"`` or ``"namespace"``."""
+        """Return the limits that apply to *scope*: ``"episode"``, ``"day"`` or ``"namespace"``."""
         limits: Limits = getattr(self, scope)
         return limits
 
@@ -104,14 +104,14 @@ class Budget:
         return paid / PER_PRICE
 
     def measure(self, usage: Usage, measure: str) -> float:
-        """Return the part of *usage* that the limit *measure* counts: ``"calls"``, ``"tokens"`` or ``"money"``."""
+        """Return how much of *usage* counts for a limit: its calls, tokens or money, as *measure* names them."""
         if measure == "calls":
             return usage.calls
         return usage.input_tokens + usage.output_tokens if measure == "tokens" else self.money(usage) or 0.0
 
     @classmethod
     def from_env(cls, environment: Mapping[str, str]) -> Self:
-        """Return the budget that the variables ``KG_MEMORY_BUDGET_*`` in *environment* name.
+        """Return the budget in the variables ``KG_MEMORY_BUDGET_*`` of *environment*, a dict such as `os.environ`.
 
         Raises `SettingsError`, which names the invalid or unknown variable.
         """
@@ -167,5 +167,5 @@ _RUNGS = {prompt: rung for rung in LADDER for prompt in rung.prompts}
 
 
 def rung_of(prompt: str) -> Rung:
-    """Return the group of model calls that the prompt called *prompt* belongs to: `READING` if no other has it."""
+    """Return the group of model calls that calls with the prompt *prompt* belong to: `READING` if no other has it."""
     return _RUNGS.get(prompt, READING)

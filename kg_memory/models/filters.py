@@ -98,9 +98,9 @@ def field_of(comparison: Comparison) -> Field:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A test of one field: ``Comparison("trust", "$gte", 0.5)``; the value of ``$in`` and ``$nin`` is a tuple.
+    """A test of one field: ``Comparison("trust", "$gte", 0.5)`` for ``{"trust": {"$gte": 0.5}}``.
 
-    Times are ISO 8601 text in UTC.
+    The value of ``$in`` and ``$nin`` is a tuple. Times are ISO 8601 text in UTC.
     """
 
     field: str
@@ -117,21 +117,21 @@ class Fields:
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """A filter that matches if all *parts* match."""
+    """A filter that matches if all *parts* match: ``{"$and": [...]}``."""
 
     parts: tuple[Filter, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """A filter that matches if at least one of *parts* matches."""
+    """A filter that matches if at least one of *parts* matches: ``{"$or": [...]}``."""
 
     parts: tuple[Filter, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """A filter that matches if *part* does not match."""
+    """A filter that matches if *part* does not match: ``{"$not": {...}}``."""
 
     part: Filter
 
@@ -158,7 +158,7 @@ def comparisons(where: Filter) -> Iterator[Comparison]:
 
 
 def to_plain(where: Filter) -> dict[str, Any]:
-    """Return the filter *where* as a plain JSON dict that `parse_filter` reads."""
+    """Return the filter *where* as a dict of JSON values, from which `parse_filter` makes the same filter again."""
     if isinstance(where, Fields):
         fields: dict[str, Any] = {}
         for comparison in where.comparisons:
@@ -172,13 +172,13 @@ def to_plain(where: Filter) -> dict[str, Any]:
 
 
 class _Parser:
-    """Parses one filter, and counts its parts against the limits of a filter."""
+    """Parses one filter, and raises `InputError` if it has more conditions, values or characters than allowed."""
 
     def __init__(self) -> None:
         self._left = {"tests": MAX_TESTS, "values": MAX_VALUES, "characters": MAX_CHARACTERS}
 
     def filter(self, where: Any, depth: int = 1) -> Filter:
-        """Return the filter of the dict *where*; *depth* is how deeply it is nested, from 1."""
+        """Return the filter that the dict *where* describes; *depth* is how deeply it is nested, from 1."""
         if not isinstance(where, Mapping):
             raise InputError(f"a filter must be a dict such as {{'thread': 't1'}}, got {type(where).__name__}")
         if depth > MAX_DEPTH:
@@ -223,6 +223,7 @@ class _Parser:
             yield Comparison(name, operator, self._value(name, field, operator, value))
 
     def _value(self, name: str, field: Field, operator: str, value: Any) -> Plain | tuple[Plain, ...]:
+        """Return *value*, with which *operator* compares the field *name*, validated; a tuple for a list."""
         if operator not in LISTS:
             if value is None and operator in ORDERS:
                 raise InputError(f"{operator} of {name} is None: give a value, or leave it out")
@@ -233,7 +234,7 @@ class _Parser:
         return tuple(sorted(values, key=repr)) if isinstance(value, set | frozenset) else values
 
     def _scalar(self, name: str, field: Field, value: Any, *, is_number: bool = False) -> Plain:
-        """Return one value in the type of the field *name*; raise `InputError` if it has another type."""
+        """Return *value*, a single one, in the type of the field *name*; raise `InputError` if it has another type."""
         self._count("values")
         if isinstance(value, str):
             self._count("characters", len(value))
@@ -252,7 +253,7 @@ class _Parser:
         return str.__str__(value)  # plain text, also for a member of an enum
 
     def _count(self, kind: str, count: int = 1) -> None:
-        """Subtract *count* from what is left of a limit, and raise `InputError` below 0."""
+        """Count *count* more tests, values or characters (*kind*); raise `InputError` if they are too many."""
         self._left[kind] -= count
         if self._left[kind] < 0:
             limits = f"{MAX_TESTS} tests, {MAX_VALUES} values and {MAX_CHARACTERS:,} characters"
@@ -260,7 +261,10 @@ class _Parser:
 
 
 def _parse_time(name: str, value: Any) -> str:
-    """Return a datetime or ISO 8601 text as ISO 8601 text in UTC; naive times are UTC."""
+    """Return *value*, a datetime or ISO 8601 text, as ISO 8601 text in UTC; naive times are UTC.
+
+    Raises `InputError` for other values; *name* is the name of the field, for the message.
+    """
     try:
         moment = datetime.fromisoformat(value) if isinstance(value, str) else value
         if isinstance(moment, datetime):
@@ -285,7 +289,7 @@ def _parse_number(name: str, value: Any) -> float:
 
 
 def _unknown(kind: str, value: object, allowed: tuple[str, ...]) -> InputError:
-    """Return the error for an unknown field, operator or value, with the most similar valid one as a suggestion."""
+    """Return the error for an unknown field or operator *value*, with the most similar one of *allowed* as a hint."""
     near = get_close_matches(str(value).lower()[:100], allowed, 1)
     hint = f"did you mean {near[0]}? Else use" if near else "use"
     return InputError(f"unknown {kind} {value!r:.100} in a filter: {hint} one of {', '.join(allowed)}")

@@ -41,7 +41,7 @@ SOURCES = 5
 
 
 class Value(BaseModel):
-    """Base class of immutable values."""
+    """Base class of the data types of a memory: immutable pydantic models."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -101,9 +101,9 @@ class Source(Value):
 
 
 class Remark(Value):
-    """A note on an episode in search results: a fact that it states has changed since, because of the episode `by`.
+    """A note on an episode in search results: a fact in it has changed since, because of the episode with the id `by`.
 
-    ``ended``: the fact no longer holds, since `at`. ``contradicted``: it is not believed. ``contradicts``: it is
+    ``ended``: the fact is no longer true, since `at`. ``contradicted``: it is not believed. ``contradicts``: it is
     believed, and a contradicting fact is not. ``disputed``: a person must decide. ``refused``: a person rejected it.
     """
 
@@ -116,7 +116,7 @@ class Remark(Value):
 
 
 class Asked(Value):
-    """The question in a conversation that an episode answers: the turn just before it."""
+    """The question in a conversation that an episode answers: the message just before it."""
 
     episode: str
     source_id: str | None = None
@@ -201,7 +201,7 @@ class Entity(Value):
 
 
 class Premise(Value):
-    """A fact that another fact rests on; its end, or its refutation (`refuted`), makes the other doubtful."""
+    """A fact from which another fact was derived; if it ends or is `refuted`, the other fact becomes doubtful."""
 
     id: str
     sentence: str
@@ -209,21 +209,21 @@ class Premise(Value):
 
 
 class Fact(Value):
-    """A fact in one period: when it holds in the world, and when it was believed.
+    """A fact in one period, such as "Ann lives in Oslo" since 2023: when it is true, and when it was believed.
 
-    `valid_at` and `invalid_at` are when it held; `created_at` and `expired_at` when it was believed. The end is
-    exclusive, and None is open. `precision` and `end_precision` say how exactly the first two are known. If the start
-    is unknown, `known_from` is the earliest time at which it is known to hold. `objects` has one name, or several for a
-    fact about more than two entities. `predicate` is canonical, `wording` as it was read; `edge_type` is semantic,
-    causal, temporal, hierarchical or co_occurrence. `trust` is that of its most trusted episode. `voices` counts the
-    independent sources: speakers, and texts without one. `support`, from 0 to 1, is how well its best quote supports it
-    (None is unknown), and `confirmed` whether that is enough. A fact that is not `reviewed` waits for review, and is
-    not believed yet. Ids of other facts: `supersedes` (ended by this one), `superseded_by`, and `disputed_by` (may
-    contradict it; a person must decide).
+    `valid_at` and `invalid_at` are when it is true in the world; `created_at` and `expired_at` when it was believed.
+    The end is exclusive, and None is open. `precision` and `end_precision` say how exactly the first two are known. If
+    the start is unknown, `known_from` is the earliest time at which it is known to be true. `objects` has one name, or
+    several for a fact about more than two entities. `predicate` is canonical, `wording` as it was read; `edge_type` is
+    semantic, causal, temporal, hierarchical or co_occurrence. `trust` is that of its most trusted episode. `voices`
+    counts the independent sources: speakers, and texts without one. `support`, from 0 to 1, is how well its best quote
+    supports it (None is unknown), and `confirmed` whether that is enough. A fact that is not `reviewed` waits for
+    review, and is not believed yet. Ids of other facts: `supersedes` (ended by this one), `superseded_by`, and
+    `disputed_by` (may contradict it; a person must decide).
 
-    A fact is doubtful if a premise has ended or is refuted and the fact was not stated since: `doubtful_since` is that
-    time, and `doubtful_because` the path to that premise, the last. `absent`: it ended, and nothing is known to have
-    replaced it.
+    A fact is doubtful if a fact that it was derived from has ended or is refuted, and it was not stated since:
+    `doubtful_since` is that time, and `doubtful_because` the path to that premise, the last. `absent`: it ended, and
+    nothing is known to have replaced it.
     """
 
     id: str
@@ -278,7 +278,7 @@ class Fact(Value):
 
 
 class Consequence(Value):
-    """A `fact` that rests on another fact. `path` has the facts between the two in order; its last is `fact` itself."""
+    """A `fact` derived from another fact. `path` has the facts between the two in order; its last is `fact` itself."""
 
     fact: Fact
     path: tuple[Premise, ...]
@@ -302,7 +302,7 @@ class Community(Value):
 
 
 class Review(Value):
-    """A verdict about two facts, which waits for a person or has taken effect.
+    """A verdict how two facts relate, such as a contradiction; it waits for a person or has taken effect.
 
     `kind` is the verdict, `confidence` and `reason` those of the model. `ruling` is what the verdict does now.
     `pending` is the fact stated later, and `existing` the fact that it ends or refutes, or would. `preferred` is the id
@@ -326,7 +326,7 @@ class Review(Value):
 
 
 class Decision(Value):
-    """A person's decision about a verdict; it is kept after an undo."""
+    """A person's decision about a verdict, such as to accept it; an undone decision is kept."""
 
     id: str
     decision: Literal["accept", "reject", "edit", "undo"]
@@ -337,7 +337,7 @@ class Decision(Value):
 
 
 class Change(Value):
-    """A change of what the memory believes, `at` a time of its own clock.
+    """A change of a fact that the memory believes, `at` a time of the memory's clock.
 
     ``learned``: a new fact. ``ended``: its end was learned. ``corrected``: its dates were changed. ``retracted``: it is
     no longer believed. ``restored``: it is believed again. ``doubtful``: a premise ended or was refuted. ``sure``: it
@@ -353,7 +353,7 @@ class Change(Value):
 
 
 class TimelineEvent(Value):
-    """An event of a fact, `at` a time: it ``began`` or ``ended``, or was stated (``said``) with an unknown start."""
+    """A date in the history of a fact: it ``began`` or ``ended``, or was stated (``said``) with an unknown start."""
 
     at: datetime
     precision: Precision = "instant"
@@ -362,7 +362,7 @@ class TimelineEvent(Value):
 
 
 class PredicateInfo(Value):
-    """A predicate that facts use: the wording `name` is stored as `canonical`.
+    """A predicate that facts use, such as `name` "RESIDES_IN", which is stored as `canonical` "LIVES_IN".
 
     `single_valued` says whether a subject has one object at a time. `origin` is who defined it: a person
     (``corrected``), the settings (``declared``), built-in rules, or a model (``learned``).

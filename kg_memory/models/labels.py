@@ -38,9 +38,10 @@ class Labels(dict[str, LabelValue]):
 
 
 def read_labels(labels: Mapping[str, Any] | None) -> Labels:
-    """Return *labels* as `Labels`: lists become tuples, and keys with None or an empty list are dropped.
+    """Return *labels*, a dict such as ``{"tags": ["billing", "vip"]}``, as validated `Labels`.
 
-    Raises `InputError` for an invalid key or value, and for more than `MOST_LABELS` values.
+    Lists become tuples, and keys with None or an empty list are dropped. Raises `InputError` for an invalid key or
+    value, and for more than `MOST_LABELS` values.
     """
     if not isinstance(labels, Mapping | None):
         raise InputError(f"labels must be a dict such as {{'agent': 'support'}}, got {type(labels).__name__}")
@@ -68,7 +69,7 @@ LabelField = Annotated[Mapping[str, LabelValue], BeforeValidator(check_most), Af
 
 
 def check_key(key: object) -> str:
-    """Return *key* if it can be the key of a label; otherwise raise `InputError`."""
+    """Return *key* if it can be the key of a label, such as "agent"; otherwise raise `InputError`."""
     if not isinstance(key, str) or not _KEY.fullmatch(key):
         raise InputError(f"the key of a label must have up to 64 letters, digits, '_', '-' and '.', got {short(key)}")
     return key
@@ -123,7 +124,7 @@ def decode_labels(stored: Sequence[str] | None) -> Labels:
 
 
 def merge_labels(many: Iterable[Mapping[str, LabelValue]]) -> Labels:
-    """Merge the labels of several episodes; a key that has different values gets all of them as a tuple."""
+    """Return the labels of several episodes as one dict; a key with different values gets all of them as a tuple."""
     merged = Labels()
     for labels in many:
         for key, value in labels.items():
@@ -133,7 +134,7 @@ def merge_labels(many: Iterable[Mapping[str, LabelValue]]) -> Labels:
 
 
 def _pairs(labels: Labels) -> Iterator[tuple[str, Label]]:
-    """Yield each key with each of its values."""
+    """Yield ``(key, value)`` for each value in *labels*: ``("tags", "billing")``, ``("tags", "vip")``."""
     for key, value in labels.items():
         for item in _to_tuple(value):
             yield key, item

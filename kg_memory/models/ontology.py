@@ -28,7 +28,7 @@ from kg_memory.errors import SettingsError
 
 @dataclass(frozen=True, slots=True)
 class EntityType:
-    """An entity type of the ontology; the model decides by `description` when to use it."""
+    """A type of entities, such as "Person"; the model that reads episodes decides by `description` when to use it."""
 
     name: str
     description: str
@@ -36,7 +36,7 @@ class EntityType:
 
 @dataclass(frozen=True, slots=True)
 class FactType:
-    """A fact type of the ontology: a predicate, its meaning, and the pairs of entity types that it may connect.
+    """A type of facts: a predicate, its meaning, and the pairs of entity types that it may connect.
 
     Example::
 
@@ -54,7 +54,7 @@ class FactType:
 
 @dataclass(frozen=True, slots=True)
 class Ontology:
-    """A set of entity types and fact types; if it is `strict`, facts with other predicates are dropped."""
+    """The types of entities and facts that a memory uses; if `strict`, facts with other predicates are dropped."""
 
     entity_types: tuple[EntityType, ...]
     fact_types: tuple[FactType, ...] = ()
@@ -82,7 +82,10 @@ def read_ontology(file: str) -> Ontology:
 
 
 def _parse_ontology(content: Mapping[str, Any]) -> Ontology:
-    """Return the ontology of a parsed TOML file. Raises `ValueError`, `TypeError` or `KeyError` if it is invalid."""
+    """Return the ontology in *content*, a parsed TOML file.
+
+    Raises `ValueError`, `TypeError` or `KeyError` if it is invalid.
+    """
     if unknown := content.keys() - {"entity_types", "fact_types", "strict"}:
         raise ValueError(f"unknown keys {sorted(unknown)}")
     facts = tuple(_read_fact_type(row) for row in content.get("fact_types", ()))
@@ -98,6 +101,6 @@ def _parse_ontology(content: Mapping[str, Any]) -> Ontology:
 
 
 def _read_fact_type(row: Mapping[str, Any]) -> FactType:
-    """Return the fact type of one ``[[fact_types]]`` table."""
+    """Return the fact type of *row*, one ``[[fact_types]]`` table of a TOML file."""
     signature = tuple((str(subject), str(target)) for subject, target in row.get("signature", ()))
     return FactType(**{**row, "signature": signature})

@@ -13,7 +13,7 @@ COUNTS = ("calls", "input_tokens", "output_tokens", "cached_tokens", "dropped")
 
 
 class Usage(BaseModel):
-    """The usage of a language model, of one call or many; two can be added."""
+    """The usage of a language model by one call or many: requests and tokens. Add two with ``+``."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -35,7 +35,7 @@ class Usage(BaseModel):
 
 
 class StepUsage(Usage):
-    """The usage of one ingestion step; `seconds` includes all waiting."""
+    """The usage of a language model by one step of reading an episode; `seconds` includes all waiting."""
 
     step: str
     seconds: float
@@ -131,10 +131,10 @@ class AddResult(Value):
 
 
 class PreviewedVerdict(Value):
-    """A verdict about a fact in a previewed text and a stored fact, whose id is `existing`.
+    """A judgement how a fact in a previewed text relates to a stored fact, whose id is `existing`.
 
-    `verdict` is how the two relate, such as ``duplicate`` or ``supersedes``; `ruling` is what it would do, if it is
-    about a contradiction.
+    `verdict` is the relation, such as ``duplicate`` or ``supersedes``; `ruling` is its effect if the text is added and
+    the two contradict each other.
     """
 
     fact: str
@@ -170,7 +170,7 @@ class Stats(Value):
 
     `messages` are the episodes of that kind; `blocks` (versions of agent-edited texts) are not counted in `episodes`.
     `waiting` episodes are not read yet, `failed` ones could not be read, and `skipped` ones are not to be read.
-    `reviews` are verdicts that wait for a person. `paused` says that no new episodes are accepted; see
+    `reviews` are verdicts that wait for a person. `paused` is whether new episodes are refused; see
     `GraphMemory.pause`.
     """
 
@@ -191,9 +191,9 @@ class Stats(Value):
 class CommunityRefresh(Value):
     """The result of refreshing the communities: their number, and how many changed or were removed.
 
-    Communities that `changed` were summarised again. `levels` is the number of levels. `drift` is the share of the
-    entities that are in another community than before, None if there were no communities. `questions` is the number of
-    calls to the model, and `usage` their usage.
+    Communities that `changed` were summarised again. `levels` is the number of levels (communities of communities).
+    `drift` is the share of the entities that are in another community than before, None if there were no communities.
+    `questions` is the number of calls to the model, and `usage` their usage.
     """
 
     communities: int = 0
@@ -207,7 +207,7 @@ class CommunityRefresh(Value):
 
 
 class EvictionResult(Value):
-    """What an eviction removed, or would remove in a dry run.
+    """The outdated data that an eviction removed, or would remove in a dry run.
 
     `beliefs` is the number of closed beliefs; `facts`, `entities` and `episodes` are ids; the episodes had expired and
     were deleted. `texts` maps some of the ids to their texts, except for deleted episodes.
@@ -237,18 +237,19 @@ class Residue(Value):
 
 
 class ForgetReceipt(Value):
-    """The result of `privacy.forget`: the ids of what was deleted, or in a dry run would be.
+    """The result of `privacy.forget`: the ids of everything that was deleted, or would be deleted in a dry run.
 
-    `episodes`, `facts` and `entities` are deleted. `restored` facts hold again, because what had ended them is deleted;
-    `changed` facts have another wording or time. `unread` episodes need to be read again, by `episodes.resume`, because
-    they made sense only together with deleted ones. `redacted` has the new ids of episodes of which only some
-    characters were deleted. `texts` has the texts of the ids, in a dry run only.
+    `episodes`, `facts` and `entities` are deleted. `restored` facts are true again, because the fact that ended them is
+    deleted; `changed` facts have another wording or time. `unread` episodes need to be read again, by
+    `episodes.resume`, because they made sense only together with deleted ones. `redacted` has the new ids of episodes
+    of which only some characters were deleted. `texts` has the texts of the ids, in a dry run only.
 
     `parts` is the number of atomic steps. `residue` lists the traces found afterwards: empty if there are none, None in
-    a dry run. Ids are always searched for; words, names, quotes and vectors only on request, in so many `searched`
-    properties. `erased` says whether the server's files are clean too; if not, `advice` says what to do. `cleared` is
-    the number of caches and buffers of this process that were emptied. `checkpoints` are the threads whose LangGraph
-    checkpoints were deleted. `receipt` is the id in the audit log, and `head` the hash of the log's entry.
+    a dry run. Ids are always searched for; words, names, quotes and vectors only on request, and `searched` is the
+    number of properties that were searched for them. `erased` says whether the server's files are clean too; if not,
+    `advice` says what to do. `cleared` is the number of caches and buffers of this process that were emptied.
+    `checkpoints` are the threads whose LangGraph checkpoints were deleted. `receipt` is the id in the audit log, and
+    `head` the hash of the log's entry.
     """
 
     kind: str = "episode"
@@ -280,12 +281,12 @@ PLANNED = ("kind", "episodes", "facts", "entities", "restored", "changed", "reda
 
 
 class AuditEntry(Value):
-    """One entry of the audit log: what was deleted `at` that time, by whom, without any text.
+    """One entry of the audit log: the kind of a deletion, `at` which time and by whom, without any deleted text.
 
-    `what`, `namespace` and `messages` (the first 1,000) are salted hashes. `residue` is the number of traces found, of
-    ids or in so many `searched` properties. `complete` is False for the entry that is written before anything is
-    deleted; it has the number of `episodes` to delete, and if it is the last one of a receipt, the call is running or
-    was killed. `before` is the hash of the previous entry, and `hash` its own.
+    `what`, `namespace` and `messages` (the first 1,000) are salted hashes. `residue` is the number of traces of deleted
+    content that were found: of ids, or in `searched` properties. `complete` is False for the entry that is written
+    before anything is deleted; it has the number of `episodes` to delete, and if it is the last one of a receipt, the
+    call is running or was killed. `before` is the hash of the previous entry, and `hash` its own.
     """
 
     number: int
@@ -327,9 +328,9 @@ class AuditReport(Value):
 
 
 class ExportResult(Value):
-    """The result of exporting `namespace`: the number of nodes by label, and of relationships.
+    """The result of exporting `namespace`: `records` has the number of nodes by label, and of relationships.
 
-    `bytes` is the size of the lines before compression, and `sha256` their hash.
+    `bytes` is the size of the exported lines before compression, and `sha256` their hash.
     """
 
     namespace: str
@@ -339,7 +340,7 @@ class ExportResult(Value):
 
 
 class ImportResult(Value):
-    """The result of importing into `namespace`: the number of records of each kind.
+    """The result of importing into `namespace`: `records` has the number of records of each kind.
 
     `embedded` is the number of vectors that were computed again. `replaced` says whether the former content was
     deleted. `left_out` counts records of another memory that are not supported, and `repeated` those that were stored

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Paged(list[T]):
-    """One page of a list; pass `next` as *after* to get the next page, and None means that this is the last one."""
+    """One page of a list. Pass `next` as the argument *after* to get the following page; it is None on the last."""
 
     def __init__(self, items: Iterable[T] = (), next: str | None = None) -> None:  # noqa: A002 - as in answers over HTTP
         super().__init__(items)
@@ -21,10 +21,10 @@ class Paged(list[T]):
 
 
 class QueryTime(Value):
-    """The time that a question is about: what held at some time from `since` until before `until`.
+    """The time that a question is about: what was true at some time from `since` until before `until`.
 
-    None is an open end. `believed_at` is the time of belief. `words` are the time words in the question, None if the
-    time was an argument. `reading` says in a sentence how the time was understood.
+    None is an open end. `believed_at` is the time at which the memory believed it. `words` are the time words in the
+    question, None if the time was an argument. `reading` says in a sentence how the time was understood.
     """
 
     since: datetime | None = None
@@ -35,7 +35,7 @@ class QueryTime(Value):
 
 
 class Hit(Value):
-    """One search that found a result: the `retriever` (``words``, ``meaning``, ``graph``), its `rank` and `score`."""
+    """One search that found a result: the `retriever` (``words``, ``meaning``, ``graph``), its `rank` there and `score`."""
 
     retriever: str
     rank: int
@@ -105,7 +105,7 @@ class SearchResults(Value):
 
 
 class Line(Value):
-    """One line of a context: its text, its estimated number of tokens, and the `kind` and `id` of its subject."""
+    """One line of a context: its text, its estimated number of tokens, and the `kind` and `id` of its result."""
 
     kind: Kind
     id: str
@@ -143,7 +143,7 @@ class Context(str):
 
 
 class Neighbourhood(Value):
-    """The entities and facts around an entity."""
+    """The entities and facts around an entity in the graph."""
 
     depths: dict[str, int]
     """The distance of each entity in steps, by entity id; 0 is the entity itself."""
@@ -160,9 +160,11 @@ class Neighbour(Value):
 
 
 class FactExplanation(Value):
-    """The evidence for a fact: its statements, the verdicts about it, what superseded it, and what rests on it.
+    """The evidence for a fact, its history, and its consequences.
 
-    `fact` is None if it was not believed at the requested time.
+    `sources` are the statements of the fact, and `verdicts` those about it. `evolution` has the facts that it replaced
+    and that replaced it, in order, and `consequences` the facts derived from it. `fact` is None if it was not believed
+    at the requested time.
     """
 
     fact: Fact | None
@@ -192,7 +194,7 @@ class EntityCard(Value):
 
 
 class ProfileSlot(Value):
-    """One entry of a profile: its `content`, `when` it holds in words, and the ids of the `facts` that say so.
+    """One entry of a profile: its `content`, `when` it is true in words, and the ids of the `facts` that it comes from.
 
     `mark` is ``disputed``, ``doubtful``, ``not confirmed by its words`` or empty.
     """
@@ -225,7 +227,7 @@ class ProfileTopic(Value):
 
 
 class Profile(Value):
-    """The current states of an entity, by topic; ``str(profile)`` is text for a prompt.
+    """The facts that are true of an entity now, by topic; ``str(profile)`` is text for a prompt.
 
     `left_out` has the ids of facts without room within `max_tokens`. `tokens` is the estimated length of the text.
     """
