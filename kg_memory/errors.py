@@ -62,7 +62,7 @@ class InputError(KGMemoryError, ValueError):
 
 @contextmanager
 def renaming(**names: str) -> Iterator[None]:
-    """Rename the argument that an `InputError` raised in the block begins with.
+    """Replace the name of the argument in the message of any `InputError` raised in the block.
 
     With ``renaming(center="near")``, "center must be a string" becomes "near must be a string".
     """
@@ -165,7 +165,7 @@ _CALL = re.compile(r"`?memory\.([a-z]+\.[a-z]+)\([^()]*\)`?(?: and `(kg-memory [
 
 
 def name_calls(text: str, names: Mapping[str, str]) -> str:
-    """Replace calls such as ``memory.facts.list()`` in an error message by their names for another interface.
+    """Return an error message with calls such as ``memory.facts.list()`` replaced by names for another interface.
 
     *names* maps the name of a method to its replacement: ``{"facts.list": "GET /facts"}``. A command of the command
     line that stands beside the call is removed.

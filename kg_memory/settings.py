@@ -31,7 +31,7 @@ RedactHook = Callable[[str], str]
 
 
 def _check_scheme(*schemes: str) -> AfterValidator:
-    """Return a validator of URLs that begin with one of *schemes*."""
+    """Return a pydantic validator of URLs that begin with one of *schemes*, such as "http://"."""
 
     def check(url: str) -> str:
         if not url.startswith(schemes):
@@ -42,7 +42,7 @@ def _check_scheme(*schemes: str) -> AfterValidator:
 
 
 def _split(value: Any) -> Any:
-    """Return the parts of a text between commas; another *value* as it is."""
+    """Return the parts of a text between commas, ``"a, b" -> ("a", "b")``; a *value* of another type as it is."""
     return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
 
 
@@ -280,7 +280,7 @@ class Settings:
         return read_variables(cls, names, environment, ENV_PREFIX, given)
 
     def with_(self, **changes: Any) -> Self:
-        """Return a copy with the fields in *changes* replaced; values that are None leave a field as it is."""
+        """Return a copy of the settings with the fields in *changes* replaced; None leaves a field as it is."""
         return replace(self, **{name: value for name, value in changes.items() if value is not None})
 
     def __post_init__(self) -> None:
@@ -318,7 +318,10 @@ class Settings:
 
 
 def _find_ontology(name: str) -> Ontology:
-    """Return the ontology *name*: that of an installed plug-in, or of a TOML file. Raises `SettingsError`."""
+    """Return the ontology *name*: the name of an installed plug-in, or the path of a TOML file.
+
+    Raises `SettingsError` if there is neither, or the file is invalid.
+    """
     names = plugin_names("ontologies")
     if name in names:
         ontology: Ontology = load_plugin("ontologies", name)

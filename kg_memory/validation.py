@@ -103,7 +103,7 @@ def validate_name(name: str, value: object, hint: str) -> str:
 
 
 def validate_names(name: str, value: object, hint: str) -> tuple[str, ...]:
-    """Return *value* as a tuple of non-blank strings; it may be None, one string, a list or a tuple.
+    """Return *value*, which may be None, one string, a list or a tuple, as a tuple of non-blank strings.
 
     None gives an empty tuple. Raises `InputError` for other values; *name* is the name of the argument, and *hint* says
     what to give.
@@ -131,7 +131,7 @@ def validate_author(by: object, reason: object) -> None:
 
 
 def describe_invalid(error: ValidationError, where: str, names: Iterable[str]) -> str:
-    """Return the first problem in *error* as a sentence.
+    """Return the first problem in *error* as a sentence: "the recipe has the unknown field 'limt'; use facts, ...".
 
     *where* is the validated value, such as ``"the recipe"``, and *names* are those of its fields.
     """
@@ -148,12 +148,12 @@ def describe_invalid(error: ValidationError, where: str, names: Iterable[str]) -
 
 @cache
 def _adapter(kind: type) -> TypeAdapter[dict[str, Any]]:
-    """Return the validator of the fields of the dataclass *kind*."""
+    """Return a pydantic validator for a dict of the fields of the dataclass *kind*."""
     return TypeAdapter(TypedDict(kind.__name__, get_type_hints(kind, include_extras=True)))  # type: ignore[operator]
 
 
 def validate_fields(owner: object, prefix: str = "") -> None:
-    """Convert each field of the dataclass *owner* to its annotated type: ``"7"`` to 7 where that is ``int``.
+    """Convert each field of the dataclass *owner*, in place, to its annotated type: ``"7"`` to 7 where that is ``int``.
 
     Raises `SettingsError` for the first invalid value, with *prefix* before the name of its field.
     """
@@ -171,9 +171,10 @@ def validate_fields(owner: object, prefix: str = "") -> None:
 def read_variables(
     make: Callable[..., T], names: Iterable[str], environment: Mapping[str, str], prefix: str, given: Mapping[str, Any]
 ) -> T:
-    """Return the result of *make* with the values *given*, and those that environment variables have for *names*.
+    """Return ``make(**values)``: the values *given*, and for *names* those of environment variables that are set.
 
-    The variable of a name is the name in capitals behind *prefix*. Raises `SettingsError`, which names the variable.
+    With the prefix ``KG_MEMORY_``, the variable of ``plan`` is ``KG_MEMORY_PLAN``; it replaces a value in *given*.
+    Raises `SettingsError`, which names the variable.
     """
     values = {name: text for name in names if (text := environment.get(prefix + name.upper()))}
     try:
