@@ -61,11 +61,11 @@ class Evidence:
     """The features from which the probability of an answer is computed, with typical values as defaults.
 
     The values mean the same for every embedding model. A nearness of 0.5 is that of two random episodes. For the
-    subject: `known` is the share of the question's words that occur in any stored node, `covered` the share of their
-    rarity that the best hit contains, `agreed` how far the rankings by words and by meaning agree on the best hit, and
-    `nearest` the nearness of the nearest hit. For the detail: `lines` is the mean nearness of the nearest ten episodes,
-    and `told` the score of the best fact stated by a subject of the question, minus that of the best fact stated by
-    others, from -1 to 1.
+    subject: `known` is the share of the question's words that occur in any stored node, `covered` the score of the best
+    result by words as a share of the highest possible one, `agreed` how far the rankings by words and by meaning agree
+    on the best result, and `nearest` the nearness of the nearest result. For the detail: `lines` is the mean nearness
+    of the nearest ten episodes, and `told` the score of the best fact stated by a subject of the question, minus that
+    of the best fact stated by others, from -1 to 1.
     """
 
     known: float = 0.0
@@ -103,10 +103,11 @@ def weigh(
     near: Mapping[str, float] | None = None,
     usual: Row | None = None,
 ) -> Evidence:
-    """Return the evidence for an answer in *hits*, the results of a search by kind.
+    """Return the evidence whether the search results *hits* contain an answer, such as the best score by words.
 
-    *tellers* are the speakers who state each fact, by fact id. *near* is the cosine similarity of the nearest episodes
-    to the question, by episode id. *usual* is the row of `read_usual`.
+    *asked* is the question with statistics about its words. *tellers* are the speakers who state each fact, by fact id.
+    *near* is the cosine similarity of the nearest episodes to the question, by episode id. *usual* is the row of
+    `read_usual`.
     """
     values = {"known": sum(map(asked.is_known, asked.terms)) / (len(asked.terms) or 1)}
     if not any(hits[kind].searched for kind in EVIDENCE):
@@ -170,7 +171,7 @@ def nearness(hits: Sequence[Scored], distance: float, count: int = 1) -> float:
 
 
 def likelihood(evidence: Evidence) -> tuple[float, float]:
-    """Return the probabilities, 0 to 1, that the memory knows the subject and that it knows the detail.
+    """Return the probabilities, 0 to 1, that the memory knows the subject of the question, and the asked detail.
 
     Each is a logistic function of *evidence*.
     """
@@ -245,12 +246,12 @@ def _unknown_words(question: str, asked: Asked) -> Iterator[tuple[bool, str]]:
 
 
 def _find_subject(question: str, subjects: Collection[str]) -> str:
-    """Return the first word of *question* whose alias key is among *subjects*, or ""."""
+    """Return the first word of *question* that names one of *subjects* (alias keys, hashes of names), or ""."""
     return next((word for _, word in _words(question) if alias_key(word) in subjects), "")
 
 
 def _words(question: str) -> Iterator[tuple[int, str]]:
-    """Yield ``(offset, word)`` for each word of *question* that is not a stop word, without its possessive ending."""
+    """Yield ``(offset, word)`` for each word of *question* except stop words: "Ann's dog" -> (0, "Ann"), (6, "dog")."""
     for match in _WORD.finditer(question):
         word = without_possessive(match[0])
         if terms(word):

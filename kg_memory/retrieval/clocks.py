@@ -221,17 +221,18 @@ Sentences = dict[str, str]
 def point_of(window: Window | None, believed_at: int) -> Point:
     """Return the point of valid and transaction time at which to check whether facts are doubtful or ended.
 
-    Its valid time is the last instant of *window*, or *believed_at* if *window* is None or open, since the present of
-    that belief is meant.
+    Its valid time is the last instant of *window*, a period, or *believed_at* if *window* is None or open, since the
+    present of that belief is meant.
     """
     until = OPEN_END if window is None else window[1]
     return Point(believed_at if until >= OPEN_END else until - 1, believed_at)
 
 
 def add_standing(rows: Sequence[Row], point: Point) -> Flow[list[Row]]:
-    """Return the *rows* of facts, with `doubt` or `absent` added if a fact is doubtful or ended at *point*.
+    """Return *rows*, facts with beliefs, with `doubt` or `absent` added if a fact is doubtful or ended at *point*.
 
-    `doubt` says since when and why; only facts with premises are checked. `absent` means ended without a replacement.
+    `doubt` says since when and why, and `absent` that nothing replaced the ended fact. Only derived facts can be
+    doubtful.
     """
     premised = [row["fact"]["id"] for row in rows if row["fact"].get("premises")]
     sentences: Sentences = {}
@@ -351,7 +352,7 @@ def read_absent(episodes: Sequence[str], question: str, point: Point) -> Flow[li
 
 
 def _find_words(fact: Fact) -> set[str]:
-    """Return the search terms of the sentence, predicate and quotes of *fact*, without those of its subject."""
+    """Return the search terms in the sentence, predicate and quotes of *fact* that its subject does not contain."""
     texts = (fact.sentence, fact.predicate.replace("_", " "), *(source.quote for source in fact.sources))
     return set(terms(" ".join(texts))) - set(terms(fact.subject))
 
@@ -387,7 +388,7 @@ def _has_ended(row: Row, point: Point) -> bool:
 
 
 def _is_single(name: str) -> bool:
-    """Return whether the predicate *name* is known to be single-valued."""
+    """Return whether the predicate *name* is known to be single-valued, as "lives in" is: one value at a time."""
     predicate = canonical_predicate(name)
     return predicate is not None and predicate.single_valued is True
 

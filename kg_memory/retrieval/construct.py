@@ -237,7 +237,7 @@ def _complete(
 ) -> Flow[list[Episode]]:
     """Return *episodes* with remarks and questions, each followed by episodes that explain it; as many as before.
 
-    A remark such as "no longer so since May" refers to another episode, and a question to the turn that answers it.
+    A remark such as "no longer so since May" refers to another episode, and a question to the message that answers it.
     These take the place of the last episodes. *stored* are the database rows of *episodes*. With a filter, only
     episodes are added that the search itself found.
     """
@@ -270,9 +270,9 @@ def _with_remarks(episode: Episode, known: Mapping[str, Row], asked: Mapping[str
 
 
 def find_fillers(episodes: Mapping[str, Row]) -> set[str]:
-    """Return the ids of messages without content: "Noted.", or "Sure!" if the turn before it asked or proposed nothing.
+    """Return the ids of messages without content: "Noted.", or "Sure!" unless the message before asks or proposes.
 
-    *episodes* are rows of `queries.episodes.EPISODES_WITH_REMARKS`, by id.
+    *episodes* are database rows by id, each with the message before the episode.
     """
     messages = {id_: row for id_, row in episodes.items() if row["episode"]["kind"] == "message"}
     fillers = set()
@@ -284,10 +284,10 @@ def find_fillers(episodes: Mapping[str, Row]) -> set[str]:
 
 
 def pair_turns(episodes: Iterable[Episode], beside: Mapping[str, Row]) -> dict[str, Asked]:
-    """Return the questions that turns of a conversation answer: ``{episode id of the answer: question}``.
+    """Return the questions that messages of a conversation answer: ``{episode id of the answer: question}``.
 
-    A question is the last sentence of the turn just before its answer; one of the two is among *episodes*. *beside* has
-    rows with the turn `before` and the turn `after` each episode, by its id.
+    A question ends the message just before its answer; one of the two is among *episodes*. *beside* has rows with the
+    message `before` and the message `after` each episode, by its id.
     """
     pairs: dict[str, Asked] = {}
     for episode in episodes:
@@ -305,7 +305,7 @@ def pair_turns(episodes: Iterable[Episode], beside: Mapping[str, Row]) -> dict[s
 def find_question(content: str) -> str:
     """Return the question with which *content* ends, or "": "I moved. Where do you live?" -> "Where do you live?".
 
-    It must have content words and at most `LONGEST_QUESTION` characters, and be among the last two sentences.
+    It must have words besides stop words, at most `LONGEST_QUESTION` characters, and be among the last two sentences.
     """
     asking = [sentence.text for sentence in split_sentences(content)[-2:] if sentence.asks]
     if not asking or not content_words(asking[-1]) or len(asking[-1]) > LONGEST_QUESTION:

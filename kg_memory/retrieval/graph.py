@@ -38,7 +38,7 @@ STEPS = (search, rerank, construct)
 def build(
     driver: Driver[Any], settings: Settings
 ) -> StateGraph[RetrievalState, RetrievalContext, RetrievalInput, RetrievalState]:
-    """Return the retrieval graph, not yet compiled; its nodes run sync and async."""
+    """Return the retrieval graph, which searches for a question; it is not compiled, and runs sync and async."""
     return make_pipeline(driver, settings).graph
 
 
@@ -98,7 +98,7 @@ class RetrievalInput(TypedDict, total=False):
 
 
 class RetrievalContext(RunConfig):
-    """Settings that differ from those of the memory for this run."""
+    """The settings of one run of the retrieval graph; they replace those of the memory."""
 
     temporal_decay_rate: float = setting_field(
         "temporal_decay_rate",
@@ -190,7 +190,7 @@ def decode(state: Mapping[str, Any]) -> Plain:
 
 
 def _decode_context(state: Mapping[str, Any]) -> Context:
-    """Return the context that *state* holds as JSON."""
+    """Return the `Context` from the JSON values `context`, `results` and `lines` of *state*."""
     results = SearchResults.model_validate(state["results"])
     lines = [Line(**line) for line in state["lines"] if "tokens" in line]
     left_out = [Explanation(**line) for line in state["lines"] if "tokens" not in line]

@@ -101,7 +101,7 @@ _NAMES = tuple(_DEFAULTS)
 
 
 def _plain_period(during: Any) -> Any:
-    """Return `during` as JSON: a pair of times as two ISO 8601 texts, text as it is."""
+    """Return `during`, a text or a pair of times, as JSON: a pair becomes a list of two ISO 8601 texts."""
     is_pair = isinstance(during, Iterable) and not isinstance(during, str)
     return list(map(iso_or_text, during)) if is_pair else during
 
@@ -125,13 +125,13 @@ def ask(
 
 
 def lines_within(max_tokens: Any) -> int:
-    """Return how many lines of each kind a context of *max_tokens* may have room for, at least `MIN_LINES`."""
+    """Return how many lines of each kind may fit into a context of *max_tokens* tokens, at least `MIN_LINES`."""
     return max(MIN_LINES, max_tokens // TOKENS_A_LINE) if isinstance(max_tokens, int) else MIN_LINES
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionTime:
-    """The time that a question is about: `instants` for database queries, and `time` for the user.
+    """The time that a question is about: `instants` for database queries, and `time` as users see it.
 
     `past` says that this time is over, in valid or transaction time.
     """
@@ -143,7 +143,7 @@ class QuestionTime:
 
 @dataclass(frozen=True, slots=True)
 class Found(QuestionTime):
-    """The result of the step search: the time of the question, and the hits of each kind.
+    """The result of the step search: the time of the question, and the results of each kind and each retriever.
 
     `named` and `centers` are the ids of the entities that the question and its `center` name. `unread` are the ids of
     found episodes that are saved but not read by a model yet; only the search by words can find them. `relevance` is

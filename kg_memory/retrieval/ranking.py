@@ -65,7 +65,7 @@ class Hits:
 
     @property
     def searched(self) -> list[str]:
-        """The ids found by words or by meaning, without repeats."""
+        """The ids found by words or by meaning, each once; those found only along the graph are left out."""
         return list(dict.fromkeys(id_ for id_, _ in (*self.words, *self.meaning)))
 
 
@@ -82,7 +82,7 @@ class Instants:
 
     All are microseconds since the epoch. `unreviewed` includes facts that wait for review. A time that the caller
     gives, and the present, filters the results. A time that only the words of the question name is a preference:
-    results at that time come first, and results up to `vagueness` beside it are preferred a little.
+    results at that time come first, and results up to `vagueness` before or after it are preferred a little.
     """
 
     since: int
@@ -198,7 +198,7 @@ class Needs:
 
     @classmethod
     def of_all(cls, *features: Feature, max_hops: int = 4, depth: int = 40) -> Self:
-        """Return needs of the same *features* for all kinds."""
+        """Return the needs of a reranker that uses the same *features* for candidates of all kinds."""
         return cls(features, features, features, features, max_hops=max_hops, depth=depth)
 
     def of(self, kind: Kind) -> Sequence[Feature]:
@@ -384,7 +384,7 @@ def rescore(ranking: Ranking, scores: Mapping[str, float]) -> list[Scored]:
 
 
 def stack(head: Ranking, tail: Ranking) -> list[Scored]:
-    """Return the candidates of *head*, then those of *tail*, with scores of *tail* below those of *head*."""
+    """Return *head* followed by *tail*, two rankings, with all scores of *tail* below those of *head*."""
     if not head or not tail:
         return [(id_, clamp(score)) for id_, score in (*head, *tail)]
     raised = [(id_, BELOW + (1 - BELOW) * score) for id_, score in head]

@@ -112,9 +112,10 @@ def _nearness(feature: Features, instants: Instants) -> float:
 
 
 def hold(ranking: Ranking, before: Ranking) -> list[Scored]:
-    """Return *ranking* reordered so that the n-th candidate of *before* is among the first ``SPREAD * n``.
+    """Return *ranking* reordered so that a candidate falls to three times its rank in the ranking *before*, at most.
 
-    *before* is the ranking before a reranker changed it. Scores are raised where needed, so that they still descend.
+    The first one stays among the first 3 (`SPREAD`), the second among the first 6. Scores are raised where needed, so
+    that they still descend.
     """
     scores, former = dict(ranking), ids_of(sort_scores(before))
     order: dict[str, None] = {}
@@ -141,7 +142,7 @@ WALKS: tuple[type[Any], ...] = (BreadthFirst, *load_plugins("walks"))
 def _accept(protocol: type) -> WrapValidator:
     """Return a pydantic validator that accepts any object that follows *protocol* unchanged.
 
-    Anything else is validated as the name or the fields of a built-in reranker or walk.
+    Other values are validated as the fields of a built-in reranker or walk, such as ``{"by": "recency"}``.
     """
 
     def validate(value: Any, check: Callable[[Any], Any]) -> Any:
@@ -159,7 +160,7 @@ else:
 
 
 class Weights(Part):
-    """The weights of the retrievers for one kind of result; 0 turns a retriever off."""
+    """The weights of the searches by words, by meaning and along the graph for one kind of result; 0 turns one off."""
 
     words: Weight = 1.0
     meaning: Weight = 1.0
@@ -213,18 +214,18 @@ class Recipe(Part):
         return weights if kind in self.kinds else NO_WEIGHTS
 
     def retrievers(self, kind: Kind) -> dict[Retriever, float]:
-        """Return the retrievers that are used for *kind*, with their weights."""
+        """Return the weights of the retrievers used for *kind*, such as ``{"words": 1.0, "graph": 0.5}``."""
         weights = self.weights(kind)
         return {retriever: weight for retriever in RETRIEVERS if (weight := getattr(weights, retriever))}
 
     @property
     def skipped(self) -> tuple[Retriever, ...]:
-        """The retrievers that are not used for any kind."""
+        """The retrievers ("words", "meaning", "graph") that are not used for any kind."""
         run = {retriever for kind in KINDS for retriever in self.retrievers(kind)}
         return tuple(retriever for retriever in RETRIEVERS if retriever not in run)
 
     def fuse(self, kind: Kind, hits: Hits) -> list[Scored]:
-        """Return the ids that the retrievers found for *kind*, with fused scores from 0 to 1, best first."""
+        """Return the ids in *hits*, the results of the retrievers for *kind*, with fused scores, 0 to 1, best first."""
         weights = self.retrievers(kind)
         rankings = [hits.of(retriever) for retriever in weights]
         return fuse(rankings, list(weights.values()), self.fusion, self.rank_constant)
@@ -255,7 +256,7 @@ ROUTED = DEFAULT.with_(name="routed", route=True)
 
 
 def _name_recipes() -> dict[str, Recipe]:
-    """Return the named recipes: those above, and the default recipe with each other walk and with each reranker."""
+    """Return all recipes by name: those above, and one for each other walk and each reranker added to the default."""
     recipes = {recipe.name: recipe for recipe in (DEFAULT, WORDS, MEANING, HYBRID, FACTS, OVERVIEW, ROUTED)}
     for walk in WALKS:
         method = walk.model_fields["method"].default

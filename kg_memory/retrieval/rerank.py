@@ -75,7 +75,7 @@ def rerank(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Rank
 
 
 def lift_unread(ranking: list[Scored], words: list[Scored], unread: Collection[str], recipe: Recipe) -> list[Scored]:
-    """Return *ranking* with the *unread* episodes raised to the scores that their *words* alone are worth.
+    """Return *ranking* with the scores of *unread* episodes raised to the scores that their rank by *words* gives.
 
     *words* is the ranking by words. Other retrievers cannot find episodes that are not read by a model yet. Without
     this, any episode that shares a name with the question would come before an unread message that answers it.

@@ -193,8 +193,7 @@ def read_facts(
 ) -> Flow[tuple[Links, dict[str, Sequence[str]]]]:
     """Return the facts *ids* with their entities, and facts whose sentences name *things* but do not link to them.
 
-    *ids* are fact ids, *things* entity ids. The second result has only the latter facts: ``{fact id: [id of a
-    thing]}``.
+    *ids* are fact ids, *things* entity ids. The second result maps the ids of the latter facts to the named things.
     """
     if not ids and not things:
         return {}, {}
@@ -253,8 +252,8 @@ def score_episodes(
     """Return the scores of the episodes that state *facts*, and of *candidates* that concern the *named* entities.
 
     *facts* are scores from 0 to 1 by id, *statements* the speakers by episode id for each fact, and *named* alias keys
-    by entity id. *candidates* are the other episodes found, as rows with speaker and mentions. A candidate counts if a
-    named entity spoke it or is mentioned in it. If an assistant speaks too, episodes of people score more.
+    by entity id. *candidates* are rows of found episodes, with speaker and mentions. A candidate counts if a named
+    entity spoke it or is mentioned in it. If an assistant speaks too, episodes of people score more.
     """
     shares: dict[str, float] = {}
     speaker_of = {id_: row["speaker"] for id_, row in candidates.items()}
@@ -302,7 +301,7 @@ Statements = Mapping[str, Mapping[str, str | None]]
 
 
 class BreadthFirst(Part):
-    """Walk step by step from the entities that the question is about; the default walk."""
+    """The default walk: follow facts step by step from the entities that the question is about, breadth first."""
 
     method: Literal["bfs"] = "bfs"
     max_hops: Hops = 2

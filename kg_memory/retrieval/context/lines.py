@@ -33,7 +33,7 @@ LONGEST_REFERENCE = 32
 
 @dataclass(frozen=True, slots=True)
 class FactLine:
-    """The parts of a fact's line in a context, as texts that are escaped and on one line.
+    """The parts of a fact's line in a context (text for a prompt), escaped and without line breaks.
 
     `when` is the valid time in words, including `standing`; `begin` and `end` are its ends. `sources` are references to
     the episodes that state the fact. `mark` is ``disputed``, ``not reviewed``, ``not confirmed by its words`` or empty.
@@ -52,7 +52,7 @@ class FactLine:
 
 @dataclass(frozen=True, slots=True)
 class EntityLine:
-    """The parts of an entity's line in a context, escaped and on one line; the summary may be empty."""
+    """The parts of an entity's line in a context (text for a prompt), escaped; the summary may be empty."""
 
     name: str
     type: str
@@ -61,7 +61,7 @@ class EntityLine:
 
 @dataclass(frozen=True, slots=True)
 class CommunityLine:
-    """The parts of a community's line in a context, escaped and on one line; the summary may be empty."""
+    """The parts of a community's line in a context (text for a prompt), escaped; the summary may be empty."""
 
     name: str
     summary: str
@@ -69,7 +69,7 @@ class CommunityLine:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeLine:
-    """The parts of an episode's line in a context, as texts that are escaped and on one line.
+    """The parts of an episode's line in a context (text for a prompt), escaped and without line breaks.
 
     `when` is its time in words. `asked` is the question that it answers, with its speaker, or empty. `remarks` are the
     times of facts that it states, and what became of these facts: "no longer so since May 2023".
@@ -122,7 +122,10 @@ class LineMaker:
         return FactLine(text, when, begin, end, tuple(dict.fromkeys(sources)), confidence, first.mark, standing)
 
     def _standing(self, fact: Fact) -> str:
-        """Return since when and why *fact* is doubtful, or that nothing is known in its place; otherwise ""."""
+        """Return why *fact* is doubtful, "nothing known in its place" if it ended without a replacement, or "".
+
+        ``'doubtful since May 2023: "Ann works at Acme" ended'``
+        """
         if fact.doubtful_since is None or not fact.doubtful_because:
             return "nothing known in its place" if fact.absent else ""
         premise = fact.doubtful_because[-1]
@@ -153,7 +156,7 @@ class LineMaker:
         return "; ".join(filter(None, (when_beside(fact, episode, self.now), self._standing(fact))))
 
     def _remark(self, remark: Remark) -> str:
-        """Return *remark* as text behind a line: "no longer so since May 2023: see [3f2a1b9c]"."""
+        """Return *remark* as text to follow a context line: "no longer so since May 2023: see [3f2a1b9c]"."""
         reference = f"[{self._reference(remark.by_source_id, remark.by)}]" if remark.by else ""
         if remark.kind == "contradicts":
             return f"contradicts {reference}"
@@ -247,7 +250,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A format of a context: its sections in their order, between the texts `head` and `foot`.
+    """A format of a context (text for a prompt): its sections in their order, between the texts `head` and `foot`.
 
     Only kinds with a section are shown. `escape` makes a stored text harmless in this format; the text is on one line
     already, without invisible characters. `unknown` writes the line that replaces all others if the memory does not

@@ -51,7 +51,7 @@ KINDS_OF: Mapping[type[Value], Kind] = {
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The lines chosen for a context by kind, best first, and the reasons why other results were left out."""
+    """The lines chosen for a context (text for a prompt) by kind, best first, and why other results were left out."""
 
     lines: Mapping[Kind, list[Line]]
     taken: Counter[Kind] = field(default_factory=Counter)
@@ -59,9 +59,10 @@ class Choice:
     left_out: dict[tuple[Kind, str], str] = field(default_factory=dict)
 
     def turn(self, kind: Kind, group: Group) -> float:
-        """Return the priority of *group*, the next one of *kind*: the group with the lowest number is added first.
+        """Return the place of *group*, the next results of *kind*, in the queue for a line: the lowest number is first.
 
-        The best fact has 0, unless it only quotes an episode. Kinds with a large share in `SHARES` get more turns.
+        The best fact has 0, unless it only quotes an episode. Each line added to a kind puts the next one further back,
+        by less for kinds with a large share in `SHARES`.
         """
         if kind != "facts" or not isinstance(group[0], Fact):
             return (self.taken[kind] + 1) / SHARES[kind]
@@ -70,7 +71,10 @@ class Choice:
         return (self.taken[kind] + 1) / SHARES[kind] if self.taken[kind] else 0.0
 
     def find_same(self, line: Line, repeats: Repeats) -> str | None:
-        """Return the id of a chosen line that has the same text as *line*, or is a fact that it *repeats*; or None."""
+        """Return the id of a chosen line with the same text as *line*, or of a chosen fact that *line* only repeats.
+
+        *repeats* maps results to the facts that they repeat. Return None if there is none.
+        """
         equals = (chosen.id for chosen in self.lines[line.kind] if chosen.text == line.text)
         repeated = repeats.get((line.kind, line.id), ())
         facts = (fact.id for fact in self.lines.get("facts", ()) if fact.id in repeated)
@@ -99,12 +103,12 @@ def kind_of(value: Value) -> Kind:
 
 
 def token_cost(text: str) -> int:
-    """Return the most tokens that *text* adds to a longer text, an estimate."""
+    """Return an estimate of the tokens that *text* adds to a longer text, rather too high than too low."""
     return max(estimate_tokens(text) - 1, 0)
 
 
 def same_as(id_: str) -> str:
-    """Return the reason for leaving out a result that repeats the result *id_*."""
+    """Return the reason for leaving out a result that repeats the result *id_*: "same as 3f2a1b9c"."""
     return f"same as {id_}"
 
 
@@ -115,7 +119,7 @@ def choose(
     room: int,
     repeats: Repeats,
 ) -> Choice:
-    """Return the best lines that fit into *room*, a number of tokens.
+    """Return the best lines of a context that fit into *room* tokens.
 
     *groups* are the results by kind, best first; *write* makes the line of a group. The first line of a kind also costs
     the tokens of its section's begin and end, in *sections*. A kind ends at its first line that does not fit, so that
@@ -153,7 +157,10 @@ def choose(
 
 
 def shorten(line: Line, group: Group, write: Callable[..., Line], room: int) -> Line:
-    """Return *line* with its text cut to fit into *room* tokens, but to at least `SHORTEST` characters."""
+    """Return the *line* of *group*, written again with less text until it fits into *room* tokens or is very short.
+
+    The text is never cut to less than `SHORTEST` characters.
+    """
     length = min(len(line.text), LONGEST_TEXT)
     while line.tokens > room and length > SHORTEST:
         length = max(length * 4 // 5, SHORTEST)
@@ -182,7 +189,7 @@ def group_results(results: SearchResults) -> dict[Kind, list[Group]]:
 
 
 def find_repeats(results: SearchResults) -> Repeats:
-    """Return the entities and episodes that add nothing to certain facts beside them.
+    """Return the entities and episodes that add nothing to certain facts: ``{("episodes", id): {fact ids}}``.
 
     An entity adds nothing to a fact that names it and contains its whole summary. An episode adds nothing to a fact
     that has all its words, about its speaker, and begins on the day of the episode, unless a remark warns of it.
@@ -280,7 +287,7 @@ def _score(group: Group) -> float:
 
 
 def _why_empty(value: Value, asked: frozenset[str] | None) -> str:
-    """Return why *value*, a result, has no content; "" if it has.
+    """Return the reason to leave out *value*, a result without content; "" if it has content.
 
     *asked* are the content words of the question; None if it has none.
     """
@@ -293,7 +300,7 @@ def _why_empty(value: Value, asked: frozenset[str] | None) -> str:
 
 
 def is_filler(episode: Episode, asked: frozenset[str]) -> bool:
-    """Return whether *episode* only repeats the question or is a courtesy.
+    """Return whether *episode* only repeats the question or is a courtesy such as "Thanks!".
 
     *asked* are the content words of the question. An episode that answers a question or has a remark is never a filler.
     """
@@ -307,10 +314,10 @@ def is_filler(episode: Episode, asked: frozenset[str]) -> bool:
 
 
 def join_turns(groups: Sequence[Group], asked: frozenset[str]) -> list[Group]:
-    """Return *groups* of episodes, with each question moved to the line of its answer if it adds something there.
+    """Return *groups* of episodes, with each question of a conversation moved to the line of its answer if that helps.
 
-    It does if the answer is short, or if the question has a word of *asked*, the content words of the question to the
-    memory, that the answer lacks. The episode of such a question has no line of its own, unless it says more.
+    It helps if the answer is short, or if the question has a word of *asked*, the content words of the question to the
+    memory, that the answer lacks. The episode with such a question has no line of its own, unless it says more.
     """
     joined: list[Group] = []
     questions = {value.id: group for group in groups for value in group if isinstance(value, Episode)}
@@ -332,7 +339,7 @@ def join_turns(groups: Sequence[Group], asked: frozenset[str]) -> list[Group]:
 
 
 def _only_asks(value: Value) -> bool:
-    """Return whether *value* is an episode with questions and courtesies only."""
+    """Return whether *value* is an episode that consists of questions and courtesies: "Hi Ann! Where do you live?"."""
     if not isinstance(value, Episode) or value.remarks or value.asked:
         return False
     sentences = split_sentences(value.content)
@@ -360,10 +367,10 @@ def join_facts(groups: Groups, repeats: Repeats) -> dict[Kind, list[Group]]:
 
 
 def _find_turn(group: Group, turns: Mapping[str, int], episodes: Sequence[Group], repeats: Repeats) -> int | None:
-    """Return the index in *episodes* of the episode whose line can include the fact of *group*, or None.
+    """Return the index in *episodes* of the group whose line can include the fact of *group*, or None.
 
-    It must contain the words of the fact, and no fact with another time may be on the line. *turns* are the indexes by
-    episode id.
+    The episode must contain the words of the fact, and no fact with another time may be on its line. *turns* are the
+    indexes by episode id. *repeats* are episodes that add nothing to the fact.
     """
     fact = group[0]
     if not isinstance(fact, Fact) or not is_quote(fact):
@@ -379,13 +386,13 @@ def _find_turn(group: Group, turns: Mapping[str, int], episodes: Sequence[Group]
 
 
 def has_words_of(turn: Episode, fact: Fact) -> bool:
-    """Return whether *turn*, an episode short enough to be shown as a whole, contains the words that *fact* quotes."""
+    """Return whether *turn*, an episode, contains the words that *fact* quotes, and is short enough for one line."""
     said = fact.sentence.partition(": ")[2]
     return len(turn.content) <= LONGEST_TEXT and join_words(said) in join_words(turn.content)
 
 
 def _agrees(fact: Fact, turn: Episode, group: Iterable[Value]) -> bool:
-    """Return whether *fact* can share the line of *turn*: it adds no time, or only the time of facts in *group*."""
+    """Return whether *fact* fits on the line of the episode *turn*: it adds no time but that of facts in *group*."""
     when = when_beside(fact, turn)
     others = {when_beside(value, turn) for value in group if isinstance(value, Fact)}
     return not when or not others - {"", when}

@@ -89,7 +89,7 @@ def _plain_episode(line: EpisodeLine) -> str:
 
 
 def _references(sources: tuple[str, ...]) -> str:
-    """Return references to *sources* in brackets, as text behind a line: " [3f2a1b9c]"."""
+    """Return *sources*, ids of episodes, in brackets, as text to follow a line: " [3f2a1b9c]"; "" without sources."""
     return f" [{', '.join(sources)}]" if sources else ""
 
 
@@ -133,10 +133,10 @@ UNLIKELY = "the memory probably holds nothing about this"
 
 
 def render(results: SearchResults, max_tokens: int, form: Template | str | None = None) -> Context:
-    """Write *results* as a context: the best lines that fit into about *max_tokens*, in the template *form*.
+    """Write *results* as a context, a text for a prompt: the best lines that fit into about *max_tokens*.
 
-    The text is empty if no line fits. If the memory abstains, it only says that the memory does not know, and why. None
-    means the plain template. Errors: `InputError` for an unknown template name.
+    *form* is the template or its name; None means the plain one. The text is empty if no line fits. If the memory
+    abstains, it only says that the memory does not know, and why. Errors: `InputError` for an unknown template name.
     """
     template = find_template(form)
     now = results.time.believed_at if results.time else None
@@ -178,7 +178,7 @@ def _abstain(results: SearchResults, max_tokens: int, template: Template, left_o
 
 
 def _drop(line: Line) -> Explanation:
-    """Return the explanation that *line* is left out because the memory abstains."""
+    """Return the explanation that *line* is not shown because the memory probably holds no answer."""
     return Explanation(kind=line.kind, id=line.id, text=line.text, left_out=UNLIKELY)
 
 
