@@ -92,7 +92,7 @@ def _bounds(fact: Period, write: Writer) -> tuple[str, str]:
 
 
 def date_in_words(moment: datetime, precision: Precision = "instant") -> str:
-    """Return a date in words, only as exactly as *precision* says: "7 May 2023", "May 2023", "about 2023".
+    """Return *moment* in words, only as exactly as *precision* says: "7 May 2023", "May 2023", "about 2023".
 
     An instant that is not midnight has its time of day.
     """
@@ -151,7 +151,7 @@ def period_in_figures(fact: Fact) -> str:
 
 
 def date_in_figures(moment: datetime, precision: Precision) -> str:
-    """Return a date in figures, only as exactly as *precision* says: "2023-05-07", "2023-05", "about 2023"."""
+    """Return *moment* in figures, only as exactly as *precision* says: "2023-05-07", "2023-05", "about 2023"."""
     moment = _round(moment, precision)
     match precision:
         case "instant" | "day":
@@ -167,12 +167,12 @@ def date_in_figures(moment: datetime, precision: Precision) -> str:
 
 
 def day_in_figures(moment: datetime) -> str:
-    """Return "2023-05-07", with the time of day unless it is midnight."""
+    """Return *moment* as "2023-05-07", or as "2023-05-07 14:30" if it is not midnight."""
     return f"{moment:%Y-%m-%d}" if moment == midnight(moment) else time_in_figures(moment)
 
 
 def time_in_figures(moment: datetime) -> str:
-    """Return "2023-05-07 14:30" in the time zone of *moment*; a time in UTC ends with "UTC"."""
+    """Return *moment* as "2023-05-07 14:30" in its own time zone; a time in UTC ends with "UTC"."""
     return f"{moment:%Y-%m-%d}{_time_of_day(moment)}"
 
 
@@ -199,10 +199,9 @@ _DATE = re.compile(r" \((?:since|from|until|on|in|by|about|said on|planned)\b[^(
 
 
 class DatedFact(TypedDict):
-    """A fact with the dates of its latest period, in microseconds since the epoch.
+    """A fact with the dates of its latest period, in microseconds since the epoch, as database queries return it.
 
-    It is a map of `falkor.queries.fragments.DATED`. `offset` is the UTC offset, in minutes, of the speaker who stated
-    the fact last.
+    `offset` is the UTC offset, in minutes, of the speaker who stated the fact last, at `said_at`.
     """
 
     sentence: str
@@ -216,6 +215,8 @@ class DatedFact(TypedDict):
 
 
 class _Period(NamedTuple):
+    """The properties of `Period` that a `DatedFact` has, with datetimes in the time zone of its speaker."""
+
     kind: FactKind
     valid_at: datetime | None
     invalid_at: datetime | None
@@ -256,6 +257,7 @@ def without_dates(sentence: str) -> str:
 
 
 def _period_of(fact: DatedFact) -> _Period:
+    """Return the period of *fact* with datetimes in place of microseconds, and None for an open start or end."""
     offset = fact["offset"]
     return _Period(
         fact["kind"],

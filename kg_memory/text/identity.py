@@ -90,7 +90,7 @@ def entity_key(name: str, type_: str, apart: str | None = None) -> str:
 
 
 def thread_key(thread: str | None) -> str:
-    """Return the key of a conversation thread; all messages without a thread share one key."""
+    """Return the key (a hash) of a conversation thread; all messages without a thread share one key."""
     return _hash("thread", thread or "")
 
 
@@ -123,7 +123,7 @@ def canonical_sentence(sentence: str) -> str:
 
 
 def belief_id(namespace: str, fact: str, cause: str, *times: int) -> str:
-    """Return the id of the belief that the fact with the id *fact* held in one period.
+    """Return the id of a belief: that the fact with the id *fact* is true in one period.
 
     *cause* is the id of the episode or decision that led to it. *times* are the dates of the period in microseconds
     since the epoch, and 1 if the belief waits for review, else 0.
@@ -132,12 +132,12 @@ def belief_id(namespace: str, fact: str, cause: str, *times: int) -> str:
 
 
 def verdict_id(namespace: str, fact: str, opponent: str) -> str:
-    """Return the id of the verdict about two contradicting facts, given by their ids in either order."""
+    """Return the id of the verdict how two facts relate; *fact* and *opponent* are their ids, in either order."""
     return _uuid(namespace, "verdict", *sorted((fact, opponent)))
 
 
 def community_id(namespace: str, oldest: str, level: int = 0) -> str:
-    """Return the id of the community at *level* whose oldest member has the id *oldest*."""
+    """Return the id of the community, a group of entities, at *level* whose oldest member has the id *oldest*."""
     return _uuid(namespace, "community", oldest, *([str(level)] if level else []))
 
 

@@ -123,7 +123,10 @@ def _find_runs(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _kind_of_run(run: str) -> str:
-    """Return "base64" or "hex" for *run*, which may have line breaks; "" for words and hashes."""
+    """Return "base64" or "hex" for *run*, a long string of such characters with or without line breaks; "" for others.
+
+    Words and hashes are others.
+    """
     plain, lines = _SPACE.sub("", run), run.splitlines()
     if len(plain) <= LONGEST_HASH:
         return ""

@@ -104,7 +104,7 @@ class Predicate:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """The known predicates, to look up as written, by the stem of the verb, or without underscores."""
+    """The known predicates by wording: `exact` as written, `stems` by the verb's stem, `joined` without underscores."""
 
     exact: dict[str, Predicate]
     stems: dict[str, Predicate | None]
@@ -168,7 +168,7 @@ def is_lasting(name: str) -> bool:
 
 @cache
 def canonical_predicates() -> tuple[str, ...]:
-    """Return the canonical names of all known predicates, each once."""
+    """Return the canonical names of all known predicates, such as "LIVES_IN", each once."""
     return tuple(dict.fromkeys(predicate.name for predicate in _TABLE.exact.values()))
 
 
@@ -216,7 +216,7 @@ def _lasts(base: Predicate | None) -> bool:
 
 
 def _expand_contraction(framed: str) -> tuple[bool, Predicate | None]:
-    """Return (True, the predicate) for a name with "doesn't" or the like, read as "does not"; else (False, None)."""
+    """Return (True, the predicate) if *framed*, such as "_DOESNT_LIKE_", has a contraction; else (False, None)."""
     rest = _CONTRACTION.sub(lambda match: f"{match[1]}_NOT" if match[1] else "CANNOT", framed)
     return (True, _read_rest(rest)) if rest != framed else (False, None)
 
@@ -231,7 +231,7 @@ def _read_negation(framed: str) -> tuple[bool, Predicate | None]:
 
 
 def _strip_adverbs(framed: str) -> tuple[bool, Predicate | None]:
-    """Return (True, the predicate) for a name with adverbs such as "currently", left out; else (False, None)."""
+    """Return (True, the predicate) if *framed*, such as "_NOW_LIVES_IN_", has adverbs to drop; else (False, None)."""
     rest = _ADVERBS.sub("", framed)
     return (True, _read_rest(rest)) if rest != framed else (False, None)
 
@@ -251,7 +251,7 @@ def _read_start(framed: str) -> tuple[bool, Predicate | None]:
 
 
 def _read_plan(framed: str) -> tuple[bool, Predicate | None]:
-    """Return (True, a predicate of its own) for a name with "plans to" or "wants to"; else (False, None)."""
+    """Return (True, the predicate PLANS_TO_VISIT) for *framed*, a name such as "_WILL_VISIT_"; else (False, None)."""
     for mark, pattern in _PLANS:
         match = pattern.search(framed)
         if match is not None and len(framed) > match.end() + 1:
@@ -260,7 +260,7 @@ def _read_plan(framed: str) -> tuple[bool, Predicate | None]:
 
 
 def _read_mark(framed: str) -> tuple[bool, Predicate | None]:
-    """Return (True, the predicate) for a name with "also", "part-time" or "temporarily"; else (False, None).
+    """Return (True, the predicate) if *framed*, such as "_ALSO_WORKS_AT_", has "also" or the like; else (False, None).
 
     Such a predicate is not single-valued: "also works at" does not contradict another job.
     """

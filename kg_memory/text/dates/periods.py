@@ -115,13 +115,13 @@ def steps_away(now: datetime, count: float, unit: str, *, vague: bool = False) -
 
 
 def last_weekday(now: datetime, weekday: int, *, today_counts: bool = False) -> Interval:
-    """Return the last given *weekday* (Monday 0) before today; with *today_counts*, it may be today."""
+    """Return the last day before today that is the given *weekday* (Monday 0); with *today_counts*, it may be today."""
     back = (now.weekday() - weekday) % 7
     return day(now, -(back or (0 if today_counts else 7)))
 
 
 def next_weekday(now: datetime, weekday: int) -> Interval:
-    """Return the next given *weekday* (Monday 0), which may be today."""
+    """Return the next day that is the given *weekday* (Monday 0), which may be today."""
     return day(now, (weekday - now.weekday()) % 7)
 
 
@@ -145,7 +145,7 @@ def season_near(now: datetime, first_month: int, offset: int) -> Interval:
 
 
 def yearly(now: datetime, make: Callable[[int], Interval], tense: int) -> Interval:
-    """Return the yearly period, such as May, that a sentence means: with *tense* -1 a past one, 1 a future one.
+    """Return the yearly period, such as May, that a sentence means: with *tense* -1 a past one, with 1 a future one.
 
     *make* returns the period in a given year. *tense* -1 gives the last one that has begun, 1 the next one that has not
     ended, 0 the nearest one.
