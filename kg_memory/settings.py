@@ -263,7 +263,7 @@ class Settings:
 
     @classmethod
     def from_env(cls, environment: Mapping[str, str] | None = None) -> Self:
-        """Return the settings that the environment variables ``KG_MEMORY_*`` name.
+        """Return the settings read from the environment variables ``KG_MEMORY_*``.
 
         ``OPENAI_API_KEY``, ``OPENAI_BASE_URL`` and ``XDG_DATA_HOME`` are read too. *environment* replaces `os.environ`.
         Raises `SettingsError`, which names the invalid variable.
@@ -301,7 +301,7 @@ class Settings:
         self._validate_values()
 
     def _validate_values(self) -> None:
-        """Raise `SettingsError` for invalid settings other than numbers, choices and URLs."""
+        """Raise `SettingsError` if the settings for replicas, admission or redaction are invalid."""
         if self.min_replicas is not None and self.min_replicas > self.wait_replicas:
             numbers = f"{self.min_replicas} and {self.wait_replicas}"
             raise SettingsError(f"min_replicas must not be above wait_replicas, got {numbers}")

@@ -34,7 +34,7 @@ Price = Annotated[float, Field(ge=0, le=MAX_VALUE)]
 class Limits:
     """Upper limits on the cost of model calls; None is no limit, and 0 allows nothing.
 
-    ``Limits(calls=1000, money=5.0)`` allows at most 1,000 calls, and calls for at most 5.0.
+    ``Limits(calls=1000, money=5.0)`` allows at most 1,000 calls that cost at most 5.0 together.
     """
 
     calls: Whole | None = None
@@ -111,7 +111,7 @@ class Budget:
 
     @classmethod
     def from_env(cls, environment: Mapping[str, str]) -> Self:
-        """Return the budget in the variables ``KG_MEMORY_BUDGET_*`` of *environment*, a dict such as `os.environ`.
+        """Return the budget read from the variables ``KG_MEMORY_BUDGET_*`` in *environment*, such as `os.environ`.
 
         Raises `SettingsError`, which names the invalid or unknown variable.
         """

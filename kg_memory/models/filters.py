@@ -53,7 +53,7 @@ MAX_CHARACTERS = 1_000_000
 
 
 class Field(NamedTuple):
-    """A field of filters: the object it belongs to (`of`), its type (`holds`), and whether it may be missing."""
+    """A field of filters: the kind of object that has it (`of`), its type (`holds`), and whether it may be missing."""
 
     of: Owner
     holds: Literal["text", "number", "time", "label"]
@@ -92,7 +92,7 @@ def find_field(name: object) -> Field | None:
 
 
 def field_of(comparison: Comparison) -> Field:
-    """Return the field that *comparison* tests."""
+    """Return the field that *comparison* tests: its owner, type, and whether it may be missing."""
     return LABEL if comparison.field.startswith(PREFIX) else FIELDS[comparison.field]
 
 
@@ -110,7 +110,10 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """A filter: the comparisons of one dict, all of which the same episode, entity or fact must match."""
+    """A filter: the comparisons of one dict such as ``{"thread": "t1", "speaker": "Ann"}``.
+
+    The same episode, entity or fact must match all of them.
+    """
 
     comparisons: tuple[Comparison, ...]
 
@@ -277,7 +280,7 @@ def _parse_time(name: str, value: Any) -> str:
 
 
 def _parse_number(name: str, value: Any) -> float:
-    """Return *value* as a finite float; otherwise raise `InputError` for the field *name*."""
+    """Return *value* as a finite float; otherwise raise an `InputError` that names the field *name*."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         try:
             number = float(value)

@@ -56,7 +56,10 @@ def read_labels(labels: Mapping[str, Any] | None) -> Labels:
 
 
 def check_most(labels: Any) -> Any:
-    """Return *labels* unchanged, or raise `ValueError` if they have far too many values to validate each."""
+    """Return *labels* unchanged, or raise `ValueError` if they have over ten times `MOST_LABELS` values.
+
+    This comes before the validation of each value, which would take long.
+    """
     if isinstance(labels, Mapping):
         count = sum(len(_to_tuple(value)) for value in labels.values())
         if count > 10 * MOST_LABELS:
@@ -112,7 +115,10 @@ def encode_labels(labels: Labels) -> list[str] | None:
 
 
 def decode_labels(stored: Sequence[str] | None) -> Labels:
-    """Return the labels that `encode_labels` stored as *stored*. Raises `ValueError` for invalid text."""
+    """Return the labels in *stored*, the texts that `encode_labels` made: ``['tags:"vip"'] -> {"tags": "vip"}``.
+
+    Raises `ValueError` for invalid text.
+    """
     labels: dict[str, Any] = {}
     for text in stored or ():
         key, _, plain = text.partition(":")
@@ -124,7 +130,7 @@ def decode_labels(stored: Sequence[str] | None) -> Labels:
 
 
 def merge_labels(many: Iterable[Mapping[str, LabelValue]]) -> Labels:
-    """Return the labels of several episodes as one dict; a key with different values gets all of them as a tuple."""
+    """Return the labels of several episodes as one dict: ``[{"run": 1}, {"run": 2}] -> {"run": (1, 2)}``."""
     merged = Labels()
     for labels in many:
         for key, value in labels.items():

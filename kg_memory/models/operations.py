@@ -79,7 +79,7 @@ class Estimate(Value):
     past: int = 0
 
     def __add__(self, other: Estimate) -> Estimate:
-        """Return the cost of both; `money` and `seconds` are None if either is unknown."""
+        """Return the cost of both estimates together; `money` and `seconds` are None if either is unknown."""
         counts = ("episodes", "to_read", "finished", "skipped", "calls", "input_tokens", "output_tokens", "past")
         whole = {name: getattr(self, name) + getattr(other, name) for name in counts}
         money = self.money + other.money if self.money and other.money else None

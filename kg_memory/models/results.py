@@ -35,7 +35,7 @@ class QueryTime(Value):
 
 
 class Hit(Value):
-    """One search that found a result: the `retriever` (``words``, ``meaning``, ``graph``), its `rank` there and `score`."""
+    """A search that found a result: its `retriever` (``words``, ``meaning``, ``graph``), its `rank` and its `score`."""
 
     retriever: str
     rank: int
@@ -211,7 +211,7 @@ class ProfileSlot(Value):
 
 
 class ProfileSubTopic(Value):
-    """A sub-topic of a profile with its entries, the longest-standing first."""
+    """A sub-topic of a profile, such as "employer" in "work", with its entries; those that hold longest come first."""
 
     name: str
     description: str = ""
@@ -219,7 +219,7 @@ class ProfileSubTopic(Value):
 
 
 class ProfileTopic(Value):
-    """A topic of a profile with its sub-topics, in the order of the schema."""
+    """A topic of a profile with its sub-topics, in the order in which the profile schema lists them."""
 
     name: str
     description: str = ""
