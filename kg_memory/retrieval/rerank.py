@@ -278,7 +278,10 @@ def _add_mentions(table: Table, key: str | None) -> Flow[None]:
 
 
 def read_features_of_best(table: Table, rankings: Rankings, reranker: Reranker, view: QuestionView) -> Flow[None]:
-    """Add to *table* the features `similarity` and `answer` of the best candidates, if *reranker* needs them."""
+    """Add to *table* the features `similarity` and `answer`, which are costly, if *reranker* needs them.
+
+    They are computed for the best candidates in *rankings* only. *table* has all features by kind, id and name.
+    """
     needs = reranker.features
     best = {kind: ids_of(ranking[: needs.depth]) for kind, ranking in rankings.items() if ranking}
     if alike := {kind: ids for kind, ids in best.items() if "similarity" in needs.of(kind)}:
@@ -309,7 +312,10 @@ def _similarities(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
 
 
 def _add_answers(table: Table, best: Mapping[Kind, Sequence[str]], view: QuestionView) -> Flow[None]:
-    """Score the texts of the *best* candidates with the cross-encoder, and set `answer` in *table* to the scores."""
+    """Set `answer` in *table* to the scores that the cross-encoder gives to the texts of the *best* candidates.
+
+    *best* are their ids by kind. A cross-encoder is a model that scores how well a text answers a question.
+    """
     answers = yield from in_step(read(TEXTS[kind], ids=ids, length=LONGEST) for kind, ids in best.items())
     texts: dict[str, str] = {}
     for kind, rows in zip(best, answers, strict=True):

@@ -94,11 +94,11 @@ def search(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Foun
 
 
 def find_candidates(question: Question, time: QuestionTime) -> Flow[Found]:
-    """Return the candidates of each kind for *question*, and the probability that the memory holds an answer.
+    """Return the stored objects of each kind that may answer *question*, and the probability that there is an answer.
 
-    A question without a letter, digit or emoji has no candidates. Named entities are looked up only if the recipe needs
-    them. There is no probability if the recipe does not search facts or episodes by words. Errors: `InputError` if an
-    entity in `center` is unknown.
+    A question without a letter, digit or emoji has none. Named entities are looked up only if the recipe needs them.
+    There is no probability if the recipe does not search facts or episodes by words. Errors: `InputError` if an entity
+    in `center` is unknown.
     """
     nothing = Found(time.instants, time.time, time.past, dict.fromkeys(KINDS, NO_HITS))
     text = replace_unstorable(question.text)[:LONGEST_QUESTION]
@@ -274,7 +274,7 @@ def _read_statistics(recipe: Recipe, words: list[str], keys: list[str], instants
 
 
 def _needs_names(recipe: Recipe) -> bool:
-    """Return whether *recipe* uses the entities that a question names: for a walk, or for distances."""
+    """Return whether *recipe* uses the entities that a question names: for a search around them, or for distances."""
     walks = any(recipe.weights(kind).graph for kind in KINDS)
     return walks or any("hops" in reranker.features.all for reranker in recipe.rerankers)
 
