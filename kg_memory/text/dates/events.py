@@ -83,7 +83,10 @@ _TABLES: dict[str, dict[str, str]] = tomllib.loads(files(__package__).joinpath("
 
 @cache
 def _slots() -> dict[str, str]:
-    """Return the patterns of the placeholders in ``events.toml``, such as NAME; a pattern may use earlier ones."""
+    """Return the regular expressions of the placeholders in ``events.toml``, such as NAME for a name, by placeholder.
+
+    A pattern may contain earlier placeholders, which are filled in.
+    """
     slots: dict[str, str] = {}
     for name, pattern in _TABLES["slots"].items():
         slots[name] = _SLOT.sub(lambda slot: slots[slot[0]], pattern.replace("\n", ""))
@@ -92,7 +95,7 @@ def _slots() -> dict[str, str]:
 
 @cache
 def _rows(name: str) -> tuple[Row, ...]:
-    """Return the patterns in the table *name* of ``events.toml``, each with the predicate of the event that it names.
+    """Return ``(predicate, edge, pattern)`` for each pattern of an event in the table *name* of ``events.toml``.
 
     The patterns are compiled at the first call, as that takes too long for an import.
     """
