@@ -40,7 +40,7 @@ _ASKS = re.compile(r"(?:what|where|when|who|whose|whom|why|which|how|do|does|did
 
 
 class AgentContext(ValidatedModel):
-    """Settings of one run of the agent: the user, and how to answer."""
+    """The settings of one agent run: the user id, the system prompt and the chat model."""
 
     user_id: str = Field(
         description="The user who is talking; each user has a separate memory.", examples=["ann@example.com"]
@@ -58,7 +58,7 @@ class AgentContext(ValidatedModel):
 
 
 class AgentState(MessagesState):
-    """The conversation, and the context recalled for its last question."""
+    """The LangGraph state of the agent: the messages, and the context recalled for the last question."""
 
     memory_context: str
 
@@ -73,17 +73,17 @@ def build_agent(
     where: Where | None = None,
     template: Template | str | None = None,
 ) -> StateGraph[AgentState, AgentContext, MessagesState, AgentState]:
-    """Return the graph of a chat agent with this memory; compile it, then invoke it.
+    """Return the LangGraph graph of a chat agent that recalls from and writes to *memory*; compile it before use.
 
     The agent is invoked with messages and a context::
 
         agent = build_agent(memory).compile()
         agent.invoke({"messages": [("user", "Where do I live?")]}, context={"user_id": "ann"})
 
-    *model* is the chat model that answers, by default the memory's own. Without any model, the answer to a question is
-    made of the best lines of the recalled context, or is all of it if *template* is not the plain one. *namespace* may
-    contain fields of the context; subclass `AgentContext` for other fields or defaults. *recipe*, *where* and
-    *template* are those of `GraphMemory.context`.
+    *model* is the chat model that answers, by default the memory's own. If neither exists, the answer is made of the
+    best lines of the recalled context, or is the whole context if *template* is not the plain one. *namespace* may
+    contain fields of the context, such as ``{user_id}``; subclass `AgentContext` to add fields or change defaults.
+    *recipe*, *where* and *template* are those of `GraphMemory.context`.
     """
     recall = recall_node(memory, namespace, recipe=recipe, where=where, template=template)
     graph = StateGraph(AgentState, context_schema, input_schema=MessagesState)
@@ -98,7 +98,11 @@ def build_agent(
 
 
 def from_memory(question: str, context: str) -> str:
-    """Return an answer to *question* made of the best lines of *context*, without a model; acknowledge statements."""
+    """Return an answer to the user's message *question* without a model: the best lines of the recalled *context*.
+
+    Statements in the message are acknowledged with "Noted."; a question that the context cannot answer gets "I remember
+    nothing about that."
+    """
     sentences = split_sentences(question)
     questions = [sentence for sentence in sentences if sentence.asks or _ASKS.match(sentence.text)]
     receipt = ["Noted."] if len(questions) < len(sentences) else []
@@ -113,6 +117,7 @@ def from_memory(question: str, context: str) -> str:
 def _answer(
     memory: GraphMemory, model: BaseChatModel | str | None, template: Template | str | None
 ) -> RunnableLambda[Any, dict[str, object]]:
+    """Return the "answer" node of the agent: it adds the chat model's reply, or an offline answer, to the messages."""
     choose_model = _model_chooser(memory, model)
     is_plain = template in (None, PLAIN.name, PLAIN)
 
@@ -129,9 +134,10 @@ def _answer(
 def _model_chooser(
     memory: GraphMemory, model: BaseChatModel | str | None
 ) -> Callable[[str | None], BaseChatModel | None]:
-    """Return a function that opens the chat model of a given name, or the agent's default for ``None``.
+    """Return a function that maps a model name from the run's context to an open chat model.
 
-    It returns ``None`` if the agent is to answer offline.
+    ``None`` selects *model*, or else the memory's own chat model. The function returns ``None`` if neither exists: the
+    agent then answers offline.
     """
     reader = getattr(memory.driver.model, "model", None)
     own = _enable_streaming(reader) if isinstance(reader, BaseChatModel) else None
@@ -154,7 +160,7 @@ def _enable_streaming(model: BaseChatModel) -> BaseChatModel:
 
 
 def _context(name: str) -> str | None:
-    """Return a field of the run's context, or ``None`` if the surrounding graph's context lacks it."""
+    """Return the field *name* of the run's context (`AgentContext`), or ``None`` if the context has no such field."""
     return getattr(get_runtime().context, name, None)
 
 
@@ -170,6 +176,6 @@ def _offline(state: AgentState, *, is_plain: bool) -> AIMessage:
 
 
 def _drop_offline_answers(state: AgentState) -> dict[str, object]:
-    """Return the state without offline answers: they only repeat the memory, so they must not be remembered."""
+    """Return *state* without the messages that were answered offline: they only repeat the memory."""
     said = [each for each in state["messages"] if each.response_metadata.get("model_name") != OFFLINE]
     return {**state, "messages": said}

@@ -22,10 +22,10 @@ from kg_memory.validation import validate_count
 
 
 def read_changes(since: int, until: int | None, limit: int, *, latest: bool = False) -> Flow[list[Change]]:
-    """Return up to *limit* changes of facts that were recorded in ``[since, until)``, earliest first.
+    """Return at most *limit* changes of facts that were recorded from *since* to before *until*, earliest first.
 
-    Times are microseconds of the system's clock; *until* ``None`` means now. These are the first changes of the period,
-    or the last ones if *latest*.
+    Times are microseconds of the system's clock; *until* ``None`` means now. If there are more than *limit* changes,
+    the earliest are returned, or the latest if *latest*.
     """
     limit = validate_count("limit", limit)
     end = (yield from now()) + 1 if until is None else until
@@ -40,7 +40,10 @@ def read_changes(since: int, until: int | None, limit: int, *, latest: bool = Fa
 
 
 def changes_of(facts: Sequence[str], since: int, end: int) -> Flow[list[Change]]:
-    """Return the changes in ``[since, end)`` of the facts with ids *facts*, earliest first; times are microseconds."""
+    """Return the changes of facts that were recorded from *since* to before *end*, earliest first.
+
+    *facts* are the ids of the facts. Times are microseconds since the epoch.
+    """
     stated = yield from read(
         fact_queries.TELL_FACTS, ids=list(facts), past=True, sources=rows.MOST_SOURCES, believed_at=OPEN_END
     )
@@ -62,7 +65,11 @@ def changes_of(facts: Sequence[str], since: int, end: int) -> Flow[list[Change]]
 
 
 def _changes_at(beliefs: Sequence[Row], instant: int) -> Iterable[Change]:
-    """Yield the changes of one fact at *instant*, from all its *beliefs*."""
+    """Yield the changes of one fact that were recorded at the time *instant*.
+
+    *beliefs* are the database rows of all beliefs (periods in which the fact is believed to hold). A belief that was
+    closed without a successor is a retraction.
+    """
     closed = [row for row in beliefs if row["belief"]["expired_at"] == instant]
     made = [row for row in beliefs if row["belief"]["created_at"] == instant]
     earlier = any(row["belief"]["created_at"] < instant for row in beliefs)
@@ -87,18 +94,18 @@ def _changes_at(beliefs: Sequence[Row], instant: int) -> Iterable[Change]:
 
 
 def _to_fact(row: Row, at: int) -> Fact:
-    """Return a belief row as a fact, as it was known at *at*."""
+    """Return the fact in a belief's database row, with only the sources saved at or before *at*, in microseconds."""
     return rows.to_fact(rows.as_known(row, at))
 
 
 def _touches(row: Row, following: Row) -> bool:
-    """Return whether the periods of two beliefs overlap or meet."""
+    """Return whether the valid times of two belief rows of one fact overlap or adjoin."""
     first, second = row["belief"], following["belief"]
     return bool(first["valid_at"] <= second["invalid_at"] and second["valid_at"] <= first["invalid_at"])
 
 
 def _order(change: Change) -> tuple[Any, ...]:
-    """Return the sort key of a change: time, kind, sentence."""
+    """Return the key by which changes are sorted: time, kind of change, sentence of the fact."""
     fact = change.after or change.before
     return change.at, change.kind, fact.sentence if fact else ""
 
@@ -107,9 +114,10 @@ def _order(change: Change) -> tuple[Any, ...]:
 
 
 def read_doubt_changes(changed: Sequence[str], since: int, until: int, limit: int) -> Flow[list[Change]]:
-    """Return the facts that became doubtful, or certain again, in ``[since, until)``, as changes.
+    """Return the changes by which facts became doubtful or certain again, from *since* to before *until*.
 
-    *changed* are the ids of facts whose beliefs changed in that time.
+    *changed* are the ids of facts whose beliefs changed in that time; the premises of facts may have changed without
+    them. Times are microseconds; at most *limit* changes are returned.
     """
     restated = yield from read(premise_queries.RESTATED, since=since, until=until, limit=limit)
     premised = [row["id"] for row in restated]
@@ -135,7 +143,11 @@ Turn = tuple[int, str, Doubt | None, Doubt | None]
 
 
 def _find_turns(grounds: Grounds, affected: Iterable[str], since: int, until: int) -> Iterator[Turn]:
-    """Yield each change of doubt about one of the facts *affected* between *since* and *until*."""
+    """Yield (time, fact id, doubt before, doubt after) for each time at which a fact became doubtful or certain again.
+
+    Only the facts with ids in *affected* and times from *since* to before *until* are examined. *grounds* maps ids to
+    the beliefs, statements and premises of facts.
+    """
     ids = sorted(affected)
     for instant in sorted(_find_instants(grounds)):
         if since <= instant < until:
@@ -146,7 +158,7 @@ def _find_turns(grounds: Grounds, affected: Iterable[str], since: int, until: in
 
 
 def _find_instants(grounds: Grounds) -> set[int]:
-    """Return all times at which a belief, statement or premise in *grounds* was recorded or closed."""
+    """Return all times at which a belief, statement or premise in *grounds* was recorded or closed, in microseconds."""
     instants: set[int] = set()
     for fact in grounds.values():
         for held in fact.beliefs:
@@ -157,7 +169,11 @@ def _find_instants(grounds: Grounds) -> set[int]:
 
 
 def _to_change(turn: Turn, stated: Iterable[Row], sentences: Sentences) -> Change | None:
-    """Return a change of doubt as a `Change`; ``None`` if the fact is no longer believed or has ended."""
+    """Return the `Change` for a *turn*: (time, fact id, doubt before, doubt after).
+
+    *stated* are belief rows of the facts, and *sentences* the sentences of the facts that a doubt mentions. ``None`` if
+    the fact was no longer believed at that time, or had ended.
+    """
     instant, id_, before, after = turn
     own = [row for row in stated if row["fact"]["id"] == id_ and row["belief"] and row["belief"]["reviewed"]]
     then, at_last = (_find_current(own, at) for at in (instant - 1, instant))
@@ -172,7 +188,10 @@ def _to_change(turn: Turn, stated: Iterable[Row], sentences: Sentences) -> Chang
 
 
 def _find_current(own: Iterable[Row], at: int) -> Row | None:
-    """Return the row whose belief was held at *at* and had not ended by then, or ``None``."""
+    """Return the row in *own* whose belief was believed and had not ended at the time *at*, else ``None``.
+
+    *own* are the belief rows of one fact.
+    """
     beliefs = ((row, row["belief"]) for row in own)
     held = (row for row, belief in beliefs if belief["created_at"] <= at < min(belief["expired_at"], OPEN_END))
     return next((row for row in held if row["belief"]["invalid_at"] > at), None)
@@ -183,5 +202,5 @@ def _with_doubt(row: Row, doubt: Doubt | None, sentences: Sentences) -> Fact:
 
 
 def time_of(change: Change) -> int:
-    """Return when *change* was recorded, in microseconds since the epoch."""
+    """Return the time at which *change* was recorded, in microseconds since the epoch."""
     return micros(change.at, default=0)

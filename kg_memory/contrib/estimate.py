@@ -60,7 +60,7 @@ GUESSED_ENTITIES = tuple(ResolvedEntity(guess.name, guess.type, (guess.name,)) f
 
 
 class FollowUps(NamedTuple):
-    """The average number of follow-up questions for each episode, and their tokens."""
+    """The average number of follow-up questions that reading one episode asks a model, and their tokens."""
 
     calls: float
     input_tokens: float
@@ -78,9 +78,10 @@ MOST = FollowUps(2.5, 5_000, 400)
 
 
 def estimate_inputs(states: Iterable[State], settings: Settings, model: Model) -> Flow[Estimate]:
-    """Return the expected cost of reading *states*, the dated inputs of one namespace in order, with *model*.
+    """Return the expected calls, tokens and price of reading messages with *model*, without reading them.
 
-    Errors: `InputError` for an input that could not be stored.
+    *states* are the dated messages of one namespace, in order. Messages that the namespace has already read cost
+    nothing. Errors: `InputError` for a message that could not be stored.
     """
     created_at = yield from now()
     given = list(states)
@@ -107,16 +108,19 @@ def estimate_inputs(states: Iterable[State], settings: Settings, model: Model) -
 
 
 def _past(settings: Settings) -> Flow[Row | None]:
-    """Return the average cost of an episode with the current plan in this namespace.
+    """Return the average cost of the episodes that this namespace has read with the current plan.
 
-    ``None`` if fewer than `ENOUGH` episodes were read with it.
+    The row has their number ("episodes"), "seconds", and [calls, input tokens, output tokens] of "all" questions and of
+    the first, "reading".
+
+    ``None`` if fewer than `ENOUGH` episodes were read with that plan.
     """
     averages = yield from read(AVERAGE_COST, plan=settings.plan, limit=LATEST)
     return averages[0] if averages and averages[0]["episodes"] >= ENOUGH else None
 
 
 def _find_finished(ids: Sequence[str]) -> Flow[set[str]]:
-    """Return the ids of the episodes that have been read before."""
+    """Return which of the episode ids *ids* belong to episodes that the namespace has already read."""
     finished: set[str] = set()
     for start in range(0, len(ids), AT_ONCE):
         rows = yield from read(EPISODES_WITH_STATUS, ids=ids[start : start + AT_ONCE], statuses=list(FINISHED))
@@ -125,7 +129,10 @@ def _find_finished(ids: Sequence[str]) -> Flow[set[str]]:
 
 
 def _costs(episodes: Iterable[EpisodeRecord], finished: Container[str], settings: Settings) -> Iterator[Usage]:
-    """Yield the certain cost of each of *episodes* that is not *finished*; a cost of zero if it will be skipped."""
+    """Yield the certain cost of each episode that is not in *finished*: that of the questions which are always asked.
+
+    *finished* has the ids of episodes that were read before. The cost is zero for an episode that will be skipped.
+    """
     together: Counter[str] = Counter()
     for draft in _drafts(episodes, settings):
         if draft.episode.id in finished:
@@ -141,13 +148,13 @@ def _costs(episodes: Iterable[EpisodeRecord], finished: Container[str], settings
 
 
 def _cost_along(draft: Draft) -> Usage:
-    """Return the cost of an episode that is read in the same question as an earlier one."""
+    """Return the cost of an episode that is read in the same question as an earlier one: its own text and its facts."""
     tokens = LINE + estimate_tokens(draft.episode.text)
     return Usage(input_tokens=tokens, output_tokens=MIN_ANSWER_TOKENS // 2)
 
 
 def _drafts(episodes: Iterable[EpisodeRecord], settings: Settings) -> Iterator[Draft]:
-    """Yield each episode as the extraction step sees it, with the messages before it in its thread."""
+    """Yield a draft of each episode for the extraction step: its text in pieces, and its thread's previous messages."""
     threads: defaultdict[str, deque[PreviousMessage]] = defaultdict(lambda: deque(maxlen=settings.previous_messages))
     for episode in episodes:
         before, at = threads[episode.thread_key], iso(local_time(episode.at, episode.offset))
@@ -157,7 +164,7 @@ def _drafts(episodes: Iterable[EpisodeRecord], settings: Settings) -> Iterator[D
 
 
 def _sure(draft: Draft, settings: Settings) -> list[Ask]:
-    """Return the questions that reading the episode always asks; none if it will be skipped."""
+    """Return the model questions that reading the episode *draft* always asks; an empty list if it will be skipped."""
     asks = _first(extract(draft, replace(settings, surprise_threshold=0)))
     if asks and settings.plan == "thorough":
         guess = replace(draft, mentions=GUESS, entities=GUESSED_ENTITIES, stated=None)
@@ -166,7 +173,7 @@ def _sure(draft: Draft, settings: Settings) -> list[Ask]:
 
 
 def _first(flow: Flow[Any]) -> list[Ask]:
-    """Return the questions that *flow* asks first, at the same time; the flow is not run further."""
+    """Return the model questions that *flow* asks first, possibly several at a time; the flow is then closed."""
     try:
         effect = next(flow)
     except StopIteration:
@@ -179,7 +186,11 @@ def _first(flow: Flow[Any]) -> list[Ask]:
 
 
 def _amounts(sure: Usage, count: int, past: Row | None, follow_ups: FollowUps) -> dict[str, Range]:
-    """Return the calls and tokens of reading *count* episodes: the certain cost *sure* plus follow-up questions."""
+    """Return the range of "calls", "input_tokens" and "output_tokens" for reading *count* episodes.
+
+    *sure* is the certain cost of all of them. Follow-up questions are added from *past*, the average cost of an episode
+    in this namespace, or else from *follow_ups*, measured averages.
+    """
     output = sure.output_tokens * LIKELY_OUTPUT
     if past:
         follow_ups = FollowUps(*(whole - first for whole, first in zip(past["all"], past["reading"], strict=True)))
@@ -194,17 +205,20 @@ def _amounts(sure: Usage, count: int, past: Row | None, follow_ups: FollowUps) -
 
 
 def _range(sure: float, likely: float, follows: float, most: float) -> Range:
-    """Return a range of tokens: those of certain questions, plus follow-ups.
+    """Return the lowest, likely and highest number of tokens, as a `Range`.
 
-    *sure* is the cautious and *likely* the likely estimate of the certain questions; *follows* is the likely and *most*
-    the largest number for follow-ups.
+    *sure* is the cautious and *likely* the likely estimate for the questions that are always asked; *follows* is the
+    likely and *most* the largest number of tokens for follow-up questions.
     """
     low = min(sure * 0.7, likely) if follows else likely
     return Range(low=round(low), likely=round(likely + follows), high=round(max(sure, likely) + most))
 
 
 def _money(amounts: Mapping[str, Range], budget: Budget) -> Range | None:
-    """Return the price of *amounts*, without discounts for cached tokens; ``None`` if the budget has no prices."""
+    """Return the range of prices for *amounts* of tokens, without discounts for cached tokens.
+
+    *amounts* are the ranges of "input_tokens" and "output_tokens". ``None`` if the budget has no prices.
+    """
 
     def cost(end: str) -> float | None:
         tokens = {name: int(getattr(amounts[name], end)) for name in ("input_tokens", "output_tokens")}

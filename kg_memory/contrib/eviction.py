@@ -42,9 +42,9 @@ EXPIRED, REASON = "expired messages", "they had expired"
 
 @dataclass(slots=True)
 class Sweep:
-    """The progress of one eviction run, started at `time`: what it has evicted, or in a dry run would evict.
+    """The progress of one eviction run: what it has evicted so far, or in a dry run would evict.
 
-    Facts qualify if they ended before `before`. Times are microseconds since the epoch.
+    The run started at `time` and evicts facts that ended before `before`; both are microseconds since the epoch.
     """
 
     time: int
@@ -58,18 +58,22 @@ class Sweep:
     texts: dict[str, str] = field(default_factory=dict)
 
     def add(self, kind: list[str], evicted: Sequence[Row]) -> None:
-        """Add the ids of *evicted* rows to *kind*, one of the lists of this object, and report progress."""
+        """Record evicted nodes and report progress.
+
+        *kind* is the list of this object to extend: `facts`, `entities` or `episodes`. *evicted* are rows with "id" and
+        "text".
+        """
         self.texts |= {row["id"]: row["text"] for row in evicted[: max(EXAMPLES - len(kind), 0)]}
         kind += [row["id"] for row in evicted]
         self.report()
 
     def report(self) -> None:
-        """Call `on_progress` with what has been evicted so far."""
+        """Call `on_progress`, if set, with the result so far."""
         if self.on_progress:
             self.on_progress(self.result())
 
     def result(self) -> EvictionResult:
-        """Return what has been evicted so far."""
+        """Return the facts, entities, episodes and number of beliefs evicted so far, as an `EvictionResult`."""
         return EvictionResult(
             beliefs=self.beliefs,
             facts=tuple(self.facts),
@@ -92,9 +96,10 @@ def evict(
     dry_run: bool = False,
     on_progress: Callable[[EvictionResult], None] | None = None,
 ) -> Flow[EvictionResult]:
-    """Evict what the arguments select, and return what was evicted; they are those of `GraphMemory.privacy.evict`.
+    """Evict ended facts, orphaned or surplus entities and expired messages of *namespace*; return what was evicted.
 
-    At the end, evicted facts that hold again are indexed again. Errors: `InputError` for an invalid argument.
+    The arguments are those of `GraphMemory.privacy.evict`. At the end, evicted facts that hold again are indexed again.
+    Errors: `InputError` for an invalid argument.
     """
     days = RETENTION if expired_days is None else validate_number("expired_days", expired_days, 0, LONGEST_DAYS)
     most = None if max_entities is None else validate_count("max_entities", max_entities)
@@ -118,7 +123,7 @@ def evict(
 
 
 def _forget_expired(sweep: Sweep, settings: Settings, namespace: str) -> Flow[None]:
-    """Delete expired messages, with everything that only they support."""
+    """Delete messages whose expiry time has passed, and the facts and entities that only these messages support."""
     if sweep.dry_run:
         sweep.add(sweep.episodes, (yield from read(EXPIRED_EPISODES, now=sweep.time, limit=MAX_COUNT)))
         return
@@ -134,7 +139,7 @@ def _forget_expired(sweep: Sweep, settings: Settings, namespace: str) -> Flow[No
 
 
 def _evict_beliefs(sweep: Sweep) -> Flow[None]:
-    """Delete beliefs that were closed before `Sweep.before`."""
+    """Delete beliefs that were superseded or retracted before `Sweep.before`."""
     if sweep.dry_run:
         sweep.beliefs = (yield from read(BELIEFS_OVER, before=sweep.before))[0]["n"]
         return
@@ -146,7 +151,7 @@ def _evict_beliefs(sweep: Sweep) -> Flow[None]:
 
 
 def _evict_orphans(sweep: Sweep) -> Flow[None]:
-    """Evict entities that were last seen before `Sweep.before` and have no facts, or only ended ones."""
+    """Evict entities that were last seen before `Sweep.before` and whose facts, if any, had all ended by then."""
     for page in list_pages((yield from read(LAST))[0]["entity"], PAGE):
         unseen = yield from read(ENTITIES, **page, before=sweep.before, now=sweep.time)
         inactive = [row for row in unseen if not row["active"]]
@@ -156,7 +161,10 @@ def _evict_orphans(sweep: Sweep) -> Flow[None]:
 
 
 def _evict_surplus(sweep: Sweep, most: int) -> Flow[None]:
-    """Evict entities until *most* are left, first those with the fewest facts that hold, then the longest unseen."""
+    """Evict entities until *most* are left.
+
+    Entities with the fewest facts that hold now go first and, among these, those that were last seen longest ago.
+    """
     evicted = set(sweep.entities) if sweep.dry_run else set[str]()
     surplus = (yield from read(KEPT))[0]["n"] - len(evicted) - most
     least: list[Row] = []
@@ -173,19 +181,29 @@ def _evict_surplus(sweep: Sweep, most: int) -> Flow[None]:
 
 
 def _evict_entities(sweep: Sweep, entities: Sequence[Row], facts: Sequence[Row], *, active: bool = False) -> Flow[None]:
-    """Evict *entities*, after evicting those of *facts* that are about them."""
+    """Evict *entities*, and before them those of *facts* that are about them; both are database rows.
+
+    If *active*, facts that still hold are evicted, too.
+    """
     ids = {fact for row in entities for fact in row["facts"]}
     yield from _evict_facts(sweep, [row for row in facts if row["id"] in ids], active=active)
     yield from _evict(sweep, sweep.entities, entities, EVICT_ENTITIES)
 
 
 def _evict_facts(sweep: Sweep, facts: Sequence[Row], *, active: bool = False) -> Flow[None]:
-    """Evict those of *facts* that have ended; if *active*, all that do not wait for a decision."""
+    """Evict those of the fact rows *facts* that ended before `Sweep.before`.
+
+    If *active*, evict facts that still hold, too, except facts that wait for a decision of a reviewer.
+    """
     yield from _evict(sweep, sweep.facts, facts, EVICT_FACTS, before=sweep.before, active=active)
 
 
 def _evict(sweep: Sweep, evicted: list[str], rows: Sequence[Row], query: str, **params: Any) -> Flow[None]:
-    """Run *query* on *rows* in small parts, and add the nodes it evicted to *evicted*; in a dry run only list them."""
+    """Run the eviction *query* on *rows* in small batches, and record the nodes that it evicted.
+
+    *evicted* is the list of *sweep* to extend, such as its `facts`. A dry run only records all *rows*. *params* are
+    further parameters of the query.
+    """
     if sweep.dry_run:
         listed = set(evicted)
         sweep.add(evicted, [row for row in rows if row["id"] not in listed])
@@ -197,7 +215,7 @@ def _evict(sweep: Sweep, evicted: list[str], rows: Sequence[Row], query: str, **
 
 
 def _split(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
-    """Yield *rows* in parts of at most `AT_ONCE` rows."""
+    """Yield *rows* in batches of at most `AT_ONCE` rows."""
     for first in range(0, len(rows), AT_ONCE):
         yield rows[first : first + AT_ONCE]
 
@@ -283,7 +301,7 @@ RETURN e.id AS id, e.content AS text
 
 
 def _for_each(nodes: str, name: str, body: str) -> str:
-    """Return a part of a query that runs *body* for each node in the list *nodes*, as the variable *name*."""
+    """Return Cypher that runs the clause *body* for each node in the list variable *nodes*, as the variable *name*."""
     return f"""CALL {{
   WITH {nodes}
   UNWIND {nodes} AS {name}
@@ -292,7 +310,7 @@ def _for_each(nodes: str, name: str, body: str) -> str:
 
 
 def _without_words(label: str) -> str:
-    """Return a part of a query that removes each node in the list ``going`` from the word index of *label*."""
+    """Return Cypher that removes each node in the list ``going`` from the word index of nodes with this *label*."""
     unused = "WITH DISTINCT t WHERE indegree(t) + outdegree(t) = 0 DELETE t"
     return _for_each("going", "d", f"MATCH (t:Term)-[p:IN_{label.upper()}]->(d) DELETE p {unused}")
 

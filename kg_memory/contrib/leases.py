@@ -38,15 +38,15 @@ def lease_key(namespace: str, prefix: str = READING) -> str:
 
 @dataclass(slots=True)
 class Lease:
-    """A held lease; `lost` is set if it expired before it was renewed."""
+    """A lease that this process holds. `lost` becomes true if it expired before it was renewed."""
 
     lost: bool = False
 
 
 class Leases:
-    """Takes leases on namespaces of *database* for this object; *prefix* is `READING` or `MAINTAINING`.
+    """Takes and renews leases on namespaces of *database*, so that only one process works on a namespace at a time.
 
-    *seconds* is how long a lease lasts without renewal.
+    *prefix* is the kind of work: `READING` or `MAINTAINING`. *seconds* is how long a lease lasts without renewal.
     """
 
     def __init__(self, database: Database, seconds: float = SECONDS, prefix: str = READING) -> None:
@@ -55,7 +55,10 @@ class Leases:
 
     @asynccontextmanager
     async def hold(self, namespace: str) -> AsyncIterator[Lease | None]:
-        """Context manager: take and renew the lease on *namespace*; yields ``None`` if another process holds it."""
+        """Context manager that takes the lease on *namespace*, renews it, and releases it at the end.
+
+        Yields the `Lease`, or ``None`` if another process holds it.
+        """
         key, lease = lease_key(namespace, self._prefix), Lease()
         if not await self._database.acommand("EVAL", TAKE, 1, key, self._holder, self._milliseconds, at=key):
             yield None
@@ -73,7 +76,7 @@ class Leases:
         return int(self._seconds * 1000)
 
     async def _renew(self, key: str, lease: Lease) -> None:
-        """Renew the lease at regular intervals until it is lost."""
+        """Extend *lease*, stored under the Redis key *key*, at regular intervals until it is lost."""
         while not lease.lost:
             await asyncio.sleep(self._seconds / RENEWALS)
             with suppress(KGMemoryError):  # the next renewal may succeed

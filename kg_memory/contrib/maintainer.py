@@ -42,12 +42,13 @@ RETURN m.maintained_at AS at
 
 
 class Maintainer:
-    """Maintains all namespaces of *engine* in a background thread until `stop`.
+    """Background thread that regularly expires, evicts and refreshes data in all namespaces of *engine*, until `stop`.
 
-    Errors are logged and retried next time.
+    *maintenance* are its settings. Errors are logged, and the work is tried again next time.
     """
 
     def __init__(self, engine: Engine, maintenance: Maintenance) -> None:
+        """Start the thread; it is stopped when the process exits."""
         self._engine, self._maintenance = engine, maintenance
         self._leases = Leases(engine.driver.store.database, maintenance.lease_seconds, MAINTAINING)
         self._loop = asyncio.new_event_loop()
@@ -58,7 +59,7 @@ class Maintainer:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop the thread, also in the middle of work. Each write is complete in itself; the rest is done next time."""
+        """Stop the thread, even in the middle of work: each write is atomic, and the next run does the rest."""
         if self._stopped.is_set():
             return
         self._stopped.set()
@@ -80,6 +81,7 @@ class Maintainer:
         self._loop.close()
 
     async def _maintain_all(self) -> None:
+        """Maintain all namespaces that are due, again and again until the thread is stopped."""
         pause = min(SOON, self._maintenance.every_seconds)
         while not self._stopped.is_set():
             await asyncio.sleep(pause)
@@ -110,7 +112,10 @@ class Maintainer:
             logger.warning("maintenance of a namespace failed, retrying later: %s", describe_error(error))
 
     def _is_due(self, *, mark: bool = False) -> Flow[bool]:
-        """Return whether maintenance of the namespace is due; with *mark*, also record it as maintained now."""
+        """Return whether the namespace's last maintenance is at least `every_seconds` ago.
+
+        With *mark*, also store the current time as that of the last maintenance.
+        """
         time, rows = (yield from now()), (yield from read(MAINTAINED))
         due = bool(rows) and (rows[0]["at"] or 0) + int(self._maintenance.every_seconds * SECOND) <= time
         if due and mark:
@@ -118,7 +123,7 @@ class Maintainer:
         return due
 
     async def _work_while(self, lease: Lease, namespace: str) -> bool:
-        """Maintain *namespace* while *lease* is held; return whether the work was completed."""
+        """Maintain *namespace* while *lease* is held. Return True if all was done, False if the lease was lost."""
         work = asyncio.ensure_future(self._work(namespace))
         try:
             while not (await asyncio.wait((work,), timeout=self._maintenance.lease_seconds / RENEWALS))[0]:
@@ -131,7 +136,7 @@ class Maintainer:
         return True
 
     async def _work(self, namespace: str) -> None:
-        """Delete expired messages, evict ended facts, and then refresh communities, as the settings say."""
+        """Delete expired messages, evict facts and entities, and refresh communities, as the settings say."""
         chosen = self._maintenance
         selected = {
             name: getattr(chosen, name) for name in ("expired_days", "orphans", "max_entities", "expired_episodes")
@@ -143,6 +148,9 @@ class Maintainer:
 
 
 def _set_maintained(at: int) -> Flow[None]:
-    """Store *at* as the time of the last maintenance, unless the graph was deleted: a write would create it again."""
+    """Store *at* as the time of the namespace's last maintenance, in microseconds.
+
+    Does nothing if the graph has been deleted, since a write would create it again.
+    """
     if (yield from read(MAINTAINED)):
         yield from write(SET_MAINTAINED, at=at)

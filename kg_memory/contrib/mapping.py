@@ -33,7 +33,10 @@ Values = dict[str, Any]
 
 
 class RecordMapping:
-    """A parsed mapping, which can be applied to any number of records. Errors: `InputError` for an invalid mapping."""
+    """A parsed mapping from JSON records to facts, which can be applied to any number of records.
+
+    Errors: `InputError` for an invalid mapping.
+    """
 
     def __init__(self, mapping: FactMapping) -> None:
         rows = [mapping] if isinstance(mapping, Mapping) else mapping
@@ -42,9 +45,9 @@ class RecordMapping:
         self._rows = [_read_mapping(row, number) for number, row in enumerate(rows, start=1)]
 
     def apply(self, record: Any) -> MappedRecord:
-        """Return the facts that *record* states, and why others could not be mapped.
+        """Return the facts that the JSON value *record* states, and an explanation for each invalid fact.
 
-        Errors: `InputError` for too many facts.
+        Errors: `InputError` if the record states too many facts.
         """
         facts: list[DeclaredFact] = []
         unmapped: list[str] = []
@@ -67,7 +70,10 @@ class RecordMapping:
 
 
 def _read_mapping(row: object, number: int) -> Values:
-    """Return the fields of one mapping, with paths parsed; *number* is used in errors."""
+    """Return the fields of the mapping *row* with paths parsed: ``{"subject": "$.name"} -> {"subject": ("name",)}``.
+
+    *number* is the mapping's number in error messages. Errors: `InputError` for unknown or missing fields.
+    """
     if not isinstance(row, Mapping) or not {"subject", "predicate"} <= row.keys():
         raise InputError(f"mapping {number} must be a dict with a subject and a predicate, got {short(row)}; add them")
     if unknown := row.keys() - FACT_FIELDS - EPISODE_FIELDS:
@@ -96,7 +102,10 @@ def _read_value(value: Any) -> Any:
 
 
 def _expand(mapping: Row, record: Any) -> Iterator[Values]:
-    """Yield *mapping* once for each combination of list items that its paths with ``[*]`` cover."""
+    """Yield one copy of *mapping* for each list item of *record* that its paths with ``[*]`` select.
+
+    ``{"object": ("jobs", None, "company")}`` becomes ``{"object": ("jobs", 0, "company")}``, then with 1, and so on.
+    """
     starred = [value for value in mapping.values() if isinstance(value, tuple) and None in value]
     if not starred:
         yield dict(mapping)
@@ -112,13 +121,20 @@ def _expand(mapping: Row, record: Any) -> Iterator[Values]:
 
 
 def _take_item(value: Any, prefix: Path, place: int) -> Any:
-    """Return the path *value* with the first ``[*]`` after *prefix* replaced by the index *place*."""
+    """Return the path *value* with the ``[*]`` after *prefix* replaced by the index *place*.
+
+    ``("jobs", None, "from") -> ("jobs", 0, "from")``. Values that are not paths, and paths that do not begin with
+    *prefix* and ``[*]``, are returned unchanged.
+    """
     runs_through = isinstance(value, tuple) and value[: len(prefix) + 1] == (*prefix, None)
     return (*prefix, place, *value[len(prefix) + 1 :]) if runs_through else value
 
 
 def _look_up(value: Any, record: Any) -> Any:
-    """Return the part of *record* at the path *value*, or `_MISSING`. Other values are returned as they are."""
+    """Return the part of *record* at the path *value*: ``("jobs", 0) -> record["jobs"][0]``.
+
+    Returns `_MISSING` if there is no such part, and *value* itself if it is not a path (a tuple).
+    """
     if not isinstance(value, tuple):
         return value
     for step in value:
@@ -131,9 +147,9 @@ def _look_up(value: Any, record: Any) -> Any:
 
 
 def _to_fact(own: Values, values: Row, number: int) -> DeclaredFact | str:
-    """Return a fact with the fields *own*, or a text that says why they do not form one.
+    """Return the declared fact with the fields *own*, or a text that says why these fields do not form a fact.
 
-    *values* are the paths from which these fields were read, and *number* is the number of the mapping.
+    *own* are the values found in the record, *values* the paths that led to them, and *number* is the mapping's number.
     """
     for name in REQUIRED:
         if name in own and own[name] in (_MISSING, None, "", []):
@@ -150,7 +166,7 @@ def _to_fact(own: Values, values: Row, number: int) -> DeclaredFact | str:
 
 
 def _to_name(value: Any) -> Any:
-    """Return a number as text, as it is used as a name: an id, a year."""
+    """Return numbers as text, since an id or a year may name an entity: ``2024 -> "2024"``, also in a list."""
     if isinstance(value, list):
         return list(map(_to_name, value))
     is_number = isinstance(value, int | float) and not isinstance(value, bool)

@@ -25,7 +25,10 @@ PREVIEWED = (extract, reflect, resolve, facts, date, compare, invalidate)
 
 
 def preview_input(state: State, settings: Settings) -> Flow[Preview]:
-    """Return what reading the dated input *state* would store, without writing."""
+    """Return the new and existing facts and entities that reading a message would store; nothing is written.
+
+    *state* is the message as a dated input with its namespace.
+    """
     asking, began = CachedAnswers(state["namespace"]), time.perf_counter()
     draft = yield from asking.through(_sketch(state, settings))
     stated: dict[bool, list[str]] = {True: [], False: []}
@@ -48,7 +51,7 @@ def preview_input(state: State, settings: Settings) -> Flow[Preview]:
 
 
 def _sketch(state: State, settings: Settings) -> Flow[Draft]:
-    """Return the episode after all steps that do not write."""
+    """Return the draft of a message after all reading steps that do not write to the database."""
     draft = yield from sketch(state, settings)
     for step in PREVIEWED:
         draft = replace(draft, **(yield from step(draft, settings)))
@@ -56,7 +59,10 @@ def _sketch(state: State, settings: Settings) -> Flow[Draft]:
 
 
 def _verdicts(draft: Draft) -> Iterator[PreviewedVerdict]:
-    """Yield the verdict on each compared pair of facts, with its ruling if it is a contradiction."""
+    """Yield the verdict on each pair of a fact that the message states and an existing fact, such as "contradicts".
+
+    For contradictions it says which of the two facts would prevail.
+    """
     rulings = {(verdict.new, verdict.existing): verdict for verdict in draft.verdicts}
     for pair in draft.comparisons:
         fact, existing = draft.facts[pair.new], pair.candidate

@@ -48,10 +48,10 @@ _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 @dataclass(slots=True)
 class Traces:
-    """What to search for: ids, words, names, quotes and vectors that only forgotten messages had.
+    """What to search for after deleting messages: ids, words, names, quotes and vectors that only these messages had.
 
-    `quotes` are hashes. `names` has the words of each name by its key. `texts` has, by id, the text that each redacted
-    message must have now.
+    `quotes` are hashes of runs of consecutive words. `names` maps the key of each name to its words. `texts` maps the
+    id of each redacted message to the text that it must have now.
     """
 
     ids: set[str] = field(default_factory=set)
@@ -62,7 +62,7 @@ class Traces:
     vectors: list[list[float]] = field(default_factory=list)
 
     def add(self, later: Traces) -> None:
-        """Add the traces of messages that were forgotten later in the same call."""
+        """Add all traces in *later*, which were gathered from messages forgotten later in the same call."""
         self.ids |= later.ids
         self.words |= later.words
         self.quotes |= later.quotes
@@ -71,29 +71,29 @@ class Traces:
         self.vectors += later.vectors
 
     def excuse(self, words: Sequence[str]) -> None:
-        """Remove the traces that a remaining message, given as its *words*, also contains."""
+        """Remove the traces that occur in *words*, the words of a message that remains stored."""
         self.words.difference_update(words)
         self.quotes -= find_quotes(words)
         self.names = {key: name for key, name in self.names.items() if not contains_run(words, name)}
 
 
 def find_quotes(words: Sequence[str]) -> set[int]:
-    """Return the hashes of all runs of `QUOTE` consecutive *words*."""
+    """Return one hash for each run of `QUOTE` consecutive words in *words*."""
     return {hash(tuple(words[start : start + QUOTE])) for start in range(len(words) - QUOTE + 1)}
 
 
 def contains_run(words: Sequence[str], name: Sequence[str]) -> bool:
-    """Return whether *words* contain the words of *name*, one after another; False for an empty name."""
+    """Return whether *words* contain the words of *name* consecutively and in order; False for an empty name."""
     size = len(name)
     return size > 0 and any(tuple(words[start : start + size]) == tuple(name) for start in range(len(words) - size + 1))
 
 
 @dataclass(slots=True)
 class ResidueSearch:
-    """Searches for what is left of all messages that one call forgets; implements `Searcher`.
+    """Searches the database for residues of all messages that one call forgets; implements `Searcher`.
 
-    `findings` are residues with the trace that was found (``None`` if it has no other explanation); `searched` counts
-    the properties.
+    `findings` are pairs of a residue and the text that was found, such as a word; ``None`` in place of the text means
+    that no new message can explain the residue. `searched` counts the properties searched.
     """
 
     traces: Traces = field(default_factory=Traces)
@@ -101,7 +101,11 @@ class ResidueSearch:
     searched: int = 0
 
     def gather(self, impact: Impact, parameters: Row) -> Flow[Traces]:
-        """Return the traces of what a query with *parameters* is about to delete."""
+        """Return the traces of the messages that are about to be deleted.
+
+        *impact* lists the messages, facts and entities concerned; *parameters* are those of the query that deletes
+        them.
+        """
         return gather_traces(impact, parameters)
 
     def add(self, traces: Traces) -> None:
@@ -109,7 +113,7 @@ class ResidueSearch:
         self.traces.add(traces)
 
     def search(self) -> Flow[tuple[list[Residue], int]]:
-        """Return the residues found, and the number of properties searched."""
+        """Return the residues found in the database, and the number of properties searched."""
         since = yield from now()
         pages = list_pages((yield from read(LAST))[0]["last"], PAGE)
         for page in pages:
@@ -131,12 +135,12 @@ class ResidueSearch:
         return [residue for residue, _ in self.findings], self.searched
 
     def _excuse(self, episodes: Iterable[Row]) -> None:
-        """Remove traces that the remaining *episodes* also contain."""
+        """Remove the traces that also occur in *episodes*, rows of messages that remain stored."""
         for episode in episodes:
             self.traces.excuse(terms(f"{line(episode)} {date_words(episode['at'])}"))
 
     def _excuse_later(self, since: int) -> Flow[None]:
-        """Drop findings that messages saved since *since* explain."""
+        """Remove findings that are explained by messages saved at or after the time *since*, while the search ran."""
         traces = self.traces
         self._excuse((yield from read(SAID_SINCE, since=since)))
         ids = sorted(trace for _, trace in self.findings if trace in traces.ids)
@@ -146,7 +150,11 @@ class ResidueSearch:
         self.findings = [finding for finding in self.findings if finding[1] in remaining]
 
     def _scan(self, label: str, properties: Row) -> None:
-        """Search the *properties* of a node or relation with this *label*."""
+        """Search the *properties* of a node or relation for traces, and record each as a finding.
+
+        *label* is the type of the node or relation. A redacted message whose text is not the redacted one is a finding,
+        too.
+        """
         id_ = str(properties.get("id") or properties.get("key") or "")
         text = self.traces.texts.get(id_) if label == "Episode" else None
         if text is not None and properties.get("content") != text:
@@ -157,7 +165,10 @@ class ResidueSearch:
                 self._scan_text(label, name, id_, part)
 
     def _scan_text(self, label: str, name: str, id_: str, text: str) -> None:
-        """Search *text*, the value of property *name* of the node or relation *id_*, for all traces."""
+        """Record a finding for each id, word, name and quote among the traces that occurs in *text*.
+
+        *text* is (part of) the property *name* of the node or relation with this *label* and the id *id_*.
+        """
         traces = self.traces
         if text in traces.ids:
             self._note(label, name, id_, "id", text)
@@ -191,13 +202,20 @@ class ResidueSearch:
                         self._note(label, "embedding", row["id"], "vector")
 
     def _note(self, label: str, name: str, id_: str, kind: str, trace: str | None = None) -> None:
-        """Add a finding. The node's id is omitted if it is itself a trace."""
+        """Record a finding in the property *name* of a node with this *label* and the id *id_*.
+
+        *kind* is the sort of trace: "id", "word", "name", "quote", "text" or "vector". The node's id is omitted if it
+        is itself a trace. *trace* is the text that was found.
+        """
         shown = "" if id_ in self.traces.ids or label == "Term" else id_
         self.findings.append((Residue(label=label, name=name, id=shown, trace=kind), trace))
 
 
 def gather_traces(impact: Impact, parameters: Row) -> Flow[Traces]:
-    """Return the ids, words, names, quotes and vectors that are about to be deleted and that nothing else has."""
+    """Return the ids, words, names, quotes and vectors that are about to be deleted and that no remaining data has.
+
+    *impact* lists the messages, facts and entities to delete; *parameters* are those of the query that deletes them.
+    """
     traces = Traces(ids=find_gone_ids(impact, parameters))
     lost = {alias_key(name): name for name in chain.from_iterable(map(impact.find_lost_names, impact.entities))}
     texts = [terms(line(episode)) for episode in impact.episodes]
@@ -217,7 +235,10 @@ def gather_traces(impact: Impact, parameters: Row) -> Flow[Traces]:
 
 
 def _find_shared(words: Iterable[str], keys: Iterable[str], impact: Impact, parameters: Row) -> Flow[set[str]]:
-    """Return which of *words* and name *keys* also occur in remaining names, sentences, reasons and predicates."""
+    """Return which of *words* and name *keys* also occur in names, sentences, reasons or predicates that remain stored.
+
+    *impact* lists the data to delete; *parameters* are those of the query that deletes them.
+    """
     affected = {"facts": sorted(impact.facts), "entities": sorted(impact.entities)}
     communities = parameters["gone_communities"]
     shared_words = yield from read(SHARED_WORDS, words=sorted(words), gone=communities, **affected)
@@ -235,7 +256,7 @@ def _find_shared(words: Iterable[str], keys: Iterable[str], impact: Impact, para
 
 @cache
 def _vocabulary() -> frozenset[str]:
-    """Return the words of the built-in predicates."""
+    """Return all words in the names of the built-in predicates: ``WORKS_AT`` gives "works" and "at"."""
     return frozenset(chain.from_iterable(map(split_name, predicates.canonical_predicates())))
 
 
@@ -250,7 +271,7 @@ def _cosine(a: Sequence[float], b: Sequence[float]) -> float:
 
 
 def _texts_in(value: Any) -> Iterable[str]:
-    """Yield the texts in a property's *value*, also those in lists and maps."""
+    """Yield the texts in *value*, the value of a node's property: itself, the items of a list, or a map as JSON."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):

@@ -39,9 +39,10 @@ WRONG_WIRE = frozenset({400, 422})
 
 
 class Scale:
-    """Maps a model's scores to 0..1: unchanged, or by the logistic function once any score was outside 0..1.
+    """Maps the scores of one model to the range 0 to 1.
 
-    A model that returned a score outside returns logits, even when all scores of one question are inside.
+    Scores in this range stay unchanged until the model first returns a score outside it. From then on all scores are
+    taken as logits, and the logistic function is applied to them.
     """
 
     def __init__(self) -> None:
@@ -59,7 +60,7 @@ def _logistic(score: float) -> float:
 
 
 class LangChainCrossEncoder:
-    """Scores texts with a LangChain `BaseCrossEncoder`. Async calls use a thread, as these models are synchronous."""
+    """Scores texts with a LangChain `BaseCrossEncoder`. Async calls run it in a thread, since it is synchronous."""
 
     def __init__(self, model: BaseCrossEncoder) -> None:
         self._model = model
@@ -85,9 +86,9 @@ class LangChainCrossEncoder:
 
 
 class RerankServer:
-    """Scores texts by requests to a rerank server at *url*, which ends in ``/rerank``; *timeout* is in seconds.
+    """Scores texts by HTTP requests to a rerank server at *url*, which ends in ``/rerank``; *timeout* is in seconds.
 
-    Cohere, Jina, vLLM, infinity and llama.cpp share one wire format, TEI has another. Which one the server uses, and
+    Cohere, Jina, vLLM, infinity and llama.cpp share one request format; TEI has another. Which one the server uses, and
     whether its scores are logits (see `Scale`), is learned from its responses. Raises: `SettingsError` if *url* is not
     valid.
     """
@@ -103,6 +104,7 @@ class RerankServer:
         sleeper: Sleeper | None = None,
         limiter: RateLimiter | None = None,
     ) -> None:
+        """Prepare the HTTP clients; no request is sent. *limiter* None: one rate limit per URL, key and model."""
         host = _host(url)
         self.name = f"the reranker {model} at {host}" if model else f"the reranker at {host}"
         self._url = url
@@ -144,6 +146,10 @@ class RerankServer:
     def _score_batch(
         self, client: httpx.Client | httpx.AsyncClient, question: str, texts: list[str]
     ) -> Flow[list[float]]:
+        """Return the scores of *texts* in their order, by one request with retries.
+
+        The first call tries both request formats if necessary; the one that works is used from then on.
+        """
         errors = []
         for is_tei in (False, True) if self._is_tei is None else (self._is_tei,):
             post: Any = partial(client.post, self._url, json=self._body(question, texts, is_tei=is_tei))
@@ -167,6 +173,7 @@ class RerankServer:
         return {**model, "query": question, "documents": texts}
 
     def _to_error(self, failure: Failure) -> Exception:
+        """Return the exception to raise for *failure*, with advice on what to check or set."""
         remedies = (
             (failure.transient, ModelUnavailable, "try again later, or check its URL"),
             (failure.redirected, SettingsError, "set rerank_url to the address that it redirects to"),
@@ -178,7 +185,7 @@ class RerankServer:
 
 
 class _HTTPError(Exception):
-    """An error response, with the server's own text."""
+    """An HTTP error response of a rerank server, with the error text that the server sent."""
 
     def __init__(self, response: httpx.Response) -> None:
         super().__init__(f"HTTP {response.status_code} {response.text}")
@@ -186,7 +193,10 @@ class _HTTPError(Exception):
 
 
 def _host(url: str) -> str:
-    """Return the host name in *url*. Raises `SettingsError` if it is not an HTTP URL."""
+    """Return the host name in *url*: "http://localhost:8080/rerank" -> "localhost".
+
+    Raises `SettingsError` if *url* is not an HTTP URL.
+    """
     try:
         parts = urlsplit(url)
         host = parts.hostname if parts.scheme in ("http", "https") else None
@@ -208,9 +218,10 @@ def _read_json(response: httpx.Response) -> Any:
 
 
 def _read_scores(answer: Any, count: int, name: str) -> list[float]:
-    """Return the scores in the server's *answer* in the order of the texts; *count* is the number of texts.
+    """Return the scores in a rerank server's JSON *answer*, in the order of the texts that were sent.
 
-    Servers return them in their own order. Raises `ModelError` for missing, repeated or invalid scores.
+    Servers return items with an index, sorted by score. *count* is the number of texts, and *name* names the server in
+    errors. Raises `ModelError` for missing, repeated or invalid scores.
     """
     advice = "check that its URL is a rerank endpoint"
     items = answer.get("results") if isinstance(answer, dict) else answer

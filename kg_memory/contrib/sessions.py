@@ -56,10 +56,11 @@ SESSION = load_prompt(__package__, "session", SessionNotes, "notes", "messages")
 
 
 def choose_new(messages: Sequence[Episode], last: Episode | None) -> list[Episode]:
-    """Return the messages to summarise, earliest first, from *messages*, which are sorted latest first.
+    """Return the messages that the next summary should cover, earliest first.
 
-    These are the messages saved after the summary *last*, at most `LONGEST` characters, without withheld messages and
-    messages that a model has refused to read.
+    *messages* are sorted latest first, and *last* is the latest summary, or None. The result has the messages saved
+    after *last*, up to `LONGEST` characters in all, without withheld messages and messages that a model refused to
+    read.
     """
     chosen: list[Episode] = []
     room = LONGEST
@@ -75,9 +76,9 @@ def choose_new(messages: Sequence[Episode], last: Episode | None) -> list[Episod
 
 
 def summarise(engine: Engine, thread: str, least: int, namespace: str) -> Flow[Episode | None]:
-    """Return a new summary of the conversation *thread*, or the last one if fewer than *least* messages are new.
+    """Return a new summary of the conversation in *thread*, or the last one if fewer than *least* messages are new.
 
-    ``None`` if there is no summary yet and too few messages, or if there is nothing to note.
+    ``None`` if there are too few messages and no summary yet, or if the model notes nothing.
     """
     conversation = {"thread": thread}
     summaries = yield from read_episodes(1, 0, where={**conversation, "source": SESSION_SOURCE})
@@ -88,10 +89,10 @@ def summarise(engine: Engine, thread: str, least: int, namespace: str) -> Flow[E
 
 
 def _summarise(engine: Engine, new: Sequence[Episode], last: Episode | None, namespace: str) -> Flow[Episode | None]:
-    """Ask the model for notes on the *new* messages and the *last* summary, save them and return the new summary.
+    """Ask the model for notes on *new* messages and the summary *last*; store and return them as the new summary.
 
     ``None`` if the model has nothing to note, or if any of these messages was forgotten meanwhile. Errors: `InputError`
-    without a model.
+    if the memory has no model.
     """
     if engine.driver.model.by_rules:
         raise InputError("a summary needs a model, but this memory reads offline by rules; open it with a model")
@@ -119,7 +120,7 @@ def _summarise(engine: Engine, new: Sequence[Episode], last: Episode | None, nam
 
 
 def write_notes(notes: SessionNotes) -> str:
-    """Return *notes* as text, with a line for each item under its heading; an empty text without any items."""
+    """Return *notes* as text: each heading on a line, followed by its items as "- item"; empty headings are omitted."""
     lines: list[str] = []
     for name, heading in HEADINGS.items():
         items = [" ".join(item.split()) for item in getattr(notes, name)]
