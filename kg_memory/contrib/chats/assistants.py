@@ -37,9 +37,10 @@ def _is_chatgpt(value: Json) -> bool:
 
 
 def _read_chatgpt(conversation: Json, thread: Thread) -> Iterator[Item]:
-    """Yield the user and assistant messages of a ChatGPT conversation, without edited and retried branches.
+    """Yield the user and assistant messages of a ChatGPT conversation, without edited messages and retried answers.
 
-    *conversation* is one object of conversations.json; its messages are a tree, read from the root to the current node.
+    *conversation* is one object of conversations.json. Its messages form a tree; only those from the root to the
+    current message are read. *thread* turns them into episodes.
     """
     for node in branch(conversation["mapping"], conversation.get("current_node"), "parent"):
         message = node.get("message")
@@ -69,6 +70,10 @@ def _asset(part: Json) -> str:
 
 
 def _read_claude(conversation: Json, thread: Thread) -> Iterator[Item]:
+    """Yield the messages of one conversation of a Claude export; of edited messages, only the current version.
+
+    *thread* turns them into episodes.
+    """
     messages = objects(conversation["chat_messages"])
     by_id = {str(message.get("uuid")): message for message in messages}
     parents = {str(message.get("parent_message_uuid")) for message in messages}
@@ -95,6 +100,10 @@ def _webui_chat(value: Json) -> Json | None:
 
 
 def _read_open_webui(conversation: Json, thread: Thread) -> Iterator[Item]:
+    """Yield the user and assistant messages of one Open WebUI chat; of retried messages, only the current version.
+
+    *thread* turns them into episodes.
+    """
     chat = _webui_chat(conversation) or {}
     history = chat["history"]
     messages = branch(history["messages"], history.get("currentId"), "parentId") or objects(chat.get("messages"))
@@ -128,9 +137,9 @@ def _is_assistants(message: Json) -> bool:
 
 
 def _unfold_assistants(document: Any) -> list[Json]:
-    """Return the threads of an OpenAI Assistants export, each as {"id": ..., "messages": [...]}.
+    """Return the threads of an OpenAI Assistants export, as dicts like ``{"id": "thread_1", "messages": [...]}``.
 
-    *document* is a page or list of messages, or a list of such pages; messages are grouped by thread_id.
+    *document* is a page of the API, a list of messages, or a list of pages; messages are grouped by thread_id.
     """
     if isinstance(document, Mapping):
         inside = first(document, "messages", "data")
@@ -148,6 +157,10 @@ def _unfold_assistants(document: Any) -> list[Json]:
 
 
 def _read_assistants(conversation: Json, thread: Thread) -> Iterator[Item]:
+    """Yield the user and assistant messages of one thread of OpenAI's Assistants API, earliest first.
+
+    *thread* turns them into episodes.
+    """
     messages = conversation["messages"]
     if all(isinstance(message.get("created_at"), int | float) for message in messages):
         same = messages[::-1] if messages[0]["created_at"] > messages[-1]["created_at"] else messages
@@ -161,6 +174,8 @@ def _read_assistants(conversation: Json, thread: Thread) -> Iterator[Item]:
 
 
 class _Words(HTMLParser):
+    """An HTML parser that collects the text of a document in `words`, with line breaks between paragraphs."""
+
     def __init__(self) -> None:
         super().__init__()
         self.words: list[str] = []
@@ -188,7 +203,10 @@ def _is_gemini(value: Any) -> bool:
 
 
 def _unfold_gemini(document: Any) -> list[Json]:
-    """Return the conversations of a Gemini export; all activities form one, since they have no thread."""
+    """Return the conversations in a Gemini export, or an empty list if *document* is not a Gemini export.
+
+    All activities of a Google account export form one conversation, since they do not say to which chat they belong.
+    """
     if isinstance(document, list) and document and _is_gemini(document[0]):
         return [{"id": "Gemini Apps", "activities": [each for each in objects(document) if _is_gemini(each)]}]
     turns = first(first(document, "chunkedPrompt"), "chunks") or first(document, "contents")
@@ -201,6 +219,10 @@ def _unfold_gemini(document: Any) -> list[Json]:
 
 
 def _read_gemini(conversation: Json, thread: Thread) -> Iterator[Item]:
+    """Yield the prompts and answers of one conversation of a Gemini export, without the model's thoughts.
+
+    *thread* turns them into episodes.
+    """
     for turn in conversation.get("turns", ()):
         text = words_of([part for part in objects(turn.get("parts")) if not part.get("thought")])
         if not turn.get("isThought") and (speaker := name_role(turn["role"])):
@@ -239,6 +261,10 @@ def _unfold_lists(document: Any) -> list[Json]:
 
 
 def _read_list(conversation: Json, thread: Thread) -> Iterator[Item]:
+    """Yield the messages of a conversation that has a list of messages in OpenAI's or LangChain's form.
+
+    Messages with no time and no thread get those of *thread*.
+    """
     for item in read_messages(first(conversation, "messages", "chat", "history", "turns"), thread.name):
         if isinstance(item, InputError):
             yield InputError(f"{thread.name}, {item}")

@@ -32,7 +32,7 @@ File = Path | zipfile.Path
 
 
 def is_archive(path: Path) -> bool:
-    """Return whether *path* is a folder or a zip file."""
+    """Return whether *path* is a folder or a zip file, so that it may contain several chats."""
     return path.is_dir() or (path.is_file() and path.stat().st_size > 0 and _is_zip(path))
 
 
@@ -45,10 +45,10 @@ def _is_zip(path: Path) -> bool:
 
 
 def files_of(path: Path) -> list[tuple[Path, File]]:
-    """Return the JSON and text files in a folder or zip, sorted by path, as (path, opener).
+    """Return (path, openable file) for each JSON and text file in the folder or zip *path*, sorted by path.
 
-    The opener is a `Path`, or a `zipfile.Path` inside a zip; hidden files are skipped. Errors: `InputError` for a zip
-    that is broken, encrypted, too large, or has a path outside itself.
+    The openable file is a `Path`, or a `zipfile.Path` inside a zip. Hidden files are skipped. Errors: `InputError` for
+    a zip that is broken, encrypted, too large, or contains a path outside itself.
     """
     if path.is_dir():
         inside = sorted(each for each in path.rglob("*") if each.suffix.lower() in _SUFFIXES and each.is_file())
@@ -69,6 +69,10 @@ def _is_hidden(parts: Iterable[str]) -> bool:
 
 
 def _check_members(path: Path, members: list[zipfile.ZipInfo]) -> list[zipfile.ZipInfo]:
+    """Return the JSON and text files among the *members* of the zip file *path*.
+
+    Errors: `InputError` if the zip has too many or too large files, is encrypted, or contains a path outside itself.
+    """
     if len(members) > MOST_MEMBERS:
         raise InputError(f"{path} has {len(members)} files, and the limit is {MOST_MEMBERS}: unpack only the chats")
     for info in members:
@@ -96,7 +100,7 @@ def _check_members(path: Path, members: list[zipfile.ZipInfo]) -> list[zipfile.Z
 
 
 def check(path: Path) -> None:
-    """Raise `InputError` if *path* is missing, empty, unreadable, a folder, or not a text file."""
+    """Raise `InputError` if *path* is not a readable text file with some content."""
     if path.is_dir():
         raise InputError(f"{path} is a folder: pass the files in it")
     if not path.exists():
@@ -115,12 +119,12 @@ def check(path: Path) -> None:
 
 
 def _encoding(head: bytes) -> str | None:
-    """Return the encoding given by a byte order mark in *head*, the first bytes of a file; None means UTF-8."""
+    """Return the encoding that the first bytes of a file, *head*, state by a byte order mark; None means UTF-8."""
     return next((name for mark, name in _ENCODINGS.items() if head.startswith(mark)), None)
 
 
 def lines_of(path: File) -> Iterator[tuple[int, str] | InputError]:
-    """Yield (line number, text) for each line, and an `InputError` for each line that is not valid UTF-8."""
+    """Yield (line number, text) for each line of a file, or an `InputError` for a line that is not valid UTF-8."""
     with path.open("rb") as file:
         encoding = _encoding(file.read(4))
     if encoding is not None:
@@ -141,7 +145,7 @@ def lines_of(path: File) -> Iterator[tuple[int, str] | InputError]:
 
 
 def whole_text(path: File) -> str:
-    """Return the whole text of a file, decoded by its byte order mark or as UTF-8.
+    """Return the whole text of a file, decoded according to its byte order mark or else as UTF-8.
 
     Errors: `InputError` if the file is unreadable or cannot be decoded.
     """

@@ -30,7 +30,10 @@ _MAX_WORDS = 4
 
 
 def is_chat(lines: Iterable[str]) -> bool:
-    """Return whether *lines* are a text chat: half of them have time stamps, or half have speakers who repeat."""
+    """Return whether *lines* look like a text chat ("Ann: hello").
+
+    At least half of them must have time stamps, or at least half must have speakers who occur repeatedly.
+    """
     spoken = [split(line) for line in lines if line.strip()]
     speakers = [speaker for _, speaker, _ in spoken if speaker]
     stamped = sum(stamp is not None for stamp, _, _ in spoken)
@@ -54,10 +57,11 @@ def split(line: str) -> tuple[str | None, str | None, str]:
 
 
 def read_chat(lines: Iterable[Line | InputError], thread: str) -> Iterator[Item]:
-    """Yield one message for each line of a text chat that starts with a speaker or a time stamp.
+    """Yield one episode for each message of a text chat; a message starts with a speaker or a time stamp.
 
-    *lines* are (line number, text). Other lines, and indented lines, continue the message before them. Messages with
-    the same time stamp are a microsecond apart, to keep their order. Errors are yielded in place of their lines.
+    *lines* are pairs (line number, text). Other lines, and indented lines, continue the message before them. Messages
+    with the same time stamp are dated a microsecond apart, to keep their order. An error in *lines* is yielded in its
+    place.
     """
     current: EpisodeInput | None = None
     stamp_before: datetime | None = None
@@ -116,7 +120,7 @@ def is_openai(value: Any) -> bool:
 
 
 def is_langchain(value: Any) -> bool:
-    """Return whether *value* is a serialized LangChain message, in any of its three forms."""
+    """Return whether *value* is a serialized LangChain message, in any of LangChain's three JSON forms."""
     if not isinstance(value, Mapping):
         return False
     if value.get("lc") == 1:
@@ -126,15 +130,19 @@ def is_langchain(value: Any) -> bool:
 
 
 def messages_of(document: Any) -> list[Any] | None:
-    """Return the messages of *document*, a list or an object with a list under "messages"; None if empty or missing."""
+    """Return the list of messages in *document*, which is the list itself or an object with the list under "messages".
+
+    None if there is no such list, or if it is empty.
+    """
     messages = document.get("messages") if isinstance(document, Mapping) else document
     return messages if isinstance(messages, list) and messages else None
 
 
 def read_messages(document: Any, thread: str) -> Iterator[Item]:
-    """Yield the user and assistant messages of an OpenAI or LangChain list; skip prompts, tool calls and tool results.
+    """Yield the user and assistant messages of an OpenAI or LangChain list as episodes.
 
-    Messages without a thread of their own are put into *thread*.
+    System prompts, tool calls and tool results are skipped. Messages without a thread of their own are put into
+    *thread*.
     """
     for number, message in enumerate(messages_of(document) or [], start=1):
         try:
@@ -147,9 +155,10 @@ def read_messages(document: Any, thread: str) -> Iterator[Item]:
 
 
 def _plain(message: Any) -> Mapping[str, Any]:
-    """Return an OpenAI or LangChain message as an object with "role" and "content" at its top level.
+    """Return an OpenAI or LangChain message as an object that has "role" and "content" at its top level.
 
-    Errors: `InputError` for any other value.
+    ``{"type": "human", "data": {"content": "Hi"}} -> {"content": "Hi", "role": "user"}``. Errors: `InputError` for any
+    other value.
     """
     if is_langchain(message):
         fields = message.get("kwargs") or message.get("data") or message
@@ -165,7 +174,7 @@ _SESSION = re.compile(r"session_(\d+)")
 
 
 def samples(document: Any) -> list[Mapping[str, Any]] | None:
-    """Return the conversations of a LoCoMo document, or None if the document is not LoCoMo."""
+    """Return the conversations in a document of the LoCoMo data set; None if the document is not one."""
     samples_ = [document] if isinstance(document, Mapping) else document
     if not isinstance(samples_, list) or not samples_ or not all(_is_sample(sample) for sample in samples_):
         return None
@@ -178,10 +187,11 @@ def _is_sample(value: Any) -> bool:
 
 
 def read_locomo(document: Any, thread: str) -> Iterator[Item]:
-    """Yield all turns of a LoCoMo document, session by session.
+    """Yield all messages of a LoCoMo document (a data set of dated conversations) as episodes, session by session.
 
-    The thread is ``<sample_id>/session_<n>``, the id ``<sample_id>/<dia_id>``; *thread* replaces a missing sample_id.
-    Turn i is dated i minutes after the start of its session. The caption of a shared photo follows the text.
+    The thread of an episode is ``<sample_id>/session_<n>`` and its id ``<sample_id>/<dia_id>``; *thread* replaces a
+    missing sample_id. Message i is dated i minutes after the start of its session. The caption of a shared photo
+    follows the text.
     """
     for number, sample in enumerate(samples(document) or [], start=1):
         name = str(sample.get("sample_id") or f"{thread}-{number}")
@@ -191,6 +201,7 @@ def read_locomo(document: Any, thread: str) -> Iterator[Item]:
 
 
 def _session(turns: Any, time: Any, thread: str) -> Iterator[Item]:
+    """Yield the messages (*turns*) of one LoCoMo session, which starts at *time*, as episodes in *thread*."""
     try:
         start = None if time is None else parse_time(time)
     except InputError as error:
@@ -221,7 +232,7 @@ _MARK = re.compile(r"\s*->->\s*(?:\d+|N/A)(?:\s*,\s*(?:\d+|N/A))*\s*$")
 
 
 def is_beam(document: Any) -> bool:
-    """Return whether *document* is a BEAM chat: a list of batches with turns."""
+    """Return whether *document* is a chat of the BEAM data set: a list of batches that each have a list of turns."""
     return (
         isinstance(document, list)
         and bool(document)
@@ -230,10 +241,11 @@ def is_beam(document: Any) -> bool:
 
 
 def read_beam(document: Any, thread: str) -> Iterator[Item]:
-    """Yield all messages of a BEAM chat.
+    """Yield all messages of a chat of the BEAM data set as episodes.
 
-    The thread is ``<chat>/session_<batch>`` and the id ``<chat>/<id>``; <chat> is *thread* with a digest of the first
-    message, since all BEAM files have the same name. Message i after a time anchor is dated i minutes after it.
+    Their thread is ``<chat>/session_<batch>`` and their id ``<chat>/<id>``; <chat> is *thread* with a hash of the first
+    messages, since all BEAM files have the same name. The i-th message after a message with a date is dated i minutes
+    after it.
     """
     thread = f"{thread}-{digest(to_json(document[0]['turns'][:1]))[:8]}"
     for number, batch in enumerate(document, start=1):
@@ -285,10 +297,10 @@ _WIDEST = 20
 
 
 def looks_like_chat(value: Any, depth: int = 0) -> bool:
-    """Return whether a JSON value seems to contain chat messages.
+    """Return whether a JSON value of unknown format seems to contain chat messages.
 
-    That is a text field beside an author or time field, or sentences in a list called "messages" or the like; nested
-    values are searched too. *depth* counts the recursion.
+    It does if a text field is beside a field for an author or a time, or if a list named "messages" or alike contains
+    sentences; nested values are searched, too. *depth* is the depth of nesting.
     """
     if depth > _DEEPEST:
         return False
@@ -313,7 +325,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_turn(value: Any) -> bool:
-    """Return whether *value* is a text of several words, or a list or object that contains one."""
+    """Return whether a JSON value is a text of several words, or a list or object that contains such a text."""
     texts = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else [value]
     return any(isinstance(text, str) and " " in text.strip() for text in texts)
 

@@ -14,6 +14,7 @@ from kg_memory.contrib.chats.records import Chat, Item, Json, Thread, first, nam
 
 
 def _is_telegram(value: Json) -> bool:
+    """Return whether a JSON object is a chat of a Telegram export."""
     messages = value.get("messages")
     return (
         "type" in value
@@ -30,6 +31,10 @@ def _unfold_telegram(document: Any) -> list[Json]:
 
 
 def _read_telegram(chat: Json, thread: Thread) -> Iterator[Item]:
+    """Yield the messages of one chat of a Telegram export, without service messages such as "joined the group".
+
+    *thread* turns them into episodes.
+    """
     for message in objects(chat["messages"]):
         if message["type"] != "message":
             continue
@@ -47,6 +52,7 @@ def _read_telegram(chat: Json, thread: Thread) -> Iterator[Item]:
 
 
 def _shared(message: Json) -> Iterator[tuple[str, object]]:
+    """Yield (kind, name) for what a Telegram message may share: ``("sticker", "😀")``; the name is None if missing."""
     yield "sticker", first(message, "sticker_emoji")
     yield "poll", first(message.get("poll"), "question")
     contact = message.get("contact_information")
@@ -59,7 +65,10 @@ def _shared(message: Json) -> Iterator[tuple[str, object]]:
 
 
 def _telegram_time(message: Json) -> datetime | None:
-    """Return the time of a Telegram message, with the UTC offset computed from its local time and its Unix time."""
+    """Return the time of a Telegram message, in the time zone of the exporting computer.
+
+    Its UTC offset is computed from the message's local time and Unix time.
+    """
     wall, moment = read_moment(message.get("date")), read_moment(message.get("date_unixtime"))
     if moment is None or wall is None:
         return moment or wall
@@ -82,13 +91,17 @@ def _is_slack(message: Any) -> bool:
 
 
 def _unfold_slack(document: Any) -> list[Json]:
-    """Return a Slack channel, or one day of it, as one conversation; an empty list for another format."""
+    """Return a list with one conversation: the Slack channel, or one day of it; [] for a document of another format."""
     channel = document if isinstance(document, Mapping) else {}
     messages = objects(channel.get("messages") if channel else document)
     return [{**channel, "messages": messages}] if messages and all(map(_is_slack, messages)) else []
 
 
 def _read_slack(channel: Json, thread: Thread) -> Iterator[Item]:
+    """Yield the messages of one conversation of a Slack export; replies get a thread of their own.
+
+    *thread* turns them into episodes, and has the names of users.
+    """
     for message in sorted(channel["messages"], key=lambda message: float(message["ts"])):
         files = objects(message.get("files"))
         if message.get("subtype") not in (None, "", *_SLACK_SAID) or message.get("hidden"):
@@ -109,6 +122,7 @@ def _read_slack(channel: Json, thread: Thread) -> Iterator[Item]:
 
 
 def _slack_name(user: Any) -> str | None:
+    """Return the real name, display name or user name in a Slack user record or profile; None if it has none."""
     profile = first(user, "profile")
     name = (
         first(profile, "real_name")
@@ -120,6 +134,11 @@ def _slack_name(user: Any) -> str | None:
 
 
 def _unlink(users: Mapping[str, Json], match: re.Match[str]) -> str:
+    """Return readable text for a Slack link or mention.
+
+    ``<@U1>`` becomes "@Ann", and ``<https://a.org|docs>`` becomes "docs (https://a.org)". *match* has the target
+    ("@U1") and the label of the link; *users* maps user ids to user records.
+    """
     target, label = match.groups()
     if target.startswith("@"):
         return f"@{_slack_name(users.get(target[1:])) or label or target[1:]}"
@@ -149,6 +168,10 @@ def _is_discord(value: Json) -> bool:
 
 
 def _read_discord(channel: Json, thread: Thread) -> Iterator[Item]:
+    """Yield the messages of one channel of a DiscordChatExporter file; the text of embeds replaces an empty message.
+
+    *thread* turns them into episodes.
+    """
     for message in objects(channel["messages"]):
         if str(message.get("type") or "Default") not in _DISCORD_SAID:
             continue

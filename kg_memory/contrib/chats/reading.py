@@ -42,10 +42,10 @@ CHATS: Mapping[str, Chat] = {chat.name: chat for chat in (*MESSENGERS, *ASSISTAN
 
 @dataclass
 class _Part:
-    """One file of a `Reading`.
+    """One file to read: the path itself, or a file in a folder or zip.
 
-    *wanted* is the format that the caller asked for; None recognises it from the content. *names* maps user ids of a
-    Slack workspace to their user records.
+    *wanted* is the format that the caller asked for; None detects it from the content. *names* maps user ids of a Slack
+    workspace to their user records.
     """
 
     path: Path
@@ -117,12 +117,12 @@ class Reading:
 
     @property
     def format(self) -> str:
-        """The recognised format of the file, or those of all files in a folder or zip, separated by commas."""
+        """The format of the file, or those of all files in a folder or zip, separated by commas."""
         return ", ".join(dict.fromkeys(part.format for part in self.parts))
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether JSON records with sentences were found, which may be a chat in an unknown format."""
+        """Whether JSON records with sentences were found: they may be a chat in an unknown format."""
         return any(part.format == "json" and formats.holds_words(part.document) for part in self.parts)
 
     def __iter__(self) -> Iterator[EpisodeInput]:
@@ -170,7 +170,7 @@ def _read_names(parts: list[_Part]) -> dict[str, Json]:
 
 
 def _is_chat(part: _Part) -> bool:
-    """Return whether a file in a folder or zip contains a conversation, rather than, say, a user profile."""
+    """Return whether a file of a folder or zip contains a conversation, and not, for example, a user profile."""
     try:
         return part.format not in ("json", "text", "records") or part.wanted is not None
     except InputError:
@@ -178,6 +178,7 @@ def _is_chat(part: _Part) -> bool:
 
 
 def _recognise(part: _Part) -> str:
+    """Return the format of a file, such as "whatsapp", from its first lines. Errors: `InputError` if it is unknown."""
     head = [line for line in islice(lines_of(part.file), _LOOKED_AT) if not isinstance(line, InputError)]
     texts = [text for _, text in head if text.strip()]
     if not texts:
@@ -209,6 +210,10 @@ def _parse_object(text: str) -> Json | None:
 
 
 def _recognise_json(part: _Part) -> str:
+    """Return the format of a file that is one JSON document, such as "openai".
+
+    Errors: `InputError` if it is unknown.
+    """
     document = part.document
     if formats.samples(document):
         return "locomo"
@@ -231,7 +236,7 @@ def _chat_of(document: Any) -> Chat | None:
 
 
 def _refuse_unknown(part: _Part, records: list[Any]) -> None:
-    """Raise `InputError` if a JSON record looks like a chat message (author and text), but is in no known format."""
+    """Raise `InputError` if one of *records* looks like a chat message (author and text) in an unknown format."""
     for record in records[:_LOOKED_AT]:
         if not (isinstance(record, dict) and _is_readable(record)) and formats.looks_like_chat(record):
             raise InputError(
@@ -250,9 +255,9 @@ def _is_readable(record: Json) -> bool:
 
 
 def _read_chats(chat: Chat, document: Any, part: _Part, line: int | None = None) -> Iterator[Item]:
-    """Yield the messages of all conversations in a JSON export, each conversation in a thread of its own.
+    """Yield the messages of all conversations in *document*, a JSON export of format *chat*, each in its own thread.
 
-    *line* is the line number of *document* in a JSON Lines file, None for a whole file.
+    *line* is the line of *document* in a JSON Lines file, None for a whole file.
     """
     conversations = chat.unfold(document)
     if not conversations:
@@ -273,7 +278,7 @@ def _read_chats(chat: Chat, document: Any, part: _Part, line: int | None = None)
 
 
 def _name_of(conversation: Json, part: _Part) -> str | None:
-    """Return the title of an exported conversation, or None. One day of a Slack channel is named after its folder."""
+    """Return the title of an exported conversation, or None; for one day of a Slack channel, the name of its folder."""
     if "ts" in next(iter(objects(conversation.get("messages"))), {}) and "name" not in conversation:
         return part.path.absolute().parent.name if part.path.stem[:4].isdecimal() else part.path.stem
     guild, channel = conversation.get("guild"), conversation.get("channel")
@@ -303,6 +308,7 @@ def _parsed_lines(part: _Part) -> Iterator[tuple[int, Any] | InputError]:
 
 
 def _read_lines(part: _Part) -> Iterator[Item]:
+    """Yield the episodes of a JSON Lines file, and an `InputError` for each line that cannot be read."""
     for line in _parsed_lines(part):
         if isinstance(line, InputError):
             yield line
@@ -314,7 +320,7 @@ def _read_lines(part: _Part) -> Iterator[Item]:
 
 
 def _from_line(record: Any, part: _Part, number: int) -> Iterator[Item]:
-    """Yield the episodes of *record*, the JSON value of one line: a message, a JSON record, or a whole conversation."""
+    """Yield the episodes in *record*, the JSON value of line *number*: one message or record, or a conversation."""
     messages_ = formats.messages_of(record)
     if messages_ and (formats.is_openai(messages_[0]) or formats.is_langchain(messages_[0])):
         yield from formats.read_messages(record, f"{part.thread}-{number}")
@@ -349,7 +355,7 @@ def _to_record(record: Any) -> EpisodeInput:
 
 
 def _read_records(part: _Part) -> Iterator[Item]:
-    """Yield each JSON object of a list, or each line, as an episode of kind JSON, even if it looks like a message."""
+    """Yield each object of a JSON list or JSON Lines file as an episode of kind JSON, never as a message."""
     try:
         yield from map(_to_record, _records(part.document))
     except InputError:
@@ -362,10 +368,7 @@ def _read_records(part: _Part) -> Iterator[Item]:
 def _read_documents(
     is_valid: Callable[[Any], object], read_document: Callable[[Any, str], Iterable[Item]], name: str
 ) -> Callable[[_Part], Iterable[Item]]:
-    """Return a reader for files that are one JSON document.
-
-    The reader raises `InputError` ("... has no *name*") for a document that does not pass *is_valid*.
-    """
+    """Return a function that reads a file as one JSON document; it raises `InputError` unless *is_valid* is true."""
 
     def read_part(part: _Part) -> Iterable[Item]:
         if not is_valid(part.document):

@@ -35,17 +35,18 @@ UNSAID = frozenset({"system", "developer", "tool", "function"})
 
 
 def is_message(record: Mapping[str, Any]) -> bool:
-    """Return whether *record* is a chat message, rather than a business record that also has a text field."""
+    """Return whether a JSON object is a chat message, and not a business record that also has a text field."""
     if not any(key in record for key in _CONTENT):
         return False
     return bool(_TELLS_MESSAGE & record.keys()) or record.keys() <= _KNOWN
 
 
 def from_record(record: Any) -> EpisodeInput | None:
-    """Return the episode of a JSON object: a chat message, or any other object as a JSON record.
+    """Return the episode for a JSON object: a chat message, or else a JSON record.
 
-    Returns None for messages of the system, developer, tool and function roles, and for tool calls without text.
-    Errors: `InputError`, without file and line, which the caller adds.
+    ``{"role": "user", "content": "Hi"}`` becomes a message. Returns None for messages with the role system, developer,
+    tool or function, and for tool calls without text. Errors: `InputError`, without file and line, which the caller
+    adds.
     """
     if not isinstance(record, Mapping):
         raise InputError(f'expected a JSON object such as {{"content": "..."}}, got {json_type(record)}')
@@ -76,7 +77,10 @@ def from_record(record: Any) -> EpisodeInput | None:
 
 
 def build(**fields: Any) -> EpisodeInput:
-    """Return an `EpisodeInput` with *fields*. Errors: `InputError` for an empty content or an invalid field."""
+    """Return an `EpisodeInput` with these *fields*.
+
+    Errors: `InputError` if the content is empty or a field is invalid.
+    """
     if not str(fields["content"]).strip():
         raise InputError("the content is empty: add a text, or remove the message")
     try:
@@ -95,7 +99,7 @@ def _first_of(record: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
 
 
 def _text(record: Mapping[str, Any], keys: tuple[str, ...]) -> str | None:
-    """Return the value of the first of *keys* that is set in *record*, as text; integers become text.
+    """Return the first field of *keys* that is set in *record*, as text; None if none is set. Integers become text.
 
     Errors: `InputError` for a value of another type.
     """
@@ -109,13 +113,12 @@ def _text(record: Mapping[str, Any], keys: tuple[str, ...]) -> str | None:
 
 
 def place(items: Iterable[Item], name: str, at: datetime) -> Iterator[Item]:
-    """Give every episode a time, and undated episodes a `source_id` that is the same in every reading.
+    """Yield the episodes of a file in order, with a time for every episode and a stable id for undated ones.
 
-    *items* are the episodes of one file called *name*, and pass through in order. An undated message follows the
-    message before it in its thread by a microsecond; *at* is the time of messages before any dated one. The id of an
-    undated message is a hash of itself and all messages before it in its thread, so that appending to the file keeps
-    the ids; texts and records are hashed alone. Yields an `InputError` in place of an episode that repeats an id with
-    another content.
+    *items* are the episodes of the file called *name*. An undated message gets the time of the previous message in its
+    thread plus a microsecond; *at* is the time of messages before any dated one. The id of an undated message is a hash
+    of itself and all messages before it in its thread, so that appending to the file keeps the ids; texts and records
+    are hashed alone. An episode that repeats an id with another content is replaced by an `InputError`.
     """
     latest: dict[str | None, datetime] = {}
     chains: dict[str | None, str] = {}
@@ -155,11 +158,11 @@ def digest(*texts: str) -> str:
 
 @dataclass
 class Thread:
-    """A conversation of an export, which turns its messages into episodes.
+    """One conversation of an export, which turns its messages into episodes with `say`.
 
     `source` is the format, `name` the thread of the episodes, and `scope` the prefix of their ids. `start` is the time
-    of a first message without one. `names` maps user ids of a workspace to user records. Messages with the same time as
-    the message `before` get `same` microseconds added to keep their order.
+    of a first message that has none. `names` maps user ids of a workspace to user records. `before` is the time of the
+    last message; the next messages with the same time get `same` microseconds added to keep their order.
     """
 
     source: str
@@ -173,9 +176,10 @@ class Thread:
     def say(
         self, id_: object, speaker: str | None, text: str, at: object = None, files: Iterable[object] = ()
     ) -> Iterator[Item]:
-        """Yield one message as an episode, or an `InputError` if it is invalid; yield nothing without text and files.
+        """Yield one message as an episode, or an `InputError` if it is invalid; nothing if it has no text and no files.
 
-        *files* are names or paths of attachments, appended as "[attachment: photo.jpg]".
+        *id_* is the message's id in the export, and *at* its time in any form. *files* are names or paths of
+        attachments, which are appended to the text as "[attachment: photo.jpg]".
         """
         names = (re.split(r"[/\\]", str(file))[-1] for file in files if file)
         content = "\n".join((*filter(None, (text.strip(),)), *(f"[attachment: {name}]" for name in names)))
@@ -196,9 +200,9 @@ class Thread:
 
 
 class Chat(NamedTuple):
-    """The reader of one format of JSON exports.
+    """A format of JSON exports, and the functions that read it.
 
-    `unfold` returns the conversations in a JSON document, and an empty list for another format. `read` yields the
+    `unfold` returns the conversations in a JSON document, or an empty list if it has another format. `read` yields the
     messages of one conversation. Threads are named by the titles of conversations if `named`, else by their ids.
     """
 
@@ -209,9 +213,10 @@ class Chat(NamedTuple):
 
 
 def select(test: Callable[[Json], bool]) -> Callable[[Any], list[Json]]:
-    """Return an `unfold` function (see `Chat`) that finds the conversations which pass *test* in a JSON document.
+    """Return a function that finds the conversations in a JSON document: the objects for which *test* is true.
 
-    They may be the document itself, items of a list, or items of a list under a key such as "conversations".
+    The document may be a conversation itself, a list of conversations, or an object with such a list under a key like
+    "conversations". The function is used as `Chat.unfold`.
     """
 
     def unfold(document: Any) -> list[Json]:
@@ -229,7 +234,10 @@ def select(test: Callable[[Json], bool]) -> Callable[[Any], list[Json]]:
 
 
 def first(record: Any, *keys: str) -> Any:
-    """Return the value of the first of *keys* that is set in *record*, or None; None if *record* is not an object."""
+    """Return the value of the first of *keys* that is set in *record*, or None; *record* need not be an object.
+
+    ``first({"name": "", "id": 7}, "name", "id") -> 7``
+    """
     return (
         next((record[key] for key in keys if record.get(key) not in (None, "")), None)
         if isinstance(record, Mapping)
@@ -246,7 +254,7 @@ def names_in(record: Any, field: str, *keys: str) -> list[Any]:
 
 
 def words_of(content: Any) -> str:
-    """Return the text of a message's content: a string, or a list of strings and parts such as {"text": "..."}."""
+    """Return the text of a message's content: a string, or a list of strings and parts like {"text": "Hi"}."""
     parts = content if isinstance(content, list) else [content]
     texts = [part if isinstance(part, str) else first(part, "text", "refusal") for part in parts]
     texts = [first(text, "value") if isinstance(text, Mapping) else text for text in texts]
@@ -259,12 +267,15 @@ def objects(value: Any) -> list[Json]:
 
 
 def name_role(role: object) -> str | None:
-    """Return the speaker of a message's *role*: "user", "assistant", or None for system, tool and unknown roles."""
+    """Return the speaker for a message's *role*: "human" -> "user", "gpt" -> "assistant".
+
+    None for system, tool and unknown roles.
+    """
     return {**ROLES, "gpt": "assistant", "chatgpt": "assistant", "model": "assistant"}.get(str(role).lower())
 
 
 def read_moment(value: Any) -> datetime | None:
-    """Return *value* as a datetime with its offset, or None if it is not a time."""
+    """Return a time in any usual form (ISO text, Unix time) as a datetime with UTC offset; None if it is no time."""
     try:
         return None if value in (None, "", 0) else parse_time(value)
     except InputError:
@@ -272,9 +283,10 @@ def read_moment(value: Any) -> datetime | None:
 
 
 def branch(nodes: Json, leaf: object, parent: str) -> list[Json]:
-    """Return the nodes from the root to *leaf*, by default to the last node without children.
+    """Return the messages of one branch of a message tree, from the root to the message *leaf*.
 
-    *nodes* maps ids to messages of a tree, and *parent* is the key of a message that contains the id of its parent.
+    *nodes* maps ids to messages, and *parent* is the key under which a message has the id of its parent. If *leaf* is
+    not an id in *nodes*, the last message without children is used.
     """
     if not isinstance(leaf, str) or leaf not in nodes:
         parents = {str(node.get(parent)) for node in nodes.values() if isinstance(node, Mapping)}
@@ -288,7 +300,10 @@ def branch(nodes: Json, leaf: object, parent: str) -> list[Json]:
 
 
 def date_beginning(items: Iterator[Item]) -> Iterator[Item]:
-    """Date the undated messages at the start of a conversation just before its first dated message."""
+    """Date the undated messages at the start of a conversation just before its first dated message.
+
+    They are a microsecond apart. All other items are yielded unchanged.
+    """
     undated: list[EpisodeInput] = []
     for item in items:
         if isinstance(item, InputError):

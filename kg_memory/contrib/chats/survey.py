@@ -20,7 +20,10 @@ _SHOWN_SPEAKERS = 10
 
 @dataclass(frozen=True)
 class Survey:
-    """Counts and time range of the messages in a file. `speakers` are sorted by number of messages, most first."""
+    """The contents of a chat file in numbers, and the times of its first and last message.
+
+    `speakers` are sorted by their number of messages, most first.
+    """
 
     path: str
     format: str
@@ -31,7 +34,7 @@ class Survey:
     last: datetime | None
 
     def describe(self) -> str:
-        """Return one line with the format, the counts, the ten most frequent speakers and the time range."""
+        """Return one line of text with the format, the counts, the most frequent speakers and the time range."""
         more = len(self.speakers) - _SHOWN_SPEAKERS
         names = [*self.speakers[:_SHOWN_SPEAKERS], *([f"{more} more"] if more > 0 else [])]
         parts = [self.format, count_noun(self.conversations, "conversation"), count_noun(self.messages, "message")]
@@ -43,9 +46,9 @@ class Survey:
 
 
 def check_item(path: Path, item: EpisodeInput | InputError, most: int | None) -> EpisodeInput | InputError:
-    """Return *item*, or an `InputError` if its content has more than *most* characters (None: unlimited).
+    """Return *item*, or an `InputError` if it has more than *most* characters (None: unlimited).
 
-    An *item* that is an error is returned with the file and line in its message.
+    If *item* is already an error, the file *path* and the line are put before its message.
     """
     if isinstance(item, InputError):
         text = str(item)
@@ -59,7 +62,7 @@ def check_item(path: Path, item: EpisodeInput | InputError, most: int | None) ->
 
 
 def survey(reading: Reading) -> Survey:
-    """Return the counts of messages and speakers in a file, which is read to its end."""
+    """Read a whole file, and return the counts of its messages, conversations and speakers."""
     threads: set[str] = set()
     speakers: Counter[str] = Counter()
     count = 0

@@ -40,16 +40,16 @@ _ANDROID_NAME = re.compile(r"(?:IMG|VID|AUD|PTT|STK|DOC)-\d{8}-WA\d+")
 
 
 class Stamp(NamedTuple):
-    """A parsed time stamp whose date order is still unknown: three numbers, their separator and the time of day."""
+    """A parsed time stamp whose date is ambiguous: its three numbers may be in any order of day, month and year."""
 
     numbers: tuple[str, str, str]
     separator: str
     time: timedelta
 
     def at(self, order: DateOrder) -> datetime | None:
-        """Return the datetime for a date *order* such as "dmy", or None if that is not a valid date from 2000 on.
+        """Return the datetime of the stamp for a date *order* such as "dmy"; None if that is no valid date.
 
-        Years after 2400 are read as years of the Buddhist calendar.
+        Years from 2000 are valid; years after 2400 are read as years of the Buddhist calendar.
         """
         day, month, year = (int(self.numbers[order.index(part)]) for part in "dmy")
         year += 2000 if year < 100 else 0
@@ -64,6 +64,8 @@ class Stamp(NamedTuple):
 
 @dataclass
 class _Said:
+    """A message of a WhatsApp chat: line number, time stamp, text and speaker (None for system messages)."""
+
     number: int
     stamp: Stamp
     text: str
@@ -71,7 +73,7 @@ class _Said:
 
 
 def parse_stamp(text: str) -> Stamp | None:
-    """Return the parsed date and time of a WhatsApp stamp in any language, or None if *text* is not a stamp."""
+    """Return the date and time in a WhatsApp time stamp of any language ("01.05.24, 10:00"); None if it is not one."""
     numbers = list(re.finditer(r"\d+", text))
     if len(numbers) not in (5, 6):
         return None
@@ -105,7 +107,7 @@ def _to_24(hour: int, words: str) -> int:
 
 
 def is_whatsapp(lines: Iterable[str]) -> bool:
-    """Return whether *lines* start with a WhatsApp message, and at least one of them has a speaker."""
+    """Return whether the first of *lines* is a WhatsApp message, and at least one of them names a speaker."""
     written = [line for line in lines if line.strip()]
     opened = _open(_tidy(written[0]), _HEADS) if written else None
     if opened is None:
@@ -113,7 +115,7 @@ def is_whatsapp(lines: Iterable[str]) -> bool:
     head, stamp, _ = opened
     is_iso = re.fullmatch(r"\[\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?Z?\].*", _tidy(written[0])) is not None
     if stamp is None or (is_iso and not any(_LRM in line for line in written)):
-        return False  # a plain chat, which `formats.read_chat` reads, which `formats.read_chat` reads
+        return False  # a plain chat, which `formats.read_chat` reads
     rests = [found[2] for line in written if (found := _open(_tidy(line), (head,)))]
     return any(_WHO.fullmatch(rest) for rest in rests)
 
@@ -130,10 +132,10 @@ def _open(line: str, heads: Iterable[re.Pattern[str]]) -> tuple[re.Pattern[str],
 
 
 def read_whatsapp(lines: Iterable[Line | InputError], path: Path, order: DateOrder | None) -> Iterator[Item]:
-    """Yield the messages of a WhatsApp chat; system messages and deleted messages are left out.
+    """Yield the messages of a WhatsApp chat as episodes, without system messages and deleted messages.
 
-    *lines* are (line number, text). *order* is the date order; None infers it from all stamps. Errors: `InputError` if
-    day and month cannot be told apart and *order* is None.
+    *lines* are pairs (line number, text). *order* is the order of day, month and year, such as "dmy"; None infers it
+    from all time stamps. Errors: `InputError` if it cannot be inferred.
     """
     said: list[_Said] = []
     heads: Iterable[re.Pattern[str]] = _HEADS
@@ -171,7 +173,7 @@ def read_whatsapp(lines: Iterable[Line | InputError], path: Path, order: DateOrd
 
 
 def _content(said: _Said) -> str | None:
-    """Return the text of a message with "[attachment: name]" for files, or None for system and deleted messages."""
+    """Return the text of a message, with "[attachment: photo.jpg]" for files; None for system and deleted messages."""
     is_marked, text = said.text.startswith(_LRM), EDITED.sub("", said.text.translate(_MARKS)).strip()
     if said.who is None or DELETED.fullmatch(text):
         return None
@@ -190,11 +192,11 @@ def _content(said: _Said) -> str | None:
 
 
 def infer_order(said: list[_Said], path: Path) -> DateOrder:
-    """Return the order of day, month and year that fits all time stamps of a chat.
+    """Return the order of day, month and year that fits the time stamps of all messages in a chat.
 
-    If several fit, prefer orders without dates in the future, then with the fewest steps back in time, then with the
-    most dates that agree with the names of attachments. Errors: `InputError` if day and month still cannot be told
-    apart.
+    If several orders fit, prefer those without dates in the future, then those with the fewest steps back in time, then
+    those with the most dates that agree with file names of attachments. Errors: `InputError`, naming *path*, if day and
+    month are still ambiguous.
     """
     latest = datetime.now(UTC) + timedelta(days=2)
     times: dict[DateOrder, list[datetime]] = {}
@@ -219,12 +221,15 @@ def infer_order(said: list[_Said], path: Path) -> DateOrder:
 
 
 def _count_steps_back(times: Sequence[datetime]) -> int:
-    """Return how many *times* are two hours or more earlier than the time before them."""
+    """Return how many of *times* are more than two hours earlier than the time before them in the list."""
     return sum(after < before - timedelta(hours=2) for before, after in pairwise(times))
 
 
 def _count_named(said: list[_Said], times: list[datetime]) -> int:
-    """Return how many attachments have the date of their message in their file name ("IMG-20240501-WA0001.jpg")."""
+    """Return how many messages have an attachment whose file name contains their date ("IMG-20240501-WA0001.jpg").
+
+    *times* are the times of the messages, according to the assumed order of day, month and year.
+    """
     count = 0
     for each, at in zip(said, times, strict=True):
         if match := _FILE_DATE.search(each.text):
@@ -237,7 +242,7 @@ def _count_named(said: list[_Said], times: list[datetime]) -> int:
 
 
 def _any(phrases: str) -> str:
-    """Return a regular expression that matches any of *phrases*: lines of alternatives such as "edited|bearbeitet"."""
+    """Return a regular expression for any alternative in *phrases*, whose lines are like "edited|bearbeitet"."""
     return f"(?:{'|'.join(filter(None, map(str.strip, phrases.splitlines())))})"
 
 
