@@ -30,9 +30,10 @@ def _records(path: Path, _: Counter[str]) -> Iterator[Record]:
 
 
 def identify_rows(rows: Iterable[tuple[int, Row]], path: Path) -> Iterator[tuple[int, Row]]:
-    """Add a `source_id` to rows without one: a hash of the row, so that importing the same file again adds nothing.
+    """Give each row without a `source_id` a hash of its content as `source_id`: a second import then adds nothing.
 
-    *rows* are (line number, row). Equal rows get the suffixes -2, -3 and so on.
+    *rows* are pairs (line number, row) of the file *path*, and are yielded in the same form. Equal rows get the
+    suffixes -2, -3 and so on.
     """
     counts = Lookup()
     for line, row in rows:
@@ -43,7 +44,10 @@ def identify_rows(rows: Iterable[tuple[int, Row]], path: Path) -> Iterator[tuple
 
 
 def read_table(path: Path) -> Iterator[tuple[int, Row]]:
-    """Yield (line number, row) for each line of a CSV or TSV file; empty cells are left out. Errors: `InputError`."""
+    """Yield (line number, row) for each line of a CSV or TSV file, such as ``(2, {"subject": "Ann"})``.
+
+    Empty cells are left out. Errors: `InputError` for an invalid file.
+    """
     dialect = "excel-tab" if path.suffix.lower() == ".tsv" else "excel"
     line = 1
     try:
@@ -64,7 +68,7 @@ def read_table(path: Path) -> Iterator[tuple[int, Row]]:
 
 
 def _undecodable_line(path: Path) -> int:
-    """Return the number of the first line that is not UTF-8; the CSV reader itself reads ahead of the error."""
+    """Return the number of the first line of a file that is not valid UTF-8, for an error message."""
     with path.open("rb") as file:
         for number, data in enumerate(file, start=1):  # noqa: B007 - it is returned
             try:

@@ -62,6 +62,10 @@ def read_graphiti(source: str | Path, group: str | None = None) -> Reading:
 
 
 def _read_database(url: str, name: str) -> Iterator[tuple[str, Row]]:
+    """Yield (place for errors, record) for all entities, episodes and edges of the Graphiti graph *name* at *url*.
+
+    Errors: `InputError` if the graph does not exist or is empty.
+    """
     database = Database(NamedServer(url), allow_old=True)
 
     def read(key: str) -> list[tuple[str, Row]]:
@@ -85,7 +89,10 @@ def _read_database(url: str, name: str) -> Iterator[tuple[str, Row]]:
 
 
 def _read_dump(path: Path) -> Iterator[tuple[str, Row]]:
-    """Yield (place, record) for the nodes and edges of a Neo4j dump, one on each line, nodes before edges."""
+    """Yield (place for errors, record) for the nodes and edges in a Neo4j dump with one node or edge on each line.
+
+    The nodes must precede the edges.
+    """
     uuids: dict[str, str] = {}
     for number, _, element in read_json_records(path, ()):
         place, properties = f"{path}, record {number}", element.get("properties") or {}
@@ -100,7 +107,10 @@ def _read_dump(path: Path) -> Iterator[tuple[str, Row]]:
 
 
 def _to_record(row: Row) -> Row:
-    """Return a row of Graphiti with Zep's field names; "Ann: hello" in a message is split into speaker and content."""
+    """Return a node or edge of Graphiti with the field names of Zep, which `from_zep` reads.
+
+    In a message "Ann: hello", the speaker is split from the content.
+    """
     record = {name: _clean(name, value) for name, value in row.items()} | {"graph_uuid": row.get("group_id")}
     episodes = record.get("episodes")
     if isinstance(episodes, str):  # some databases of Graphiti keep lists as text
@@ -114,7 +124,10 @@ def _to_record(row: Row) -> Row:
 
 
 def _clean(name: str, value: Any) -> Any:
-    """Return *value* without characters that cannot be stored and, in time fields, without a suffix "[Europe/Rome]"."""
+    """Return the *value* of the field *name* without characters that FalkorDB cannot store.
+
+    In time fields, a zone name is removed: "2024-05-01T10:00+02:00[Europe/Rome]" -> "2024-05-01T10:00+02:00".
+    """
     if not isinstance(value, str):
         return value
     return replace_unstorable(_ZONE.sub("", value) if name in _TIMES else value)

@@ -40,7 +40,10 @@ HINT = "pass a file exported by Letta"
 
 
 def read_letta(path: Path, group: str | None = None) -> Reading:
-    """Return a reader for the records of the agent named *group*; None means the only agent. Errors: `InputError`."""
+    """Return a function that reads the records of the agent named *group* in a Letta agent file.
+
+    *group* None means the only agent. Errors: `InputError`.
+    """
     document = _load(path)
     agents = dict(_agents(path, document))
     name = choose_owner(agents, group, "agent")
@@ -48,6 +51,7 @@ def read_letta(path: Path, group: str | None = None) -> Reading:
 
 
 def _load(path: Path) -> Row:
+    """Return the JSON object in a Letta agent file. Errors: `InputError` if the file is too large or invalid."""
     try:
         if path.stat().st_size > LONGEST:
             raise InputError(f"{path} has over {LONGEST:,} bytes; export each agent to a file of its own")
@@ -62,9 +66,9 @@ def _load(path: Path) -> Row:
 
 
 def _agents(path: Path, document: Row) -> Iterator[tuple[str, Row]]:
-    """Yield (unique name, agent) for each agent of a file; a file in the old form is one agent.
+    """Yield (name, agent) for each agent in a Letta file, with unique names; a file in the old form is one agent.
 
-    Errors: `InputError` if there is none.
+    *document* is the parsed file. Errors: `InputError` if it has no agents.
     """
     if "agents" not in document and ("core_memory" in document or "messages" in document):
         document = {"agents": [document]}
@@ -77,9 +81,10 @@ def _agents(path: Path, document: Row) -> Iterator[tuple[str, Row]]:
 
 
 def _rows(place: str, record: Row, *names: str) -> Iterator[tuple[str, Row]]:
-    """Yield (place, object) for the objects in the lists of *record* with these *names*.
+    """Yield (place, object) for the objects in the lists of *record* that have these *names*.
 
-    *place* says where the record is, for errors. Errors: `InputError` for a value that is not a list of objects.
+    *place* describes where a record is, for error messages: "agent.af, messages 3". Errors: `InputError` for a value
+    that is not a list of objects.
     """
     for name in names:
         rows = record.get(name) or []
@@ -92,6 +97,10 @@ def _rows(place: str, record: Row, *names: str) -> Iterator[tuple[str, Row]]:
 
 
 def _records(path: Path, document: Row, name: str, agent: Row, left_out: Counter[str]) -> Iterator[Record]:
+    """Yield the records to import of one agent: its memory blocks, messages, archival passages and attached files.
+
+    *name* and *agent* are the agent's name and its JSON object. What cannot be imported is counted in *left_out*.
+    """
     for place, block in _blocks(str(path), document, agent):
         yield from _block(place, name, block, left_out)
     for place, message in _rows(str(path), agent, "messages"):
@@ -106,7 +115,7 @@ def _records(path: Path, document: Row, name: str, agent: Row, left_out: Counter
 
 
 def _blocks(path: str, document: Row, agent: Row) -> Iterator[tuple[str, Row]]:
-    """Yield (place, block) for the memory blocks of *agent*: its own, and shared ones that it names by id."""
+    """Yield (place, block) for the memory blocks of *agent*: its own, and shared blocks that it refers to by id."""
     yield from _rows(path, agent, "core_memory", "memory_blocks")
     ids = agent.get("block_ids") or []
     if not isinstance(ids, list):
@@ -126,6 +135,10 @@ def _block(place: str, name: str, block: Row, left_out: Counter[str]) -> Iterato
 
 
 def _message(place: str, name: str, agent: Row, message: Row, left_out: Counter[str]) -> Iterator[Record]:
+    """Yield the records for a user or assistant *message*; other messages are counted in *left_out* by reason.
+
+    *place* says where the message is, for errors; *name* is the agent's name.
+    """
     role = message.get("role")
     at = read_time(place, message, "created_at")
     thread = read_text(place, message, "conversation_id") or name
@@ -167,7 +180,7 @@ def _unpack(text: str) -> str | None:
 
 
 def _answers(place: str, agent: Row, message: Row) -> Iterator[str]:
-    """Yield the texts that an assistant message shows to the user: of its send_message calls, or its own text."""
+    """Yield the texts that an assistant message shows to the user: those of its send_message calls, or its own text."""
     calls = list(_rows(place, message, "tool_calls"))
     if not calls or agent.get("agent_type") == SPEAKING:
         yield _text(place, message)
@@ -205,7 +218,10 @@ def _file(place: str, name: str, file: Row, left_out: Counter[str]) -> Iterator[
 
 
 def _record(place: str, name: str, content: str, **fields: Any) -> Record:
-    """Return a record whose id is a hash of agent, content, kind, speaker, thread and time: the same in each import."""
+    """Return a record with a hash of its agent, content and other fields as id, so that each import gives the same id.
+
+    *place* says where the record is, for errors; *name* is the agent's name; *fields* are those of `EpisodeInput`.
+    """
     own = json.dumps([name, content, *(str(fields.get(field)) for field in ("kind", "speaker", "thread", "at"))])
     id_ = hashlib.sha256(own.encode()).hexdigest()[:24]
     return Record(place, EpisodeInput(content=content, source=SOURCE, source_id=f"af/{id_}", **fields))

@@ -33,7 +33,7 @@ _VAGUE = ("week", "season")
 
 
 def read_memvara(path: Path, group: str | None = None) -> Reading:
-    """Return a reader for the memory of one owner in the memvara store *path*.
+    """Return a function that reads the memory of one owner in the memvara store *path*.
 
     *group* is the owner as "tenant/user"; None means the only one. Errors: `InputError`.
     """
@@ -43,6 +43,7 @@ def read_memvara(path: Path, group: str | None = None) -> Reading:
 
 
 def _records(path: Path, owner: str, left_out: Counter[str]) -> Iterator[Record]:
+    """Yield the episodes and claims of *owner* as records; retracted claims are counted in *left_out*."""
     with _open(path) as store:
         try:
             for row in map(dict, store.execute(_EPISODES)):
@@ -61,7 +62,7 @@ def _records(path: Path, owner: str, left_out: Counter[str]) -> Iterator[Record]
 
 
 def _open(path: Path) -> closing[sqlite3.Connection]:
-    """Open the store read-only. Errors: `InputError` if the file is not a memvara store, or is encrypted."""
+    """Open a memvara store, an SQLite file, read-only. Errors: `InputError` if it is another file, or is encrypted."""
     if not path.is_file():
         raise InputError(f"{path} is not a file; pass memvara's store, such as memvara.db")
     if path.is_relative_to("/proc/self/fd"):  # an open file without a path, which SQLite cannot open
@@ -90,6 +91,7 @@ def _owner(row: Row | sqlite3.Row) -> str:
 
 
 def _episode(place: str, row: Row) -> EpisodeInput:
+    """Return the message in a row of memvara's episodes; *place* says where the row is, for errors."""
     return EpisodeInput(
         content=row["content"],
         speaker=row["usr"] if row["role"] == "user" and row["usr"] else row["role"],
@@ -101,7 +103,11 @@ def _episode(place: str, row: Row) -> EpisodeInput:
 
 
 def _claim(place: str, row: Row) -> Record:
-    """Return the record of a claim, dated by its first episode, or else by when it was recorded."""
+    """Return the record for a row of memvara's claims: a fact, or a message if the claim is negated.
+
+    It is dated by the claim's first episode, or else by when it was recorded. *place* says where the row is, for
+    errors.
+    """
     at = read_time(place, row, "said", "recorded_at")
     if row["polarity"] < 0:
         return Record(place, EpisodeInput(content=row["text"], at=at, source=SOURCE, source_id=row["id"]))

@@ -37,9 +37,10 @@ HINT = "pass records as Zep's API returns them"
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """A graph in Zep's form: its `source` ("zep"), the `noun` for its owners ("graph"), and a function for its records.
+    """A source of records in Zep's form: a file, or another graph that is converted to that form.
 
-    `records` yields (place in the file, record), from the start at every call.
+    `source` is stored with the episodes ("zep"), `noun` names the graph's owners in errors ("graph"), and `records` is
+    a function that yields (place in the file, record) from the start at every call.
     """
 
     source: str
@@ -49,7 +50,10 @@ class Graph:
 
 @dataclass(frozen=True, slots=True)
 class _Index:
-    """The owner to import, the names of nodes by uuid, and the ISO times of episodes by uuid."""
+    """What must be known before the edges are read: the owner to import, and lookup tables by uuid.
+
+    `names` are the names of nodes, and `said` the ISO times of episodes.
+    """
 
     source: str
     owner: str
@@ -58,7 +62,7 @@ class _Index:
 
 
 def read_zep(path: Path, group: str | None = None) -> Reading:
-    """Return a reader for the records of one Zep graph in the JSON file *path*, in any order.
+    """Return a function that reads the records of one Zep graph in the JSON file *path*, in any order.
 
     *group* is the uuid of a user or a graph; None means the only one. Errors: `InputError`.
     """
@@ -70,7 +74,10 @@ def read_zep(path: Path, group: str | None = None) -> Reading:
 
 
 def read_graph(graph: Graph, group: str | None) -> Reading:
-    """Return a reader for the records that *group* owns in *graph*; None means its only owner. Errors: `InputError`."""
+    """Return a function that reads the records in *graph* that belong to the owner *group*.
+
+    *group* None means the only owner. Errors: `InputError`.
+    """
     owners: set[str] = set()
     names, said = Lookup(), Lookup()
     for place, record in graph.records():
@@ -85,6 +92,10 @@ def read_graph(graph: Graph, group: str | None) -> Reading:
 
 
 def _records(graph: Graph, index: _Index, left_out: Counter[str]) -> Iterator[Record]:
+    """Yield the edges and episodes of the owner as records to import; edges become facts.
+
+    Records that are left out are counted in *left_out* by reason.
+    """
     episodes = Lookup()
     for place, record in graph.records():
         kind = _kind(place, record)
@@ -121,6 +132,10 @@ def _uuid(place: str, record: Row) -> str:
 
 
 def _episode(place: str, record: Row, source: str) -> EpisodeInput:
+    """Return the message in a Zep episode.
+
+    *place* says where the episode is, for errors; *source* is "zep" or "graphiti".
+    """
     kind = record.get("source")
     return EpisodeInput(
         content=read_text(place, record, "content") or "",
@@ -134,9 +149,10 @@ def _episode(place: str, record: Row, source: str) -> EpisodeInput:
 
 
 def _facts(place: str, record: Row, index: _Index) -> Iterator[Row]:
-    """Yield one or two rows of facts for a Zep edge: that it began and, if it has ended, that it ended.
+    """Yield one or two facts for a Zep edge: one that the edge began and, if it has ended, one that it ended.
 
     The first is dated by the edge's earliest episode or its creation, the second by when Zep learned of the end.
+    *place* says where the edge is, for errors; *index* has the names of its nodes.
     """
     created, expired = (read_time(place, record, name) for name in ("created_at", "expired_at"))
     begins, ends = (read_time(place, record, name) for name in ("valid_at", "invalid_at"))

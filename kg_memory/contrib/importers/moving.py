@@ -26,8 +26,8 @@ LIST_NAMES = ("results", "items", "memories", "history", "data")
 class Record:
     """One record to import: a message, or a fact as a row for `facts.add_many`.
 
-    `place` names the record in errors, such as "export.json, record 3". `replaces` is a filter for earlier versions of
-    a changed message, whose facts the message replaces.
+    `place` names the record in errors, such as "export.json, record 3". `replaces` is set for a new version of a
+    changed message: a filter for its earlier versions, whose facts are then replaced.
     """
 
     place: str
@@ -36,7 +36,7 @@ class Record:
 
     @property
     def is_fact(self) -> bool:
-        """Whether the record is a fact, not a message."""
+        """Whether the record is a fact; otherwise it is a message."""
         return isinstance(self.value, dict)
 
 
@@ -47,7 +47,7 @@ Open = Callable[[Path, str | None], Reading]
 
 
 class Lookup:
-    """A dictionary of texts in a temporary SQLite database, for exports larger than memory."""
+    """A dictionary from texts to texts in a temporary SQLite database, for exports larger than memory."""
 
     def __init__(self) -> None:
         self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
@@ -55,17 +55,17 @@ class Lookup:
         self._database.execute("BEGIN")
 
     def put(self, key: str, value: str) -> bool:
-        """Store *value* under *key* and return True; return False, and keep the existing value, if the key is there."""
+        """Store *value* under *key* and return True; if *key* already has a value, keep that one and return False."""
         row = (_storable(key), _storable(value))
         return self._database.execute("INSERT OR IGNORE INTO lookup VALUES (?, ?)", row).rowcount > 0
 
     def count(self, key: str) -> int:
-        """Increment the counter of *key* and return it, starting from 1."""
+        """Increment the counter of *key* and return it: 1 at the first call, 2 at the second."""
         query = "INSERT INTO lookup VALUES (?, 1) ON CONFLICT (key) DO UPDATE SET value = value + 1 RETURNING value"
         return int(self._database.execute(query, (_storable(key),)).fetchone()[0])
 
     def get(self, key: object) -> str | None:
-        """Return the value of *key*, or None."""
+        """Return the value stored under *key*, or None."""
         row = self._database.execute("SELECT value FROM lookup WHERE key = ?", (_storable(str(key)),)).fetchone()
         return None if row is None else str(row[0])
 
@@ -75,7 +75,7 @@ def _storable(text: str) -> str:
 
 
 def choose_owner(owners: Iterable[str], group: str | None, noun: str) -> str:
-    """Return the owner whose records are imported: *group*, or the only one of *owners*.
+    """Return the owner in an export whose records should be imported: *group*, or else the only one of *owners*.
 
     *noun* names an owner in errors, such as "user". Errors: `InputError` for an unknown *group*, and for several owners
     without a *group*, since their memories must not be mixed.
@@ -89,7 +89,10 @@ def choose_owner(owners: Iterable[str], group: str | None, noun: str) -> str:
 
 
 def read_time(place: str, record: Row, *names: str) -> datetime | None:
-    """Return the first time among the fields *names* of *record*, or None. Errors: `InputError` for an invalid time."""
+    """Return the time in the first of the fields *names* that is set in *record*, or None.
+
+    *place* says where the record is, for errors. Errors: `InputError` for an invalid time.
+    """
     for name in names:
         value = record.get(name)
         if value or (value == 0 and value is not False):
@@ -101,7 +104,10 @@ def read_time(place: str, record: Row, *names: str) -> datetime | None:
 
 
 def read_text(place: str, record: Row, *names: str) -> str | None:
-    """Return the first text among the fields *names* of *record*, or None. Errors: `InputError` for another type."""
+    """Return the text in the first of the fields *names* that is set in *record*, or None.
+
+    *place* says where the record is, for errors. Errors: `InputError` for another type.
+    """
     for name in names:
         value = record.get(name)
         if value is not None and value != "":
@@ -112,9 +118,9 @@ def read_text(place: str, record: Row, *names: str) -> str | None:
 
 
 def require_text(place: str, record: Row, *names: str, hint: str) -> str:
-    """Return the first text among the fields *names* of *record*.
+    """Return the text in the first of the fields *names* that is set in *record*.
 
-    Errors: `InputError`, ending in *hint*, if none is set.
+    *place* says where the record is, for errors. Errors: `InputError`, ending in *hint*, if none is set.
     """
     text = read_text(place, record, *names)
     if text is None:
@@ -123,12 +129,15 @@ def require_text(place: str, record: Row, *names: str, hint: str) -> str:
 
 
 def start_before(start: datetime | None, end: datetime | None) -> datetime | None:
-    """Return *start*, or None if it is not before *end*, in which case only the end is known."""
+    """Return *start*, or None if it is not before *end*: then only the end of a fact's valid time is used."""
     return None if start and end and end <= start else start
 
 
 def name_objects(subject: str, name: str) -> str | None:
-    """Return the object *name*, or None if it names the subject: an edge to itself becomes a fact without an object."""
+    """Return the object of an imported fact: *name*, or None if it is the same entity as *subject*.
+
+    An edge from an entity to itself becomes a fact without an object.
+    """
     return None if canonical_name(subject) == canonical_name(name) else name
 
 
@@ -141,11 +150,12 @@ _SPACE = re.compile(r"\s*")
 
 
 def read_json_records(path: Path, names: Collection[str]) -> Iterator[tuple[int, str, Row]]:
-    """Yield (record number, name of its list or "", record) for each JSON object in the file *path*.
+    """Yield (record number, list name, record) for each JSON object in the file *path*.
 
-    A top-level object is one record, or, if it has lists of objects under *names*, these objects are the records. So
-    the file may be a list, JSON Lines, or pages of an API one after another. Errors: `InputError`, with the line for
-    invalid JSON, and with the number of a record that is not an object.
+    The file may be a list, JSON Lines, or pages of an API one after another. A top-level object with lists of objects
+    under *names* is a page, and the objects in these lists are the records; any other object is one record, with "" as
+    list name. Errors: `InputError`, with the line for invalid JSON, and with the number of a record that is not an
+    object.
     """
     number = 0
     try:
@@ -163,7 +173,10 @@ def read_json_records(path: Path, names: Collection[str]) -> Iterator[tuple[int,
 
 
 def parse_json(data: bytes) -> Any:
-    """Return the JSON value in *data*. Errors: `ValueError`, also for more than `MOST_VALUES_OF_RECORD` values."""
+    """Return the JSON value in *data*.
+
+    Errors: `ValueError` for invalid JSON and for more than `MOST_VALUES_OF_RECORD` values.
+    """
     text = data.decode("utf-8-sig")
     if has_more_values(text, MOST_VALUES_OF_RECORD):
         raise ValueError(f"it has over {MOST_VALUES_OF_RECORD:,} values")
@@ -174,7 +187,7 @@ def parse_json(data: bytes) -> Any:
 
 
 class _Text:
-    """A JSON file that is parsed value by value, with only one chunk in memory."""
+    """Parser of a large JSON file that reads one value at a time, with only one chunk of the file in memory."""
 
     def __init__(self, path: Path, file: TextIO) -> None:
         self._path, self._file = path, file
@@ -182,7 +195,7 @@ class _Text:
         self._text, self._place, self._line, self._ended = "", 0, 1, False
 
     def _read_more(self) -> bool:
-        """Append the next chunk of the file, at least as long as the unparsed text; return False at the end."""
+        """Load the next chunk of the file after the unparsed text; return False at the end of the file."""
         chunk = "" if self._ended else self._file.read(max(CHUNK, len(self._text) - self._place))
         self._ended = not chunk
         self._line += self._text.count("\n", 0, self._place)
@@ -190,7 +203,10 @@ class _Text:
         return bool(chunk)
 
     def peek(self, skip: int = 0) -> str:
-        """Return the next character that is not white space, after *skip* characters; "" at the end of the file."""
+        """Return the next character that is not white space, without consuming it; "" at the end of the file.
+
+        *skip* is the number of characters to look past first.
+        """
         while True:
             space = _SPACE.match(self._text, self._place + skip)
             end = space.end() if space else len(self._text)
@@ -236,6 +252,7 @@ class _Text:
 
 
 def _values(text: _Text, names: Collection[str]) -> Iterator[tuple[str, Any]]:
+    """Yield (list name, value) for each record in the file: see `read_json_records`."""
     while first := text.peek():
         if first == "[":
             for item in _items(text):
@@ -247,6 +264,7 @@ def _values(text: _Text, names: Collection[str]) -> Iterator[tuple[str, Any]]:
 
 
 def _items(text: _Text) -> Iterator[Any]:
+    """Yield the items of the JSON list that comes next in *text*."""
     text.take("[")
     if text.peek() == "]":
         text.take("]")
@@ -258,9 +276,10 @@ def _items(text: _Text) -> Iterator[Any]:
 
 
 def _object(text: _Text, names: Collection[str]) -> Iterator[tuple[str, Any]]:
-    """Yield (key, record) for the objects in lists under *names*, or ("", object) if there are none.
+    """Yield the records in the JSON object that comes next in *text*, as (list name, record).
 
-    An object with only empty lists is an empty page, and yields nothing.
+    These are the objects in its lists under *names* or, if it has no such list, ("", the object itself). An object with
+    only empty lists is an empty page, and yields nothing.
     """
     text.take("{")
     fields: Row = {}

@@ -49,12 +49,12 @@ def import_records(
     read: bool,
     progress: Callable[[int, int], None] | None,
 ) -> Flow[ImportResult]:
-    """Import the records of *group* in the file or URL *source*, and return the counts.
+    """Import the records of one owner in an export of another memory, and return the counts of facts and messages.
 
-    *origin* is the name of an importer, such as "mem0". *group* is an owner in the export, such as a user id; None
-    means its only owner. With *read* false, sentences are saved but not read by a model. *progress* is called with
-    (records stored, all records). Errors: `InputError` for the first record that cannot be imported, before anything is
-    stored.
+    *origin* is the name of an importer, such as "mem0", and *source* a file or URL. *group* is an owner in the export,
+    such as a user id; None means its only owner. With *read* false, messages are stored but not read by a model.
+    *progress* is called with (records stored, all records). Errors: `InputError` for the first record that cannot be
+    imported, before anything is stored.
     """
     origins = plugin_names("importers")
     if origin not in origins:
@@ -86,9 +86,9 @@ def import_records(
 
 
 def _check(engine: Engine, reading: Reading, progress: Callable[[int, int], None] | None) -> int:
-    """Return the number of records, without storing any.
+    """Check that all records of an export can be stored, and return their number; nothing is stored.
 
-    Errors: `InputError` for the first record that cannot be stored.
+    *reading* is the function that yields the records. Errors: `InputError` for the first invalid record.
     """
     count = 0
     contents = Lookup()
@@ -115,6 +115,11 @@ def _to_state(engine: Engine, record: Record) -> State:
 
 
 def _store(engine: Engine, window: Sequence[Record], namespace: str, *, read: bool) -> Flow[list[AddResult]]:
+    """Store a batch of records, either all facts or all messages, and return their results.
+
+    With *read*, messages are also read by the model. Errors: `InputError` for a record that cannot be stored; the
+    records before it are kept.
+    """
     tally = Tally()
     taken: list[Record] = []
 
@@ -143,8 +148,8 @@ def _replace_earlier(
 ) -> Flow[None]:
     """Replace the facts of earlier versions of a changed message by the facts of its new version.
 
-    *record* is the new version and *result* the result of adding it. Facts that remain, since the new version states
-    nothing instead, are counted in *left_out*.
+    *record* is the new version and *result* the result of adding it. Earlier facts that stay, since the new version
+    states no fact in their place, are counted in *left_out*.
     """
     episode = None if result.error else (yield from read_episode(result.episode))
     if episode is None:

@@ -49,7 +49,7 @@ _NEEDLESS = frozenset({"hash", "score", "old_memory"})
 
 
 def to_labels(ids: Mapping[str, str], metadata: Mapping[str, Any] | None, about: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the labels of a Mem0 message: scope *ids* except user_id, *metadata*, and the fields *about*.
+    """Return the labels to store with a Mem0 message: its *ids* except user_id, its *metadata*, and the fields *about*.
 
     Metadata that cannot be a label is stored as JSON under `REST`. Errors: `InputError` if *metadata* is not a dict of
     JSON values.
@@ -88,7 +88,7 @@ def _to_json(rest: Mapping[str, Any]) -> str:
 
 
 def read_mem0(path: Path, group: str | None = None) -> Reading:
-    """Return a reader for the Mem0 memories of *group*, the id of a user or agent; None means the only one.
+    """Return a function that reads the Mem0 memories of *group*, the id of a user or agent; None means the only one.
 
     *path* is a file with the result of ``Memory.get_all``, or with rows of ``Memory.history``. A changed memory is
     dated by its last change. Memories that were deleted according to the history are left out. Errors: `InputError`.
@@ -103,6 +103,7 @@ def read_mem0(path: Path, group: str | None = None) -> Reading:
 
 
 def _records(path: Path, owner: str, deleted: Lookup, left_out: Counter[str]) -> Iterator[Record]:
+    """Yield the Mem0 memories of *owner* as records; changes to the memories in *deleted* are counted in *left_out*."""
     for number, _, record in read_json_records(path, LIST_NAMES):
         if _owner_of(record) != owner:
             continue
@@ -116,6 +117,10 @@ def _records(path: Path, owner: str, deleted: Lookup, left_out: Counter[str]) ->
 
 
 def _to_episode(place: str, record: Row, left_out: Counter[str]) -> EpisodeInput:
+    """Return the message for one Mem0 memory; fields that are not imported are counted in *left_out*.
+
+    *place* says where the record is, for errors. Errors: `InputError` if it has no text.
+    """
     metadata = record.get("metadata") or {}
     content = record.get("memory") or record.get("new_memory")
     if not isinstance(content, str) or not isinstance(metadata, dict):
@@ -144,6 +149,10 @@ def _to_episode(place: str, record: Row, left_out: Counter[str]) -> EpisodeInput
 
 
 def _labels_of(named: Mapping[str, str], metadata: Row, key: str | None, left_out: Counter[str]) -> Labels:
+    """Return the labels of a Mem0 memory; metadata that does not fit into labels is counted in *left_out*.
+
+    *named* has its ids and other known fields, *metadata* the rest, and *key* is the memory's id.
+    """
     ids = {name: value for name, value in named.items() if name in IDS}
     about = {name: value for name, value in named.items() if name in ABOUT} | ({MEM0_ID: key} if key else {})
     labels = to_labels(ids, metadata, about)
@@ -158,9 +167,10 @@ def _labels_of(named: Mapping[str, str], metadata: Row, key: str | None, left_ou
 
 
 def read_expiration(value: object) -> tuple[str | None, datetime | None]:
-    """Return the last day on which a memory is shown, as "2026-12-31", and the instant at which it expires.
+    """Return the last day on which a memory is shown, and the instant at which it expires: 00:00 UTC of the next day.
 
-    That is 00:00 UTC of the next day. (None, None) for None. Errors: `InputError` if *value* is not a date.
+    ``"2026-12-31" -> ("2026-12-31", datetime(2027, 1, 1, tzinfo=UTC))``; ``None -> (None, None)``. Errors: `InputError`
+    if *value* is not a date.
     """
     if value is None:
         return None, None
@@ -175,7 +185,7 @@ def read_expiration(value: object) -> tuple[str | None, datetime | None]:
 
 
 def _end_of(day: str | None) -> datetime | None:
-    """Return the instant at which a memory with the last day *day* expires, or None if that is not a date."""
+    """Return the instant at which a memory expires whose last day is *day* ("2026-12-31"); None for an invalid date."""
     try:
         return read_expiration(day)[1]
     except InputError:
@@ -190,7 +200,10 @@ def _is_changed(record: Row) -> bool:
 
 
 def _version_of(record: Row) -> str | None:
-    """Return the id of this version of a memory: the memory's id or, after a change, one for the changed text."""
+    """Return the id of one version of a Mem0 memory: "m1", or after a change "m1@" with the time of the change.
+
+    A row of a memory's history has an id of its own. None if the record has no id.
+    """
     key, own = _key_of(record), record.get("id")
     if record.get("memory_id") and own:
         return str(own)
@@ -198,7 +211,7 @@ def _version_of(record: Row) -> str | None:
 
 
 def _key_of(record: Row) -> str | None:
-    """Return the id of the memory that a Mem0 record describes, as itself or as a change; None without an id."""
+    """Return the id of the memory that a Mem0 record contains or, in a history, whose change it describes; or None."""
     key = record.get("memory_id") or record.get("id")
     return str(key) if key else None
 
@@ -211,7 +224,7 @@ def _owner_of(record: Row) -> str:
 
 
 def read_langmem(path: Path, group: str | None = None) -> Reading:
-    """Return a reader for the LangMem memories in one namespace of a LangGraph store.
+    """Return a function that reads the LangMem memories in one namespace of a LangGraph store.
 
     *path* is a file of items as ``Item.dict()`` returns them. *group* is the namespace, its labels joined by "/"; None
     means the only one. A memory has the value {"kind": "Memory", "content": {"content": "..."}} or {"content": "..."};
@@ -229,6 +242,10 @@ def _langmem_records(path: Path, namespace: str, _: Counter[str]) -> Iterator[Re
 
 
 def _langmem_episode(place: str, record: Row, namespace: str) -> EpisodeInput:
+    """Return the message for one item of a LangGraph store; values without a text become JSON records.
+
+    *place* says where the item is, for errors. Errors: `InputError` if it has no value.
+    """
     value = record.get("value")
     if not isinstance(value, dict) or not value:
         raise InputError(f"{place}: the record has no value; pass items as Item.dict() returns them")
