@@ -45,7 +45,10 @@ DECLARE_EPILOG = "example:\n  kg-memory declare Ann WORKS_AT Acme --valid-at 202
 
 
 def add_commands(command: Callable[..., ArgumentParser]) -> None:
-    """Add ``ingest`` and ``declare``, each made by *command*."""
+    """Add the commands ``ingest`` and ``declare`` to the command line.
+
+    *command* is the function that adds one command and returns its argument parser.
+    """
     command(
         "ingest",
         "kg_memory.contrib.ingest.ingest:ingest",

@@ -19,7 +19,7 @@ Row = dict[str, Any]
 
 
 def declare(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory declare``: store the fact of the command line, or all facts of ``--file``.
+    """Run ``kg-memory declare``: store the fact on the command line, or all facts in ``--file``, and print a report.
 
     Returns the exit code: 1 if a fact was saved but its processing failed, else 0.
     """
@@ -34,6 +34,11 @@ def declare(arguments: Namespace, screen: Screen) -> int:
 
 
 def _rows_of(arguments: Namespace) -> Sequence[Row]:
+    """Return the facts to store as rows: the one on the command line, or those in ``--file``.
+
+    ``declare Ann LIVES_IN Rome`` gives ``{"subject": "Ann", "predicate": "LIVES_IN", "object": ["Rome"]}``. Errors:
+    `InputError` if there is no fact, or both a fact and a file.
+    """
     words = arguments.words
     options = {name: value for name in arguments.parameters if (value := getattr(arguments, name)) is not None}
     if arguments.file is None:
@@ -52,6 +57,7 @@ def _rows_of(arguments: Namespace) -> Sequence[Row]:
 
 
 def _read_rows(path: Path) -> Iterator[Row]:
+    """Yield the facts in a CSV, TSV, JSON or JSON Lines file as rows."""
     if path.suffix.lower() in (".csv", ".tsv"):
         yield from (row for _, row in read_table(path))
     elif path.suffix.lower() == ".json":
@@ -64,7 +70,7 @@ def _read_rows(path: Path) -> Iterator[Row]:
 
 
 def _read(path: Path) -> str:
-    """Return the text of a file. Errors: `InputError` if it is unreadable, not UTF-8, or empty."""
+    """Return the text of a file. Errors: `InputError` if the file is unreadable, not UTF-8, or empty."""
     try:
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -82,6 +88,7 @@ def _parse(text: str, place: str) -> Any:
 
 
 def _report_declared(added: Sequence[AddResult], seconds: float, screen: Screen) -> None:
+    """Print how many facts were stored in *seconds*, with the facts that they ended, and errors."""
     facts = sum(len(result.facts) for result in added)
     again, rate = sum(not result.new for result in added), facts / seconds
     notes = {

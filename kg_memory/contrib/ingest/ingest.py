@@ -23,9 +23,10 @@ SHOWN_PROBLEMS = 10
 
 
 def ingest(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory ingest``: check all files first, then remember their episodes and print a report.
+    """Run ``kg-memory ingest``: check all files, remember the episodes in them, and print a report.
 
-    Returns the exit code: 1 if saved episodes could not be read, else 0.
+    Nothing is remembered before all files have been checked. Returns the exit code: 1 if some saved episodes could not
+    be read by the model, else 0.
     """
     how = {name: getattr(arguments, name) for name in ("format", "at", "strict", "date_order")}
     how["max_content"] = settings_of(arguments).max_content
@@ -55,7 +56,10 @@ def _add_parts(
     *,
     strict: bool,
 ) -> list[str]:
-    """Remember the episodes of each (namespace, episodes) in *parts*; return the errors of refused episodes."""
+    """Remember the episodes of all (namespace, episodes) in *parts*; return the error messages of refused episodes.
+
+    *meter* counts the episodes and shows the progress. With *strict* the first error is raised.
+    """
     try:
         return [
             problem
@@ -71,7 +75,7 @@ def _add_parts(
 
 
 def _look_through(reading: Reading, screen: Screen) -> Survey:
-    """Read a file to its end, print its number of episodes, and return its survey."""
+    """Read a chat file to its end, print its number of episodes, and return its counts and time range."""
     found = survey(reading)
     screen.note(f"{reading.path}: {count_noun(found.messages, 'episode')} ({reading.format})")
     if reading.is_doubtful:
@@ -82,9 +86,10 @@ def _look_through(reading: Reading, screen: Screen) -> Survey:
 def _add(
     memory: GraphMemory, namespace: str, episodes: Iterator[EpisodeInput], meter: ProgressMeter, *, strict: bool
 ) -> list[str]:
-    """Remember *episodes* and return the errors of refused ones, such as an existing id with another content.
+    """Remember *episodes* in a namespace, and return the error messages of refused episodes.
 
-    With *strict* the first error is raised.
+    An episode is refused if, for example, its id exists with another content. With *strict* the first error is raised.
+    *meter* counts the episodes and shows the progress.
     """
     refused: list[str] = []
     while True:
@@ -100,7 +105,7 @@ def _add(
 
 
 def _finish(memory: GraphMemory, namespace: str, screen: Screen) -> ProgressMeter:
-    """Read the episodes that an earlier run saved but did not read; return a meter with their counts."""
+    """Let the model read the episodes that an earlier run saved but did not read; return a meter with counts."""
     stats = memory.stats(namespace=namespace)
     meter = ProgressMeter(stats.waiting, screen)
     if stats.failed:
@@ -114,9 +119,10 @@ def _finish(memory: GraphMemory, namespace: str, screen: Screen) -> ProgressMete
 
 
 def _apart(episodes: Iterable[EpisodeInput], arguments: Namespace) -> Iterator[tuple[str, Iterator[EpisodeInput]]]:
-    """Yield (namespace, episodes): all together, or with --namespace-per-conversation one pair a conversation.
+    """Yield pairs (namespace, episodes): one pair with all *episodes*, or one for each conversation.
 
-    Threads of one conversation share their name up to the first slash.
+    Each conversation gets a namespace of its own with --namespace-per-conversation. Threads of one conversation share
+    their name up to the first slash.
     """
     namespace = namespace_of(arguments)
     if not arguments.namespace_per_conversation:
@@ -127,7 +133,11 @@ def _apart(episodes: Iterable[EpisodeInput], arguments: Namespace) -> Iterator[t
 
 
 def _report(before: ProgressMeter, meter: ProgressMeter, problems: list[str], review: str, screen: Screen) -> None:
-    """Print the result of an ingest. *before* counts episodes of an earlier run, *meter* those of this one."""
+    """Print the result of ``kg-memory ingest``.
+
+    *before* counts the episodes of an earlier run, *meter* those of this one. *problems* are error messages, and
+    *review* advises how to review facts.
+    """
     finished, reviews, usage = before.read, before.reviews + meter.reviews, before.usage + meter.usage
     if screen.as_json:
         figures = {name: getattr(meter, name) for name in ("new", "known", "facts")}
@@ -167,9 +177,9 @@ def _show_estimate(
     surveys: Sequence[Survey],
     screen: Screen,
 ) -> None:
-    """Print the contents of the files (--dry-run) and the estimated cost of reading them.
+    """Print what the files contain and what reading them would cost, for ``--dry-run``.
 
-    *parts* are pairs (namespace, episodes).
+    *parts* are pairs (namespace, episodes), and *surveys* are the counts of each file.
     """
     estimates = [memory.usage.estimate(episodes, namespace=namespace) for namespace, episodes in parts]
     if not estimates:
@@ -201,6 +211,8 @@ def _summary(estimate: Estimate) -> str:
 
 
 def _rows(estimate: Estimate) -> Iterable[tuple[Cell, ...]]:
+    """Yield the table rows (name, likely, lowest, highest) of a cost *estimate*."""
+
     def row(name: str, amount: Range, form: str) -> tuple[Cell, ...]:
         return name, *(format(end, form) for end in (amount.likely, amount.low, amount.high))
 
