@@ -50,13 +50,17 @@ class Message:
 
     @property
     def labels(self) -> dict[str, str]:
-        """The labels "role" and "actor_id" (the name) of the stored episode."""
+        """The labels of the stored episode: "role" and, if the message names its speaker, "actor_id"."""
         return {"role": self.role, **({"actor_id": self.name} if self.name else {})}
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """The arguments of a Mem0 call that apply to all its messages: ids, metadata, labels and times."""
+    """The arguments of a Mem0 call that apply to all its messages.
+
+    `ids` are user_id and so on, `metadata` is the user's, and `about` are labels such as "memory_type". `at` is when
+    the messages were said, None for now; `expires_at` is when they expire.
+    """
 
     ids: Ids
     metadata: Entries | None
@@ -69,7 +73,7 @@ class Note:
         cls, ids: Mapping[str, object], metadata: Entries | None, timestamp: Any, expiration_date: object,
         memory_type: str | None,
     ) -> Note:  # fmt: skip
-        """Return the note for the arguments of `Memory.add`. Errors: `InputError` for an invalid argument."""
+        """Return the note for these arguments of `Memory.add`. Errors: `InputError` for an invalid argument."""
         if memory_type not in (None, PROCEDURAL):
             raise InputError(f"memory_type must be {PROCEDURAL!r}, or left out, got {memory_type!r:.100}")
         last_day, expires_at = read_expiration(expiration_date)
@@ -78,7 +82,7 @@ class Note:
         return cls(read_ids(ids), metadata, about, at, expires_at)
 
     def fields(self, message: Message) -> Item:
-        """Return the source, id, labels and times for *message*.
+        """Return the fields "source", "source_id", "labels", "at" and "expires_at" of the episode for *message*.
 
         The id is random, so that a repeated message is stored again.
         """
@@ -87,22 +91,23 @@ class Note:
         return {"source": SOURCE, "source_id": uuid4().hex, "labels": labels, **times}
 
     def episode(self, message: Message) -> Item:
-        """Return *message* as an episode for a model to read, in the thread of its run_id."""
+        """Return *message* as an episode for a model to read; its thread is the run_id of the call."""
         about = {"content": message.text, "speaker": message.speaker, "thread": self.ids.get("run_id")}
         return {**about, **self.fields(message)}
 
     def rows(self, message: Message) -> list[Item]:
-        """Return *message* as rows of verbatim facts, one for each 2,000 characters."""
+        """Return *message* as rows for `facts.add_many` that state its text verbatim, 2,000 characters each."""
         about = {"subject": message.speaker, "predicate": NOTED}
         texts = (piece.content.strip() for piece in split_content(message.text.strip(), LONGEST_NOTE))
         return [{**about, "sentence": text, **self.fields(message)} for text in texts if text]
 
 
 def add(view: View, messages: object, note: Note, *, infer: bool) -> Flow[list[Item]]:
-    """Store *messages* and return the events (ADD, UPDATE, DELETE, NOOP) of the memories that they changed.
+    """Store *messages*, and return an event for each memory that they changed: ADD, UPDATE, DELETE or NOOP.
 
-    With *infer*, a model extracts memories; otherwise, and for procedural memories, each message is stored verbatim.
-    Errors: `InputError`; `ModelError` if a message could not be read, in which case it is stored unread.
+    *note* has the other arguments of the call. With *infer*, a model extracts memories; otherwise, and for procedural
+    memories, each message is stored verbatim. Errors: `InputError`; `ModelError` if a message could not be read, in
+    which case it is stored unread.
     """
     owner = Owner.of_ids(view.collection, note.ids)
     spoken = read_messages(messages)
@@ -114,9 +119,10 @@ def add(view: View, messages: object, note: Note, *, infer: bool) -> Flow[list[I
 
 
 def _settle(view: View, owner: Owner, verb: str, inputs: Sequence[Entries]) -> Flow[list[Item]]:
-    """Add *inputs*, episodes or fact rows, by the memory method *verb*, and return the events.
+    """Store *inputs* in the namespace of *owner*, and return the events of the memories that they changed.
 
-    Errors: `ModelError` if an episode could not be read.
+    *verb* is the memory method: "add_many" for episodes, "facts.add_many" for rows of facts. Errors: `ModelError` if an
+    episode could not be read.
     """
     if not inputs:
         return []
@@ -145,7 +151,10 @@ def _find_ended(view: View, owner: Owner, since: datetime, added: Iterable[AddRe
 
 
 def _first_place(fact: Fact, order: Mapping[str, int]) -> tuple[int, int]:
-    """Return (message, character) at which *fact* was first stated. *order* maps episode ids to message indexes."""
+    """Return (message index, character) of the place where *fact* was first stated, as a sort key.
+
+    *order* maps episode ids to message indexes.
+    """
     places = ((order[source.episode], source.start) for source in fact.sources if source.episode in order)
     return min(places, default=(len(order), 0))
 
@@ -154,10 +163,11 @@ def _first_place(fact: Fact, order: Mapping[str, int]) -> tuple[int, int]:
 
 
 def update(view: View, memory_id: str, text: object, metadata: Entries | None, expiration: Any) -> Flow[None]:
-    """Replace the memory with this id by *text*. The replacement can be undone.
+    """Replace the memory with the id *memory_id* by *text*. The replacement can be undone.
 
-    A memory that was stored verbatim is replaced verbatim. *metadata* is merged into the existing metadata. Errors:
-    `InputError` if *text* is None, or the memory is missing or no longer believed; `ModelError`.
+    A memory that was stored verbatim is replaced verbatim. *metadata* is merged into the existing metadata, and
+    *expiration* is the new last day. Errors: `InputError` if *text* is None, or the memory is missing or no longer
+    believed; `ModelError`.
     """
     if text is None:
         raise InputError("text must be set: metadata and expiration_date can only be changed together with the text")
@@ -186,7 +196,10 @@ def update(view: View, memory_id: str, text: object, metadata: Entries | None, e
 
 
 def _note_for(fact: Fact, words: str, metadata: Entries | None, expiration: Any, owner: Owner) -> tuple[Message, Note]:
-    """Return *words* as a message with the ids and metadata of *fact*, updated by *metadata* and *expiration*."""
+    """Return the message and the note that replace *fact*: *words* as text, with the ids and metadata of *fact*.
+
+    *metadata* is merged into the existing metadata; *expiration* replaces the last day, unless it is `UNSET`.
+    """
     labels: Item = dict(fact.sources[0].labels) if fact.sources else {}
     ids = {name: labels.pop(name) for name in IDS if name in labels} | {owner.field: owner.value}
     role, name = str(labels.pop("role", USER)), labels.pop("actor_id", None)
@@ -200,7 +213,10 @@ def _note_for(fact: Fact, words: str, metadata: Entries | None, expiration: Any,
 
 
 def read_messages(messages: object) -> list[Message]:
-    """Return the messages of a Mem0 call that have a text, without system messages. Errors: `InputError`."""
+    """Return the messages in the argument of a Mem0 call: a text, a dict with role and content, or a list of these.
+
+    Messages without text, and system messages, are left out. Errors: `InputError`.
+    """
     listed = messages if isinstance(messages, list | tuple) else [messages]
     if not listed:
         raise InputError("messages must have at least one message, got none")
@@ -209,6 +225,7 @@ def read_messages(messages: object) -> list[Message]:
 
 
 def _read_message(message: Any) -> Message:
+    """Return one *message*, a text or a dict with role, content and perhaps name. Errors: `InputError`."""
     if isinstance(message, str):
         return Message(USER, None, message)
     if not isinstance(message, Mapping) or not isinstance(message.get("role"), str) or "content" not in message:
@@ -224,7 +241,7 @@ def _read_message(message: Any) -> Message:
 
 
 def delete(view: View, memory_id: str) -> Flow[list[str]]:
-    """Forget a memory and the memories that it replaced; return the ids of all deleted memories.
+    """Forget a memory and all memories that it replaced; return the ids of the deleted memories.
 
     Errors: `NotFound`.
     """
@@ -238,7 +255,7 @@ def delete(view: View, memory_id: str) -> Flow[list[str]]:
 
 
 def _find_chain(view: View, owner: Owner, fact: Fact) -> Flow[list[str]]:
-    """Return the ids of all facts that *fact* replaced, directly or not, oldest first, ending with its own."""
+    """Return the ids of *fact* and of all facts that it replaced, directly or through others, oldest first."""
     evolution: list[Fact] = yield from view.call("facts.evolution", owner, fact.id)
     before: dict[str, set[str]] = {}
     for period in evolution:
@@ -251,7 +268,7 @@ def _find_chain(view: View, owner: Owner, fact: Fact) -> Flow[list[str]]:
 
 
 def delete_all(view: View, node: Group) -> Flow[None]:
-    """Forget all memories that pass the filter *node*."""
+    """Forget all memories that match the filter *node*."""
     for owner in (yield from view.matching(node)):
         if decide(node, owner):
             yield from _forget(view, owner, {"everything": True})
@@ -260,13 +277,13 @@ def delete_all(view: View, node: Group) -> Flow[None]:
 
 
 def reset(view: View) -> Flow[None]:
-    """Forget all memories of the collection."""
+    """Forget all memories of the collection of *view*."""
     for owner in (yield from view.owners()):
         yield from _forget(view, owner, {"everything": True})
 
 
 def _forget_matching(view: View, owner: Owner, node: Group) -> Flow[None]:
-    """Forget the episodes in the namespace of *owner* whose labels pass the filter *node*."""
+    """Forget the episodes in the namespace of *owner* whose labels match the filter *node*."""
     where = to_where(node, owner)
     while True:
         episodes: list[Episode] = yield from view.call("episodes.list", owner, where=where, limit=PAGE)
@@ -277,7 +294,7 @@ def _forget_matching(view: View, owner: Owner, node: Group) -> Flow[None]:
 
 
 def _forget(view: View, owner: Owner, target: Entries) -> Flow[list[str]]:
-    """Forget *target*, such as {"fact": id}, and return the ids of the deleted facts; [] if it is already deleted."""
+    """Forget *target*, such as {"fact": id}, and return the ids of the deleted facts; [] if it was already deleted."""
     try:
         receipt: ForgetReceipt = yield from view.call("privacy.forget", owner, **target)
     except NotFound:

@@ -38,7 +38,7 @@ SERVERS: Mapping[str, str | None] = {
 
 
 class Opened(NamedTuple):
-    """The memory that a config describes, its collection name, and whether it has a reranker."""
+    """An opened Mem0 configuration: the memory, its collection name, and whether search results can be reranked."""
 
     graph: GraphMemory
     collection: str
@@ -46,7 +46,10 @@ class Opened(NamedTuple):
 
 
 def open_config(config: Entries | None) -> Opened:
-    """Open the memory that a Mem0 *config* dict describes. It connects at the first call. Errors: `SettingsError`."""
+    """Return the memory that the Mem0 configuration *config* describes. It connects to the database at the first call.
+
+    Errors: `SettingsError` for unknown or unsupported options.
+    """
     if not isinstance(config, Mapping | None):
         raise SettingsError(
             f"config must be a dict, got {type(config).__name__}; pass MemoryConfig as its model_dump()"
@@ -66,6 +69,7 @@ def open_config(config: Entries | None) -> Opened:
 
 
 def _check_names(config: Entries) -> None:
+    """Raise `SettingsError` if *config* has an unknown or an unsupported key."""
     valid = (*PARTS, *PROMPTS, *WITHOUT_EFFECT)
     if config.get("custom_update_memory_prompt"):
         raise SettingsError(
@@ -77,7 +81,10 @@ def _check_names(config: Entries) -> None:
 
 
 def _read_part(name: str, part: Any) -> tuple[str | None, Entries]:
-    """Return (provider, options) of the section *part* of a config, such as {"provider": "openai", "config": {...}}."""
+    """Return (provider, options) of one section of a configuration.
+
+    *part* is like {"provider": "openai", "config": {"model": "gpt-4.1-mini"}}, or None; *name* is its key, for errors.
+    """
     if part is None:
         return None, {}
     options = part.get("config") if isinstance(part, Mapping) else None
@@ -88,7 +95,10 @@ def _read_part(name: str, part: Any) -> tuple[str | None, Entries]:
 
 
 def _find_url(parts: Mapping[str, tuple[str | None, Entries]]) -> str | None:
-    """Return the URL of the FalkorDB in the config, or None; other stores are ignored with a warning."""
+    """Return the URL of the FalkorDB in the store sections of a configuration, or None.
+
+    *parts* maps section names to (provider, options). Other stores are ignored with a warning.
+    """
     url = None
     for name in ("vector_store", "graph_store"):
         provider, options = parts[name]
@@ -108,6 +118,7 @@ def _to_url(options: Entries) -> str | None:
 
 
 def _open_model(provider: str | None, options: Entries, settings: Settings) -> BaseChatModel | str | None:
+    """Return the chat model that the section "llm" describes, "offline", or None for the default."""
     if provider is None or provider == OFFLINE:
         return provider
     if provider == "langchain":
@@ -122,6 +133,7 @@ def _open_model(provider: str | None, options: Entries, settings: Settings) -> B
 
 
 def _open_embeddings(provider: str | None, options: Entries, settings: Settings) -> Embeddings | str | None:
+    """Return the embedding model that the section "embedder" describes, "offline", or None for the default."""
     if provider is None or provider == OFFLINE:
         return provider
     if provider == "langchain":
@@ -136,9 +148,10 @@ def _open_embeddings(provider: str | None, options: Entries, settings: Settings)
 
 
 def _find_server(part: str, provider: str, options: Entries, settings: Settings) -> tuple[str | None, str | None]:
-    """Return (base URL, API key) for *provider*; for OpenAI they default to the settings.
+    """Return (base URL, API key) for a *provider* such as "openai" or "ollama"; None for defaults of the client.
 
-    *part* is "llm" or "embedder". Errors: `SettingsError` for an unknown provider.
+    *part* is the section, "llm" or "embedder". For OpenAI, both default to *settings*. Errors: `SettingsError` for an
+    unknown provider.
     """
     if provider not in SERVERS:
         raise SettingsError(
@@ -158,7 +171,10 @@ def _wrong_model(part: str, kind: str, model: object) -> SettingsError:
 
 
 def _can_rerank(provider: str | None, options: Entries) -> bool:
-    """Return whether the config has a reranker. Errors: `SettingsError` for an unsupported provider."""
+    """Return whether the section "reranker" of a configuration names a supported reranker.
+
+    Errors: `SettingsError` for an unsupported provider.
+    """
     if provider not in (None, "llm_reranker"):
         raise SettingsError(
             f"the provider of reranker must be 'llm_reranker', got {provider!r}; for a rerank endpoint set "

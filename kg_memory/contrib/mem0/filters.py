@@ -46,14 +46,14 @@ class Test(NamedTuple):
 
 
 class Group(NamedTuple):
-    """A combination of filters: all of *parts* must hold ("AND"), at least one ("OR"), or none ("NOT")."""
+    """Tests joined by "AND" (all of `parts` must be true), "OR" (at least one) or "NOT" (none)."""
 
     join: str
     parts: tuple[Node, ...]
 
     @property
     def is_ours(self) -> bool:
-        """Whether a `GraphMemory` filter can express all parts."""
+        """Whether a `GraphMemory` filter can express the group, with all its parts."""
         return all(part.is_ours for part in self.parts)
 
 
@@ -64,7 +64,7 @@ Node = Test | Group
 
 
 def parse_filters(filters: Entries | None, ids: Mapping[str, str]) -> Group:
-    """Parse a Mem0 filter, and combine it with the *ids* passed as arguments of their own (user_id="ann").
+    """Return the parsed Mem0 filter, combined with the ids that a call has as its own arguments (user_id="ann").
 
     Errors: `InputError` for an invalid filter, or if neither names a user_id, agent_id or run_id.
     """
@@ -77,7 +77,7 @@ def parse_filters(filters: Entries | None, ids: Mapping[str, str]) -> Group:
 
 
 def _required(node: Group) -> Iterator[Test]:
-    """Yield the tests in *node* that every matching memory must pass: those not inside OR or NOT."""
+    """Yield the tests in *node* that every matching memory must pass: those outside of OR and NOT."""
     for part in node.parts:
         if isinstance(part, Test):
             yield part
@@ -86,6 +86,7 @@ def _required(node: Group) -> Iterator[Test]:
 
 
 def _parse(filters: object, depth: int) -> Group:
+    """Return a Mem0 filter dict as an "AND" group; *depth* is its depth of nesting. Errors: `InputError`."""
     if not isinstance(filters, Mapping):
         raise InputError(f"a filter must be a dict such as {{'user_id': 'ann'}}, got {type(filters).__name__}")
     if depth > MAX_DEPTH:
@@ -114,6 +115,10 @@ def _tests(name: str, condition: object) -> list[Node]:
 
 
 def _test(name: str, how: object, value: Any) -> Node:
+    """Return the test of the field *name* by the operator *how* ("eq", "in", "gt") with *value*.
+
+    Errors: `InputError`.
+    """
     if how not in OPERATORS:
         raise InputError(f"the operator of {name} must be one of {', '.join(OPERATORS)}, got {how!r:.100}")
     if how in ("in", "nin") and not isinstance(value, list | tuple | set | frozenset):
@@ -131,7 +136,7 @@ def _test(name: str, how: object, value: Any) -> Node:
 
 
 def owner_of(node: Group, collection: str) -> Owner | None:
-    """Return the owner of the only namespace that can match, if the filter requires a user_id; otherwise None."""
+    """Return the owner whose memories alone can match the filter *node*; None unless it requires a user_id."""
     for test in _required(node):
         if test.field == "user_id" and test.operator == "eq" and test.value is not None:
             return Owner(collection, "user_id", test.value)
@@ -139,20 +144,20 @@ def owner_of(node: Group, collection: str) -> Owner | None:
 
 
 def decide(node: Node, owner: Owner) -> bool | None:
-    """Return whether *node* passes all memories of *owner* (True) or none (False); None if that differs by memory."""
+    """Return True if all memories of *owner* match the filter *node*, False if none does, None if only some may."""
     return _evaluate(node, owner.constants, of_all=True)
 
 
 def holds(node: Node, values: Entries) -> bool:
-    """Return whether a message with these field *values* passes the filter *node*."""
+    """Return whether a message matches the filter *node*; *values* are its ids, labels and times by field name."""
     return bool(_evaluate(node, values, of_all=False))
 
 
 def _evaluate(node: Node, values: Entries, *, of_all: bool) -> bool | None:
-    """Return whether *values* pass the filter *node*.
+    """Return whether the field *values* match the filter *node*.
 
-    With *of_all*, *values* are only the fields that all memories of a namespace share; None then means that the result
-    depends on another field.
+    With *of_all*, *values* are only the fields that all memories of a namespace share; the result is None if it depends
+    on another field.
     """
     if isinstance(node, Test):
         if of_all and node.field not in values:
@@ -170,15 +175,19 @@ def _evaluate(node: Node, values: Entries, *, of_all: bool) -> bool | None:
 
 
 def to_where(node: Node, owner: Owner) -> Entries | None:
-    """Return a `GraphMemory` filter that passes at least the memories that pass *node*; None if it would be empty.
+    """Return a `GraphMemory` filter that every memory matching *node* passes; None if nothing can be filtered.
 
-    The remaining tests are applied to the results by `holds`.
+    Tests that it cannot express are applied to the results by `holds`. *owner* is the owner of the searched namespace.
     """
     parts = node.parts if isinstance(node, Group) and node.join == "AND" else (node,)
     return _join_tests([_translate(part, owner) for part in parts if part.is_ours]) or None
 
 
 def _translate(node: Node, owner: Owner) -> Entries:
+    """Return the `GraphMemory` filter for *node* in the namespace of *owner*: ``{"labels.run_id": "r1"}``.
+
+    {} matches all memories.
+    """
     known = decide(node, owner)
     if known is not None:
         return {} if known else {"$or": []}
@@ -192,7 +201,7 @@ def _translate(node: Node, owner: Owner) -> Entries:
 
 
 def _join_tests(parts: Sequence[Entries]) -> Entries:
-    """Return a filter that requires all *parts*.
+    """Return one filter that requires all the filters *parts*.
 
     Tests of different fields share one dict, so that one and the same message must pass them.
     """
@@ -210,6 +219,7 @@ def _join_tests(parts: Sequence[Entries]) -> Entries:
 
 
 def _passes(test: Test, values: Sequence[Any]) -> bool:
+    """Return whether one of the *values* of a field passes *test*; a test with "ne" or "nin" requires all to differ."""
     if test.operator in EQUALITIES:
         options = test.value if test.operator in ("in", "nin") else (test.value,)
         matches = any(_same(value, option) for value in values for option in options)
@@ -226,5 +236,5 @@ def _passes(test: Test, values: Sequence[Any]) -> bool:
 
 
 def _same(value: object, option: object) -> bool:
-    """Return whether two values are equal, where True and 1 differ."""
+    """Return whether two values are equal; unlike in Python, True is not equal to 1."""
     return isinstance(value, bool) == isinstance(option, bool) and value == option

@@ -16,7 +16,10 @@ from kg_memory.models.results import Explanation, FactExplanation
 
 
 def to_item(fact: Fact, owner: Owner, score: float | None = None) -> Item:
-    """Return *fact* as a Mem0 item; "valid_at" and "invalid_at" are the start and end of its valid time."""
+    """Return *fact* as the dict of a Mem0 memory: "id", "memory" (the text), "metadata" and so on.
+
+    "valid_at" and "invalid_at" are the start and end of its valid time. *owner* is the owner of its namespace.
+    """
     labels = [source.labels for source in fact.sources]
     shown = {name: value for name in ABOUT if (value := next(_find_label(name, labels), None)) is not None}
     item: Item = {
@@ -47,7 +50,7 @@ def _to_text(time: datetime | None) -> str | None:
 
 
 def explain_score(explanation: Explanation) -> Item:
-    """Return the ranks and scores of a search result by retriever, as a dict."""
+    """Return why a fact was found: its rank and score by retriever as "hits", and its partial scores as "scores"."""
     hits = {hit.retriever: {"rank": hit.rank, "score": hit.score} for hit in explanation.hits}
     return {"hits": hits, "scores": dict(explanation.scores)}
 
@@ -56,9 +59,9 @@ def explain_score(explanation: Explanation) -> Item:
 
 
 def is_live(fact: Fact, now: datetime) -> bool:
-    """Return whether *fact* holds at *now*, or had already ended when it was first stated.
+    """Return whether Mem0 should list *fact*: it holds at *now*, or had already ended when it was first stated.
 
-    A fact that was ended or replaced later is not live.
+    A fact that was ended or replaced later is not listed.
     """
     if fact.invalid_at is None or fact.invalid_at > now:
         return True
@@ -66,9 +69,9 @@ def is_live(fact: Fact, now: datetime) -> bool:
 
 
 def is_shown(fact: Fact, owner: Owner, node: Group, *, show_expired: bool, today: date) -> bool:
-    """Return whether a source message of *fact* passes the filter *node* and has not expired.
+    """Return whether one of the messages that state *fact* matches the filter *node* and has not expired.
 
-    A fact without sources, since all have expired, is shown only with *show_expired*.
+    With *show_expired* expired messages count, too, and facts whose messages have all been deleted are shown.
     """
     if not fact.sources:
         return show_expired
@@ -94,7 +97,7 @@ def _has_expired(source: Source, today: date) -> bool:
 def to_events(facts: Sequence[Fact], ended: Mapping[str, Fact], episodes: Container[str], owner: Owner) -> list[Item]:
     """Return the events ADD, UPDATE, DELETE and NOOP for the memories that an `add` call changed.
 
-    *facts* are stated by the added *episodes* (ids). *ended* are the facts, by id, that these episodes ended.
+    *facts* are the facts that the added *episodes* (ids) state; *ended* are the facts, by id, that they ended.
     """
     events: list[Item] = []
     replaced: set[str] = set()
@@ -112,7 +115,7 @@ def to_events(facts: Sequence[Fact], ended: Mapping[str, Fact], episodes: Contai
 
 
 def find_ended(changes: Iterable[Change], sentences: Iterable[str]) -> dict[str, Fact]:
-    """Return, by id, the facts with one of *sentences* that *changes* ended, corrected or retracted."""
+    """Return the facts that *changes* ended, corrected or retracted, by id, if their text is one of *sentences*."""
     names = set(sentences)
     before = (change.before for change in changes if change.kind in ("ended", "corrected", "retracted"))
     return {fact.id: fact for fact in before if fact is not None and fact.sentence in names}
@@ -122,7 +125,10 @@ def find_ended(changes: Iterable[Change], sentences: Iterable[str]) -> dict[str,
 
 
 def to_history(memory_id: str, explained: FactExplanation) -> list[Item]:
-    """Return the rows of a memory's history, earliest first: ADD, UPDATE for each replacement, DELETE at the end."""
+    """Return the rows of a memory's history, earliest first: ADD, UPDATE for each replacement, DELETE at the end.
+
+    *explained* has the periods and verdicts of the fact with the id *memory_id*.
+    """
     periods = list(explained.evolution)
     if not periods:
         refuted = next((verdict for verdict in explained.verdicts if verdict.kind == "retracted"), None)
@@ -145,6 +151,7 @@ def to_history(memory_id: str, explained: FactExplanation) -> list[Item]:
 def _row(
     memory_id: str, event: str, before: Fact | None, after: Fact | None, at: datetime, by: str | None = None
 ) -> Item:
+    """Return one row of a memory's history; *before* and *after* are the fact before and after the *event*."""
     fact = after or before
     source = fact.sources[0] if fact and fact.sources else None
     actor = by or (source and (source.labels.get("actor_id") or source.speaker))

@@ -28,7 +28,7 @@ Results = dict[str, list[Item]]
 
 
 class Verbs(Closing):
-    """The shared base of `Memory` and `AsyncMemory`: Mem0's methods over a `GraphMemory`.
+    """The methods that `Memory` and `AsyncMemory` share: Mem0's interface over a `GraphMemory`.
 
     `graph` is the `GraphMemory`, for calls that Mem0 lacks; pass it the namespace that `namespace_of` returns.
     """
@@ -40,7 +40,7 @@ class Verbs(Closing):
         graph: GraphMemory | None = None,
         collection: str = COLLECTION,
     ) -> None:
-        """Open the memory that *config* describes, or use *graph*, an open memory.
+        """Open the memory that the Mem0 configuration *config* describes, or use *graph*, an open memory.
 
         *collection* is the first part of all namespaces of *graph*. Errors: `SettingsError`.
         """
@@ -53,7 +53,10 @@ class Verbs(Closing):
 
     @classmethod
     def from_config(cls, config_dict: Mapping[str, Any]) -> Self:
-        """Open the memory that *config_dict* describes; see `docs/mem0.md`. Errors: `SettingsError`."""
+        """Open the memory that the Mem0 configuration *config_dict* describes; see `docs/mem0.md`.
+
+        Errors: `SettingsError`.
+        """
         return cls(config_dict)
 
     def _close(self) -> Flow[None]:
@@ -65,7 +68,10 @@ class Verbs(Closing):
     def namespace_of(
         self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None
     ) -> str:
-        """Return the namespace of `graph` with the memories of a user, or of an agent or run without a user."""
+        """Return the namespace of `graph` that has the memories of a user, or those of an agent or run without a user.
+
+        ``namespace_of(user_id="ann") -> "mem0/user/ann"``
+        """
         ids = read_ids({"user_id": user_id, "agent_id": agent_id, "run_id": run_id})
         return Owner.of_ids(self.view.collection, ids).namespace
 
@@ -153,7 +159,7 @@ def _get_all(
     as_of: Time | None = None,
     believed_at: Time | None = None,
 ) -> Flow[Results]:
-    """Return the memories that pass the filter, latest first.
+    """Return the memories that match the filter, latest first.
 
     *top_k* (alias *limit*) is 20 by default. For *as_of* and *believed_at* see `search`. Errors: `InputError`.
     """
@@ -163,7 +169,10 @@ def _get_all(
 
 
 def _get(self: Verbs, memory_id: str) -> Flow[Item | None]:
-    """Return the memory with this id, or the memory that replaced it; None if it does not exist or was retracted."""
+    """Return the memory with the id *memory_id*, or its latest replacement.
+
+    None if it does not exist or was retracted.
+    """
     return view.get(self.view, memory_id)
 
 

@@ -25,7 +25,7 @@ Item = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The owner of a namespace: the id named *field* ("user_id") with its *value* ("ann")."""
+    """The owner of a namespace: *field* is the kind of id ("user_id") and *value* the id ("ann")."""
 
     collection: str
     field: str
@@ -38,7 +38,7 @@ class Owner:
 
     @property
     def constants(self) -> Mapping[str, str | None]:
-        """The ids that all memories in the namespace share; None means that they lack this id."""
+        """The ids that all memories in the namespace share, such as ``{"user_id": "ann"}``; None for a missing id."""
         before = list(OWNERS)[: list(OWNERS).index(self.field)]
         return {**dict.fromkeys(before), self.field: self.value}
 
@@ -64,19 +64,25 @@ class Owner:
 
 
 def read_collection(name: object) -> str:
-    """Return the collection name *name*, the first part of all namespaces. Errors: `SettingsError` if it is invalid."""
+    """Return *name* if it is a valid collection name, the first part of all namespaces. Errors: `SettingsError`."""
     if not isinstance(name, str) or not name.strip() or "/" in name or "{" in name:
         raise SettingsError(f"collection_name must be a name without '/' and '{{', got {name!r:.100}")
     return name
 
 
 def read_ids(ids: Mapping[str, object]) -> Ids:
-    """Return the *ids* that are not None, as stripped texts. Errors: `InputError` for an invalid id."""
+    """Return the *ids* that are not None, as texts: ``{"user_id": 7, "run_id": None} -> {"user_id": "7"}``.
+
+    Errors: `InputError` for an invalid id.
+    """
     return {name: read_id(name, value) for name, value in ids.items() if value is not None}
 
 
 def read_id(name: str, value: object) -> str:
-    """Return the id *value*, a text or an integer, as text. Errors: `InputError` if it is empty or contains spaces."""
+    """Return an id, a text or an integer, as text; *name* is its field, for errors.
+
+    Errors: `InputError` if it is empty or contains spaces.
+    """
     text = str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else ""
     if not text or any(map(str.isspace, text)):
         raise InputError(f"{name} must be a text without spaces or a whole number, got {value!r:.100}")
@@ -84,7 +90,7 @@ def read_id(name: str, value: object) -> str:
 
 
 def to_metadata(labels: Entries) -> Item:
-    """Return the Mem0 metadata that is stored in *labels*, merged over all statements of a fact."""
+    """Return the Mem0 metadata that is stored in *labels*, the labels of all messages that state a fact."""
     rest = labels.get(REST)
     metadata: Item = {}
     for text in rest if isinstance(rest, tuple) else filter(None, (rest,)):
@@ -94,7 +100,10 @@ def to_metadata(labels: Entries) -> Item:
 
 
 def first_ids(owner: Owner, labels: Iterable[Entries]) -> Ids:
-    """Return the ids of a memory: the first value of each id in the *labels* of its sources."""
+    """Return the ids of a memory (user_id and so on): those of *owner* and the first of each kind in *labels*.
+
+    *labels* are the labels of the messages that state the memory.
+    """
     ids = {name: value for name, value in owner.constants.items() if value is not None}
     for own in labels:
         for name in IDS:

@@ -38,7 +38,10 @@ LONGEST = 2000
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The Mem0 memories in `graph` whose namespaces begin with `collection`; `reranks` allows a cross-encoder."""
+    """The Mem0 memories in `graph` whose namespaces begin with `collection`.
+
+    `reranks` allows a cross-encoder in searches. `places` caches the owners of memory ids.
+    """
 
     graph: GraphMemory
     collection: str
@@ -47,7 +50,7 @@ class View:
     """A cache of the owners of memories, by memory id."""
 
     def call(self, path: str, owner: Owner, *args: object, **kwargs: object) -> Flow[Any]:
-        """Call the `GraphMemory` method at *path*, such as "facts.get", in the namespace of *owner*."""
+        """Call a `GraphMemory` method in the namespace of *owner*; *path* names the method, such as "facts.get"."""
         group, _, verb = path.rpartition(".")
         target = getattr(self.graph, group) if group else self.graph
         return (yield from call(target, verb, *args, namespace=owner.namespace, **kwargs))
@@ -59,20 +62,23 @@ class View:
         return [owner for owner in owners if owner is not None]
 
     def matching(self, node: Group) -> Flow[list[Owner]]:
-        """Return the owners who may have memories that pass the filter *node*.
+        """Return the owners who may have memories that match the filter *node*.
 
-        A filter that requires a user matches one namespace; for other filters all namespaces are listed.
+        A filter that requires a user_id has one owner; for other filters all namespaces are examined.
         """
         owner = owner_of(node, self.collection)
         owners = [owner] if owner else (yield from self.owners())
         return [owner for owner in owners if decide(node, owner) is not False]
 
     def keep_places(self, ids: Iterable[str], owner: Owner) -> None:
-        """Cache *owner* for the memories *ids*, which callers are likely to use next."""
+        """Cache *owner* as the owner of the memories with these *ids*, which callers are likely to use next."""
         self.places.put(dict.fromkeys(ids, owner))
 
     def locate(self, memory_id: object) -> Flow[Owner | None]:
-        """Return the owner of the memory with this id, or None; all namespaces are searched if it is not cached."""
+        """Return the owner of the memory with the id *memory_id*, or None.
+
+        If the owner is not cached, all namespaces are searched.
+        """
         id_ = validate_name("memory_id", memory_id, "the id of a memory")
         kept = self.places.get([id_]).get(id_)
         if kept is not None and (yield from self._has(kept, id_)):
@@ -84,14 +90,14 @@ class View:
         return None
 
     def require(self, memory_id: object) -> Flow[Owner]:
-        """Return the owner of the memory with this id. Errors: `NotFound`."""
+        """Return the owner of the memory with the id *memory_id*. Errors: `NotFound`."""
         owner = yield from self.locate(memory_id)
         if owner is None:
             raise NotFound(f"memory {memory_id!r:.100} not found, or deleted; search and get_all return valid ids")
         return owner
 
     def current(self, owner: Owner, memory_id: str) -> Flow[Fact | None]:
-        """Return the current version of a memory: the fact itself, or its latest replacement.
+        """Return the current version of a memory: the fact with the id *memory_id*, or its latest replacement.
 
         None if the fact was retracted.
         """
@@ -107,7 +113,7 @@ class View:
         return fact
 
     def list_facts(self, owner: Owner, where: Entries) -> Flow[list[Fact]]:
-        """Return all facts of *owner* that pass the filter *where*, including ended ones, each in its latest period."""
+        """Return all facts of *owner* that match the filter *where*, also ended ones, each in its latest period."""
         facts: dict[str, Fact] = {}
         after: str | None = None
         while True:
@@ -131,7 +137,11 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The arguments that `search` and `get_all` share: filter, number of results, times and expiry."""
+    """The arguments that `search` and `get_all` share.
+
+    `node` is the parsed filter and `top` the number of results; `as_of`, `believed_at` and `show_expired` are as in
+    `Memory.search`.
+    """
 
     node: Group
     top: int
@@ -144,9 +154,10 @@ class Look:
         cls, ids: Mapping[str, object], filters: Entries | None, counts: Iterable[int | None],
         times: tuple[Time | None, Time | None], *, show_expired: bool,
     ) -> Look:  # fmt: skip
-        """Return the look for the arguments of a call; the first of *counts* that is set is the number of results.
+        """Return the `Look` for the arguments of a call.
 
-        *times* are (as_of, believed_at). Errors: `InputError`.
+        *counts* are values for the number of results, of which the first that is set counts; *times* are (as_of,
+        believed_at). Errors: `InputError`.
         """
         top = next((count for count in counts if count is not None), TOP)
         as_of, believed_at = times
@@ -155,7 +166,7 @@ class Look:
 
 
 def _passing(view: View, owner: Owner, look: Look, facts: Iterable[Fact], *, past: bool = False) -> Flow[list[Fact]]:
-    """Return the *facts* to show, once each in its latest period: they pass the filter and have not expired.
+    """Return the *facts* that match the filter of *look* and have not expired, each once, in its latest period.
 
     Ended facts are included only with *past* or an as_of time.
     """
@@ -178,7 +189,10 @@ def _passing(view: View, owner: Owner, look: Look, facts: Iterable[Fact], *, pas
 
 
 def search(view: View, query: str, look: Look, recipe: Recipe, *, explain: bool) -> Flow[list[Item]]:
-    """Return the items that match *query* best, over all namespaces that the filter of *look* allows."""
+    """Return the memories that match *query* best, as Mem0 dicts, from all namespaces that the filter of *look* allows.
+
+    *recipe* is the search recipe. With *explain*, items say why they were found.
+    """
     items: list[Item] = []
     if look.top:
         for owner in (yield from view.matching(look.node)):
@@ -188,9 +202,10 @@ def search(view: View, query: str, look: Look, recipe: Recipe, *, explain: bool)
 
 
 def _search_in(view: View, owner: Owner, look: Look, query: str, how: Entries) -> Flow[list[Item]]:
-    """Return the best items in the namespace of *owner*; search again with a higher limit if too few pass.
+    """Return the memories in the namespace of *owner* that match *query* best, as Mem0 dicts.
 
-    *how* are further arguments of `GraphMemory.search`.
+    If too few pass the filter of *look*, the search is repeated with a higher limit. *how* are further arguments of
+    `GraphMemory.search`.
     """
     where = to_where(look.node, owner)
     names_time = any(find_times(query[:LONGEST], datetime.now(UTC)))
@@ -213,7 +228,10 @@ def _search_in(view: View, owner: Owner, look: Look, query: str, how: Entries) -
 
 
 def get_all(view: View, look: Look) -> Flow[list[Item]]:
-    """Return the items of all namespaces that the filter of *look* allows, latest first in each namespace."""
+    """Return the memories in all namespaces that the filter of *look* allows, as Mem0 dicts.
+
+    They are sorted by namespace, then latest first.
+    """
     items: list[Item] = []
     if look.top:
         for owner in (yield from view.matching(look.node)):
@@ -224,6 +242,7 @@ def get_all(view: View, look: Look) -> Flow[list[Item]]:
 
 
 def _list_in(view: View, owner: Owner, look: Look, most: int) -> Flow[list[Item]]:
+    """Return at most *most* memories in the namespace of *owner* that match the filter of *look*, latest first."""
     facts: dict[str, Fact] = {}
     seen: set[str] = set()
     how = {"where": to_where(look.node, owner), "as_of": look.as_of, "believed_at": look.believed_at, "limit": LISTED}
@@ -242,7 +261,10 @@ def _list_in(view: View, owner: Owner, look: Look, most: int) -> Flow[list[Item]
 
 
 def get(view: View, memory_id: str) -> Flow[Item | None]:
-    """Return the item of the memory with this id or its replacement; None if it does not exist or was retracted."""
+    """Return the memory with the id *memory_id*, or its replacement, as a Mem0 dict.
+
+    None if it does not exist or was retracted.
+    """
     owner = yield from view.locate(memory_id)
     if owner is None:
         return None
