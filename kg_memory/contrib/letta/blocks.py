@@ -49,7 +49,7 @@ _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The declaration of a block: its label, its purpose for the model, its limit in characters and its initial text.
+    """The declaration of a memory block: label, purpose (for the model), limit in characters and initial text.
 
     *per* says who has a block of their own: each "user", each "agent", or all together ("shared"). Tools cannot edit a
     *read_only* block, but `Blocks` can. Errors: `SettingsError` for an invalid argument.
@@ -63,6 +63,7 @@ class Block:
     per: Owner = "user"
 
     def __post_init__(self) -> None:
+        """Raise `SettingsError` if a field is invalid."""
         if not isinstance(self.label, str) or not _LABEL.fullmatch(self.label):
             raise SettingsError(f"the label of a block may have letters, digits, _ and -, got {self.label!r:.100}")
         if type(self.limit) is not int or self.limit < 1:
@@ -75,9 +76,9 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A version of a block: its text, when it was written and by whom.
+    """One version of a block: its text, when it was written and by whom.
 
-    `episode` is the id of the stored version; None is the declared initial text. `flags` are the prompt injection
+    `episode` is the id of the stored version; None for the declared initial text. `flags` are the prompt injection
     patterns found in the text; a `withheld` version is not shown to models because of them.
     """
 
@@ -108,6 +109,7 @@ class Blocks:
         agent: str = "agents/{agent_id}",
         shared: str = "shared",
     ) -> None:
+        """Declare *blocks*, each with a label of its own, as the core memory of an agent."""
         self.memory = validate_memory(memory)
         declared = tuple(blocks)
         self.blocks: Mapping[str, Block] = MappingProxyType({block.label: block for block in declared})
@@ -151,7 +153,7 @@ class Blocks:
         as_of: Time | None = None,
         believed_at: Time | None = None,
     ) -> Flow[list[Version]]:
-        """Return the versions of a block, latest first."""
+        """Return a page of the versions of a block, latest first. See `get` for *as_of* and *believed_at*."""
         return (yield from self._versions(label, context, limit, skip, as_of, believed_at))
 
     history, ahistory = both(_history)
@@ -180,13 +182,13 @@ class Blocks:
     edit, aedit = both(_edit)
 
     def _append(self, label: str, content: str, context: Any = None, *, by: str = AGENT) -> Flow[Version]:
-        """Add a line at the end of a block, and return the new version."""
+        """Add *content* as the last line of the block *label*, and return the new version. *by* is the author."""
         return (yield from self._edit(label, partial(append_line, content=content), context, by=by))
 
     append, aappend = both(_append)
 
     def _write(self, label: str, value: str, context: Any = None, *, by: str = AGENT) -> Flow[Version]:
-        """Set the text of a block to *value*, and return the new version."""
+        """Replace the text of the block *label* by *value*, and return the new version. *by* is the author."""
         return (yield from self._edit(label, lambda _: value, context, by=by))
 
     write, awrite = both(_write)
@@ -205,11 +207,11 @@ class Blocks:
     render, arender = both(_render)
 
     def namespace_of(self, label: str, context: Any = None) -> str:
-        """Return the namespace that stores a block. Errors: `InputError` if *context* lacks a name of its template."""
+        """Return the namespace that stores the block *label*. Errors: `InputError` if *context* lacks a field of it."""
         return self._fill(self._find(label).per, context)
 
     def _find(self, label: str) -> Block:
-        """Return the declaration of a block or of a proposal block. Errors: `InputError` if it is not declared."""
+        """Return the declaration of a block or of a block for proposals. Errors: `InputError` if it is not declared."""
         return self._all.get(label) or self.block(label)
 
     def _fill(self, per: Owner, context: Any) -> str:
@@ -219,7 +221,7 @@ class Blocks:
         return template.fill(*(context if isinstance(context, tuple) else (context,)))
 
     def _base(self, block: Block, namespace: str) -> Flow[Version]:
-        """Return the latest version of a block, to base the next one on; an expired one has the declared text."""
+        """Return the latest version of a block, on which an edit is based; with the initial text if it has expired."""
         where = {"thread": block_thread(block.label), "kind": str(EpisodeKind.BLOCK)}
         latest = yield from call(self.memory.episodes, "list", where=where, limit=1, namespace=namespace)
         if not latest:
@@ -231,7 +233,7 @@ class Blocks:
     def _versions(
         self, label: str, context: Any, limit: int, skip: int, as_of: Time | None, believed_at: Time | None
     ) -> Flow[list[Version]]:
-        """Return a page of the versions that existed at a time, latest first."""
+        """Return versions of a block, latest first: at most *limit* after the first *skip*; see `get` for the times."""
         namespace, time = self.namespace_of(label, context), self.memory.driver.clock()
         where: dict[str, Any] = {"thread": block_thread(label), "kind": str(EpisodeKind.BLOCK)}
         if as_of is not None:
@@ -251,6 +253,7 @@ class Blocks:
         return versions[skip:most]
 
     def _version(self, label: str, episode: Episode) -> Version:
+        """Return the version of the block *label* that is stored in *episode*."""
         trusted = not {"*", episode.source}.isdisjoint(self.memory.settings.trusted_sources)
         return Version(
             label=label,
@@ -291,19 +294,19 @@ class Blocks:
         return added[0].new
 
     def _has_next(self, version: EpisodeInput, namespace: str) -> Flow[bool]:
-        """Return whether another edit has already stored an episode with the source id of *version*."""
+        """Return whether another edit of the same base version was stored first: it has the source id of *version*."""
         where = {"thread": version.thread, "source": SOURCE, "source_id": version.source_id}
         same = yield from call(self.memory.episodes, "list", where=where, limit=1, namespace=namespace)
         return bool(same)
 
 
 def _digest(version: Version) -> str:
-    """Return a hash of the id of *version* for the id of the next one; the id itself must not outlive its deletion."""
+    """Return a hash of the version's episode id, for the id of the next version: ids must not outlive deletion."""
     return hashlib.sha256((version.episode or "").encode()).hexdigest()[:24]
 
 
 def _present(episodes: Iterable[Episode], time: int, believed_at: int | None) -> Iterator[Episode]:
-    """Yield the episodes that have not expired at *time* and were stored by *believed_at*, in microseconds."""
+    """Yield the *episodes* that have not expired at *time* and were stored by *believed_at*; both are microseconds."""
     for episode in episodes:
         is_expired = episode.expires_at is not None and micros(episode.expires_at, default=0) <= time
         is_later = believed_at is not None and micros(episode.created_at, default=0) > believed_at
@@ -315,17 +318,17 @@ def _present(episodes: Iterable[Episode], time: int, believed_at: int | None) ->
 
 
 def append_line(value: str, content: str) -> str:
-    """Return *value* with *content* as its last line."""
+    """Return the block text *value* with *content* added as its last line."""
     return f"{value}\n{content}" if value else content
 
 
 def replace_all(value: str, old_content: str, new_content: str) -> str:
-    """Return *value* with all occurrences of *old_content* replaced. Errors: `InputError` if there is none."""
+    """Return the block text *value* with all *old_content* replaced. Errors: `InputError` if it does not occur."""
     return value.replace(_exact(value, old_content), new_content)
 
 
 def replace_one(value: str, old_string: str, new_string: str) -> str:
-    """Return *value* with *old_string* replaced. Errors: `InputError` if it does not occur exactly once."""
+    """Return the block text *value* with *old_string* replaced. Errors: `InputError` unless it occurs exactly once."""
     exact = _exact(value, old_string)
     if (count := value.count(exact)) > 1:
         raise InputError(f"{old_string!r:.200} occurs {count} times in the block; include more of the text around it")
@@ -333,7 +336,7 @@ def replace_one(value: str, old_string: str, new_string: str) -> str:
 
 
 def insert_lines(value: str, new_string: str, insert_line: int = -1) -> str:
-    """Return *value* with *new_string* inserted after line *insert_line*: 0 is the beginning, -1 the end.
+    """Return the block text *value* with *new_string* after line *insert_line*: 0 is the beginning, -1 the end.
 
     Errors: `InputError` for another line number.
     """
@@ -345,15 +348,15 @@ def insert_lines(value: str, new_string: str, insert_line: int = -1) -> str:
 
 
 def rewrite(value: str, new_memory: str) -> str:
-    """Return *new_memory*; the old *value* is ignored."""
+    """Return *new_memory* as the whole new text of a block; its present text *value* is ignored."""
     del value
     return new_memory
 
 
 def _exact(value: str, old: str) -> str:
-    """Return the passage of *value* that *old* quotes: *old* itself, or *old* HTML-unescaped, as prompts escape blocks.
+    """Return the passage of *value* that a model quoted as *old*: *old* itself, or *old* with HTML entities unescaped.
 
-    Errors: `InputError` if it does not occur.
+    Prompts show blocks escaped ("&amp;"). Errors: `InputError` if the passage does not occur.
     """
     exact = next((words for words in (old, unescape(old)) if words and words in value), None)
     if exact is None:
@@ -379,6 +382,7 @@ def render_blocks(shown: Sequence[tuple[Block, Version]], stats: Stats) -> str:
 
 
 def _render_block(block: Block, version: Version) -> str:
+    """Return a block as an element for a prompt: ``<human characters="3/5000">``, its text and ``</human>``."""
     value = version.value
     if version.withheld:
         patterns = ", ".join(version.flags)

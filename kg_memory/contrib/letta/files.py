@@ -96,7 +96,7 @@ class CloseFile(Arguments):
 
 
 class Files:
-    """The threads of a namespace as files, for `file_tools`.
+    """Shows the threads of a namespace to an agent as files, together with `file_tools`.
 
     *namespace* is a template such as "{user_id}", as in `letta_tools`. Errors: `SettingsError` if it is invalid.
     """
@@ -135,6 +135,7 @@ def file_tools(files: Files) -> list[BaseTool]:
 def _grep(
     here: CallContext, pattern: str, include: str | None = None, context_lines: int = 1, offset: int = 0
 ) -> Flow[Answer]:
+    """Return the answer of the tool ``grep``: a page of the lines of all files that match *pattern*."""
     around = min(validate_count("context_lines", context_lines, 0), 5)
     skip = validate_count("offset", offset, 0)
     files = yield from _read_files(here)
@@ -158,6 +159,10 @@ def _render_matches(
     skip: int,
     around: int,
 ) -> str:
+    """Return the text of a page of grep matches, each with *around* lines before and after.
+
+    *matches* are all matches and *page* those to show, as (file name, line index); *files* has the lines of each file.
+    """
     if not page:
         return "No line matches." if not matches else f"There are {len(matches)} matches; offset must be below that."
     more = "or more " if len(matches) == MOST else ""
@@ -175,6 +180,7 @@ def _render_matches(
 
 
 def _search_files(here: CallContext, query: str, limit: int = 5) -> Flow[Answer]:
+    """Return the answer of the tool ``search_files``: the names of files that match *query*, and some lines of each."""
     results = yield from search(here, query, most_of(limit))
     hits = [episode for episode in results.episodes if not episode.withheld]
     if results.abstains or not hits:
@@ -190,6 +196,7 @@ def _search_files(here: CallContext, query: str, limit: int = 5) -> Flow[Answer]
 def _open(
     here: CallContext, file_name: str, offset: int = 0, length: int = PAGE_LINES, *, files: Files
 ) -> Flow[Answer]:
+    """Return the answer of the tool ``open``: a page of the file, which is added to the list of open files."""
     page = validate_count("offset", offset, 0), min(validate_count("length", length), MOST_LINES)
     lines = yield from _read_file(here, file_name)
     if not lines:
@@ -204,6 +211,8 @@ def _open(
 
 
 def _close(here: CallContext, file_name: str, *, files: Files) -> Flow[Answer]:
+    """Return the answer of the tool ``close``, after removing the file from the list of open files."""
+
     def change(value: str) -> str:
         others = [entry for entry in _parse_open(value) if entry[0] != file_name]
         if len(others) == len(_parse_open(value)):
@@ -218,7 +227,7 @@ def _close(here: CallContext, file_name: str, *, files: Files) -> Flow[Answer]:
 
 
 def _read_files(here: CallContext) -> Flow[dict[str, list[str]]]:
-    """Return the lines of all files by file name, from the latest 20,000 messages."""
+    """Return a dict from file names to the lines of each file, from the latest 20,000 messages."""
     episodes: list[Episode] = []
     while len(episodes) < SCANNED:
         page = yield from here.call(
@@ -244,7 +253,10 @@ def _name(episode: Episode) -> str:
 
 
 def _lines(episodes: Iterable[Episode]) -> list[str]:
-    """Return the lines of *episodes*, sorted by time; the first line of each begins with its time and speaker."""
+    """Return the text lines of *episodes*, which are sorted by time.
+
+    The first line of each episode begins with its time and speaker: "2024-05-01 10:00 Ann: hello".
+    """
     lines: list[str] = []
     for episode in episodes:
         if not episode.withheld:
@@ -268,9 +280,9 @@ def _shown(line: str) -> str:
 
 
 def _parse_open(value: str) -> list[tuple[str, int, int]]:
-    """Return (file name, first line, number of lines) for each open file listed in *value*, the text of the block.
+    """Return (file name, lines to skip, number of lines) for each open file that the block text *value* lists.
 
-    Lines that are not entries, because they were partly forgotten, are skipped.
+    Lines that are not valid entries, because they were partly forgotten, are skipped.
     """
     entries: list[tuple[str, int, int]] = []
     for line in value.splitlines():
@@ -291,7 +303,7 @@ def _format_open(entries: Iterable[tuple[str, int, int]]) -> str:
 
 
 def match_lines(pattern: str, lines: Sequence[str]) -> list[int]:
-    """Return the indexes of the first `MOST` *lines* in which *pattern* is found, ignoring case.
+    """Return the indexes of the first `MOST` *lines* in which the regular expression *pattern* occurs, ignoring case.
 
     Errors: `InputError` if the pattern is invalid, too long, or takes more than `SECONDS` (3) to match.
     """

@@ -47,7 +47,7 @@ def _tidy(
     model: BaseChatModel | Model | str | None = None,
     apply: bool = False,
 ) -> Flow[Version]:
-    """Rewrite a block from the facts that hold now about the entity *about*; propose the new text, or *apply* it.
+    """Rewrite a block from the facts that hold now about the entity *about*; propose the text, or *apply* it.
 
     The facts are read from the namespace of the block. *model* merges them with the block's text; None replaces the
     text by a list of the facts, latest first, up to the block's limit. Returns the new version or the proposal. Errors:
@@ -80,7 +80,7 @@ tidy, atidy = both(_tidy)
 
 
 def _read_proposal(blocks: Blocks, label: str, context: Any = None) -> Flow[Version | None]:
-    """Return the pending proposal for a block, or None."""
+    """Return the proposed new text of the block *label*, which waits for a decision, or None."""
     version: Version = yield from call(blocks, "get", f"{label}{PROPOSAL}", context)
     return version if version.value else None
 
@@ -91,9 +91,10 @@ read_proposal, aread_proposal = both(_read_proposal)
 def _decide_proposal(
     blocks: Blocks, label: str, *, accept: bool, context: Any = None, by: str = "user"
 ) -> Flow[Version]:
-    """Accept or reject the pending proposal for a block, and return the block's version afterwards.
+    """Accept or reject the proposed new text of the block *label*, and return the block's version afterwards.
 
-    Errors: `NotFound` without a proposal; `InputError` if the block was changed after the proposal.
+    *by* is who decides. Errors: `NotFound` without a proposal; `InputError` if the block was changed after the
+    proposal.
     """
     proposal = yield from _read_proposal(blocks, label, context)
     if proposal is None or proposal.at is None:
@@ -111,7 +112,7 @@ decide_proposal, adecide_proposal = both(_decide_proposal)
 
 
 def _apply(blocks: Blocks, label: str, before: Version, value: str, context: Any, by: str) -> Flow[Version]:
-    """Write *value* to the block. Errors: `InputError` if its text is no longer that of *before*."""
+    """Write *value* to the block *label*. Errors: `InputError` if its text has changed since the version *before*."""
 
     def change(present: str) -> str:
         if present != before.value:
@@ -138,7 +139,7 @@ def _line(fact: Fact) -> str:
 
 
 def _fit(lines: Iterable[str], limit: int) -> str:
-    """Return as many of the first *lines* as fit into *limit* characters, joined by line breaks."""
+    """Return the first *lines*, joined by line breaks: as many as fit into *limit* characters."""
     text = ""
     for line in lines:
         longer = f"{text}\n{line}" if text else line

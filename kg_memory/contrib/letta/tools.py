@@ -163,6 +163,10 @@ def _finish(_: CallContext) -> Flow[Answer]:
 
 
 def _edit(here: CallContext, label: str, *, core: Blocks, edit: Callable[..., str], **given: Any) -> Flow[Answer]:
+    """Return the answer of a tool that edits a block, after applying *edit*, a function from the old to the new text.
+
+    *label* names the block in *core*; *given* are the other arguments of the tool.
+    """
     block = core.block(label)
     if block.read_only:
         raise InputError(f"the block {label!r} is read-only; edit another one")
@@ -191,6 +195,10 @@ def _archive(
     *,
     most: int,
 ) -> Flow[Answer]:
+    """Return the answer of the tool ``archival_memory_search``: facts and stored texts that match *query*.
+
+    *most* is the number of results of each kind if *top_k* is None.
+    """
     limit = most if top_k is None else top_k
     where = _tagged(tags or [], tag_match_mode, _said(start_datetime=start_datetime, end_datetime=end_datetime))
     with renaming(limit="top_k"):
@@ -200,17 +208,17 @@ def _archive(
 
 
 def _tagged(tags: list[str], mode: str, said: dict[str, Any]) -> dict[str, Any]:
-    """Return the filter *said* extended by a test for any of *tags*, or for all of them if *mode* is "all"."""
+    """Return the search filter *said*, extended by a test for the *tags*: all of them if *mode* is "all", else any."""
     if mode == "all":
         return {"$and": [{**said, "labels.tags": tag} for tag in tags] or [said]}
     return {**said, "labels.tags": tags} if tags else said
 
 
 def _said(**ends: str | None) -> dict[str, Any]:
-    """Return a filter on the time at which messages were said: from a start to an end, both ISO 8601 texts or None.
+    """Return a search filter on the time of messages: ``{"said_at": {"$gte": start, "$lt": end}}``.
 
-    The keyword names are those of the tool's arguments, for errors. An end without a time of day includes the whole
-    day. Errors: `InputError` for an invalid date.
+    *ends* are the start and the end, ISO 8601 texts or None, under the names of the tool's arguments, which errors
+    mention. An end without a time of day includes the whole day. Errors: `InputError` for an invalid date.
     """
     said: dict[str, Any] = {}
     for (name, text), (operator, side) in zip(ends.items(), (("$gte", "start"), ("$lt", "end")), strict=True):
@@ -236,6 +244,10 @@ def _recall(
     most: int,
     assistant: str,
 ) -> Flow[Answer]:
+    """Return the answer of the tool ``conversation_search``: messages that match *query*, or without one the latest.
+
+    *most* is the number of messages if *limit* is None; *assistant* is the speaker name of the agent.
+    """
     size = most_of(most if limit is None else limit)
     skip = validate_count("page", page, 0) * size
     where = {"kind": "message", **_said(start_date=start_date, end_date=end_date), **_spoken(roles or [], assistant)}
@@ -247,9 +259,9 @@ def _recall(
 
 
 def _spoken(roles: list[str], assistant: str) -> dict[str, Any]:
-    """Return a filter for messages by speakers with these *roles*; "user" is everyone but the assistant and tools.
+    """Return a search filter for messages by speakers with any of *roles*; {} if *roles* is empty.
 
-    *assistant* is the speaker name of the agent. {} if *roles* is empty.
+    *assistant* is the speaker name of the agent. The role "user" is everyone but the agent and its tools.
     """
     speakers = {"assistant": assistant, "tool": TOOL, "user": {"$nin": [assistant, TOOL]}}
     return {"$or": [{"speaker": speakers[role]} for role in roles]} if roles else {}
