@@ -15,7 +15,7 @@ AGAIN = "try again: the next call starts it again"
 
 
 class EmbeddedServer:
-    """The embedded server of the data folder. It is joined or started when `url` is called."""
+    """The embedded database server of a data folder. `url` starts it, or joins one that is already running."""
 
     def __init__(self, settings: Settings, on_wait: Callable[[str], None]) -> None:
         self._settings = settings
@@ -25,14 +25,21 @@ class EmbeddedServer:
         self._server: Server | None = None
 
     def find(self) -> Binaries:
-        """Return the paths of the server's binaries. Errors: `DatabaseMissing` if they are not installed."""
+        """Return the paths of redis-server and the FalkorDB module.
+
+        Errors: `DatabaseMissing` if they are not installed.
+        """
         return binaries.find(self._settings.bin_dir, home=self._home)
 
     def fetch(self) -> Binaries:
-        """Return the paths of the server's binaries; download them if they are missing and `bin_dir` is not set."""
+        """Return the paths of redis-server and the FalkorDB module.
+
+        They are downloaded if they are missing and the setting `bin_dir` is not set.
+        """
         return self.find() if self._settings.bin_dir else binaries.fetch(self._home, on_wait=self._on_wait)
 
     def url(self) -> str:
+        """Return the URL of the running server, after joining or starting it."""
         self.close()
         settings = self._settings
         self._server = join(
@@ -51,5 +58,5 @@ class EmbeddedServer:
             self._server = None
 
     def advice(self) -> str:
-        """Return what to do after the server has ended unexpectedly, by its log."""
+        """Return what the user should do after the server has ended unexpectedly, according to its log."""
         return (self._server and start_errors.explain_end(self._server.folder)) or AGAIN

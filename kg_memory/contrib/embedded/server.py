@@ -45,13 +45,13 @@ LONGEST_EXIT = 60.0
 
 
 class _ServerGoneError(Exception):
-    """The server ended while a client waited for it."""
+    """Raised when the server ends while a client waits for it."""
 
 
 class Server:
     """A running embedded server that this process uses until `close`, or until the process ends.
 
-    Connect to `url` or `socket`. A forked child process also counts as a user, until it ends.
+    Connect a client to `url` or `socket`. A forked child process also counts as a user, until it ends.
     """
 
     def __init__(self, folder: Path, socket: str, users: int, *, started: bool) -> None:
@@ -66,7 +66,7 @@ class Server:
         return "unix://" + quote(self.socket)
 
     def close(self) -> None:
-        """Stop using the server. It stops by itself once it has no users. Further calls do nothing."""
+        """Stop using the server, which ends by itself some time after its last user. Further calls do nothing."""
         users, self._users = self._users, None
         if users is not None:
             os.close(users)
@@ -87,12 +87,12 @@ def join(
     allow_old: bool = False,
     on_wait: OnWait = lambda _: None,
 ) -> Server:
-    """Return the server of *folder*, started if necessary, once its data is loaded and all indices are built.
+    """Return the embedded server of *folder*, started if necessary, once its data is loaded and its indices are built.
 
-    Any number of processes can join one folder and share its server. The server saves and stops *idle_seconds* after
-    the last process has left; the value of the latest process counts. A server that is still running is joined, and the
-    remains of a crash are removed. Loading is awaited without limit; *on_wait* is called with messages in the meantime.
-    *fsync* "always" syncs each write to disk, "everysec" once a second.
+    Any number of processes can share the server of one folder. It saves and ends *idle_seconds* after the last process
+    has left; the value of the process that joined last counts. Remains of a crashed server are removed. There is no
+    timeout for loading; *on_wait* is called with messages in the meantime. *fsync* "always" syncs each write to disk,
+    "everysec" once a second.
 
     Errors: `DatabaseMissing` (platform not supported), `DatabaseStartError`, `DatabaseVersionError` (a FalkorDB version
     that loses data, unless *allow_old*).
@@ -120,13 +120,13 @@ def join(
 
 
 def is_running(folder: Path) -> bool:
-    """Return whether an embedded server is running on *folder*."""
+    """Return whether a process runs the embedded server of the data folder *folder*."""
     held = Path(folder).expanduser().resolve() / "run" / watchdog.SERVER
     return held.exists() and watchdog.is_held(str(held))
 
 
 def _prepare(folder: Path) -> Path:
-    """Create the private folders of a database, and return the run folder with the locks.
+    """Create the private folders of a database in *folder*, and return the folder "run" with the locks.
 
     Errors: `DatabaseStartError` if other users could read the data, or run a server in the folder.
     """
@@ -138,7 +138,11 @@ def _prepare(folder: Path) -> Path:
 
 
 def _enter(run: Path, start: Callable[[str], None], idle_seconds: float, on_wait: OnWait) -> Server:
-    """Register as a user of the server, and start the server and its watchdog by *start* if they are not running."""
+    """Register this process as a user of the server, and return the server.
+
+    *run* is the folder with the locks. *start* is called with a socket path to start a server if none is running; the
+    watchdog is started likewise.
+    """
     with _hold_starting_lock(run, on_wait):
         users = watchdog.lock(str(run / watchdog.USERS), fcntl.LOCK_SH)
         assert users is not None  # noqa: S101 - the call waits
@@ -160,7 +164,7 @@ def _enter(run: Path, start: Callable[[str], None], idle_seconds: float, on_wait
 
 @contextlib.contextmanager
 def _hold_starting_lock(run: Path, on_wait: OnWait) -> Iterator[None]:
-    """Hold the lock for starting and stopping the server in the with block."""
+    """Context manager that holds the lock for starting and stopping the server; it waits for other processes first."""
     path = str(run / watchdog.STARTING)
     waiting = _Waiting(on_wait, "waiting for another process to start or stop the database")
     while (lock := watchdog.lock(path, fcntl.LOCK_EX | fcntl.LOCK_NB)) is None:
@@ -179,7 +183,7 @@ def _answers(address: str) -> bool:
 
 
 def _addresses(run: Path) -> list[str]:
-    """Return the socket paths at which a running server may listen."""
+    """Return the socket paths at which the server of the folder *run* may listen, whether or not they exist."""
     near, elsewhere = str(run / "socket"), run / watchdog.ELSEWHERE
     addresses = [near] if _fits(near) else []
     if elsewhere.is_symlink() and _is_private(elsewhere.readlink()):
@@ -188,7 +192,7 @@ def _addresses(run: Path) -> list[str]:
 
 
 def _new_address(run: Path) -> str:
-    """Return a path for a new socket; in a private temporary folder if the path in the run folder would be too long."""
+    """Return a path for a new socket: in the folder *run*, or in a private temporary folder if that is too long."""
     near, elsewhere = str(run / "socket"), run / watchdog.ELSEWHERE
     if _fits(near):
         return near
@@ -206,7 +210,7 @@ def _fits(address: str) -> bool:
 
 
 def _is_private(folder: Path) -> bool:
-    """Return whether *folder* belongs to this user and is closed to others, who may have created it."""
+    """Return whether *folder* belongs to this user and no other user has access to it."""
     try:
         status = folder.lstat()
     except OSError:
@@ -215,7 +219,7 @@ def _is_private(folder: Path) -> bool:
 
 
 def _command(run: Path, binaries: Binaries, fsync: Fsync, socket: str) -> list[str]:
-    """Return the command line that starts redis-server with the FalkorDB module."""
+    """Return the command line that starts redis-server with the FalkorDB module, listening only at *socket*."""
     threads = max(4, os.cpu_count() or 1)  # one per core, so that a few long reads do not block other graphs
     server = {
         "--port": "0",
@@ -239,7 +243,7 @@ def _command(run: Path, binaries: Binaries, fsync: Fsync, socket: str) -> list[s
 
 
 def _start(run: Path, binaries: Binaries, fsync: Fsync, on_wait: OnWait, socket: str) -> None:
-    """Start the server at *socket* and return when it listens; it may still be loading data."""
+    """Start a server that listens at the path *socket*, and return when it does; it may still be loading its data."""
     start_errors.check_space(run.parent)
     start_errors.check_manifest(run.parent / "aof")
     lock = _lock_server(run, on_wait)
@@ -271,9 +275,9 @@ def _start(run: Path, binaries: Binaries, fsync: Fsync, on_wait: OnWait, socket:
 
 
 def _lock_server(run: Path, on_wait: OnWait) -> int:
-    """Lock the server lock and return its descriptor, after waiting for a previous server and its children to end.
+    """Take the lock that a running server holds, and return its file descriptor, which the new server inherits.
 
-    Errors: `DatabaseStartError` after 60 seconds.
+    Waits for a previous server and its children to end. Errors: `DatabaseStartError` after 60 seconds.
     """
     path, start = str(run / watchdog.SERVER), time.monotonic()
     waiting = _Waiting(on_wait, "waiting for the previous database server to end")
@@ -285,7 +289,7 @@ def _lock_server(run: Path, on_wait: OnWait) -> int:
 
 
 def _start_watchdog(run: Path, socket: str) -> None:
-    """Start the watchdog process, and return when it holds its lock."""
+    """Start the watchdog process, which stops an unused server, and return once it holds its lock."""
     command = [sys.executable, "-I", "-S", watchdog.__file__, str(run), socket]
     process = subprocess.run(
         command,
@@ -303,7 +307,10 @@ def _start_watchdog(run: Path, socket: str) -> None:
 
 
 def _await(server: Server, fsync: Fsync, on_wait: OnWait, *, allow_old: bool) -> None:
-    """Wait until the server has loaded its data and built its indices. Errors: `DatabaseVersionError`."""
+    """Wait until *server* has loaded its data and built its indices.
+
+    Errors: `DatabaseVersionError` for a version that loses data, unless *allow_old*.
+    """
     waiting = _Waiting(on_wait, "the database is loading")
     client: Any = redis.Redis(unix_socket_path=server.socket, socket_timeout=PATIENCE, retry=Retry(NoBackoff(), 0))
     with client:
@@ -324,13 +331,14 @@ def _await(server: Server, fsync: Fsync, on_wait: OnWait, *, allow_old: bool) ->
 
 
 def _await_indices(client: Any, waiting: _Waiting) -> None:
-    """Wait until all indices of all graphs are built; before that, queries fail or return incomplete results."""
+    """Wait until all indices of all graphs are built; until then, queries fail or return incomplete results."""
     for graph in _retry_while_loading(lambda: client.execute_command("GRAPH.LIST"), waiting):
         while any("UNDER CONSTRUCTION" in status for status in _index_states(client, graph, waiting)):
             waiting.pause("the database is rebuilding its indices")
 
 
 def _index_states(client: Any, graph: bytes, waiting: _Waiting) -> list[str]:
+    """Return the states of all indices of *graph*, such as "OPERATIONAL"; [] if the graph has just been deleted."""
     query = "CALL db.indexes() YIELD status RETURN status"
     try:
         reply = _retry_while_loading(lambda: client.execute_command("GRAPH.RO_QUERY", graph, query), waiting)
@@ -342,7 +350,7 @@ def _index_states(client: Any, graph: bytes, waiting: _Waiting) -> list[str]:
 
 
 def _retry_while_loading(call: Callable[[], Any], waiting: _Waiting) -> Any:
-    """Return the result of *call*, a read-only request, retried while the server is loading, without limit.
+    """Return the result of the read-only request *call*, retried without limit while the server is loading.
 
     Errors: `_ServerGoneError` if the connection is lost.
     """
@@ -356,6 +364,7 @@ def _retry_while_loading(call: Callable[[], Any], waiting: _Waiting) -> Any:
 
 
 def _check_version(modules: dict[str, Any], *, allow_old: bool) -> None:
+    """Raise `DatabaseVersionError` if FalkorDB is missing in *modules*, or too old unless *allow_old*."""
     versions = [int(module["ver"]) for module in modules.get("modules", ()) if module["name"] == "graph"]
     if not versions:
         raise DatabaseVersionError(
@@ -370,7 +379,7 @@ def _check_version(modules: dict[str, Any], *, allow_old: bool) -> None:
 
 
 class _Waiting:
-    """Sleeps between the attempts of a polling loop, and reports long waits."""
+    """Pauses between the attempts of a polling loop, and reports long waits to the user."""
 
     def __init__(self, on_wait: OnWait, message: str) -> None:
         self._on_wait = on_wait
@@ -380,7 +389,7 @@ class _Waiting:
         self._pause = 0.002
 
     def pause(self, message: str | None = None) -> None:
-        """Sleep 2 ms, growing to 100 ms with each call, and report *message* every two seconds."""
+        """Sleep 2 ms, a little longer with each call, up to 100 ms. Report *message* every two seconds."""
         time.sleep(self._pause)
         self._pause = min(0.1, self._pause * 1.5)
         now = time.monotonic()

@@ -37,7 +37,7 @@ NO_RIGHTS = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 @contextlib.contextmanager
 def map_os_errors(folder: Path) -> Iterator[None]:
-    """Convert an `OSError` in the with block to a `DatabaseStartError` about *folder* that says what to do."""
+    """Context manager that turns an `OSError` into a `DatabaseStartError` about *folder* that says what to do."""
     try:
         yield
     except OSError as error:
@@ -50,16 +50,16 @@ def map_os_errors(folder: Path) -> Iterator[None]:
 
 
 def check_space(folder: Path) -> None:
-    """Raise `DatabaseStartError` if the disk is full: the server would start, and fail at its first write."""
+    """Raise `DatabaseStartError` if the disk of *folder* is full: the server would fail at its first write."""
     if shutil.disk_usage(folder).free < LITTLE_SPACE:
         raise DatabaseStartError(f"cannot start the database in {folder}: {FULL}")
 
 
 def check_owner(folder: Path) -> None:
-    """Raise `DatabaseStartError` if *folder* belongs to another user or is world-writable.
+    """Raise `DatabaseStartError` if *folder* belongs to another user, or if all users may write to it.
 
-    Another user could run a server there. Group write access is allowed, since Kubernetes volumes belong to the group
-    of the pod.
+    Another user could run a server there. Write access for the group is allowed, since Kubernetes volumes belong to the
+    group of the pod.
     """
     status = folder.lstat()
     if status.st_uid != os.geteuid() or not stat.S_ISDIR(status.st_mode):
@@ -72,9 +72,9 @@ def check_owner(folder: Path) -> None:
 
 
 def check_manifest(aof: Path) -> None:
-    """Raise `DatabaseStartError` if the folder *aof* has data without a manifest.
+    """Raise `DatabaseStartError` if the folder *aof* has data files but no manifest, which lists them.
 
-    The server would start with an empty database and write beside the data.
+    Without it the server would start with an empty database and write beside the data.
     """
     if (aof / MANIFEST).exists():
         return
@@ -88,7 +88,10 @@ def check_manifest(aof: Path) -> None:
 
 
 def explain_exit(folder: Path, binaries: Binaries, output: str = "") -> DatabaseStartError | DatabaseMissing:
-    """Return the error for a server that ended during its start, with its *output*."""
+    """Return the error for a server that ended during its start, with the end of its log and what to do.
+
+    *output* is what the server printed.
+    """
     with contextlib.suppress(OSError):
         output = (folder / "run" / "redis.log").read_text(errors="replace") + output
     tail = _tail(output)
@@ -98,7 +101,7 @@ def explain_exit(folder: Path, binaries: Binaries, output: str = "") -> Database
 
 
 def explain_end(folder: Path) -> str | None:
-    """Return what to do about a server that ended while running; None if its log gives no reason."""
+    """Return what to do about a server of *folder* that ended while in use; None if its log gives no reason."""
     with contextlib.suppress(OSError):
         tail = _tail((folder / "run" / "redis.log").read_text(errors="replace"))
         if re.search(r"AOF write error|No space left|Disk quota", tail):
@@ -107,7 +110,7 @@ def explain_end(folder: Path) -> str | None:
 
 
 def explain_not_executable(binaries: Binaries, error: OSError) -> DatabaseMissing:
-    """Return the error for a redis-server that the operating system cannot execute."""
+    """Return the error for a redis-server that the operating system refused to execute with *error*."""
     name = shlex.quote(str(binaries.redis_server))
     return DatabaseMissing(
         f"{binaries.redis_server} ({binaries.origin}) cannot be run ({error}): run 'chmod +x {name}', or replace it if "
@@ -116,7 +119,7 @@ def explain_not_executable(binaries: Binaries, error: OSError) -> DatabaseMissin
 
 
 def explain_unreachable(run: Path) -> DatabaseStartError:
-    """Return the error for a server that holds the folder *run* but has lost its socket."""
+    """Return the error for a server that still runs in the folder *run*, but whose socket has been deleted."""
     return DatabaseStartError(
         f"A database server still holds {run.parent}, but has no socket; end its process, whose id is in "
         f"{run / 'pid'} (it saves its data first), then try again."
@@ -124,14 +127,14 @@ def explain_unreachable(run: Path) -> DatabaseStartError:
 
 
 def _tail(output: str) -> str:
-    """Return the last non-empty lines of the output; of a crash, its beginning without registers and stack."""
+    """Return the last non-empty lines of a server's output; after a crash, the first lines of the crash report, too."""
     head, crash, report = output.partition("=== REDIS BUG REPORT START")
     lines = [line for line in head.splitlines() if line.strip() and "overcommit" not in line][-TAIL:]
     return "\n".join(lines + ((crash + report).splitlines()[:4] if crash else []))
 
 
 def _advice(output: str, folder: Path, binaries: Binaries) -> tuple[type[DatabaseStartError | DatabaseMissing], str]:
-    """Return the class of the error to raise for a server that printed *output*, and what to do."""
+    """Return the class of the error to raise for a server that printed *output*, and what the user should do."""
     if re.search(NOT_LOADED, output) and not re.search(LOADED, output):
         return DatabaseMissing, (
             f"{binaries.module} was not loaded. Install the library that the log names (Debian, Ubuntu: libgomp1, "
@@ -150,7 +153,10 @@ def _advice(output: str, folder: Path, binaries: Binaries) -> tuple[type[Databas
 
 
 def _explain_damage(folder: Path, binaries: Binaries) -> str:
-    """Return instructions to repair damaged data. redis-server acts as the checker if called by the checker's name."""
+    """Return instructions to repair damaged data, with the command that cuts off a damaged end of the data file.
+
+    redis-server itself is the repair tool if it is run under that tool's name.
+    """
     manifest = shlex.quote(str(folder / "aof" / MANIFEST))
     command = f"exec -a redis-check-aof {shlex.quote(str(binaries.redis_server))} --fix {manifest}"
     return (

@@ -31,9 +31,10 @@ LONGEST_PAUSE, SHORTEST_PAUSE = 1.0, 0.05
 
 
 def lock(path: str, how: int) -> int | None:
-    """Open and lock *path*, and return its file descriptor.
+    """Open the file *path*, lock it, and return its file descriptor.
 
-    *how* are flags of `fcntl.flock`. With LOCK_NB, return None if another process holds the lock.
+    *how* are flags of `fcntl.flock`. With LOCK_NB, return None if another process holds the lock; otherwise wait for
+    it.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -54,7 +55,7 @@ def unlock(descriptor: int) -> None:
 
 
 def is_held(path: str) -> bool:
-    """Return whether a process holds the lock file *path*."""
+    """Return whether some process holds the lock file *path*."""
     descriptor = lock(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
     if descriptor is None:
         return True
@@ -77,9 +78,10 @@ def connect(address: str) -> socket.socket | None:
 
 
 def watch(run: str, address: str) -> None:
-    """Watch the server at the socket path *address* from a background process, and stop the server when idle.
+    """Stop the server at the socket path *address* when it has been idle long enough; run in a background process.
 
-    *run* is the run folder with the lock files. Returns in the background process once the server has ended.
+    *run* is the folder with the lock files. The function forks, and returns in the background process after the server
+    has ended.
     """
     link = connect(address)
     if link is None:
@@ -107,7 +109,10 @@ def watch(run: str, address: str) -> None:
 
 
 def read_idle_time(run: str) -> tuple[int, float]:
-    """Return (time stamp, idle seconds) of the client that joined last; the stamp is only for comparison."""
+    """Return (time stamp, idle seconds) that the client which joined last has set in the folder *run*.
+
+    The time stamp only serves to notice a new client. (0, 0.0) if there is none.
+    """
     path = os.path.join(run, USERS)
     try:
         with open(path, encoding="ascii") as file:
@@ -117,7 +122,7 @@ def read_idle_time(run: str) -> tuple[int, float]:
 
 
 def _detach() -> None:
-    """Detach from the parent process, its terminal and its folder. The parent exits, to avoid a zombie process."""
+    """Turn this process into a background process, without terminal and working folder; its parent process exits."""
     if os.fork():
         os._exit(0)
     os.setsid()
@@ -133,7 +138,7 @@ def _is_gone(link: socket.socket, pause: float) -> bool:
 
 
 def _is_lost(run: str, own: int) -> bool:
-    """Return whether the run folder was deleted, moved or replaced. *own* is the descriptor of the watchdog's lock.
+    """Return whether the folder *run* was deleted, moved or replaced; *own* is the descriptor of the watchdog's lock.
 
     Then the server must be killed, as a normal shutdown would delete the socket of the next server with the same path.
     """
@@ -151,9 +156,10 @@ def _receive(link: socket.socket) -> bytes:
 
 
 def _stop(run: str, link: socket.socket, seen: tuple[int, float], own: int) -> bool:
-    """Save and stop the server, unless a client has joined; return whether the server was stopped.
+    """Save and stop the server, unless a client has joined; return whether it was stopped.
 
-    A client that joins now waits for the starting lock, and then starts another server.
+    *link* is a connection to the server, *seen* the result of `read_idle_time` before the server became idle, and *own*
+    the descriptor of the watchdog's lock. A client that joins now waits for the lock, and then starts another server.
     """
     _compact(run, link, own)
     if _is_lost(run, own):
@@ -171,9 +177,9 @@ def _stop(run: str, link: socket.socket, seen: tuple[int, float], own: int) -> b
 
 
 def _compact(run: str, link: socket.socket, own: int) -> None:
-    """Rewrite the append-only file as a snapshot if it has grown by `REWRITE_SIZE`.
+    """Make the server rewrite its append-only file as a snapshot, if it has grown by `REWRITE_SIZE`; wait for the end.
 
-    Returns early if the folder is lost, in which case the server would retry forever.
+    Returns early if the folder *run* is lost, in which case the server would retry forever.
     """
     state = _info(link, "persistence")
     if int(state.get("aof_current_size", 0)) - int(state.get("aof_base_size", 0)) < REWRITE_SIZE:
@@ -191,7 +197,7 @@ def _info(link: socket.socket, section: str) -> dict[str, str]:
 
 
 def _ask(link: socket.socket, command: str) -> str:
-    """Send *command* to the server and return its reply, a line or a bulk string; "" if the server is gone."""
+    """Send *command* to the server and return its reply as text; "" if the server is gone."""
     try:
         link.sendall(command.encode() + b"\r\n")
         with link.makefile("rb") as reply:
@@ -202,7 +208,7 @@ def _ask(link: socket.socket, command: str) -> str:
 
 
 def _stop_at_once(address: str) -> None:
-    """Save and stop the server, and exit, since the server would run forever without a watchdog."""
+    """Save and stop the server at *address*, and exit this process: without it, the server would run forever."""
     link = connect(address)  # the first connection may be in the middle of a reply
     if link is not None:
         _ask(link, "SHUTDOWN")
@@ -210,7 +216,7 @@ def _stop_at_once(address: str) -> None:
 
 
 def _tidy(run: str) -> None:
-    """Remove the private folder of the socket, if there is one."""
+    """Remove the temporary folder of the server's socket, if the path in the folder *run* was too long for it."""
     try:
         folder = os.readlink(os.path.join(run, ELSEWHERE))
         os.unlink(os.path.join(run, ELSEWHERE))
