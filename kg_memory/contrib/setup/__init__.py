@@ -19,7 +19,10 @@ _INIT, _DOCTOR = "kg_memory.contrib.setup.init", "kg_memory.contrib.setup.doctor
 
 
 def add_commands(command: Callable[..., ArgumentParser]) -> None:
-    """Add ``init``, ``setup``, ``doctor`` and ``completion``, each made by *command*."""
+    """Add the commands ``init``, ``setup``, ``doctor`` and ``completion`` to the command line.
+
+    *command* is the function that adds one command and returns its argument parser.
+    """
     about = "ask for model, database and namespace, test them, and write .env"
     init = command("init", f"{_INIT}:init", about, INIT_EPILOG, group="set up")
     init.add_argument("--yes", action="store_true", help="do not ask")

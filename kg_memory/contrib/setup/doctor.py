@@ -35,7 +35,11 @@ _STYLES = {"ok": "green", "note": "yellow", "wrong": "red"}
 
 @dataclass(frozen=True)
 class Check:
-    """The result of one check: its name, its state, a text for what was found, and what to do (`mend`)."""
+    """The result of one check of ``kg-memory doctor``.
+
+    `what` was checked, `state` is "ok", "note" or "wrong", `found` is a text about the result, and `mend` says what to
+    do.
+    """
 
     what: str
     state: State
@@ -56,13 +60,16 @@ def setup(arguments: Namespace, screen: Screen) -> int:
 
 
 def fetch_database(settings: Settings, screen: Screen) -> None:
-    """Download FalkorDB if the embedded database is used, `bin_dir` is not set, and FalkorDB is not installed."""
+    """Download FalkorDB if the settings need it and it is not installed.
+
+    It is not needed for a server (`url`) or with binaries in a folder of the user (`bin_dir`).
+    """
     if settings.url is None and settings.bin_dir is None:
         local_host(settings, screen.note).fetch()
 
 
 def completion(arguments: Namespace, _: Screen) -> int:
-    """Run ``kg-memory completion``: print the completion script of a shell. Returns 0.
+    """Run ``kg-memory completion``: print the script that completes commands in a shell. Returns 0.
 
     Errors: `MissingExtra` if shtab is not installed.
     """
@@ -76,7 +83,10 @@ def completion(arguments: Namespace, _: Screen) -> int:
 
 
 def doctor(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory doctor``: run all checks and print what to do. Return 1 if a check failed, else 0."""
+    """Run ``kg-memory doctor``: check the settings, the database and the models, and print what to do.
+
+    Returns the exit code: 1 if a check failed, else 0.
+    """
     if arguments.fix:
         _fix(settings_of(arguments), screen)
     found = [_settings_file(), *checks(settings_of(arguments), screen)]
@@ -92,7 +102,7 @@ def doctor(arguments: Namespace, screen: Screen) -> int:
 
 
 def print_checks(found: Sequence[Check], screen: Screen) -> None:
-    """Print a table of the check results, and below it what to do about each problem."""
+    """Print the results of checks as a table, and below it what to do about each problem."""
     screen.values(found, {"check": "what", "state": "state", "found": "found"})
     for check in found:
         if check.mend:
@@ -100,7 +110,7 @@ def print_checks(found: Sequence[Check], screen: Screen) -> None:
 
 
 def checks(settings: Settings, screen: Screen) -> Iterator[Check]:
-    """Yield the result of each check of *settings*."""
+    """Yield the result of each check of *settings*: Python, database, data folder, language and embedding model."""
     yield Check("Python", "ok", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
     if settings.url is None:
         host = local_host(settings, screen.note)
@@ -114,7 +124,7 @@ def checks(settings: Settings, screen: Screen) -> Iterator[Check]:
 
 
 def _fix(settings: Settings, screen: Screen) -> None:
-    """Repair what needs no decision: make files private, and download FalkorDB if it is missing."""
+    """Make the settings file and the data folder private, and download FalkorDB if it is missing."""
     file = env_file.path()
     if file.is_file() and not env_file.is_private(file):
         file.chmod(0o600)
@@ -129,7 +139,7 @@ def _fix(settings: Settings, screen: Screen) -> None:
 
 
 def _settings_file() -> Check:
-    """Return the check of the settings file: whether it exists, is private, and what it sets."""
+    """Return the check of the settings file ``.env``: whether it exists, is private, and which settings it has."""
     file = env_file.path()
     if not file.is_file():
         return Check("settings file", "ok", "none: settings come from the environment")
@@ -140,7 +150,7 @@ def _settings_file() -> Check:
 
 
 def attempt(what: str, look: Callable[[], Check]) -> Check:
-    """Return the result of the check *look*; an exception becomes a check in the state "wrong", called *what*."""
+    """Return the result of the check *look*; if it raises, a failed check called *what* with the error as advice."""
     try:
         return look()
     except (KGMemoryError, ImportError, OSError) as error:
@@ -154,7 +164,7 @@ def _binaries(host: LocalHost) -> Check:
 
 
 def _openmp() -> Check:
-    """Return the check for the OpenMP library, which falkordb.so needs and slim images lack."""
+    """Return the check for the OpenMP library, which FalkorDB needs and slim container images lack."""
     try:
         ctypes.CDLL(_OPENMP)
     except OSError:
@@ -164,6 +174,7 @@ def _openmp() -> Check:
 
 
 def _folder(folder: Path) -> Check:
+    """Return the check of the data folder: whether it is (or can be made) writable, and is private."""
     existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not existing.is_dir():
         return Check("data folder", "wrong", str(folder), f"{existing} is a file: set a folder with --data-dir")
@@ -176,6 +187,7 @@ def _folder(folder: Path) -> Check:
 
 
 def _model(settings: Settings) -> Check:
+    """Return the check of the language model: which one is used, and whether it can be opened."""
     from kg_memory.llm.chat import provider_of  # noqa: PLC0415 - slow to import
     from kg_memory.memory import open as opening  # noqa: PLC0415 - slow to import
 
@@ -191,7 +203,7 @@ def _model(settings: Settings) -> Check:
 
 
 def _offline_by() -> str:
-    """Return a text that says where the model is set to "offline": environment, settings file, or option."""
+    """Return a text that says where the model was set to "offline": environment, settings file, or --model."""
     name, file = f"{ENV_PREFIX}MODEL", env_file.path()
     if os.environ.get(name) == OFFLINE:
         return f"{name}={OFFLINE} in the environment"
@@ -218,6 +230,10 @@ def _database(settings: Settings, screen: Screen) -> Check:
 
 
 def _describe_database(database: Database, seconds: float, counts: Mapping[str, Stats]) -> str:
+    """Return a line of text about the database: versions, opening time in *seconds*, namespaces and replicas.
+
+    *counts* are statistics by namespace.
+    """
     versions, wait, least = database.versions(), database.wait_replicas, database.min_replicas
     numbers = (f"{number // 10000}.{number // 100 % 100}.{number % 100}" for number in sorted(set(versions.values())))
     servers = f" on {len(versions)} servers" if len(versions) > 1 else ""
@@ -231,7 +247,7 @@ def _describe_database(database: Database, seconds: float, counts: Mapping[str, 
 
 
 def _find_problems(database: Database, counts: Mapping[str, Stats], settings: Settings) -> Iterator[tuple[State, str]]:
-    """Yield (state, what to do) for each problem of the database, worst first. *counts* are statistics by namespace."""
+    """Yield (state, advice) for each problem of the database, worst first; *counts* are statistics by namespace."""
     replicas = database.replicas() if database.wait_replicas else {}
     if lacking := [address for address, number in replicas.items() if number < database.min_replicas]:
         yield "wrong", f"too few replicas to acknowledge a write: {', '.join(lacking)}"
@@ -257,12 +273,12 @@ def _find_problems(database: Database, counts: Mapping[str, Stats], settings: Se
 
 
 def _first_of(names: Sequence[str]) -> str:
-    """Return the first five of *names*, separated by commas, with " ..." if there are more."""
+    """Return the first five of *names* as text, separated by commas, with " ..." if there are more."""
     return f"{', '.join(names[:_MOST_NAMED])}{' ...' if len(names) > _MOST_NAMED else ''}"
 
 
 def _query_plans(database: Database) -> int | None:
-    """Return the size of the server's query plan cache, or None if it cannot be read."""
+    """Return how many query plans the server caches, or None if that setting cannot be read."""
     try:
         return int(database.command("GRAPH.CONFIG", "GET", "CACHE_SIZE")[1])
     except KGMemoryError:

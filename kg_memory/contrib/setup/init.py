@@ -43,9 +43,9 @@ _REFUSED = (401, 403)
 
 
 def init(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory init``: ask for settings, test them, and write the settings file.
+    """Run ``kg-memory init``: ask for settings, test them, and write them to the settings file ``.env``.
 
-    Returns the exit code: 1 if a check failed or input ended, and the file was not written.
+    Returns the exit code: 1 if a check failed or the input ended, and the file was not written.
     """
     file = env_file.path()
     if arguments.yes and file.exists() and not arguments.force:
@@ -69,7 +69,10 @@ def init(arguments: Namespace, screen: Screen) -> int:
 
 
 def _may_write(file: Path, found: Sequence[Check], arguments: Namespace, screen: Screen) -> int:
-    """Return `DONE` if *file* may be written, else the exit code. Asks the user if a check failed or *file* exists."""
+    """Return `DONE` if *file* may be written, else the exit code of the command.
+
+    The user is asked if one of the checks in *found* failed, or if *file* exists.
+    """
     code = DONE
     if any(check.state == "wrong" for check in found) and not (
         arguments.force if arguments.yes else confirm(f"Write {file} anyway?")
@@ -86,7 +89,7 @@ def _may_write(file: Path, found: Sequence[Check], arguments: Namespace, screen:
 
 
 def _variables(arguments: Namespace, screen: Screen) -> dict[str, str]:
-    """Return the environment variables to write: from options and the user's answers, or with --yes the defaults."""
+    """Return the environment variables to write, from options and the user's answers, or with --yes the defaults."""
     model, base_url, key = getattr(arguments, "model", None), arguments.base_url, None
     database, data_dir = getattr(arguments, "url", None) or arguments.database, getattr(arguments, "data_dir", None)
     namespace = getattr(arguments, "namespace", None)
@@ -115,7 +118,7 @@ def _variables(arguments: Namespace, screen: Screen) -> dict[str, str]:
 
 
 def _ask_for_model(model: str | None, base_url: str | None, screen: Screen) -> tuple[str, str | None, str | None]:
-    """Return the model, the base URL of its server, and its key; ask only for those that options do not set."""
+    """Return (model, base URL of its server, API key); the user is asked for those that options do not set."""
     key = None
     if not model and not base_url:
         has_key = bool(os.environ.get(_OPENAI_KEY))
@@ -138,7 +141,7 @@ def _ask_for_model(model: str | None, base_url: str | None, screen: Screen) -> t
 
 
 def _get_binaries(settings: Settings, arguments: Namespace, screen: Screen) -> None:
-    """Download FalkorDB, after asking, if the embedded database needs it and it is not installed."""
+    """Download FalkorDB, if the embedded database needs it and it is not installed, and the user agrees."""
     if settings.url is not None or settings.bin_dir is not None:
         return
     try:
@@ -149,7 +152,7 @@ def _get_binaries(settings: Settings, arguments: Namespace, screen: Screen) -> N
 
 
 def _model_server(settings: Settings) -> Check:
-    """Return the check whether the model's server has the model, by listing its models, which costs nothing."""
+    """Return the check of the model's server: it must list the configured model. That request costs nothing."""
     what, model = "model's server", settings.model
     if model is None or model == OFFLINE or (":" in model and not settings.base_url):
         return Check(what, "ok", "not needed" if model == OFFLINE else "not asked")
@@ -174,7 +177,7 @@ def _get_models(base_url: str, key: str | None) -> httpx.Response:
 
 
 def _names(reply: httpx.Response) -> list[str]:
-    """Return the model names in the reply of a server; an empty list if it is not a list of models."""
+    """Return the model names in a server's *reply* to a request for its models; [] if it has another form."""
     try:
         return [str(model["id"]) for model in reply.json()["data"]]
     except (ValueError, KeyError, TypeError):
@@ -182,9 +185,9 @@ def _names(reply: httpx.Response) -> list[str]:
 
 
 def _write(file: Path, values: dict[str, str]) -> None:
-    """Write *values* as settings into *file*, readable by its owner only. Replaces our settings and keeps other lines.
+    """Write *values* as settings into *file*, readable by its owner only.
 
-    Raises: `OSError`.
+    Existing settings of kg-memory in the file are replaced, and other lines are kept. Raises: `OSError`.
     """
     before = file.read_text("utf-8-sig") if file.exists() else ""
     ours = {number for number, _, _ in env_file.assignments(before, file)}
@@ -201,6 +204,7 @@ def _write(file: Path, values: dict[str, str]) -> None:
 
 
 def _report(file: Path, values: dict[str, str], found: Sequence[Check], screen: Screen) -> None:
+    """Print that *file* was written, and what to do next; with --json, print the settings without keys."""
     if screen.as_json:
         shown = {name: value for name, value in values.items() if not name.endswith("_KEY")}
         screen.json({"file": str(file), "settings": shown, "checks": [asdict(check) for check in found]})
@@ -214,9 +218,9 @@ def _report(file: Path, values: dict[str, str], found: Sequence[Check], screen: 
 
 
 def _line(prompt: str, default: str) -> str:
-    """Return the next line of input, or *default* if it is empty; without a default, ask again.
+    """Ask for a line of input with *prompt*, and return it; return *default* if it is empty.
 
-    Errors: `EOFError` at the end of the input.
+    If there is no default, ask again. Errors: `EOFError` at the end of the input.
     """
     while True:
         answer = ask_line(f"{prompt} [{default}]: " if default else f"{prompt}: ")
@@ -233,5 +237,5 @@ def _choose(choices: str, default: str) -> str:
 
 
 def _secret(prompt: str) -> str:
-    """Return the next line of input, which a terminal does not show."""
+    """Ask for a secret with *prompt*, and return it; a terminal does not show what is typed."""
     return getpass(f"{prompt}: ").strip() if sys.stdin.isatty() else ask_line(f"{prompt}: ") or ""
