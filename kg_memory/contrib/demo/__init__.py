@@ -7,6 +7,6 @@ from collections.abc import Callable
 
 
 def add_command(command: Callable[..., ArgumentParser]) -> None:
-    """Add ``demo``, made by *command*."""
+    """Add the command ``demo`` to the command line; *command* is the function that adds one command."""
     about = "read a small story into a fresh memory and ask about it, offline"
     command("demo", "kg_memory.contrib.demo.demo:demo", about, group="set up")
