@@ -63,7 +63,10 @@ ORDER BY id(n)
 
 @dataclass(slots=True)
 class Drawing:
-    """Reads the nodes and edges of the graph *key*, up to the internal node id *last*, and counts them in `counts`."""
+    """Reads the nodes and edges of one graph for a drawing, and counts them in `counts`.
+
+    `key` is the database key of the graph, and `last` the highest node id to read.
+    """
 
     database: Database
     key: str
@@ -71,7 +74,7 @@ class Drawing:
     counts: Counter[str] = field(default_factory=lambda: Counter(node=0, edge=0))
 
     def nodes(self) -> Iterator[Element]:
-        """Yield the entities, and the facts about more than two entities."""
+        """Yield the nodes of the drawing: all entities, and all facts about more than two entities."""
         for row in self._read(ENTITIES):
             entity = row["entity"]
             data = _select(entity, "name", "type", "aliases", "summary", *_SEEN)
@@ -83,7 +86,10 @@ class Drawing:
                 yield self._count("node", {"id": fact["id"]}, data)
 
     def edges(self) -> Iterator[Element]:
-        """Yield the current beliefs: one edge for a fact about two entities, otherwise one for each entity."""
+        """Yield the edges of the drawing, made of current beliefs.
+
+        A fact about two entities is one edge; another fact is a node, with one edge for each of its entities.
+        """
         for row in self._read(FACTS):
             for ends, data in _to_edges(row):
                 yield self._count("edge", ends, data)
@@ -98,6 +104,7 @@ class Drawing:
 
 
 def _to_edges(row: Row) -> Iterator[Element]:
+    """Yield the edges for one fact, as (ids, properties); *row* has the fact, its entities and its beliefs."""
     fact, subject, objects = row["fact"]["id"], row["subject"], row["objects"]
     for belief in row["beliefs"]:
         id_ = belief["id"]
@@ -120,7 +127,7 @@ def _fact_data(row: Row) -> dict[str, Value]:
 
 
 def _select(properties: Row, *names: str) -> dict[str, Value]:
-    """Return the named properties, with times in ISO 8601; None and open ends are left out."""
+    """Return the properties with these *names*, times as ISO 8601 texts; missing values and open ends are left out."""
     values = {name: properties.get(name) for name in names}
     for name in (*_SEEN, *_DATES):
         if values.get(name) is not None:
@@ -136,9 +143,10 @@ def _export_drawing(
     target: Target,
     progress: Progress | None = None,
 ) -> ExportResult:
-    """Write a namespace to *target* in the format of *render*, and return the numbers of nodes and edges.
+    """Write a namespace to *target* as a drawing, and return the numbers of nodes and edges.
 
-    *progress* is called with (parts written, 0). Errors: `InputError` if the namespace is empty or does not exist.
+    *render* turns a drawing into the text of a format such as GraphML. *progress* is called with (parts written, 0).
+    Errors: `InputError` if the namespace is empty or does not exist.
     """
     namespace = options.namespace
     with rewritable(target) as file:
@@ -174,6 +182,7 @@ xsi:schemaLocation="http://graphml.graphdrawing.org/xmlns http://graphml.graphdr
 
 
 def _render_graphml(drawing: Drawing, namespace: str) -> Iterator[str]:
+    """Yield the text of a GraphML file for *drawing*, in parts."""
     yield _GRAPHML_HEAD
     yield from _graphml_keys()
     yield f'<graph id={_quote(namespace)} edgedefault="directed">\n'
