@@ -90,18 +90,18 @@ CHOOSE_PROMPTS = _load("choose_prompts", ChosenPrompts, "prompts", "trajectories
 
 
 class AnnotatedTrajectory(NamedTuple):
-    """The messages of a conversation, or of another run of an agent, with the feedback that it got."""
+    """The messages of a conversation, or of another run of an agent, with the feedback that it got from a user."""
 
     messages: Sequence[AnyMessage]
     feedback: Mapping[str, str | int | bool] | str | None = None
 
 
 class FlowRunnable(Runnable[Any, Output]):
-    """A LangChain runnable whose `invoke` and `ainvoke` both run the flow `_run`."""
+    """A LangChain runnable with one implementation, `_run`, for both `invoke` and `ainvoke`."""
 
     @abstractmethod
     def _run(self, given: Any, config: Config) -> Flow[Output]:
-        """Return the output for the input *given*."""
+        """Return the runnable's output for its input *given*."""
 
     def _invoke(self, input: Any, config: Config = None, **kwargs: Any) -> Flow[Output]:  # noqa: A002 - LangChain's name
         del kwargs
@@ -111,7 +111,7 @@ class FlowRunnable(Runnable[Any, Output]):
 
 
 def open_model(model: BaseChatModel | str) -> ChatModel:
-    """Return a client for typed answers of *model*, a LangChain chat model or a name such as "openai:gpt-4.1-mini".
+    """Return a client that asks *model* for typed answers; a name is like "openai:gpt-4.1-mini".
 
     Errors: `SettingsError`; `MissingExtra` if a name is given and langchain is not installed.
     """
@@ -130,19 +130,23 @@ def open_model(model: BaseChatModel | str) -> ChatModel:
 
 
 def ask(model: ChatModel, prompt: Prompt[Answer], /, **fields: Any) -> Flow[Answer]:
-    """Return the parsed answer of *model* to *prompt* with its *fields*. Errors: `ModelError`."""
+    """Return the answer of *model* to *prompt*, parsed to the prompt's answer type. Errors: `ModelError`.
+
+    *fields* are the values for the variables in the prompt.
+    """
     return cast("Answer", (yield from call(model, "answer", Ask(prompt, fields))))
 
 
 def write_messages(messages: Iterable[MessageLikeRepresentation]) -> list[Record]:
-    """Return *messages* as records with role, name, content and tool calls. Errors: `InputError`."""
+    """Return *messages* as JSON records for a prompt, with role, name, content and tool calls. Errors: `InputError`."""
     return [_write(message) for message in messages_of(messages)]
 
 
 def write_trajectories(trajectories: Any) -> list[Record]:
-    """Return *trajectories* as numbered records with messages and feedback; a text counts as one trajectory.
+    """Return *trajectories* as JSON records for a prompt, numbered from 1, with their messages and feedback.
 
-    Each is an `AnnotatedTrajectory`, a pair (messages, feedback), or only messages. Errors: `InputError`.
+    Each trajectory is an `AnnotatedTrajectory`, a pair (messages, feedback), or only messages; a text counts as one
+    trajectory. Errors: `InputError`.
     """
     if isinstance(trajectories, str):
         return [{"trajectory": 1, "text": trajectories}] if trajectories.strip() else []

@@ -54,7 +54,10 @@ class RemoveDoc(BaseModel):
 
 
 class ExtractedMemory(NamedTuple):
-    """A memory and its id; its content is an instance of a schema, or a `RemoveDoc` if the memory is to be removed."""
+    """A memory that a `MemoryManager` returns: its id, and its content as an instance of a schema.
+
+    The content is a `RemoveDoc` if the memory is to be removed.
+    """
 
     id: str
     content: Any
@@ -71,10 +74,10 @@ class Existing(NamedTuple):
 class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
     """A runnable that reads a conversation, compares it with existing memories, and returns the updated memories.
 
-    The input has ``messages`` and optionally ``existing`` memories and ``max_steps``, the most passes of the model over
-    the result (default 1). The output lists existing memories first, in order: unchanged, changed, or a `RemoveDoc`;
-    then new ones. The manager stores none of them. *schemas* are the pydantic models of memories, and *instructions*
-    say which memories the application wants. Errors: `SettingsError`.
+    The input is a dict with ``messages`` and optionally ``existing`` memories and ``max_steps``, the most passes of the
+    model over the result (default 1). The output lists existing memories first, in order: unchanged, changed, or a
+    `RemoveDoc`; then new ones. The manager stores none of them. *schemas* are the pydantic models of memories, and
+    *instructions* say which memories the application wants. Errors: `SettingsError`.
     """
 
     def __init__(
@@ -88,6 +91,7 @@ class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
         enable_updates: bool = True,
         enable_deletes: bool = False,
     ) -> None:
+        """Prepare the prompts. By default the model may add and change memories, but not delete them."""
         self.schemas = {schema.__name__: schema for schema in _validate_schemas(schemas)}
         self.instructions = instructions
         self._model = open_model(model)
@@ -95,6 +99,7 @@ class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
         self._forms = {exists: self._form(exists=exists) for exists in (False, True)}
 
     def _run(self, given: Mapping[str, Any], config: Config) -> Flow[list[ExtractedMemory]]:
+        """Return the existing memories, changed where needed, and new ones; see the class for the input *given*."""
         del config
         existing = list(self.read_existing(given.get("existing") if isinstance(given, Mapping) else None))
         external = {memory.id for memory in existing}
@@ -108,9 +113,10 @@ class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
         return revised
 
     def revise(self, given: Mapping[str, Any], existing: Sequence[Existing]) -> Flow[tuple[list[Existing], set[str]]]:
-        """Return the *existing* memories as they should be, followed by new ones, and the ids of memories to remove.
+        """Return the *existing* memories as changed by the model, then new ones; and the ids of memories to remove.
 
-        The model sees the memories numbered from 1, without those that an earlier pass removed.
+        *given* is the runnable's input. The model sees the memories numbered from 1, without those that an earlier pass
+        removed.
         """
         messages = write_messages(require_messages(given))
         memories, removed = list(existing), set[str]()
@@ -130,11 +136,14 @@ class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
         return memories, removed
 
     async def __call__(self, messages: Sequence[Any], existing: Sequence[Any] | None = None) -> list[ExtractedMemory]:
-        """Call `ainvoke` with *messages* and *existing* memories."""
+        """Return the updated memories for a conversation: `ainvoke` with *messages* and *existing* memories."""
         return await self.ainvoke({"messages": messages, "existing": existing})
 
     def read_existing(self, existing: Any) -> Iterable[Existing]:
-        """Yield existing memories, given as texts, (id, content) or (id, kind, content). Errors: `InputError`."""
+        """Yield the memories that a caller passes as *existing*: texts, (id, content) or (id, kind, content).
+
+        *kind* is the name of a schema. Errors: `InputError`.
+        """
         if isinstance(existing, str | Mapping):
             raise InputError(f"existing must be a list of memories, got {type(existing).__name__}")
         default = next(iter(self.schemas))
@@ -154,9 +163,10 @@ class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
         return [{"kind": name, "schema": schema.model_json_schema()} for name, schema in self.schemas.items()]
 
     def _form(self, *, exists: bool) -> Prompt[Changes] | None:
-        """Return the prompt whose answer has lists for the permitted changes; None if no change is permitted.
+        """Return the prompt for changes to memories; its answer has a list for each permitted kind of change.
 
-        *exists* is whether there are existing memories. If there are none, one may be added even with inserts disabled.
+        None if no change is permitted. *exists* is whether there are existing memories; if there are none, one may be
+        added even with inserts disabled.
         """
         lists: Record = {}
         for name, schema in self.schemas.items():
@@ -171,9 +181,9 @@ class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
 
 
 def _apply(changes: BaseModel, memories: list[Existing], removed: set[str]) -> bool:
-    """Apply the model's *changes* to *memories* and *removed* in place; return whether there were any.
+    """Apply the model's *changes* to *memories*, and add the ids of deleted memories to *removed*, both in place.
 
-    Changes with unknown numbers are skipped.
+    Returns whether there were any changes. Changes with unknown numbers are skipped.
     """
     places = {number: number - 1 for number, memory in enumerate(memories, 1) if memory.id not in removed}
     made = False
@@ -196,9 +206,9 @@ create_memory_manager = MemoryManager
 
 
 class ThreadExtractor(FlowRunnable[BaseModel]):
-    """A runnable from ``{"messages": [...]}`` to one instance of *schema*, by default a title and a summary.
+    """A runnable that extracts one instance of *schema* from a conversation, by default a title and a summary.
 
-    Errors: `SettingsError`.
+    Its input is ``{"messages": [...]}``. Errors: `SettingsError`.
     """
 
     def __init__(self, model: BaseChatModel | str, /, schema: Schema | None = None, instructions: str = "") -> None:
@@ -208,6 +218,7 @@ class ThreadExtractor(FlowRunnable[BaseModel]):
         self._form = replace(EXTRACT_THREAD, answer=_make_answer(Records.__name__, {"records": (records, ...)}))
 
     def _run(self, given: Mapping[str, Any], config: Config) -> Flow[BaseModel]:
+        """Return the instance of the schema that the model extracts. Errors: `InputError` without messages."""
         del config
         messages = write_messages(require_messages(given))
         if not messages:
@@ -223,7 +234,10 @@ create_thread_extractor = ThreadExtractor
 
 
 def to_model(memory: Existing, schemas: Mapping[str, Schema]) -> Any:
-    """Return the content of *memory* parsed by its schema, or as plain JSON if it does not fit."""
+    """Return the content of *memory* as an instance of its schema, or as plain JSON if it does not fit.
+
+    *schemas* maps the names of schemas to pydantic models.
+    """
     schema = schemas.get(memory.kind) or (Memory if memory.kind == Memory.__name__ else None)
     try:
         return memory.content if schema is None else schema.model_validate(memory.content)
@@ -232,7 +246,10 @@ def to_model(memory: Existing, schemas: Mapping[str, Schema]) -> Any:
 
 
 def require_messages(input_: Any) -> Any:
-    """Return the "messages" of the input dict. Errors: `InputError` if there are none."""
+    """Return the value of "messages" in *input_*, the input dict of a runnable.
+
+    Errors: `InputError` if it is missing.
+    """
     if not isinstance(input_, Mapping) or "messages" not in input_:
         raise InputError(f'the input must be a dict such as {{"messages": [...]}}, got {input_!r:.80}')
     return input_["messages"]
@@ -258,11 +275,11 @@ def _validate_schemas(schemas: Any) -> list[Schema]:
 
 
 def _make_answer(name: str, lists: Mapping[str, Any]) -> type[Any]:
-    """Create a pydantic model called *name* whose fields are *lists*, pairs (type, default)."""
+    """Return a new pydantic model called *name*; *lists* maps its field names to pairs (type, default)."""
     made: type[Any] = create_model(name, **lists)
     return made
 
 
 def to_plain(content: Any) -> Any:
-    """Return *content* as plain JSON: a pydantic model is dumped, another value returned."""
+    """Return *content* as plain JSON: the fields of a pydantic model; any other value unchanged."""
     return content.model_dump(mode="json") if isinstance(content, BaseModel) else content

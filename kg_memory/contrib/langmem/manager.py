@@ -42,9 +42,9 @@ T = TypeVar("T", bound=Item)
 
 
 class MemoryPhase(TypedDict, total=False):
-    """A further pass of a `MemoryStoreManager` over its result.
+    """Options of a further pass of a `MemoryStoreManager`, in which the model revises the resulting memories.
 
-    Its instructions, whether the model sees the messages again, and whether it may add or delete memories.
+    They are its instructions, whether the model sees the messages again, and whether it may add or delete memories.
     """
 
     instructions: str
@@ -56,11 +56,11 @@ class MemoryPhase(TypedDict, total=False):
 class MemoryStoreManager(FlowRunnable[list[Record]]):
     """A runnable that reads a conversation, updates the memories in a store, and returns the items that it stored.
 
-    The input is that of a `MemoryManager` without ``existing``, since related memories are searched in the store.
-    *store* is a `GraphMemory` or a LangGraph store; None uses that of the running graph. The model sees the
-    *query_limit* memories nearest to the last messages, or to the queries that *query_model* writes. *default*, or the
-    result of *default_factory* for the config, is stored if there is no memory yet. Each of *phases* revises the result
-    once more. Errors: `SettingsError`.
+    The input is ``{"messages": [...]}``, optionally with ``max_steps``; see `MemoryManager`. Related memories are
+    searched in the store. *store* is a `GraphMemory` or a LangGraph store; None uses that of the running graph. The
+    model sees the *query_limit* memories nearest to the last messages, or to the queries that *query_model* writes.
+    *default*, or the result of *default_factory* for the config, is stored if there is no memory yet. Each of *phases*
+    revises the result once more. Errors: `SettingsError`.
     """
 
     def __init__(
@@ -80,6 +80,7 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
         store: Store | None = None,
         phases: Sequence[MemoryPhase] | None = None,
     ) -> None:
+        """Prepare the models and the namespace. Errors: `SettingsError` for invalid arguments."""
         if default is not None and default_factory is not None:
             raise SettingsError("default and default_factory cannot be combined: pass one of them")
         chosen = tuple(schemas or (Memory,))
@@ -108,6 +109,10 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
         return store_here(self._store)
 
     def _run(self, given: Mapping[str, Any], config: Config) -> Flow[list[Record]]:
+        """Update the memories in the store from a conversation, and return the stored items.
+
+        The result is empty if the memory is paused. *given* is the runnable's input.
+        """
         store, namespace = self.store, self.namespace(config)
         before = yield from self._related(store, namespace, require_messages(given))
         try:
@@ -119,13 +124,13 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
             return []
 
     async def __call__(self, messages: Sequence[Any]) -> list[Record]:
-        """Call `ainvoke` with *messages*."""
+        """Update the memories from *messages*, by `ainvoke`, and return the stored items."""
         return await self.ainvoke({"messages": messages})
 
     def _manage(self, given: Mapping[str, Any], before: Sequence[SearchItem]) -> Flow[tuple[list[Existing], set[str]]]:
-        """Return the memories after all phases, and the ids of memories to delete.
+        """Return the memories as they are after all phases, and the ids of memories to delete.
 
-        *before* are the existing items that are related to the conversation in *given*.
+        *before* are the stored items that are related to the conversation in *given*, the runnable's input.
         """
         memories, removed = yield from self.memory_manager.revise(given, [_read(item) for item in before])
         for manager, phase in self._phases:
@@ -173,9 +178,9 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
     # Access to the memories in the namespace
 
     def _get(self, key: str, *, refresh_ttl: bool | None = None, config: Config = None) -> Flow[Item | None]:
-        """Return the item *key* with its content parsed by its schema, or None.
+        """Return the stored item with this *key*, its content as an instance of its schema; None if there is none.
 
-        An unsaved default memory is returned for the key `DEFAULT`.
+        For the key `DEFAULT`, a default memory that is not stored yet is returned.
         """
         namespace = self.namespace(config)
         item: Item | None = yield from call(self.store, "get", namespace, key, refresh_ttl=refresh_ttl)
@@ -193,7 +198,10 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
         refresh_ttl: bool | None = None,
         config: Config = None,
     ) -> Flow[list[SearchItem]]:
-        """Return items that match *query*, or all for None, with their contents parsed by their schemas."""
+        """Return the items that match *query*, or all items if it is None.
+
+        Their contents are instances of their schemas.
+        """
         namespace = self.namespace(config)
         how = {"query": query, "filter": filter, "limit": limit, "offset": offset, "refresh_ttl": refresh_ttl}
         items = yield from call(self.store, "search", namespace, **how)
@@ -202,11 +210,11 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
         return [self._to_typed(item) for item in items]
 
     def _put(self, key: str, value: Record, config: Config = None) -> Flow[None]:
-        """Store *value* as the memory *key*, replacing an existing one."""
+        """Store *value* as the memory with this *key*, in place of an existing one."""
         yield from call(self.store, "put", self.namespace(config), key, value)
 
     def _delete(self, key: str, config: Config = None) -> Flow[None]:
-        """Delete the memory *key*."""
+        """Delete the memory with this *key*."""
         yield from call(self.store, "delete", self.namespace(config), key)
 
     get, aget = both(_get)
@@ -225,9 +233,9 @@ create_memory_store_manager = MemoryStoreManager
 
 
 class MemorySearcher(FlowRunnable[list[SearchItem]]):
-    """A runnable from ``{"messages": [...]}`` to the store items that match queries written by a model, best first.
+    """A runnable that lets a model write queries for a conversation, and returns the matching memories, best first.
 
-    *prompt* tells the model what to look for. Errors: `SettingsError`.
+    Its input is ``{"messages": [...]}``. *prompt* tells the model what to look for. Errors: `SettingsError`.
     """
 
     def __init__(
@@ -238,6 +246,7 @@ class MemorySearcher(FlowRunnable[list[SearchItem]]):
         namespace: Labels | str = NAMESPACE,
         store: Store | None = None,
     ) -> None:
+        """Open the model. *store* None means the store of the running graph."""
         self.namespace = Namespace(namespace)
         self._model, self._prompt, self._store = open_model(model), prompt, validate_store(store)
 
@@ -254,7 +263,7 @@ create_memory_searcher = MemorySearcher
 def write_queries(model: ChatModel, messages: Any, wishes: str) -> Flow[list[str]]:
     """Return up to five queries, written by *model*, for memories that help to continue the conversation *messages*.
 
-    *wishes* are the user's instructions.
+    *wishes* are the application's instructions to the model.
     """
     records = write_messages(messages)
     if not records:
@@ -264,7 +273,10 @@ def write_queries(model: ChatModel, messages: Any, wishes: str) -> Flow[list[str
 
 
 def search_all(store: BaseStore, namespace: Labels, queries: Sequence[str], limit: int) -> Flow[list[SearchItem]]:
-    """Return the items found by any of *queries*, at most *limit* for each, best first and without duplicates."""
+    """Return the items of *store* that match any of *queries*, best first and without duplicates.
+
+    *limit* is the most items for each query.
+    """
     items: dict[tuple[Labels, str], SearchItem] = {}
     for query in queries:
         page: list[SearchItem] = yield from call(store, "search", namespace, query=query, limit=limit)
@@ -280,7 +292,7 @@ def _score(item: SearchItem) -> float:
 
 
 def _phase(model: BaseChatModel | str, schemas: Sequence[Schema], phase: MemoryPhase) -> MemoryManager:
-    """Return the `MemoryManager` that runs a *phase*. Errors: `SettingsError` for an unknown key."""
+    """Return the `MemoryManager` that carries out *phase*. Errors: `SettingsError` for an unknown key in *phase*."""
     if unknown := set(phase) - set(MemoryPhase.__annotations__):
         raise SettingsError(f"a phase may have {', '.join(MemoryPhase.__annotations__)}, got {min(unknown)!r}")
     return MemoryManager(
@@ -293,7 +305,7 @@ def _phase(model: BaseChatModel | str, schemas: Sequence[Schema], phase: MemoryP
 
 
 def _read(item: Item) -> Existing:
-    """Return a store item as an existing memory; items written by the manage_memory tool have no kind."""
+    """Return the memory in a store item; items that were written by the manage_memory tool have no kind."""
     value = item.value
     if value.keys() == {"kind", "content"}:
         return Existing(item.key, str(value["kind"]), value["content"])
@@ -310,7 +322,7 @@ def _store_changes(
     after: Sequence[Existing],
     removed: Collection[str],
 ) -> Flow[list[Record]]:
-    """Store new and changed memories, delete the *removed* ids, and return the stored items.
+    """Store new and changed memories, delete those whose ids are in *removed*, and return the stored items.
 
     *before* are the items as read from the store, *after* the memories as they should be.
     """

@@ -18,7 +18,7 @@ Store = BaseStore | GraphMemory
 
 
 class Namespace:
-    """A store namespace with ``{variables}`` in its labels, which are filled at each call.
+    """A namespace of a store with variables in its labels, which are filled at each call.
 
     ``("memories", "{user_id}")`` becomes ``("memories", "ann")`` with the config ``{"configurable": {"user_id":
     "ann"}}``, or with user_id in the runtime context. Errors: `SettingsError` for an invalid template.
@@ -34,7 +34,10 @@ class Namespace:
         self._labels = [NamespaceTemplate(label) for label in self.template]
 
     def __call__(self, config: Mapping[str, Any] | None = None) -> Labels:
-        """Return the labels, filled from *config* or, if None, from the running graph. Errors: `InputError`."""
+        """Return the labels, with variables filled from *config* or, if None, from the running graph.
+
+        Errors: `InputError`.
+        """
         labels = tuple(place_here(label, config or None).namespace for label in self._labels)
         if any("." in label for label in labels):
             raise InputError(f"a label of a namespace must not contain '.', got {labels!r}; use another id")
@@ -56,7 +59,7 @@ def validate_store(store: object) -> BaseStore | None:
 
 
 def find_store(store: BaseStore | None) -> BaseStore | None:
-    """Return *store*, or the store of the running graph; None if there is none."""
+    """Return *store* if it is set, else the store of the running graph; None if that has no store."""
     if store is not None:
         return store
     try:
@@ -66,7 +69,7 @@ def find_store(store: BaseStore | None) -> BaseStore | None:
 
 
 def store_here(store: BaseStore | None) -> BaseStore:
-    """Return *store*, or the store of the running graph. Errors: `SettingsError` if there is none."""
+    """Return *store* if it is set, else the store of the running graph. Errors: `SettingsError` if there is none."""
     found = find_store(store)
     if found is None:
         raise SettingsError("there is no store: pass store=memory, or call this in a graph compiled with a store")

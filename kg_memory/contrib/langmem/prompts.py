@@ -71,12 +71,12 @@ class Prompt(TypedDict, total=False):
 
 
 class PromptOptimizer(FlowRunnable[str]):
-    """A runnable from ``{"trajectories": [...], "prompt": ...}`` to the prompt, improved by *model*'s review.
+    """A runnable that lets *model* review runs of an agent, and returns the agent's prompt improved by the lessons.
 
-    *kind* "gradient" repeats reviews until the lessons are stable, then rewrites the prompt; "metaprompt" alternates
-    reviews and rewrites; "prompt_memory" does each once. *config* limits the reviews: ``min_reflection_steps`` (default
-    1) and ``max_reflection_steps`` (3). With a *memory*, lessons are stored there; see `render_rules`. Errors:
-    `SettingsError`.
+    Its input is ``{"trajectories": [...], "prompt": ...}``. *kind* "gradient" repeats reviews until the lessons are
+    stable, then rewrites the prompt; "metaprompt" alternates reviews and rewrites; "prompt_memory" does each once.
+    *config* limits the reviews: ``min_reflection_steps`` (default 1) and ``max_reflection_steps`` (3). With a *memory*,
+    lessons are stored there; see `render_rules`. Errors: `SettingsError`.
     """
 
     def __init__(
@@ -89,6 +89,7 @@ class PromptOptimizer(FlowRunnable[str]):
         memory: GraphMemory | None = None,
         namespace: Labels | str = DEFAULT_NAMESPACE,
     ) -> None:
+        """Open the model. Errors: `SettingsError` for an unknown *kind* or an unknown key in *config*."""
         if kind not in KINDS:
             raise SettingsError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
         if unknown := set(config or {}) - set(STEPS):
@@ -103,6 +104,7 @@ class PromptOptimizer(FlowRunnable[str]):
         self._model, self._kind = open_model(model), kind
 
     def _run(self, given: Mapping[str, Any], config: Config) -> Flow[str]:
+        """Return the improved text of the prompt in *given*; unchanged if there are no trajectories."""
         trajectories, prompt = write_trajectories(_field(given, "trajectories")), _read_prompt(_field(given, "prompt"))
         if not trajectories:
             return prompt["prompt"]
@@ -114,11 +116,11 @@ class PromptOptimizer(FlowRunnable[str]):
         return text
 
     async def __call__(self, trajectories: Any, prompt: str | Prompt) -> str:
-        """Call `ainvoke` with *trajectories* and *prompt*."""
+        """Return the improved text of *prompt*: `ainvoke` with *trajectories* and *prompt*."""
         return await self.ainvoke({"trajectories": trajectories, "prompt": prompt})
 
     def _learn(self, prompt: Prompt, review: Record) -> Flow[tuple[list[Lesson], str]]:
-        """Return the lessons of the reviews, and the prompt rewritten by them.
+        """Return the lessons that the model draws from *review*, and the text of *prompt* rewritten by them.
 
         *review* has the trajectories and the rules that the agent already follows.
         """
@@ -143,9 +145,10 @@ class PromptOptimizer(FlowRunnable[str]):
         return learned, text
 
     def _rewrite(self, text: str, lessons: Sequence[Lesson], wishes: str) -> Flow[str]:
-        """Return the prompt *text* rewritten to include *lessons*, with all its {variables}.
+        """Return the prompt *text* rewritten to include *lessons*; all its {variables} are kept.
 
-        *wishes* are the user's update instructions. If the model loses a variable, the lessons are appended as a list.
+        *wishes* are the user's update instructions. If the model loses a variable, the lessons are appended to *text*
+        as a list.
         """
         if not lessons:
             return text
@@ -165,9 +168,10 @@ create_prompt_optimizer = PromptOptimizer
 
 
 class MultiPromptOptimizer(FlowRunnable[list[Prompt]]):
-    """A runnable from ``{"trajectories": [...], "prompts": [...]}`` to all prompts, improved where they failed.
+    """A runnable that improves those of an agent's prompts that led to bad results, and returns all prompts.
 
-    The options are those of `PromptOptimizer`. Errors: `SettingsError`.
+    Its input is ``{"trajectories": [...], "prompts": [...]}``. The options are those of `PromptOptimizer`. Errors:
+    `SettingsError`.
     """
 
     def __init__(self, model: BaseChatModel | str, /, **options: Any) -> None:
@@ -175,6 +179,7 @@ class MultiPromptOptimizer(FlowRunnable[list[Prompt]]):
         self._model = open_model(model)
 
     def _run(self, given: Mapping[str, Any], config: Config) -> Flow[list[Prompt]]:
+        """Return all prompts in *given*, in order, with those improved that the model chose."""
         trajectories = _field(given, "trajectories")
         prompts = [_read_prompt(prompt) for prompt in _field(given, "prompts")]
         if len({prompt["name"] for prompt in prompts}) < len(prompts):
@@ -191,11 +196,11 @@ class MultiPromptOptimizer(FlowRunnable[list[Prompt]]):
         return improved
 
     async def __call__(self, trajectories: Any, prompts: Sequence[Prompt]) -> list[Prompt]:
-        """Call `ainvoke` with *trajectories* and *prompts*."""
+        """Return all *prompts*, improved where needed: `ainvoke` with *trajectories* and *prompts*."""
         return await self.ainvoke({"trajectories": trajectories, "prompts": prompts})
 
     def _choose(self, prompts: Sequence[Prompt], trajectories: Sequence[Record]) -> Flow[set[str]]:
-        """Return the names of the prompts to improve, chosen by the model.
+        """Return the names of the *prompts* that the model wants to improve after seeing *trajectories*.
 
         A single prompt without when_to_update is always chosen.
         """
@@ -222,7 +227,7 @@ def _field(input_: Any, name: str) -> Any:
 
 
 def _read_prompt(prompt: Any) -> Prompt:
-    """Return *prompt*, a text or a dict with name and prompt, as a `Prompt`. Errors: `InputError`."""
+    """Return *prompt* as a `Prompt`: a text, or a dict with "name" and "prompt". Errors: `InputError`."""
     if isinstance(prompt, str):
         return Prompt(name=AGENT, prompt=prompt)
     if isinstance(prompt, Mapping) and all(isinstance(prompt.get(name), str) for name in ("name", "prompt")):
@@ -235,7 +240,10 @@ def _number(rules: Sequence[Fact]) -> list[Record]:
 
 
 def _escape(text: str, variables: set[str]) -> str:
-    """Double all braces in *text* except those around *variables*, as prompt templates require."""
+    """Double all braces in *text* except those around *variables*: "{a} {b}" -> "{a} {{b}}".
+
+    Prompt templates require that for braces that are no variables.
+    """
 
     def double(match: re.Match[str]) -> str:
         piece = match[0]
@@ -250,7 +258,7 @@ def _escape(text: str, variables: set[str]) -> str:
 
 
 class Rules:
-    """The rules that agents follow, as facts in one namespace of a memory."""
+    """The rules that agents follow, stored as facts ("agent FOLLOWS rule") in one namespace of a memory."""
 
     def __init__(self, memory: GraphMemory, namespace: Labels | str) -> None:
         self._memory = validate_memory(memory)
@@ -270,7 +278,10 @@ class Rules:
         as_of: datetime | str | None = None,
         believed_at: datetime | str | None = None,
     ) -> Flow[list[Fact]]:
-        """Return the facts for the rules that *agent* follows, oldest first, now or at a past time."""
+        """Return the facts for the rules that *agent* follows now, oldest first.
+
+        *as_of* selects the rules that held at a past time, *believed_at* those that were believed then.
+        """
         where = {"predicate": FOLLOWS, "name": agent}
         times = {"as_of": "now" if as_of is None else as_of, "believed_at": believed_at}
         place = {"namespace": self._where(config), "limit": MOST}
@@ -285,9 +296,10 @@ class Rules:
         followed: Sequence[Fact],
         config: Mapping[str, Any] | None,
     ) -> Flow[None]:
-        """Store each of *lessons* as a rule of *agent*, with the trajectory that taught it as source.
+        """Store each of *lessons* as a rule of *agent*; its source is the trajectory that taught it.
 
-        *followed* are the existing rules; a rule that a lesson replaces is ended. A paused namespace is left unchanged.
+        *followed* are the facts for the existing rules; a rule that a lesson replaces is ended. If the namespace is
+        paused, nothing is stored.
         """
         place = {"source": SOURCE, "namespace": self._where(config)}
         for lesson in lessons:
@@ -305,7 +317,10 @@ class Rules:
                 yield from call(self._memory.facts, "replace", former.id, episode=added.episode, **decision)
 
     def _write(self, agent: str, trajectories: Sequence[Record], lesson: Lesson) -> Record:
-        """Return the JSON record of *lesson* to remember; a long rule is cut, since it is the name of an entity."""
+        """Return *lesson* as the JSON record to remember, with the trajectory that taught it.
+
+        A long rule is cut in the field "rule", since that is the name of an entity; "sentence" has all of it.
+        """
         text = lesson.lesson
         shown = [record for record in trajectories if record["trajectory"] == lesson.trajectory]
         return {
@@ -331,7 +346,7 @@ def _render_rules(
     as_of: datetime | str | None = None,
     believed_at: datetime | str | None = None,
 ) -> Flow[str]:
-    """Return the rules that *agent* follows as text, one line each, oldest first; "" if there are none.
+    """Return the rules that *agent* follows as text for a prompt, one line each, oldest first; "" if there are none.
 
     *agent* is the name of a `Prompt`, or "agent". *as_of* selects the rules that held at that time, *believed_at* those
     that were believed then. Errors: `InputError`.

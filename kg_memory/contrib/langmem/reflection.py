@@ -39,7 +39,10 @@ REMOTE = (
 
 @dataclass(eq=False, slots=True)
 class _Task:
-    """A payload to reflect on at the time `due` (monotonic seconds), with the store and config of its run."""
+    """A conversation that waits for its reflection, which starts at the time `due` (monotonic seconds).
+
+    `payload` is the reflector's input; `store`, `config` and `context` are those of the run that submitted it.
+    """
 
     payload: Any
     due: float
@@ -54,11 +57,11 @@ class _Task:
 
 
 class ReflectionExecutor:
-    """Calls a *reflector*, such as `create_memory_store_manager(...)`, in the background once a conversation pauses.
+    """Runs *reflector*, such as `create_memory_store_manager(...)`, in a background thread once a conversation pauses.
 
-    A new payload for a thread replaces the pending one, whose future is cancelled and whose messages are put in front.
-    *store* is a `GraphMemory` or a LangGraph store; None uses the reflector's, or that of the submitting graph. When
-    the process exits, pending payloads are processed at once.
+    A new payload for a thread replaces the waiting one: the messages of the waiting one are put in front of the new
+    ones, and its future is cancelled. *store* is a `GraphMemory` or a LangGraph store; None uses the reflector's, or
+    that of the submitting graph. When the process exits, waiting payloads are processed at once.
     """
 
     def __init__(
@@ -72,6 +75,10 @@ class ReflectionExecutor:
         sync_client: Any = None,
         store: Store | None = None,
     ) -> None:
+        """Start the executor.
+
+        Errors: `SettingsError` if *reflector* is not a runnable, since remote graphs are not supported.
+        """
         if not isinstance(reflector, Runnable) or url or client or sync_client:
             raise SettingsError(REMOTE.format(reflector))
         template: Any = namespace or getattr(reflector, "namespace", None)
@@ -88,10 +95,11 @@ class ReflectionExecutor:
         after_seconds: float = 0,
         thread_id: str | UUID | None = None,
     ) -> Future[Any]:
-        """Reflect on *payload* after a delay, unless a newer payload replaces it, and return a future of the result.
+        """Run the reflector on *payload* after a delay, and return a future of its result.
 
-        *payload* is the reflector's input, such as {"messages": [...]}. *config* and *thread_id* default to those of
-        the running graph. Errors: `InputError`, `SettingsError`; `DatabaseUnavailable` after `shutdown`.
+        A newer payload of the same thread replaces it until then. *payload* is the reflector's input, such as
+        {"messages": [...]}. *config* and *thread_id* default to those of the running graph. Errors: `InputError`,
+        `SettingsError`; `DatabaseUnavailable` after `shutdown`.
         """
         seconds = validate_seconds("after_seconds", after_seconds)
         configurable, context = _here(config)
@@ -122,7 +130,10 @@ class ReflectionExecutor:
         offset: int = 0,
         namespace: Labels | str | None = None,
     ) -> Flow[list[Record]]:
-        """Return memories of *namespace*, by default the reflector's, as dicts; *query* None lists all."""
+        """Return the memories in *namespace* that match *query*, as dicts; all memories if *query* is None.
+
+        *namespace* defaults to that of the reflector.
+        """
         where = self._namespace if namespace is None else Namespace(namespace)
         if where is None:
             raise InputError("namespace must be set, because the reflector has none")
@@ -133,14 +144,14 @@ class ReflectionExecutor:
     search, asearch = both(_search)
 
     def flush(self, timeout: float | None = None) -> bool:
-        """Process all pending payloads now; return False if that takes longer than *timeout* seconds.
+        """Process all waiting payloads now; return False if that takes longer than *timeout* seconds.
 
         None waits without limit.
         """
         return self._worker.flush(timeout)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - as LangMem has it
-        """Refuse new payloads; with *wait*, process the pending ones first, or with *cancel_futures*, cancel them."""
+        """Refuse new payloads. Waiting payloads are processed first with *wait*, or cancelled with *cancel_futures*."""
         self._worker.closed = True
         with self._worker.changed:
             for task in self._worker.jobs.values() if cancel_futures else ():
@@ -159,6 +170,8 @@ class ReflectionExecutor:
         return find_store(self._store) or getattr(self._reflector, "store", None)
 
     def _reflect(self, task: _Task) -> None:
+        """Run the reflector on the payload of *task*, with its store and config, and set the result of its future."""
+
         @entrypoint(store=task.store)
         def reflect(payload: Any) -> Any:
             return self._reflector.invoke(payload)
@@ -175,7 +188,10 @@ class ReflectionExecutor:
 
 
 def _here(config: RunnableConfig | None) -> tuple[Record, Any]:
-    """Return the public "configurable" values and the context of *config* or, if None, of the running graph."""
+    """Return the "configurable" values and the context of *config* or, if it is None, of the running graph.
+
+    Internal values, such as those of checkpoints, are left out.
+    """
     context = None
     if config is None:
         try:
@@ -197,7 +213,10 @@ def _merge(context: Any, configurable: Mapping[str, Any]) -> Record:
 
 
 def _join(former: Any, payload: Any) -> Any:
-    """Return *payload* with the messages of the *former* payload in front, unless it starts with them already."""
+    """Return *payload* with the messages of *former* put in front, unless it starts with them already.
+
+    Both are inputs of a reflector, such as {"messages": [...]}.
+    """
     old, new = _messages(former), _messages(payload)
     if not old or new is None or new[: len(old)] == old:
         return payload

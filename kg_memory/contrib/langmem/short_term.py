@@ -66,7 +66,7 @@ FINAL = ChatPromptTemplate.from_messages(
 
 @dataclass
 class RunningSummary:
-    """The summary so far, and the ids of the messages that it covers."""
+    """The summary of a conversation so far, and the ids of the messages that it covers."""
 
     summary: str
     summarized_message_ids: set[str]
@@ -75,21 +75,24 @@ class RunningSummary:
 
 @dataclass
 class SummarizationResult:
-    """The messages to send to the model, with the summary among them, and the running summary (None without one)."""
+    """The messages to send to the model, with the summary among them, and the running summary.
+
+    `running_summary` is None if nothing has been summarised.
+    """
 
     messages: list[BaseMessage]
     running_summary: RunningSummary | None = None
 
 
 class SummarizationNode(FlowRunnable[Record]):
-    """A graph node that replaces older messages by a summary and writes the result to *output_messages_key*.
+    """A graph node that replaces the older messages of the state by a summary, to stay within a token limit.
 
-    Older messages are summarised once the unsummarised ones reach *max_tokens_before_summary* (default: *max_tokens*).
-    The rest fits into *max_tokens*, with *max_summary_tokens* reserved for the summary. A leading system message and
-    the last message stay. More than *max_tokens* are summarised in several calls. To limit the summary itself, pass
-    ``model.bind(max_tokens=256)``. The running summary is kept in the state under ``context["running_summary"]``. If
-    input and output key are the same, the result replaces the messages of the state. Errors: `InputError` for limits
-    that leave no room.
+    The result is written to *output_messages_key*. Older messages are summarised once the unsummarised ones reach
+    *max_tokens_before_summary* (default: *max_tokens*). The rest fits into *max_tokens*, with *max_summary_tokens*
+    reserved for the summary. A leading system message and the last message stay. More than *max_tokens* are summarised
+    in several calls. To limit the summary itself, pass ``model.bind(max_tokens=256)``. The running summary is kept in
+    the state under ``context["running_summary"]``. If input and output key are the same, the result replaces the
+    messages of the state. Errors: `InputError` for limits that leave no room.
     """
 
     def __init__(
@@ -107,6 +110,7 @@ class SummarizationNode(FlowRunnable[Record]):
         output_messages_key: str = "summarized_messages",
         name: str = "summarization",
     ) -> None:
+        """Store the options. Errors: `InputError` for limits that leave no room."""
         before = max_tokens if max_tokens_before_summary is None else max_tokens_before_summary
         self._most = validate_count("max_tokens", max_tokens)
         self._before = validate_count("max_tokens_before_summary", before)
@@ -120,6 +124,10 @@ class SummarizationNode(FlowRunnable[Record]):
         self._read, self._written = input_messages_key, output_messages_key
 
     def _run(self, given: Record | BaseModel, config: Config) -> Flow[Record]:
+        """Return the state's update: the messages with the older ones summarised, and the running summary.
+
+        *given* is the state. Errors: `InputError` if it lacks the messages.
+        """
         del config
         messages, context = _get(given, self._read), _get(given, "context") or {}
         if messages is None:
@@ -134,7 +142,7 @@ class SummarizationNode(FlowRunnable[Record]):
     def summarize(self, messages: Sequence[AnyMessage], running: RunningSummary | None) -> Flow[SummarizationResult]:
         """Return *messages* with the older ones summarised, and the new running summary.
 
-        *running* is the summary so far; the messages that it covers are dropped.
+        *running* is the summary so far, or None; the messages that it covers are dropped.
         """
         system = list(messages[:1]) if messages and isinstance(messages[0], SystemMessage) else []
         rest = messages[len(system) :]
@@ -151,7 +159,10 @@ class SummarizationNode(FlowRunnable[Record]):
         return SummarizationResult(self._final.format_messages(**values), running)
 
     def _split(self, messages: Sequence[BaseMessage], system: Sequence[BaseMessage]) -> int:
-        """Return how many of *messages* to summarise, from the start: 0 below the limit, and never the last message."""
+        """Return how many of the first *messages* to summarise: 0 below the token limit, and never the last message.
+
+        *system* is the leading system message, whose tokens count, too.
+        """
         total, room = self._count(messages), self._room - self._count(system)
         if total < self._before:
             return 0
@@ -163,7 +174,7 @@ class SummarizationNode(FlowRunnable[Record]):
         return end
 
     def _parts(self, messages: Sequence[BaseMessage]) -> Iterator[list[BaseMessage]]:
-        """Yield *messages* in parts of at most `max_tokens`, each for one call of the model."""
+        """Yield *messages* in lists of at most `max_tokens` tokens, each for one call of the model."""
         part: list[BaseMessage] = []
         for turn in _turns(messages):
             if part and self._count([*part, *turn]) > self._most:
@@ -194,7 +205,7 @@ summarize_messages, asummarize_messages = both(_summarize_messages)
 
 
 def _turns(messages: Sequence[BaseMessage]) -> Iterator[list[BaseMessage]]:
-    """Yield *messages* one by one, with tool results grouped with the message that called the tools."""
+    """Yield *messages* in lists of one; results of tools are in the list of the message that called the tools."""
     turn: list[BaseMessage] = []
     for message in messages:
         if turn and not isinstance(message, ToolMessage):
@@ -206,7 +217,7 @@ def _turns(messages: Sequence[BaseMessage]) -> Iterator[list[BaseMessage]]:
 
 
 def _count_summarized(messages: Sequence[BaseMessage], running: RunningSummary | None) -> int:
-    """Return how many of the first *messages* the running summary covers.
+    """Return how many of *messages*, from the first, the *running* summary covers.
 
     Errors: `InputError` for messages without ids.
     """
@@ -218,9 +229,9 @@ def _count_summarized(messages: Sequence[BaseMessage], running: RunningSummary |
 
 
 def _extend(running: RunningSummary | None, part: Sequence[BaseMessage], reply: object) -> RunningSummary:
-    """Return the running summary after the model's *reply*, which also covers the messages of *part*.
+    """Return the running summary with the model's *reply* as text, which also covers the messages in *part*.
 
-    Errors: `AnswerError` if the reply is empty.
+    *running* is the summary before, or None. Errors: `AnswerError` if the reply is empty.
     """
     summary = text_of(reply).strip() if isinstance(reply, AIMessage) else str(reply).strip()
     if not summary:

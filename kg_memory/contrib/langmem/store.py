@@ -46,19 +46,28 @@ SPARE = 4
 
 
 class Content(NamedTuple):
-    """The text and kind of the episode for an item's value, and the name of its schema ("" for none)."""
+    """The content of an item as it is stored in an episode: text, kind of episode, and name of the item's schema.
+
+    `schema` is "" if the item has none.
+    """
 
     text: str
     kind: EpisodeKind
     schema: str
 
     def source_id(self, former: Episode | None) -> str:
-        """Return the id of this version, derived from its content and from the version *former* that it replaces."""
+        """Return the id under which to store this version of an item: a hash of it and of the version before.
+
+        *former* is the episode of the version before, or None.
+        """
         return key_of([former and former.id, *self])
 
 
 def encode(value: Mapping[str, Any]) -> Content:
-    """Return the content of the episode for an item's *value*: the text of {"content": text}, else JSON."""
+    """Return the content of the episode for an item's *value*: the text of {"content": "..."}, or the value as JSON.
+
+    A value like {"kind": "Memory", "content": {...}} has a schema, here "Memory".
+    """
     text = to_json(dict(value))
     schema = value.get("kind")
     content = value.get("content")
@@ -73,7 +82,7 @@ def encode(value: Mapping[str, Any]) -> Content:
 
 
 def decode(episode: Episode) -> Record:
-    """Return the value of the item of which *episode* is a version; the inverse of `encode`."""
+    """Return the value of a store item from *episode*, one of its versions; the inverse of `encode`."""
     schema = schema_of(episode)
     if episode.kind is EpisodeKind.JSON:
         record = json.loads(episode.content)
@@ -83,29 +92,29 @@ def decode(episode: Episode) -> Record:
 
 
 def schema_of(episode: Episode) -> str:
-    """Return the schema name of the item of which *episode* is a version; "" if it has none."""
+    """Return the schema name of the store item that is stored in *episode*; "" if it has none."""
     return str(episode.labels.get("schema", ""))
 
 
 def key_of_episode(episode: Episode) -> str | None:
-    """Return the key of the item of which *episode* is a version; None if the episode is not from this store."""
+    """Return the key of the store item that is stored in *episode*; None for an episode from another source."""
     source = episode.source or ""
     return source.removeprefix(SOURCE) if source.startswith(SOURCE) else None
 
 
 def id_of_fact(key: str) -> str | None:
-    """Return the fact id in a key such as "fact:ID"; None for another key."""
+    """Return the id in the key of a fact: ``"fact:123" -> "123"``; None for another key."""
     return key.removeprefix(FACT) if key.startswith(FACT) else None
 
 
 def to_item(namespace: Labels, key: str, versions: Sequence[Episode], score: float | None = None) -> SearchItem:
-    """Return the store item with these *versions*, latest first."""
+    """Return the store item for *key*; *versions* are the episodes of its versions, latest first."""
     stamps = (versions[-1].created_at, versions[0].created_at)
     return SearchItem(namespace, key, decode(versions[0]), *stamps, score)
 
 
 def fact_item(namespace: Labels, fact: Fact) -> SearchItem:
-    """Return *fact* as a store item with its sentence and valid time."""
+    """Return *fact* as a store item with its sentence as "content", its valid time, and a key such as "fact:123"."""
     times = fact.model_dump(mode="json", include={"valid_at", "invalid_at"})
     value = {"content": fact.sentence, **times}
     return SearchItem(namespace, FACT + fact.id, value, fact.created_at, fact.created_at, fact.score)
@@ -123,7 +132,7 @@ def without_score(item: SearchItem) -> Item:
 
 
 class EpisodeStore(BaseStore):
-    """A LangGraph store over a `GraphMemory`: each item is an episode, whose facts are extracted as usual.
+    """A LangGraph store over a `GraphMemory`: each item is stored as an episode, from which facts are extracted.
 
     Items in ``("memories", "ann")`` are in the namespace "memories.ann". Putting an existing key adds a version: facts
     of the former version that the new one does not state are ended or retracted, and stay as history. Deleting a key
@@ -141,13 +150,17 @@ class EpisodeStore(BaseStore):
         as_of: datetime | str | None = None,
         believed_at: datetime | str | None = None,
     ) -> None:
+        """Use *memory* as the store. Errors: `InputError` for an invalid time."""
         self.memory = validate_memory(memory)
         self._speaker = validate_speaker("user", user) or USER
         self._as_of = None if as_of is None else parse_time(as_of)
         self._believed_at = None if believed_at is None else parse_time(believed_at)
 
     def _batch(self, ops: Iterable[Op]) -> Flow[list[Result]]:
-        """Run *ops* in order and return their results. Errors: `InputError`, and those of `GraphMemory`."""
+        """Run the store operations *ops* in order, and return their results.
+
+        Errors: `InputError`, and those of `GraphMemory`.
+        """
         results: list[Result] = []
         for op in list(ops):
             results.append((yield from self._run(op)))  # noqa: PERF401 - a comprehension cannot yield
@@ -156,6 +169,7 @@ class EpisodeStore(BaseStore):
     batch, abatch = both(_batch)
 
     def _run(self, op: Op) -> Flow[Result]:
+        """Return the result of one store operation: get, search, put or list namespaces."""
         match op:
             case GetOp():
                 return (yield from self._get(op))
@@ -173,6 +187,7 @@ class EpisodeStore(BaseStore):
     # Reading
 
     def _get(self, op: GetOp) -> Flow[Result]:
+        """Return the item or the fact with the key of *op*, or None."""
         namespace, labels = graph_namespace(op.namespace), tuple(op.namespace)
         fact_id = id_of_fact(op.key)
         if fact_id is not None:
@@ -183,6 +198,7 @@ class EpisodeStore(BaseStore):
         return without_score(to_item(labels, op.key, versions[op.key])) if versions else None
 
     def _search(self, op: SearchOp) -> Flow[list[SearchItem]]:
+        """Return the page of items that *op* asks for: best first with a query, otherwise latest first."""
         end = validate_count("offset", op.offset, 0) + validate_count("limit", op.limit)
         matches = codec.compile_filter(op.filter or {})
         query = (op.query or "").strip()
@@ -198,13 +214,13 @@ class EpisodeStore(BaseStore):
         return passing[op.offset : end]
 
     def _under(self, prefix: Sequence[str]) -> Flow[list[str]]:
-        """Return the memory's namespaces under *prefix*; () matches all."""
+        """Return the memory's namespaces that begin with the labels *prefix*: () for all."""
         within = graph_namespace(prefix) if prefix else ""
         names: list[str] = yield from call(self.memory.data, "namespaces")
         return sorted(name for name in names if not within or name == within or name.startswith(f"{within}."))
 
     def _rank(self, namespace: str, query: str, end: int) -> Flow[list[SearchItem]]:
-        """Return the items and facts that match *query* in one namespace, with scores."""
+        """Return the items and facts in *namespace* that match *query*, with scores; *end* is how many are needed."""
         times = {"as_of": self._as_of, "believed_at": self._believed_at}
         limit = min(SPARE * end, FURTHEST)
         results: SearchResults = yield from call(
@@ -223,7 +239,7 @@ class EpisodeStore(BaseStore):
         return items + [fact_item(labels, fact) for fact in results.facts]
 
     def _newest(self, namespace: str, matches: codec.Predicate, end: int) -> Flow[list[SearchItem]]:
-        """Return at least the first *end* items that pass the filter *matches*, latest put first."""
+        """Return items in *namespace* for which *matches* is true, latest first: the first *end* or more."""
         versions: dict[str, list[Episode]] = {}
         labels, skip = tuple(namespace.split(".")), 0
         while True:
@@ -238,7 +254,7 @@ class EpisodeStore(BaseStore):
             skip += PAGE
 
     def _versions(self, namespace: str, keys: Sequence[str]) -> Flow[dict[str, list[Episode]]]:
-        """Return the versions of each existing key in *keys*, latest first."""
+        """Return a dict from each of *keys* that exists to the episodes of its versions, latest first."""
         versions: dict[str, list[Episode]] = {}
         if keys:
             where = {"source": [SOURCE + key for key in keys]}
@@ -256,6 +272,10 @@ class EpisodeStore(BaseStore):
     # Writing
 
     def _put(self, op: PutOp) -> Flow[None]:
+        """Store the value of *op* as a new version of its key, or delete the key if the value is None.
+
+        The key of a fact replaces or forgets the fact. Errors: `InputError` if the store is a view of the past.
+        """
         if self._as_of is not None or self._believed_at is not None:
             raise InputError("a store with as_of or believed_at is read-only: use an EpisodeStore without them")
         namespace = graph_namespace(op.namespace)
@@ -272,7 +292,7 @@ class EpisodeStore(BaseStore):
             yield from self._add_version(namespace, op.key, encode(op.value))
 
     def _replace_fact(self, namespace: str, id_: str, content: Content) -> Flow[None]:
-        """Add *content* as a new item, and replace the fact *id_* by the facts of this item."""
+        """Store *content* as a new item, and replace the fact with the id *id_* by the facts that the item states."""
         fact: Fact | None = yield from call(self.memory.facts, "get", id_, namespace=namespace)
         if fact is None:
             raise NotFound(f"fact {id_!r} not found in namespace {namespace!r}")
@@ -281,9 +301,9 @@ class EpisodeStore(BaseStore):
         yield from self._end([fact], (yield from self._versions(namespace, [key]))[key][0], namespace)
 
     def _add_version(self, namespace: str, key: str, content: Content) -> Flow[None]:
-        """Add *content* as the latest version of the item *key*, and end facts that only former versions state.
+        """Store *content* as the latest version of the item *key*, and end the facts that only former versions state.
 
-        Adds no version if the latest one has the same content.
+        If the latest version has the same content, nothing is stored.
         """
         last = next(iter((yield from self._versions(namespace, [key])).get(key, ())), None)
         is_same = last is not None and last.source_id is not None and _content(last) == content
@@ -312,7 +332,7 @@ class EpisodeStore(BaseStore):
     def _end_former(self, namespace: str, key: str) -> Flow[None]:
         """End the facts that only former versions of the item *key* state.
 
-        With concurrent writers, the version that is latest in the database counts.
+        Of versions that were written at the same time, the one that is latest in the database counts.
         """
         latest, *former = (yield from self._versions(namespace, [key])).get(key, [None])
         if former and latest is not None and latest.status is EpisodeStatus.DONE:
@@ -321,7 +341,7 @@ class EpisodeStore(BaseStore):
             yield from self._end(facts, latest, namespace)
 
     def _end(self, facts: Sequence[Fact], latest: Episode, namespace: str) -> Flow[None]:
-        """End those of *facts* that hold now and that the episode *latest* does not state.
+        """End those of *facts* that hold now and are not stated by *latest*, the episode of the latest version.
 
         A fact is replaced if *latest* states facts about the same subject, and retracted otherwise.
         """
@@ -339,7 +359,7 @@ class EpisodeStore(BaseStore):
 
 
 def thread_here() -> str | None:
-    """Return the thread_id of the running graph, or None."""
+    """Return the thread_id in the config of the running graph; None outside of a graph."""
     try:
         thread = get_config().get("configurable", {}).get("thread_id")
     except RuntimeError:
@@ -360,7 +380,7 @@ def graph_namespace(namespace: Sequence[str]) -> str:
 
 
 def _is_shown(versions: Sequence[Episode] | None) -> bool:
-    """Return whether a search may show the item with these *versions*: its latest one exists and is not withheld."""
+    """Return whether an item with these *versions* may be in results: its latest version exists and is not withheld."""
     return bool(versions) and not versions[0].withheld  # type: ignore[index]
 
 

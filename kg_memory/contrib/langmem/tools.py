@@ -159,6 +159,10 @@ def _tool(
     place: tuple[BaseStore | None, Namespace],
     response_format: Literal["content", "content_and_artifact"],
 ) -> BaseTool:
+    """Return a LangChain tool, sync and async, that calls *flow* with a store, a namespace and its arguments.
+
+    *place* is (store or None, namespace). Errors that the model can correct are returned to it as the tool's result.
+    """
     store, where = place
 
     def answer(**values: Any) -> Flow[Any]:
@@ -181,7 +185,7 @@ def _tool(
 
 
 def _check(action: str, id_: str | None) -> None:
-    """Raise `InputError` if *action* needs an id and has none, or has one and does not need it."""
+    """Raise `InputError` if *action* "create" has an id, or another action has none."""
     if action == "create" and id_:
         raise InputError("a new memory has no id yet: leave id out, or use action='update'")
     if action != "create" and not id_:
@@ -189,7 +193,10 @@ def _check(action: str, id_: str | None) -> None:
 
 
 def _new_key(content: Any) -> str:
-    """Return a key for a new memory; the same content in a repeated graph task gets the same key."""
+    """Return a key for a new memory: random, or in a graph made of the task and *content*.
+
+    A task that is repeated after a failure then gets the same key.
+    """
     try:
         task = get_runtime().execution_info.task_id  # type: ignore[union-attr]
     except (KeyError, RuntimeError, AttributeError):
@@ -198,7 +205,7 @@ def _new_key(content: Any) -> str:
 
 
 def _updated(value: Any, content: Any) -> Record:
-    """Return the stored *value* with new *content*; a value {"kind": ..., "content": ...} keeps its kind."""
+    """Return the new value of a stored memory: *content* in the form of its old *value*, with the same kind."""
     if isinstance(value, dict) and isinstance(value.get("kind"), str):
         inner = {"content": content} if isinstance(content, str) else content
         return {"kind": value["kind"], "content": inner}
