@@ -89,7 +89,7 @@ _FLAGS = {"nr": PERSON, "nrt": PERSON, "nrfg": PERSON, "ns": PLACE, "nt": ORGANI
 
 @cache
 def _jieba() -> ModuleType | None:
-    """Return jieba's part-of-speech tagger, or None if jieba is not installed."""
+    """Return jieba's module for tagging words by part of speech, or None if jieba is not installed."""
     try:
         import jieba  # noqa: PLC0415 - optional, and half a second to load
         import jieba.posseg  # noqa: PLC0415
@@ -101,7 +101,10 @@ def _jieba() -> ModuleType | None:
 
 
 def read_chinese(content: str, scene: Scene) -> Reading:
-    """Return the mentions and statements in *content*, in text order. *scene* has the speaker and known names."""
+    """Return the mentions of entities and the statements in the Chinese text *content*, in text order.
+
+    *scene* has the speaker and known names.
+    """
     mentions: list[Mention] = []
     statements: list[Statement] = []
     main: Mention | None = None
@@ -121,7 +124,7 @@ def read_chinese(content: str, scene: Scene) -> Reading:
 
 
 def _find_mentions(text: str, scene: Scene) -> list[Mention]:
-    """Return the mentions in the Chinese *text*: titles, relatives, names, and topics."""
+    """Return the mentions of entities in the Chinese *text*: titles of works, relatives, names, and topics."""
     mentions = [Mention(m.start(1), m.end(1), m[1], PRODUCT, named=True) for m in _TITLE.finditer(text)]
     mentions += _relatives(text, scene)
     mentions += [Mention(m.start("name"), m.end("name"), m["name"], PERSON, named=True) for m in _CALLED.finditer(text)]
@@ -137,7 +140,7 @@ def _find_mentions(text: str, scene: Scene) -> list[Mention]:
 
 
 def _name_relatives(mentions: list[Mention]) -> list[Mention]:
-    """Merge a relative with the name right after it: 我姐姐李娜 becomes 李娜."""
+    """Merge a mention of a relative with the name right after it: 我姐姐 and 李娜 become 李娜, a sister."""
     kept: list[Mention] = []
     for mention in mentions:
         last = kept[-1] if kept else None
@@ -150,6 +153,7 @@ def _name_relatives(mentions: list[Mention]) -> list[Mention]:
 
 
 def _relatives(text: str, scene: Scene) -> Iterator[Mention]:
+    """Yield mentions of relatives: 我姐姐李娜 as 李娜, and 我妈妈, said by Ann, as Ann的妈妈."""
     for match in _RELATIVE.finditer(text):
         kin = match["kin"]
         if match["name"]:
@@ -162,7 +166,10 @@ def _relatives(text: str, scene: Scene) -> Iterator[Mention]:
 
 @lru_cache(maxsize=4)  # a message is read for its entities, and then for its facts
 def _words_by_tag(text: str) -> tuple[Mention, ...]:
-    """Return the names and nouns that jieba tags, or without jieba, names recognised by their last character."""
+    """Return mentions of the names and nouns in *text*, as tagged by jieba.
+
+    Without jieba, only names that end in a word for a city, company or the like are found.
+    """
     tagger = _jieba()
     if tagger is None:
         return tuple(
@@ -192,7 +199,10 @@ def _words_by_tag(text: str) -> tuple[Mention, ...]:
 
 
 def _tag(tagger: ModuleType, text: str) -> Iterator[tuple[str, str]]:
-    """Yield (word, tag) for *text*; jieba searches new words only within a limit of cost."""
+    """Yield (word, part-of-speech tag) for the words of *text*, from jieba.
+
+    Words that are not in jieba's dictionary are recognised only in the first parts of a long text, since that is slow.
+    """
     left = _MOST_UNKNOWN
     is_short = len(text) * _RARE <= left or _cost(tagger, text) <= left
     for part in [text] if is_short else _PARTS.findall(text):
@@ -207,7 +217,10 @@ def _cost(tagger: ModuleType, text: str) -> int:
 
 
 def _append_noun(mentions: list[Mention], start: int, end: int, word: str) -> None:
-    """Append a noun, merged with a noun or name directly before it: 开源项目, 阿里巴巴公司."""
+    """Append the noun *word* to *mentions*, merged with a noun or name directly before it.
+
+    开源 and 项目 become one topic, 开源项目.
+    """
     last = mentions[-1] if mentions else None
     organisation = word in _ORGANISATIONS
     joins = last is not None and (organisation or not last.named)
@@ -222,6 +235,10 @@ def _append_noun(mentions: list[Mention], start: int, end: int, word: str) -> No
 
 
 def _read_sentence(sentence: Sentence, inside: list[Mention], scene: Scene, main: Mention | None) -> list[Statement]:
+    """Return the statements in a Chinese sentence: from verb patterns, or else one that links its mentions.
+
+    *inside* are the mentions in the sentence, and *main* is the main entity of the text.
+    """
     start, text = sentence.start, sentence.text
     speaker = Mention(start, start, scene.speaker, PERSON, named=True) if scene.speaker else None
     statements: list[Statement] = []
@@ -244,7 +261,7 @@ def _read_sentence(sentence: Sentence, inside: list[Mention], scene: Scene, main
 
 
 def _with_clauses(statements: list[Statement], sentence: Sentence) -> list[Statement]:
-    """Return *statements* with `clause` set to the span of the clause that states each."""
+    """Return *statements* with their `clause` set: the span of the clause in *sentence* that states each of them."""
     start = sentence.start
     verbs = [(one.verb[0] - start, one.verb[1] - start) for one in statements if one.verb]
     placed = []
@@ -257,7 +274,11 @@ def _with_clauses(statements: list[Statement], sentence: Sentence) -> list[State
 def _read_general(
     sentence: Sentence, inside: list[Mention], speaker: Mention | None, main: Mention | None
 ) -> list[Statement]:
-    """Return one statement that links the mentions *inside*, if the sentence is about someone or something."""
+    """Return a list with one general statement that links the mentions *inside* a sentence to its subject.
+
+    The subject is the speaker or, without one, *main*, the main entity of the text. The list is empty if the sentence
+    is not about anyone or anything.
+    """
     subject = speaker or main
     if subject is None:
         return []
@@ -272,6 +293,10 @@ def _read_general(
 def _read_match(
     pattern: Pattern, match: re.Match[str], sentence: Sentence, inside: list[Mention], speaker: Mention | None
 ) -> Statement | None:
+    """Return the statement that a verb *match* of *pattern* in *sentence* makes; None if it makes none.
+
+    *inside* are the mentions in the sentence.
+    """
     text, offset = sentence.text, sentence.start
     subject = _subject(text[: match.start()], offset, inside, speaker)
     if subject is None:
@@ -302,7 +327,10 @@ def _read_match(
 
 
 def _interpret(pattern: Pattern, text: str, match: re.Match[str]) -> tuple[str, Change] | None:
-    """Return the predicate and change that *match* states, or None if it states no fact."""
+    """Return the predicate and the change ("is", "ends", "plans" and so on) that a verb states; None if no fact.
+
+    *match* is the match of *pattern* for the verb in *text*.
+    """
     change, predicate, before = pattern.change, pattern.predicate, text[: match.start()]
     lead = _COMMA.split(before)[-1]
     if is_unreal_chinese(text, match.span()):
@@ -321,15 +349,16 @@ def _interpret(pattern: Pattern, text: str, match: re.Match[str]) -> tuple[str, 
 
 
 def _interpret_end(predicate: str, change: Change, before: str, clause: str) -> tuple[str, Change]:
-    """Return the final predicate and change of a Chinese verb.
+    """Return the predicate and change of a Chinese verb that may be negated with 不.
 
-    A plain 不 without 了 or 已经 means "not now" rather than an end.
+    A plain 不 without 了 or 已经 means "not now" (``("NOT_SMOKES", "is")``) rather than an end.
     """
     plain = change == "ends" and predicate in DENIABLE and _NOT_NOW.match(clause) and not clause.rstrip().endswith("了")
     return (NOT + predicate, "is") if plain and not _NO_LONGER.search(before) else (predicate, change)
 
 
 def _subject(before: str, offset: int, inside: list[Mention], speaker: Mention | None) -> Mention | None:
+    """Return the subject of the verb after the text *before*: a name, the speaker for 我, or a person for 她 and 他."""
     clause = _COMMA.split(before)[-1]
     begin, end = offset + len(before) - len(clause), offset + len(before)
     names = [mention for mention in inside if mention.end <= end and mention.named]
@@ -343,6 +372,10 @@ def _subject(before: str, offset: int, inside: list[Mention], speaker: Mention |
 
 
 def _free_object(words: re.Match[str], offset: int, kind: str, objects: list[Mention]) -> Mention | None:
+    """Return the *words* after a verb as an object of type *kind*, unless they are too long or say nothing.
+
+    A named mention among *objects* that starts there gets the type instead.
+    """
     name = words["words"].strip(" .-")
     start = offset + words.start("words") + (len(words["words"]) - len(words["words"].lstrip(" .-")))
     if not name or len(name) > 20 or name in _NO_TOPIC:

@@ -123,7 +123,7 @@ _NO_VERB_AFTER = lexicon.DETERMINERS | frozenset("of for in on at with from by h
 
 
 def is_disclaimed(text: str, at: int) -> bool:
-    """Return whether words around it deny the clause at index *at* of *text*, such as "nobody" or "it's not true"."""
+    """Return whether *text* denies its clause at index *at*: "Nobody lives here", "It's not true that I moved"."""
     text = text.replace("’", "'")
     ends = [0, *(end.end() for end in WORDS["is_over"].finditer(text))]
     begin = max(end for end in ends if end <= at)
@@ -133,10 +133,10 @@ def is_disclaimed(text: str, at: int) -> bool:
 
 
 def interpret_verb(predicate: str, change: Change, text: str, verb: Span) -> tuple[str, Change] | None:
-    """Return the predicate and change that *verb* states in *text*, or None if it states no fact.
+    """Return the predicate and change ("is", "ends", "plans" ...) that a verb states; None if it states no fact.
 
-    *predicate* and *change* are those of the verb's pattern, *verb* its span in *text*. For example, "I want to live in
-    Oslo" turns ("LIVES_IN", "is") into ("PLANS", "plans"), and "I wish I lived in Oslo" into None.
+    *predicate* and *change* are those of the verb's pattern, *verb* is its span in *text*. "I want to live in Oslo"
+    turns ("LIVES_IN", "is") into ("PLANS", "plans"), and "I wish I lived in Oslo" into None.
     """
     before, words = text[: verb[0]], text[slice(*verb)]
     if is_disclaimed(text, verb[0]) or _is_said_by_another(before):
@@ -163,9 +163,10 @@ def interpret_verb(predicate: str, change: Change, text: str, verb: Span) -> tup
 
 
 def _interpret_negation(predicate: str, text: str, verb: Span) -> tuple[str, Change] | None:
-    """Return the meaning of a negated verb: an end for "no longer", otherwise NOT_*predicate*.
+    """Return the predicate and change of a negated verb: "ends" for "no longer", otherwise NOT_*predicate*.
 
-    The latter says nothing about the past. None if the negation is only partial: "I don't use Flask for this".
+    NOT_LIVES_IN, for example, says nothing about the past. None if the negation is only partial: "I don't use Flask for
+    this".
     """
     before, words = text[: verb[0]].replace("’", "'"), text[slice(*verb)].replace("’", "'")
     clause = _CLAUSE_END.split(text[verb[0] :], maxsplit=1)[0]
@@ -179,7 +180,7 @@ def _interpret_negation(predicate: str, text: str, verb: Span) -> tuple[str, Cha
 
 
 def _clause_around(text: str, verb: Span) -> str:
-    """Return the clause of *verb*, including a leading phrase of up to three words: "This week, I work at Acme"."""
+    """Return the clause of *verb*, with a leading phrase of up to three words: "This week, I work at Acme"."""
     cuts = [0, *(cut.end() for cut in CLAUSE_START.finditer(text, 0, verb[0]))]
     start = cuts[-1]
     if len(cuts) > 1 and len(text[cuts[-2] : start].split()) <= 3:
@@ -209,7 +210,7 @@ def _is_said_by_another(before: str) -> bool:
 
 
 def is_unreal_chinese(text: str, verb: Span) -> bool:
-    """Return whether the Chinese *verb* in *text* is denied, hypothetical, or said about the speaker by others."""
+    """Return whether the Chinese *verb* in *text* is denied, hypothetical, or a claim of others about the speaker."""
     before, after = text[: verb[0]], text[verb[1] :]
     if is_disclaimed(text, verb[0]) or _SAYS_OF_SPEAKER_CHINESE.search(before):
         return True
@@ -217,7 +218,7 @@ def is_unreal_chinese(text: str, verb: Span) -> bool:
 
 
 def _is_denied(before: str, verb: str, predicate: str) -> bool:
-    """Return whether *verb*, which follows the text *before*, never happened: "I've never used", not "I never use"."""
+    """Return whether *verb*, after the text *before*, never happened: "I've never used it", not "I never use it"."""
     plain = before.replace("’", "'")
     if predicate in _FEELS:
         return False
@@ -248,16 +249,16 @@ def passes(words: str) -> bool:
 
 
 def find_clause_dates(text: str, verb: Span, verbs: Sequence[Span], dates: Sequence[DateMention]) -> list[DateMention]:
-    """Return the *dates* in *text* that belong to the clause of *verb*; *verbs* are the spans of all verbs in *text*.
+    """Return those of *dates* in *text* that belong to the clause of *verb*.
 
-    In "I was born in Rome in 1990 and I work at Acme", 1990 does not date the work.
+    In "I was born in Rome in 1990 and I work at Acme", 1990 does not date the work. *verbs* are the spans of all verbs.
     """
     own = [clause for clause in _clauses(text, verbs, dates) if _overlaps(clause, verb)]
     return [date for date in dates if any(start <= date.start < end for start, end in own)]
 
 
 def find_clause(text: str, verb: Span, verbs: Sequence[Span], dates: Sequence[DateMention] = ()) -> Span:
-    """Return the span of the clause of *verb* in *text*, to quote it; *verbs* are the spans of all verbs in *text*."""
+    """Return the span of the clause of *verb* in *text*, for a quotation; *verbs* are the spans of all verbs."""
     clauses = _clauses(text, verbs, dates)
     start, end = next(((start, end) for start, end in clauses if start <= verb[0] < end), clauses[0])
     short = start <= (_CHINESE_LEAD if is_chinese(text) else _LEAD)
@@ -284,7 +285,10 @@ def _overlaps(first: Span, second: Span) -> bool:
 
 
 def _clauses(text: str, verbs: Sequence[Span], dates: Sequence[DateMention]) -> list[Span]:
-    """Return the spans of the clauses in *text*; a date between commas is added to the clause beside it."""
+    """Return the spans of the clauses in *text*; a date between commas is added to a clause beside it.
+
+    *verbs* and *dates* are the verbs and dates in *text*, inside which no clause ends.
+    """
     chinese = is_chinese(text)
     border = _CHINESE_BORDER if chinese else _BORDER
     outside = (token for token in border.finditer(text) if not _is_in_date(dates, token.start()))
@@ -305,9 +309,10 @@ def _clauses(text: str, verbs: Sequence[Span], dates: Sequence[DateMention]) -> 
 
 
 def _join_dates(text: str, cuts: Sequence[tuple[int, bool]], dates: Sequence[DateMention]) -> list[Span]:
-    """Merge clauses that are only a date: into the next one at the start of the text or after "and", else the previous.
+    """Return the spans of clauses, with a clause that is only a date merged into a neighbour.
 
-    *cuts* are (start, whether "and" or the like precedes) for each clause.
+    It is merged into the next clause at the start of the text or after "and", else into the previous one. *cuts* are
+    (start, whether "and" or alike precedes) for each clause.
     """
     clauses: list[Span] = []
     opening: int | None = None
@@ -325,7 +330,7 @@ def _join_dates(text: str, cuts: Sequence[tuple[int, bool]], dates: Sequence[Dat
 
 
 def _opens(text: str, span: Span, verbs: Sequence[Span], dates: Sequence[DateMention]) -> bool:
-    """Return whether *span* of *text* starts a clause: with a verb, or with a subject and a verb."""
+    """Return whether *span* of *text* starts with a verb, or with a subject and a verb, as a clause does."""
     place, previous = 0, ""
     for match in _WORD.finditer(text, *span):
         if _is_in_date(dates, match.start()):
@@ -358,7 +363,7 @@ def _agrees(noun: str, verb: str) -> bool:
 
 
 def _is_bare(text: str, span: Span, dates: Sequence[DateMention]) -> bool:
-    """Return whether *span* of *text* contains only dates and function words."""
+    """Return whether *span* of *text* has no words but dates and function words: "and in June 2019"."""
     kept = list(text[span[0] : span[1]])
     for date in dates:
         for at in range(max(date.start, span[0]), min(date.end, span[1])):

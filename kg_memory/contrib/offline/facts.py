@@ -48,7 +48,7 @@ Period = tuple[datetime | None, datetime | None]
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """An entity in a prompt; `called` are its names in the episode, which may differ from its name in the graph."""
+    """An entity that a prompt lists, with its id there; `called` are the names that the episode uses for it."""
 
     id: int
     name: str
@@ -57,14 +57,14 @@ class Entity:
 
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> Entity:
-        """Create an entity from *fields*, its JSON object in a prompt."""
+        """Return the entity for *fields*, its JSON object in a prompt."""
         return cls(fields["id"], fields["name"], fields["type"], tuple(fields.get("called") or [fields["name"]]))
 
 
 def name_key(name: str) -> str:
-    """Return *name* normalised for comparison: lower case, without article.
+    """Return *name* in a form for comparison: in lower case, without article, and with a singular common noun.
 
-    A common noun at the end is made singular: "the blue cars" -> "blue car", "The Beatles" -> "beatles".
+    "the blue cars" -> "blue car", "The Beatles" -> "beatles"
     """
     written = list_words(unicodedata.normalize("NFKC", name))
     words = [word.casefold() for word in written]
@@ -76,9 +76,9 @@ def name_key(name: str) -> str:
 
 
 def is_same_name(first: str, second: str, type_: str = "") -> bool:
-    """Return whether two names certainly mean the same entity: "IBM" and "International Business Machines".
+    """Return whether two names certainly mean the same entity, such as "IBM" and "International Business Machines".
 
-    *type_* "Person" also matches a first name with a full name.
+    *type_* is the type of both entities; with "Person", a first name also matches a full name.
     """
     keys = name_key(first), name_key(second)
     if not keys[0]:
@@ -96,22 +96,22 @@ def is_same_name(first: str, second: str, type_: str = "") -> bool:
 
 
 def _initials(name: str) -> str:
-    """Return the acronym of *name*; "" for a single word."""
+    """Return the acronym of *name*: "International Business Machines" -> "IBM"; "" for a single word."""
     words = [word for word in re.findall(r"[A-Za-zÀ-ɏ]+", name) if word.casefold() not in _SMALL_WORDS]
     return "".join(word[0].upper()[0] for word in words) if len(words) > 1 else ""
 
 
 class _Ids:
-    """Looks up the ids of entities by the names that a text uses."""
+    """Finds the ids of a prompt's entities by the names that a text uses for them."""
 
     def __init__(self, entities: Sequence[Entity]) -> None:
         self._entities = entities
         self._exact = {name_key(name): entity.id for entity in reversed(entities) for name in entity.called}
 
     def of(self, name: str) -> int | None:
-        """Return the id of the entity called *name*; None if none fits.
+        """Return the id of the entity called *name*; None if there is none.
 
-        A part of a name fits if it fits only one entity: "Ann" for "Ann Lee".
+        Part of a name is enough if it fits only one entity: "Ann" finds "Ann Lee".
         """
         exact = self._exact.get(name_key(name))
         if exact is not None:
@@ -129,9 +129,9 @@ class _Ids:
 
 
 def list_entities(reading: Reading, speaker: str | None) -> list[tuple[str, str]]:
-    """Return (name, type) of all mentions: first the speaker, then names, then subjects and objects of statements.
+    """Return (name, type) for all entities in *reading*: the speaker, names, and subjects and objects of statements.
 
-    A type implied by a statement ("works at X") overrides a type guessed from the name.
+    A type that a statement implies (an organisation in "works at Acme") overrides a type guessed from the name.
     """
     ends = [mention for statement in reading.statements for mention in (statement.subject, *statement.objects)]
     types = {name_key(mention.name): mention.type for mention in reversed(ends)}
@@ -143,10 +143,10 @@ def list_entities(reading: Reading, speaker: str | None) -> list[tuple[str, str]
 def write_facts(
     reading: Reading, content: str, speaker: str | None, at: datetime, entities: Sequence[Entity], names: Iterable[str]
 ) -> list[dict[str, Any]]:
-    """Return the statements of *reading* between known *entities* as dicts with the fields of `ExtractedFact`.
+    """Return the statements of *reading* as dicts with the fields of `ExtractedFact`.
 
-    *content* is the episode, written by *speaker* at the time *at*. *names* are the user's predicates, whose spelling
-    is used for the facts.
+    Statements between entities that are not in *entities* are left out. *content* is the episode, written by *speaker*
+    at the time *at*. *names* are the user's predicates, whose spelling is used for the facts.
     """
     ids, spelling = _Ids(entities), {name.replace("_", "").casefold(): name for name in reversed(list(names))}
     facts = []
@@ -194,13 +194,19 @@ def _write_fact(
 
 
 def _is_name(date: DateMention, offset: int, reading: Reading) -> bool:
-    """Return whether *date*, in a sentence at *offset*, is the name of a person, such as May."""
+    """Return whether *date* is in fact the name of a person, such as May, whom *reading* mentions at this place.
+
+    *offset* is the position in the content of the sentence in which the date was found.
+    """
     start, end = date.start + offset, date.end + offset
     return any(one.start <= start and end <= one.end for one in reading.mentions if one.named and one.type == PERSON)
 
 
 def write_record_facts(fields: Sequence[Field], entities: Sequence[Entity]) -> list[dict[str, Any]]:
-    """Return the *fields* of a JSON record between known *entities* as dicts with the fields of `ExtractedFact`."""
+    """Return the *fields* of a JSON record as dicts with the fields of `ExtractedFact`.
+
+    Fields of things that are not in *entities* are left out.
+    """
     ids = _Ids(entities)
     facts = []
     for field in fields:
@@ -227,7 +233,7 @@ def write_record_facts(fields: Sequence[Field], entities: Sequence[Entity]) -> l
 
 
 def _write_date(moment: datetime, dates: Sequence[DateMention], at: datetime) -> str:
-    """Return *moment* in ISO 8601, with the precision of the one of *dates* that starts then: "2019", "2019-05".
+    """Return *moment* in ISO 8601 as precisely as it was written: "2019" or "2019-05" if one of *dates* starts then.
 
     A moment that is not the start of a day, month or year in the time zone of *at* is written in full.
     """
@@ -240,7 +246,7 @@ def _write_date(moment: datetime, dates: Sequence[DateMention], at: datetime) ->
 
 
 def _rewrite_date(date: str | None) -> str | None:
-    """Return a *date* as written in a JSON record in ISO 8601 with the same precision; None if it is not a date."""
+    """Return a *date* of a JSON record in ISO 8601 with the same precision; None if it is not a date."""
     period = parse_period(date)
     if period is None or period.start is None:
         return None
@@ -250,7 +256,10 @@ def _rewrite_date(date: str | None) -> str | None:
 def _own_dates(
     statement: Statement, statements: Sequence[Statement], quote: str, dates: Sequence[DateMention]
 ) -> list[DateMention]:
-    """Return the *dates* in *quote* that date the verb of *statement*: June in "I moved in June, not in May"."""
+    """Return those of *dates* that date the verb of *statement*: June in "I moved in June, not in May".
+
+    *quote* is the text in which the dates are, and *statements* are all statements of the message.
+    """
     dates = [date for date in dates if _DENIED.search(quote[max(0, date.start - 20) : date.start]) is None]
     if statement.verb is None or not dates:
         return []
@@ -262,7 +271,7 @@ def _own_dates(
 
 
 def _period(statement: Statement, dates: Sequence[DateMention], content: str, at: datetime) -> Period:
-    """Return the start and end (None if unknown) of *statement*, made at the time *at*.
+    """Return the start and end of the time for which *statement*, made at the time *at*, is true; None if unknown.
 
     A state or plan without a date has no start, and a plan does not start on its date. An end without a date is at
     *at*. A past state lasts for the period of its date, a temporary one until its end. A denial has no date.
@@ -285,7 +294,7 @@ def _period(statement: Statement, dates: Sequence[DateMention], content: str, at
 
 
 def _period_while_passing(dates: Sequence[DateMention], at: datetime) -> Period:
-    """Return the start and end of a temporary state: the first of its *dates* that has not passed at the time *at*."""
+    """Return the start and end of a temporary state: those of the first of *dates* that is not over at time *at*."""
     for date in dates:
         start, end = date.interval.start, date.interval.end
         if end is not None and at - _WEEK < end <= at and start is None:
@@ -296,9 +305,10 @@ def _period_while_passing(dates: Sequence[DateMention], at: datetime) -> Period:
 
 
 def _period_in_past(content: str, place: Span, start: datetime, end: datetime | None, at: datetime) -> Period:
-    """Return the start and end of a past state dated from *start* to *end*: during, before or after that period.
+    """Return the start and end of a past state whose date lasts from *start* to *end*.
 
-    *place* is the span of the date in *content*.
+    The state is during, before or after that period, according to the words around the date, which is at *place* in
+    *content*.
     """
     if end is None:
         return start, None  # "I've lived in Oslo since 2019"

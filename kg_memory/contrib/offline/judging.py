@@ -44,7 +44,10 @@ _NUMBER = re.compile(r"\d+(?:[.,:/]\d+)*")
 
 @dataclass(frozen=True, slots=True)
 class JudgedFact:
-    """A fact as the prompt `judge` shows it; times are instants in ISO 8601."""
+    """A fact as the prompt `judge` shows it to a model; `said_at`, `valid_at` and `invalid_at` are ISO 8601 texts.
+
+    `quote` is the passage of the message that states the fact.
+    """
 
     subject: str
     predicate: str
@@ -58,7 +61,7 @@ class JudgedFact:
 
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> JudgedFact:
-        """Create a judged fact from *fields*, its JSON object in a prompt."""
+        """Return the fact for *fields*, its JSON object in a prompt."""
         return cls(
             fields["subject"],
             fields["predicate"],
@@ -73,7 +76,7 @@ class JudgedFact:
 
     @property
     def words(self) -> str:
-        """The quoted words of the fact, or its sentence without the speaker."""
+        """The words that state the fact: its quote, or else its sentence without the speaker."""
         return self.quote or re.split(": |：", self.sentence, maxsplit=1)[-1]
 
     @property
@@ -83,13 +86,13 @@ class JudgedFact:
 
 
 def _first_instant(text: str | None) -> str | None:
-    """Return the start of the period that *text* names in ISO 8601: "2024-05" is 1 May 2024."""
+    """Return the start of the period that an ISO 8601 text names: "2024-05" -> the start of 1 May 2024; or None."""
     period = parse_period(text)
     return period.start.isoformat() if period and period.start else None
 
 
 class Judgement(NamedTuple):
-    """A verdict on two facts, its confidence (0 to 1), which fact holds ("new" or "known"), and the reason."""
+    """A verdict on two facts, its confidence (0 to 1), the fact that prevails ("new" or "known"), and the reason."""
 
     verdict: str
     confidence: float
@@ -113,7 +116,7 @@ def judge(new: JudgedFact, existing: JudgedFact) -> Judgement:
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """Two facts with the same subject, by arrival (new, existing) and by time of statement (later, earlier)."""
+    """Two facts about a subject, by arrival (`new`, `existing`) and by time of statement (`later`, `earlier`)."""
 
     new: JudgedFact
     existing: JudgedFact
@@ -122,7 +125,10 @@ class _Pair:
 
     @classmethod
     def of(cls, new: JudgedFact, existing: JudgedFact) -> _Pair:
-        """Return the pair of two facts. *new* is the later one unless the times of both statements say otherwise."""
+        """Return the pair of two facts.
+
+        *new* is the later one, unless the times of the statements say that it is the earlier one.
+        """
         ours, theirs = parse_instant(new.said_at), parse_instant(existing.said_at)
         swapped = ours is not None and theirs is not None and theirs > ours
         return cls(new, existing, existing, new) if swapped else cls(new, existing, new, existing)
@@ -144,25 +150,25 @@ class _Pair:
 
     @property
     def one_at_a_time(self) -> bool:
-        """Whether both facts have the same predicate, and it is single-valued."""
+        """Whether both facts have the same predicate, and it can have only one value at a time."""
         predicate = self.new.predicate
         fields = has_one_value(predicate) and _is_field(self.new) and _is_field(self.existing)
         return self.alike and (fields or predicate in FUNCTIONAL or self.existing.one_at_a_time)
 
     def later_wins(self, verdict: str, reason: str, confidence: float = SURE) -> Judgement:
-        """Return *verdict* with the later fact as the one that holds."""
+        """Return a judgement with this *verdict* in which the later fact prevails."""
         return Judgement(verdict, confidence, "new" if self.later is self.new else "known", reason)
 
     def dispute(self, reason: str) -> Judgement:
-        """Return "conflicts" in favour of the later fact.
+        """Return the judgement "conflicts", in which the later fact prevails.
 
-        It is certain if the later fact starts with "No,"; otherwise a person must decide.
+        It is certain if the later fact starts with "No,"; otherwise its confidence is so low that a person must decide.
         """
         return self.later_wins("conflicts", reason, SURE if _NO.match(self.later.words) else OPEN)
 
 
 def _redates(pair: _Pair) -> Judgement | None:
-    """Judge two statements of the same fact with different dates."""
+    """Judge two facts that state the same with different dates; None if they do not."""
     if not says_the_same(pair.new, pair.existing):
         return None
     for new, existing in (
@@ -185,7 +191,7 @@ def _opposes(pair: _Pair) -> Judgement | None:
 
 
 def _denies(pair: _Pair) -> Judgement | None:
-    """Judge a fact and its negation ("never", "not now").
+    """Judge a fact and its negation ("never", "not now"); None if neither negates the other.
 
     A later "never" contradicts the fact, and a later fact that began before the denial contradicts the denial;
     otherwise the later one ends the earlier one.
@@ -207,7 +213,7 @@ def _repeats(pair: _Pair) -> Judgement | None:
 
 
 def _corrects(pair: _Pair) -> Judgement | None:
-    """Judge a fact with another object that is worded as a correction: "I live in Lund, not in Uppsala"."""
+    """Judge facts with different objects if the later is a correction: "I live in Lund, not in Uppsala"; else None."""
     if not pair.alike or pair.shared:
         return None
     words = pair.later.words
@@ -222,14 +228,14 @@ def _corrects(pair: _Pair) -> Judgement | None:
 
 
 def _adds(pair: _Pair) -> Judgement | None:
-    """Judge a second value that holds beside the first ("also")."""
+    """Judge different values of which one is stated as an addition: "I also live in Lund"; None for other facts."""
     if not pair.one_at_a_time or pair.shared or not (_is_added(pair.new) or _is_added(pair.existing)):
         return None
     return Judgement("complements", SURE, "new", "One value is stated as an addition to the other.")
 
 
 def _passes(pair: _Pair) -> Judgement | None:
-    """Judge a temporary state beside a lasting one: the temporary one does not end it."""
+    """Judge a temporary state and a lasting one, which the temporary one does not end; None for other facts."""
     ours, theirs = pair.new.predicate, pair.existing.predicate
     away = PASSING.get(ours) == theirs or PASSING.get(theirs) == ours
     if pair.shared or not (away or pair.one_at_a_time):
@@ -243,7 +249,7 @@ def _passes(pair: _Pair) -> Judgement | None:
 
 
 def _replaces(pair: _Pair) -> Judgement | None:
-    """Judge a new value of a single-valued predicate: it ends the earlier value."""
+    """Judge two values of a single-valued predicate: the later ends the earlier; None for other facts."""
     if not pair.one_at_a_time or pair.shared:
         return None
     if _happens_once(pair):
@@ -282,14 +288,14 @@ def _happens_once(pair: _Pair) -> bool:
 
 
 def _takes_back(fact: JudgedFact) -> bool:
-    """Return whether *fact* is worded as a correction."""
+    """Return whether *fact* is worded as a correction of an earlier statement: "I meant Lund", "not in Uppsala"."""
     words = fact.words
     corrects = WORDS["corrects"].search(words) is not None
     return corrects and (_CHANGES.search(words) is None or _HAS_NOT.search(words) is not None)
 
 
 def _redates_back(fact: JudgedFact) -> bool:
-    """Return whether *fact*, which repeats a fact with another date, is worded as a correction of the date."""
+    """Return whether *fact*, which repeats a fact with another date, says that the earlier date was wrong."""
     corrects = WORDS["corrects"].search(fact.words) is not None and _RETURNS.search(fact.words) is None
     return corrects or _HAS_NOT.search(fact.words) is not None
 
@@ -302,7 +308,7 @@ def _denies_name(words: str, name: str) -> bool:
 
 
 def _is_added(fact: JudgedFact) -> bool:
-    """Return whether *fact* is worded as an addition, as with "also"."""
+    """Return whether *fact* is worded as an addition to other facts, as with "also"."""
     return _TOO.search(fact.words) is not None and _MOVES.search(fact.words) is None
 
 
@@ -312,7 +318,7 @@ def _is_passing(fact: JudgedFact) -> bool:
 
 
 def says_the_same(new: JudgedFact, existing: JudgedFact) -> bool:
-    """Return whether two facts state the same, by subject, objects, predicate, dates and words."""
+    """Return whether two facts state the same, judged by their subjects, objects, predicates, dates and words."""
     if new.subject != existing.subject or set(new.objects) != set(existing.objects):
         return False
     alike = new.predicate == existing.predicate
@@ -331,7 +337,7 @@ def says_the_same(new: JudgedFact, existing: JudgedFact) -> bool:
 
 
 def _differs(ours: str, theirs: str) -> bool:
-    """Return whether only one of two texts is negated, or their numbers differ."""
+    """Return whether two texts differ in a negation or in their numbers."""
     if bool(_NEGATION.search(ours)) != bool(_NEGATION.search(theirs)):
         return True
     return sorted(_NUMBER.findall(ours)) != sorted(_NUMBER.findall(theirs))

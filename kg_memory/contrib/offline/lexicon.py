@@ -52,7 +52,7 @@ def list_words(text: str) -> list[str]:
 
 
 def singular(noun: str) -> str:
-    """Return *noun* without its plural ending, by spelling alone: "parties" -> "party"."""
+    """Return an English noun without its plural ending, judged by spelling alone: "parties" -> "party"."""
     if len(noun) <= 3 or not noun.endswith("s") or noun.endswith(("ss", "us", "is")):
         return noun
     if noun.endswith("ies"):
@@ -61,7 +61,7 @@ def singular(noun: str) -> str:
 
 
 def content_words(text: str) -> frozenset[str]:
-    """Return the words of *text* that carry meaning, in the singular and without function words."""
+    """Return the words of *text* that carry meaning: in lower case and the singular, without function words."""
     words = map(str.casefold, list_words(text))
     return frozenset(singular(word) for word in words if word not in STOP)
 

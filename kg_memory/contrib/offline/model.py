@@ -65,7 +65,7 @@ Answer = dict[str, Any]
 
 
 class OfflineModel:
-    """A model that reads English and Chinese by rules, without an API key or network, and with deterministic results.
+    """A model that reads English and Chinese by rules, without an API key or network; equal input gets equal answers.
 
     It extracts the speaker, people, places, organisations, things and topics, links each informative sentence to the
     entities it mentions, and recognises common ways to state that a fact has changed. Its quality is below that of a
@@ -79,7 +79,10 @@ class OfflineModel:
         self._turns = PerLoop(asyncio.Lock)
 
     def answer(self, ask: Ask) -> BaseModel:
-        """Return the typed answer to *ask*, a prompt with its fields. Errors: `ModelError` for an unknown prompt."""
+        """Return the typed answer to *ask*, a prompt with values for its fields.
+
+        Errors: `ModelError` for an unknown prompt.
+        """
         answer: BaseModel = ask.prompt.answer.model_validate(_answer(ask.prompt.name, ask.fields))
         return answer
 
@@ -106,10 +109,10 @@ def _answer(prompt: str, fields: Fields) -> Answer:
 
 
 def _read_message(message: Fields, previous: Sequence[Fields], names: Sequence[str] = ()) -> Reading:
-    """Return the mentions and statements of *message*; code blocks are skipped.
+    """Return the mentions and statements in *message*, an episode as a prompt shows it; code blocks are skipped.
 
-    *previous* messages resolve pronouns; *names* are those of entities found before. An unattributed transcript is read
-    turn by turn.
+    *previous* messages resolve pronouns; *names* are names of entities found before. A transcript without a speaker of
+    its own ("Ann: ...") is read turn by turn.
     """
     content = _CODE.sub(lambda code: " " * len(code[0]), message["content"][:_LONGEST])
     speaker = message.get("speaker") or None
@@ -119,7 +122,10 @@ def _read_message(message: Fields, previous: Sequence[Fields], names: Sequence[s
 
 
 def _find_turns(content: str) -> list[re.Match[str]]:
-    """Return the matches at the starts of the turns in a transcript; an empty list if *content* is no transcript."""
+    """Return the regular expression matches for the beginnings of turns ("Ann: ...") in a transcript.
+
+    The list is empty if *content* is not a transcript.
+    """
     turns = list(_TURN.finditer(content))
     names, lines = {turn["name"] for turn in turns}, sum(1 for line in content.splitlines() if line.strip())
     spoken = len(content) - sum(len(turn[0]) for turn in turns)
@@ -129,7 +135,10 @@ def _find_turns(content: str) -> list[re.Match[str]]:
 
 
 def _read_turns(content: str, turns: list[re.Match[str]], previous: Sequence[Fields], names: Sequence[str]) -> Reading:
-    """Return the statements of a transcript; each of its *turns* ("Ann: ...") is read as a message of its speaker."""
+    """Return the mentions and statements of a transcript, each of whose turns is read as a message of its speaker.
+
+    *turns* are the matches for the beginnings of turns ("Ann: ...").
+    """
     mentions: list[Mention] = []
     statements: list[Statement] = []
     for turn, after in zip_longest(turns, turns[1:]):
@@ -149,7 +158,7 @@ def _read_content(content: str, speaker: str | None, previous: Sequence[Fields],
 
 @lru_cache(maxsize=4)  # it is asked for entities, and then for facts
 def _read_names(content: str, speaker: str) -> Reading:
-    """Return the names in an assistant's message, without statements, as advice states no personal facts."""
+    """Return the names in an assistant's message, without statements, since advice states no personal facts."""
     if is_chinese(content):
         mentions = read_chinese(content, Scene(speaker)).mentions
     else:
@@ -168,7 +177,10 @@ def _scene(speaker: str | None, previous: Sequence[Fields], names: Sequence[str]
 
 
 def _last_person(previous: Sequence[Fields], present: set[str | None]) -> Mention | None:
-    """Return whom "he" or "she" refers to: the last person named in *previous* messages, except *present* ones."""
+    """Return the person whom "he" or "she" refers to: the last one named in the two messages before.
+
+    People in *present*, such as the speaker, are not meant. None if there is no such person.
+    """
     for message in reversed(previous[-2:]):
         content = message["content"][:_LONGEST_BEFORE]
         if is_chinese(content):
@@ -188,6 +200,7 @@ def _people(content: str, speaker: str | None) -> tuple[Mention, ...]:
 
 
 def _extract(fields: Fields) -> Answer:
+    """Answer the prompt for entities: the names and types of the things in the episode, without duplicates."""
     episode, types = fields["episode"], list(fields.get("entity_types") or ())
     if episode["kind"] == "json":
         things = [thing for field in read_record(episode["content"]) for thing in (field.subject, field.object)]
@@ -204,7 +217,7 @@ def _extract(fields: Fields) -> Answer:
 
 
 def _type(kind: str, types: Sequence[str]) -> str:
-    """Return the user's entity type in *types* for *kind* or a synonym of it; otherwise the first of *types*."""
+    """Return the one of the user's entity *types* that means *kind*, by name or synonym; otherwise the first."""
     names = {name.casefold(): name for name in types}
     for synonym in (kind.casefold(), *_SYNONYMS.get(kind, ())):
         if synonym in names:
@@ -213,11 +226,12 @@ def _type(kind: str, types: Sequence[str]) -> str:
 
 
 def _reflect(_fields: Fields) -> Answer:
-    """Answer the second look at an extraction: the same rules find the same, so it adds and removes no entity."""
+    """Answer the prompt that checks an extraction: no entity is missing, and none is unsupported by the text."""
     return {"missed": [], "unsupported": []}
 
 
 def _facts(fields: Fields) -> Answer:
+    """Answer the prompt for facts: those that the episode states about the entities in the prompt."""
     episode, entities = fields["episode"], [Entity.of(entity) for entity in fields["entities"]]
     if episode["kind"] == "json":
         return {"facts": write_record_facts(read_record(episode["content"]), entities)}
@@ -229,6 +243,7 @@ def _facts(fields: Fields) -> Answer:
 
 
 def _read(fields: Fields) -> Answer:
+    """Answer the prompt for entities and facts in one step: facts refer to the entities by name."""
     entities = _extract(fields)["entities"]
     names = [entity["name"] for entity in entities]
     numbered = [{**entity, "id": place} for place, entity in enumerate(entities)]
@@ -243,6 +258,7 @@ def _read(fields: Fields) -> Answer:
 
 
 def _resolve(fields: Fields) -> Answer:
+    """Answer the prompt that matches new entities with existing ones: by name, else as a new entity."""
     resolutions = []
     for entity in fields["entities"]:
         same = _match(entity)
@@ -255,9 +271,9 @@ def _resolve(fields: Fields) -> Answer:
 
 
 def _match(entity: Fields) -> Fields | None:
-    """Return the candidate that is the same entity as *entity*, or None.
+    """Return the existing entity in *entity*'s "candidates" that is the same entity, or None.
 
-    If several candidates can be, only one with an equal name is returned. *entity* has "candidates", existing entities.
+    If several candidates may be the same, only one with an equal name is returned.
     """
     fitting = [candidate for candidate in entity["candidates"] if _may_be(entity, candidate)]
     key = name_key(entity["name"])
@@ -274,6 +290,7 @@ def _may_be(entity: Fields, candidate: Fields) -> bool:
 
 
 def _judge(fields: Fields) -> Answer:
+    """Answer the prompt that compares new facts with existing ones: a verdict for each related pair."""
     verdicts = []
     for fact in fields["facts"]:
         new = JudgedFact.of(fact)
@@ -286,7 +303,7 @@ def _judge(fields: Fields) -> Answer:
 
 
 def _predicates(fields: Fields) -> Answer:
-    """Answer with each predicate as its own canonical name, since the caller has resolved the known synonyms."""
+    """Answer the prompt for canonical predicate names: each name is its own, as the caller has resolved synonyms."""
     predicates = []
     for predicate in fields["predicates"][:MOST]:
         name = predicate["name"]
@@ -314,7 +331,7 @@ def _community(fields: Fields) -> Answer:
 
 
 def _score(fields: Fields) -> Answer:
-    """Answer with a score from 0 to 10 for each text: the cosine similarity of its words and the question's."""
+    """Answer the prompt for relevance: 0 to 10 for each text, the cosine similarity of its words and the question's."""
     question = set(terms(fields["question"]))
     scores = []
     for text in fields["texts"]:

@@ -65,7 +65,10 @@ _ORDINARY = EVENT_WORDS.union(
 
 
 def find_mentions(text: str, speaker: str | None, names: Collection[str] = ()) -> list[Mention]:
-    """Return the mentions in *text*, in order and without overlaps. *names* are entities met before."""
+    """Return the mentions of entities in an English text, in order and without overlaps.
+
+    *names* are the names of entities that occurred before.
+    """
     words = split_words(text)
     people = [*_user(words, speaker), *_relatives(words, speaker)]
     mentions = [*_titles(text), *people, *_names(words, names), *find_topics(words)]
@@ -73,7 +76,7 @@ def find_mentions(text: str, speaker: str | None, names: Collection[str] = ()) -
 
 
 def _complete_names(mentions: list[Mention]) -> list[Mention]:
-    """Give mentions of a person by first or last name the full name that the text used before."""
+    """Return *mentions* with partial names of people completed: "Ann" after "Ann Lee" becomes "Ann Lee"."""
     full: dict[str, str] = {}
     completed = []
     for mention in mentions:
@@ -87,7 +90,7 @@ def _complete_names(mentions: list[Mention]) -> list[Mention]:
 
 
 def _titles(text: str) -> Iterator[Mention]:
-    """Yield mentions of e-mail addresses, and of works by their titles in quotation marks."""
+    """Yield mentions of works by their titles in quotation marks, and of e-mail addresses."""
     for match in _ADDRESS.finditer(text):
         yield Mention(match.start(), match.end(), match[0], TOPIC, named=True)
     for match in _TITLE.finditer(text):
@@ -101,7 +104,7 @@ def _mention(run: list[Token], kind: str, *, kin: str | None = None) -> Mention:
 
 
 def _user(words: list[Token], speaker: str | None) -> Iterator[Mention]:
-    """Yield mentions of "User" as the subject of a note ("User prefers dark mode"); they mean the *speaker*."""
+    """Yield mentions of *speaker* for "User" as the subject of a note: "User prefers dark mode"."""
     for at, word in enumerate(words[:-1]):
         first = at - 1 if at and words[at - 1].low == "the" else at
         if word.low == "user" and _opens(words, first) and _is_verb(words[at + 1]):
@@ -137,7 +140,7 @@ def _relatives(words: list[Token], speaker: str | None) -> Iterator[Mention]:
 
 
 def _name_after(words: list[Token], at: int) -> list[Token]:
-    """Return the name after the relative at index *at*: "sister Lily", "dog, Max", "brother is called Tom"."""
+    """Return the words of the name after the relative at index *at*: Lily in "sister Lily" and "dog is called Lily"."""
     position = at + 1
     following = tuple(word.low for word in words[position : position + 3])
     naming = next((phrase for phrase in _NAMING if following[: len(phrase)] == phrase), ())
@@ -163,7 +166,10 @@ def _name_after(words: list[Token], at: int) -> list[Token]:
 
 
 def _names(words: list[Token], names: Collection[str]) -> Iterator[Mention]:
-    """Yield mentions for sequences of capitalised words that are names. *names* are entities met before."""
+    """Yield mentions for sequences of capitalised words that are names.
+
+    *names* are the names of entities that occurred before.
+    """
     familiar = {part.casefold() for name in names for part in name.split()}
     familiar |= {
         word.low for at, word in enumerate(words) if word.capital and not _opens(words, at) and _may_name(words, at)
@@ -188,6 +194,7 @@ def _names(words: list[Token], names: Collection[str]) -> Iterator[Mention]:
 
 
 def _may_name(words: list[Token], at: int) -> bool:
+    """Return whether the word at index *at* is capitalised and can be part of a name."""
     word = words[at]
     if not (word.wordy and word.capital) or len(word.text) < 2:
         return False
@@ -207,9 +214,9 @@ def _may_name(words: list[Token], at: int) -> bool:
 
 
 def _names_person(words: list[Token], at: int, *, opens: bool) -> bool:
-    """Return whether the word at *at*, one of `PEOPLE`, is a person's name: in "May likes tea", but not in "in May".
+    """Return whether a word such as "May" or "Will" is a person's name: yes in "May likes tea", no in "in May".
 
-    *opens* is whether it is at the start of a sentence.
+    *at* is its index in *words*; *opens* is whether it is at the start of a sentence.
     """
     if not words[at].text.istitle():
         return False
@@ -221,18 +228,21 @@ def _names_person(words: list[Token], at: int, *, opens: bool) -> bool:
 
 
 def _is_title(words: list[Token], at: int) -> bool:
-    """Return whether a function word such as "Solid" or "Go" is capitalised because it is a name."""
+    """Return whether the function word at index *at*, such as "Solid" or "Go", is capitalised because it is a name."""
     before, word = words[at - 1], words[at]
     return word.text.istitle() and before.wordy and not before.capital
 
 
 def _opens(words: list[Token], position: int) -> bool:
-    """Return whether the word at *position* is at the start of a sentence, where every word is capitalised."""
+    """Return whether the word at index *position* starts a sentence, where every word is capitalised."""
     return position == 0 or words[position - 1].text in _SENTENCE_START
 
 
 def _is_surely_name(words: list[Token], position: int, familiar: Collection[str]) -> bool:
-    """Return whether a word at the start of a sentence is certainly a name. *familiar* are parts of known names."""
+    """Return whether the word at index *position*, at the start of a sentence, is certainly a name.
+
+    *familiar* are the words of names that are known or occur elsewhere in the text.
+    """
     word = words[position]
     if word.low in familiar or word.low in lexicon.PLACES or word.low in PEOPLE or _is_spelled_as_name(word):
         return True
@@ -254,6 +264,7 @@ def _is_spelled_as_name(word: Token) -> bool:
 
 
 def _name_end(words: list[Token], position: int) -> int:
+    """Return the index after the name that starts at *position*: a name may go on with "of", "and" and numbers."""
     end = position + 1
     while end < len(words) and end - position < 6:
         word = words[end]
@@ -278,7 +289,7 @@ def _name_end(words: list[Token], position: int) -> int:
 
 
 def _is_noun(word: Token) -> bool:
-    """Return whether *word*, after a nationality, is probably a noun: "food", "cinema"."""
+    """Return whether *word*, which follows a nationality, is probably a noun, as "food" in "Thai food"."""
     small = word.wordy and word.text.isalpha() and not word.capital and not word.low.endswith("ly")
     return small and word.low not in _NO_KIND
 
@@ -291,7 +302,10 @@ def _goes_on(word: Token) -> bool:
 
 
 def _kind(words: list[Token], position: int, run: list[Token]) -> str:
-    """Return the entity type of the name *run*, the tokens from *position* on, by its words and the words around it."""
+    """Return the entity type of a name, judged by its words and the words around it.
+
+    *run* are the words of the name, which starts at index *position* of *words*.
+    """
     first, last = run[0].low, run[-1].low
     before = words[position - 1].low if position else ""
     acronym = run[0].text.isupper()
@@ -319,9 +333,9 @@ def _kind(words: list[Token], position: int, run: list[Token]) -> str:
 
 
 def _is_actor(words: list[Token], start: int, end: int, small: Collection[str]) -> bool:
-    """Return whether ``words[start:end]``, at the start of a sentence, is the name of the subject of the next verb.
+    """Return whether ``words[start:end]``, at the start of a sentence, is a name and the subject of the next verb.
 
-    *small* are words that the text also writes in lower case, and which are therefore not names.
+    *small* are the words that the text also writes in lower case, which are therefore not names.
     """
     act, low = match_act(words, end), words[start].low
     if act is None or low in small:

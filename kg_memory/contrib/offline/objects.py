@@ -56,10 +56,10 @@ JOINS_GROUP = re.compile(rf"(?:\s[\w'’-]+){{0,4}}?\s(?:{'|'.join(sorted(_GROUP
 def find_objects(
     pattern: Pattern, end: int, subject: Mention, text: str, offset: int, mentions: Sequence[Mention]
 ) -> tuple[Mention, ...]:
-    """Return the objects of the verb of *pattern* in a sentence.
+    """Return the mentions that are objects of a verb: Oslo in "I live in Oslo".
 
-    *end* is the index in *text* at which the verb ends, *offset* the position of *text* in the content, and *mentions*
-    are the candidates.
+    *end* is the index in *text*, a sentence, at which the verb of *pattern* ends. *offset* is the position of the
+    sentence in the content, and *mentions* are the candidates.
     """
     clause = _CLAUSE_END.search(text, end + 1)
     begin, stop = offset + end, offset + (clause.start() if clause else len(text))
@@ -76,7 +76,10 @@ def find_objects(
 
 
 def find_joined(first: Mention, text: str, offset: int, mentions: Sequence[Mention]) -> list[Mention]:
-    """Return the mentions listed directly after *first*: Solid and Go in "React, Solid and Go"."""
+    """Return the mentions that are listed after *first* with commas and "and": Solid and Go in "React, Solid and Go".
+
+    *offset* is the position of *text* in the content to which mentions refer.
+    """
     joined, last = [], first
     for mention in mentions:
         if mention.start < last.end:
@@ -89,7 +92,7 @@ def find_joined(first: Mention, text: str, offset: int, mentions: Sequence[Menti
 
 
 def widen(last: Statement, names: Sequence[Mention]) -> Statement:
-    """Return the statement *last* with *names*, which no statement of the sentence contains, as further objects.
+    """Return the statement *last* with further objects: *names*, which no statement of the sentence contains.
 
     A statement whose predicate takes one object (`SINGLE`) is returned unchanged.
     """
@@ -100,6 +103,10 @@ def widen(last: Statement, names: Sequence[Mention]) -> Statement:
 
 
 def _free_object(words: re.Match[str], offset: int, kind: str) -> Mention | None:
+    """Return the *words* after a verb as an object of type *kind*: "senior engineer"; None if they say nothing.
+
+    *offset* is the position of the sentence in the content.
+    """
     name = words["words"].rstrip(".,!?;:'’").removesuffix("'s").removesuffix("’s")
     lows = name.casefold().split()
     while lows and lows[-1] in lexicon.STOP:
@@ -115,12 +122,12 @@ def _free_object(words: re.Match[str], offset: int, kind: str) -> Mention | None
 
 
 def _is_fuller(free: Mention, mention: Mention) -> bool:
-    """Return whether the phrase *free* contains *mention*: "senior engineer" contains "engineer"."""
+    """Return whether the phrase *free* contains the unnamed *mention*: "senior engineer" contains "engineer"."""
     return not mention.named and free.start <= mention.start and mention.end <= free.end
 
 
 def _with_type(mention: Mention, pattern: Pattern) -> Mention:
-    """Return *mention* with the object type of *pattern*, unless its own type is certain."""
+    """Return *mention* with the type of *pattern*'s objects, unless its own type is certain."""
     if mention.type in (PERSON, PLACE) or mention.kin or (mention.type == ORGANISATION and pattern.kind != PLACE):
         return mention
     return Mention(mention.start, mention.end, mention.name, pattern.kind, mention.named)
@@ -147,7 +154,8 @@ def fits(pattern: Pattern, before: str, mention: Mention) -> bool:
 def find_habit(end: int, text: str, offset: int) -> tuple[Mention, ...]:
     """Return the activity after "used to" or "stopped" as an object: "used to play chess" -> "playing chess".
 
-    *end* is the index in *text* at which the verb ends, and *offset* the position of *text* in the content.
+    *end* is the index in *text* at which the verb ends, and *offset* the position of *text* in the content. The result
+    is empty if no activity follows.
     """
     match = _HABIT.match(text, end)
     verb = match["verb"].casefold() if match else ""

@@ -62,7 +62,7 @@ class Dates(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """An entity named in a JSON record."""
+    """An entity in a JSON record, with its name and type."""
 
     name: str
     type: str
@@ -70,7 +70,10 @@ class Thing:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A fact in a JSON record: *subject* has the value *object* under the key *predicate*; *quote* is its JSON text."""
+    """A fact of a JSON record: *subject* has the value *object* under the key *predicate*.
+
+    `quote` is the text of the field in the record: ``"status": "open"``.
+    """
 
     subject: Thing
     predicate: str
@@ -82,7 +85,7 @@ class Field:
 
 
 def has_one_value(predicate: str) -> bool:
-    """Return whether a field called *predicate*, such as STATUS or EMAIL, has one value at a time."""
+    """Return whether a field called *predicate* has one value at a time, as STATUS and EMAIL do."""
     return _SINGLE.search(predicate) is not None
 
 
@@ -98,7 +101,7 @@ def read_record(content: str) -> list[Field]:
 
 
 class _Reader:
-    """Extracts the facts of one JSON record; *content* is its text, to quote from."""
+    """Extracts the facts of a JSON record; *content* is the record's text, from which facts quote."""
 
     def __init__(self, content: str) -> None:
         self._content = content
@@ -111,7 +114,10 @@ class _Reader:
                 yield from self._fields(item, about, 0)
 
     def _fields(self, record: Record, about: Thing, depth: int) -> Iterator[Field]:
-        """Yield the facts of *record*, whose subject is *about*. *depth* is the level of nesting."""
+        """Yield the facts of *record*, an object whose fields describe the entity *about*.
+
+        *depth* is the level of nesting.
+        """
         if depth > DEEPEST:
             return
         dates = _dates(record)
@@ -133,7 +139,11 @@ class _Reader:
     def _part(
         self, part: Record, about: Thing, key: str, depth: int, dates: Dates, *, verb: str = "is"
     ) -> Iterator[Field]:
-        """Yield the fact that *about* has *part* under *key*, and the facts of *part*, a nested object."""
+        """Yield the fact that *about* has the nested object *part* under *key*, and the facts of *part* itself.
+
+        *dates* are those of the parent. *depth* is the level of nesting, and *verb* is for the sentence: "Order 17:
+        item is Chair."
+        """
         thing = _name(part, key)
         if thing is None or thing == about:
             yield from self._fields(part, about, depth + 1)
@@ -144,6 +154,7 @@ class _Reader:
         yield from self._fields(part, thing, depth + 1)
 
     def _field(self, about: Thing, key: str, thing: Thing, dates: Dates, *, verb: str = "is") -> Field:
+        """Return the fact that *about* has *thing* under *key*, with a sentence like "Order 17: status is open"."""
         predicate = "_".join(word.upper() for word in _WORDS.findall(key))[:60] or "HAS"
         readable = _readable(key)
         value = thing.name.removesuffix(f" {readable}").removeprefix(f"{readable} ")
@@ -159,7 +170,10 @@ class _Reader:
         )
 
     def _quote(self, key: str, value: str) -> str:
-        """Return the JSON text ``"key": value``, or else the value, the key, or the start of the record, to quote."""
+        """Return the text of a field in the record, to quote it: ``"key": value``.
+
+        If that does not occur literally, return the value, the key, or the start of the record.
+        """
         written = json.dumps(key, ensure_ascii=False)
         for text in (json.dumps(value, ensure_ascii=False), value):
             match = re.search(rf"{re.escape(written)}\s*:\s*{re.escape(text)}", self._content)
@@ -169,9 +183,10 @@ class _Reader:
 
 
 def _name(record: Record, key: str) -> Thing | None:
-    """Return the entity that *record* describes: its name, its e-mail address, or its id with a noun ("order 17").
+    """Return the entity that the object *record* describes; None if it has no name.
 
-    *key* is the key of the record in its parent.
+    Its name is a name field, its e-mail address, or its id with a noun ("order 17"). *key* is the key of the object in
+    its parent.
     """
     low = {str(name).casefold(): value for name, value in record.items()}
     for first, last in _NAME_PARTS:
@@ -193,7 +208,7 @@ def _name(record: Record, key: str) -> Thing | None:
 
 
 def _first_name(record: Record) -> Thing | None:
-    """Return the first nested object or value of *record* that can be an entity, for a record without a name."""
+    """Return the first nested object or value that can be an entity, as the entity of a record without a name."""
     for key, part in record.items():
         if isinstance(part, dict) and (thing := _name(part, key)) is not None:
             return thing
@@ -218,7 +233,7 @@ def _is_thing(value: Any) -> bool:
 
 
 def _leaf(value: Any, key: str) -> Thing | None:
-    """Return a plain value as an entity, or None if it is empty.
+    """Return a plain value under *key* as an entity, or None if it is empty.
 
     A number or flag is named with its key: 5 under "seats" -> "5 seats", false under "active" -> "not active".
     """
@@ -235,7 +250,7 @@ def _leaf(value: Any, key: str) -> Thing | None:
 
 
 def _details(part: Record, thing: Thing) -> str:
-    """Return the numbers, dates and flags of a nested object for its sentence: " (qty 2, price 49.9)"."""
+    """Return numbers, dates and flags of the nested object *part* as text for a sentence: " (qty 2, price 49.9)"."""
     details = []
     for key, value in part.items():
         if not isinstance(value, dict | list | None) and not _repeats_name(key, value, thing) and not _is_thing(value):
@@ -245,6 +260,7 @@ def _details(part: Record, thing: Thing) -> str:
 
 
 def _kind(key: str, value: str) -> str:
+    """Return the entity type for *value*, by its words ("Acme Inc") or by the words of its key ("billing_city")."""
     if any(word.casefold().strip(".,") in ORGANISATION_WORDS for word in value.split()):
         return ORGANISATION
     for word in reversed(_WORDS.findall(key)):
@@ -261,7 +277,7 @@ def _readable(key: str) -> str:
 
 
 def _dates(record: Record) -> Dates:
-    """Return the dates of *record*; without a start date, it begins at its last update or its creation."""
+    """Return the start, end and last update that *record* gives; without a start, use its last update or creation."""
     dates: dict[frozenset[str], str] = {}
     for key, value in record.items():
         for keys in (_BEGINS, _ENDS, _UPDATED, _CREATED):

@@ -64,7 +64,10 @@ def is_chinese(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A word or punctuation mark of a text; `low` is in lower case with a plain apostrophe."""
+    """A word or punctuation mark at ``text[start:end]``; `low` is it in lower case, with a plain apostrophe.
+
+    `capital` is whether it starts with a capital letter, and `wordy` whether with any letter.
+    """
 
     text: str
     start: int
@@ -76,11 +79,12 @@ class Token:
 
 
 def split_words(text: str) -> list[Token]:
-    """Return the words and punctuation marks of *text*."""
+    """Return the words and punctuation marks of *text*, in order."""
     return [_token(match) for match in _WORD.finditer(text)]
 
 
 def _token(match: re.Match[str]) -> Token:
+    """Return the token for *match*, a word or punctuation mark."""
     word = match[0]
     return Token(
         word,
@@ -94,7 +98,7 @@ def _token(match: re.Match[str]) -> Token:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A mention of the entity `name` in ``content[start:end]``.
+    """A mention of an entity in a text: ``content[start:end]`` refers to the entity `name`.
 
     `named` is True for names ("Oslo", "Ann's mother"), False for topics ("sailing course"). `kin` is the word for a
     relative: "sister" for "my sister Lily".
@@ -110,7 +114,10 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement of *subject*, *predicate* and *objects*, made in ``content[start:end]``."""
+    """What a text states in ``content[start:end]``: the predicate between a subject and objects, and how it changes.
+
+    `verb` and `clause` are the spans of its verb and clause in the content. `said_by` is the speaker in a transcript.
+    """
 
     subject: Mention
     predicate: str
@@ -129,18 +136,18 @@ class Statement:
 
     @property
     def quote(self) -> Span:
-        """The span of the text to quote."""
+        """The span of the statement in the content, for a quotation: its clause or sentence."""
         return self.clause or (self.start, self.end)
 
     @property
     def kind(self) -> Kind:
-        """Whether the statement is a "state" (present or past), an "event", or a "plan"."""
+        """The kind of the statement: "state" (present or past), "event" or "plan"."""
         return _KINDS[self.change]
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The mentions and statements found in one text."""
+    """The mentions of entities and the statements found in one text."""
 
     mentions: tuple[Mention, ...]
     statements: tuple[Statement, ...]
@@ -148,7 +155,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """The context of a message: speaker, listener, names met before, and the person whom "he" or "she" refers to."""
+    """The context of a message: its speaker and listener, names that occurred before, and whom "he" or "she" means."""
 
     speaker: str | None = None
     listener: str | None = None
@@ -173,7 +180,7 @@ def drop_overlaps(mentions: Iterable[Mention]) -> list[Mention]:
 def group_by_sentence(
     mentions: Sequence[Mention], sentences: Iterable[Sentence]
 ) -> Iterator[tuple[Sentence, list[Mention]]]:
-    """Yield each sentence with the mentions that start in it; both inputs are in text order."""
+    """Yield each sentence with the list of mentions that start in it; both inputs are in text order."""
     at = 0
     for sentence in sentences:
         begin = at
@@ -255,7 +262,7 @@ _LETTERS = re.compile(r"[A-Za-z][A-Za-z'’-]*|[\u4e00-\u9fff]")
 
 
 def says_something(text: str) -> bool:
-    """Return whether a sentence may state a fact, and is not just a greeting, thanks or an exclamation."""
+    """Return whether the sentence *text* may state a fact, and is not only a greeting, thanks or an exclamation."""
     if _ADDRESSED.match(text) or _CHINESE_ADDRESSED.match(text) or text.endswith((":", "：")):
         return False
     words = _LETTERS.findall(text)
@@ -270,7 +277,7 @@ def says_something(text: str) -> bool:
 
 
 def choose_statements(statements: Sequence[Statement]) -> list[Statement]:
-    """Return the statements of one sentence to keep, at most four, in text order.
+    """Return at most four of the *statements* of one sentence, in text order.
 
     Of statements about the same subject and objects, the most confident is kept. Statements with the same subject,
     predicate and clause are merged, except for predicates in `SINGLE`.

@@ -17,9 +17,9 @@ _HAS_END = re.compile(r"[.!?…。！？；:：]['\"”’)\]」』）]*$")
 
 
 def summarise(name: str, facts: Sequence[str]) -> str:
-    """Return up to three informative sentences of *facts* about *name*, without repetition, oldest first.
+    """Return a summary of the entity *name*: up to three informative sentences, oldest first, without repetition.
 
-    *facts* are sentences, newest first.
+    *facts* are sentences about the entity, newest first.
     """
     ranked = sorted(enumerate(facts), key=lambda fact: (-_weight(name, fact[1], fact[0], len(facts)), fact[0]))
     chosen: list[tuple[int, str]] = []
@@ -48,9 +48,9 @@ def _with_end(sentence: str) -> str:
 
 
 def _weight(name: str, sentence: str, age: int, count: int) -> float:
-    """Return the weight of a sentence for a summary: more for more words, for naming the entity, and for newer facts.
+    """Return the weight of *sentence* for a summary: higher if it is longer, newer, or names the entity *name*.
 
-    *age* is its index among *count* facts, 0 for the newest.
+    *age* is its index among *count* sentences, 0 for the newest.
     """
     words = words_without_speaker(without_dates(sentence))
     named = name.casefold() in sentence.casefold()
@@ -58,9 +58,10 @@ def _weight(name: str, sentence: str, age: int, count: int) -> float:
 
 
 def describe_community(items: Sequence[Mapping[str, str]]) -> tuple[str, str]:
-    """Return a name and a summary of a community: its first members, and its most informative sentences.
+    """Return a name and a summary of a community (a group of related entities).
 
-    *items* are its members, facts and parts, as {"entity": ...}, {"fact": ...} or {"part": ..., "summary": ...}.
+    The name has its first members, and the summary its most informative sentences. *items* are its members, facts and
+    parts, as {"entity": ...}, {"fact": ...} or {"part": ..., "summary": ...}.
     """
     name, _ = describe(items)
     facts = [item["fact"] for item in items if "fact" in item]

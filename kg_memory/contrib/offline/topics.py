@@ -51,13 +51,13 @@ _ACT_WORDS = 5
 
 
 def match_act(words: Sequence[Token], at: int) -> re.Match[str] | None:
-    """Match the words from index *at* with verb phrases of people and organisations, such as "lives in"."""
+    """Match the words from index *at* with verb phrases that only people and organisations take, such as "lives in"."""
     act = " ".join(word.low for word in words[at : at + _ACT_WORDS])
     return PERSON_ACTS.match(act) or _PERSON_OR_GROUP_ACTS.match(act)
 
 
 def find_topics(words: list[Token]) -> Iterator[Mention]:
-    """Yield mentions of topics: sequences of content words such as "sailing course" and "harbour lights"."""
+    """Yield mentions of topics: noun phrases in lower case such as "sailing course" and "harbour lights"."""
     position = 0
     while position < len(words):
         end = position
@@ -78,6 +78,7 @@ def _has_content(word: Token) -> bool:
 
 
 def _split_run(words: list[Token], start: int, end: int) -> Iterator[Mention]:
+    """Yield the topics in ``words[start:end]``, a sequence of content words, which verbs in it split."""
     before = words[start - 1].low if start else ""
     start = _skip_verb(words, start, end, before)
     # A verb in the middle ends the phrase: "sailing club" in "sailing club met".
@@ -91,9 +92,9 @@ def _split_run(words: list[Token], start: int, end: int) -> Iterator[Mention]:
 
 
 def _skip_verb(words: list[Token], start: int, end: int, before: str) -> int:
-    """Return the index after the verbs, adverbs or participles at the start of ``words[start:end]``.
+    """Return the index of the first word in ``words[start:end]`` that can start a noun phrase.
 
-    *before* is the word before the sequence.
+    Verbs, adverbs and participles are skipped. *before* is the word before the sequence.
     """
     determined = before in lexicon.DETERMINERS and before not in ("that", "this", "these", "those")
     while start < end:
@@ -119,7 +120,7 @@ def _skip_verb(words: list[Token], start: int, end: int, before: str) -> int:
 
 
 def _is_noun(words: list[Token], at: int) -> bool:
-    """Return whether the word at *at*, which could be a verb, is a noun here."""
+    """Return whether the word at index *at*, which could also be a verb, is a noun here."""
     low = words[at].low
     if low in lexicon.PASTIMES:
         return True
@@ -135,6 +136,7 @@ def _is_noun(words: list[Token], at: int) -> bool:
 
 
 def _phrase(words: list[Token], start: int, end: int) -> Iterator[Mention]:
+    """Yield the mention of the noun phrase in ``words[start:end]``, at most its last three words, if it is a topic."""
     while end > start and (words[end - 1].low.endswith("ly") or words[end - 1].low in _ENDS_NO_PHRASE):
         end -= 1
     while start < end - 1 and words[start].low in _AMOUNTS:
@@ -152,7 +154,7 @@ def _phrase(words: list[Token], start: int, end: int) -> Iterator[Mention]:
 
 
 def _is_topic(word: Token, before: str) -> bool:
-    """Return whether a single word can be a topic of its own. *before* is the word before it."""
+    """Return whether a single word can be a topic, as "sailing" can; *before* is the word before it."""
     low = word.low
     if low in lexicon.PASTIMES or (before in _LEADS_TO_PASTIME and low.endswith("ing") and len(low) > 5):
         return True

@@ -36,10 +36,11 @@ def write_sentence(
     over: bool,
     dates: Sequence[Span] = (),
 ) -> str:
-    """Return *statement* as a sentence that is clear without its context, in the past if it is *over*.
+    """Return *statement* as a sentence that is clear without its context, in the past tense if the fact is *over*.
 
-    *content* is the message with the statement, *speaker* its author. Words of the message that add information are
-    appended; *dates*, spans in *content*, do not count as such.
+    "I moved to Oslo" by Ann becomes "Ann lives in Oslo". *content* is the message with the statement, *speaker* its
+    author. The words of the message are appended if they say more than that; *dates*, spans in *content*, do not count
+    as such.
     """
     clause = " ".join(content[slice(*statement.quote)].split())
     spoken = spoken_line(speaker, clause)
@@ -61,9 +62,9 @@ def write_sentence(
 
 
 def _name_state(statement: Statement, content: str, *, chinese: bool, over: bool) -> str | None:
-    """Return the sentence for the state that *statement* implies, or None.
+    """Return the sentence for the state that *statement* implies, or None: "I moved to Oslo" -> "Ann lives in Oslo".
 
-    "I moved to Oslo" -> "Ann lives in Oslo".
+    The sentence is Chinese if *chinese*, and in the past tense if *over*. *content* is the message.
     """
     subject, predicate = statement.subject.name, statement.predicate
     named = _list_named(statement.objects, content)
@@ -87,7 +88,7 @@ def _name_state(statement: Statement, content: str, *, chinese: bool, over: bool
 
 
 def _list_named(objects: Sequence[Mention], content: str) -> list[Mention]:
-    """Return the first of *objects* and those listed directly after it: "tea and coffee"."""
+    """Return the first of *objects* and those listed directly after it in *content*, such as "tea and coffee"."""
     named = [objects[0]]
     for mention in objects[1:]:
         if not _LISTED.fullmatch(content, named[-1].end, max(mention.start, named[-1].end)):
@@ -97,7 +98,10 @@ def _list_named(objects: Sequence[Mention], content: str) -> list[Mention]:
 
 
 def _with_article(mention: Mention, content: str, predicate: str, verb: str) -> str:
-    """Return the name of *mention* with the article that it needs: "the US", "a nurse"."""
+    """Return the name of *mention* with the article that it needs in a sentence: "the US", "a nurse".
+
+    *predicate* and *verb* are those before the name; *content* is the message.
+    """
     name, before = mention.name, content[max(0, mention.start - 4) : mention.start].casefold()
     if before.endswith(("the ", "the\n")) and not name.casefold().startswith("the "):
         return f"the {name}"
@@ -110,9 +114,9 @@ def _with_article(mention: Mention, content: str, predicate: str, verb: str) -> 
 
 
 def _adds_to_state(statement: Statement, content: str, dates: Sequence[Span]) -> bool:
-    """Return whether the quoted words say more than the predicate, such as how, why or with whom.
+    """Return whether the words that state *statement* say more than its predicate, such as how, why or with whom.
 
-    *dates* are spans in *content* that do not count.
+    *dates* are spans in *content*, the message, that do not count.
     """
     start, end = statement.quote
     kept = list(content[start:end].replace("\u2019", "'"))
