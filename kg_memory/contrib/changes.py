@@ -116,8 +116,8 @@ def _order(change: Change) -> tuple[Any, ...]:
 def read_doubt_changes(changed: Sequence[str], since: int, until: int, limit: int) -> Flow[list[Change]]:
     """Return the changes by which facts became doubtful or certain again, from *since* to before *until*.
 
-    *changed* are the ids of facts whose beliefs changed in that time; the premises of facts may have changed without
-    them. Times are microseconds; at most *limit* changes are returned.
+    *changed* are the ids of facts whose beliefs changed in that time; facts whose premises changed then are found, too.
+    Times are microseconds; at most *limit* changes are returned.
     """
     restated = yield from read(premise_queries.RESTATED, since=since, until=until, limit=limit)
     premised = [row["id"] for row in restated]

@@ -148,7 +148,7 @@ def _costs(episodes: Iterable[EpisodeRecord], finished: Container[str], settings
 
 
 def _cost_along(draft: Draft) -> Usage:
-    """Return the cost of an episode that is read in the same question as an earlier one: its own text and its facts."""
+    """Return the tokens of an episode that is read in the same question as an earlier one: its text, and its answer."""
     tokens = LINE + estimate_tokens(draft.episode.text)
     return Usage(input_tokens=tokens, output_tokens=MIN_ANSWER_TOKENS // 2)
 
@@ -173,7 +173,7 @@ def _sure(draft: Draft, settings: Settings) -> list[Ask]:
 
 
 def _first(flow: Flow[Any]) -> list[Ask]:
-    """Return the model questions that *flow* asks first, possibly several at a time; the flow is then closed."""
+    """Return the model questions that the generator *flow* yields first, one or several; it is then closed."""
     try:
         effect = next(flow)
     except StopIteration:

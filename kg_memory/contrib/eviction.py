@@ -42,9 +42,10 @@ EXPIRED, REASON = "expired messages", "they had expired"
 
 @dataclass(slots=True)
 class Sweep:
-    """The progress of one eviction run: what it has evicted so far, or in a dry run would evict.
+    """The progress of one eviction run: the facts, entities, messages and beliefs that it has evicted so far.
 
-    The run started at `time` and evicts facts that ended before `before`; both are microseconds since the epoch.
+    In a dry run they are only listed. The run started at `time` and evicts facts that ended before `before`; both are
+    microseconds since the epoch.
     """
 
     time: int
@@ -98,8 +99,9 @@ def evict(
 ) -> Flow[EvictionResult]:
     """Evict ended facts, orphaned or surplus entities and expired messages of *namespace*; return what was evicted.
 
-    The arguments are those of `GraphMemory.privacy.evict`. At the end, evicted facts that hold again are indexed again.
-    Errors: `InputError` for an invalid argument.
+    Evicted facts and entities are only removed from the search indexes; expired messages are deleted. The arguments are
+    those of `GraphMemory.privacy.evict`. At the end, evicted facts that hold again are indexed again. Errors:
+    `InputError` for an invalid argument.
     """
     days = RETENTION if expired_days is None else validate_number("expired_days", expired_days, 0, LONGEST_DAYS)
     most = None if max_entities is None else validate_count("max_entities", max_entities)

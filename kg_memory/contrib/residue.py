@@ -90,7 +90,7 @@ def contains_run(words: Sequence[str], name: Sequence[str]) -> bool:
 
 @dataclass(slots=True)
 class ResidueSearch:
-    """Searches the database for residues of all messages that one call forgets; implements `Searcher`.
+    """Searches the database for residues: data that is left of messages which one call forgets. Implements `Searcher`.
 
     `findings` are pairs of a residue and the text that was found, such as a word; ``None`` in place of the text means
     that no new message can explain the residue. `searched` counts the properties searched.
@@ -140,7 +140,10 @@ class ResidueSearch:
             self.traces.excuse(terms(f"{line(episode)} {date_words(episode['at'])}"))
 
     def _excuse_later(self, since: int) -> Flow[None]:
-        """Remove findings that are explained by messages saved at or after the time *since*, while the search ran."""
+        """Remove findings that messages explain which were saved at or after *since*, while the search ran.
+
+        A message explains a finding if it contains the same text.
+        """
         traces = self.traces
         self._excuse((yield from read(SAID_SINCE, since=since)))
         ids = sorted(trace for _, trace in self.findings if trace in traces.ids)
@@ -165,9 +168,9 @@ class ResidueSearch:
                 self._scan_text(label, name, id_, part)
 
     def _scan_text(self, label: str, name: str, id_: str, text: str) -> None:
-        """Record a finding for each id, word, name and quote among the traces that occurs in *text*.
+        """Record a finding for each trace (id, word, name or quote of a deleted message) that occurs in *text*.
 
-        *text* is (part of) the property *name* of the node or relation with this *label* and the id *id_*.
+        *text* is the property *name*, or a part of it, of the node or relation with this *label* and the id *id_*.
         """
         traces = self.traces
         if text in traces.ids:

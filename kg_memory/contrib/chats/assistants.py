@@ -37,10 +37,10 @@ def _is_chatgpt(value: Json) -> bool:
 
 
 def _read_chatgpt(conversation: Json, thread: Thread) -> Iterator[Item]:
-    """Yield the user and assistant messages of a ChatGPT conversation, without edited messages and retried answers.
+    """Yield the user and assistant messages of a ChatGPT conversation as episodes in *thread*.
 
     *conversation* is one object of conversations.json. Its messages form a tree; only those from the root to the
-    current message are read. *thread* turns them into episodes.
+    current message are read, without edited messages and retried answers.
     """
     for node in branch(conversation["mapping"], conversation.get("current_node"), "parent"):
         message = node.get("message")
@@ -70,9 +70,9 @@ def _asset(part: Json) -> str:
 
 
 def _read_claude(conversation: Json, thread: Thread) -> Iterator[Item]:
-    """Yield the messages of one conversation of a Claude export; of edited messages, only the current version.
+    """Yield the messages of one conversation of a Claude export as episodes in *thread*.
 
-    *thread* turns them into episodes.
+    Of edited messages, only the current version is read.
     """
     messages = objects(conversation["chat_messages"])
     by_id = {str(message.get("uuid")): message for message in messages}
@@ -100,9 +100,9 @@ def _webui_chat(value: Json) -> Json | None:
 
 
 def _read_open_webui(conversation: Json, thread: Thread) -> Iterator[Item]:
-    """Yield the user and assistant messages of one Open WebUI chat; of retried messages, only the current version.
+    """Yield the user and assistant messages of one Open WebUI chat as episodes in *thread*.
 
-    *thread* turns them into episodes.
+    Of retried messages, only the current version is read.
     """
     chat = _webui_chat(conversation) or {}
     history = chat["history"]
@@ -157,10 +157,7 @@ def _unfold_assistants(document: Any) -> list[Json]:
 
 
 def _read_assistants(conversation: Json, thread: Thread) -> Iterator[Item]:
-    """Yield the user and assistant messages of one thread of OpenAI's Assistants API, earliest first.
-
-    *thread* turns them into episodes.
-    """
+    """Yield the user and assistant messages of one thread of OpenAI's Assistants API, earliest first, as episodes."""
     messages = conversation["messages"]
     if all(isinstance(message.get("created_at"), int | float) for message in messages):
         same = messages[::-1] if messages[0]["created_at"] > messages[-1]["created_at"] else messages
@@ -219,10 +216,7 @@ def _unfold_gemini(document: Any) -> list[Json]:
 
 
 def _read_gemini(conversation: Json, thread: Thread) -> Iterator[Item]:
-    """Yield the prompts and answers of one conversation of a Gemini export, without the model's thoughts.
-
-    *thread* turns them into episodes.
-    """
+    """Yield the prompts and answers of a Gemini conversation as episodes in *thread*, without the model's thoughts."""
     for turn in conversation.get("turns", ()):
         text = words_of([part for part in objects(turn.get("parts")) if not part.get("thought")])
         if not turn.get("isThought") and (speaker := name_role(turn["role"])):
@@ -263,7 +257,7 @@ def _unfold_lists(document: Any) -> list[Json]:
 def _read_list(conversation: Json, thread: Thread) -> Iterator[Item]:
     """Yield the messages of a conversation that has a list of messages in OpenAI's or LangChain's form.
 
-    Messages with no time and no thread get those of *thread*.
+    All of them are put into *thread*. If the first one has no time, it gets the time of the conversation.
     """
     for item in read_messages(first(conversation, "messages", "chat", "history", "turns"), thread.name):
         if isinstance(item, InputError):

@@ -31,9 +31,9 @@ def _unfold_telegram(document: Any) -> list[Json]:
 
 
 def _read_telegram(chat: Json, thread: Thread) -> Iterator[Item]:
-    """Yield the messages of one chat of a Telegram export, without service messages such as "joined the group".
+    """Yield the messages of one chat of a Telegram export as episodes in *thread*.
 
-    *thread* turns them into episodes.
+    Service messages such as "joined the group" are left out.
     """
     for message in objects(chat["messages"]):
         if message["type"] != "message":
@@ -52,7 +52,10 @@ def _read_telegram(chat: Json, thread: Thread) -> Iterator[Item]:
 
 
 def _shared(message: Json) -> Iterator[tuple[str, object]]:
-    """Yield (kind, name) for what a Telegram message may share: ``("sticker", "😀")``; the name is None if missing."""
+    """Yield (kind, name) for the sticker, poll, contact and location of a Telegram message: ``("poll", "Lunch?")``.
+
+    The name is None for those that the message does not have.
+    """
     yield "sticker", first(message, "sticker_emoji")
     yield "poll", first(message.get("poll"), "question")
     contact = message.get("contact_information")
@@ -98,9 +101,9 @@ def _unfold_slack(document: Any) -> list[Json]:
 
 
 def _read_slack(channel: Json, thread: Thread) -> Iterator[Item]:
-    """Yield the messages of one conversation of a Slack export; replies get a thread of their own.
+    """Yield the messages of one conversation of a Slack export as episodes in *thread*; it has the names of users.
 
-    *thread* turns them into episodes, and has the names of users.
+    Replies to a message get a thread of their own.
     """
     for message in sorted(channel["messages"], key=lambda message: float(message["ts"])):
         files = objects(message.get("files"))
@@ -168,9 +171,9 @@ def _is_discord(value: Json) -> bool:
 
 
 def _read_discord(channel: Json, thread: Thread) -> Iterator[Item]:
-    """Yield the messages of one channel of a DiscordChatExporter file; the text of embeds replaces an empty message.
+    """Yield the messages of one channel of a DiscordChatExporter file as episodes in *thread*.
 
-    *thread* turns them into episodes.
+    A message without text gets the text of its embeds.
     """
     for message in objects(channel["messages"]):
         if str(message.get("type") or "Default") not in _DISCORD_SAID:

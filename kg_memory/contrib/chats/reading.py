@@ -368,7 +368,7 @@ def _read_records(part: _Part) -> Iterator[Item]:
 def _read_documents(
     is_valid: Callable[[Any], object], read_document: Callable[[Any, str], Iterable[Item]], name: str
 ) -> Callable[[_Part], Iterable[Item]]:
-    """Return a function that reads a file as one JSON document; it raises `InputError` unless *is_valid* is true."""
+    """Return a function that reads a JSON file by *read_document*; it raises `InputError` if *is_valid* is false."""
 
     def read_part(part: _Part) -> Iterable[Item]:
         if not is_valid(part.document):

@@ -220,6 +220,7 @@ def select(test: Callable[[Json], bool]) -> Callable[[Any], list[Json]]:
     """
 
     def unfold(document: Any) -> list[Json]:
+        """Return the conversations in *document*, a parsed JSON file; an empty list if there are none."""
         if isinstance(document, Mapping):
             if test(document):
                 return [document]

@@ -20,7 +20,7 @@ _SHOWN_SPEAKERS = 10
 
 @dataclass(frozen=True)
 class Survey:
-    """The contents of a chat file in numbers, and the times of its first and last message.
+    """The numbers of conversations, messages and speakers in a chat file, and the times of its first and last message.
 
     `speakers` are sorted by their number of messages, most first.
     """

@@ -152,6 +152,7 @@ def _export_drawing(
     with rewritable(target) as file:
 
         def write_snapshot(key: str) -> ExportResult:
+            """Write the graph with the database key *key* to the file, and return the numbers of nodes and edges."""
             with compress(file, target) as stream:
                 rows = database.query(key, cypher.LAST, {}, write=False)
                 if not rows or not database.query(key, cypher.META, {}, write=False):

@@ -140,8 +140,8 @@ def _prepare(folder: Path) -> Path:
 def _enter(run: Path, start: Callable[[str], None], idle_seconds: float, on_wait: OnWait) -> Server:
     """Register this process as a user of the server, and return the server.
 
-    *run* is the folder with the locks. *start* is called with a socket path to start a server if none is running; the
-    watchdog is started likewise.
+    *run* is the folder with the locks. If no server is running, *start* is called with the path of its new socket. The
+    watchdog is started, too, if it is not running.
     """
     with _hold_starting_lock(run, on_wait):
         users = watchdog.lock(str(run / watchdog.USERS), fcntl.LOCK_SH)

@@ -109,7 +109,7 @@ def watch(run: str, address: str) -> None:
 
 
 def read_idle_time(run: str) -> tuple[int, float]:
-    """Return (time stamp, idle seconds) that the client which joined last has set in the folder *run*.
+    """Return the idle time that the last client has set in the folder *run*, as (time stamp, seconds).
 
     The time stamp only serves to notice a new client. (0, 0.0) if there is none.
     """
@@ -122,7 +122,7 @@ def read_idle_time(run: str) -> tuple[int, float]:
 
 
 def _detach() -> None:
-    """Turn this process into a background process, without terminal and working folder; its parent process exits."""
+    """Continue in a background child process without terminal and working folder; the parent process exits."""
     if os.fork():
         os._exit(0)
     os.setsid()
@@ -158,8 +158,8 @@ def _receive(link: socket.socket) -> bytes:
 def _stop(run: str, link: socket.socket, seen: tuple[int, float], own: int) -> bool:
     """Save and stop the server, unless a client has joined; return whether it was stopped.
 
-    *link* is a connection to the server, *seen* the result of `read_idle_time` before the server became idle, and *own*
-    the descriptor of the watchdog's lock. A client that joins now waits for the lock, and then starts another server.
+    *link* is a connection to the server, *seen* the last result of `read_idle_time`, and *own* the descriptor of the
+    watchdog's lock. A client that joins now waits for the lock, and then starts another server.
     """
     _compact(run, link, own)
     if _is_lost(run, own):

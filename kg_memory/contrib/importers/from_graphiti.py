@@ -62,13 +62,14 @@ def read_graphiti(source: str | Path, group: str | None = None) -> Reading:
 
 
 def _read_database(url: str, name: str) -> Iterator[tuple[str, Row]]:
-    """Yield (place for errors, record) for all entities, episodes and edges of the Graphiti graph *name* at *url*.
+    """Yield (place, record) for all entities, episodes and edges of the Graphiti graph *name* at *url*.
 
-    Errors: `InputError` if the graph does not exist or is empty.
+    The place is for error messages: "the record '5f...'". Errors: `InputError` if the graph does not exist or is empty.
     """
     database = Database(NamedServer(url), allow_old=True)
 
     def read(key: str) -> list[tuple[str, Row]]:
+        """Return the pairs (place, record) for the graph with the database key *key*."""
         [row] = database.query(key, LAST, {}, write=False) or [{"last": None}]
         if row["last"] is None:
             raise InputError(
@@ -89,9 +90,9 @@ def _read_database(url: str, name: str) -> Iterator[tuple[str, Row]]:
 
 
 def _read_dump(path: Path) -> Iterator[tuple[str, Row]]:
-    """Yield (place for errors, record) for the nodes and edges in a Neo4j dump with one node or edge on each line.
+    """Yield (place, record) for the nodes and edges in a Neo4j dump, which has one node or edge on each line.
 
-    The nodes must precede the edges.
+    The place is for error messages: "dump.json, record 3". The nodes must precede the edges.
     """
     uuids: dict[str, str] = {}
     for number, _, element in read_json_records(path, ()):

@@ -134,7 +134,7 @@ def _claim(place: str, row: Row) -> Record:
 def _begin(place: str, row: Row) -> str | None:
     """Return the start of a claim's valid time with its precision: "2024-05", or "about 2024-05-06" for a week.
 
-    None if memvara only put the time at which the claim was stated.
+    None if the start is unknown, in which case memvara stores the time at which the claim was stated.
     """
     start = read_time(place, row, "valid_from")
     precision = row.get("temporal_precision")

@@ -129,7 +129,7 @@ def require_text(place: str, record: Row, *names: str, hint: str) -> str:
 
 
 def start_before(start: datetime | None, end: datetime | None) -> datetime | None:
-    """Return *start*, or None if it is not before *end*: then only the end of a fact's valid time is used."""
+    """Return the *start* of a fact's valid time, or None if it is not before the *end*: then only the end is kept."""
     return None if start and end and end <= start else start
 
 

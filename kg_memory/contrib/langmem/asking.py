@@ -90,7 +90,7 @@ CHOOSE_PROMPTS = _load("choose_prompts", ChosenPrompts, "prompts", "trajectories
 
 
 class AnnotatedTrajectory(NamedTuple):
-    """The messages of a conversation, or of another run of an agent, with the feedback that it got from a user."""
+    """The messages of a conversation, or of another run of an agent, with feedback on it."""
 
     messages: Sequence[AnyMessage]
     feedback: Mapping[str, str | int | bool] | str | None = None

@@ -205,7 +205,7 @@ summarize_messages, asummarize_messages = both(_summarize_messages)
 
 
 def _turns(messages: Sequence[BaseMessage]) -> Iterator[list[BaseMessage]]:
-    """Yield *messages* in lists of one; results of tools are in the list of the message that called the tools."""
+    """Group *messages*: yield a message that calls tools with the results after it, and any other message alone."""
     turn: list[BaseMessage] = []
     for message in messages:
         if turn and not isinstance(message, ToolMessage):

@@ -56,7 +56,7 @@ class Content(NamedTuple):
     schema: str
 
     def source_id(self, former: Episode | None) -> str:
-        """Return the id under which to store this version of an item: a hash of it and of the version before.
+        """Return the id under which to store this version of an item: a hash of its content and the version before.
 
         *former* is the episode of the version before, or None.
         """

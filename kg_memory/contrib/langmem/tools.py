@@ -83,6 +83,7 @@ def create_manage_memory_tool(
         action: str = default,
         id: str | None = None,  # noqa: A002 - as LangMem calls it
     ) -> Flow[str]:
+        """Create, update or delete a memory in the namespace *labels* of the store *kept*; return what was done."""
         _check(action, id)
         if action == "create":
             if content is None:
@@ -141,6 +142,7 @@ def create_search_memory_tool(
         offset: int = 0,
         filter: Record | None = None,  # noqa: A002 - as LangMem calls it
     ) -> Flow[Any]:
+        """Return the items in the namespace *labels* of the store *kept* that match *query*, as JSON text."""
         if validate_count("offset", offset, 0) + validate_count("limit", limit) > MOST:
             raise InputError(f"limit + offset must be at most {MOST}; search with other words")
         how = {"query": query, "filter": filter, "limit": limit, "offset": offset}
@@ -193,7 +195,7 @@ def _check(action: str, id_: str | None) -> None:
 
 
 def _new_key(content: Any) -> str:
-    """Return a key for a new memory: random, or in a graph made of the task and *content*.
+    """Return a key for a new memory: random or, in a running graph, derived from the graph's task and *content*.
 
     A task that is repeated after a failure then gets the same key.
     """

@@ -207,11 +207,11 @@ class Blocks:
     render, arender = both(_render)
 
     def namespace_of(self, label: str, context: Any = None) -> str:
-        """Return the namespace that stores the block *label*. Errors: `InputError` if *context* lacks a field of it."""
+        """Return the namespace that stores the block *label*, filled from *context*. Errors: `InputError`."""
         return self._fill(self._find(label).per, context)
 
     def _find(self, label: str) -> Block:
-        """Return the declaration of a block or of a block for proposals. Errors: `InputError` if it is not declared."""
+        """Return the declaration of the block *label*, which may be a block for proposals. Errors: `InputError`."""
         return self._all.get(label) or self.block(label)
 
     def _fill(self, per: Owner, context: Any) -> str:
@@ -294,14 +294,14 @@ class Blocks:
         return added[0].new
 
     def _has_next(self, version: EpisodeInput, namespace: str) -> Flow[bool]:
-        """Return whether another edit of the same base version was stored first: it has the source id of *version*."""
+        """Return whether another edit of the same text was stored first, under the source id of *version*."""
         where = {"thread": version.thread, "source": SOURCE, "source_id": version.source_id}
         same = yield from call(self.memory.episodes, "list", where=where, limit=1, namespace=namespace)
         return bool(same)
 
 
 def _digest(version: Version) -> str:
-    """Return a hash of the version's episode id, for the id of the next version: ids must not outlive deletion."""
+    """Return a hash of a version's episode id; unlike the id, it may stay stored after the version is deleted."""
     return hashlib.sha256((version.episode or "").encode()).hexdigest()[:24]
 
 

@@ -293,7 +293,7 @@ class _SentenceReader:
         return [self._statement(subject, predicate, objects, "is", 0.8)] if objects else []
 
     def _read_kinship(self, speaker: Mention) -> Iterator[Statement]:
-        """Yield a statement that *speaker* HAS_SISTER Lily for "my sister Lily" or "Lily is my sister"."""
+        """Yield the statement (*speaker*, HAS_SISTER, Lily) for "my sister Lily" or "Lily is my sister"."""
         for mention in self.mentions:
             place = mention.start - self.start, mention.end - self.start
             match = _IS_MINE.match(self.text, place[1]) if mention.type == PERSON and not mention.kin else None

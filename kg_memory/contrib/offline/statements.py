@@ -64,7 +64,7 @@ def is_chinese(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A word or punctuation mark at ``text[start:end]``; `low` is it in lower case, with a plain apostrophe.
+    """A word or punctuation mark at ``text[start:end]``; `low` is its text in lower case, with a plain apostrophe.
 
     `capital` is whether it starts with a capital letter, and `wordy` whether with any letter.
     """
@@ -114,9 +114,10 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What a text states in ``content[start:end]``: the predicate between a subject and objects, and how it changes.
+    """A statement in ``content[start:end]``: the predicate between a subject and objects, and its change.
 
-    `verb` and `clause` are the spans of its verb and clause in the content. `said_by` is the speaker in a transcript.
+    `change` is "is", "ends" and so on; see `Pattern`. `verb` and `clause` are the spans of its verb and clause in the
+    content. `said_by` is the speaker in a transcript.
     """
 
     subject: Mention

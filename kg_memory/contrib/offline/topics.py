@@ -51,7 +51,7 @@ _ACT_WORDS = 5
 
 
 def match_act(words: Sequence[Token], at: int) -> re.Match[str] | None:
-    """Match the words from index *at* with verb phrases that only people and organisations take, such as "lives in"."""
+    """Return the match of a verb phrase for people or organisations, such as "lives in", at index *at*; or None."""
     act = " ".join(word.low for word in words[at : at + _ACT_WORDS])
     return PERSON_ACTS.match(act) or _PERSON_OR_GROUP_ACTS.match(act)
 
@@ -78,7 +78,7 @@ def _has_content(word: Token) -> bool:
 
 
 def _split_run(words: list[Token], start: int, end: int) -> Iterator[Mention]:
-    """Yield the topics in ``words[start:end]``, a sequence of content words, which verbs in it split."""
+    """Yield mentions of the topics in ``words[start:end]``, a sequence of content words; verbs separate topics."""
     before = words[start - 1].low if start else ""
     start = _skip_verb(words, start, end, before)
     # A verb in the middle ends the phrase: "sailing club" in "sailing club met".
