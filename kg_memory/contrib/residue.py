@@ -140,7 +140,7 @@ class ResidueSearch:
             self.traces.excuse(terms(f"{line(episode)} {date_words(episode['at'])}"))
 
     def _excuse_later(self, since: int) -> Flow[None]:
-        """Remove findings that messages explain which were saved at or after *since*, while the search ran.
+        """Remove findings that are explained by messages saved at or after *since*, while the search ran.
 
         A message explains a finding if it contains the same text.
         """

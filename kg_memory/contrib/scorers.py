@@ -70,7 +70,7 @@ class LangChainCrossEncoder:
     def _score(self, question: str, texts: Sequence[str]) -> Flow[list[float]]:
         """Return how well each of *texts* answers *question*, from 0 to 1.
 
-        Raises: `ModelError`.
+        Raises: `ModelError` if the cross-encoder fails.
         """
         prepared = prepare_text(question)
         pairs = [(prepared, prepare_text(text)) for text in texts]

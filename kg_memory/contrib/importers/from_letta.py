@@ -42,7 +42,8 @@ HINT = "pass a file exported by Letta"
 def read_letta(path: Path, group: str | None = None) -> Reading:
     """Return a function that reads the records of the agent named *group* in a Letta agent file.
 
-    *group* None means the only agent. Errors: `InputError`.
+    *group* None means the only agent. Errors: `InputError` for an invalid file, an unknown *group*, or several agents
+    without a *group*.
     """
     document = _load(path)
     agents = dict(_agents(path, document))
@@ -159,7 +160,10 @@ def _message(place: str, name: str, agent: Row, message: Row, left_out: Counter[
 
 
 def _text(place: str, message: Row) -> str:
-    """Return the text of a message, whose content is a string or a list of parts. Errors: `InputError`."""
+    """Return the text of a message, whose content is a string or a list of parts.
+
+    Errors: `InputError` for content of another type.
+    """
     content = message.get("content")
     if content is None or isinstance(content, str):
         return content or read_text(place, message, "text") or ""

@@ -35,7 +35,8 @@ _VAGUE = ("week", "season")
 def read_memvara(path: Path, group: str | None = None) -> Reading:
     """Return a function that reads the memory of one owner in the memvara store *path*.
 
-    *group* is the owner as "tenant/user"; None means the only one. Errors: `InputError`.
+    *group* is the owner as "tenant/user"; None means the only one. Errors: `InputError` for an invalid file, an unknown
+    *group*, or several owners without a *group*.
     """
     with _open(path) as store:
         owners = {_owner(row) for row in store.execute(_OWNERS)}

@@ -64,7 +64,8 @@ class _Index:
 def read_zep(path: Path, group: str | None = None) -> Reading:
     """Return a function that reads the records of one Zep graph in the JSON file *path*, in any order.
 
-    *group* is the uuid of a user or a graph; None means the only one. Errors: `InputError`.
+    *group* is the uuid of a user or a graph; None means the only one. Errors: `InputError` for an invalid file, an
+    unknown *group*, or several owners without a *group*.
     """
 
     def records() -> Iterator[tuple[str, Row]]:
@@ -76,7 +77,8 @@ def read_zep(path: Path, group: str | None = None) -> Reading:
 def read_graph(graph: Graph, group: str | None) -> Reading:
     """Return a function that reads the records in *graph* that belong to the owner *group*.
 
-    *group* None means the only owner. Errors: `InputError`.
+    *group* None means the only owner. Errors: `InputError` for an invalid record, an unknown *group*, or several owners
+    without a *group*.
     """
     owners: set[str] = set()
     names, said = Lookup(), Lookup()

@@ -91,7 +91,8 @@ def read_mem0(path: Path, group: str | None = None) -> Reading:
     """Return a function that reads the Mem0 memories of *group*, the id of a user or agent; None means the only one.
 
     *path* is a file with the result of ``Memory.get_all``, or with rows of ``Memory.history``. A changed memory is
-    dated by its last change. Memories that were deleted according to the history are left out. Errors: `InputError`.
+    dated by its last change. Memories that were deleted according to the history are left out. Errors: `InputError` for
+    an invalid file, an unknown *group*, or several owners without a *group*.
     """
     owners: set[str] = set()
     deleted = Lookup()
@@ -228,7 +229,8 @@ def read_langmem(path: Path, group: str | None = None) -> Reading:
 
     *path* is a file of items as ``Item.dict()`` returns them. *group* is the namespace, its labels joined by "/"; None
     means the only one. A memory has the value {"kind": "Memory", "content": {"content": "..."}} or {"content": "..."};
-    other values become JSON records. Errors: `InputError`.
+    other values become JSON records. Errors: `InputError` for an invalid file, an unknown *group*, or several
+    namespaces without a *group*.
     """
     namespaces = {_langmem_namespace(record) for _, _, record in read_json_records(path, LIST_NAMES)}
     return partial(_langmem_records, path, choose_owner(namespaces, group, "namespace"))

@@ -130,15 +130,18 @@ def open_model(model: BaseChatModel | str) -> ChatModel:
 
 
 def ask(model: ChatModel, prompt: Prompt[Answer], /, **fields: Any) -> Flow[Answer]:
-    """Return the answer of *model* to *prompt*, parsed to the prompt's answer type. Errors: `ModelError`.
+    """Return the answer of *model* to *prompt*, parsed to the prompt's answer type.
 
-    *fields* are the values for the variables in the prompt.
+    *fields* are the values for the variables in the prompt. Errors: `ModelError` if there is no valid answer.
     """
     return cast("Answer", (yield from call(model, "answer", Ask(prompt, fields))))
 
 
 def write_messages(messages: Iterable[MessageLikeRepresentation]) -> list[Record]:
-    """Return *messages* as JSON records for a prompt, with role, name, content and tool calls. Errors: `InputError`."""
+    """Return *messages* as JSON records for a prompt, with role, name, content and tool calls.
+
+    Errors: `InputError` for values that are not messages.
+    """
     return [_write(message) for message in messages_of(messages)]
 
 
@@ -146,7 +149,7 @@ def write_trajectories(trajectories: Any) -> list[Record]:
     """Return *trajectories* as JSON records for a prompt, numbered from 1, with their messages and feedback.
 
     Each trajectory is an `AnnotatedTrajectory`, a pair (messages, feedback), or only messages; a text counts as one
-    trajectory. Errors: `InputError`.
+    trajectory. Errors: `InputError` for a value of another form.
     """
     if isinstance(trajectories, str):
         return [{"trajectory": 1, "text": trajectories}] if trajectories.strip() else []

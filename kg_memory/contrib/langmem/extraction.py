@@ -77,7 +77,7 @@ class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
     The input is a dict with ``messages`` and optionally ``existing`` memories and ``max_steps``, the most passes of the
     model over the result (default 1). The output lists existing memories first, in order: unchanged, changed, or a
     `RemoveDoc`; then new ones. The manager stores none of them. *schemas* are the pydantic models of memories, and
-    *instructions* say which memories the application wants. Errors: `SettingsError`.
+    *instructions* say which memories the application wants. Errors: `SettingsError` for an invalid argument.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
     def read_existing(self, existing: Any) -> Iterable[Existing]:
         """Yield the memories that a caller passes as *existing*: texts, (id, content) or (id, kind, content).
 
-        *kind* is the name of a schema. Errors: `InputError`.
+        *kind* is the name of a schema. Errors: `InputError` for values of another form.
         """
         if isinstance(existing, str | Mapping):
             raise InputError(f"existing must be a list of memories, got {type(existing).__name__}")
@@ -208,7 +208,7 @@ create_memory_manager = MemoryManager
 class ThreadExtractor(FlowRunnable[BaseModel]):
     """A runnable that extracts one instance of *schema* from a conversation, by default a title and a summary.
 
-    Its input is ``{"messages": [...]}``. Errors: `SettingsError`.
+    Its input is ``{"messages": [...]}``. Errors: `SettingsError` for an invalid argument.
     """
 
     def __init__(self, model: BaseChatModel | str, /, schema: Schema | None = None, instructions: str = "") -> None:

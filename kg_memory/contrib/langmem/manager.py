@@ -60,7 +60,7 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
     searched in the store. *store* is a `GraphMemory` or a LangGraph store; None uses that of the running graph. The
     model sees the *query_limit* memories nearest to the last messages, or to the queries that *query_model* writes.
     *default*, or the result of *default_factory* for the config, is stored if there is no memory yet. Each of *phases*
-    revises the result once more. Errors: `SettingsError`.
+    revises the result once more. Errors: `SettingsError` for an invalid argument.
     """
 
     def __init__(
@@ -235,7 +235,8 @@ create_memory_store_manager = MemoryStoreManager
 class MemorySearcher(FlowRunnable[list[SearchItem]]):
     """A runnable that lets a model write queries for a conversation, and returns the matching memories, best first.
 
-    Its input is ``{"messages": [...]}``. *prompt* tells the model what to look for. Errors: `SettingsError`.
+    Its input is ``{"messages": [...]}``. *prompt* tells the model what to look for. Errors: `SettingsError` for an
+    invalid argument.
     """
 
     def __init__(

@@ -76,7 +76,7 @@ class PromptOptimizer(FlowRunnable[str]):
     Its input is ``{"trajectories": [...], "prompt": ...}``. *kind* "gradient" repeats reviews until the lessons are
     stable, then rewrites the prompt; "metaprompt" alternates reviews and rewrites; "prompt_memory" does each once.
     *config* limits the reviews: ``min_reflection_steps`` (default 1) and ``max_reflection_steps`` (3). With a *memory*,
-    lessons are stored there; see `render_rules`. Errors: `SettingsError`.
+    lessons are stored there; see `render_rules`. Errors: `SettingsError` for an invalid argument.
     """
 
     def __init__(
@@ -171,7 +171,7 @@ class MultiPromptOptimizer(FlowRunnable[list[Prompt]]):
     """A runnable that improves those of an agent's prompts that led to bad results, and returns all prompts.
 
     Its input is ``{"trajectories": [...], "prompts": [...]}``. The options are those of `PromptOptimizer`. Errors:
-    `SettingsError`.
+    `SettingsError` for an invalid argument.
     """
 
     def __init__(self, model: BaseChatModel | str, /, **options: Any) -> None:
@@ -227,7 +227,10 @@ def _field(input_: Any, name: str) -> Any:
 
 
 def _read_prompt(prompt: Any) -> Prompt:
-    """Return *prompt* as a `Prompt`: a text, or a dict with "name" and "prompt". Errors: `InputError`."""
+    """Return *prompt* as a `Prompt`: a text, or a dict with "name" and "prompt".
+
+    Errors: `InputError` for another value.
+    """
     if isinstance(prompt, str):
         return Prompt(name=AGENT, prompt=prompt)
     if isinstance(prompt, Mapping) and all(isinstance(prompt.get(name), str) for name in ("name", "prompt")):
@@ -349,7 +352,7 @@ def _render_rules(
     """Return the rules that *agent* follows as text for a prompt, one line each, oldest first; "" if there are none.
 
     *agent* is the name of a `Prompt`, or "agent". *as_of* selects the rules that held at that time, *believed_at* those
-    that were believed then. Errors: `InputError`.
+    that were believed then. Errors: `InputError` for an invalid argument.
     """
     rules = yield from Rules(memory, namespace).current(agent, as_of=as_of, believed_at=believed_at)
     return "\n".join(f"- {Rules.text_of(rule)}" for rule in rules)

@@ -370,7 +370,7 @@ def thread_here() -> str | None:
 def graph_namespace(namespace: Sequence[str]) -> str:
     """Return the memory's namespace for a store namespace: ("memories", "ann") -> "memories.ann".
 
-    Errors: `InputError`.
+    Errors: `InputError` for a label that is empty or contains a dot.
     """
     labels: Labels = validate_labels(namespace)
     for label in labels:

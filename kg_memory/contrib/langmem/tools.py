@@ -68,7 +68,7 @@ def create_manage_memory_tool(
     """Return a LangChain tool that creates, updates and deletes memories in *namespace*, sync and async.
 
     *schema* is the type of a memory's content: str or a pydantic model. *store* is a `GraphMemory` or a LangGraph
-    store; None uses that of the running graph. Errors: `SettingsError`.
+    store; None uses that of the running graph. Errors: `SettingsError` for an invalid argument.
     """
     permitted = tuple(dict.fromkeys(ACTIONS if actions_permitted is None else actions_permitted))
     if not permitted or not set(permitted) <= set(ACTIONS):
@@ -127,8 +127,8 @@ def create_search_memory_tool(
     """Return a LangChain tool that searches the memories in *namespace*, sync and async.
 
     The tool returns a JSON list of items and, with "content_and_artifact", also the items as artifact. On a
-    `GraphMemory` the results include dated facts. *store* is as in `create_manage_memory_tool`. Errors:
-    `SettingsError`.
+    `GraphMemory` the results include dated facts. *store* is as in `create_manage_memory_tool`. Errors: `SettingsError`
+    for an invalid argument.
     """
     if response_format not in ("content", "content_and_artifact"):
         raise SettingsError(f"response_format must be content or content_and_artifact, got {response_format!r}")

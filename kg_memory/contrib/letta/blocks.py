@@ -207,11 +207,11 @@ class Blocks:
     render, arender = both(_render)
 
     def namespace_of(self, label: str, context: Any = None) -> str:
-        """Return the namespace that stores the block *label*, filled from *context*. Errors: `InputError`."""
+        """Return the namespace of the block *label*. Errors: `InputError` if *context* lacks a value for it."""
         return self._fill(self._find(label).per, context)
 
     def _find(self, label: str) -> Block:
-        """Return the declaration of the block *label*, which may be a block for proposals. Errors: `InputError`."""
+        """Return the declaration of the block *label*, also one for proposals. Errors: `InputError` if unknown."""
         return self._all.get(label) or self.block(label)
 
     def _fill(self, per: Owner, context: Any) -> str:

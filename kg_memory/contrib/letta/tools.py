@@ -140,7 +140,8 @@ def letta_tools(
     """Return Letta's memory tools as LangChain tools, sync and async: for blocks, archival memory and recall memory.
 
     Put `Blocks.render` of the same *blocks* into the system prompt, so that the agent sees them. *assistant* is the
-    speaker of the agent's own messages. *namespace* and *limit* are as in `memory_tools`. Errors: `SettingsError`.
+    speaker of the agent's own messages. *namespace* and *limit* are as in `memory_tools`. Errors: `SettingsError` for
+    an invalid argument.
     """
     core = blocks or Blocks(validate_memory(memory), namespace=namespace)
     make = partial(tool, validate_memory(memory), core.templates["user"])

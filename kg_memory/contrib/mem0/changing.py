@@ -215,7 +215,7 @@ def _note_for(fact: Fact, words: str, metadata: Entries | None, expiration: Any,
 def read_messages(messages: object) -> list[Message]:
     """Return the messages in the argument of a Mem0 call: a text, a dict with role and content, or a list of these.
 
-    Messages without text, and system messages, are left out. Errors: `InputError`.
+    Messages without text, and system messages, are left out. Errors: `InputError` for a value of another form.
     """
     listed = messages if isinstance(messages, list | tuple) else [messages]
     if not listed:
@@ -225,7 +225,10 @@ def read_messages(messages: object) -> list[Message]:
 
 
 def _read_message(message: Any) -> Message:
-    """Return one *message*, a text or a dict with role, content and perhaps name. Errors: `InputError`."""
+    """Return one *message*: a text, or a dict with role, content and perhaps name.
+
+    Errors: `InputError` for another value.
+    """
     if isinstance(message, str):
         return Message(USER, None, message)
     if not isinstance(message, Mapping) or not isinstance(message.get("role"), str) or "content" not in message:
@@ -243,7 +246,7 @@ def _read_message(message: Any) -> Message:
 def delete(view: View, memory_id: str) -> Flow[list[str]]:
     """Forget a memory and all memories that it replaced; return the ids of the deleted memories.
 
-    Errors: `NotFound`.
+    Errors: `NotFound` if it does not exist.
     """
     owner = yield from view.require(memory_id)
     fact = yield from view.current(owner, memory_id)

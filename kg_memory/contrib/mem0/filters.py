@@ -86,7 +86,7 @@ def _required(node: Group) -> Iterator[Test]:
 
 
 def _parse(filters: object, depth: int) -> Group:
-    """Return a Mem0 filter dict as an "AND" group; *depth* is its depth of nesting. Errors: `InputError`."""
+    """Return a Mem0 filter dict as an "AND" group; *depth* is its depth of nesting. Errors: `InputError` if invalid."""
     if not isinstance(filters, Mapping):
         raise InputError(f"a filter must be a dict such as {{'user_id': 'ann'}}, got {type(filters).__name__}")
     if depth > MAX_DEPTH:
@@ -117,7 +117,7 @@ def _tests(name: str, condition: object) -> list[Node]:
 def _test(name: str, how: object, value: Any) -> Node:
     """Return the test of the field *name* by the operator *how* ("eq", "in", "gt") with *value*.
 
-    Errors: `InputError`.
+    Errors: `InputError` for an invalid operator or value.
     """
     if how not in OPERATORS:
         raise InputError(f"the operator of {name} must be one of {', '.join(OPERATORS)}, got {how!r:.100}")

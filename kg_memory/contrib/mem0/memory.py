@@ -42,7 +42,8 @@ class Verbs(Closing):
     ) -> None:
         """Open the memory that the Mem0 configuration *config* describes, or use *graph*, an open memory.
 
-        *collection* is the first part of all namespaces of *graph*. Errors: `SettingsError`.
+        *collection* is the first part of all namespaces of *graph*. Errors: `SettingsError` for an invalid
+        configuration.
         """
         if graph is None:
             opened = open_config(config)
@@ -55,7 +56,7 @@ class Verbs(Closing):
     def from_config(cls, config_dict: Mapping[str, Any]) -> Self:
         """Open the memory that the Mem0 configuration *config_dict* describes; see `docs/mem0.md`.
 
-        Errors: `SettingsError`.
+        Errors: `SettingsError` for an invalid configuration.
         """
         return cls(config_dict)
 
@@ -134,7 +135,8 @@ def _search(
 
     *threshold* is the lowest score to return. *as_of* (alias *reference_date*) returns memories that were true at that
     time, and *believed_at* memories that were believed then. *rerank* uses the reranker of the config, if there is one;
-    *explain* adds score details. *top_k* (alias *limit*) is 20 by default. Errors: `InputError`.
+    *explain* adds score details. *top_k* (alias *limit*) is 20 by default. Errors: `InputError` for an invalid
+    argument, or without a user_id, agent_id or run_id.
     """
     validate_name("query", query, "some words to look for")
     least = 0.0 if threshold is None else validate_number("threshold", threshold, 0, 1)
@@ -161,7 +163,8 @@ def _get_all(
 ) -> Flow[Results]:
     """Return the memories that match the filter, latest first.
 
-    *top_k* (alias *limit*) is 20 by default. For *as_of* and *believed_at* see `search`. Errors: `InputError`.
+    *top_k* (alias *limit*) is 20 by default. For *as_of* and *believed_at* see `search`. Errors: `InputError` for an
+    invalid argument, or without a user_id, agent_id or run_id.
     """
     ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}
     look = Look.of_arguments(ids, filters, (top_k, limit), (as_of, believed_at), show_expired=show_expired)
@@ -195,7 +198,8 @@ def _update(
 ) -> Flow[dict[str, str]]:
     """Replace a memory by *text* (alias *data*); the previous text stays in its history.
 
-    *metadata* is merged into the existing metadata, and *expiration_date* set if given. Errors: `InputError`.
+    *metadata* is merged into the existing metadata, and *expiration_date* set if given. Errors: `InputError` without a
+    text, or if the memory does not exist or is no longer believed.
     """
     yield from update(self.view, memory_id, data if text is None else text, metadata, expiration_date)
     return {"message": "Memory updated successfully!"}
@@ -204,7 +208,8 @@ def _update(
 def _delete(self: Verbs, memory_id: str) -> Flow[Item]:
     """Permanently delete a memory and the messages that state it.
 
-    "deleted" in the result lists the ids of all memories that were deleted with them. Errors: `InputError`.
+    "deleted" in the result lists the ids of all memories that were deleted with them. Errors: `InputError` if it does
+    not exist.
     """
     deleted = yield from changing.delete(self.view, memory_id)
     return {"message": "Memory deleted successfully!", "deleted": deleted}

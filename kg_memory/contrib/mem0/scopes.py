@@ -64,7 +64,10 @@ class Owner:
 
 
 def read_collection(name: object) -> str:
-    """Return *name* if it is a valid collection name, the first part of all namespaces. Errors: `SettingsError`."""
+    """Return *name*, the first part of all namespaces, if it is valid as such.
+
+    Errors: `SettingsError` if it is empty, or contains "/" or "{".
+    """
     if not isinstance(name, str) or not name.strip() or "/" in name or "{" in name:
         raise SettingsError(f"collection_name must be a name without '/' and '{{', got {name!r:.100}")
     return name

@@ -90,7 +90,7 @@ class View:
         return None
 
     def require(self, memory_id: object) -> Flow[Owner]:
-        """Return the owner of the memory with the id *memory_id*. Errors: `NotFound`."""
+        """Return the owner of the memory with the id *memory_id*. Errors: `NotFound` if it does not exist."""
         owner = yield from self.locate(memory_id)
         if owner is None:
             raise NotFound(f"memory {memory_id!r:.100} not found, or deleted; search and get_all return valid ids")
@@ -157,7 +157,7 @@ class Look:
         """Return the `Look` for the arguments of a call.
 
         *counts* are values for the number of results, of which the first that is set counts; *times* are (as_of,
-        believed_at). Errors: `InputError`.
+        believed_at). Errors: `InputError` for an invalid argument.
         """
         top = next((count for count in counts if count is not None), TOP)
         as_of, believed_at = times

@@ -187,7 +187,8 @@ def _names(reply: httpx.Response) -> list[str]:
 def _write(file: Path, values: dict[str, str]) -> None:
     """Write *values* as settings into *file*, readable by its owner only.
 
-    Existing settings of kg-memory in the file are replaced, and other lines are kept. Raises: `OSError`.
+    Existing settings of kg-memory in the file are replaced, and other lines are kept. Raises: `OSError` if *file*
+    cannot be written.
     """
     before = file.read_text("utf-8-sig") if file.exists() else ""
     ours = {number for number, _, _ in env_file.assignments(before, file)}
