@@ -94,12 +94,12 @@ def _changes_at(beliefs: Sequence[Row], instant: int) -> Iterable[Change]:
 
 
 def _to_fact(row: Row, at: int) -> Fact:
-    """Return the fact in a belief's database row, with only the sources saved at or before *at*, in microseconds."""
+    """Return the fact in *row*, a belief's database row, with only the sources saved at or before the time *at*."""
     return rows.to_fact(rows.as_known(row, at))
 
 
 def _touches(row: Row, following: Row) -> bool:
-    """Return whether the valid times of two belief rows of one fact overlap or adjoin."""
+    """Return whether the valid times of two belief rows of one fact, *row* and *following*, overlap or adjoin."""
     first, second = row["belief"], following["belief"]
     return bool(first["valid_at"] <= second["invalid_at"] and second["valid_at"] <= first["invalid_at"])
 

@@ -51,7 +51,7 @@ def preview_input(state: State, settings: Settings) -> Flow[Preview]:
 
 
 def _sketch(state: State, settings: Settings) -> Flow[Draft]:
-    """Return the draft of a message after all reading steps that do not write to the database."""
+    """Return the draft of the message *state* after all reading steps that do not write to the database."""
     draft = yield from sketch(state, settings)
     for step in PREVIEWED:
         draft = replace(draft, **(yield from step(draft, settings)))

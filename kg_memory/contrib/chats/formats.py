@@ -139,7 +139,7 @@ def messages_of(document: Any) -> list[Any] | None:
 
 
 def read_messages(document: Any, thread: str) -> Iterator[Item]:
-    """Yield the user and assistant messages of an OpenAI or LangChain list as episodes.
+    """Yield the user and assistant messages of *document*, an OpenAI or LangChain list of messages, as episodes.
 
     System prompts, tool calls and tool results are skipped. Messages without a thread of their own are put into
     *thread*.

@@ -170,7 +170,7 @@ def _read_names(parts: list[_Part]) -> dict[str, Json]:
 
 
 def _is_chat(part: _Part) -> bool:
-    """Return whether a file of a folder or zip contains a conversation, and not, for example, a user profile."""
+    """Return whether *part*, a file of a folder or zip, contains a conversation rather than, say, a user profile."""
     try:
         return part.format not in ("json", "text", "records") or part.wanted is not None
     except InputError:
@@ -178,7 +178,10 @@ def _is_chat(part: _Part) -> bool:
 
 
 def _recognise(part: _Part) -> str:
-    """Return the format of a file, such as "whatsapp", from its first lines. Errors: `InputError` if it is unknown."""
+    """Return the format of the file *part*, such as "whatsapp", from its first lines.
+
+    Errors: `InputError` if unknown.
+    """
     head = [line for line in islice(lines_of(part.file), _LOOKED_AT) if not isinstance(line, InputError)]
     texts = [text for _, text in head if text.strip()]
     if not texts:
@@ -210,10 +213,7 @@ def _parse_object(text: str) -> Json | None:
 
 
 def _recognise_json(part: _Part) -> str:
-    """Return the format of a file that is one JSON document, such as "openai".
-
-    Errors: `InputError` if it is unknown.
-    """
+    """Return the format of *part*, a file with one JSON document: "openai" etc. Errors: `InputError` if unknown."""
     document = part.document
     if formats.samples(document):
         return "locomo"
@@ -308,7 +308,7 @@ def _parsed_lines(part: _Part) -> Iterator[tuple[int, Any] | InputError]:
 
 
 def _read_lines(part: _Part) -> Iterator[Item]:
-    """Yield the episodes of a JSON Lines file, and an `InputError` for each line that cannot be read."""
+    """Yield the episodes of *part*, a JSON Lines file, and an `InputError` for each line that cannot be read."""
     for line in _parsed_lines(part):
         if isinstance(line, InputError):
             yield line
@@ -355,7 +355,7 @@ def _to_record(record: Any) -> EpisodeInput:
 
 
 def _read_records(part: _Part) -> Iterator[Item]:
-    """Yield each object of a JSON list or JSON Lines file as an episode of kind JSON, never as a message."""
+    """Yield each object in *part*, a JSON list or JSON Lines file, as an episode of kind JSON, never as a message."""
     try:
         yield from map(_to_record, _records(part.document))
     except InputError:

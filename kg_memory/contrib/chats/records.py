@@ -42,7 +42,7 @@ def is_message(record: Mapping[str, Any]) -> bool:
 
 
 def from_record(record: Any) -> EpisodeInput | None:
-    """Return the episode for a JSON object: a chat message, or else a JSON record.
+    """Return the episode for *record*, a JSON object: a chat message, or else a JSON record.
 
     ``{"role": "user", "content": "Hi"}`` becomes a message. Returns None for messages with the role system, developer,
     tool or function, and for tool calls without text. Errors: `InputError`, without file and line, which the caller
@@ -247,9 +247,9 @@ def first(record: Any, *keys: str) -> Any:
 
 
 def names_in(record: Any, field: str, *keys: str) -> list[Any]:
-    """Return, for each object in the list `record[field]`, the value of the first of *keys* that is set.
+    """Return, for each object in the list ``record[field]``, the value of the first of *keys* that is set.
 
-    names_in({"files": [{"name": "a.jpg"}]}, "files", "name") -> ["a.jpg"]
+    ``names_in({"files": [{"name": "a.jpg"}]}, "files", "name") -> ["a.jpg"]``
     """
     return [first(each, *keys) for each in objects(first(record, field))]
 

@@ -173,7 +173,10 @@ def read_whatsapp(lines: Iterable[Line | InputError], path: Path, order: DateOrd
 
 
 def _content(said: _Said) -> str | None:
-    """Return the text of a message, with "[attachment: photo.jpg]" for files; None for system and deleted messages."""
+    """Return the text of the message *said*, with "[attachment: photo.jpg]" for files.
+
+    None for system messages and deleted messages.
+    """
     is_marked, text = said.text.startswith(_LRM), EDITED.sub("", said.text.translate(_MARKS)).strip()
     if said.who is None or DELETED.fullmatch(text):
         return None
@@ -192,7 +195,7 @@ def _content(said: _Said) -> str | None:
 
 
 def infer_order(said: list[_Said], path: Path) -> DateOrder:
-    """Return the order of day, month and year that fits the time stamps of all messages in a chat.
+    """Return the order of day, month and year that fits the time stamps of *said*, all messages of a chat.
 
     If several orders fit, prefer those without dates in the future, then those with the fewest steps back in time, then
     those with the most dates that agree with file names of attachments. Errors: `InputError`, naming *path*, if day and
@@ -226,7 +229,7 @@ def _count_steps_back(times: Sequence[datetime]) -> int:
 
 
 def _count_named(said: list[_Said], times: list[datetime]) -> int:
-    """Return how many messages have an attachment whose file name contains their date ("IMG-20240501-WA0001.jpg").
+    """Return how many of the messages *said* have an attachment with their date in its name: "IMG-20240501-WA0001.jpg".
 
     *times* are the times of the messages, according to the assumed order of day, month and year.
     """

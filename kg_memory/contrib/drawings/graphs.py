@@ -145,8 +145,8 @@ def _export_drawing(
 ) -> ExportResult:
     """Write a namespace to *target* as a drawing, and return the numbers of nodes and edges.
 
-    *render* turns a drawing into the text of a format such as GraphML. *progress* is called with (parts written, 0).
-    Errors: `InputError` if the namespace is empty or does not exist.
+    *options* name the namespace, and *render* turns a drawing into the text of a format such as GraphML. *progress* is
+    called with (parts written, 0). Errors: `InputError` if the namespace is empty or does not exist.
     """
     namespace = options.namespace
     with rewritable(target) as file:

@@ -164,7 +164,7 @@ def _enter(run: Path, start: Callable[[str], None], idle_seconds: float, on_wait
 
 @contextlib.contextmanager
 def _hold_starting_lock(run: Path, on_wait: OnWait) -> Iterator[None]:
-    """Context manager that holds the lock for starting and stopping the server; it waits for other processes first."""
+    """Context manager that waits for, and holds, the lock in the folder *run* for starting and stopping the server."""
     path = str(run / watchdog.STARTING)
     waiting = _Waiting(on_wait, "waiting for another process to start or stop the database")
     while (lock := watchdog.lock(path, fcntl.LOCK_EX | fcntl.LOCK_NB)) is None:
@@ -243,7 +243,7 @@ def _command(run: Path, binaries: Binaries, fsync: Fsync, socket: str) -> list[s
 
 
 def _start(run: Path, binaries: Binaries, fsync: Fsync, on_wait: OnWait, socket: str) -> None:
-    """Start a server that listens at the path *socket*, and return when it does; it may still be loading its data."""
+    """Start a server at the path *socket*, with its log in *run*; return when it listens, maybe still loading data."""
     start_errors.check_space(run.parent)
     start_errors.check_manifest(run.parent / "aof")
     lock = _lock_server(run, on_wait)
@@ -277,7 +277,8 @@ def _start(run: Path, binaries: Binaries, fsync: Fsync, on_wait: OnWait, socket:
 def _lock_server(run: Path, on_wait: OnWait) -> int:
     """Take the lock that a running server holds, and return its file descriptor, which the new server inherits.
 
-    Waits for a previous server and its children to end. Errors: `DatabaseStartError` after 60 seconds.
+    The lock is in the folder *run*. Waits for a previous server and its children to end. Errors: `DatabaseStartError`
+    after 60 seconds.
     """
     path, start = str(run / watchdog.SERVER), time.monotonic()
     waiting = _Waiting(on_wait, "waiting for the previous database server to end")
@@ -289,7 +290,7 @@ def _lock_server(run: Path, on_wait: OnWait) -> int:
 
 
 def _start_watchdog(run: Path, socket: str) -> None:
-    """Start the watchdog process, which stops an unused server, and return once it holds its lock."""
+    """Start the watchdog, a process that stops an unused server, and return once it holds its lock in *run*."""
     command = [sys.executable, "-I", "-S", watchdog.__file__, str(run), socket]
     process = subprocess.run(
         command,

@@ -184,7 +184,10 @@ def _unpack(text: str) -> str | None:
 
 
 def _answers(place: str, agent: Row, message: Row) -> Iterator[str]:
-    """Yield the texts that an assistant message shows to the user: those of its send_message calls, or its own text."""
+    """Yield the texts that an assistant message shows to the user: those of its send_message calls, or its own text.
+
+    *place* says where the message is, for errors.
+    """
     calls = list(_rows(place, message, "tool_calls"))
     if not calls or agent.get("agent_type") == SPEAKING:
         yield _text(place, message)

@@ -135,7 +135,8 @@ def _claim(place: str, row: Row) -> Record:
 def _begin(place: str, row: Row) -> str | None:
     """Return the start of a claim's valid time with its precision: "2024-05", or "about 2024-05-06" for a week.
 
-    None if the start is unknown, in which case memvara stores the time at which the claim was stated.
+    *row* is the claim's row, and *place* says where it is, for errors. None if the start is unknown, in which case
+    memvara stores the time at which the claim was stated.
     """
     start = read_time(place, row, "valid_from")
     precision = row.get("temporal_precision")

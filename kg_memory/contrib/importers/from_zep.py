@@ -134,7 +134,7 @@ def _uuid(place: str, record: Row) -> str:
 
 
 def _episode(place: str, record: Row, source: str) -> EpisodeInput:
-    """Return the message in a Zep episode.
+    """Return the message in *record*, a Zep episode.
 
     *place* says where the episode is, for errors; *source* is "zep" or "graphiti".
     """
@@ -151,7 +151,7 @@ def _episode(place: str, record: Row, source: str) -> EpisodeInput:
 
 
 def _facts(place: str, record: Row, index: _Index) -> Iterator[Row]:
-    """Yield one or two facts for a Zep edge: one that the edge began and, if it has ended, one that it ended.
+    """Yield one or two facts for *record*, a Zep edge: one that the edge began and, if it has ended, one that it ended.
 
     The first is dated by the edge's earliest episode or its creation, the second by when Zep learned of the end.
     *place* says where the edge is, for errors; *index* has the names of its nodes.

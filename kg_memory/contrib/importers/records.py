@@ -115,7 +115,7 @@ def _to_state(engine: Engine, record: Record) -> State:
 
 
 def _store(engine: Engine, window: Sequence[Record], namespace: str, *, read: bool) -> Flow[list[AddResult]]:
-    """Store a batch of records, either all facts or all messages, and return their results.
+    """Store *window*, a batch of records that are either all facts or all messages, and return their results.
 
     With *read*, messages are also read by the model. Errors: `InputError` for a record that cannot be stored; the
     records before it are kept.

@@ -134,7 +134,7 @@ class Blocks:
     def _get(
         self, label: str, context: Any = None, *, as_of: Time | None = None, believed_at: Time | None = None
     ) -> Flow[Version]:
-        """Return the current version of a block, or its version at a past time.
+        """Return the current version of the block *label*, or its version at a past time.
 
         *as_of* is a time at which the version was current, and *believed_at* a time by which it was stored.
         """
@@ -153,13 +153,13 @@ class Blocks:
         as_of: Time | None = None,
         believed_at: Time | None = None,
     ) -> Flow[list[Version]]:
-        """Return a page of the versions of a block, latest first. See `get` for *as_of* and *believed_at*."""
+        """Return a page of the versions of the block *label*, latest first. See `get` for the times."""
         return (yield from self._versions(label, context, limit, skip, as_of, believed_at))
 
     history, ahistory = both(_history)
 
     def _edit(self, label: str, change: Callable[[str], str], context: Any = None, *, by: str = AGENT) -> Flow[Version]:
-        """Set a block to the result of *change*, called with its current text, and return the new version.
+        """Set the block *label* to the result of *change*, called with its current text, and return the new version.
 
         If another process edits the block at the same time, *change* is called again with the newer text. Errors:
         `InputError` if the text exceeds the block's limit; `DatabaseUnavailable` after 50 conflicts.
@@ -233,7 +233,7 @@ class Blocks:
     def _versions(
         self, label: str, context: Any, limit: int, skip: int, as_of: Time | None, believed_at: Time | None
     ) -> Flow[list[Version]]:
-        """Return versions of a block, latest first: at most *limit* after the first *skip*; see `get` for the times."""
+        """Return versions of the block *label*, latest first: *limit* of them after the first *skip*."""
         namespace, time = self.namespace_of(label, context), self.memory.driver.clock()
         where: dict[str, Any] = {"thread": block_thread(label), "kind": str(EpisodeKind.BLOCK)}
         if as_of is not None:

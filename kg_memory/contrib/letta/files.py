@@ -135,7 +135,10 @@ def file_tools(files: Files) -> list[BaseTool]:
 def _grep(
     here: CallContext, pattern: str, include: str | None = None, context_lines: int = 1, offset: int = 0
 ) -> Flow[Answer]:
-    """Return the answer of the tool ``grep``: a page of the lines of all files that match *pattern*."""
+    """Return the answer of the tool ``grep``: a page of the lines of all files that match *pattern*.
+
+    *here* is the memory and namespace of the call.
+    """
     around = min(validate_count("context_lines", context_lines, 0), 5)
     skip = validate_count("offset", offset, 0)
     files = yield from _read_files(here)
@@ -180,7 +183,10 @@ def _render_matches(
 
 
 def _search_files(here: CallContext, query: str, limit: int = 5) -> Flow[Answer]:
-    """Return the answer of the tool ``search_files``: the names of files that match *query*, and some lines of each."""
+    """Return the answer of the tool ``search_files``: the names of files that match *query*, and some lines of each.
+
+    *here* is the memory and namespace of the call.
+    """
     results = yield from search(here, query, most_of(limit))
     hits = [episode for episode in results.episodes if not episode.withheld]
     if results.abstains or not hits:
@@ -196,7 +202,10 @@ def _search_files(here: CallContext, query: str, limit: int = 5) -> Flow[Answer]
 def _open(
     here: CallContext, file_name: str, offset: int = 0, length: int = PAGE_LINES, *, files: Files
 ) -> Flow[Answer]:
-    """Return the answer of the tool ``open``: a page of the file, which is added to the list of open files."""
+    """Return the answer of the tool ``open``: a page of the file, which is added to the list of open files.
+
+    *here* is the memory and namespace of the call, and *files* has the list.
+    """
     page = validate_count("offset", offset, 0), min(validate_count("length", length), MOST_LINES)
     lines = yield from _read_file(here, file_name)
     if not lines:
@@ -211,7 +220,10 @@ def _open(
 
 
 def _close(here: CallContext, file_name: str, *, files: Files) -> Flow[Answer]:
-    """Return the answer of the tool ``close``, after removing the file from the list of open files."""
+    """Return the answer of the tool ``close``, after removing the file from the list of open files.
+
+    *here* is the memory and namespace of the call, and *files* has the list.
+    """
 
     def change(value: str) -> str:
         others = [entry for entry in _parse_open(value) if entry[0] != file_name]
@@ -227,7 +239,10 @@ def _close(here: CallContext, file_name: str, *, files: Files) -> Flow[Answer]:
 
 
 def _read_files(here: CallContext) -> Flow[dict[str, list[str]]]:
-    """Return a dict from file names to the lines of each file, from the latest 20,000 messages."""
+    """Return a dict from file names to the lines of each file, from the latest 20,000 messages.
+
+    *here* is the memory and namespace of the call.
+    """
     episodes: list[Episode] = []
     while len(episodes) < SCANNED:
         page = yield from here.call(

@@ -47,7 +47,7 @@ def _tidy(
     model: BaseChatModel | Model | str | None = None,
     apply: bool = False,
 ) -> Flow[Version]:
-    """Rewrite a block from the facts that hold now about the entity *about*; propose the text, or *apply* it.
+    """Rewrite the block *label* from the current facts about the entity *about*; propose the text, or *apply* it.
 
     The facts are read from the namespace of the block. *model* merges them with the block's text; None replaces the
     text by a list of the facts, latest first, up to the block's limit. Returns the new version or the proposal. Errors:

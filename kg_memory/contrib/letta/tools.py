@@ -166,7 +166,8 @@ def _finish(_: CallContext) -> Flow[Answer]:
 def _edit(here: CallContext, label: str, *, core: Blocks, edit: Callable[..., str], **given: Any) -> Flow[Answer]:
     """Return the answer of a tool that edits a block, after applying *edit*, a function from the old to the new text.
 
-    *label* names the block in *core*; *given* are the other arguments of the tool.
+    *here* is the memory and namespace of the call. *label* names the block in *core*; *given* are the other arguments
+    of the tool.
     """
     block = core.block(label)
     if block.read_only:
@@ -198,7 +199,7 @@ def _archive(
 ) -> Flow[Answer]:
     """Return the answer of the tool ``archival_memory_search``: facts and stored texts that match *query*.
 
-    *most* is the number of results of each kind if *top_k* is None.
+    *here* is the memory and namespace of the call; *most* is the number of results of each kind if *top_k* is None.
     """
     limit = most if top_k is None else top_k
     where = _tagged(tags or [], tag_match_mode, _said(start_datetime=start_datetime, end_datetime=end_datetime))
@@ -247,7 +248,8 @@ def _recall(
 ) -> Flow[Answer]:
     """Return the answer of the tool ``conversation_search``: messages that match *query*, or without one the latest.
 
-    *most* is the number of messages if *limit* is None; *assistant* is the speaker name of the agent.
+    *here* is the memory and namespace of the call, *most* the number of messages if *limit* is None, and *assistant*
+    the speaker name of the agent.
     """
     size = most_of(most if limit is None else limit)
     skip = validate_count("page", page, 0) * size

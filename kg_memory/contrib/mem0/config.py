@@ -118,7 +118,10 @@ def _to_url(options: Entries) -> str | None:
 
 
 def _open_model(provider: str | None, options: Entries, settings: Settings) -> BaseChatModel | str | None:
-    """Return the chat model that the section "llm" describes, "offline", or None for the default."""
+    """Return the chat model that the section "llm" describes, "offline", or None for the default.
+
+    *provider* and *options* are those of the section.
+    """
     if provider is None or provider == OFFLINE:
         return provider
     if provider == "langchain":
@@ -133,7 +136,10 @@ def _open_model(provider: str | None, options: Entries, settings: Settings) -> B
 
 
 def _open_embeddings(provider: str | None, options: Entries, settings: Settings) -> Embeddings | str | None:
-    """Return the embedding model that the section "embedder" describes, "offline", or None for the default."""
+    """Return the embedding model that the section "embedder" describes, "offline", or None for the default.
+
+    *provider* and *options* are those of the section.
+    """
     if provider is None or provider == OFFLINE:
         return provider
     if provider == "langchain":
@@ -173,7 +179,7 @@ def _wrong_model(part: str, kind: str, model: object) -> SettingsError:
 def _can_rerank(provider: str | None, options: Entries) -> bool:
     """Return whether the section "reranker" of a configuration names a supported reranker.
 
-    Errors: `SettingsError` for an unsupported provider.
+    *provider* and *options* are those of the section. Errors: `SettingsError` for an unsupported provider.
     """
     if provider not in (None, "llm_reranker"):
         raise SettingsError(

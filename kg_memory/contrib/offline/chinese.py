@@ -124,7 +124,7 @@ def read_chinese(content: str, scene: Scene) -> Reading:
 
 
 def _find_mentions(text: str, scene: Scene) -> list[Mention]:
-    """Return the mentions of entities in the Chinese *text*: titles of works, relatives, names, and topics."""
+    """Return the mentions in a Chinese *text*: titles, relatives, names and topics; *scene* has known names."""
     mentions = [Mention(m.start(1), m.end(1), m[1], PRODUCT, named=True) for m in _TITLE.finditer(text)]
     mentions += _relatives(text, scene)
     mentions += [Mention(m.start("name"), m.end("name"), m["name"], PERSON, named=True) for m in _CALLED.finditer(text)]
@@ -358,7 +358,10 @@ def _interpret_end(predicate: str, change: Change, before: str, clause: str) -> 
 
 
 def _subject(before: str, offset: int, inside: list[Mention], speaker: Mention | None) -> Mention | None:
-    """Return the subject of the verb after the text *before*: a name, the speaker for 我, or a person for 她 and 他."""
+    """Return the subject of the verb after the text *before*: a name, the speaker for 我, or a person for 她 and 他.
+
+    *offset* is the position of the sentence in the content, and *inside* are the mentions in the sentence.
+    """
     clause = _COMMA.split(before)[-1]
     begin, end = offset + len(before) - len(clause), offset + len(before)
     names = [mention for mention in inside if mention.end <= end and mention.named]

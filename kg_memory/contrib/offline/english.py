@@ -377,7 +377,7 @@ class _SentenceReader:
 
 
 def _hide_names(text: str, offset: int, mentions: Sequence[Mention]) -> str:
-    """Return *text* with names that are also verbs (Will, May, Hope) replaced by X's of the same length."""
+    """Return *text*, at *offset* in the content, with names that are also verbs (Will, May) replaced by X's."""
     for one in mentions:
         if one.type == PERSON and one.name.split()[0].casefold() in PEOPLE:
             start, end = one.start - offset, one.end - offset

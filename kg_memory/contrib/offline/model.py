@@ -200,7 +200,10 @@ def _people(content: str, speaker: str | None) -> tuple[Mention, ...]:
 
 
 def _extract(fields: Fields) -> Answer:
-    """Answer the prompt for entities: the names and types of the things in the episode, without duplicates."""
+    """Answer the prompt for entities: the names and types of the things in the episode, without duplicates.
+
+    *fields* are the values in the prompt, such as the episode.
+    """
     episode, types = fields["episode"], list(fields.get("entity_types") or ())
     if episode["kind"] == "json":
         things = [thing for field in read_record(episode["content"]) for thing in (field.subject, field.object)]
@@ -231,7 +234,10 @@ def _reflect(_fields: Fields) -> Answer:
 
 
 def _facts(fields: Fields) -> Answer:
-    """Answer the prompt for facts: those that the episode states about the entities in the prompt."""
+    """Answer the prompt for facts: those that the episode states about the entities in the prompt.
+
+    *fields* are the values in the prompt: the episode and the entities.
+    """
     episode, entities = fields["episode"], [Entity.of(entity) for entity in fields["entities"]]
     if episode["kind"] == "json":
         return {"facts": write_record_facts(read_record(episode["content"]), entities)}
@@ -243,7 +249,10 @@ def _facts(fields: Fields) -> Answer:
 
 
 def _read(fields: Fields) -> Answer:
-    """Answer the prompt for entities and facts in one step: facts refer to the entities by name."""
+    """Answer the prompt for entities and facts in one step: facts refer to the entities by name.
+
+    *fields* are the values in the prompt, such as the episode.
+    """
     entities = _extract(fields)["entities"]
     names = [entity["name"] for entity in entities]
     numbered = [{**entity, "id": place} for place, entity in enumerate(entities)]
@@ -258,7 +267,10 @@ def _read(fields: Fields) -> Answer:
 
 
 def _resolve(fields: Fields) -> Answer:
-    """Answer the prompt that matches new entities with existing ones: by name, else as a new entity."""
+    """Answer the prompt that matches new entities with existing ones: an existing one by name, or else none.
+
+    *fields* are the values in the prompt: the entities, each with its candidates.
+    """
     resolutions = []
     for entity in fields["entities"]:
         same = _match(entity)
@@ -290,7 +302,10 @@ def _may_be(entity: Fields, candidate: Fields) -> bool:
 
 
 def _judge(fields: Fields) -> Answer:
-    """Answer the prompt that compares new facts with existing ones: a verdict for each related pair."""
+    """Answer the prompt that compares new facts with existing ones: a verdict for each related pair.
+
+    *fields* are the values in the prompt: the new facts, each with existing ones.
+    """
     verdicts = []
     for fact in fields["facts"]:
         new = JudgedFact.of(fact)
@@ -331,7 +346,10 @@ def _community(fields: Fields) -> Answer:
 
 
 def _score(fields: Fields) -> Answer:
-    """Answer the prompt for relevance: 0 to 10 for each text, the cosine similarity of its words and the question's."""
+    """Answer the prompt for relevance: 0 to 10 for each text, the cosine similarity of its words and the question's.
+
+    *fields* are the values in the prompt: the question and the texts.
+    """
     question = set(terms(fields["question"]))
     scores = []
     for text in fields["texts"]:

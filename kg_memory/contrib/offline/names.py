@@ -257,7 +257,7 @@ def _is_surely_name(words: list[Token], position: int, familiar: Collection[str]
 
 
 def _is_spelled_as_name(word: Token) -> bool:
-    """Return whether the spelling is that of a name, not of a common word: "PostgreSQL", "GitHub", "Qdrant"."""
+    """Return whether *word* is spelled like a name and not like a common word: "PostgreSQL", "GitHub", "Qdrant"."""
     inner = word.text[1:]
     mixed = not word.text.isupper() and any(letter.isupper() for letter in inner) and "-" not in inner
     return mixed or (word.low[0] == "q" and len(word.low) > 2 and word.low[1] != "u")

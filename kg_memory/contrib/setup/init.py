@@ -205,7 +205,10 @@ def _write(file: Path, values: dict[str, str]) -> None:
 
 
 def _report(file: Path, values: dict[str, str], found: Sequence[Check], screen: Screen) -> None:
-    """Print that *file* was written, and what to do next; with --json, print the settings without keys."""
+    """Print that *file* was written, and what to do next.
+
+    With --json, print the settings *values* without keys, and the check results *found*.
+    """
     if screen.as_json:
         shown = {name: value for name, value in values.items() if not name.endswith("_KEY")}
         screen.json({"file": str(file), "settings": shown, "checks": [asdict(check) for check in found]})
