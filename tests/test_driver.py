@@ -27,6 +27,7 @@ from kg_memory.runtime.effects import Ask, embed, now, read, score, work, write
 from kg_memory.runtime.flow import Flow, every
 from tests.children import ends_well_in_a_child
 from tests.scripted import At, HashEmbeddings, Scripted, raising
+from tests.waiting import until
 
 
 @pytest.fixture(params=["sync", "async"])
@@ -235,8 +236,7 @@ def test_a_graph_without_its_vector_index_says_what_to_do(drive, vector):
     drive(write("CREATE (:Episode {id: 'a'})"))
     drive(write("DROP VECTOR INDEX FOR (n:Episode) ON (n.embedding)"))
     with pytest.raises(EmbeddingMismatch, match="run `kg-memory reembed`"):
-        while drive(read(NEAR, v=vector)) is not None:  # a busy server drops the index a moment later
-            time.sleep(0.02)
+        until(lambda: drive(read(NEAR, v=vector)) is None)  # a busy server drops the index a moment later
 
 
 class Moving(At):

@@ -54,8 +54,7 @@ def test_every_plain_setting_can_be_set_from_the_environment():
         } | dict.fromkeys(("base_url", "embedding_base_url", "rerank_url"), "http://here")
         particular |= {"replica_url": "falkor://there", "redact": "secrets"}
         text = particular.get(each.name, sample)
-        needed = {"KG_MEMORY_WAIT_REPLICAS": "3"}  # no fewer than min_replicas
-        settings = Settings.from_env({**needed, ENV_PREFIX + each.name.upper(): text})
+        settings = Settings.from_env({"KG_MEMORY_WAIT_REPLICAS": "3", ENV_PREFIX + each.name.upper(): text})
         assert getattr(settings, each.name) not in (None, False)
 
 
@@ -76,10 +75,7 @@ NO_URLS = ("localhost:6379", "redis://localhost", "http://localhost")
 THRESHOLD_NAMES = ("merge_threshold", "ask_threshold", "auto_threshold", "review_threshold")
 VARIABLES = (
     *(("CANDIDATES", text, "a valid integer") for text in ("many", "1.5")),
-    *(
-        (name, "high", "a valid (number|integer)")
-        for name in ("IDLE_SECONDS", "MERGE_THRESHOLD", "EMBEDDING_DIMENSIONS")
-    ),
+    *((name, "high", "a valid ") for name in ("IDLE_SECONDS", "MERGE_THRESHOLD", "EMBEDDING_DIMENSIONS")),
     ("ALLOW_OLD_FALKORDB", "perhaps", "a valid boolean"),
     ("FSYNC", "sometimes", "'always' or 'everysec'"),
 )
@@ -88,10 +84,7 @@ WRONG: tuple[tuple[str, tuple[Any, ...], str], ...] = (
     ("conflict_strategy", ("luck", None), "must be 'recency'"),
     ("entity_types", ((),), "at least 1 item"),
     *((name, (-1, NAN), "must be ") for name in ("idle_seconds", "previous_messages", "reflections")),
-    *(
-        (name, (0,), "greater than 0")
-        for name in ("candidates", "max_entities", "tokens_per_minute", "requests_per_minute")
-    ),
+    *((name, (0,), "greater than 0") for name in ("candidates", "tokens_per_minute", "requests_per_minute")),
     *((name, (0, NAN), "must be ") for name in ("chunk_size", "model_timeout", "max_community_bytes")),
     ("temporal_decay_rate", (-1, 11, NAN), "equal to 1?0"),
     ("abstain_below", (-0.1, 1.1, NAN), "equal to [01]"),

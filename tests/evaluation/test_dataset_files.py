@@ -146,7 +146,7 @@ def test_dmr(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "file", "content", "problem"),
     [
-        ("longmemeval", "a.json", b"{}", r"a\.json, record 1 lacks the field 'question_id': give a JSON list of questions"),
+        ("longmemeval", "a.json", b"{}", r"a\.json, record 1 lacks the field 'question_id': give a JSON list"),
         ("longmemeval", "a.json", b'[{"question_id": }]', r"a\.json:1: not JSON"),
         ("longmemeval", "a.json", b'[{"question_id": 1', r"a\.json:1: not JSON"),
         ("longmemeval", "a.json", b'[{"question_id": 1}]', r"a\.json, record 1 lacks the field 'haystack_session_ids'"),

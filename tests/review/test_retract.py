@@ -114,7 +114,7 @@ BAD: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], type[Exception], str]
     "no id": ("retract", (None,), {}, InputError, "fact must be the id"),
     "nobody": ("retract", ("PARIS",), {"by": " "}, InputError, "by must be a name"),
     "a reason without end": ("retract", ("PARIS",), {"reason": "x" * 2001}, InputError, "2000 characters"),
-    "a replacement of nothing": ("replace", ("nothing", "Ann lives in Rome."), {}, NotFound, "fact 'nothing' not found"),
+    "a replacement of nothing": ("replace", ("nothing", "Ann lives in Rome."), {}, NotFound, "fact 'nothing' not"),
     "no text": ("replace", ("PARIS", " "), {}, InputError, "content"),
     "a text without facts": ("replace", ("PARIS", "hm"), {}, InputError, "the text must state another fact"),
     "neither text nor episode": ("replace", ("PARIS",), {}, InputError, "exactly one of with_text and episode"),

@@ -258,16 +258,17 @@ def test_to_say_again_what_holds_changes_nothing(statements, verdicts, moment):
             ]
 
 
-UNSURE = Statement("b", "1", on("2019"), on("2019-01-02"), on("2019-02"), confidence=0.5, trust=0.5)
-"""A statement that dates a fact, of which a weightier one says when it was so."""
-SURE = [
-    Statement("a", "1", on("2019-02"), on("2019-01-02"), on("2019-02"), confidence=0.9, trust=0.9),
-    Statement("b", "1", on("2019-01-02"), confidence=0.9, trust=0.9),
+DATED = Statement("b", "1", on("2019"), on("2019-01-02"), on("2019-02"), confidence=0.5, trust=0.5)
+SURE = {"confidence": 0.9, "trust": 0.9}
+WEAKLY_DATED = [
+    DATED,
+    replace(DATED, fact="a", stated_at=DATED.invalid_at, **SURE),
+    Statement("b", "1", DATED.begin, **SURE),
 ]
 
 
 @settings(max_examples=200)
-@example([UNSURE, *SURE], [Verdict("a", "b", "supersedes")], WEIGHTED)
+@example(WEAKLY_DATED, [Verdict("a", "b", "supersedes")], WEIGHTED)
 @given(
     random_statements(precisions=["instant"]),
     random_verdicts("supersedes"),
