@@ -40,9 +40,10 @@ _LATE = (
 
 
 class Engine:
-    """The driver, the settings and the LangGraph pipelines of one `GraphMemory`, shared by all its method groups.
+    """The driver, the settings and the LangGraph pipelines that all method groups of one `GraphMemory` share.
 
-    Pipelines are built at first use, because LangGraph is slow to import and simple reads do not need it.
+    The driver runs database queries and model calls. Pipelines are built at first use, because LangGraph is slow to
+    import and simple reads do not need it.
     """
 
     def __init__(self, driver: FalkorDriver, settings: Settings) -> None:
@@ -50,7 +51,10 @@ class Engine:
         self._loaded = False
 
     async def load(self) -> None:
-        """Import the modules in `_LATE` in a worker thread, once, so that the imports do not block the event loop."""
+        """Import LangGraph and other slow modules in a worker thread, so that the imports do not block the event loop.
+
+        Later calls do nothing.
+        """
         if not self._loaded:
             await asyncio.to_thread(self._import_late)
             self._loaded = True
@@ -61,27 +65,27 @@ class Engine:
 
     @cached_property
     def ingestion(self) -> Pipeline:
-        """The pipeline that stores and reads one episode, from the step `receive` to the summaries."""
+        """The pipeline that saves one episode, reads it into facts, and updates the entity summaries."""
         from kg_memory.ingestion.graph import make_pipeline  # noqa: PLC0415
 
         return make_pipeline(self.driver, self.settings)
 
     @cached_property
     def received_ingestion(self) -> Pipeline:
-        """The ingestion pipeline for episodes that are stored already: it leaves out `receive` and the summaries."""
+        """The ingestion pipeline for an episode that is saved already: it omits the saving and the entity summaries."""
         from kg_memory.ingestion.graph import make_pipeline  # noqa: PLC0415
 
         return make_pipeline(self.driver, self.settings, received=True)
 
     @cached_property
     def retrieval(self) -> Pipeline:
-        """The pipeline that answers a question; reads go to the replica if `Settings.replica_url` is set."""
+        """The pipeline that searches for a question; it queries the replica if `Settings.replica_url` is set."""
         from kg_memory.retrieval.graph import make_pipeline  # noqa: PLC0415
 
         return make_pipeline(self.driver.for_reads(), self.settings)
 
     def answer(self, question: Question, namespace: str) -> Flow[Context]:
-        """Run the retrieval pipeline for *question* in *namespace*, and return the context with its search results."""
+        """Search for *question* in *namespace*, and return the text for a prompt with the search results."""
         end = yield from run_graph(self.retrieval, {"question": question, "namespace": namespace})
         context: Context = end["context"]
         return context
@@ -110,12 +114,15 @@ class Graphs:
 
     @cached_property
     def retrieval(self) -> Any:
-        """The compiled graph that searches for a question, ranks the results and writes the context."""
+        """The compiled graph that searches for a question, ranks the results and writes the text for a prompt."""
         return self._engine.retrieval.graph.compile(name="retrieval")
 
     @property
     def communities(self) -> Any:
-        """The compiled graph that refreshes the communities; ``stream(..., stream_mode="custom")`` yields progress."""
+        """The compiled graph that detects and summarises communities anew.
+
+        ``memory.graphs.communities.stream(..., stream_mode="custom")`` yields progress.
+        """
         return self._engine.communities
 
     @cached_property
@@ -130,7 +137,7 @@ class Graphs:
 
 
 class Group:
-    """Base class of a group of public methods, such as `GraphMemory.facts`."""
+    """Base class of the groups of public methods, such as `GraphMemory.facts`."""
 
     _group: ClassVar[str] = ""
     """The attribute of `GraphMemory` that has this group, as a prefix of span names; empty for `GraphMemory` itself."""
@@ -149,7 +156,7 @@ class Group:
 def verb(
     flow: Callable[Concatenate[G, P], Flow[T]],
 ) -> tuple[Callable[Concatenate[G, P], T], Callable[Concatenate[G, P], Coroutine[Any, Any, T]]]:
-    """Return the public sync and async methods made from *flow*, a method that is named with a leading ``_``.
+    """Return the public sync and async methods made from *flow*, a generator method whose name starts with ``_``.
 
     ``search, asearch = verb(_search)``. Each method validates the keyword argument *namespace* (``"default"`` if left
     out), opens a telemetry span, and runs *flow* on the graph of that namespace.
@@ -180,7 +187,7 @@ def verb(
 
 
 def run_plugin(name: str, *args: Any, **kwargs: Any) -> Flow[Any]:
-    """Return the result of the plug-in flow *name* of the kind ``verbs``, called with *args* and *kwargs*.
+    """Call the plug-in function *name* of the kind ``verbs`` with *args* and *kwargs*, and return its result.
 
     The plug-in is imported at the first call, in a thread for an async caller.
     """

@@ -47,11 +47,11 @@ State = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The progress of adding many episodes, as the callback *progress* gets it after each episode.
+    """The progress of adding many episodes, passed to the callback *progress* after each episode.
 
-    `done` episodes of `total` are added (`total` is None for an iterator without a length). Of these, `new` were not
-    stored before; together they stated `facts` facts. `seconds` have passed since the start. `added` is the result of
-    the last one.
+    `done` of `total` episodes are added (`total` is None for an iterator without a length). Of these, `new` were not
+    stored before; together they stated `facts` facts. `seconds` is the time since the start. `added` is the result of
+    the latest episode.
     """
 
     done: int
@@ -63,12 +63,13 @@ class Progress:
 
 
 class Tally:
-    """Collects the results of added episodes, and reports the progress after each to a callback.
+    """Collects the results of added episodes in `added`, and reports the progress after each to a callback.
 
     *total* is the number of episodes to add, or None if unknown.
     """
 
     def __init__(self, total: int | None = None, progress: Callable[[Progress], None] | None = None) -> None:
+        """Start with an empty list of results; *progress* is called with a `Progress` after each episode."""
         self.added: list[AddResult] = []
         self.waiting = 0
         """The number of episodes that were saved with the status ``waiting``, to be read later."""
@@ -80,7 +81,7 @@ class Tally:
         self._began = time.monotonic()
 
     def count(self, added: AddResult) -> None:
-        """Append *added* to the results, update the sums, and call the progress callback."""
+        """Append the result of one episode to the list `added`, update the sums, and call the progress callback."""
         if unmapped := next(self.unmapped):
             added = added.model_copy(update={"unmapped": unmapped})
         self.added.append(added)
@@ -96,10 +97,10 @@ class Tally:
 
 
 def count_items(name: str, items: Iterable[Any], what: str) -> int | None:
-    """Return the length of the argument *items*, or None if it is an iterator without a length.
+    """Return the length of *items*, or None if it is an iterator without a length; reject a single item.
 
-    *name* is the name of the argument and *what* the plural of its items, for the error: raises `InputError` if a
-    single item was passed in place of a list, as in ``add_many("I moved to Oslo.")``.
+    ``count_items("episodes", "I moved to Oslo.", "episodes")`` raises `InputError`: a list is needed. *name* is the
+    name of the caller's argument and *what* the plural of its items, for the message.
     """
     if isinstance(items, str | bytes | Mapping | EpisodeInput) or not isinstance(items, Iterable):
         raise InputError(f"{name} must be a list of {what}, got one {type(items).__name__}; put it into a list")
@@ -107,9 +108,10 @@ def count_items(name: str, items: Iterable[Any], what: str) -> int | None:
 
 
 def input_state(episode: Input) -> State:
-    """Return *episode* as the input of the ingestion graph, with times as ISO 8601 text.
+    """Return an episode, as users pass it, as the input dict of the ingestion graph.
 
-    Raises `InputError` for a wrong type and for unknown fields.
+    ``"I moved to Oslo."`` -> ``{"content": "I moved to Oslo.", "kind": "message", "at": None, ...}``. Datetimes become
+    ISO 8601 text. Raises `InputError` for a wrong type and for unknown fields.
     """
     if isinstance(episode, str):
         episode = {"content": episode}
@@ -130,16 +132,17 @@ def input_state(episode: Input) -> State:
 
 
 def date_input(episode: Input, clock: Callable[[], int]) -> State:
-    """Return *episode* as the input of the ingestion graph, with the time of *clock* (microseconds) if it has no date.
+    """Return *episode* as the input dict of the ingestion graph; without a date it gets the current time.
 
-    The id of an episode depends on its date, so both must be fixed before it is saved.
+    *clock* returns that time in microseconds since the epoch. The id of an episode depends on its date, so the date
+    must be fixed before the episode is saved.
     """
     state = input_state(episode)
     return {**state, "at": iso_or_text(instant(clock()))} if state["at"] in (None, "") else state
 
 
 def date_inputs(episodes: Iterable[Input], namespace: str, clock: Callable[[], int]) -> Iterator[Any]:
-    """Yield each of *episodes* as the input of the ingestion graph, with *namespace* and a date.
+    """Yield each of *episodes* as the input dict of the ingestion graph, with *namespace* and a date.
 
     Episodes without a date get the time of *clock* (microseconds since the epoch). Raises `InputError` if *episodes* is
     a single episode or not iterable.
@@ -149,9 +152,9 @@ def date_inputs(episodes: Iterable[Input], namespace: str, clock: Callable[[], i
 
 
 def input_of(episode: Episode) -> State:
-    """Return the stored *episode* as the input of the ingestion graph, to read it (again).
+    """Return a stored episode as the input dict of the ingestion graph, to read it (again).
 
-    Its id is passed as ``saved_id``: if the episode was deleted meanwhile, it is not read.
+    The dict has its id as ``saved_id``, so that an episode that was deleted meanwhile is not stored again.
     """
     return {**input_state(episode.model_dump(include=set(EpisodeInput.model_fields))), "saved_id": episode.id}
 
@@ -160,9 +163,10 @@ def input_of(episode: Episode) -> State:
 
 
 def add_input(engine: Engine, state: State, namespace: str) -> Flow[AddResult]:
-    """Add one episode to *namespace*, and return its result; refresh the communities if that is due.
+    """Save and read one episode, and return its result; then refresh the communities if that is due.
 
-    With the plan ``economy`` the episode is saved, and read later with others of its thread.
+    *state* is the episode as the input dict of the ingestion graph. With the plan ``economy`` the episode is only
+    saved, and read later together with other episodes of its thread.
     """
     if engine.settings.plan == "economy" and state["kind"] != EpisodeKind.FACT:
         result = yield from _add_later(engine, state, namespace)
@@ -173,9 +177,10 @@ def add_input(engine: Engine, state: State, namespace: str) -> Flow[AddResult]:
 
 
 def add_inputs(engine: Engine, states: Iterable[State], namespace: str, tally: Tally) -> Flow[list[AddResult]]:
-    """Add many dated episodes to *namespace*, and return all results of *tally*.
+    """Save and read many episodes, and return their results, which are collected in *tally*.
 
-    With the plan ``economy``, episodes that wait from earlier calls are read first, to keep the order.
+    *states* are the episodes as input dicts of the ingestion graph, with dates. With the plan ``economy``, episodes
+    that wait from earlier calls are read first, to keep the order.
     """
     if engine.settings.plan == "economy":  # read the waiting episodes first: the new ones do not wait
         waiting = yield from load_plugin("plans", "economy").all_waiting()
@@ -188,10 +193,12 @@ def add_inputs(engine: Engine, states: Iterable[State], namespace: str, tally: T
 def read_inputs(
     engine: Engine, states: Iterable[State], namespace: str, tally: Tally, window: Window | None = None
 ) -> Flow[None]:
-    """Save and read dated episodes, window by window, and add the result of each to *tally*.
+    """Save and read episodes in batches, and count the result of each in *tally*.
 
-    If an episode cannot be saved, the episodes before it are read before its error is raised. If a model is unreachable
-    or a budget is spent, the rest of *states* is saved before the error is raised.
+    *states* are the episodes as input dicts of the ingestion graph, with dates; *window* collects a batch (by default
+    of twice `Settings.parallel` episodes), which the model reads in parallel. An invalid episode gets a result with an
+    error if it was stored before, else its error is raised after the episodes before it are read. If a model is
+    unreachable or a budget is spent, the rest of *states* is saved unread before the error is raised.
     """
     window, states = window or Window(engine.settings.parallel), iter(states)
     try:
@@ -221,7 +228,10 @@ def read_inputs(
 
 
 def save_rest(engine: Engine, states: Iterable[State], namespace: str) -> Flow[None]:
-    """Save all valid new episodes of *states* without reading them, after an outage of a model."""
+    """Save those of *states* that are valid and not saved yet, without reading them, after an outage of a model.
+
+    *states* are episodes as input dicts of the ingestion graph. Invalid episodes are skipped.
+    """
     for state in states:
         if "saved_id" not in state:
             with suppress(InputError):
@@ -229,7 +239,10 @@ def save_rest(engine: Engine, states: Iterable[State], namespace: str) -> Flow[N
 
 
 def _add_later(engine: Engine, state: State, namespace: str) -> Flow[AddResult]:
-    """Save an episode that waits for others of its thread, read all of them if they are due, and return its result."""
+    """Save an episode with the plan ``economy``, and return its result; read its thread if enough episodes wait.
+
+    *state* is the episode as the input dict of the ingestion graph.
+    """
     whole = {**state, "namespace": namespace}
     saved, due = yield from load_plugin("plans", "economy").wait(whole, engine.settings)
     tally = Tally()
@@ -240,7 +253,10 @@ def _add_later(engine: Engine, state: State, namespace: str) -> Flow[AddResult]:
 
 
 def receive_input(engine: Engine, state: State, namespace: str) -> Flow[State]:
-    """Save the episode of the dated input *state*, and return *state* with the results of the step ``receive``."""
+    """Save one episode, and return *state* with the results: the stored episode, and whether it is new.
+
+    *state* is the episode as the input dict of the ingestion graph, with a date.
+    """
     whole = {**state, "namespace": namespace}
     began = time.perf_counter()
     try:
@@ -252,6 +268,10 @@ def receive_input(engine: Engine, state: State, namespace: str) -> Flow[State]:
 
 
 def _read_window(engine: Engine, window: Sequence[State], namespace: str, tally: Tally) -> Flow[None]:
+    """Read the saved episodes of one batch, and count the result of each in *tally*.
+
+    The model is asked about all of them at the same time; the entity summaries are refreshed once, at the end.
+    """
     if not window:
         return
     with suppress(InputError, EmbeddingError):  # raised again, and reported, when that episode is read
@@ -267,14 +287,20 @@ def _read_window(engine: Engine, window: Sequence[State], namespace: str, tally:
 
 
 def _declared_texts(state: State) -> Iterator[str]:
-    """Yield the entity names and sentences of the declared facts of a saved episode, to be embedded in one request."""
+    """Yield the entity names and sentences of the facts that a saved episode declares; messages yield none.
+
+    The texts of a batch are embedded in one request.
+    """
     if state["episode"].is_declared:
         for fact in parse_content(state["episode"].content):
             yield from (fact.subject, *fact.objects, fact.sentence)
 
 
 def finish_received(engine: Engine, state: State) -> Flow[AddResult]:
-    """Run a saved episode through the ingestion graph, except for the summaries, and return its result."""
+    """Read an episode that is saved already, without refreshing entity summaries, and return its result.
+
+    *state* is what `receive_input` returned. If reading fails because of this episode, the result has the error.
+    """
     try:
         return to_result((yield from run_graph(engine.received_ingestion, state)))
     except KGMemoryError as error:
@@ -284,7 +310,7 @@ def finish_received(engine: Engine, state: State) -> Flow[AddResult]:
 
 
 def _summarise(namespace: str) -> Flow[StepUsage]:
-    """Refresh the outdated entity summaries of *namespace*, and return the usage and duration of that."""
+    """Refresh the outdated entity summaries of *namespace*, and return the tokens and the seconds that it took."""
     asking, began = CachedAnswers(namespace), time.perf_counter()
     outdated = refresh(since=0, before=(yield from now()))
     yield from telemetry.span_flow("summarise", namespace, asking.through(outdated))
@@ -292,7 +318,10 @@ def _summarise(namespace: str) -> Flow[StepUsage]:
 
 
 def read_again(engine: Engine, state: State, namespace: str, context: IngestionContext | None) -> Flow[AddResult]:
-    """Read a stored episode through the whole ingestion graph, and return its result, with the error if that fails."""
+    """Read a stored episode with the whole ingestion graph, and return its result, with the error if that fails.
+
+    *state* is what `input_of` returned. *context* has options of the run, such as another plan; None is the defaults.
+    """
     state, began = {**state, "namespace": namespace}, (yield from now())
     try:
         return to_result((yield from run_graph(engine.ingestion, state, context)))
@@ -315,7 +344,7 @@ def _refresh_if_due(engine: Engine, namespace: str) -> Flow[None]:
 
 
 def to_result(state: State) -> AddResult:
-    """Return the `AddResult` of an episode, from the final *state* of its ingestion graph."""
+    """Return the `AddResult` of one episode, from the final state of the ingestion graph."""
     draft = Draft.of(state)
     return AddResult(
         episode=draft.episode.id,
@@ -332,19 +361,22 @@ def to_result(state: State) -> AddResult:
 
 
 def result_of_saving(state: State) -> AddResult:
-    """Return the `AddResult` of an episode that was saved and is not read yet."""
+    """Return the `AddResult` of an episode that is saved but not read yet: no facts, and its status.
+
+    *state* is what `receive_input` returned.
+    """
     return AddResult(episode=state["episode"].id, new=state["new"], status=EpisodeStatus(state["status"]))
 
 
 def result_of_failure(engine: Engine, state: State, began: int, error: KGMemoryError) -> Flow[AddResult]:
     """Return the `AddResult` of a saved episode whose reading failed with *error*.
 
-    *state* is the input of the graph, with ``saved_id`` if the episode was stored before. *began* is when the call
-    began, in microseconds since the epoch: an episode saved before that is not `new`. An `InputError` counts as a
-    failed reading only for a stored episode, such as one that is longer than a limit which was lowered since; the
-    episode is then marked as failed.
+    *state* is the input of the graph, with ``saved_id`` if the episode was stored before. *began* is the start of the
+    call, in microseconds since the epoch: an episode saved before that is not `new`. An `InputError` (such as a length
+    limit that was lowered later) counts as a failed reading only for an episode with ``saved_id``, which is then marked
+    as failed.
 
-    Raises *error* itself if the cause is not this episode (such as an unreachable model) or if it was not saved.
+    Raises *error* itself if the episode is not its cause (such as an unreachable model) or was not saved.
     """
     saved_id = state.get("saved_id")
     about_it = isinstance(error, UNREADABLE) or (saved_id is not None and isinstance(error, InputError))

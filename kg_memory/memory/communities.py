@@ -22,32 +22,33 @@ class Communities(Group):
     def _list(
         self, *, namespace: str = DEFAULT_NAMESPACE, level: int | None = None, limit: int = 100, skip: int = 0
     ) -> Flow[builtins.list[Community]]:
-        """Return the communities with the names of their members, the highest level and the largest first.
+        """Return the communities with the names of their members, highest level first, then largest first.
 
-        Level 0 are communities of entities, level 1 are communities of those, and so on. *level* selects one level;
-        None is all levels. The communities are those of the last `refresh`; entities that appeared since have joined
-        them.
+        Communities of level 0 consist of entities, those of level 1 of communities of level 0, and so on. *level*
+        selects one level; None is all levels. Communities are detected by `refresh`; entities that were added later
+        have joined one.
         """
         return list_communities(limit, skip, level)
 
     list, alist = verb(_list)
 
     def _get(self, name: str, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100) -> Flow[CommunityCard | None]:
-        """Return a community, by its id or the beginning of its name, with its latest facts, parts and parent.
+        """Return a community with its latest facts, the communities below it and the one above it.
 
-        *limit* is the most facts. Returns None if no community matches.
+        *name* is its id or the beginning of its name. *limit* is the maximum number of facts. Returns None if no
+        community matches.
         """
         return get_card(name, limit)
 
     get, aget = verb(_get)
 
     def _refresh(self, *, namespace: str = DEFAULT_NAMESPACE, full: bool = False) -> Flow[CommunityRefresh]:
-        """Detect the communities from the facts that hold now, and let the model summarise those that changed.
+        """Group the entities by the facts that hold now into communities, and let the model summarise changed ones.
 
         Detection starts from the existing communities, so few of them change; *full* detects and summarises all from
         scratch. Searches use the old communities until the refresh is complete. If the model cannot be reached, the
-        communities stay as they are, and the next refresh asks the model only what is left to ask. Raises `ModelError`
-        and `DatabaseError`.
+        communities stay as they are, and the next refresh asks the model only for the missing summaries. Raises
+        `ModelError` and `DatabaseError`.
         """
         return refresh_communities(self._engine, namespace, full=full)
 
@@ -55,5 +56,8 @@ class Communities(Group):
 
 
 def refresh_communities(engine: Engine, namespace: str, *, full: bool = False) -> Flow[CommunityRefresh]:
-    """Refresh the communities of *namespace* by running the communities graph, and return the counts and the usage."""
+    """Detect and summarise the communities of *namespace*; return how many changed, and the model calls used.
+
+    *full* starts from scratch; see `Communities.refresh`.
+    """
     return read_refresh((yield from run_graph(engine.communities, {"namespace": namespace, "full": full})))

@@ -27,7 +27,7 @@ FROM_EXPORT = ""
 
 
 class Data(Group):
-    """`GraphMemory.data`: operations on whole namespaces: export, import, new embedding vectors, list.
+    """`GraphMemory.data`: export, import and re-embed whole namespaces, and list them.
 
     The code that reads and writes files is imported at the first call.
     """
@@ -44,14 +44,14 @@ class Data(Group):
         embeddings: bool = True,
         progress: Progress | None = None,
     ) -> Flow[ExportResult]:
-        """Write the whole content of *namespace*, as it is at one moment, to a file, and return the counts.
+        """Write a snapshot of the whole content of *namespace* to a file, and return the counts.
 
         *target* is a path (``.gz`` compresses), ``"-"`` for standard output, or an open binary file; a path is written
         completely or not at all.
         *form* is ``jsonl``, which `import_` reads, or ``graphml`` or ``cytoscape`` for graph viewers.
         *embeddings*: False leaves out the vectors; an import then computes them again.
         *store* is the namespace of a `KGStore` whose items are exported instead.
-        *progress* is called with the number of records done and of all records.
+        *progress* is called with the number of records done and the number of all records.
 
         See `docs/export.md`. Raises `InputError`, also for an empty namespace, and `DatabaseError`.
         """
@@ -77,16 +77,16 @@ class Data(Group):
         memory_only: bool = False,
         progress: Progress | None = None,
     ) -> Flow[ImportResult]:
-        """Import a file that `export` wrote into *namespace*, and return the counts; readers see all of it or none.
+        """Import a file written by `export` into *namespace*, and return the counts; readers see all of it or none.
 
-        *namespace*, if left out, is the one that was exported. For another namespace all ids are computed anew, so that
-        adding a message of the export again still finds its episode.
+        *namespace*, if left out, is the exported one. For another namespace all ids are computed anew, so that adding
+        an exported message again still finds its episode.
         *replace* allows a namespace that has content: the old content is deleted at the moment when the new one is
         complete.
         *embeddings*: False ignores the vectors of the file and computes all again, as is done for a file without
         vectors.
         *memory_only* refuses an export of a `KGStore`.
-        *progress* is called with the number of bytes read and of all bytes.
+        *progress* is called with the number of bytes read and the size of the file.
 
         Raises `InputError` with the number of an invalid line, `EmbeddingMismatch` if the vectors come from another
         model, and `DatabaseError`.
@@ -116,7 +116,7 @@ class Data(Group):
         *group* is the owner whose memory is imported, if the file has several.
         *read*: False only saves texts that a model must read; `episodes.resume` reads them later. Facts are declared,
         without a model.
-        *progress* is called with the number of records stored and of all records.
+        *progress* is called with the numbers of stored and of all records.
 
         All records are checked before the first is stored. After an interruption, call it again: it continues where it
         stopped, because each record keeps the id of its source. See `docs/moving_in.md`. Raises `InputError`, which
@@ -130,10 +130,10 @@ class Data(Group):
     def _reembed(
         self, *, namespace: str = DEFAULT_NAMESPACE, progress: Callable[[int, int], None] | None = None
     ) -> Flow[int]:
-        """Replace all vectors of *namespace* by vectors of this memory's embedding model, and return their number.
+        """Replace all vectors of *namespace* by vectors of this memory's embedding model; return the number of vectors.
 
         Until it is done, no memory can use the namespace; if it is interrupted, call it again. *progress* is called
-        with the number of vectors done and of all vectors. Raises `InputError` for an empty namespace.
+        with the number of vectors done and the number of all vectors. Raises `InputError` for an empty namespace.
         """
         return work(lambda: reembed(self._engine.driver, namespace, progress))
 
@@ -147,7 +147,7 @@ class Data(Group):
 
 
 def _exporter(form: Form) -> Exporter:
-    """Return the function that writes an export in *form*, from this package or a plug-in."""
+    """Return the function that writes an export in the file format *form*: ``jsonl``, ``graphml`` or ``cytoscape``."""
     from kg_memory.maintenance.transfer.export import export  # noqa: PLC0415
 
     if form == "jsonl":

@@ -44,8 +44,9 @@ FactMapping = Row | Sequence[Row]
 class FactRow(TypedDict, total=False):
     """A fact that an application declares, as a dict; only `subject` and `predicate` are required.
 
-    `valid_at` and `invalid_at` are when the fact began and ended in the world. `at` is when it is stated; now if left
-    out. `rests_on` has the ids of premises: facts whose end makes this one doubtful.
+    ``{"subject": "Ann", "predicate": "works at", "object": "Acme", "valid_at": "2024-05"}``. `valid_at` and
+    `invalid_at` are when the fact began and ended in the world. `at` is when it is stated; now if left out. `rests_on`
+    has the ids of premises: when one of these facts ends, this fact becomes doubtful.
     """
 
     subject: str
@@ -71,10 +72,10 @@ FACT_FIELDS = FactRow.__annotations__.keys() - EPISODE_FIELDS
 
 
 class Declaration(NamedTuple):
-    """An episode that declares facts, ready for the ingestion graph.
+    """An episode that declares facts, validated and ready for the ingestion graph.
 
-    `state` is the input of the graph, `unmapped` the facts of a mapping that the record does not state, with the
-    reasons, and `premises` the ids in the `rests_on` of its facts.
+    `state` is the input dict of the graph. `unmapped` names the facts of a mapping that could not be read from the
+    record, with the reasons. `premises` are the fact ids in `rests_on`, which must be stored.
     """
 
     state: State
@@ -83,10 +84,10 @@ class Declaration(NamedTuple):
 
 
 class MappedRecord(NamedTuple):
-    """The result of applying a mapping to one record.
+    """The result of applying a mapping to one JSON record.
 
-    `facts` are the facts that it states, `unmapped` the facts that could not be read from it, with the reasons, and
-    `episode` the fields of its episode, such as `source_id`.
+    `facts` are the facts found, `unmapped` the facts that could not be read from it, with the reasons, and `episode`
+    the fields of its episode, such as `source_id`.
     """
 
     facts: tuple[DeclaredFact, ...]
@@ -99,15 +100,19 @@ ApplyMapping = Callable[[Any], MappedRecord]
 
 
 def declare_one(engine: Engine, row: Row, namespace: str) -> Flow[AddResult]:
-    """Store the fact of *row* as an episode, apply it to the graph, and return the result.
+    """Store one fact as an episode, update the graph with it, and return what changed.
 
-    The episode is saved first: if a later step fails, `episodes.resume` finishes it.
+    *row* is a dict with the fields of `FactRow`. The episode is saved first: if a later step fails, `episodes.resume`
+    finishes it.
     """
     return _add_declaration(engine, declaration_of(row, engine), namespace)
 
 
 def _add_declaration(engine: Engine, declaration: Declaration, namespace: str) -> Flow[AddResult]:
-    """Run *declaration* through the ingestion graph, and return the result; its premises must be stored."""
+    """Run a validated declaration through the ingestion graph, and return what changed.
+
+    Raises `InputError` if a premise (an id in `rests_on`) is not stored.
+    """
     yield from check_premises([declaration])
     added = to_result((yield from run_graph(engine.ingestion, {**declaration.state, "namespace": namespace})))
     return added.model_copy(update={"unmapped": declaration.unmapped})
@@ -118,8 +123,9 @@ def declare_many(
 ) -> Flow[list[AddResult]]:
     """Store the facts of *rows* in their order, and return one result for each row.
 
-    With *mapping* the rows are records, and the mapping finds the facts in them. *tally* counts the results and reports
-    the progress. Raises `InputError`, which names the invalid rows, before any row is saved.
+    A row is a `FactRow` or a tuple ``(subject, predicate, object)``; with *mapping* it is a JSON record, in which the
+    mapping finds the facts. *tally* collects the results and reports the progress. Raises `InputError`, which lists the
+    invalid rows, before any row is saved.
     """
     apply = None if mapping is None else (yield from _open_mapping(mapping))
     declarations = _validate_rows(rows, apply, engine)
@@ -130,10 +136,10 @@ def declare_many(
 
 
 def declare_states(engine: Engine, states: Iterable[State], namespace: str, tally: Tally) -> Flow[None]:
-    """Add the episodes *states*, which declare facts, and add the result of each to *tally*; no model is asked.
+    """Store episodes that declare facts, and count the result of each in *tally*, without calling a model.
 
-    Summaries are not written by a model either. Raises `InputError` for the first episode that cannot be saved, such as
-    one whose `source_id` is in use.
+    *states* are the episodes as input dicts of the ingestion graph. Entity summaries are also written without a model.
+    Raises `InputError` for the first episode that cannot be saved, such as one whose `source_id` is in use.
     """
     yield from without_model(read_inputs(engine, states, namespace, tally, Window(WINDOW // ROUNDS)))
 
@@ -146,10 +152,10 @@ def add_record(
     episode: Row,
     namespace: str,
 ) -> Flow[AddResult]:
-    """Declare the facts that *mapping* finds in the JSON text *content*, and return the result.
+    """Store a JSON record as an episode with the facts that *mapping* finds in it, and return what changed.
 
-    *kind* must be ``"json"``. *episode* has the other fields of the episode, such as `at` and `source`; they override
-    those of the mapping. Raises `InputError`.
+    *content* is the JSON text, and *kind* must be ``"json"``. *episode* has the other fields of the episode, such as
+    `at` and `source`; they override those of the mapping. Raises `InputError`.
     """
     if kind != EpisodeKind.JSON:
         raise InputError(f"kind must be 'json' with a mapping, got {short(str(kind))}; a mapping needs a JSON record")
@@ -165,14 +171,20 @@ def add_record(
 
 
 def _open_mapping(mapping: FactMapping) -> Flow[ApplyMapping]:
-    """Return the function that applies *mapping* to a record. Raises `InputError` for an invalid mapping."""
+    """Return a function that finds the facts of a JSON record by *mapping*.
+
+    Raises `InputError` if the mapping is invalid.
+    """
     record_mapping = yield from work(lambda: load_plugin("verbs", "mapping"))
     apply: ApplyMapping = record_mapping(mapping).apply
     return apply
 
 
 def _validate_rows(rows: Iterable[Any], apply: ApplyMapping | None, engine: Engine) -> list[Declaration]:
-    """Return the declarations of all *rows*, or raise one `InputError` that lists the invalid rows."""
+    """Return the validated facts of all *rows*, or raise one `InputError` that lists the invalid rows by number.
+
+    *apply* finds the facts in a JSON record; None if the rows are facts themselves.
+    """
     declarations: list[Declaration] = []
     problems: list[str] = []
     for number, row in enumerate(rows, start=1):
@@ -189,7 +201,7 @@ def _validate_rows(rows: Iterable[Any], apply: ApplyMapping | None, engine: Engi
 
 
 def declaration_of(row: Any, engine: Engine) -> Declaration:
-    """Return the declaration of one *row*, a `FactRow` or a ``(subject, predicate, object)`` tuple.
+    """Return the validated episode for one *row*: a `FactRow` or a tuple ``(subject, predicate, object)``.
 
     Raises `InputError` for a row that is not a valid fact.
     """
@@ -217,7 +229,7 @@ def _map_record(record: Any, apply: ApplyMapping, episode: Row, engine: Engine) 
 
 
 def check_premises(declarations: Iterable[Declaration]) -> Flow[None]:
-    """Raise `InputError` if a fact id in the `rests_on` of *declarations* is not stored."""
+    """Raise `InputError` if a premise of *declarations* (a fact id in `rests_on`) is not stored."""
     ids = list(dict.fromkeys(chain.from_iterable(declaration.premises for declaration in declarations)))
     if not ids:
         return
@@ -227,9 +239,9 @@ def check_premises(declarations: Iterable[Declaration]) -> Flow[None]:
 
 
 def _to_state(facts: Sequence[DeclaredFact], record: Any, episode: Row, engine: Engine) -> State:
-    """Return the input of the ingestion graph for an episode that declares *facts*, after validating it.
+    """Return the input dict of the ingestion graph for an episode that declares *facts*. Raises `InputError`.
 
-    *record* is the JSON record that they come from, or None. *episode* has the fields of the episode.
+    *record* is the JSON record with the facts, or None. *episode* has fields of the episode, such as ``source``.
     """
     trust, at = episode.get("trust"), episode.get("at")
     state = {
@@ -246,7 +258,7 @@ def _to_state(facts: Sequence[DeclaredFact], record: Any, episode: Row, engine: 
 
 
 def _check_types(fact: DeclaredFact, settings: Settings) -> None:
-    """Raise `InputError` if the type of the subject or object of *fact* is not in `Settings.entity_types`."""
+    """Raise `InputError` if the subject type or object type of *fact* is missing in `Settings.entity_types`."""
     names = {declared.name.casefold(): declared.name for declared in settings.entity_types}
     for field in ("subject_type", "object_type"):
         name = getattr(fact, field)

@@ -46,10 +46,10 @@ class Entities(Group):
     def _list(
         self, *, namespace: str = DEFAULT_NAMESPACE, like: str | None = None, limit: int = 100, skip: int = 0
     ) -> Flow[builtins.list[Entity]]:
-        """Return the entities of a namespace, last seen first, or those that match the words *like*, best first.
+        """Return the entities of a namespace, last seen first; with *like* only matching ones, best match first.
 
-        *like* searches names and summaries; its last word may be incomplete: ``"rus"`` finds Rust. *limit* and *skip*
-        select a page.
+        *like* is searched in names and summaries; its last word may be incomplete: ``"rus"`` finds Rust. *limit* and
+        *skip* select a page.
         """
         return read_entities(limit, skip, like)
 
@@ -58,10 +58,10 @@ class Entities(Group):
     def _similar(
         self, name: str, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 10
     ) -> Flow[builtins.list[Entity]]:
-        """Return the entities with names that mean nearly the same as *name*, best first, from stored links.
+        """Return the entities whose names mean nearly the same as *name*, best first, from links stored between them.
 
         Links exist only for entities that were added while `Settings.note_linking` was on. `Entity.score` is the
-        similarity of the names, up to 1. *limit* is the most entities.
+        similarity of the names, up to 1. *limit* is the maximum number of entities.
         """
         alias = alias_key(replace_unstorable(validate_name("name", name, NAME_HINT)))
         linked = yield from read(queries.SIMILAR_TO, alias=alias, limit=validate_count("limit", limit))
@@ -81,8 +81,9 @@ class Entities(Group):
     ) -> Flow[EntityCard | None]:
         """Return an overview of the entity *name*: latest facts, neighbours, latest mentions and communities.
 
-        *name* is a name, an alias or an id. *limit* is the most facts, neighbours and mentions. Times are those of
-        `Facts`; without them the present is shown. Returns None if no entity has that name.
+        *name* is a name, an alias or an id. *limit* is the maximum number of facts, of neighbours and of mentions.
+        *as_of*, *during* and *believed_at* select another time than the present; see `Facts`. Returns None if no entity
+        has that name.
         """
         window, believed = yield from read_times(as_of, during, believed_at)
         limit = validate_count("limit", limit)
@@ -118,11 +119,11 @@ class Entities(Group):
         during: During | None = None,
         believed_at: Time | None = None,
     ) -> Flow[Neighbourhood]:
-        """Return the entities and facts within *steps* facts of the entity *name*, the nearest first.
+        """Return the entities that are connected with the entity *name* by at most *steps* facts, with these facts.
 
-        *name* is a name, an alias or an id. *steps* is from 1 to 6, *limit* the most facts. Only facts that hold now
-        are followed, or at the time of *as_of* or *during*, as believed at *believed_at*; `Facts` has the formats of
-        times. Raises `InputError`.
+        The nearest come first. *name* is a name, an alias or an id. *steps* is from 1 to 6, *limit* the maximum number
+        of facts. Only facts that hold now are followed, or at the time of *as_of* or *during*, as believed at
+        *believed_at*; `Facts` has the formats of times. Raises `InputError`.
         """
         window, believed = yield from read_times(as_of, during, believed_at)
         return (yield from read_neighbourhood(name, steps, limit, window, believed))
@@ -167,7 +168,7 @@ class Entities(Group):
     def _merge(
         self, into: str, *others: str, by: str = "user", reason: str = "", namespace: str = DEFAULT_NAMESPACE
     ) -> Flow[builtins.list[IdentityDecision]]:
-        """Merge the entities *others* into the entity *into*, and return one decision for each.
+        """Merge the entities *others* into *into*, because all are the same person or thing; return the decisions.
 
         Give each entity by a name or, if several entities have that name, by its id. Facts, statements, mentions and
         names move to *into*, in one atomic query for each merge, and later episodes follow the merge. *by* (who
@@ -189,13 +190,13 @@ class Entities(Group):
         reason: str = "",
         namespace: str = DEFAULT_NAMESPACE,
     ) -> Flow[IdentityDecision]:
-        """Split an entity that stands for two people or things, and return the decision.
+        """Split an entity that mixes two people or things: move some of its facts to a new entity; return the decision.
 
-        Of *entity* (a name or an id), the *facts* with these ids, and all that the *episodes* with these ids say of it,
-        move to a new entity called *name*, of the type *type*. A fact that other episodes state too is stated of both
-        entities. Names go with the episodes that use them. If facts of one had superseded facts of the other, both hold
-        again. The two entities are never merged automatically again; `undo` reverses the split. *by* and *reason* are
-        stored. Raises `InputError`.
+        *entity* is a name or an id. The *facts* with these ids, and all statements about it in the *episodes* with
+        these ids, move to a new entity called *name*, of the type *type*. A fact that other episodes state too is then
+        stated of both entities. Names go with the episodes that use them. Where facts of one had superseded facts of
+        the other, both hold again. The two entities are never merged automatically again; `undo` reverses the split.
+        *by* and *reason* are stored. Raises `InputError`.
         """
         request = SplitRequest(
             _validate_ids("facts", facts),
@@ -210,7 +211,7 @@ class Entities(Group):
     def _undo(
         self, decision: str, *, by: str = "user", reason: str = "", namespace: str = DEFAULT_NAMESPACE
     ) -> Flow[IdentityDecision]:
-        """Undo a merge, a split, or the decision of a doubt about an identity, and return the decision.
+        """Undo a merge, a split, or the decision whether two entities are the same; return the undone decision.
 
         *decision* is its id. Facts and names move back; statements that were added since stay where they are. *by* and
         *reason* are stored. Raises `InputError` if the decision is undone already.
@@ -222,21 +223,30 @@ class Entities(Group):
     def _decisions(
         self, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, skip: int = 0
     ) -> Flow[builtins.list[IdentityDecision]]:
-        """Return the decisions about identities (merges, splits, entities kept apart, undone ones), latest first."""
+        """Return the decisions to merge, split or keep apart entities, undone ones included, latest first.
+
+        *limit* and *skip* select a page.
+        """
         return list_identities(("done", "apart", "undone"), limit, skip)
 
     decisions, adecisions = verb(_decisions)
 
 
 def _validate_ids(name: str, ids: object) -> tuple[str, ...]:
-    """Return the list of ids *ids* as a tuple without repeats. *name* is the argument, for the `InputError`."""
+    """Return the list *ids* as a tuple without repeats.
+
+    Raises `InputError` for another type; *name* is for its message.
+    """
     if isinstance(ids, str) or not isinstance(ids, Sequence):
         raise InputError(f"{name} must be a list of ids, got {ids!r}; put a single id into a list")
     return tuple(dict.fromkeys(validate_name(name, id_, "ids") for id_ in ids))
 
 
 def read_entities(limit: int, skip: int, like: str | None = None) -> Flow[list[Entity]]:
-    """Return the entities, last seen first, or those with the words *like* in name or summary, best first."""
+    """Return the entities of the namespace, last seen first; with *like* only matching ones, best match first.
+
+    *like* are words in the name or summary. *limit* and *skip* select a page.
+    """
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     if like is None:
         listed = yield from read(queries.LIST_ENTITIES, **page)
@@ -251,10 +261,11 @@ def read_entities(limit: int, skip: int, like: str | None = None) -> Flow[list[E
 def read_neighbourhood(
     name: str, steps: int, limit: int, window: Window | None = None, believed_at: int | None = None
 ) -> Flow[Neighbourhood]:
-    """Return the entities and facts within *steps* facts of the entity *name*, the nearest first.
+    """Return the entities that are connected with the entity *name* by at most *steps* facts, with these facts.
 
-    Only facts that hold at some time in *window*, and were believed at *believed_at*, are followed; both are in
-    microseconds since the epoch, and default to now.
+    The nearest come first; *limit* is the maximum number of facts. Only facts that hold at some time in *window*
+    ``(since, until)``, as believed at *believed_at*, are followed; both are in microseconds since the epoch, and
+    default to now.
     """
     limit, steps = validate_count("limit", limit), _validate_steps(steps)
     window = window or (yield from read_present())
@@ -288,20 +299,23 @@ def read_neighbourhood(
 
 
 def read_present() -> Flow[Window]:
-    """Return the present instant as a window: ``(now, now + 1)`` in microseconds since the epoch."""
+    """Return the present instant as a period of one microsecond: ``(now, now + 1)``, since the epoch."""
     time = yield from now()
     return time, time + 1
 
 
 def _validate_steps(steps: int) -> int:
-    """Return *steps*, or raise `InputError` unless it is from 1 to `MAX_STEPS`."""
+    """Return *steps* if it is an integer from 1 to `MAX_STEPS`; else raise `InputError`."""
     if validate_count("steps", steps) > MAX_STEPS:
         raise InputError(f"steps must be at most {MAX_STEPS}, got {steps}")
     return steps
 
 
 def _neighbours(near: Neighbourhood, own: set[str], limit: int) -> tuple[Neighbour, ...]:
-    """Return the entities that share facts with the entities of the names *own*, those with the most facts first."""
+    """Return the entities that share facts with one entity, each with the number of these facts, most first.
+
+    *near* has the facts around the entity, *own* its names, which are left out; *limit* is the maximum length.
+    """
     shared: Counter[str] = Counter()
     for fact in near.facts:
         shared.update({fact.subject, *fact.objects} - own)
@@ -316,7 +330,7 @@ def _neighbours(near: Neighbourhood, own: set[str], limit: int) -> tuple[Neighbo
 def find_named(argument: str, name: str) -> Flow[dict[str, rows.Row]]:
     """Return the stored entities with the name or alias *name*, else the one with that id, as ``{id: row}``.
 
-    *argument* is the name of the argument, for the `InputError` if *name* is not text.
+    Raises `InputError` if *name* is not text; *argument* is the name of the caller's argument, for the message.
     """
     name = replace_unstorable(validate_name(argument, name, NAME_HINT))
     called = yield from read(queries.CALLED, alias=alias_key(name))
@@ -326,10 +340,11 @@ def find_named(argument: str, name: str) -> Flow[dict[str, rows.Row]]:
 
 
 def _go_on(links: Sequence[rows.Row], reached: set[str], came: Came) -> list[str]:
-    """Record in *came* how each new entity of *links* was reached, and return the ids of the new entities.
+    """Return the ids of the entities that are reached for the first time by *links*, one step of a path search.
 
-    *links* are rows with an entity, a fact of it and the other entities of that fact. *reached* has the ids found
-    before.
+    Each link is a result row ``{"id": entity id, "fact": fact id, "ends": ids of the fact's other entities}``.
+    *reached* has the ids of the entities reached so far, *came* maps each to the entity and the fact before it; both
+    are updated.
     """
     new: list[str] = []
     for link in links:
@@ -342,7 +357,10 @@ def _go_on(links: Sequence[rows.Row], reached: set[str], came: Came) -> list[str
 
 
 def _go_back(end: str | None, came: Came) -> list[str]:
-    """Return the ids of the facts on the path to the entity *end*, the first fact first."""
+    """Return the ids of the facts on the path to the entity with the id *end*, the first fact first.
+
+    *came* maps each entity id to the entity and the fact before it on the path.
+    """
     facts: list[str] = []
     while end in came:
         end, fact = came[end]

@@ -70,7 +70,7 @@ class Episodes(Group):
         """Return the episodes of a namespace, latest first.
 
         *where* is a filter, such as ``{"source": "mail"}``; see `kg_memory.models.filters`.
-        *characters* ends the list with the episode at which the contents reach that length together.
+        *characters* bounds the total length: the list ends with the episode that reaches it.
         *status* is one `EpisodeStatus` or several; None is all. Raises `InputError`.
         """
         return read_episodes(limit, skip, status, where, characters)
@@ -86,9 +86,9 @@ class Episodes(Group):
     def _save(
         self, episodes: Iterable[Input], *, based_on: str | None = None, namespace: str = DEFAULT_NAMESPACE
     ) -> Flow[builtins.list[AddResult]]:
-        """Store *episodes* without reading them into facts, and return a result for each; no model is asked.
+        """Store *episodes* without reading them into facts, and return a result for each; no model is called.
 
-        They are durable, and searchable by their words, when this returns. `resume` or `GraphMemory.add_many` of the
+        They are durable, and can be found by their words, when this returns. `resume` or `GraphMemory.add_many` of the
         same episodes reads them. *based_on* is the id of an episode from which their text derives: if that was deleted
         meanwhile, `NotFound` is raised, and nothing is saved. Raises `InputError`, `MemoryPaused` and `DatabaseError`.
         """
@@ -101,12 +101,12 @@ class Episodes(Group):
     save, asave = verb(_save)
 
     def _summarise(self, thread: str, *, namespace: str = DEFAULT_NAMESPACE, least: int = 4) -> Flow[Episode | None]:
-        """Summarise a conversation with one call to the model, and return the summary, which is stored as an episode.
+        """Summarise the conversation *thread* with one model call; store the summary as an episode, and return it.
 
         The summary has the intent, files, decisions, open questions and next steps, and updates the previous summary of
-        this thread. If fewer than *least* messages are new, the previous summary is returned, or None. It is deleted
-        when any message of the thread is forgotten. Raises `InputError` if the memory has no model; `ModelError`,
-        `DatabaseError` and `MemoryPaused`.
+        this thread. If fewer than *least* messages are new, the previous summary is returned, or None. The summary is
+        deleted when any message of the thread is forgotten. Raises `InputError` if the memory has no model;
+        `ModelError`, `DatabaseError` and `MemoryPaused`.
         """
         thread, least = validate_name("thread", thread, "the id of a conversation"), validate_count("least", least)
         return run_plugin("summarise", self._engine, thread, least, namespace)
@@ -122,10 +122,11 @@ class Episodes(Group):
         thread: str | None = None,
         namespace: str = DEFAULT_NAMESPACE,
     ) -> Flow[Preview]:
-        """Return what `GraphMemory.add` of the same message would do, with the verdicts about facts; nothing is stored.
+        """Return what `GraphMemory.add` of this message would change, without storing anything.
 
-        The result lists the facts that would be new, end or wait for review. The model is asked as by `add`, except for
-        summaries, and within the same budget. Raises `InputError`, `DatabaseError`, `ModelError` and `EmbeddingError`.
+        The result lists the facts that would be new, that would end, and that would wait for review. The model is
+        called as by `add`, except for summaries, and within the same budget. Raises `InputError`, `DatabaseError`,
+        `ModelError` and `EmbeddingError`.
         """
         episode = {"content": content, "speaker": speaker, "at": at, "thread": thread}
         state = {**date_input(episode, self._engine.driver.today), "namespace": namespace}
@@ -140,11 +141,11 @@ class Episodes(Group):
         limit: int | None = None,
         progress: Callable[[Progress], None] | None = None,
     ) -> Flow[builtins.list[AddResult]]:
-        """Read the saved episodes that are not read to the end, earliest first, and return a result for each.
+        """Read the saved episodes that are not completely read yet, earliest first, and return a result for each.
 
         Such episodes come from `save`, the plan ``economy``, interrupted processes and unreachable models. Outdated
-        summaries are refreshed as well. *limit* is the most episodes; None is all. *progress* and errors are as in
-        `GraphMemory.add_many`.
+        summaries are refreshed as well. *limit* is the maximum number of episodes; None is all. *progress* and errors
+        are as in `GraphMemory.add_many`.
         """
         most = MAX_COUNT if limit is None else validate_count("limit", limit)
         stats = yield from read_stats()
@@ -171,8 +172,8 @@ class Episodes(Group):
         """Read failed episodes again, earliest first, and return a result for each.
 
         *episodes* restricts it to these ids; None is all that failed. *skipped* also reads skipped episodes, such as
-        greetings; suspected prompt injections only by their ids. Answers that the model gave before are reused, without
-        new cost. With ``read=False`` the episodes are only marked as saved, for `resume` or a background worker; this
+        greetings; suspected prompt injections only by their ids. Stored answers of the model are reused, without new
+        cost. With ``read=False`` the episodes are only marked as saved, for `resume` or a background worker; this
         excludes ``skipped=True``. Raises `InputError`, also for an unknown id.
         """
         if skipped and not read:
@@ -199,13 +200,14 @@ class Episodes(Group):
         dry_run: bool = False,
         progress: Callable[[Progress], None] | None = None,
     ) -> Flow[builtins.list[AddResult]]:
-        """Read again, with a more thorough plan, the episodes that a cheaper plan read, earliest first.
+        """Read episodes again that were read with a cheaper plan than *to*, earliest first; return the results.
 
         *to* is ``"standard"`` or ``"thorough"``; None is the plan of this memory (``"standard"`` for ``"economy"``).
         New facts are added, existing ones are not duplicated, and facts that the new reading does not find stay.
-        *skipped* includes skipped episodes, except for suspected prompt injections. *limit* is the most episodes; None
-        is all. Call it again to continue after an interruption. With *dry_run*, the episodes are only listed. Raises
-        `InputError` for an unknown plan or a memory without a model, and the errors of `GraphMemory.add`.
+        *skipped* includes skipped episodes, except for suspected prompt injections. *limit* is the maximum number of
+        episodes; None is all. Call it again to continue after an interruption. With *dry_run*, the episodes are only
+        listed. Raises `InputError` for an unknown plan or a memory without a model, and the errors of
+        `GraphMemory.add`.
         """
         plan = _deeper_plan(to, self._engine, reads=not dry_run)
         statuses = (EpisodeStatus.DONE, *([EpisodeStatus.SKIPPED] if skipped else []))
@@ -237,7 +239,7 @@ def read_stats() -> Flow[Stats]:
 
 
 def set_paused(*, paused: bool) -> Flow[bool]:
-    """Pause the namespace, or end its pause, and return whether that changed anything."""
+    """Set whether the namespace rejects new episodes, and return whether that changed anything."""
     [row] = yield from write(queries.PAUSE, paused=paused, now=(yield from now()))
     return bool(row["before"] != paused)
 
@@ -249,9 +251,10 @@ def read_episodes(
     where: Mapping[str, Any] | None = None,
     characters: int | None = None,
 ) -> Flow[list[Episode]]:
-    """Return a page of the episodes, latest first, that have one of the statuses *status* and pass the filter *where*.
+    """Return a page of the episodes, latest first, with the status *status* that match the filter *where*.
 
-    None applies no such condition. The page ends early where the contents reach *characters* together.
+    *status* is one status or several; None is all, and no filter. *limit* and *skip* select the page, which ends early
+    with the episode at which the total length reaches *characters*.
     """
     page: dict[str, Any] = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     page["statuses"] = None if status is None else _statuses(status)
@@ -268,17 +271,20 @@ def read_episodes(
 
 
 def read_oldest(statuses: Iterable[EpisodeStatus], limit: int, skip: int = 0) -> Flow[list[Episode]]:
-    """Return at most *limit* episodes with one of these statuses, earliest first, after the first *skip*."""
+    """Return a page of the episodes that have one of these statuses, earliest first.
+
+    At most *limit* episodes are returned, after the first *skip*.
+    """
     names = [str(status) for status in statuses]
     episodes = yield from read(queries.EPISODES_TO_READ, statuses=names, limit=limit, skip=skip)
     return [rows.to_episode(row["episode"]) for row in episodes]
 
 
 def reopen(statuses: Iterable[EpisodeStatus], ids: Iterable[str] | None = None) -> Flow[list[Episode]]:
-    """Mark the episodes that have one of these statuses as unread, and return them, earliest first.
+    """Mark all episodes with one of these statuses as not read, for reading them again; return them, earliest first.
 
-    *ids* restricts it to these episodes; an id that is missing among them raises `InputError`. Without *ids*, skipped
-    episodes that look like prompt injections are left out.
+    *ids* restricts it to the episodes with these ids; `InputError` is raised if one of them does not exist or has
+    another status. Without *ids*, skipped episodes that look like prompt injections are left out.
     """
     names, chosen = [str(status) for status in statuses], None if ids is None else set(ids)
     stored = yield from read_oldest(statuses, MAX_COUNT)
@@ -298,7 +304,7 @@ def _is_suspect(episode: Episode) -> bool:
 
 
 def _statuses(status: EpisodeStatus | Iterable[EpisodeStatus]) -> list[str]:
-    """Return one status or several as a list of texts. Raises `InputError` for an unknown status."""
+    """Return one status or several as a list of strings. Raises `InputError` for an unknown status."""
     if isinstance(status, str) or not isinstance(status, Iterable):
         status = [status]
     statuses = list(status)
@@ -308,9 +314,9 @@ def _statuses(status: EpisodeStatus | Iterable[EpisodeStatus]) -> list[str]:
 
 
 def _deeper_plan(to: str | None, engine: Engine, *, reads: bool) -> str:
-    """Return the plan for `deepen`: *to*, else the memory's own plan, else ``"standard"``.
+    """Return the name of the plan for `deepen`: *to* if given, else the plan of the memory, else ``"standard"``.
 
-    *reads* is False for a dry run, which needs no model. Raises `InputError`.
+    *reads* is False for a dry run, which needs no model. Raises `InputError` for an unknown plan or a missing model.
     """
     if reads and engine.driver.model.by_rules:
         raise InputError("deepen needs a language model, and this memory reads by offline rules; name a model")

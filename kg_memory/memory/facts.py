@@ -140,7 +140,7 @@ class Facts(Group):
         believed_at: Time | None = None,
         unreviewed: bool = False,
     ) -> Flow[Paged[Fact]]:
-        """Return a page of the facts, latest first, past facts included: each period of each fact.
+        """Return a page of the facts, latest first and past facts included; a fact that held twice is listed twice.
 
         *where* is a filter, such as ``{"predicate": "LIVES_IN"}``; see `kg_memory.models.filters`. *about* is an
         entity, by a name or its id. *as_of*, *during* and *believed_at* select facts by time; see `Facts`. *unreviewed*
@@ -207,9 +207,9 @@ class Facts(Group):
     def _get(
         self, fact: str, *, namespace: str = DEFAULT_NAMESPACE, believed_at: Time | None = None
     ) -> Flow[Fact | None]:
-        """Return the fact *fact* (an id) in its latest period, even if it waits for review, or None.
+        """Return the fact with the id *fact* in its latest period, even if it waits for review, or None.
 
-        *believed_at* shows the fact as it was believed at that time.
+        *believed_at* returns the fact as it was believed at that time.
         """
         _, believed = yield from read_times(None, None, believed_at)
         seen = yield from belief_params(EVER, believed, unreviewed=True)
@@ -221,7 +221,7 @@ class Facts(Group):
     def _explain(
         self, fact: str, *, namespace: str = DEFAULT_NAMESPACE, believed_at: Time | None = None
     ) -> Flow[FactExplanation]:
-        """Return the evidence for a fact: statements, verdicts about it, what superseded it, and what rests on it.
+        """Return the evidence for a fact: statements, verdicts about it, what superseded it, and what depends on it.
 
         *fact* is an id. Each list has at most 1,000 items. *believed_at* asks what was believed at that time.
         """
@@ -247,10 +247,10 @@ class Facts(Group):
         believed_at: Time | None = None,
         unreviewed: bool = False,
     ) -> Flow[builtins.list[Fact]]:
-        """Return the facts about the entity *name*, latest first, past facts included: each period of each fact.
+        """Return the facts about the entity *name*, latest first; a fact that held twice is listed for each period.
 
-        *name* is a name, an alias or an id. *as_of* keeps facts that held at that time, *during* those that held at
-        some time in that period. *unreviewed* includes facts that wait for review and are not believed yet.
+        *name* is a name, an alias or an id. Past facts are included: *as_of* keeps the facts that held at that time,
+        *during* those that held at some time in that period. *unreviewed* includes facts that wait for review.
         """
         window, believed = yield from read_times(as_of, during, believed_at)
         return (yield from facts_about(name, limit, window, believed, unreviewed=unreviewed))
@@ -266,7 +266,7 @@ class Facts(Group):
         limit: int = 100,
         believed_at: Time | None = None,
     ) -> Flow[builtins.list[Fact]]:
-        """Return the periods of the facts about the entity *name*, newest first, with their sources.
+        """Return the periods in which each fact about the entity *name* held, newest first, with their sources.
 
         ``history("Ann", "lives in")`` lists each home of Ann with its dates. *predicate* is one relation in any
         wording, such as ``"lives in"`` or ``RESIDES_IN``; None is all. *believed_at* asks what was believed at that
@@ -286,10 +286,10 @@ class Facts(Group):
     def _timeline(
         self, name: str, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, believed_at: Time | None = None
     ) -> Flow[builtins.list[TimelineEvent]]:
-        """Return when each fact about the entity *name* began, ended, or was stated, as events, earliest first.
+        """Return the events at which facts about the entity *name* began, ended or were stated, earliest first.
 
-        *limit* is the most periods of facts from which events are made. *believed_at* asks what was believed at that
-        time.
+        *limit* is the maximum number of periods of facts from which events are made. *believed_at* asks what was
+        believed at that time.
         """
         _, believed = yield from read_times(None, None, believed_at)
         facts = yield from facts_about(name, limit, None, believed)
@@ -315,7 +315,7 @@ class Facts(Group):
     changes, achanges = verb(_changes)
 
     def _evolution(self, fact: str, *, namespace: str = DEFAULT_NAMESPACE) -> Flow[builtins.list[Fact]]:
-        """Return the facts that superseded *fact* (an id) or that it superseded, earliest first, at most 64 periods."""
+        """Return the facts that *fact* (an id) superseded or that superseded it, earliest first, at most 64 periods."""
         return read_evolution(fact)
 
     evolution, aevolution = verb(_evolution)
@@ -331,7 +331,7 @@ class Facts(Group):
     ) -> Flow[builtins.list[Source]]:
         """Return the statements of *fact* (an id): each episode that states it, with its quote, earliest first.
 
-        `Fact.sources` has only the first five. *believed_at* keeps the statements that were saved by that time.
+        `Fact.sources` has only the first five. *believed_at* selects the statements that were saved by that time.
         """
         _, believed = yield from read_times(None, None, believed_at)
         return (yield from read_sources(fact, limit, skip, believed))
@@ -347,9 +347,9 @@ class Facts(Group):
         as_of: Time | None = None,
         believed_at: Time | None = None,
     ) -> Flow[builtins.list[Consequence]]:
-        """Return the facts that rest on *fact* (an id), directly or through others, nearest first, each with its path.
+        """Return the facts that depend on *fact* (an id) as a reason, directly or through others, nearest first.
 
-        Those that are doubtful at *as_of* (now if None) say since when, and because of which premise.
+        Each has the path of facts to it; if it is doubtful at *as_of* (None is now), also since when and due to which.
         """
         window, believed = yield from read_times(as_of, None, believed_at)
         return (yield from read_consequences(fact, limit, window, believed))
@@ -358,7 +358,7 @@ class Facts(Group):
 
 
 def read_evolution(fact: str) -> Flow[list[Fact]]:
-    """Return at most `MAX_CHAIN` periods of *fact* (an id) and of facts linked to it by superseding, earliest first."""
+    """Return the periods of *fact* (an id) and of all facts in its chain of superseding facts, earliest first."""
     history = yield from require_fact(fact)
     linked = sorted(_find_chain(history, fact))
     beliefs = yield from read(queries.TELL_FACTS, ids=linked, past=False, sources=SOURCES, believed_at=OPEN_END)
@@ -381,7 +381,7 @@ def read_sources(fact: str, limit: int, skip: int, believed_at: int | None) -> F
 
 
 def _events(fact: Fact) -> Iterable[TimelineEvent]:
-    """Yield the events of one period of *fact*: ``began`` (or ``said`` if the start is unknown) and ``ended``."""
+    """Yield when one period of *fact* ``began`` (if unknown: when it was ``said``) and, if it has an end, ``ended``."""
     if fact.valid_at:
         yield TimelineEvent(at=fact.valid_at, precision=fact.precision, kind="began", fact=fact)
     elif fact.known_from:
@@ -391,7 +391,7 @@ def _events(fact: Fact) -> Iterable[TimelineEvent]:
 
 
 def _find_chain(history: History, fact: str) -> set[str]:
-    """Return the ids of all facts that are linked to *fact* by ``supersedes`` verdicts, directly or through others."""
+    """Return the ids of *fact* and of all facts in its chain of superseding facts: A superseded B, B superseded C."""
     linked = rivals_by(history.verdicts.values(), "supersedes")
     chain, edge = {fact}, {fact}
     while edge:

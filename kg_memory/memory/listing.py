@@ -39,19 +39,20 @@ Seen = Mapping[str, Any]
 def read_times(
     as_of: Time | None, during: During | None, believed_at: Time | None
 ) -> Flow[tuple[Window | None, int | None]]:
-    """Return the arguments parsed: the window ``(since, until)`` that facts must hold in, and the time of belief.
+    """Parse the time arguments of a search into ``((since, until), believed_at)``, in microseconds since the epoch.
 
-    Both are in microseconds since the epoch. The window is None without *as_of* and *during*; the time of belief
-    defaults to now.
+    ``as_of="2019"`` gives the first instant of 2019, ``during="2019"`` the whole year; without both, the period is
+    None. *believed_at* defaults to now.
     """
     time = yield from now()
     return parse_window(as_of, during, time), parse_moment("believed_at", believed_at, time)
 
 
 def belief_params(window: Window, believed_at: int | None, *, unreviewed: bool = False) -> Flow[dict[str, Any]]:
-    """Return the query parameters that select beliefs true in *window* and believed at *believed_at*, or now.
+    """Return the query parameters for beliefs that are true at some time in *window* and believed at *believed_at*.
 
-    Times are microseconds since the epoch. *unreviewed* includes facts that wait for review.
+    ``{"since": ..., "until": ..., "believed_at": ..., "unreviewed": ...}``, in microseconds since the epoch. None is
+    now. *unreviewed* includes facts that wait for review.
     """
     time = (yield from now()) if believed_at is None else believed_at
     since, until = window
@@ -62,10 +63,11 @@ def facts_about(
     name: str, limit: int, window: Window | None = None, believed_at: int | None = None, *,
     relation: str | None = None, unreviewed: bool = False,
 ) -> Flow[list[Fact]]:  # fmt: skip
-    """Return the facts about the entity *name* (a name, an alias or an id), latest first, one for each period.
+    """Return the facts about the entity *name*, latest first; a fact that held in two periods is listed twice.
 
-    *window* keeps the periods that overlap it, and *relation*, a canonical predicate such as ``LIVES_IN``, those of
-    that predicate; None keeps all.
+    *name* is a name, an alias or an id. *window* ``(since, until)`` selects the periods that overlap it, and
+    *relation*, a canonical predicate such as ``LIVES_IN``, those of that predicate; None selects all. Times are
+    microseconds since the epoch.
     """
     first = _start_about("name", name, relation)
     seen = yield from belief_params(window or EVER, believed_at, unreviewed=unreviewed)
@@ -73,11 +75,11 @@ def facts_about(
 
 
 def read_page(first: Step, limit: int, after: str | None, window: Window | None, seen: Seen) -> Flow[Paged[Fact]]:
-    """Return a page of at most *limit* facts, with the cursor of the next page.
+    """Return a page of at most *limit* facts, with the cursor of the next page in `Paged.next`.
 
-    *first* is the beginning of the query, which selects the facts; *seen* are the parameters that select their beliefs.
-    *after* is the cursor of the previous page, None for the first page. *window* is the time for which facts are marked
-    as doubtful or absent.
+    *first* is the beginning of the database query, which matches the facts; *seen* are its parameters that select their
+    beliefs, from `belief_params`. *after* is the cursor of the previous page, None for the first page. *window* is the
+    time at which facts are checked for being doubtful or absent.
     """
     size = validate_count("limit", limit)
     place = _parse_cursor(after)
@@ -89,20 +91,24 @@ def read_page(first: Step, limit: int, after: str | None, window: Window | None,
 
 
 def to_facts(stored: Sequence[Row], window: Window | None, believed_at: int) -> Flow[list[Fact]]:
-    """Return query rows as `Fact` objects, marked as doubtful or absent where they are at the end of *window*."""
+    """Convert result rows to `Fact` objects, and mark facts that are doubtful or absent at the end of *window*.
+
+    *believed_at* is the time of belief. Times are microseconds since the epoch.
+    """
     standing = yield from add_standing(stored, point_of(window, believed_at))
     return [rows.to_fact(row) for row in standing]
 
 
 def is_reviewed(row: Row) -> bool:
-    """Return whether the belief in *row* does not wait for review."""
+    """Return whether the fact in a result row was ever believed and does not wait for review."""
     return bool(row["belief"] and row["belief"]["reviewed"])
 
 
 def start_list(about: str | None, where: Mapping[str, Any] | None) -> Flow[Step]:
-    """Return the beginning of a query for the facts *about* an entity that pass the filter *where*.
+    """Return the beginning of a database query that matches the facts to list.
 
-    None applies no such condition. An index is used where the filter allows it.
+    *about* is the name of an entity, *where* a filter such as ``{"predicate": "LIVES_IN"}``; None matches all. An index
+    is used where the filter allows it.
     """
     passing = parse_filter(where)
     if passing is None:
@@ -115,9 +121,10 @@ def start_list(about: str | None, where: Mapping[str, Any] | None) -> Flow[Step]
 
 
 def start_all(passing: Filter, kind: Kind, everything: str) -> Flow[Step]:
-    """Return the beginning of a query for all nodes of *kind* that pass the filter, from an index where possible.
+    """Return the beginning of a database query that matches all facts or all episodes that fit a filter.
 
-    *everything* is the Cypher that matches all nodes of the kind, for filters that no index can serve.
+    *passing*: the parsed filter. *kind*: ``"facts"`` or ``"episodes"``. If an index can serve the filter, it is used;
+    else the query starts with *everything*, Cypher that matches all objects of that kind.
     """
     names = yield from read_names(passing)
     rest = start_step(passing, kind, names)
@@ -128,22 +135,26 @@ def start_all(passing: Filter, kind: Kind, everything: str) -> Flow[Step]:
 
 
 def _start_about(argument: str, name: str, relation: str | None = None) -> Step:
-    """Return the beginning of a query for the facts about the entity *name*, with the predicate *relation* if given."""
+    """Return the beginning of a database query that matches the facts about the entity *name*.
+
+    *relation* is a canonical predicate; None is all. *argument* is the name of the caller's argument, for the
+    `InputError`.
+    """
     text = replace_unstorable(validate_name(argument, name, NAME_HINT))
     return Step(queries.ABOUT, {"alias": alias_key(text), "about": text, "predicate": relation})
 
 
 def _make_cursor(row: Row) -> str:
-    """Return the cursor of the page after *row*: its time, fact id and belief id as JSON in base64."""
+    """Return the cursor of the page that follows the fact in *row*: its time, fact id and belief id as base64 text."""
     belief = row["belief"]
     time = belief["said_at"] if belief["known_from"] == OPEN_START else belief["known_from"]
     return base64.urlsafe_b64encode(json.dumps([time, row["fact"]["id"], belief["id"]]).encode()).decode()
 
 
 def _parse_cursor(after: str | None) -> dict[str, Any]:
-    """Return the query parameters ``place``, ``fact`` and ``belief`` of the cursor *after*, or of the first page.
+    """Return the cursor *after* as query parameters: ``{"place": time, "fact": id, "belief": id}``.
 
-    Raises `InputError` for an invalid cursor.
+    None is the first page. Raises `InputError` for an invalid cursor.
     """
     if after is None:
         return {"place": OPEN_END, "fact": "", "belief": ""}
@@ -160,10 +171,11 @@ def _parse_cursor(after: str | None) -> dict[str, Any]:
 
 
 def read_consequences(fact: str, limit: int, window: Window | None, believed_at: int | None) -> Flow[list[Consequence]]:
-    """Return at most *limit* facts that rest on the fact with the id *fact*, nearest first, each with its path.
+    """Return the facts that depend on *fact* (an id) as a reason, directly or through others, nearest first.
 
-    *window* is the time at which they may be doubtful, *believed_at* the time of belief (microseconds since the epoch);
-    None is now. Raises `InputError` if the fact is not stored.
+    Each has the path of facts to it; there are at most *limit*. *window* is the time at which they may be doubtful,
+    *believed_at* the time of belief (microseconds since the epoch); None is now. Raises `InputError` if the fact is not
+    stored.
     """
     root, limit = validate_fact(fact), validate_count("limit", limit)
     if not (yield from read(premises.STORED, ids=[root])):
@@ -181,9 +193,9 @@ def read_consequences(fact: str, limit: int, window: Window | None, believed_at:
 
 
 def _nearness(row: Row, as_of: int) -> tuple[bool, bool, int]:
-    """Return a sort key for the periods of one fact, by which the period that holds at *as_of* comes last.
+    """Return a sort key for the periods of one fact, by which the period nearest to the time *as_of* comes last.
 
-    Before it come past periods, and first of all future ones; the nearest to *as_of* later.
+    The order is: later periods, past periods, and the period that holds at *as_of*. *row* has the period as ``belief``.
     """
     belief = row["belief"]
     begun = belief["known_from"] <= as_of
@@ -191,7 +203,11 @@ def _nearness(row: Row, as_of: int) -> tuple[bool, bool, int]:
 
 
 def _find_path(id_: str, before: Mapping[str, str], sentences: Mapping[str, str]) -> tuple[Premise, ...]:
-    """Return the facts on the way to the fact *id_*, itself last; *before* maps each fact to the one it rests on."""
+    """Return the facts on the way to the fact with the id *id_*, that fact last.
+
+    *before* maps a fact's id to the fact that it depends on: for c and ``{"c": "b", "b": "a"}`` the path is b, c.
+    *sentences* maps ids to texts.
+    """
     path: list[Premise] = []
     while id_ in before:
         path.append(Premise(id=id_, sentence=sentences[id_]))

@@ -86,6 +86,7 @@ class GraphMemory(Group, Closing):
         budget: Budget | None = None,
         on_wait: Callable[[str], None] | None = None,
     ) -> None:
+        """Create a memory that connects at the first call; `open` describes the arguments and the errors."""
         settings = (settings or Settings.from_env()).with_(redact=redact, budget=budget)
         if settings.telemetry and not telemetry.is_on():
             telemetry.instrument()
@@ -177,12 +178,12 @@ class GraphMemory(Group, Closing):
 
     @property
     def driver(self) -> FalkorDriver:
-        """The driver that runs database queries and calls to models for this memory."""
+        """The driver that runs the database queries and model calls of this memory."""
         return self._engine.driver
 
     @property
     def settings(self) -> Settings:
-        """The settings in effect, with the plan for the model and the thresholds for the embedding model filled in."""
+        """The settings in effect, completed with the reading plan and the thresholds that suit the models."""
         return self._engine.settings
 
     def close(self) -> None:
@@ -385,8 +386,7 @@ class GraphMemory(Group, Closing):
         No model is asked.
         *schema* has your own topics, as a dict or the path of a TOML or JSON file; unless *strict* is set, facts that
         fit none of them go to the default topics and ``other``.
-        *max_tokens* limits the text; None is no limit.
-        *prefer_topics* come first; *only_topics* leaves out all others.
+        *max_tokens* limits the text; None is no limit. *prefer_topics* come first; *only_topics* leaves out all others.
         *max_subtopics* is the most sub-topics of a topic; the smallest beyond that are joined as ``other``.
         *max_slot_tokens* is the length at which one content is cut.
         *as_of* and *believed_at* ask for another time, as in `search`.

@@ -76,9 +76,10 @@ class NoModel(Embeddings):
 
 
 def without_models(settings: Settings, why: str) -> dict[str, Any]:
-    """Return the arguments for `GraphMemory.open` that open *settings* without any model or API key.
+    """Return arguments for `GraphMemory.open` that open a memory without any model or API key.
 
-    *why* is the message of the error that is raised if a model is needed after all.
+    ``GraphMemory.open(**without_models(settings, why))``. *why* is the message of the error that is raised if a model
+    is needed after all.
     """
     none = NoModel(why)
     settings = replace(settings, rerank_url=None, rerank_model=None, maintenance=None)
@@ -86,7 +87,7 @@ def without_models(settings: Settings, why: str) -> dict[str, Any]:
 
 
 class NamedServer:
-    """The database server at the URL of the settings, as a `Host`."""
+    """The database server at a URL that the user gave, as a `Host`; it is neither started nor stopped here."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -103,17 +104,18 @@ class NamedServer:
 
 
 def host(settings: Settings, on_wait: Callable[[str], None] | None) -> Host:
-    """Return the database server of *settings*: the one at `Settings.url`, else the embedded one.
+    """Return the database server to use: the one at `Settings.url`, or the embedded one if that is None.
 
-    *on_wait* is called with a message before long waits; None logs it.
+    *on_wait* is called with a message before long waits; None logs the message.
     """
     return local_host(settings, on_wait or logger.info) if settings.url is None else NamedServer(settings.url)
 
 
 def database(settings: Settings, on_wait: Callable[[str], None] | None) -> Database:
-    """Return the database of *settings*, with its read replica if one is set; it connects at the first query.
+    """Return the database for *settings*, with its read replica if one is set; it connects at the first query.
 
-    Raises `SettingsError` if replicas are set without `Settings.url`: the embedded server has none.
+    Raises `SettingsError` if replicas are set without `Settings.url`: the embedded server has none. *on_wait* is called
+    with a message before long waits.
     """
     primary, old = host(settings, on_wait), settings.allow_old_falkordb
     wait, least = settings.wait_replicas, settings.min_replicas
@@ -129,13 +131,13 @@ def database(settings: Settings, on_wait: Callable[[str], None] | None) -> Datab
 
 @cache
 def rules() -> Model:
-    """Return the offline model, which answers by built-in rules; all memories of the process share one instance."""
+    """Return the offline model, which answers by built-in rules; the whole process shares one instance."""
     offline: Model = load_plugin("models", OFFLINE)()
     return offline
 
 
 def model(option: BaseChatModel | Model | str | None, settings: Settings) -> Model:
-    """Return the language model: *option* if given, else that of *settings*, else the default.
+    """Return the language model to use: *option* if given, else `Settings.model`, else the default.
 
     *option* is a LangChain chat model, a `Model`, a name or ``"offline"``. The default is an OpenAI model if an API key
     or `Settings.base_url` is set, else the offline model, with a warning. Raises `SettingsError` for another type.
@@ -155,7 +157,7 @@ def model(option: BaseChatModel | Model | str | None, settings: Settings) -> Mod
 
 
 def _given_model(option: BaseChatModel | Model, settings: Settings) -> Model:
-    """Return *option* as a `Model`. Raises `SettingsError` if its type is not supported."""
+    """Wrap a chat model as a `Model`; a `Model` is returned as it is. Raises `SettingsError` for another type."""
     from langchain_core.language_models import BaseChatModel  # noqa: PLC0415 - takes 0.3 s to import
 
     if isinstance(option, BaseChatModel):
@@ -166,7 +168,7 @@ def _given_model(option: BaseChatModel | Model, settings: Settings) -> Model:
 
 
 def _chat(option: BaseChatModel | str, settings: Settings) -> Model:
-    """Return the chat model *option*, or the one of that name, with the rate limits of *settings*."""
+    """Return a chat model, given as an object or by its name, as a `Model` with the rate limits of *settings*."""
     # Imported here: OpenAI's client takes 0.5 s to import, and the offline model does not need it.
     from kg_memory.llm.chat import ChatModel, open_chat_model  # noqa: PLC0415
 
@@ -179,9 +181,10 @@ def _chat(option: BaseChatModel | str, settings: Settings) -> Model:
 
 
 def scorer(option: Reranker | None, settings: Settings, model: Model) -> CrossEncoder:
-    """Return the cross-encoder that scores texts for a question: *option*, else that of *settings*, else *model*.
+    """Return the cross-encoder that scores how well texts answer a question, for ranking search results.
 
-    Text is the URL of a rerank endpoint or the name of a chat model.
+    It is *option* if given, else that of *settings*, else the language model *model*. A string is the URL of a rerank
+    endpoint or the name of a chat model.
     """
     if option is not None and not isinstance(option, str):
         return _given_scorer(option, settings)
@@ -197,6 +200,7 @@ def scorer(option: Reranker | None, settings: Settings, model: Model) -> CrossEn
 
 
 def _given_scorer(option: CrossEncoder | BaseCrossEncoder | BaseChatModel, settings: Settings) -> CrossEncoder:
+    """Wrap a chat model or a LangChain cross-encoder as a `CrossEncoder`; raise `SettingsError` for another type."""
     from langchain_core.cross_encoders import BaseCrossEncoder  # noqa: PLC0415 - takes 0.3 s to import
     from langchain_core.language_models import BaseChatModel  # noqa: PLC0415
 
@@ -214,7 +218,7 @@ def _given_scorer(option: CrossEncoder | BaseCrossEncoder | BaseChatModel, setti
 
 
 def embeddings(option: Embeddings | str | None, settings: Settings, model: Model) -> Embeddings:
-    """Return the embedding model: *option* if given, else that of *settings*, else the default for *model*.
+    """Return the embedding model to use: *option* if given, else `Settings.embedding_model`, else a default.
 
     The default is an OpenAI model if *model* is not offline, an API key is set and `Settings.base_url` is not; else the
     local model. Raises `SettingsError` for another type than a LangChain embedding model or a name.
@@ -251,11 +255,11 @@ def open_driver(
     clock: Callable[[], int] | None = None,
     side_by_side: int = SIDE_BY_SIDE,
 ) -> FalkorDriver:
-    """Return the driver that performs the effects of flows: model calls, vectors, database queries.
+    """Return the driver that runs the flows of a memory: it makes the model calls, vectors and database queries.
 
-    *scorer* is the cross-encoder; None scores with *model*. *budget* limits the calls to *model*; *rules* is the model
-    that answers in its place when the budget is spent, where rules can. *clock* returns the time in microseconds since
-    the epoch. *side_by_side* is the most flows that run at once.
+    *scorer* is the cross-encoder; None scores with *model*. *budget* limits the calls to *model*; when it is spent,
+    *rules* answers those questions that a model without cost can answer. *clock* returns the time in microseconds since
+    the epoch. *side_by_side* is the maximum number of flows that run at once.
     """
     meter = make_meter(model, budget, rules or model)
     embedder = Embedder(embeddings, vector_model_name, EncodedVector)
@@ -266,7 +270,7 @@ def open_driver(
 
 
 def plan(settings: Settings, model: Model) -> Settings:
-    """Return *settings* with the name of *model*; for the offline model also with the plan ``thorough``.
+    """Return *settings* with the name of *model*; for the offline model also with the reading plan ``thorough``.
 
     The offline rules read better step by step.
     """
@@ -275,10 +279,10 @@ def plan(settings: Settings, model: Model) -> Settings:
 
 
 def thresholds(settings: Settings, embeddings: Embeddings) -> Settings:
-    """Return *settings* with the similarity thresholds that are None set to those for the embedding model.
+    """Return *settings* with each similarity threshold that is None set to the default for the embedding model.
 
-    If only one of `ask_threshold` and `merge_threshold` was set, the other is adjusted so that ask does not exceed
-    merge.
+    If only one of `ask_threshold` and `merge_threshold` was set, the other is adjusted so that `ask_threshold` does not
+    exceed `merge_threshold`.
     """
     suited = LOCAL_THRESHOLDS if vector_model_name(embeddings) == LOCAL_EMBEDDINGS else THRESHOLDS
     own = {name: getattr(settings, name) for name in suited if getattr(settings, name) is not None}

@@ -46,7 +46,7 @@ class Predicates(Group):
         single_valued: bool | None = None,
         namespace: str = DEFAULT_NAMESPACE,
     ) -> Flow[PredicateInfo]:
-        """Correct a predicate: set its canonical name, or whether it is single-valued; return the predicate.
+        """Set the canonical name of a predicate, or whether it is single-valued; return the corrected predicate.
 
         Example::
 
@@ -85,14 +85,15 @@ def _validate_correction(name: object, canonical: object, single_valued: object)
 
 
 def _is_name(value: object) -> bool:
-    """Return whether *value* is text with a letter or a digit."""
+    """Return whether *value* is a string with at least one letter or digit."""
     return isinstance(value, str) and any(map(str.isalnum, value))
 
 
 def read_predicate(name: str, fact_types: tuple[FactType, ...]) -> Flow[PredicateInfo]:
-    """Return the predicate *name*: as a person corrected it, else as declared, learned, or built in, in this order.
+    """Return the predicate *name* with its canonical name and whether it is single-valued.
 
-    *fact_types* are the declared predicates, `Settings.fact_types`. An unknown name is its own canonical name.
+    A correction by a person counts first, then the declared predicates *fact_types* (`Settings.fact_types`), then what
+    was learned, then the built-in rules. An unknown name is its own canonical name.
     """
     stored = yield from read(queries.PREDICATES, names=[name])
     info = PredicateInfo(**stored[0]["predicate"]) if stored else None

@@ -20,7 +20,7 @@ ALL = ""
 
 
 class Privacy(Group):
-    """`GraphMemory.privacy`: deletion from a memory, with a log that proves it."""
+    """`GraphMemory.privacy`: delete content of a memory for good, with an audit log of the deletions."""
 
     _group = "privacy"
 
@@ -44,9 +44,9 @@ class Privacy(Group):
         progress: OnProgress = ignore_progress,
         namespace: str = DEFAULT_NAMESPACE,
     ) -> Flow[ForgetReceipt]:
-        """Delete one thing and all that only it supports, and return a receipt; it cannot be undone.
+        """Delete episodes, a fact, an entity or all content, with all that only they support; return a receipt.
 
-        Give exactly one of these:
+        This cannot be undone. Give exactly one of these:
 
         - *episode*: the id of an episode; with *span* ``(start, end)`` only these characters; the rest is read again
         - *thread*, *speaker* or *source*: all episodes of that conversation, author or source
@@ -64,12 +64,13 @@ class Privacy(Group):
         *search* also searches the namespace for words, names, quotes and vectors of the deleted text, which takes
         seconds at 10,000 facts; ids are always searched for. `ForgetReceipt.residue` lists the traces found.
         *erase* makes the server rewrite its files without the deleted data; None does so only for the embedded server.
-        *checkpointer* is a LangGraph checkpointer, from which the checkpoints of the threads concerned are deleted.
+        *checkpointer* is a LangGraph checkpointer, from which the checkpoints of the deleted episodes' threads are
+        deleted.
         *by* and *reason* go into the audit log: write nothing there that must be forgotten.
-        *progress* is called with the number of episodes deleted and of all. Many episodes are deleted in parts, each
+        *progress* is called with the numbers of deleted and of all episodes. Many episodes are deleted in batches, each
         atomic; if the call is interrupted, repeat it.
 
-        See `docs/forgetting.md`. Raises `InputError`, also if the thing is not there, and `DatabaseError`.
+        See `docs/forgetting.md`. Raises `InputError`, also if there is nothing to delete, and `DatabaseError`.
         """
         what = {"episode": episode, "thread": thread, "entity": entity, "speaker": speaker, "source": source}
         how = {"by": by, "reason": reason, "dry_run": dry_run, "span": span, "erase": erase, "search": search}
@@ -98,13 +99,13 @@ class Privacy(Group):
         namespace: str = DEFAULT_NAMESPACE,
         progress: Callable[[EvictionResult], None] | None = None,
     ) -> Flow[EvictionResult]:
-        """Remove old or excess content that the arguments select, to bound the size, and return what was removed.
+        """Remove old or excess content to bound the size of the memory, and return what was removed.
 
-        *expired_days* selects superseded beliefs and ended facts that were over for at least so many days; answers
+        *expired_days* removes superseded beliefs and ended facts that were over for at least this many days; answers
         about any later time stay the same.
-        *orphans* selects entities last seen at least *expired_days* ago (90 if None) that have no facts, or only facts
-        that ended that long ago, which are evicted with them.
-        *max_entities* is how many entities stay: those with the fewest current facts are evicted first, the longest
+        *orphans* removes entities last seen at least *expired_days* ago (90 if None) that have no facts, or only facts
+        that ended that long ago, which are removed with them.
+        *max_entities* is how many entities stay: entities with the fewest current facts are removed first, the longest
         unseen first, together with their facts.
         *expired_episodes* deletes episodes past their `expires_at`, as `forget` does. Without any of these four
         arguments, only this is done.
@@ -131,7 +132,7 @@ class Privacy(Group):
     def _audit(self, *, namespace: str = ALL, limit: int = 100, skip: int = 0) -> Flow[list[AuditEntry]]:
         """Return the audit log of this server, latest first: what was forgotten, when and by whom, without any text.
 
-        *namespace* restricts it to one namespace; if left out, all are listed. *limit* and *skip* select a page.
+        *namespace* restricts the log to one namespace; if left out, all are listed. *limit* and *skip* select a page.
         """
         return log.read_entries(limit, skip, namespace or None)
 
@@ -140,8 +141,8 @@ class Privacy(Group):
     def _verify(self, *, head: str | None = None) -> Flow[AuditReport]:
         """Check that no entry of the audit log was changed, removed or inserted, and return the problems found.
 
-        Entries cut off at the end are found only with *head*, the hash in a `ForgetReceipt` that you kept: the log must
-        still have that entry.
+        *head* is the hash in a `ForgetReceipt` that you kept: the log must still have that entry. Without it, missing
+        entries at the end of the log are not noticed.
         """
         return log.verify(head)
 

@@ -17,14 +17,14 @@ from kg_memory.validation import DEFAULT_NAMESPACE
 
 
 class Reviews(Group):
-    """`GraphMemory.reviews`: verdicts about facts that may contradict each other, to be decided by a person."""
+    """`GraphMemory.reviews`: decide verdicts on facts that may contradict each other, and doubts about identities."""
 
     _group = "reviews"
 
     def _list(
         self, *, decided: bool = False, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, skip: int = 0
     ) -> Flow[builtins.list[Review]]:
-        """Return the verdicts that wait for a person's decision, earliest first.
+        """Return the verdicts about facts that wait for a person's decision, earliest first.
 
         Until it is decided, both facts are believed and marked as disputed; with `Settings.disputes` set to
         ``withhold``, the later fact is stored but not believed, and searches return it only with *unreviewed*. A
@@ -38,7 +38,7 @@ class Reviews(Group):
     def _conflicts(
         self, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, skip: int = 0
     ) -> Flow[builtins.list[Review]]:
-        """Return the verdicts about facts that cannot both be true, settled automatically or waiting, earliest first.
+        """Return the verdicts about facts that cannot both be true, decided automatically or waiting, earliest first.
 
         *limit* and *skip* select a page.
         """
@@ -91,7 +91,7 @@ class Reviews(Group):
     def _undo(
         self, review: str, *, by: str = "user", reason: str = "", namespace: str = DEFAULT_NAMESPACE
     ) -> Flow[Review]:
-        """Undo the last decision about the verdict with the id *review*, and return the verdict in its former state.
+        """Undo the last decision about the verdict with the id *review*, and return the verdict as it was before.
 
         *by* and *reason* are stored.
         """
@@ -102,7 +102,7 @@ class Reviews(Group):
     def _identities(
         self, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, skip: int = 0
     ) -> Flow[builtins.list[IdentityDecision]]:
-        """Return the doubts about identities that wait for a decision: whether a new entity is an existing one.
+        """Return the waiting doubts whether a new entity is the same person or thing as an existing one.
 
         Until a doubt is decided, the two entities are kept apart. `Entities.decisions` lists the decided doubts.
         """
@@ -121,7 +121,7 @@ class Reviews(Group):
     ) -> Flow[IdentityDecision]:
         """Decide the doubt with the id *doubt*: ``"accept"`` merges the two entities, ``"reject"`` keeps them apart.
 
-        Returns the decision; `Entities.undo` reverses it, and the doubt waits again. Entities that are kept apart are
+        Returns the decision. `Entities.undo` reverses it; then the doubt waits again. Entities that are kept apart are
         never merged automatically. *by* and *reason* are stored. Raises `InputError`.
         """
         return decide_doubt(doubt, choice, by, reason)

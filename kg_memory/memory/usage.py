@@ -17,16 +17,16 @@ from kg_memory.validation import DEFAULT_NAMESPACE, validate_count
 
 
 class UsageReports(Group):
-    """`GraphMemory.usage`: the cost of reading episodes, before and after."""
+    """`GraphMemory.usage`: the cost of reading episodes, estimated in advance or recorded."""
 
     _group = "usage"
 
     def _estimate(self, episodes: Iterable[Input], *, namespace: str = DEFAULT_NAMESPACE) -> Flow[Estimate]:
         """Return the model calls, tokens, money and time that `GraphMemory.add_many` of *episodes* would take.
 
-        The current plan is used; no model is asked, and nothing is stored. For 150 messages of a conversation, calls
-        and input tokens were within a tenth of the likely figure; for the first few messages of a new memory it is up
-        to twice too high. Raises `InputError` for an episode that could not be stored.
+        The current reading plan is used; no model is called, and nothing is stored. For 150 messages of a conversation,
+        calls and input tokens were within a tenth of the likely figure; for the first few messages of a new memory the
+        estimate is up to twice too high. Raises `InputError` for an episode that could not be stored.
         """
         driver = self._engine.driver
         states = date_inputs(episodes, namespace, driver.today)
@@ -35,9 +35,9 @@ class UsageReports(Group):
     estimate, aestimate = verb(_estimate)
 
     def _spent(self, *, namespace: str = DEFAULT_NAMESPACE, days: int = 30) -> Flow[list[DailyUsage]]:
-        """Return the usage of each of the last *days* days (UTC), today first; days without model calls are left out.
+        """Return the model calls, tokens and money of each of the last *days* days (UTC), today first.
 
-        `DailyUsage.money` is None if the settings have no prices.
+        Days without model calls are left out. `DailyUsage.money` is None if the settings have no prices.
         """
         last = (yield from now()) // DAY
         spent = yield from read(queries.DAILY_USAGE, first=last - validate_count("days", days) + 1, last=last)
@@ -47,7 +47,7 @@ class UsageReports(Group):
 
 
 def _daily_usage(row: Row, budget: Budget) -> DailyUsage:
-    """Return one day's usage from a query *row*, with its cost by the prices of *budget*."""
+    """Return the usage of one day from a result row, with its cost by the prices of *budget*."""
     usage = Usage(**{name: row[name] for name in queries.COUNTS})
     day = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(days=row["day"])).date()
     return DailyUsage(**dict(usage), day=day, money=budget.money(usage))
