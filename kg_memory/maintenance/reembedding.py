@@ -17,10 +17,10 @@ LINKS_PER_QUERY = 5_000
 
 @dataclass(frozen=True, slots=True)
 class VectorSource:
-    """Cypher parts that describe which nodes ``n`` of a *label* have a vector, and where it is stored.
+    """Cypher parts for one kind of node with vectors: which nodes ``n`` have one, of which text, and where.
 
-    *text*: the expression for the text to embed. *has*: the condition that a node has a vector. *on*: the clause that
-    binds ``v``, the node with the property ``embedding``.
+    *label*: the node label. *text*: the expression for the text to embed. *has*: the condition that a node has a
+    vector. *on*: the clause that binds ``v``, the node with the property ``embedding``.
     """
 
     label: str
@@ -63,11 +63,11 @@ RETURN size(gone) AS n
 
 
 def reembed(driver: FalkorDriver, namespace: str, progress: Callable[[int, int], None] | None = None) -> int:
-    """Replace every vector of *namespace* by a vector of the driver's embedding model, and return their number.
+    """Replace every vector of *namespace* by a vector of the driver's embedding model; return the number of vectors.
 
     *progress* is called after each batch with the number of vectors done and the total. Until it has finished, the
-    namespace cannot be opened; if it is interrupted, run it again.
-    Errors: `InputError` if the namespace is empty; `SchemaError` for a graph of another version.
+    namespace cannot be opened; if it is interrupted, run it again. Errors: `InputError` if the namespace is empty;
+    `SchemaError` for a graph of another version.
     """
     database, key = driver.store.database, graph_key(namespace)
     meta = database.query(key, schema.READ_META, {}, write=False)
@@ -100,7 +100,7 @@ def reembed(driver: FalkorDriver, namespace: str, progress: Callable[[int, int],
 def _replace_vectors(driver: FalkorDriver, key: str, source: VectorSource) -> Iterator[int]:
     """Replace the vectors of one kind of node in batches of `BATCH`, and yield the size of each batch.
 
-    *key*: the database key of the graph.
+    *key*: the database key of the graph. *source*: which nodes have vectors, and of which text.
     """
     database, after = driver.store.database, ""
     while page := database.query(key, PAGE.format(source=source), {"after": after, "limit": BATCH}, write=False):

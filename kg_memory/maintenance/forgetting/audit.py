@@ -44,15 +44,15 @@ def read_salt() -> Flow[str]:
 
 
 def mask(salt: str, text: str) -> str:
-    """Return a salted hash (HMAC-SHA-256, 32 hex digits) that stands for *text*, an id or a name, in the audit log."""
+    """Return a salted hash (HMAC-SHA-256, 32 hex digits) that the audit log stores in place of an id or a name."""
     return hmac.new(salt.encode(), text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()[:32]
 
 
 def append(content: Content) -> Flow[AuditEntry]:
-    """Append an entry with *content* to the audit log, and return the entry with its number and hash.
+    """Append an entry to the audit log, and return the entry with its number and hash.
 
-    Concurrent writers compete for the next number, and the loser retries with the one after, so the chain never forks.
-    Errors: `DatabaseUnavailable` after `ATTEMPTS` lost races.
+    *content*: the other fields of the entry. Concurrent writers compete for the next number; the loser retries with the
+    number after it, so the chain never forks. Errors: `DatabaseUnavailable` after `ATTEMPTS` retries.
     """
     for _ in range(ATTEMPTS):
         last = yield from last_number()
@@ -64,7 +64,7 @@ def append(content: Content) -> Flow[AuditEntry]:
 
 
 def seal(content: Content) -> str:
-    """Return *content* as the JSON text that the audit log stores, with its own hash added."""
+    """Return the fields of an audit log entry as the JSON text to store, with the hash of these fields added."""
     return _to_text({**content, "hash": _hash(content)})
 
 
@@ -77,10 +77,10 @@ def last_number() -> Flow[int]:
 
 
 def read_entries(limit: int, skip: int = 0, namespace: str | None = None) -> Flow[list[AuditEntry]]:
-    """Return the last audit log entry of each call to forget, latest first.
+    """Return the last audit log entry of each call to forget, latest call first.
 
-    *limit* and *skip*: how many calls to return, after how many. *namespace*: only its calls; ``None`` means all.
-    Entries that cannot be parsed are left out; `verify` reports them.
+    *limit* and *skip*: the maximum number of calls, and how many to skip before. *namespace*: only calls for this
+    namespace; ``None`` means all. Entries that cannot be parsed are left out; `verify` reports them.
     """
     masked = None if namespace is None else mask((yield from read_salt()), namespace)
     entries: dict[str, AuditEntry] = {}
@@ -95,10 +95,10 @@ def read_entries(limit: int, skip: int = 0, namespace: str | None = None) -> Flo
 
 
 def verify(head: str | None = None) -> Flow[AuditReport]:
-    """Check every entry of the audit log against its hash and the entry before, and return a report of the problems.
+    """Check every entry of the audit log against its hash and the entry before; return a report of the problems.
 
-    *head*: the hash of an entry that must be in the log, as kept from an earlier receipt. It reveals a log whose latest
-    entries were removed.
+    *head*: the hash of an entry that must be in the log, as kept from an earlier receipt. With it, a log is reported
+    whose latest entries were removed.
     """
     last = yield from last_number()
     before, has_head, problems = FIRST, head is None, []
@@ -119,6 +119,10 @@ def verify(head: str | None = None) -> Flow[AuditReport]:
 
 
 def _find_problem(number: int, text: str | None, before: str) -> str:
+    """Return what is wrong with an audit log entry, such as ``"is missing: it was removed"``, or ``""``.
+
+    *number*: the number that it must have. *text*: its JSON, or None. *before*: the hash of the entry before.
+    """
     if text is None:
         return "is missing: it was removed"
     entry = _parse(text)
@@ -141,7 +145,7 @@ def _read_texts(numbers: Iterable[int]) -> Flow[list[str | None]]:
 
 
 def _parse(text: str | None) -> AuditEntry | None:
-    """Parse the JSON *text* of an audit log entry; return ``None`` if it is missing or invalid."""
+    """Parse the JSON text of an audit log entry; return ``None`` if the text is missing or invalid."""
     try:
         return None if text is None else AuditEntry.model_validate_json(text)
     except ValueError:

@@ -176,7 +176,7 @@ concurrent community summaries and readings of episodes start again: they may co
 
 
 def _unlink(id_: str) -> str:
-    """Return Cypher that deletes the links between facts and their premises which one episode stated.
+    """Return Cypher that deletes links "fact A rests on fact B" which only one forgotten episode stated.
 
     *id_*: the Cypher expression for the id of that episode.
     """

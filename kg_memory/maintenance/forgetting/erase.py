@@ -45,9 +45,9 @@ LOST_REPLICA = "a replica that was connected before"
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """The result of cleaning the database server's files.
+    """Whether the database server's files no longer contain deleted data (`done`).
 
-    `done`: whether its files no longer contain the deleted data. If not, `advice` says what to do.
+    If they may, `advice` tells what to do.
     """
 
     done: bool = False
@@ -55,8 +55,9 @@ class Erasure:
 
 
 def erase_leftovers(key: str, mark: str, *, rewrite: bool) -> Flow[Erasure]:
-    """Delete the query stream of the graph *key* and copies left by killed exports; return whether files are clean.
+    """Delete copies of deleted data on the database server outside the graph; return whether its files are clean.
 
+    Deleted are the log of recent queries (a Redis stream) of the graph *key*, and copies left by killed exports.
     *mark*: a unique text. It is sent in a query, and the stream is deleted once that query has arrived there, since
     FalkorDB writes it with a delay. *rewrite*: also reset slow logs, delete the streams of all `KGStore` graphs, and
     let the server rewrite its append-only file and snapshot. A `DatabaseError` is not raised but put into the advice.
@@ -77,10 +78,11 @@ def erase_leftovers(key: str, mark: str, *, rewrite: bool) -> Flow[Erasure]:
 
 
 def find_stale_replicas(key: str) -> Flow[list[str]]:
-    """Return the addresses of replicas that lack the latest writes, after waiting up to `CAUGHT_UP_IN` seconds.
+    """Return the addresses of database replicas that lack the latest writes.
 
-    *key*: the graph whose server is asked. A disconnected replica is reported as ``"replica_url"`` if the settings
-    name it. Otherwise the server knows for an hour (``repl-backlog-ttl``) only that it had a replica: `LOST_REPLICA`.
+    They get up to `CAUGHT_UP_IN` seconds to catch up. *key*: the graph whose server is asked. A disconnected replica is
+    reported as ``"replica_url"`` if the settings name it. Otherwise the server knows for an hour (``repl-backlog-ttl``)
+    only that it had a replica: `LOST_REPLICA`.
     """
     now = yield from _try_command(key, "INFO", "replication")
     if not isinstance(now, dict):
@@ -94,7 +96,7 @@ def find_stale_replicas(key: str) -> Flow[list[str]]:
 
 
 def _list_replicas(key: str, history: str, offset: int) -> Flow[tuple[list[str], list[str]]]:
-    """Return two lists: the replicas that have not reached *offset*, and those that are disconnected.
+    """Return the addresses of the replicas that are behind *offset*, and those of disconnected replicas.
 
     *history* and *offset*: the server's replication id and replication offset after the deletion.
     """
@@ -113,6 +115,7 @@ def _list_replicas(key: str, history: str, offset: int) -> Flow[tuple[list[str],
 
 
 def _delete_stream(key: str, mark: str) -> Flow[None]:
+    """Delete the stream of recent queries on the graph *key*, once the query with the text *mark* has arrived there."""
     stream = STREAM.format(key)
     setting = yield from _try_command(key, "GRAPH.CONFIG", "GET", "CMD_INFO")
     if setting is None or setting[1]:
@@ -126,7 +129,7 @@ def _delete_stream(key: str, mark: str) -> Flow[None]:
 
 
 def drop_stream(key: str) -> Flow[None]:
-    """Delete the stream of the latest queries on the graph *key*.
+    """Delete the stream of recent queries on the graph *key*, which contain the texts of their parameters.
 
     Queries of the last second may be missed: FalkorDB writes them to the stream about a second later.
     """
@@ -134,14 +137,17 @@ def drop_stream(key: str) -> Flow[None]:
 
 
 def _delete_copies(graphs: Sequence[str], key: str) -> Flow[None]:
-    """Delete the temporary graph copies among *graphs* that a killed export left behind."""
+    """Delete temporary copies of graphs that a killed export left behind.
+
+    *graphs*: the names of all graphs on the server. *key*: the graph whose server is used.
+    """
     if any(graph.startswith(PREFIX) for graph in graphs):
         for copy in orphans(graphs, (yield from command("CLIENT LIST", at=key))):
             yield from command("DEL", copy, at=copy)
 
 
 def _rewrite_files(key: str) -> Flow[Erasure]:
-    """Let the server of the graph *key* rewrite its append-only file and snapshot, and return whether it succeeded."""
+    """Let the server of the graph *key* rewrite its append-only file and snapshot; return whether that succeeded."""
     yield from command("SLOWLOG", "RESET", at=key)
     state = yield from _wait_until_idle(key)
     if state["aof_enabled"]:
@@ -160,7 +166,7 @@ def _rewrite(key: str, how: str) -> Flow[Row]:
 
 
 def _wait_until_idle(key: str) -> Flow[Row]:
-    """Wait until the server has finished rewriting files, and return its reply to ``INFO persistence``.
+    """Wait until the server of the graph *key* has finished rewriting files; return its reply to ``INFO persistence``.
 
     Errors: `QueryError` after `LONGEST` seconds.
     """
@@ -175,7 +181,7 @@ def _wait_until_idle(key: str) -> Flow[Row]:
 
 
 def _makes_snapshots(key: str) -> Flow[bool]:
-    """Return whether the server makes snapshots; true if it does not allow ``CONFIG GET``."""
+    """Return whether the server of the graph *key* makes snapshots; true if it does not allow ``CONFIG GET``."""
     setting = yield from _try_command(key, "CONFIG", "GET", "save")
     return not isinstance(setting, dict) or bool(setting.get("save"))
 
@@ -212,7 +218,7 @@ def _clear() -> int:
 
 
 def find_cached_functions() -> list[Any]:
-    """Return all functions of this package with an ``lru_cache`` of limited size: these cache results by text."""
+    """Return all functions of this package with a bounded ``lru_cache``, whose entries may contain forgotten text."""
     modules = [module for name, module in list(sys.modules.items()) if name.startswith("kg_memory") and module]
     return [value for module in modules for value in vars(module).values() if _is_bounded_cache(value)]
 
@@ -226,7 +232,7 @@ def _is_bounded_cache(value: Any) -> bool:
 
 
 class Checkpointer(Protocol):
-    """The part of a LangGraph checkpointer that forgetting uses: deleting all checkpoints of a thread."""
+    """The one method of a LangGraph checkpointer that forgetting calls: delete all checkpoints of a thread."""
 
     def delete_thread(self, thread_id: str) -> Any: ...
 

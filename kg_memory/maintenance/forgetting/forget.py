@@ -56,16 +56,17 @@ class Searcher(Protocol):
     """
 
     def gather(self, impact: Impact, parameters: Row) -> Flow[Any]:
-        """Return the traces (ids, words, vectors, ...) to search for, read before a batch is deleted.
+        """Return the traces (ids, words, vectors, ...) to search for, before a batch of episodes is deleted.
 
-        *parameters*: the parameters of the query `cypher.FORGET` that will delete the batch.
+        *impact*: the data that the deletion affects. *parameters*: the parameters of the deleting query
+        `cypher.FORGET`.
         """
 
     def add(self, traces: Any) -> None:
-        """Add *traces*, a result of `gather`, to the search, once that batch is deleted."""
+        """Add *traces*, a result of `gather`, to the search, after that batch is deleted."""
 
     def search(self) -> Flow[tuple[list[Residue], int]]:
-        """Search the namespace, and return the traces found and the number of properties that were searched."""
+        """Search the namespace; return the traces found, and the number of stored properties that were searched."""
 
 
 def ignore_progress(_: int, __: int) -> None:
@@ -74,12 +75,12 @@ def ignore_progress(_: int, __: int) -> None:
 
 @dataclass(slots=True)
 class Run:
-    """The progress of one call to forget: the ids deleted or changed so far, and the residue found.
+    """The progress of one call to forget: the ids deleted or changed so far, and the traces found.
 
-    `receipt` is the id of the call in the audit log. `redactions` maps ids of episodes that lose only a span to their
-    new content. `restored` are facts that hold again, `unread` episodes to read again, `redacted` the new ids of
-    episodes that lost a span. `texts` (of a dry run) maps ids to text. `times` has the time of each batch in
-    microseconds since the epoch, and `words` the words of the deleted episodes.
+    `receipt` is the id of the call in the audit log. `redactions` maps ids of episodes that lose only a range of
+    characters to their new content. `restored` are facts that hold again, `unread` episodes to read again, `redacted`
+    the new ids of episodes that lost a range. `texts` (of a dry run) maps ids to text. `times` has the time of each
+    batch in microseconds since the epoch, and `words` the words of the deleted episodes.
     """
 
     request: ForgetRequest
@@ -102,7 +103,11 @@ class Run:
     searched: int = 0
 
     def add(self, impact: Impact, plan: Plan, time: int) -> None:
-        """Add the effects of a deleted batch: of *plan* on *impact*, at *time* (microseconds since the epoch)."""
+        """Add the effects of a deleted batch of episodes to the lists of this object.
+
+        *impact*: the data that the batch affected. *plan*: how the data were changed. *time*: microseconds since the
+        epoch.
+        """
         parameters, beliefs = plan.parameters, plan.beliefs
         new_ids = [row["new_id"] for row in parameters["redacted"]]
         self.episodes += [episode["id"] for episode in impact.episodes]
@@ -122,7 +127,7 @@ class Run:
 
     @property
     def key(self) -> str:
-        """The database key of the namespace's graph."""
+        """The database key of the graph of the namespace."""
         return graph_key(self.namespace)
 
     def mask(self, text: str) -> str:
@@ -130,7 +135,7 @@ class Run:
         return audit.mask(self.salt, text)
 
     def to_entry(self, messages: Sequence[str], time: int) -> audit.Content:
-        """Return the fields that both log entries of the call share, with target, namespace and ids as salted hashes.
+        """Return the fields that both audit log entries of the call share, with all ids and names as salted hashes.
 
         *messages*: the ids of the episodes to delete. *time*: microseconds since the epoch.
         """
@@ -152,11 +157,11 @@ def forget(
     on_progress: OnProgress = ignore_progress,
     ids: Sequence[str] | None = None,
 ) -> Flow[ForgetReceipt]:
-    """Delete the episodes that *request* selects, or the episodes *ids*, and return the receipt.
+    """Delete the episodes that *request* selects, or the episodes *ids*, with all that only they support.
 
-    Everything that only these episodes support is deleted too. With ``request.dry_run`` the receipt lists the effects
-    and nothing is written. *on_progress* is called after each batch with the number of episodes processed and the
-    total. Errors: `InputError` if there is nothing to forget.
+    Returns the receipt. With ``request.dry_run`` the receipt lists the effects and nothing is written. *on_progress* is
+    called after each batch with the number of episodes processed and the total. Errors: `InputError` if there is
+    nothing to forget.
     """
     run = Run(request, settings, namespace)
     ids = (yield from select_episodes(request)) if ids is None else ids
@@ -194,7 +199,7 @@ def forget(
 
 
 def _describe(impact: Impact, plan: Plan) -> dict[str, str]:
-    """Return, by id, the text of the episodes, facts and entities to delete, and of the facts whose dates change."""
+    """Return what a dry run shows, as ``{id: text}``: episodes, facts and entities to delete, and facts to change."""
     episodes = {episode["id"]: line(episode) for episode in impact.episodes}
     facts = {id_: impact.facts[id_]["sentence"] for id_ in plan.parameters["gone_facts"]}
     entities = {id_: impact.entities[id_]["name"] for id_ in impact.gone_entities}
@@ -202,9 +207,9 @@ def _describe(impact: Impact, plan: Plan) -> dict[str, str]:
 
 
 def _plan_batch(ids: Sequence[str], run: Run) -> Flow[tuple[Impact, Plan, int] | None]:
-    """Return what deleting the episodes *ids* affects, the plan of the deletion, and the planning time.
+    """Return the data that deleting the episodes *ids* affects, the plan of the deletion, and the current time.
 
-    Return ``None`` if none of the episodes exists. The time is in microseconds since the epoch.
+    The time is in microseconds since the epoch. Returns ``None`` if none of the episodes exists.
     """
     for _ in range(ATTEMPTS):
         times = yield from read(cypher.FORGOTTEN)
@@ -224,9 +229,9 @@ def _plan_batch(ids: Sequence[str], run: Run) -> Flow[tuple[Impact, Plan, int] |
 
 
 def _check_model() -> Flow[str]:
-    """Return the name of the embedding model.
+    """Return the name of the memory's embedding model, after a check that the graph's vectors come from it.
 
-    Errors: `EmbeddingMismatch` if the graph has vectors of another model, or is being re-embedded.
+    Errors: `EmbeddingMismatch` if they come from another model, or the graph is being re-embedded.
     """
     model = yield from embedding_model()
     for meta in (yield from read(schema.READ_META)):
@@ -237,9 +242,9 @@ def _check_model() -> Flow[str]:
 def _delete_batch(ids: Sequence[str], run: Run, searcher: Searcher | None) -> Flow[set[str]]:
     """Delete the episodes *ids* with one query, and return the ids and keys of all deleted nodes.
 
-    The effects are added to *run*, and the traces to search for to *searcher*. If other writers changed the affected
-    data since it was planned, the batch is planned again, up to `ATTEMPTS` times.
-    Errors: `EmbeddingMismatch` while the graph is being re-embedded, before anything is deleted.
+    The effects are added to *run*, and traces to search for to *searcher*. If other writers changed the affected data
+    in between, the batch is planned again, up to `ATTEMPTS` times. Errors: `EmbeddingMismatch` while the graph is being
+    re-embedded, before anything is deleted.
     """
     for _ in range(ATTEMPTS):
         model = yield from _check_model()
@@ -261,7 +266,10 @@ def _gave_up() -> DatabaseUnavailable:
 
 
 def find_gone_ids(impact: Impact, parameters: Row) -> set[str]:
-    """Return the ids and keys of all nodes that `cypher.FORGET` with *parameters* deletes or gives a new id."""
+    """Return the ids and keys of all nodes that the query `cypher.FORGET` deletes or gives a new id.
+
+    *impact*: the data that the deletion affects. *parameters*: the parameters of the query.
+    """
     kinds = ("episodes", "facts", "entities", "beliefs", "verdicts", "decisions")
     ids = set(chain.from_iterable(parameters[f"gone_{kind}"] for kind in kinds))
     ids.update(row["id"] for row in parameters["redacted"])
@@ -273,9 +281,9 @@ def find_gone_ids(impact: Impact, parameters: Row) -> set[str]:
 def forget_everything(
     request: ForgetRequest, settings: Settings, namespace: str, delete: Callable[[], None]
 ) -> Flow[ForgetReceipt]:
-    """Delete the whole graph of *namespace* by calling *delete*, and return the receipt.
+    """Delete the whole graph of *namespace* by calling *delete*, with log entries before and after; return the receipt.
 
-    Nothing but the audit log is changed before *delete* is called. Errors: `NotFound` if the namespace does not exist.
+    Errors: `NotFound` if the namespace does not exist.
     """
     run = Run(request, settings, namespace)
     everything = yield from read(cypher.EVERYTHING)
@@ -292,14 +300,14 @@ def forget_everything(
 
 
 def _begin(run: Run, ids: Sequence[str]) -> Flow[None]:
-    """Write the first audit log entry of the call: that the episodes *ids* are about to be deleted."""
+    """Write the first audit log entry of a call to forget: that the episodes with these ids will be deleted."""
     run.salt = yield from audit.read_salt()
     entry = run.to_entry(ids, (yield from now()))
     yield from audit.append({**entry, "by": run.mask(run.request.by), "complete": False})
 
 
 def _find_left(ids: Collection[str], time: int) -> Flow[list[Residue]]:
-    """Return the nodes that still have one of the deleted *ids*.
+    """Return the nodes of the graph that still have one of the deleted *ids*, as residue for the receipt.
 
     Only nodes created before *time* count (microseconds since the epoch): later ones may have been added again.
     """
@@ -310,7 +318,7 @@ def _find_left(ids: Collection[str], time: int) -> Flow[list[Residue]]:
 
 
 def _finish(run: Run) -> Flow[ForgetReceipt]:
-    """Clear caches and server files, write the last audit log entry, and return the receipt."""
+    """Clear caches and server files, write the last audit log entry, and return the receipt of the call."""
     cleared = yield from clear_process_caches()
     if not run.times:
         run.times.append((yield from now()))
@@ -326,7 +334,7 @@ def _finish(run: Run) -> Flow[ForgetReceipt]:
 
 
 def _tell_of_replicas(receipt: ForgetReceipt, stale: Sequence[str]) -> ForgetReceipt:
-    """Return *receipt* with the addresses of *stale* replicas added to its residue and its advice."""
+    """Return *receipt* with the addresses of outdated replicas added to its residue and its advice."""
     left = [Residue(label="Replica", name=name, trace="replica") for name in stale]
     advice = f"{ADVICE_FOR_STALE_REPLICAS} {', '.join(stale)}"
     advice = "; ".join(filter(None, (receipt.advice, advice)))
@@ -334,10 +342,10 @@ def _tell_of_replicas(receipt: ForgetReceipt, stale: Sequence[str]) -> ForgetRec
 
 
 def _to_entry(run: Run, receipt: ForgetReceipt) -> Flow[audit.Content]:
-    """Return the content of the last audit log entry of the call.
+    """Return the fields of the last audit log entry of the call.
 
-    Its `by` or `reason` is replaced by `LEFT_OUT` if it has a word of a deleted episode that occurs nowhere else in
-    the namespace.
+    If `by` or `reason` has a word of a deleted episode that occurs nowhere else in the namespace, it is replaced by
+    `LEFT_OUT`.
     """
     texts = {"by": receipt.by, "reason": receipt.reason}
     words = run.words.intersection(chain.from_iterable(map(terms, texts.values())))
@@ -352,7 +360,7 @@ def _to_entry(run: Run, receipt: ForgetReceipt) -> Flow[audit.Content]:
 
 
 def _build_receipt(run: Run) -> ForgetReceipt:
-    """Return the receipt of *run* with its effects so far; `erased` and `head` are set later."""
+    """Return the receipt of a call to forget with its effects so far; its fields `erased` and `head` are set later."""
     request = run.request
     return ForgetReceipt(
         kind=request.kind if request.span is None else "span",

@@ -27,27 +27,28 @@ Parameters = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """The ids of the episodes to forget, and the set of word stems in their text."""
+    """The ids of the episodes to forget, and all words in their text, as word stems."""
 
     ids: frozenset[str]
     words: frozenset[str]
 
     @classmethod
     def from_rows(cls, episodes: Sequence[Row]) -> Self:
-        """Return the ids and words of *episodes*, result rows of `cypher.EPISODES`."""
+        """Build a `Forgotten` from result rows of the query `cypher.EPISODES`, one for each episode to forget."""
         words = frozenset(word for episode in episodes for word in tokenise.terms(line(episode)))
         return cls(frozenset(episode["id"] for episode in episodes), words)
 
 
 @dataclass(slots=True)
 class Impact:
-    """The data that forgetting some episodes affects: entities and facts that they or their thread neighbours mention.
+    """The data that forgetting some episodes affects, as it is before the deletion.
 
-    `episodes`: rows of the episodes to forget. `entities` and `facts`: the affected rows by id. `names`: by entity id,
-    the names that remain, empty if the entity is deleted. `other_words`: by entity or fact id, the words that
-    remaining episodes use for it. `redactions`: by id, the new content of episodes that lose only a span.
-    `postings`: new entries of the word index for neighbours of forgotten episodes. `threads`: the time ranges of
-    threads that were read, each with its number of episodes, to notice later additions.
+    `episodes`: rows of the episodes to forget. `entities` and `facts`: rows, by id, of those that the episodes or their
+    neighbours in the thread mention. `names`: by entity id, the names that remain, empty if the entity is deleted.
+    `other_words`: by entity or fact id, the words that remaining episodes use for it. `redactions`: by id, the new
+    content of episodes that lose only a range of characters. `postings`: new entries of the word index for neighbours
+    of forgotten episodes. `threads`: the time ranges of threads that were read, each with its number of episodes, to
+    notice later additions.
     """
 
     episodes: Sequence[Row]
@@ -66,7 +67,7 @@ class Impact:
         return {id_ for id_, names in self.names.items() if not names}
 
     def ids_of(self, link: str) -> set[str]:
-        """Return the ids of entities (*link* ``"mention"``) or facts (``"state"``) of the episodes to forget."""
+        """Return the ids of entities (*link* ``"mention"``) or facts (``"state"``) linked to the episodes to forget."""
         return {id_ for episode in self.episodes for id_ in episode[link]}
 
     def find_lost_names(self, id_: str) -> list[str]:
@@ -79,7 +80,8 @@ def read_impact(
 ) -> Flow[Impact]:
     """Return the entities, facts, names and word index entries that forgetting *episodes* affects.
 
-    *episodes*: rows of `cypher.EPISODES`. *redactions*: by id, the new content of episodes that lose only a span.
+    *episodes*: result rows of the query `cypher.EPISODES`. *redactions*: by id, the new content of episodes that lose
+    only a range of characters.
     """
     impact = Impact(episodes, Forgotten.from_rows(episodes), redactions=redactions or {})
     ids = sorted(impact.forgotten.ids)
@@ -108,10 +110,7 @@ def read_impact(
 
 
 def add_ends(impact: Impact, facts: Iterable[str]) -> Flow[set[str]]:
-    """Add the subjects and objects of *facts* to *impact*, with all their names, and return their ids.
-
-    *facts*: ids of facts.
-    """
+    """Add the subjects and objects of some facts (ids) to *impact*, with all their names; return the entities' ids."""
     ends = {row["id"] for row in (yield from read(REVISIONS_OF_FACTS, ids=sorted(facts)))}
     missing, forgotten = sorted(ends - impact.entities.keys()), sorted(impact.forgotten.ids)
     for row in (yield from read(cypher.ENTITIES, ids=missing, going=forgotten)):
@@ -121,7 +120,7 @@ def add_ends(impact: Impact, facts: Iterable[str]) -> Flow[set[str]]:
 
 
 def pick(row: Row, *names: str) -> Parameters:
-    """Return a dict with only the columns *names* of *row*: ``pick({"a": 1, "b": 2}, "a") -> {"a": 1}``."""
+    """Return only some columns of a row: ``pick({"a": 1, "b": 2}, "a") -> {"a": 1}``."""
     return {name: row[name] for name in names}
 
 
@@ -130,7 +129,7 @@ def _select_ids(episode: Row, rows: Iterable[Row]) -> list[str]:
 
 
 def _read_neighbours(impact: Impact) -> Flow[dict[str, Row]]:
-    """Return the remaining episodes near the forgotten ones in their threads, by id.
+    """Return the remaining episodes that are near forgotten ones in a thread, as ``{id: row}``.
 
     The word index lists each episode under words of its neighbours too. The neighbours' new entries are added to
     ``impact.postings``, and the time ranges that were read to ``impact.threads``.
@@ -161,10 +160,10 @@ def _read_neighbours(impact: Impact) -> Flow[dict[str, Row]]:
 
 
 def _read_entities(impact: Impact, mentioned: Iterable[str], facts: Iterable[str], aside: Sequence[str]) -> Flow[None]:
-    """Add entities to ``impact.entities``, and the names that remain of each to ``impact.names``.
+    """Add entities to ``impact.entities``, and the names that each of them keeps to ``impact.names``.
 
-    *mentioned*: ids of entities. *facts*: ids of facts, whose subjects and objects are added. *aside*: see
-    `_read_other_words`.
+    *mentioned*: ids of entities. *facts*: ids of facts, whose subjects and objects are added. *aside*: ids of episodes
+    to ignore, as the word index lists forgotten words under them.
     """
     ends = yield from read(REVISIONS_OF_FACTS, ids=sorted(facts))
     missing = sorted({*mentioned, *(row["id"] for row in ends)} - impact.entities.keys())
@@ -185,7 +184,7 @@ def _read_facts(impact: Impact, facts: Iterable[str], aside: Sequence[str]) -> F
 
 
 def _read_other_words(impact: Impact, query: str, doubtful: Mapping[str, set[str]], aside: Sequence[str]) -> Flow[None]:
-    """Add to ``impact.other_words`` the *doubtful* words that remaining episodes contain too.
+    """Add to ``impact.other_words`` the words that remaining episodes contain too, so that they need not disappear.
 
     *doubtful*: words of forgotten episodes by entity or fact id. *query*: `SAID_OF_ENTITIES` or `SAID_OF_FACTS`.
     *aside*: ids of episodes to ignore, as the word index lists forgotten words under them.
@@ -199,19 +198,19 @@ def _read_other_words(impact: Impact, query: str, doubtful: Mapping[str, set[str
 
 
 def all_names(entity: Row) -> list[str]:
-    """Return the name of *entity*, followed by its aliases."""
+    """Return the name of an entity, followed by its aliases."""
     return [entity["name"], *entity["aliases"]]
 
 
 def words_of_names(entity: Row, forgotten: Forgotten) -> set[str]:
-    """Return the words in the names of *entity* that also occur in forgotten episodes."""
+    """Return the words in the names of an entity that also occur in forgotten episodes."""
     return {word for name in all_names(entity) for word in tokenise.terms(name)} & forgotten.words
 
 
 def words_of_fact(fact: Row, forgotten: Forgotten) -> set[str]:
-    """Return the words of *fact* that may come from forgotten episodes.
+    """Return the words of a fact that may come from forgotten episodes.
 
-    These are all words of its sentence and wording if a forgotten episode gave the fact its wording. Otherwise they
+    If a forgotten episode gave the fact its wording, these are all words of its sentence and wording. Otherwise they
     are the words of its sentence, wording and predicate that occur in forgotten episodes.
     """
     words = {*tokenise.terms(fact["sentence"]), *split_name(fact["wording"] or "")}
@@ -221,7 +220,7 @@ def words_of_fact(fact: Row, forgotten: Forgotten) -> set[str]:
 
 
 def select_names(entity: Row, forgotten: Forgotten, other_words: Collection[str]) -> list[str]:
-    """Return the names of *entity* that remaining episodes use too, best first; empty if there are none.
+    """Return the names of an entity that remaining episodes use too, best first; empty if there are none.
 
     *other_words*: the words that remaining episodes use for the entity. The current name stays first; if it is lost,
     the longest remaining name comes first.
@@ -234,7 +233,7 @@ def select_names(entity: Row, forgotten: Forgotten, other_words: Collection[str]
 def is_own_predicate(
     predicate: str, forgotten: Forgotten, other_words: Collection[str], declared: tuple[FactType, ...]
 ) -> bool:
-    """Return whether *predicate* has a word that only forgotten episodes use.
+    """Return whether a predicate such as ``"COLLECTS_STAMPS"`` has a word that only forgotten episodes use.
 
     Built-in predicates and predicates that the settings declare (*declared*) never count. *other_words*: the words that
     remaining episodes use for the fact.
@@ -245,10 +244,11 @@ def is_own_predicate(
 
 
 def reword(fact: Row, names: Mapping[str, str], forgotten: Forgotten, other_words: Collection[str]) -> tuple[str, str]:
-    """Return the sentence and the wording of *fact*, each rewritten if it has words of forgotten episodes only.
+    """Return the sentence and the wording of a fact, without words that only forgotten episodes use.
 
-    A rewritten sentence is made of names and predicate, ``"Ann lives in Oslo"``; the predicate replaces the wording.
-    *names*: the remaining name of each entity by id. *other_words*: the words that remaining episodes use for the fact.
+    A sentence with such words is replaced by names and predicate, ``"Ann lives in Oslo"``, such a wording by the
+    predicate. *names*: the remaining name of each entity by id. *other_words*: the words that remaining episodes use
+    for the fact.
     """
     subject, objects = names[fact["subject"]], sorted(names[id_] for id_ in fact["objects"])
     plain = f"{subject} {fact['predicate'].replace('_', ' ').lower()} {', '.join(objects)}"
@@ -260,12 +260,12 @@ def reword(fact: Row, names: Mapping[str, str], forgotten: Forgotten, other_word
 
 
 def _quotes_forgotten(fact: Row, forgotten: Forgotten) -> bool:
-    """Return whether the sentence of *fact* contains a quote from a forgotten episode that no remaining source has."""
+    """Return whether the fact's sentence contains a quote from a forgotten episode that no remaining episode has."""
     quotes = [row["quote"] for row in fact["statements"] if row["id"] in forgotten.ids]
     other_quotes = [row["quote"] for row in fact["statements"] if row["id"] not in forgotten.ids]
     return any(quote in fact["sentence"] and not any(quote in other for other in other_quotes) for quote in quotes)
 
 
 def split_name(name: str) -> list[str]:
-    """Return the words in the *name* of a predicate such as ``"LIVES_IN"``, as the word index stems them."""
+    """Return the word stems in the name of a predicate, as the word index has them: ``"WORKS_AT"`` -> ``["work"]``."""
     return tokenise.terms(name.replace("_", " "))

@@ -41,11 +41,11 @@ _Times = tuple[int, int, bool]
 
 @dataclass(frozen=True, slots=True)
 class BeliefPlan:
-    """The changes of beliefs that a deletion makes.
+    """The changes of beliefs (periods in which a fact is believed to hold) that a deletion makes.
 
-    `removed`: ids of beliefs to delete. `reopened`: rows ``{"id", "until"}`` of beliefs that now expire later.
-    `revision`: beliefs to close and to add. `restored`: ids of facts that hold again. `changed`: ids of other facts
-    whose periods change. `sentences`: the sentences of the restored and changed facts by id.
+    `removed`: ids of beliefs to delete. `reopened`: rows ``{"id", "until"}`` of beliefs that now end later. `revision`:
+    beliefs to end and to add. `restored`: ids of facts that hold again. `changed`: ids of other facts whose periods
+    change. `sentences`: the sentences of the restored and changed facts by id.
     """
 
     removed: list[str]
@@ -65,9 +65,10 @@ class Plan:
 
 
 def plan_removal(impact: Impact, settings: Settings, namespace: str, time: int) -> Flow[Plan]:
-    """Return the plan of deleting the episodes of *impact*: the nodes to delete, and the changes of remaining nodes.
+    """Return the plan of deleting episodes: the nodes to delete, and the changes of remaining nodes.
 
-    *time*: the time of the deletion in microseconds since the epoch.
+    *impact*: the episodes, and the data that their deletion affects. *time*: when they are deleted, in microseconds
+    since the epoch.
     """
     gone_facts = [id_ for id_, fact in impact.facts.items() if _is_gone(fact, impact, settings)]
     parameters = yield from _plan_facts(impact, gone_facts)
@@ -111,10 +112,10 @@ def plan_removal(impact: Impact, settings: Settings, namespace: str, time: int) 
 
 
 def _is_gone(fact: Row, impact: Impact, settings: Settings) -> bool:
-    """Return whether *fact* is to be deleted.
+    """Return whether a fact must be deleted with the forgotten episodes.
 
-    This is so if only forgotten episodes state it, if its subject or an object is deleted, or if only forgotten
-    episodes use the words of its predicate.
+    This is so if only they state the fact, if its subject or an object is deleted, or if only they use the words of its
+    predicate.
     """
     if all(row["id"] in impact.forgotten.ids for row in fact["statements"]):
         return True
@@ -125,7 +126,7 @@ def _is_gone(fact: Row, impact: Impact, settings: Settings) -> bool:
 
 
 def _plan_facts(impact: Impact, gone_facts: Collection[str]) -> Flow[Parameters]:
-    """Return the query parameters for remaining facts that change.
+    """Return the query parameters for facts that remain but change.
 
     ``evidence``: rows with new confidence and times; ``retold``: rows with a new sentence, its vector and words;
     ``unrefuted``: statements that are no longer refuted. *gone_facts*: ids of the facts to delete.
@@ -155,7 +156,7 @@ def _plan_facts(impact: Impact, gone_facts: Collection[str]) -> Flow[Parameters]
 
 
 def _evidence(fact: Row, impact: Impact) -> Parameters:
-    """Return the confidence of *fact*, and by which episode and when it was stated, from its remaining statements."""
+    """Return the confidence of a fact, and when and in which episode it was stated, by its remaining statements."""
     evidence = evidence_of([row for row in fact["statements"] if row["id"] not in impact.forgotten.ids])
     if fact["told_by"] not in impact.forgotten.ids:
         evidence |= pick(fact, "told_at", "told_by", "told_end")
@@ -163,7 +164,7 @@ def _evidence(fact: Row, impact: Impact) -> Parameters:
 
 
 def _select_unrefuted(fact: Row, gone: Collection[str]) -> list[Row]:
-    """Return the remaining statements of *fact* that were refuted only by a forgotten correction.
+    """Return the remaining statements of a fact that only a forgotten correction ("no, that is wrong") had refuted.
 
     *gone*: ids of the forgotten episodes.
     """
@@ -175,10 +176,10 @@ def _select_unrefuted(fact: Row, gone: Collection[str]) -> list[Row]:
 
 
 def _plan_verdicts(impact: Impact, gone_facts: Collection[str]) -> Flow[Parameters]:
-    """Return the query parameters for verdicts: those to delete, and those whose reason is emptied.
+    """Return the query parameters for verdicts: ``gone_verdicts`` to delete, and ``scrubbed`` whose reason is emptied.
 
-    Verdicts about *gone_facts* are deleted with the decisions about them. The reason of a remaining verdict is emptied
-    if it came from a forgotten episode or has words of one.
+    Verdicts about *gone_facts* (ids of facts to delete) are deleted with the decisions about them. The reason of
+    another verdict is emptied if it came from a forgotten episode or has words of one.
     """
     rows = yield from read(cypher.VERDICTS, ids=sorted(impact.facts))
     verdicts = {row["id"]: row for row in rows}
@@ -194,7 +195,7 @@ def _plan_verdicts(impact: Impact, gone_facts: Collection[str]) -> Flow[Paramete
 
 
 def _select_reasons(impact: Impact) -> Flow[list[str]]:
-    """Return the ids of merge and split decisions whose reasons have words of forgotten episodes."""
+    """Return the ids of merge and split decisions whose stored reason has words of forgotten episodes."""
     rows = yield from read(REASONS_ABOUT)
     words = impact.forgotten.words
     return [row["id"] for row in rows if not words.isdisjoint(tokenise.terms(" ".join(row["texts"])))]
@@ -206,9 +207,10 @@ def _select_reasons(impact: Impact) -> Flow[list[str]]:
 def _remove_from_history(
     history: History, impact: Impact, gone_facts: Collection[str], unrefuted: Iterable[Row]
 ) -> None:
-    """Remove forgotten statements, *gone_facts* and verdicts about them from *history*.
+    """Remove from *history* the statements of forgotten episodes, the facts *gone_facts*, and verdicts about them.
 
-    *unrefuted*: rows ``{"episode", "fact"}`` of statements to add back, as their refutation is forgotten.
+    *unrefuted*: rows ``{"episode", "fact"}`` of statements to add back, because the correction that refuted them is
+    forgotten.
     """
     for id_, verdict in list(history.verdicts.items()):
         if verdict.new in gone_facts or verdict.existing in gone_facts:
@@ -227,10 +229,11 @@ def _remove_from_history(
 def _plan_beliefs(
     history: History, rows: Iterable[Row], causes: Collection[str], policy: ConflictPolicy, recorded_by: tuple[str, str]
 ) -> BeliefPlan:
-    """Return the changes after which the stored beliefs follow from *history*, without the forgotten statements.
+    """Return how the stored beliefs must change, so that they follow from the remaining statements only.
 
-    *rows*: all beliefs about its facts, closed ones too, from `cypher.BELIEFS`. *causes*: ids of forgotten episodes and
-    decisions; beliefs that they caused are removed. *recorded_by*: the namespace, and the cause of new beliefs.
+    *history*: the remaining statements and verdicts, with the stored beliefs. *rows*: all beliefs about its facts, also
+    ended ones, from `cypher.BELIEFS`. *causes*: ids of forgotten episodes and decisions; beliefs that they caused are
+    removed. *recorded_by*: the namespace, and the id of this deletion as the cause of new beliefs.
     """
     removed: list[str] = []
     saved = set[int]()
@@ -260,9 +263,10 @@ def _plan_beliefs(
 
 
 def _find_end(belief: Row, beliefs: Iterable[Row]) -> int:
-    """Return when *belief* would have expired if its expiry is forgotten: at the next belief about the same fact.
+    """Return when *belief* ends if the change that ended it is forgotten: at the next belief about its fact.
 
-    Return `OPEN_END` if there is no later belief. Times are microseconds since the epoch.
+    *beliefs*: all remaining beliefs about that fact. Returns `OPEN_END` if none is later. Times are microseconds since
+    the epoch.
     """
     # A belief may expire before its own creation if a clock was set back.
     others = (row["created_at"] for row in beliefs if row["id"] != belief["id"])
@@ -272,9 +276,9 @@ def _find_end(belief: Row, beliefs: Iterable[Row]) -> int:
 def _compare(
     before: Mapping[str, Iterable[Belief]], history: History, revision: Revision
 ) -> tuple[list[str], list[str]]:
-    """Return the ids of facts that hold again, and of other facts whose believed periods differ from *before*.
+    """Return the ids of facts that hold again after a deletion, and of other facts whose periods change.
 
-    *before*: the open beliefs of each fact before the deletion. *revision*: the changes that the deletion makes.
+    *before*: the beliefs of each fact before the deletion. *history* and *revision*: the beliefs after it.
     """
     after: defaultdict[str, set[_Times]] = defaultdict(set)
     for fact in history.statements:
@@ -299,10 +303,10 @@ def _is_current(times: Iterable[_Times]) -> bool:
 
 
 def _plan_entities(impact: Impact, changed: Iterable[str]) -> Flow[Parameters]:
-    """Return the query parameters for remaining entities that change: times, names, vectors and aliases to remove.
+    """Return the query parameters for entities that remain but change: times, names, vectors, and aliases to remove.
 
-    These are entities that forgotten episodes mention, entities that lose a name, and those in *changed*. Their
-    summaries are emptied, and written again later.
+    These are entities that forgotten episodes mention, entities that lose a name, and those with the ids *changed*.
+    Their summaries are emptied, and written again later.
     """
     lost = {id_: impact.find_lost_names(id_) for id_ in impact.entities}
     touched = impact.ids_of("mention").union(changed, (id_ for id_, names in lost.items() if names))
@@ -329,7 +333,7 @@ def _plan_unused(impact: Impact, gone_facts: Iterable[str], touched: Sequence[st
     """Return the query parameters for communities to delete, and for predicates and aliases to delete if unused.
 
     *touched*: ids of entities that change or are deleted; their communities, whose summaries may contain forgotten
-    text, are deleted on all levels.
+    text, are deleted on all levels. *gone_facts*: ids of facts to delete, whose predicates may become unused.
     """
     communities = yield from read(cypher.COMMUNITIES, ids=touched)
     learned = yield from read(cypher.LEARNED_PREDICATES)
@@ -346,7 +350,7 @@ def _plan_unused(impact: Impact, gone_facts: Iterable[str], touched: Sequence[st
 
 
 def _select_unread(impact: Impact, gone_facts: Iterable[str]) -> Flow[list[str]]:
-    """Return the ids of remaining episodes that lose a fact or an entity, and so must be read again."""
+    """Return the ids of remaining episodes to read again, because a fact that they state or an entity is deleted."""
     rows = yield from read(cypher.MENTIONING, ids=sorted(impact.gone_entities))
     unread = {row["id"] for row in rows}
     for id_ in gone_facts:
@@ -355,9 +359,10 @@ def _select_unread(impact: Impact, gone_facts: Iterable[str]) -> Flow[list[str]]
 
 
 def relink(episodes: Iterable[Row]) -> list[dict[str, str]]:
-    """Return the links ``{"before": id, "after": id}`` that close the gaps which *episodes* leave in their threads.
+    """Return the links ``{"before": id, "after": id}`` that close the gaps of deleted episodes in their threads.
 
-    *episodes*: rows of `cypher.EPISODES`, each with the ids of the episodes ``before`` and ``after``.
+    *episodes*: rows of the deleted episodes, each with the ids of the episodes ``before`` and ``after``. If b of the
+    thread a, b, c is deleted, the result is ``[{"before": "a", "after": "c"}]``.
     """
     after = {episode["id"]: episode["after"] for episode in episodes}
 

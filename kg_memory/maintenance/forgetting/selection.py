@@ -40,12 +40,13 @@ _ORDER = itemgetter("created_at", "id")
 
 @dataclass(frozen=True, slots=True)
 class ForgetRequest:
-    """A validated request to forget one *target*: an id, a name, a thread or a source, as *kind* says.
+    """A validated request to forget one *target*: an id, a name, a thread or a source.
 
-    *kind* is one of `KINDS`. *span*: ``(start, end)`` character offsets in an episode; only these are forgotten.
-    *by* and *reason* go into the audit log. *erase*: whether the database server rewrites its files without the
-    deleted data; ``None`` means only for the embedded server. *search*: whether the namespace is searched afterwards
-    for words, names, quotes and vectors of the deleted episodes. *dry_run*: report the effects, delete nothing.
+    *kind* says which, one of `KINDS`. *span*: ``(start, end)`` character offsets in an episode; only these are
+    forgotten. *by* and *reason* go into the audit log. *erase*: whether the database server rewrites its files without
+    the deleted data; ``None`` means only for the embedded server. *search*: whether the namespace is searched
+    afterwards for words, names, quotes and vectors of the deleted episodes. *dry_run*: report the effects, delete
+    nothing.
     """
 
     kind: str
@@ -59,10 +60,10 @@ class ForgetRequest:
 
     @classmethod
     def from_arguments(cls, targets: Mapping[str, object], **options: Any) -> Self:
-        """Build the request from *targets*, ``{kind: target}``, of which exactly one must be given.
+        """Build the request from *targets*, such as ``{"episode": None, "thread": "t1", "everything": False}``.
 
-        Targets that are ``None`` or ``False`` count as not given. *options*: the other fields of `ForgetRequest`.
-        Errors: `InputError` unless exactly one target is given and all options are valid.
+        Exactly one target must be given; ``None`` and ``False`` count as not given. *options*: the other fields of
+        `ForgetRequest`. Errors: `InputError` unless exactly one target is given and all options are valid.
         """
         kinds = [kind for kind in KINDS if targets.get(kind) is not None and targets.get(kind) is not False]
         if len(kinds) != 1:
@@ -81,7 +82,10 @@ class ForgetRequest:
 
 
 def not_found(kind: str, target: object) -> InputError:
-    """Return a `NotFound` error for a *target* of *kind* that does not exist, with a hint where to list valid ones."""
+    """Return a `NotFound` error for a target that does not exist, with a hint where to list valid ones.
+
+    *kind*: such as ``"episode"`` or ``"entity"``. *target*: the value that was given.
+    """
     hint = IDS_FROM.get(kind, f"memory.episodes.list() shows the {kind} of each episode")
     if kind == "everything":
         return NotFound(f"namespace {target!r} not found, or already forgotten: {hint}")
@@ -117,16 +121,16 @@ def select_episodes(request: ForgetRequest) -> Flow[list[str]]:
 
 
 def add_summaries(ids: Sequence[str]) -> Flow[list[str]]:
-    """Return the episode *ids*, followed by the ids of the summaries of their threads.
+    """Return the ids of episodes, followed by the ids of the conversation summaries of their threads.
 
-    A summary of a conversation may repeat the text of an episode, so it is deleted with it.
+    A summary may repeat the text of an episode, so it is deleted with it.
     """
     summaries = yield from read(SUMMARIES, ids=list(ids), source=SESSION_SOURCE)
     return list(dict.fromkeys([*ids, *(row["id"] for row in summaries)]))
 
 
 def select_threads(request: ForgetRequest) -> Flow[list[str]]:
-    """Return the sorted thread names of the episodes that *request* deletes.
+    """Return the sorted names of the threads whose episodes *request* deletes.
 
     They are also the ``thread_id`` of LangGraph checkpoints.
     """
@@ -141,12 +145,12 @@ def select_threads(request: ForgetRequest) -> Flow[list[str]]:
 
 
 def _select_about_entity(target: str) -> Flow[list[Row]]:
-    """Return the ids and times of the episodes about the entity *target*, given by id, name or alias.
+    """Return rows with id and time of the episodes about the entity *target*, given by id, name or alias.
 
     These are the episodes that are linked to the entity, and those whose text contains one of its names. Episodes that
-    mention only another entity of the same name are left out. If the entity does not exist, return the blocks (texts
-    in an agent's prompt, from which entities are never extracted) that contain *target*.
-    Errors: `InputError` if several entities have the name.
+    mention only another entity of the same name are left out. If the entity does not exist, return the memory blocks
+    (texts in an agent's prompt, from which entities are never extracted) that contain *target*. Errors: `InputError` if
+    several entities have the name.
     """
     rows = yield from read(NAMED_OR_ID, name=target, alias=alias_key(target))
     if not rows:
@@ -167,7 +171,7 @@ def _select_about_entity(target: str) -> Flow[list[Row]]:
 
 
 def _find_naming(names: Iterable[str], without: Collection[str]) -> Flow[list[Row]]:
-    """Return the episodes whose text contains one of *names* as whole words, case-sensitively.
+    """Return rows with id and time of the episodes whose text contains one of *names* as whole words, case-sensitively.
 
     *without*: ids of episodes to leave out.
     """
@@ -181,7 +185,7 @@ def _find_naming(names: Iterable[str], without: Collection[str]) -> Flow[list[Ro
 
 
 def _match_words(name: str) -> str:
-    """Return a regular expression for *name* as whole words.
+    """Return a regular expression that matches *name* as whole words: ``Ann`` in "Ann's dog", but not in "Annual".
 
     A name that begins or ends with a non-ASCII character gets no word boundary there, as Chinese has no spaces.
     """
@@ -190,10 +194,12 @@ def _match_words(name: str) -> str:
 
 
 def redact(id_: str, span: tuple[int, int], settings: Settings, namespace: str) -> Flow[dict[str, Row]]:
-    """Return ``{id_: {"new_id", "content", "flags"}}`` for an episode whose *span* is replaced by ``[forgotten]``.
+    """Return a stored episode with a range of its text replaced by ``[forgotten]``; nothing is written.
 
-    The id changes because it is a hash of the text. Return ``{}`` if the episode does not exist, or if another episode
-    already has the new text. Errors: `InputError` if the content has no such characters, or is no longer valid JSON.
+    *id_*: the episode. *span*: start and end of the range, in characters. The result is ``{id_: {"new_id": ...,
+    "content": ..., "flags": ...}}``: the id changes because it is a hash of the text. It is ``{}`` if the episode does
+    not exist, or if another episode already has the new text. Errors: `InputError` if the content has no such
+    characters, or is no longer valid JSON.
     """
     rows = yield from read(cypher.WHOLE_EPISODE, id=id_)
     if not rows:

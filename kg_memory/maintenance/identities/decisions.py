@@ -44,10 +44,10 @@ Plan = Callable[[int], Flow[Move]]
 
 
 def merge(into: str, others: Sequence[str], by: str, reason: str, namespace: str) -> Flow[list[IdentityDecision]]:
-    """Merge the entities *others* into the entity *into*, and return one decision for each merged entity.
+    """Merge the entities *others*, which are the same person or thing, into *into*; return one decision for each.
 
-    Entities are given by id, name or alias. *by* and *reason* are stored with the decisions.
-    Errors: `NotFound` for an unknown entity; `InputError` for an ambiguous name, or an entity given twice.
+    Entities are given by id, name or alias. *by* (who decides) and *reason* are stored with the decisions. Errors:
+    `NotFound` for an unknown entity; `InputError` for an ambiguous name, or an entity given twice.
     """
     validate_author(by, reason)
     target = yield from find_entity("into", into)
@@ -71,10 +71,10 @@ def merge(into: str, others: Sequence[str], by: str, reason: str, namespace: str
 def split(
     entity: str, request: SplitRequest, by: str, reason: str, policy: ConflictPolicy, namespace: str
 ) -> Flow[IdentityDecision]:
-    """Move the facts and episodes of *request* from *entity* to a new entity, and return the decision.
+    """Move the facts and episodes of *entity* that are about another one to a new entity; return the decision.
 
-    *entity*: an id, name or alias. *by* and *reason* are stored with the decision.
-    Errors: `NotFound` for an unknown entity; `InputError` if nothing or everything would be moved.
+    *entity*: an id, name or alias. *request*: the ids of these facts and episodes. *by* and *reason* are stored with
+    the decision. Errors: `NotFound` for an unknown entity; `InputError` if nothing or everything would be moved.
     """
     validate_author(by, reason)
     source = yield from find_entity("entity", entity)
@@ -89,7 +89,7 @@ def split(
 
 
 def decide_doubt(doubt: str, choice: Literal["accept", "reject"], by: str, reason: str) -> Flow[IdentityDecision]:
-    """Decide a doubt (whether two entities are the same), and return the decision.
+    """Decide a doubt whether two entities are the same person or thing, and return the decision.
 
     *doubt*: the id of a waiting doubt. *choice*: ``"accept"`` merges the entities, ``"reject"`` keeps them apart.
     Errors: `NotFound` for an unknown id; `InputError` for an invalid choice, or if the doubt was decided already.
@@ -131,6 +131,7 @@ def undo(decision: str, by: str, reason: str, policy: ConflictPolicy, namespace:
     state = "waiting" if identity["kind"] == "doubt" else "undone"
 
     def plan(time: int) -> Flow[Move]:
+        """Return the changes that undo the decision at *time* (microseconds since the epoch)."""
         wholes = yield from _read_all(*about.values())
         undone = {**identity, "state": state, **_author(by, reason, time, "undone_")}
         move = Move(undone, wholes, time, before="done")
@@ -150,8 +151,9 @@ def list_identities(
 ) -> Flow[list[IdentityDecision]]:
     """Return merge and split decisions, and doubts (pairs of entities that may be the same), the latest first.
 
-    *states* (of ``"done"``, ``"undone"``, ``"apart"`` and ``"waiting"``) and *kinds*: which to return. Decisions whose
-    entities no longer exist are left out. *limit* and *skip*: how many to read, after how many.
+    *states*: the states to return, of ``"done"``, ``"undone"``, ``"apart"`` and ``"waiting"``. *kinds*: of ``"merge"``,
+    ``"split"`` and ``"doubt"``. Decisions whose entities no longer exist are left out. *limit* and *skip*: the maximum
+    number to read, and how many to skip before.
     """
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     stored = yield from read(queries.IDENTITIES, states=list(states), kinds=list(kinds), **page)
@@ -164,9 +166,9 @@ def list_identities(
 
 
 def to_decision(row: Row, sentences: dict[str, tuple[str, ...]] | None = None) -> IdentityDecision:
-    """Convert a result row of `queries.IDENTITIES` to an `IdentityDecision`.
+    """Convert a result row with a stored decision and its entities to an `IdentityDecision`.
 
-    *sentences*: the latest fact sentences of each entity by id, shown with a doubt.
+    *sentences*: for each entity id, the sentences of its latest facts, which are shown with a doubt.
     """
     ends = {about["role"]: rows.to_entity(about["entity"]) for about in row["about"]}
     known = {name: value for name, value in row["identity"].items() if value is not None}
@@ -181,8 +183,8 @@ def to_decision(row: Row, sentences: dict[str, tuple[str, ...]] | None = None) -
 def find_entity(argument: str, name: object) -> Flow[str]:
     """Return the id of the entity with the id, name or alias *name*.
 
-    *argument*: the name of the caller's parameter, for the error message.
-    Errors: `NotFound` for an unknown name; `InputError` if several entities have it.
+    *argument*: the name of the caller's argument, for the error message. Errors: `NotFound` for an unknown name;
+    `InputError` if several entities have it.
     """
     text = replace_unstorable(validate_name(argument, name, NAME_HINT))
     named = yield from read(queries.NAMED_OR_ID, name=text, alias=alias_key(text))
@@ -197,9 +199,9 @@ def find_entity(argument: str, name: object) -> Flow[str]:
 
 
 def read_identity(decision: object) -> Flow[Row]:
-    """Return the row of the decision or doubt with the id *decision*: its fields, its entities and the nodes it moved.
+    """Return the stored decision or doubt with the id *decision*, with its entities and the facts and names it moved.
 
-    Errors: `NotFound` if there is none, or if its first entity no longer exists.
+    Errors: `NotFound` if it does not exist, or if its first entity no longer exists.
     """
     stored: Sequence[Row] = []
     if isinstance(decision, str) and decision:
@@ -210,10 +212,10 @@ def read_identity(decision: object) -> Flow[Row]:
 
 
 def _carry_out(plan: Plan) -> Flow[IdentityDecision]:
-    """Call *plan*, write the changes that it returns, refresh summaries, and return the stored decision.
+    """Compute the changes of a decision with *plan*, write them, refresh summaries, and return the stored decision.
 
-    If other writers changed the entities in between, plan again.
-    Errors: `DatabaseUnavailable` after `ATTEMPTS` conflicts.
+    *plan* is a function from the time in microseconds to the changes; it is called again if other writers changed the
+    entities in between. Errors: `DatabaseUnavailable` after `ATTEMPTS` conflicts.
     """
     for _ in range(ATTEMPTS):
         time = yield from now()
@@ -231,13 +233,19 @@ def _identity(id_: str, kind: str, by: str, reason: str, time: int) -> dict[str,
 
 
 def _author(by: str, reason: str, time: int, prefix: str = "") -> dict[str, object]:
-    """Return the columns ``by``, ``at`` and ``reason`` of a decision, with *prefix* before their names."""
+    """Return who decided, when and why as columns: ``{"by": ..., "at": time, "reason": ...}``.
+
+    With the *prefix* ``"undone_"`` they are ``undone_by``, ``undone_at`` and ``undone_reason``.
+    """
     author = {"by": replace_unstorable(by), "at": time, "reason": replace_unstorable(reason)}
     return {f"{prefix}{name}": value for name, value in author.items()}
 
 
 def _ends(row: Row) -> dict[str, str]:
-    """Return the entities of a decision as ``{"one": id, "other": id}``; entities that no longer exist are left out."""
+    """Return the ids of the entities of a decision, ``{"one": id, "other": id}``, without deleted entities.
+
+    *row*: a result row with the decision and its entities.
+    """
     ends = {about["role"]: about["entity"]["id"] for about in row["about"]}
     return {role: ends[role] for role in ("one", "other") if role in ends}
 
@@ -259,10 +267,11 @@ def _plan_merge(identity: dict[str, object], one: Whole, second: Whole, time: in
 
 
 def _plan_unmerge(move: Move, whole: Whole, moved: Sequence[Row], namespace: str) -> Flow[None]:
-    """Add the undoing of a merge to *move*: recreate the merged entity, and give back its facts, episodes and names.
+    """Add to *move* the changes that undo a merge: recreate the merged entity with its facts, episodes and names.
 
-    *whole*: the entity into which it was merged. *moved*: rows of the nodes that the merge moved; nodes that are no
-    longer linked to *whole* are left as they are. Errors: `InputError` if the merged entity exists again.
+    *whole*: the entity into which it was merged. *moved*: rows of the facts, episodes and names that came from the
+    merged entity; those that *whole* no longer has are left as they are. Errors: `InputError` if the merged entity
+    exists again.
     """
     identity = move.identity
     id_ = entity_id(namespace, identity["former_key"])
@@ -298,9 +307,10 @@ def _plan_unmerge(move: Move, whole: Whole, moved: Sequence[Row], namespace: str
 
 
 def _set_apart(identity: Row, state: str, by: str, reason: str) -> Flow[IdentityDecision]:
-    """Set the state of a doubt to ``"apart"`` (the entities differ) or back to ``"waiting"``; return the decision.
+    """Store that two entities are different (*state* ``"apart"``) or undecided (``"waiting"``); return the decision.
 
-    Errors: `InputError` if its state changed meanwhile, or one of the entities no longer exists.
+    *identity*: the properties of the doubt about them. Errors: `InputError` if its state changed meanwhile, or one of
+    the entities no longer exists.
     """
     time = yield from now()
     fields = {name: identity[name] for name in ("by", "at", "reason", "undone_by", "undone_at", "undone_reason")}

@@ -23,11 +23,11 @@ Parameters = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """An entity with the ids of all nodes that are linked to it.
+    """An entity with the ids of all facts, episodes and names that are linked to it.
 
     `mentions`: its episodes, by id, with their times in microseconds. `subjects` and `objects`: ids of the facts of
-    which it is the subject or an object. `aliases`: keys of its names. `apart`: ids of entities known to be different.
-    `revision`: a counter that every change of the entity raises.
+    which it is the subject or an object. `aliases`: keys of its names (hashes of the normalised names). `apart`: ids of
+    entities known to be different. `revision`: a counter that every change of the entity raises.
     """
 
     entity: Row
@@ -40,7 +40,7 @@ class Whole:
 
     @classmethod
     def from_row(cls, row: Row) -> Self:
-        """Build a `Whole` from a result row of `queries.WHOLE`."""
+        """Build a `Whole` from a result row of the query `WHOLE`."""
         mentions = {mention["id"]: mention["at"] for mention in row["mentions"]}
         parts = (frozenset(row[name]) for name in ("subjects", "objects", "aliases", "apart"))
         return cls(row["entity"], row["revision"], mentions, *parts)
@@ -61,25 +61,27 @@ class Whole:
         return self.subjects | self.objects
 
     def expect(self) -> Parameters:
-        """Return the entity's id, names, revision and number of mentions as they were read.
+        """Return the entity's id, names, revision and number of mentions, as they were when it was read.
 
-        A decision is written only if they are still the same in the database.
+        A decision is written only if the database still has the same values.
         """
         names = {"name": self.entity["name"], "aliases": list(self.entity["aliases"])}
         return {"id": self.id, **names, "revision": self.revision, "mentions": len(self.mentions)}
 
 
 def read_wholes(*ids: str) -> Flow[list[Whole]]:
-    """Read entities with all that is linked to them, in the order of *ids*; unknown ids are left out."""
+    """Return the entities with the ids *ids*, with all facts, episodes and names linked to them; skip unknown ids."""
     rows = yield from read(queries.WHOLE, ids=list(ids))
     wholes = {row["entity"]["id"]: Whole.from_row(row) for row in rows}
     return [wholes[id_] for id_ in ids if id_ in wholes]
 
 
 def entity_row(id_: str, names: Sequence[str], times: Iterable[int]) -> Parameters:
-    """Return the query row that sets the names of the entity *id_*, their words in the index, and when it was seen.
+    """Return query parameters that set the names of the entity *id_*, its words in the index, and when it was seen.
 
     *names*: its display name, then its aliases. *times*: the times of the episodes that mention it, in microseconds.
+    ``{"id": ..., "name": ..., "aliases": [...], "first_seen": ..., "last_seen": ..., "n": number of words, "terms":
+    ...}``
     """
     counts = tokenise.count_terms(" ".join(names), NAME_WEIGHT)
     seen = sorted(times)
@@ -89,10 +91,11 @@ def entity_row(id_: str, names: Sequence[str], times: Iterable[int]) -> Paramete
 
 
 def evidence_of(statements: Sequence[Row]) -> Parameters:
-    """Return the fields of a fact that follow from its *statements*: confidence, latest statement, source of wording.
+    """Return the fields of a fact that follow from its statements: confidence, latest time, first episode.
 
-    ``told_by`` is the id of the episode of the first statement, whose wording the fact has; statements that only end
-    the fact count only if there are no others. ``said_at`` is the time of the latest statement, in microseconds.
+    ``{"confidence": 0.9, "said_at": ..., "told_by": ..., ...}``: the confidence is the highest, ``said_at`` the latest
+    time, in microseconds. ``told_by`` is the id of the episode of the first statement, whose wording the fact has;
+    statements that only say that the fact ended count for this only if there are no others.
     """
     ends, at, _, by = min((_only_ends(row), row["said_at"], row["arrived_at"], row["id"]) for row in statements)
     last = max(row["said_at"] for row in statements)
@@ -112,7 +115,7 @@ WAYS = tuple(f"{kind}_{way}" for kind in ("subjects", "objects", "mentions", "al
 
 @dataclass(slots=True)
 class Move:
-    """The changes that one merge, split or undo makes: the parameters of `queries.MOVE`.
+    """The database changes of one merge, split or undo; its fields are the parameters of the query that writes them.
 
     `identity`: the properties of the stored decision. `before`: its state in the database until now, None for a new
     decision. `expected`: the entities as they were read. `now`: microseconds since the epoch.
@@ -138,37 +141,41 @@ class Move:
     revision: Revision = field(default_factory=Revision)
 
     def create(self, row: Parameters, key: str, type_: str, vector: Vector, created_at: int) -> None:
-        """Add a new entity with the names and times of *row*, a result of `entity_row`, and the name's *vector*."""
+        """Plan to create an entity with the names and times of *row*, a result of `entity_row`.
+
+        *key*: the hash from which its id is made. *type_*: its type, such as ``"Person"``. *vector*: the embedding
+        vector of its name. *created_at*: microseconds since the epoch.
+        """
         properties = {name: value for name, value in row.items() if name != "terms" and value is not None}
         properties |= {"key": key, "type": type_, "summary": "", "created_at": created_at}
         self.created.append({"properties": properties, "embedding": vector})
         self.entities.append(row)
 
     def take(self, kind: str, id_: str, entity: str) -> None:
-        """Remove a link from *entity* to the node *id_*.
+        """Plan to remove a link: *entity* loses the fact, episode or name with the id *id_*.
 
-        *kind*: ``"subjects"``, ``"objects"``, ``"mentions"`` or ``"aliases"``.
+        *kind*: ``"subjects"`` or ``"objects"`` (of facts), ``"mentions"`` (episodes) or ``"aliases"`` (names, by key).
         """
         self.links[f"{kind}_out"].append({"id": id_, "entity": entity})
 
     def give(self, kind: str, id_: str, entity: str) -> None:
-        """Add a link from *entity* to the node *id_*.
+        """Plan to add a link: *entity* gets the fact, episode or name with the id *id_*.
 
-        *kind*: ``"subjects"``, ``"objects"``, ``"mentions"`` or ``"aliases"``.
+        *kind*: ``"subjects"`` or ``"objects"`` (of facts), ``"mentions"`` (episodes) or ``"aliases"`` (names, by key).
         """
         self.links[f"{kind}_in"].append({"id": id_, "entity": entity})
 
     def note(self, label: str, role: str, id_: str, **fields: Any) -> None:
-        """Record that this decision moves the node *id_* to another entity, so that an undo can move it back.
+        """Record that this decision moves a fact, an episode or a name between entities; an undo can then move it back.
 
-        *label*: the node's label. *role*: the kind of its link, such as ``"subject"`` or ``"mention"``. *fields*: more
-        columns, such as ``kept=True`` if the old link remains too.
+        *label* and *id_*: its node label and id. *role*: the kind of its link, such as ``"subject"`` or ``"mention"``.
+        *fields*: more columns, such as ``kept=True`` if the old link remains too.
         """
         empty = {"kept": False, "origin": None, "ruling": None, "refused": None}
         self.moved.append({"label": label, "role": role, "id": id_, **empty, **fields})
 
     def write(self) -> Flow[bool]:
-        """Write all changes in one atomic query; return false, with nothing written, if an entity changed meanwhile."""
+        """Write all changes in one atomic query, and return true; if an entity changed meanwhile, write nothing."""
         parameters = {each.name: getattr(self, each.name) for each in fields(self)}
         parameters |= {**parameters.pop("links"), **parameters.pop("revision").to_parameters()}
         rows = yield from write(queries.MOVE, **{**parameters, "expected": list(map(Whole.expect, self.expected))})
@@ -176,7 +183,7 @@ class Move:
 
 
 def move_all(move: Move, source: Whole, target: Whole, without: Sequence[str] = ()) -> None:
-    """Add to *move* that all links of *source* go to *target*, and that *source* is deleted.
+    """Plan to give *target* all facts, episodes and names of *source*, and to delete *source*.
 
     *without*: names of *source* that *target* does not get.
     """
@@ -196,6 +203,9 @@ def move_all(move: Move, source: Whole, target: Whole, without: Sequence[str] = 
 
 
 def names_with(names: Iterable[str], keys: Iterable[str]) -> list[str]:
-    """Return the *names* whose alias key (the normalised form of a name) is among *keys*."""
+    """Return the names whose key is among *keys*; the key of a name is a hash that ignores case and the like.
+
+    If *keys* has the key of "ann", then of ``["Ann", "Bo"]`` the result is ``["Ann"]``.
+    """
     among = frozenset(keys)
     return [name for name in names if alias_key(name) in among]

@@ -29,7 +29,7 @@ from kg_memory.text.identity import alias_key, entity_id, entity_key, fact_id
 class SplitRequest:
     """A request to split an entity: the ids of the facts and episodes that are about another entity.
 
-    *name* and *type* are those of the new entity; ``None`` means the same as the old one's.
+    *name* and *type* are those of the new entity; ``None`` means the same as those of the old one.
     """
 
     facts: tuple[str, ...]
@@ -40,11 +40,11 @@ class SplitRequest:
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """The result of dividing the facts and episodes of an entity that is split.
+    """Which facts and episodes of an entity a split moves to the new entity, and which stay.
 
-    `whole`: ids of facts that move to the new entity. `parts`: facts of which only the statements of some episodes
-    move, with the ids of these episodes. `moving` and `staying`: ids of episodes that mention the new and the old
-    entity; an episode can be in both.
+    `whole`: ids of facts that move completely. `parts`: ids of facts that both entities get, with the ids of the
+    episodes whose statements move. `moving` and `staying`: ids of the episodes that mention the new and the old entity
+    afterwards; an episode can be in both.
     """
 
     whole: frozenset[str]
@@ -54,15 +54,16 @@ class Division:
 
 
 def read_facts(ids: Iterable[str]) -> Flow[dict[str, Row]]:
-    """Return facts by id, each with its subject, objects, statements and verdicts."""
+    """Return the facts with the ids *ids* as ``{id: row}``, with their subject, objects, statements and verdicts."""
     rows = yield from read(queries.FACTS, ids=sorted(ids))
     return {row["fact"]["id"]: row for row in rows}
 
 
 def plan_split(move: Move, whole: Whole, request: SplitRequest, policy: ConflictPolicy, namespace: str) -> Flow[None]:
-    """Add to *move* the new entity, and everything that goes from the entity *whole* to it.
+    """Add to *move* the changes of a split: a new entity, and the facts, episodes and names that it gets.
 
-    Errors: `InputError` if *request* names facts or episodes of others, or if nothing or everything would move.
+    *whole*: the entity that is split. *request*: what the new entity gets. Errors: `InputError` if *request* has facts
+    or episodes of other entities, or if nothing or everything would move.
     """
     rows = yield from read_facts(whole.facts)
     division = divide(whole, rows, request)
@@ -101,11 +102,11 @@ def plan_split(move: Move, whole: Whole, request: SplitRequest, policy: Conflict
 
 
 def divide(whole: Whole, rows: Mapping[str, Row], request: SplitRequest) -> Division:
-    """Return which facts, statements and episodes of the entity *whole* the split moves.
+    """Return which facts, statements and episodes of the entity *whole* a split moves to the new entity.
 
     *rows*: all facts about the entity by id, from `read_facts`. A fact that only the requested episodes state moves
-    completely. Of a fact that other episodes state too, only the statements of the requested episodes move.
-    Errors: `InputError` for ids that do not belong to the entity, or if nothing or everything would move.
+    completely. Of a fact that other episodes state too, only the statements of the requested episodes move. Errors:
+    `InputError` for ids that do not belong to the entity, or if nothing or everything would move.
     """
     unknown = sorted(set(request.facts) - rows.keys())
     if unknown:
@@ -134,7 +135,7 @@ def divide(whole: Whole, rows: Mapping[str, Row], request: SplitRequest) -> Divi
 
 
 def _share_names(whole: Whole, division: Division, request: SplitRequest) -> Flow[tuple[list[str], list[str]]]:
-    """Return two lists of names: those that the old entity keeps, and those of the new entity, display name first.
+    """Return the names that the old entity *whole* keeps, and the names of the new entity, each display name first.
 
     A name goes to the entity whose episodes contain it, or to both.
     """
@@ -157,10 +158,10 @@ def _copy_facts(
     ends: tuple[Whole, str, str],
     namespace: str,
 ) -> Flow[None]:
-    """Add to *move* a copy of each fact in *parts* about the new entity, stated by the episodes that move.
+    """Add to *move* copies of facts that other episodes state too; each copy is about the new entity.
 
-    The original keeps the statements of the other episodes. *parts*: the moving episodes by fact id. *rows*: facts by
-    id. *ends*: the old entity, then key and id of the new one. *history* is changed accordingly.
+    *parts*: for each such fact id, the episodes whose statements go to the copy; the original keeps the others. *rows*:
+    facts by id. *ends*: the old entity, then key and id of the new one. *history* is changed accordingly.
     """
     whole, key, id_ = ends
     vectors = yield from embed([rows[fact]["fact"]["sentence"] for fact in sorted(parts)])
@@ -186,7 +187,7 @@ def _copy_facts(
 
 
 def divide_statements(statements: Iterable[Row], episodes: Collection[str]) -> tuple[list[Row], list[Row]]:
-    """Return two lists: the *statements* that *episodes* make, and all others."""
+    """Return two lists: the statements made by *episodes* (ids), and all other statements."""
     stating, rest = list[Row](), list[Row]()
     for statement in statements:
         (stating if statement["id"] in episodes else rest).append(statement)
@@ -194,7 +195,11 @@ def divide_statements(statements: Iterable[Row], episodes: Collection[str]) -> t
 
 
 def move_statements(history: History, origin: str, fact: str, episodes: Collection[str]) -> None:
-    """Change *history* so that the statements that *episodes* make of the fact *origin* are of *fact* instead."""
+    """Change *history* so that statements of the fact *origin* count for the fact *fact* instead.
+
+    These are the statements of the episodes with the ids *episodes*; the facts are ids too. The database is not
+    changed.
+    """
     for statement in list(history.statements[origin].values()):
         if statement.id in episodes:
             history.add_statement(replace(statement, fact=fact))
@@ -207,7 +212,8 @@ def _annul_verdicts(move: Move, rows: Mapping[str, Row], moved: Collection[str],
     """Cancel verdicts (such as "fact A ends fact B") between facts that no longer share an entity after the split.
 
     Their ruling becomes ``"both"`` (both facts hold) in *move* and *history*; the old ruling is stored for an undo.
-    *moved*: ids of the facts that move. *entity*: the id of the entity that is split.
+    *rows*: all facts of the split entity by id. *moved*: ids of the facts that move. *entity*: the id of the split
+    entity.
     """
     for fact in sorted(moved):
         ends = {rows[fact]["subject"], *rows[fact]["objects"]} - {entity}
@@ -222,7 +228,10 @@ def _annul_verdicts(move: Move, rows: Mapping[str, Row], moved: Collection[str],
 
 
 def set_ruling(history: History, verdict: str, ruling: str, refused: str | None) -> None:
-    """Set the *ruling* and the *refused* fact of the verdict with the id *verdict* in *history*, if it is there."""
+    """Set the effect and the rejected fact of the verdict with the id *verdict* in *history*; skip unknown ids.
+
+    *ruling*: such as ``"both"`` (both facts hold). *refused*: the id of a fact that a person rejected, or None.
+    """
     if verdict in history.verdicts:
         changed = replace(history.verdicts[verdict], ruling=ruling, refused=refused)  # type: ignore[arg-type]
         history.set_verdict(verdict, changed, history.edits.get(verdict))
@@ -231,9 +240,10 @@ def set_ruling(history: History, verdict: str, ruling: str, refused: str | None)
 def plan_unsplit(
     move: Move, wholes: tuple[Whole, Whole], moved: Sequence[Row], policy: ConflictPolicy, namespace: str
 ) -> Flow[None]:
-    """Add the undoing of a split to *move*: merge the new entity back into the old one, and copied facts too.
+    """Add to *move* the changes that undo a split: the old entity gets back the facts, episodes and names.
 
-    *wholes*: the old and the new entity. *moved*: rows of the nodes that the split moved.
+    *wholes*: the old and the new entity; the new one is deleted, and copied facts are merged. *moved*: rows of the
+    facts, episodes and names that the split moved.
     """
     first, second = wholes
     copies = {row["id"]: row["origin"] for row in moved if row["role"] == "copy"}
@@ -263,7 +273,10 @@ def plan_unsplit(
 
 
 def _find_unused(move: Move, second: Whole) -> Flow[list[str]]:
-    """Return ``[name]`` if no episode uses the name that the split gave to the entity *second*, else ``[]``."""
+    """Return the name that a split gave to the new entity as a one-element list; ``[]`` if an episode uses this name.
+
+    *second*: the new entity. *move*: the undoing of the split.
+    """
     named = names_with(second.names, [move.identity["former_name"] or ""])
     used = yield from read(queries.NAMES_IN_USE, episodes=sorted(second.mentions), names=named)
     return [] if used else named

@@ -59,9 +59,10 @@ _Date = tuple[int, Precision]
 class DecisionRequest:
     """A person's decision about a verdict, which says how a new, pending fact relates to an existing one.
 
-    *choice*: accept the pending fact, reject it, or edit. *verdict*, *valid_at* and *invalid_at* belong to an edit: the
-    right relation of the two facts, and the right dates of the pending fact; `OPEN` as *invalid_at* means that it has
-    not ended. *seen*: the ruling that the person saw; if it has changed since, the decision is refused.
+    *choice*: ``"accept"`` the pending fact, ``"reject"`` it, or ``"edit"``. *by* and *reason*: who decides, and why.
+    *verdict*, *valid_at* and *invalid_at* belong to an edit: the right relation of the two facts, and the right dates
+    of the pending fact; `OPEN` as *invalid_at* means that it has not ended. *seen*: the ruling that the person saw; if
+    it has changed since, the decision is refused.
     """
 
     choice: Choice
@@ -73,9 +74,9 @@ class DecisionRequest:
     seen: Ruling | None = None
 
     def validate(self) -> None:
-        """Check all values that can be checked without the stored verdict.
+        """Check the choice, author, verdict and dates, as far as possible without the stored verdict.
 
-        Errors: `InputError` for an invalid choice, author, verdict or date, or edits that do not fit the choice.
+        Errors: `InputError` for an invalid value, or edits that do not fit the choice.
         """
         if self.choice not in get_args(Choice):
             raise InputError(f"choice must be one of {', '.join(get_args(Choice))}, got {self.choice!r}")
@@ -91,7 +92,7 @@ class DecisionRequest:
         self.dates(0)
 
     def kind(self, default: VerdictKind) -> VerdictKind:
-        """Return the edited kind of verdict, or *default*, the stored kind, if it is not edited.
+        """Return how the two facts relate: *verdict* if the person edited it, else *default*, the stored kind.
 
         Errors: `InputError` for an unknown kind, or an edit of an ``"admission"``, which is about one fact.
         """
@@ -107,8 +108,8 @@ class DecisionRequest:
     def dates(self, time: int) -> tuple[_Date | None, _Date | None]:
         """Return the edited start and end as ``(microseconds, precision)``, each ``None`` if it is not edited.
 
-        *time*: now in microseconds, against which a date such as "yesterday" is resolved. Errors: `InputError` for a
-        date that cannot be parsed.
+        ``"2019"`` gives the first instant of 2019 and ``"year"``. *time*: now in microseconds, to which a date such as
+        "yesterday" refers. Errors: `InputError` for a date that cannot be parsed.
         """
         end = self.invalid_at
         if isinstance(end, str) and end.strip().lower() == OPEN:
@@ -129,9 +130,9 @@ NextState = Callable[[StoredVerdict, History, int], VerdictState]
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """The record of a decision: its kind, author and reason.
+    """What is stored about a decision: its kind, author and reason.
 
-    *before*: the state of the verdict that an undo restores; ``None`` means the state when the decision is written.
+    *before*: the state of the verdict that an undo restores; ``None`` means its state when the decision is written.
     """
 
     decision: Choice | Literal["undo"]
@@ -141,15 +142,16 @@ class Note:
 
 
 def decide(review: str, request: DecisionRequest, policy: ConflictPolicy, namespace: str) -> Flow[Review]:
-    """Decide the verdict with the id *review*: whether its pending fact is believed; return it with its new ruling.
+    """Apply a person's decision about the verdict with the id *review*, and return the verdict with its new ruling.
 
-    Accepting lets the verdict take effect. Rejecting refuses the pending fact. Editing changes the kind of verdict or
-    the dates of the pending fact, then accepts. Errors: `NotFound` for an unknown id; `InputError` for an invalid
-    request, a retraction, or a ruling that is no longer ``request.seen``.
+    A verdict compares a pending fact with an existing one. Accepting lets it take effect. Rejecting refuses the pending
+    fact. Editing changes the kind of verdict or the dates of the pending fact, then accepts. Errors: `NotFound` for an
+    unknown id; `InputError` for an invalid *request*, a retraction, or a ruling that is no longer ``request.seen``.
     """
     request.validate()
 
     def next_state(stored: StoredVerdict, history: History, time: int) -> VerdictState:
+        """Return the state of the verdict after the decision of *request*; see `NextState`."""
         _check_seen(stored, request.seen)
         kind: VerdictKind = stored.row["kind"]
         if kind == "retracted":
@@ -165,13 +167,15 @@ def decide(review: str, request: DecisionRequest, policy: ConflictPolicy, namesp
 
 
 def undo(review: str, by: str, reason: str, policy: ConflictPolicy, namespace: str) -> Flow[Review]:
-    """Undo the latest decision about the verdict with the id *review*, and return the verdict with its former ruling.
+    """Undo the latest decision about the verdict with the id *review*, and return the verdict as it was before.
 
-    Repeated calls undo earlier decisions. Errors: `NotFound` for an unknown id; `InputError` if no decision is left.
+    Repeated calls undo earlier decisions. *by* and *reason* are stored. Errors: `NotFound` for an unknown id;
+    `InputError` if no decision is left.
     """
     validate_author(by, reason)
 
     def next_state(stored: StoredVerdict, _history: History, _time: int) -> VerdictState:
+        """Return the state that the verdict had before its latest decision that is not undone."""
         standing: list[Row] = []
         for decision in stored.decisions:
             if decision["decision"] == "undo":
@@ -187,12 +191,18 @@ def undo(review: str, by: str, reason: str, policy: ConflictPolicy, namespace: s
 
 
 def refuse(state: VerdictState, fact: str, time: int) -> VerdictState:
-    """Return a verdict's *state* after a person rejected *fact* (an id) at *time*, in microseconds."""
+    """Return the state of a verdict (how two facts relate) after a person rejected one of the facts.
+
+    *fact*: the id of the rejected fact. *time*: microseconds since the epoch.
+    """
     return replace(state, ruling="refused", refused=fact, refused_at=time)
 
 
 def rule(state: VerdictState, ruling: Ruling) -> VerdictState:
-    """Return a verdict's *state* with a new *ruling*, such as ``"both"`` (both facts hold), and no rejected fact."""
+    """Return the state of a verdict with the effect *ruling*, such as ``"both"`` (both facts hold).
+
+    No fact counts as rejected any more.
+    """
     return replace(state, ruling=ruling, refused=None, refused_at=None)
 
 
@@ -205,9 +215,10 @@ def _check_seen(stored: StoredVerdict, seen: Ruling | None) -> None:
 
 
 def _edit(state: VerdictState, fact: str, dates: tuple[_Date | None, _Date | None], history: History) -> VerdictState:
-    """Return a verdict's *state* with a person's new start and end *dates* for *fact*; None leaves a date unchanged.
+    """Return the state of a verdict (how two facts relate) with a person's new dates for one of the facts.
 
-    Errors: `InputError` if the end is not after the start.
+    *fact*: its id. *dates*: start and end as ``(microseconds, precision)``; None leaves a date unchanged. *history*:
+    the fact's statements, which have the unchanged dates. Errors: `InputError` if the end is not after the start.
     """
     start, end = dates
     if start is None and end is None:
@@ -235,11 +246,12 @@ def record(
     *,
     new: bool = False,
 ) -> Flow[Review]:
-    """Write a decision about a verdict and the beliefs that follow from it, and return the verdict as a review.
+    """Store a decision about a verdict and the changes of beliefs that follow; return the verdict as a `Review`.
 
-    *next_state* computes the verdict's new state. *new*: the verdict itself is not stored yet and is written too. If
-    other writers changed facts about the same entities in between, everything is computed again.
-    Errors: `InputError` if the verdict was decided meanwhile; `DatabaseUnavailable` after `ATTEMPTS` conflicts.
+    *next_state* computes the verdict's new state. *note*: what to store about the decision. *new*: the verdict itself
+    is not stored yet and is written too. If other writers changed facts about the same entities in between, everything
+    is computed again. Errors: `InputError` if the verdict was decided meanwhile; `DatabaseUnavailable` after `ATTEMPTS`
+    conflicts.
     """
     for _ in range(ATTEMPTS):
         based_on = yield from read(queries.REVISIONS_OF_FACTS, ids=list(stored.facts))
@@ -285,8 +297,8 @@ def record(
 def retract(fact: str, by: str, reason: str, policy: ConflictPolicy, namespace: str) -> Flow[Review]:
     """Stop believing the fact with the id *fact*, and return the verdict that records the retraction.
 
-    If the fact is retracted already and was not stated since, return the existing verdict.
-    Errors: `NotFound` for an unknown id; `InputError` for an invalid author.
+    *by* (who decides) and *reason* are stored. If the fact is retracted already and was not stated since, return the
+    existing verdict. Errors: `NotFound` for an unknown id; `InputError` for an invalid author.
     """
     validate_author(by, reason)
     history = yield from require_fact(fact)
@@ -304,10 +316,11 @@ def retract(fact: str, by: str, reason: str, policy: ConflictPolicy, namespace: 
 def replace_fact(
     fact: str, episode: str, author: tuple[str, str], policy: ConflictPolicy, namespace: str
 ) -> Flow[Review]:
-    """Replace the fact with the id *fact* by the fact that *episode* states, and return the verdict between them.
+    """Replace a fact by the fact that an episode states, and return the verdict between the two facts.
 
-    The old fact ends when the new one begins. If the new one does not begin later, the old one was wrong, and is not
-    believed any more. *author*: who decides, and the reason. Errors: `InputError` if the episode states no other fact.
+    *fact* and *episode*: their ids. The old fact ends when the new one begins. If the new one does not begin later, the
+    old one was wrong, and is not believed any more. *author*: who decides, and the reason. Errors: `InputError` if the
+    episode states no other fact.
     """
     by, saved_at = yield from _find_successor(fact, episode)
     stored, new = yield from _find_or_make(by, fact, "supersedes", REPLACED, namespace)
@@ -325,16 +338,19 @@ def replace_fact(
 
 
 def _takes_place(truth: Truth, former: Truth) -> bool:
-    """Return whether a fact with the periods *truth* begins only when all periods of the *former* fact have ended."""
+    """Return whether one fact replaces a former one in time: it begins when or after all periods of the other ended.
+
+    *truth* and *former*: the periods in which the two facts hold.
+    """
     begin = max((period.known_from for period in truth.periods), default=None)
     return begin is not None and all(period.invalid_at <= begin for period in former.periods)
 
 
 def _find_successor(fact: str, episode: str) -> Flow[tuple[str, int]]:
-    """Return the id of the fact that *episode* states in place of *fact*, and when the episode was saved.
+    """Return the id of the fact that an episode states in place of *fact*, and when the episode was saved.
 
-    Of several facts, one with the same subject, then with the same predicate, is preferred.
-    Errors: `InputError` if the episode states no fact, or only *fact* itself.
+    The time is in microseconds since the epoch. Of several facts, one with the same subject, then with the same
+    predicate, is preferred. Errors: `InputError` if the episode states no fact, or only *fact* itself.
     """
     stated: Sequence[Row] = yield from read(REPLACING, fact=fact, episode=episode)
     others = [row for row in stated if row["id"] != fact]
@@ -349,9 +365,10 @@ def _find_successor(fact: str, episode: str) -> Flow[tuple[str, int]]:
 def _find_or_make(
     one: str, existing: str, kind: VerdictKind, reason: str, namespace: str
 ) -> Flow[tuple[StoredVerdict, bool]]:
-    """Return the verdict about the facts *one* and *existing*, and whether it is new.
+    """Return the verdict (how two facts relate) about two fact ids, and whether it is new.
 
-    A new verdict of this *kind* has the ruling ``"both"`` (no effect), and is not written yet.
+    A new verdict has this *kind* and *reason* and the ruling ``"both"``: both facts hold. It is not written to the
+    database.
     """
     id_ = verdict_id(namespace, one, existing)
     stored = yield from find_verdict(id_)

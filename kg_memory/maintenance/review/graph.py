@@ -43,7 +43,7 @@ class ReviewInput(TypedDict, total=False):
 
 
 class ReviewState(ReviewInput, total=False):
-    """The state of the review graph: its input, the waiting verdicts, the decisions, and the results of these."""
+    """The state of the review graph: its input, the waiting verdicts, the decisions, and what each decision did."""
 
     waiting: list[Json]
     decisions: list[Json]
@@ -51,7 +51,7 @@ class ReviewState(ReviewInput, total=False):
 
 
 def load(state: ReviewState, settings: Settings) -> Flow[Json]:  # noqa: ARG001 - steps have one shape
-    """Read up to ``limit`` verdicts that wait for a person, and return them in ``waiting``.
+    """Read up to ``limit`` verdicts that wait for a person, and return them as JSON: ``{"waiting": [...], ...}``.
 
     Errors: `InputError` for an invalid namespace or limit.
     """
@@ -61,7 +61,7 @@ def load(state: ReviewState, settings: Settings) -> Flow[Json]:  # noqa: ARG001 
 
 
 def ask(state: ReviewState) -> Json:
-    """Interrupt the graph until a person has decided about all waiting verdicts, and return the decisions.
+    """Interrupt the graph until a person has decided all waiting verdicts; return ``{"decisions": [...]}``.
 
     An invalid answer interrupts again, with a ``problem`` that says why.
     """
@@ -76,7 +76,7 @@ def ask(state: ReviewState) -> Json:
 
 
 def apply(state: ReviewState, settings: Settings) -> Flow[Json]:
-    """Apply the decisions one after the other, and return the result of each in ``decided``.
+    """Write the decisions to the database one after the other, and return the results: ``{"decided": [...]}``.
 
     A decision that fails, such as about a verdict that was decided meanwhile, gets a ``problem``; the rest goes on.
     """
@@ -96,7 +96,10 @@ def apply(state: ReviewState, settings: Settings) -> Flow[Json]:
 
 
 def build(driver: Driver[Any], settings: Settings) -> StateGraph[ReviewState, None, ReviewInput, ReviewState]:
-    """Return the review graph, not yet compiled; compile it with a checkpointer. Its nodes run sync and async."""
+    """Return the review graph, which asks a person to decide verdicts about contradicting facts.
+
+    It is not compiled yet: compile it with a checkpointer. Its nodes run sync and async.
+    """
     graph = StateGraph(ReviewState, input_schema=ReviewInput)
     graph.add_node("load", make_node(load, driver, settings))
     graph.add_node("ask", ask)
@@ -109,7 +112,7 @@ def build(driver: Driver[Any], settings: Settings) -> StateGraph[ReviewState, No
 
 
 def build_request(reviews: Sequence[Review]) -> Json:
-    """Return the payload of the interrupt, a ``HITLRequest`` of LangChain with one action for each review."""
+    """Return what the interrupt shows to a person: a ``HITLRequest`` of LangChain with one action for each review."""
     actions = [{"name": ACTION, "args": _arguments(review), "description": describe(review)} for review in reviews]
     return {
         "action_requests": actions,
@@ -118,7 +121,7 @@ def build_request(reviews: Sequence[Review]) -> Json:
 
 
 def describe(review: Review) -> str:
-    """Return a text that asks a person to decide *review*, with the two facts, the reason and the source's quote."""
+    """Return the question whether one fact takes the place of another, with the reason and the quote, for a person."""
     effect = "take the place of" if review.kind == "supersedes" else "refute"
     kinds = f"{' or '.join(CONTRADICTIONS)}; {', '.join(COMPATIBLE)} let both hold"
     edits = f'another verdict ({kinds}) or other dates (invalid_at "{OPEN}": it has not ended)'
@@ -136,8 +139,8 @@ def describe(review: Review) -> str:
 def parse_answer(answer: Any, reviews: Sequence[Review]) -> list[Json]:
     """Parse the person's *answer* to the interrupt into one decision for each of *reviews*.
 
-    *answer*: a ``HITLResponse`` of LangChain, or its list of decisions. Each decision becomes
-    ``{"choice", "reason", "edit"}``. Errors: `InputError` for an invalid answer.
+    *answer*: a ``HITLResponse`` of LangChain, or its list of decisions. ``{"type": "approve"}`` becomes ``{"choice":
+    "accept", "reason": "", "edit": {}}``. Errors: `InputError` for an invalid answer.
     """
     decisions = answer.get("decisions") if isinstance(answer, Mapping) and "decisions" in answer else answer
     decisions = [decisions] if isinstance(decisions, Mapping) else decisions
@@ -147,9 +150,9 @@ def parse_answer(answer: Any, reviews: Sequence[Review]) -> list[Json]:
 
 
 def _parse_decision(decision: Any, arguments: Mapping[str, object]) -> Json:
-    """Parse one decision of LangChain's format; an edit that changes none of *arguments* becomes "accept".
+    """Parse one decision of LangChain's format into ``{"choice": ..., "reason": ..., "edit": ...}``.
 
-    *arguments*: the arguments of the action as they were shown.
+    *arguments*: the arguments of the action as they were shown; an edit that changes none becomes ``"accept"``.
     """
     choice = CHOICES.get(str(decision.get("type"))) if isinstance(decision, Mapping) else None
     if choice is None:
@@ -172,6 +175,7 @@ def _parse_edit(decision: Mapping[str, object], arguments: Mapping[str, object])
 
 
 def _arguments(review: Review) -> Json:
+    """Return the arguments of the action that a person sees and edits: the verdict, the two facts and the dates."""
     pending = review.pending
     return {
         "review": review.id,

@@ -33,9 +33,9 @@ _STORED = ("id", "kind", "confidence", "reason", "new", "known", "holds", "rulin
 class VerdictState:
     """The part of a verdict (how two facts relate) that people's decisions change.
 
-    `ruling`: the effect of the verdict, such as ``"supersedes"`` (one fact ends the other) or ``"waiting"``.
-    `refused`: the id of the fact that a person rejected, at the time `refused_at`. `edited`: the id of the fact whose
-    dates a person changed, to start at `edited_from` and end at `edited_until`. Times are microseconds since the epoch.
+    `ruling`: the effect of the verdict, such as ``"supersedes"`` (one fact ends the other) or ``"waiting"``. `refused`:
+    the id of the fact that a person rejected, at the time `refused_at`. `edited`: the id of the fact whose dates a
+    person changed, to start at `edited_from` and end at `edited_until`. Times are microseconds since the epoch.
     """
 
     ruling: Ruling
@@ -49,7 +49,7 @@ class VerdictState:
 
     @classmethod
     def from_row(cls, row: Row) -> Self:
-        """Build the state from the *row* of a verdict; missing columns keep their defaults."""
+        """Build the state from the stored properties of a verdict; missing ones keep their defaults."""
         return cls(**{field.name: row[field.name] for field in fields(cls) if field.name in row})
 
 
@@ -62,11 +62,11 @@ class StoredVerdict:
 
     @classmethod
     def from_row(cls, row: Row) -> Self:
-        """Build a `StoredVerdict` from a result row with the columns ``verdict`` and ``decisions``."""
+        """Build a `StoredVerdict` from a result row ``{"verdict": properties, "decisions": [...]}``."""
         return cls(row["verdict"], tuple(row["decisions"]))
 
     def to_row(self) -> Row:
-        """Return the columns with which a new verdict is created."""
+        """Return the query parameters that create this verdict in the database."""
         return {name: self.row[name] for name in _STORED}
 
     @property
@@ -76,7 +76,7 @@ class StoredVerdict:
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict as a `Verdict`, the form that the conflict policy works with."""
+        """The verdict in the form that the rules for conflicting facts work with."""
         return to_verdict(self.row)
 
     @property
@@ -86,7 +86,7 @@ class StoredVerdict:
 
     @property
     def facts(self) -> tuple[str, str]:
-        """The ids of the new and the existing fact."""
+        """The ids of the new fact and of the existing fact, which the verdict compares."""
         return self.row["new"], self.row["known"]
 
 
@@ -94,8 +94,8 @@ def list_reviews(limit: int, skip: int = 0, *, decided: bool = False) -> Flow[li
     """Return the verdicts (how a new fact relates to an existing one) that a person can decide now, earliest first.
 
     A verdict between two facts that both wait for review is left out until the earlier fact is decided. *decided*:
-    return the verdicts that people decided instead, latest decision first. *limit* and *skip*: how many to return,
-    after how many.
+    return the verdicts that people decided instead, latest decision first. *limit* and *skip*: the maximum number to
+    return, and how many to skip before.
     """
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     if not decided:
@@ -105,9 +105,10 @@ def list_reviews(limit: int, skip: int = 0, *, decided: bool = False) -> Flow[li
 
 
 def list_conflicts(limit: int, skip: int = 0) -> Flow[list[Review]]:
-    """Return the verdicts of the kind ``"conflicts"`` (two facts cannot both be true), earliest first.
+    """Return the verdicts that two facts cannot both be true (``"conflicts"``), earliest first.
 
-    Both those that the conflict strategy settled and those that wait for a person are returned.
+    Verdicts that were decided automatically and verdicts that wait for a person are both returned. *limit* and *skip*
+    select a page.
     """
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     return (yield from _read_reviews(queries.REVIEWS, rulings=["conflicts", "waiting"], kinds=["conflicts"], **page))
@@ -134,7 +135,7 @@ def _read_reviews(query: str, **params: object) -> Flow[list[Review]]:
 
 
 def validate_fact(fact: object) -> str:
-    """Return *fact* as an id of a fact. Errors: `InputError` if it is not a non-empty string."""
+    """Return *fact* if it is a non-empty string, as the id of a fact must be; else raise `InputError`."""
     if not isinstance(fact, str) or not fact:
         raise InputError(f"fact must be the id of a fact, got {fact!r}; memory.facts.about(...) shows the ids")
     return replace_unstorable(fact)
@@ -146,9 +147,9 @@ def missing_fact(fact: str) -> NotFound:
 
 
 def require_fact(fact: str) -> Flow[History]:
-    """Return the history (statements, beliefs, verdicts) of the fact with the id *fact*.
+    """Return the statements, beliefs and verdicts of the fact with the id *fact*.
 
-    Errors: `NotFound` if there is none; `InputError` if *fact* is not a string.
+    Errors: `NotFound` if it does not exist; `InputError` if *fact* is not a string.
     """
     history = yield from read_history([validate_fact(fact)])
     if fact not in history.sentences:
@@ -157,7 +158,10 @@ def require_fact(fact: str) -> Flow[History]:
 
 
 def _read_pending(limit: int, skip: int) -> Flow[list[StoredVerdict]]:
-    """Return the waiting verdicts that a person can decide now: the fact they compare with does not wait itself."""
+    """Return a page of the waiting verdicts (how a new fact relates to an existing one) that a person can decide now.
+
+    A verdict is left out while its existing fact waits for review too.
+    """
     size = min(max(skip + limit, _LEAST_PAGE), _MOST_PAGE)
     pending: list[StoredVerdict] = []
     start = 0
@@ -174,7 +178,11 @@ def _read_pending(limit: int, skip: int) -> Flow[list[StoredVerdict]]:
 
 
 def _select_pending(verdicts: Iterable[StoredVerdict], history: History) -> list[StoredVerdict]:
-    """Return the *verdicts* whose later fact waits for review, and whose earlier fact neither waits nor was refused."""
+    """Return those of *verdicts* that a person can decide now.
+
+    The later of the two facts must wait for review, and the earlier one must neither wait nor be rejected. *history*:
+    the statements and verdicts of these facts.
+    """
     by_fact, all_verdicts = history.statements_by_fact(), history.verdicts.values()
     waiting = facts_in_review(all_verdicts, by_fact, facts_to_admit(all_verdicts))
     aside = waiting.union(verdict.refused for verdict in all_verdicts if verdict.refused)
@@ -205,7 +213,10 @@ def to_reviews(verdicts: Sequence[StoredVerdict]) -> Flow[list[Review]]:
 
 
 def _last_statement(fact: str, history: History, verdicts: Iterable[StoredVerdict]) -> Row:
-    """Return a row like that of a belief for a fact that was never believed, with the dates of its last statement."""
+    """Return a row like a stored belief for a fact that was never believed, with the dates of its last statement.
+
+    *fact*: its id. *verdicts*: the verdicts to show, some of which may change the dates.
+    """
     last = history.last_statement(fact)
     judged = min(stored.row["created_at"] for stored in verdicts if fact in stored.facts)
     dates = pick(last, "valid_at", "invalid_at", "precision", "end_precision", "trust")
@@ -213,6 +224,10 @@ def _last_statement(fact: str, history: History, verdicts: Iterable[StoredVerdic
 
 
 def _to_review(stored: StoredVerdict, facts: Mapping[str, Fact], pending: str) -> Review:
+    """Return a stored verdict as a `Review` with its two facts.
+
+    *facts*: the facts by id. *pending*: the id of the one that waits or waited for the decision.
+    """
     existing = next((fact for fact in stored.facts if fact != pending), pending)
     decisions = tuple(rows.to_decision(row) for row in stored.decisions)
     return Review(
@@ -228,7 +243,7 @@ def _to_review(stored: StoredVerdict, facts: Mapping[str, Fact], pending: str) -
 
 
 def read_verdict(review: object) -> Flow[StoredVerdict]:
-    """Return the stored verdict with the id *review*. Errors: `NotFound` if there is none."""
+    """Return the stored verdict with the id *review*. Errors: `NotFound` if it does not exist."""
     stored = (yield from find_verdict(replace_unstorable(review))) if isinstance(review, str) and review else None
     if stored is None:
         raise NotFound(f"review {review!r} not found in this namespace; memory.reviews.list() shows waiting reviews")
@@ -236,6 +251,6 @@ def read_verdict(review: object) -> Flow[StoredVerdict]:
 
 
 def find_verdict(review: str) -> Flow[StoredVerdict | None]:
-    """Return the stored verdict with the id *review*, or ``None``."""
+    """Return the stored verdict with the id *review*, or ``None`` if it does not exist."""
     stored = yield from read(queries.VERDICT, id=review)
     return StoredVerdict.from_row(stored[0]) if stored else None

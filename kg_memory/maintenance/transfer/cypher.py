@@ -41,7 +41,7 @@ TYPES = "CALL db.relationshipTypes() YIELD relationshipType RETURN relationshipT
 
 
 def count_nodes(label: str) -> str:
-    """Return the query that counts the nodes of *label*."""
+    """Return the query that counts the nodes with the label *label*."""
     return f"MATCH (n:`{label}`) RETURN count(n) AS count"
 
 
@@ -67,6 +67,7 @@ WITH n, [subject] + objects AS ends"""
 
 
 def _read_nodes(label: str) -> str:
+    """Return the query that reads a page of nodes with their words and vectors, for an export."""
     if label == "Item":
         return f"""{_page(label)}
 OPTIONAL MATCH (n)-[:HAS]->(v:Vector)
@@ -88,6 +89,7 @@ ORDER BY id(n)
 
 
 def _read_relations(type_: str) -> str:
+    """Return the query that reads a page of relations with the keys of the nodes that they connect, for an export."""
     ends = RELATIONS[type_]
     [page, pattern] = (ends.targets[0], "(m)-[r:{}]->(n)") if ends.by_target else (ends.source, "(n)-[r:{}]->(m)")
     source, target = ("m", "n") if ends.by_target else ("n", "m")
@@ -107,6 +109,7 @@ _RETURN_LINE = "RETURN row.line AS line"
 
 
 def _write_nodes(label: str) -> str:
+    """Return the query that creates a batch of nodes for an import, and skips those whose key exists already."""
     create = f"""
 UNWIND $rows AS row
 OPTIONAL MATCH (old:{label} {{{key_of(label)}: row.properties.{key_of(label)}}})
@@ -147,6 +150,7 @@ RETURN line"""
 
 
 def _write_relations(type_: str) -> str:
+    """Return the query that creates a batch of relations for an import, and skips those without both nodes."""
     ends = RELATIONS[type_]
     source = f"MATCH (a:{ends.source} {{{key_of(ends.source)}: row.source}})"
     if len(ends.targets) == 1:

@@ -44,7 +44,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class ExportOptions:
-    """What to export: a namespace (``holds="memory"``), or the items of the store that *namespace* names.
+    """What to export: the memory called *namespace* (``holds="memory"``), or the items of the `KGStore` of that name.
 
     *embeddings*: whether vectors are included.
     """
@@ -57,12 +57,12 @@ class ExportOptions:
 def export(
     database: Database, options: ExportOptions, target: Target, progress: Progress | None = None
 ) -> ExportResult:
-    """Write a namespace or a store to *target*, and return the number of records and a checksum.
+    """Write a memory, or the items of a `KGStore`, to the file *target*; return the number of records and a checksum.
 
     *progress* is called with the records written and the total. The export is a snapshot of one moment and blocks no
-    writer: if the graph is changed during the export, the export starts again from a copy of the graph.
-    Errors: `InputError` if the namespace is empty, or *target* cannot be written; `EmbeddingMismatch` if vectors are
-    wanted while the namespace is being re-embedded; `SchemaError` for a graph of a newer version.
+    writer: if the graph is changed during the export, the export starts again from a copy of the graph. Errors:
+    `InputError` if the namespace is empty, or *target* cannot be written; `EmbeddingMismatch` if vectors are wanted
+    while the namespace is being re-embedded; `SchemaError` for a graph of a newer version.
     """
     with rewritable(target) as file:
 
@@ -76,6 +76,10 @@ def export(
 def _write_graph(
     database: Database, key: str, options: ExportOptions, writer: LineWriter, progress: Progress | None
 ) -> ExportResult:
+    """Write the header, all nodes and relations of the graph *key*, and the checksum; return the counts.
+
+    Errors: those of `export`, except for an unwritable file.
+    """
     meta = database.query(key, cypher.META, {}, write=False)
     if not meta:
         noun = "namespace" if options.holds == "memory" else "store"
@@ -104,9 +108,10 @@ def _make_header(meta: Row, options: ExportOptions) -> Header:
 
 
 def _count_records(database: Database, key: str, holds: str) -> int:
-    """Return the number of records in an export of the graph *key*. *holds*: ``"memory"`` or ``"items"``.
+    """Return the number of records (nodes and relations) in an export of the graph *key*.
 
-    Errors: `SchemaError` if the graph has a node label or a relation type that this version cannot export.
+    *holds*: ``"memory"`` or ``"items"`` of a store. Errors: `SchemaError` if the graph has a node label or a relation
+    type that this version cannot export.
     """
     total = 0
     for names, count, inside in (
@@ -124,7 +129,7 @@ def _count_records(database: Database, key: str, holds: str) -> int:
 
 
 def _read_records(database: Database, key: str, options: ExportOptions) -> Iterator[Record]:
-    """Yield all nodes and relations of the graph *key* as records, in the order of `RECORDS`."""
+    """Yield all nodes and relations of the graph *key* as records, nodes first; the order of types is `RECORDS`."""
     last = database.query(key, cypher.LAST, {}, write=False)[0]["last"]
     for name in RECORDS[options.holds]:
         has_vectors = "$embeddings" in cypher.READ[name]
@@ -136,6 +141,7 @@ def _read_records(database: Database, key: str, options: ExportOptions) -> Itera
 
 
 def _to_record(name: str, row: Row) -> Record:
+    """Convert a result row to a record of an export; *name* is its node label or relation type."""
     properties = {name: value for name, value in sorted(row["properties"].items()) if value is not None}
     if name in RELATIONS:
         fields = {"type": name, "source": row["source"], "target": row["target"], "properties": properties}
@@ -151,5 +157,5 @@ def _to_record(name: str, row: Row) -> Record:
 
 
 def pack_vector(vector: Sequence[float]) -> str:
-    """Encode *vector* as base64 of little-endian single-precision floats."""
+    """Encode a vector as text: base64 of little-endian single-precision floats, as exports contain it."""
     return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()

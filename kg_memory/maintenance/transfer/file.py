@@ -43,9 +43,10 @@ M = TypeVar("M", bound=BaseModel)
 
 
 class LineWriter:
-    """Writes the lines of an export to *stream*, and counts records and bytes.
+    """Writes the lines of an export file to *stream*, and counts records and bytes.
 
-    `counts`: the records written by kind. `bytes`: their size before compression. `sha256`: the checksum, set by `end`.
+    `counts`: the records written by kind, ``{"entity": 12, "relation": 40, ...}``. `bytes`: their size before
+    compression. `sha256`: the checksum, set by `end`.
     """
 
     def __init__(self, stream: IO[bytes]) -> None:
@@ -63,7 +64,7 @@ class LineWriter:
         self._write(record)
 
     def end(self) -> None:
-        """Write the last line: the number of records of each kind, and the SHA-256 of all lines before."""
+        """Write the last line of the file: the number of records of each kind, and the SHA-256 of all lines before."""
         self.sha256 = self._sum.hexdigest()
         self._write(End(record="end", counts=dict(self.counts), sha256=self.sha256))
 
@@ -78,8 +79,8 @@ class LineWriter:
 def rewritable(target: Target) -> Iterator[IO[bytes]]:
     """Yield a temporary file that replaces *target* when the block ends without an error.
 
-    It is seekable, so that an export can start again. If the export fails or the process dies, *target* is unchanged.
-    Errors: `InputError` if *target* cannot be written, or the disk is full.
+    The file can be written from the start again, as an export must if the graph changes meanwhile. If the export fails
+    or the process dies, *target* is unchanged. Errors: `InputError` if *target* cannot be written, or the disk is full.
     """
     try:
         with _open_target(target) as file:
@@ -92,6 +93,10 @@ def rewritable(target: Target) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _open_target(target: Target) -> Iterator[IO[bytes]]:
+    """Yield a temporary file whose content goes to *target* (a path, a device, a stream) when the block ends.
+
+    A path is replaced at once; the content for a device or a stream is copied.
+    """
     path = None if not isinstance(target, str | Path) or str(target) == STANDARD else Path(target).resolve()
     if path is not None and (path.is_file() or not path.exists()):
         with _write_part(path) as file:
@@ -105,14 +110,17 @@ def _open_target(target: Target) -> Iterator[IO[bytes]]:
 
 
 def _open_stream(target: Target, path: Path | None) -> AbstractContextManager[IO[bytes]]:
-    """Return a context manager for the output: the device at *path*, the open file *target*, or standard output."""
+    """Return a context manager for an output that is no regular file: a device, an open file or standard output.
+
+    *path*: the device, or None. *target*: the open file; a string is ``"-"``, standard output.
+    """
     if path is not None:
         return _open(path, "wb")
     return nullcontext(_standard("stdout") if isinstance(target, str | Path) else target)
 
 
 def _open(path: Path, mode: str) -> IO[bytes]:
-    """Open *path* for writing with *mode*; a new file is readable by its owner only, as memories are private.
+    """Open *path* for writing with *mode* (such as ``"wb"``); only its owner can read a new file.
 
     Errors: `InputError` if *path* cannot be written.
     """
@@ -126,7 +134,7 @@ def _open(path: Path, mode: str) -> IO[bytes]:
 
 @contextmanager
 def _write_part(path: Path) -> Iterator[IO[bytes]]:
-    """Yield the file ``PATH.part``, and rename it to *path* when the block ends without an error.
+    """Yield a file at *path* with ``.part`` added, and rename it to *path* when the block ends without an error.
 
     A killed process leaves the file behind, and the next export to *path* overwrites it. Errors: `InputError` if
     another process is writing the same file.
@@ -167,7 +175,7 @@ def compress(file: IO[bytes], target: Target) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def open_lines(source: Target) -> Iterator[LineReader]:
-    """Yield a reader for the export *source*: a file name, ``-`` for standard input, or an open binary file.
+    """Yield a reader for an export file: *source* is a path, ``-`` for standard input, or an open binary file.
 
     Errors: `InputError` if the file cannot be read.
     """
@@ -185,12 +193,13 @@ def open_lines(source: Target) -> Iterator[LineReader]:
 
 
 class LineReader:
-    """Reads an export line by line, and checks it; gzip is recognised by the first bytes.
+    """Reads an export file line by line, decompresses gzip, and checks each line and the checksum.
 
     *name*: the name of the file in error messages. *size*: its size in bytes, 0 if unknown.
     """
 
     def __init__(self, file: IO[bytes], name: str, size: int = 0) -> None:
+        """Begin to read *file*; its first bytes show whether it is compressed."""
         self._raw = file
         buffered = file if hasattr(file, "peek") else io.BufferedReader(file)  # type: ignore[type-var]
         packed = buffered.peek(2)[:2] == MAGIC
@@ -202,7 +211,7 @@ class LineReader:
 
     @property
     def place(self) -> int:
-        """The number of bytes read from the file so far, before decompression; 0 if its size is unknown."""
+        """The number of bytes of the file that were read so far, before decompression; 0 if its size is unknown."""
         return self._raw.tell() if self.size else 0
 
     def header(self) -> Header:
@@ -224,8 +233,8 @@ class LineReader:
     def records(self, allowed: Collection[str]) -> Iterator[tuple[int, Record]]:
         """Yield ``(line number, record)`` for each record, then check the counts and the checksum in the last line.
 
-        *allowed*: the node labels and relation types that the file may have.
-        Errors: `InputError` for an invalid line, and for a file that is incomplete or was changed.
+        *allowed*: the node labels and relation types that the file may contain. Errors: `InputError` for an invalid
+        line, and for a file that is incomplete or was changed.
         """
         counts: Counter[str] = Counter()
         while "record" not in (line := self._parse(data := self._read_line())):
@@ -241,10 +250,14 @@ class LineReader:
             raise InputError(f"{self.name} was changed since it was written (its checksum differs); export it again")
 
     def error(self, number: int, problem: str) -> InputError:
-        """Return an error that names the file, the line *number* and the *problem*."""
+        """Return an `InputError` such as ``"export.jsonl:12: the line must be a JSON object; export it again"``."""
         return InputError(f"{self.name}:{number}: {problem}")
 
     def _read_line(self) -> bytes:
+        """Return the next line of the file.
+
+        Errors: `InputError` if it is incomplete or too long, or the gzip data is broken.
+        """
         self._number += 1
         try:
             data: bytes = self._stream.readline(LONGEST_LINE + 1)
@@ -275,7 +288,7 @@ class LineReader:
 
 
 def count_as(record: Record) -> str:
-    """Return the kind under which *record* is counted: its label in lower case, or ``"relation"``."""
+    """Return the kind under which a record is counted: its label in lower case, ``"entity"``, or ``"relation"``."""
     return record.label.lower() if isinstance(record, Node) else "relation"
 
 

@@ -44,9 +44,9 @@ MakeError = Callable[[int, str], InputError]
 class ImportOptions:
     """The options of an import.
 
-    *namespace*: the target; None means the namespace in the export. *replace*: delete its present content.
-    *embeddings*: use the vectors of the file; if false, they are computed again. *max_content*: the most characters
-    that an episode may have; None means any number. *memory_only*: refuse an export of a `KGStore`.
+    *namespace*: where to import to; None means the namespace in the export. *replace*: delete its present content.
+    *embeddings*: use the vectors of the file; if false, compute them again. *max_content*: the maximum number of
+    characters of an episode; None means no limit. *memory_only*: refuse an export of a `KGStore`.
     """
 
     namespace: str | None = None
@@ -59,11 +59,12 @@ class ImportOptions:
 def import_export(
     driver: FalkorDriver, source: Target, options: ImportOptions, progress: Progress | None = None
 ) -> ImportResult:
-    """Import the export *source* into a namespace, and return the number of records of each kind.
+    """Import an export file into a namespace, and return the number of records of each kind.
 
-    The namespace is replaced at once at the end; if the import fails, it is unchanged. *progress* is called with the
-    bytes read and the size of the file. Errors: `InputError` for an invalid file, or a namespace that is not empty if
-    ``replace`` is false; `EmbeddingMismatch` for vectors of another model; `SchemaError` for another version.
+    The content of the namespace is replaced at once at the end; if the import fails, it is unchanged. *progress* is
+    called with the bytes read and the size of the file. Errors: `InputError` for an invalid file, or a namespace that
+    is not empty if ``replace`` is false; `EmbeddingMismatch` for vectors of another model; `SchemaError` for another
+    version.
     """
     with open_lines(source) as reader:
         header = reader.header()
@@ -88,7 +89,7 @@ def import_export(
 
 @contextmanager
 def _replace_graph(driver: FalkorDriver, target: str, key: str, *, replace: bool) -> Iterator[tuple[ShadowGraph, bool]]:
-    """Yield a new graph that replaces the graph *key* when the block ends, and whether *key* has content now.
+    """Yield a new graph, and whether the graph *key* has content; the new one replaces it when the block ends.
 
     *target*: the namespace, for error messages. Errors: `InputError` if *replace* is false and the namespace has
     content, or is written to by others during the import.
@@ -107,6 +108,11 @@ def _replace_graph(driver: FalkorDriver, target: str, key: str, *, replace: bool
 
 
 def _check_header(driver: FalkorDriver, header: Header, name: str, *, embeddings: bool) -> None:
+    """Check that this package and the memory's embedding model can import a file with this header.
+
+    *name*: the file, for the message. *embeddings*: whether its vectors are used. Errors: `SchemaError` for another
+    version; `EmbeddingMismatch` for vectors of another model.
+    """
     supported = (schema.MEMORY if header.holds == "memory" else schema.ITEMS).version
     if header.schema_ != supported or header.words > tokenise.VERSION:
         raise SchemaError(
@@ -124,6 +130,10 @@ def _check_header(driver: FalkorDriver, header: Header, name: str, *, embeddings
 def _prepare_memory(
     driver: FalkorDriver, shadow: ShadowGraph, renaming: Renaming, header: Header, options: ImportOptions
 ) -> GraphWriter:
+    """Create the schema of a memory in the new graph *shadow*, and return the writer of its records.
+
+    Vectors that the file lacks are computed by the memory's embedding model.
+    """
     model = driver.embedder.name
     dimension = header.dimension if header.model == model else None
     if dimension is None:
@@ -140,7 +150,7 @@ def _prepare_memory(
 def _prepare_store(
     driver: FalkorDriver, shadow: ShadowGraph, renaming: Renaming, header: Header, options: ImportOptions
 ) -> GraphWriter:
-    """Create the schema of a store's graph, and return the writer of its items.
+    """Create the schema of a `KGStore` in the new graph *shadow*, and return the writer of its items.
 
     Missing vectors are not computed: only the store knows which fields of an item it embeds.
     """
@@ -155,7 +165,7 @@ def _prepare_store(
 
 
 def _write_meta(driver: FalkorDriver, shadow: ShadowGraph, header: Header) -> None:
-    """Write the versions and counters of the export's header to the imported graph, and check its schema."""
+    """Write the versions and counters of the export's header to the new graph *shadow*, and check its schema."""
     meta = {**header.meta, "version": header.schema_, "words": header.words}
     driver.store.database.query(shadow.key, cypher.SET_META, {"meta": meta}, write=True)
     schema.check(driver.store.database, shadow.key, None, driver.embedder.name)
@@ -163,7 +173,7 @@ def _write_meta(driver: FalkorDriver, shadow: ShadowGraph, header: Header) -> No
 
 @dataclass(frozen=True, slots=True)
 class VectorReader:
-    """Decodes the vectors in an export, or computes them.
+    """Decodes the vectors of an export file, or computes them if they are missing or to be ignored.
 
     *embed*: a function that computes vectors of texts. *dimension*: the length of each vector. *ignore*: compute all
     vectors, also those in the file.
@@ -174,7 +184,7 @@ class VectorReader:
     ignore: bool
 
     def unpack(self, packed: str) -> EncodedVector:
-        """Decode the base64 text *packed* to a vector.
+        """Decode a vector from the base64 text of an export file.
 
         Errors: `ValueError` for invalid data, and for a zero vector, which every search would return first.
         """
@@ -189,7 +199,7 @@ class VectorReader:
 
 
 class _ExactVector(EncodedVector):
-    """A vector that is sent to the database with 9 significant digits, so single precision is kept exactly."""
+    """A vector that is sent to the database with 9 significant digits, so that single-precision values stay exact."""
 
     @cached_property
     def text(self) -> str:
@@ -197,15 +207,19 @@ class _ExactVector(EncodedVector):
 
 
 class GraphWriter:
-    """Writes records of an export into the new graph *key*.
+    """Writes the records of an export file into a new graph.
 
-    `counts`: the records written by kind. `embedded`: the number of vectors that were computed. *renaming* replaces
-    ids. *max_content*: the most characters of an episode, None for no limit.
+    `counts`: the records written by kind. `embedded`: the number of vectors that were computed.
     """
 
     def __init__(
         self, database: Database, key: str, vectors: VectorReader, renaming: Renaming, max_content: int | None = None
     ) -> None:
+        """Prepare to write to the graph with the database key *key*.
+
+        *renaming* replaces the ids of records. *max_content*: the maximum number of characters of an episode, None for
+        no limit.
+        """
         self._database = database
         self._max_content = max_content
         self._key = key
@@ -215,9 +229,9 @@ class GraphWriter:
         self.embedded = 0
 
     def write(self, records: Iterable[NumberedRecord], make_error: MakeError) -> Iterator[int]:
-        """Write *records*, pairs of line number and record, in batches, and yield the number written after each batch.
+        """Write records, given with their line numbers, in batches; yield the number written so far after each batch.
 
-        *make_error*: makes the error to raise from a line number and a problem.
+        *make_error*: a function from a line number and a problem to the error to raise.
         """
         for name, group in groupby(records, key=lambda numbered: numbered[1].name):
             for batch in _batches(group):
@@ -226,6 +240,11 @@ class GraphWriter:
                 yield self.counts.total()
 
     def _write_batch(self, name: str, batch: list[NumberedRecord], make_error: MakeError) -> None:
+        """Write records of one kind with one query, with their vectors and words.
+
+        *name*: their node label or relation type. Raises an error of *make_error* for an invalid record, for a node
+        that occurs twice, and for a relation to a node that is missing.
+        """
         rows = []
         for number, record in batch:
             try:
@@ -243,6 +262,10 @@ class GraphWriter:
             self._write_words(name, [row["properties"]["id"] for row in rows], words)
 
     def _to_row(self, record: Record) -> Row:
+        """Return a record as a row of the writing query, with the ids of the new namespace and with decoded vectors.
+
+        Errors: `ValueError` for an invalid vector, or an episode that is too long.
+        """
         content = record.properties.get("content", "")
         if self._max_content and len(content) > self._max_content:
             length, limit = len(content), self._max_content
@@ -260,9 +283,10 @@ class GraphWriter:
         return row
 
     def _index(self, node: Node, properties: Row) -> Row:
-        """Return a dict of the node's words and vector; if the vector must be computed, it has the text instead.
+        """Return the words and the vector of a node, ``{"words": ..., "embedding": vector, "text": None}``.
 
-        If the file has no word counts, they are made from *properties*, whose ``n`` (number of words) is then set.
+        If the vector must be computed, ``embedding`` is None and ``text`` is the text to embed. If the file has no word
+        counts, they are made from *properties*, whose ``n`` (number of words) is then set.
         """
         words: Mapping[str, float] = node.words or {}
         if node.words is None:
@@ -275,7 +299,7 @@ class GraphWriter:
         return {"words": words, "embedding": vector, "text": text}
 
     def _embed_texts(self, rows: list[Row]) -> None:
-        """Compute the missing vectors of *rows*, and replace their ``text`` by an ``embedding``."""
+        """Compute the missing vectors of *rows*: replace the ``text`` of each row by an ``embedding``."""
         texts = [row.pop("text") for row in rows]
         missing = [row for row, text in zip(rows, texts, strict=True) if text is not None]
         if missing:
@@ -285,6 +309,10 @@ class GraphWriter:
             self.embedded += len(missing)
 
     def _write_words(self, label: str, ids: list[str], words: list[Mapping[str, float]]) -> None:
+        """Write the words of a batch of nodes with the label *label* to the word index.
+
+        *words*: for each of the node ids *ids*, the count of each word.
+        """
         terms = sorted(set().union(*words))
         if not terms:
             return
@@ -299,7 +327,7 @@ class GraphWriter:
 
 
 def _batches(records: Iterable[NumberedRecord]) -> Iterator[list[NumberedRecord]]:
-    """Yield *records* in batches of at most `BATCH`, with no key twice in a batch.
+    """Yield the records in batches of at most `BATCH`, so that no two records of a batch have the same key.
 
     A query does not see nodes that it has created itself, so it would not notice such a duplicate.
     """
@@ -319,7 +347,7 @@ def _batches(records: Iterable[NumberedRecord]) -> Iterator[list[NumberedRecord]
 
 
 def _keys(record: Record) -> set[Any]:
-    """Return the key values of *record* that must be unique among nodes; a relation has none."""
+    """Return the keys of a record that must be unique in the graph, such as its id; a relation has none."""
     if not isinstance(record, Node):
         return set()
     keys = {record.properties[key_of(record.label)]}
@@ -327,7 +355,7 @@ def _keys(record: Record) -> set[Any]:
 
 
 def _count_words(label: str, properties: Row) -> dict[str, int]:
-    """Return the word counts of a node with *label* and *properties*, as ingestion makes them.
+    """Return the number of times that each word occurs in a node's text, as ingestion counts them for the word index.
 
     Words that an episode shares with its neighbours in the thread are left out.
     """

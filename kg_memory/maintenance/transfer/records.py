@@ -38,7 +38,7 @@ def _validate_text(text: str) -> str:
 
 
 def _validate_key(text: str) -> str:
-    """Return *text* if it can be a key; raise `ValueError` for an empty, padded or too long text.
+    """Return *text* if it can be the key of a node; raise `ValueError` for an empty, padded or too long text.
 
     The database's indices do not find such texts.
     """
@@ -60,7 +60,7 @@ def _validate_json(text: str) -> str:
 
 
 def _check_time(*open_ends: int) -> AfterValidator:
-    """Return a pydantic validator that accepts times in the years 1 to 9999, and the values *open_ends*."""
+    """Return a pydantic validator for times in microseconds: years 1 to 9999, or one of the values *open_ends*."""
 
     def validate(value: int) -> int:
         if not FIRST <= value <= LAST and value not in open_ends:
@@ -122,10 +122,10 @@ _TYPES: Mapping[str, TypeAdapter[Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The properties that a node label or relation type may have.
+    """The properties that a node label or relation type of an export may have, with their types.
 
     *required*: names of required properties, separated by spaces. *defaults*: values of properties that are missing.
-    *types*: types that differ from the common ones.
+    *types*: types that differ from the common ones of `_TYPES`.
     """
 
     required: str = ""
@@ -133,7 +133,7 @@ class Shape:
     types: Mapping[str, TypeAdapter[Any]] = field(default_factory=dict)
 
     def validate(self, properties: Row) -> Row:
-        """Check *properties*, and return them with defaults for missing ones.
+        """Check the properties of a node or relation, and return them with defaults for missing ones.
 
         Errors: `ValueError` for a missing required property, an invalid name or a value of the wrong type.
         """
@@ -210,10 +210,10 @@ INSIDE_RELATIONS = frozenset({"SUBJECT_OF", "OBJECT_IS", "MEANS", "HAS", *(f"IN_
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """The node labels that a relation type connects, and its properties.
+    """What a relation type connects: the labels of its source and target nodes, and its properties.
 
-    Relations are read in pages of source nodes, or of target nodes if *by_target*: for types of which one source may
-    have very many relations.
+    An export reads relations in pages of source nodes, or of target nodes if *by_target*: for types of which one source
+    may have very many relations.
     """
 
     source: str
@@ -250,7 +250,7 @@ RECORDS: Mapping[str, tuple[str, ...]] = {
 
 
 def key_of(label: str) -> str:
-    """Return the name of the property that identifies nodes of *label*: ``id``, or ``key``, ``name`` or ``day``."""
+    """Return the name of the property that identifies nodes with a label: ``id``, or ``key``, ``name`` or ``day``."""
     return schema.RANGE.get(label, ("id",))[0]
 
 
@@ -258,11 +258,11 @@ def key_of(label: str) -> str:
 
 
 class Node(BaseModel):
-    """A line of an export that describes one node of the graph.
+    """A line of an export file that describes one node of the graph, such as an entity or a fact.
 
-    `ends`: the ids of a fact's subject and objects. `words`: the node's counts in the word index; None means that an
-    import counts them from the text. `embedding`: the vector as base64 of little-endian single-precision floats, true
-    to compute it from the text, or None for no vector. `embeddings`: the vectors of a store's item.
+    `ends`: the ids of a fact's subject and objects. `words`: how often the node's text has each word; None means that
+    an import counts them. `embedding`: the vector as base64 of little-endian single-precision floats, true to compute
+    it from the text, or None for no vector. `embeddings`: the vectors of a store's item.
     """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
@@ -281,7 +281,7 @@ class Node(BaseModel):
 
 
 class Relation(BaseModel):
-    """A line of an export that describes one relation, between the nodes with the keys *source* and *target*."""
+    """A line of an export file that describes one relation, between the nodes with the keys *source* and *target*."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", populate_by_name=True)
 
@@ -300,7 +300,7 @@ Record = Node | Relation
 
 
 class Header(BaseModel):
-    """The first line of an export: namespace, versions, embedding model, and in `meta` the counters of the graph.
+    """The first line of an export file: namespace, versions, embedding model, and in `meta` the counters of the graph.
 
     `holds`: ``"memory"`` for a namespace, ``"items"`` for the `KGStore` whose name is in `namespace`. `schema_` and
     `words`: versions of the graph and of its word index. `model`: None if a store has no vectors.
@@ -321,7 +321,7 @@ class Header(BaseModel):
 
 
 class End(BaseModel):
-    """The last line of an export: the number of records of each kind, and the SHA-256 of all lines before."""
+    """The last line of an export file: the number of records of each kind, and the SHA-256 of all lines before."""
 
     model_config = ConfigDict(frozen=True, strict=True)
 
@@ -331,9 +331,9 @@ class End(BaseModel):
 
 
 def to_record(line: Row, allowed: Collection[str]) -> Record:
-    """Validate a parsed *line* of an export, and return it as a `Node` or `Relation` with default properties filled in.
+    """Validate a line of an export file (a dict), and return it as a `Node` or `Relation` with default properties.
 
-    *allowed*: the node labels and relation types that the file may have. Errors: `ValueError` for an invalid line.
+    *allowed*: the node labels and relation types that the file may contain. Errors: `ValueError` for an invalid line.
     """
     try:
         record: Record = Node.model_validate(line) if "label" in line else Relation.model_validate(line)

@@ -15,10 +15,11 @@ _UUID = re.compile(r"(?<=\")[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?=\")")
 
 
 class Renaming:
-    """Replaces the ids in records of the namespace *source* by the ids that the same content has in *target*.
+    """Replaces the ids in exported records by the ids that the same content has in another namespace.
 
-    Most ids are hashes of namespace and content, so content that is added again is recognised. Ids that are no such
-    hashes are kept. Records must come in the order of the export.
+    *source* is the exported namespace, *target* the new one. Most ids are hashes of namespace and content, so content
+    that is added again is recognised. Ids that are no such hashes are kept. Records must come in the order of the
+    export.
     """
 
     def __init__(self, source: str, target: str) -> None:
@@ -29,7 +30,7 @@ class Renaming:
         self._contents: dict[str, str] = {}
 
     def rename(self, record: Record) -> Record:
-        """Return *record* with its own id, and the ids that it refers to, replaced by those of the new namespace."""
+        """Return a record with its own id, and the ids that it refers to, replaced by those of the new namespace."""
         if self._source == self.target:
             return record
         properties = record.properties
@@ -46,10 +47,11 @@ class Renaming:
         return record.model_copy(update=update)
 
     def renamed_contents(self) -> list[Row]:
-        """Return rows ``{"id", "content"}`` of declared facts whose content refers to other facts, with the new ids.
+        """Return rows ``{"id", "content"}`` of episodes whose content has ids of other facts, with the ids replaced.
 
-        Call it after all records, because these facts come later in the file than the episodes that declare them. All
-        ids have the same length, so character offsets in the content stay valid.
+        Such an episode declares a fact with premises. Call this after all records, because these facts come later in
+        the file than the episodes that declare them. All ids have the same length, so character offsets in the content
+        stay valid.
         """
         return [
             {"id": id_, "content": _UUID.sub(lambda found: self._new(found[0]), content)}
@@ -60,7 +62,7 @@ class Renaming:
         return self._ids.get(id_, id_)
 
     def _derive_ids(self, node: Node) -> list[str]:
-        """Return the ids of *node* in the old and the new namespace, or ``[]`` if they do not depend on content."""
+        """Return the id of a node in the old and in the new namespace, or ``[]`` if its id is not a hash of content."""
         properties, namespaces = node.properties, (self._source, self.target)
         match node.label:
             case "Entity":
