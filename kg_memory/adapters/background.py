@@ -45,7 +45,7 @@ CLOSED = "this BackgroundMemory was closed; open another"
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An episode that was saved, but from which no facts could be read; `GraphMemory.episodes.resume` tries again.
+    """An episode that was saved, but from which no facts could be extracted; `GraphMemory.episodes.resume` tries again.
 
     `episode`: its id; None if the list of episodes that an earlier process left unread could not be queried.
     `attempts`: how often reading was tried. `at`: the time of the last attempt (UTC).
@@ -60,10 +60,11 @@ class Failure:
 
 @dataclass(eq=False, slots=True)
 class _Task:
-    """A job to read the episodes of one submission.
+    """A job to extract the facts of the saved episodes of one submission.
 
-    `ids` and `inputs` belong to the saved episodes. If `inputs` is None, the job is to read all episodes of the
-    namespace that earlier processes left unread `before` that time.
+    `ids` and `inputs` are the ids and the fields of these episodes. If `inputs` is None, the job is to read all
+    episodes of the namespace that earlier processes saved `before` that time and did not read. `future` gets the
+    results.
     """
 
     namespace: str
@@ -123,6 +124,7 @@ class BackgroundMemory(Closing):
         retry_policy: RetryPolicy = RETRY_POLICY,
         exit_seconds: float = 10.0,
     ) -> None:
+        """Start with an empty queue; the class describes the arguments."""
         self.memory = validate_memory(memory)
         self.after_seconds = validate_seconds("after_seconds", after_seconds)
         self.at_most_seconds = validate_seconds("at_most_seconds", at_most_seconds)
@@ -138,7 +140,7 @@ class BackgroundMemory(Closing):
         memory.driver.before_close.append(WeakMethod(self._close_with_memory))
 
     def renew(self) -> None:
-        """Reset the set of namespaces seen so far; called in a forked child process."""
+        """Forget which namespaces have been used so far; called in a forked child process."""
         self._met: set[str] = set()
 
     def _submit(
@@ -149,10 +151,10 @@ class BackgroundMemory(Closing):
         thread: str | None = None,
         after_seconds: float | None = None,
     ) -> Flow[Future[list[AddResult]]]:
-        """Save *episodes* now and queue them for reading; return a future of one `AddResult` for each.
+        """Save *episodes* now and queue them for reading; return a future of the list of their `AddResult`.
 
         The episodes are durable when this method returns. *thread*: the conversation of episodes that name none.
-        *after_seconds* replaces the pause to wait for before reading.
+        *after_seconds*: start to read when the conversation has paused this long; None is the setting of this object.
         The future raises the outage that outlasted all retries; an episode that cannot be read has `AddResult.error`.
         Cancelling the future leaves the episodes saved and unread. In asyncio, await ``asyncio.wrap_future(future)``.
         Errors: `InputError` for invalid episodes; `DatabaseError` if they cannot be saved, or this object is closed;
@@ -178,7 +180,7 @@ class BackgroundMemory(Closing):
 
     @property
     def failures(self) -> tuple[Failure, ...]:
-        """The failures to read an episode, latest last; the last 1,000 are kept."""
+        """The latest failures to read an episode, oldest first; the last 1,000 are kept."""
         return tuple(self._failures)
 
     def _flush(self, timeout: float | None = None) -> Flow[bool]:
@@ -210,7 +212,7 @@ class BackgroundMemory(Closing):
         return self.after_seconds if seconds is None else validate_seconds("after_seconds", seconds)
 
     def _task(self, namespace: str, episodes: Iterable[EpisodeLike], thread: str | None) -> _Task:
-        """Return a reading job for *episodes*, with times and *thread* filled in.
+        """Return a job to read *episodes*; those without a date get the current time, those without a thread *thread*.
 
         The time is set now because an episode's id depends on it, and saving and reading must give the same id.
         """
@@ -220,9 +222,9 @@ class BackgroundMemory(Closing):
         return _Task(validate_namespace(namespace), inputs=inputs)
 
     def _meet(self, namespace: str) -> _Task | None:
-        """Return a job to read episodes that earlier processes left unread in *namespace*, at the first submission.
+        """Return a job to read the episodes that earlier processes left unread in *namespace*.
 
-        Return None at later submissions, or if ``resume`` is off.
+        Return None unless this is the first submission to it, or if ``resume`` is off.
         """
         now = instant(self.memory.driver.clock())
         with self._worker.changed:
@@ -232,11 +234,16 @@ class BackgroundMemory(Closing):
         return _Task(namespace, before=now)
 
     def _leave(self, namespace: str) -> None:
-        """Mark *namespace* as not seen yet, so that the next submission reads its unread episodes again."""
+        """Treat the next submission to *namespace* as the first, so that unread episodes are read again."""
         with self._worker.changed:
             self._met.discard(namespace)
 
     def _queue(self, task: _Task, saved: list[AddResult], after: float, left: _Task | None) -> Future[list[AddResult]]:
+        """Add a job to the queue of its conversation, set when reading starts, and return the future of its results.
+
+        *saved*: the results of saving its episodes. *after*: the seconds to wait for further messages. *left*: a job
+        for episodes that earlier processes left unread, or None.
+        """
         task.ids = [result.episode for result in saved]
         now, worker = time.monotonic(), self._worker
         with worker.changed:
@@ -265,7 +272,7 @@ class BackgroundMemory(Closing):
             self._read(task)
 
     def _read(self, task: _Task) -> None:
-        """Read the episodes of *task* in order, and set the results or the error of its future."""
+        """Read the episodes of a job in order, and set the results or the error of its future."""
         if not task.future.set_running_or_notify_cancel():
             return
         added: list[AddResult] = []
@@ -284,7 +291,7 @@ class BackgroundMemory(Closing):
             task.future.set_result(added)
 
     def _read_one(self, id_: str, episode: dict[str, Any], namespace: str) -> list[AddResult]:
-        """Read one saved episode; return its result, or ``[]`` if it was forgotten since it was saved.
+        """Read one saved episode; return its result as a list, empty if the episode was forgotten since it was saved.
 
         *id_*: the id of the saved episode. *episode*: its input fields.
         """
@@ -293,13 +300,13 @@ class BackgroundMemory(Closing):
         return self.memory.driver.run(flow, namespace)
 
     def _episodes(self, task: _Task) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Return pairs of id and input fields for the episodes of *task*."""
+        """Return pairs of id and input fields for the episodes that a job reads."""
         if task.before is not None:
             return self._unread(task.namespace, task.before)
         return zip(task.ids, task.inputs or (), strict=True)
 
     def _unread(self, namespace: str, before: datetime) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield id and input fields of the episodes saved in *namespace* before that time and not read yet.
+        """Yield id and input fields of the episodes that were saved in *namespace* before a time and are not read yet.
 
         Episodes in this object's own queue are left out.
         """
@@ -318,9 +325,9 @@ class BackgroundMemory(Closing):
             seen.update(episode.id for episode in episodes)
 
     def _call_patiently(self, id_: str | None, namespace: str, call: Callable[[], T]) -> T:
-        """Return the result of *call*, retrying after outages as the retry policy allows.
+        """Call *call*, retrying after outages as the retry policy allows, and return its result.
 
-        The last error is recorded as a failure of the episode *id_*, then raised.
+        The last error is recorded as a failure of the episode with the id *id_*, then raised.
         """
         attempt = 1
         while True:
@@ -335,6 +342,10 @@ class BackgroundMemory(Closing):
             attempt += 1
 
     def _fail(self, id_: str | None, namespace: str, error: object, attempts: int) -> None:
+        """Record and log that an episode could not be read after some attempts, and call ``on_failure``.
+
+        *id_*: its id; None if the list of episodes that an earlier process left unread could not be queried.
+        """
         failure = Failure(id_, namespace, str(error), attempts, datetime.now(UTC))
         self._failures.append(failure)
         what = "the queue of an earlier process" if id_ is None else f"episode {id_}"

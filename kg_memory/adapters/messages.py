@@ -38,14 +38,13 @@ def episodes_of(
     last_turn: bool = False,
     recalled: str = "",
 ) -> list[EpisodeInput]:
-    """Convert the human and AI messages in *messages* to episodes, in order; system and tool messages are skipped.
+    """Convert the human and AI messages of a conversation to episodes, in order; skip system and tool messages.
 
     The speaker is the message's ``name``, else *user* or *assistant*. Each episode gets a `source_id` made of thread
     and message, so adding the same message twice stores one episode.
-    *last_turn*: convert only the last turn, which is the latest human messages and all messages after them.
-    *recalled*: the context shown to the model for the last turn. Sentences of the assistant that only repeat it, or
-    the result of a memory tool in the same turn, are removed.
-    Errors: `InputError` if *messages* are not messages.
+    *last_turn*: convert only the latest human messages and all messages after them.
+    *recalled*: the text from the memory that the model saw for these messages. Sentences of the assistant that only
+    repeat this text, or the result of a memory tool, are removed. Errors: `InputError` if *messages* are not messages.
     """
     names = {USER: user or USER, ASSISTANT: assistant or ASSISTANT}
     conversation = messages_of(messages)
@@ -81,9 +80,9 @@ def episodes_of(
 
 
 def messages_of(messages: Iterable[MessageLikeRepresentation]) -> list[BaseMessage]:
-    """Convert *messages*, which may be dicts or ``(role, text)`` tuples, to LangChain message objects.
+    """Convert messages, which may be dicts or ``(role, text)`` tuples, to LangChain message objects.
 
-    Errors: `InputError` if they are not messages.
+    ``[("user", "Hi")]`` -> ``[HumanMessage("Hi")]``. Errors: `InputError` if they are not messages.
     """
     if isinstance(messages, str | bytes | Mapping | BaseMessage) or not isinstance(messages, Iterable):
         raise InputError(f"messages must be a list of messages, got {type(messages).__name__}")
@@ -95,7 +94,7 @@ def messages_of(messages: Iterable[MessageLikeRepresentation]) -> list[BaseMessa
 
 
 def text_of(message: BaseMessage) -> str:
-    """Return the text of *message*, without images, reasoning and tool calls."""
+    """Return the text of a message, without images, reasoning and tool calls."""
     content = message.content
     if isinstance(content, list):
         content = [part for part in content if isinstance(part, str) or part.get("type") in ("text", "output_text")]
@@ -103,7 +102,7 @@ def text_of(message: BaseMessage) -> str:
 
 
 def last_question(messages: Iterable[MessageLikeRepresentation]) -> str | None:
-    """Return the text of the last human message with text in *messages*, or None.
+    """Return the text of the last human message that has text, or None if there is none.
 
     Errors: `InputError` if *messages* are not messages.
     """
@@ -112,7 +111,7 @@ def last_question(messages: Iterable[MessageLikeRepresentation]) -> str | None:
 
 
 def last_asker(messages: Iterable[MessageLikeRepresentation], user: str | None = None) -> str:
-    """Return the speaker of the last human message with text: its ``name``, else *user*, else ``"user"``.
+    """Return who wrote the last human message that has text: its ``name``, else *user*, else ``"user"``.
 
     Errors: `InputError` if *messages* are not messages.
     """
@@ -122,9 +121,9 @@ def last_asker(messages: Iterable[MessageLikeRepresentation], user: str | None =
 
 
 def _role(message: BaseMessage) -> str | None:
-    """Return ``"user"`` or ``"assistant"`` for a message of the conversation, else None.
+    """Return ``"user"`` for a human message, ``"assistant"`` for an AI message, and None for other messages.
 
-    None means system and tool messages, and messages that LangChain inserted, such as summaries.
+    None are system and tool messages, and messages that LangChain inserted, such as summaries.
     """
     if message.additional_kwargs.get("lc_source"):
         return None
@@ -136,7 +135,10 @@ def _role(message: BaseMessage) -> str | None:
 
 
 def _last_turn(messages: Sequence[BaseMessage]) -> int:
-    """Return the index where the last turn begins: after the last assistant message before the last human message."""
+    """Return the index of the message where the last turn begins, which is the first of the latest human messages.
+
+    In ``[user, assistant, user, user, assistant]`` it is 2.
+    """
     place = max((place for place, message in enumerate(messages) if _role(message) == USER), default=0)
     while place and _role(messages[place - 1]) != ASSISTANT:
         place -= 1
@@ -144,9 +146,9 @@ def _last_turn(messages: Sequence[BaseMessage]) -> int:
 
 
 def _source_id(thread: str | None, own: str | None, role: str, content: str, nth: int) -> str:
-    """Return a stable id for a message, built from thread, own id and a hash of its text.
+    """Return a stable id for a message, built from its thread, its own id and a hash of its role and text.
 
-    *own*: the message's id, if it has one; otherwise *nth*, its number among equal messages, makes it unique.
+    *own*: the message's id, or None; then *nth*, its number among equal messages, makes the id unique.
     """
     digest = hashlib.sha256()
     for part in (thread or "", own or f"#{nth}", role, content):
@@ -156,7 +158,7 @@ def _source_id(thread: str | None, own: str | None, role: str, content: str, nth
 
 
 def _time(message: BaseMessage) -> datetime | None:
-    """Return the time in the metadata of *message* (``timestamp``, ``created_at``, ``at`` or ``created``), or None."""
+    """Return the time in a message's metadata (``timestamp``, ``created_at``, ``at`` or ``created``), or None."""
     fields: tuple[dict[str, Any], ...] = (message.additional_kwargs, message.response_metadata)
     for value in (mapping.get(name) for mapping in fields for name in _TIMES):
         if value is not None:

@@ -74,9 +74,9 @@ class Turn(TypedDict):
 
 
 class MemoryState(AgentState[Any]):
-    """The agent's state with the current turn of the memory, as private keys that are in neither input nor output.
+    """The agent's state, with two private keys of the middleware that are in neither input nor output.
 
-    Checkpoints contain the turn but not the recalled context: forgetting cannot delete text from checkpoints of other
+    Checkpoints contain the turn but not the recalled text: forgetting cannot delete text from checkpoints of other
     threads.
     """
 
@@ -87,7 +87,7 @@ class MemoryState(AgentState[Any]):
 def _both_detached(flow: Callable[P, Flow[T]]) -> tuple[Callable[P, T], Callable[P, Coroutine[Any, Any, T]]]:
     """Return a sync and an async function that run *flow* without the ``configurable`` of the agent's configuration.
 
-    Graphs that *flow* runs are still traced under the agent, but cannot write to the agent's checkpoints.
+    So graphs that *flow* runs cannot write to the agent's checkpoints, but are still traced under the agent.
     """
 
     @wraps(flow)
@@ -152,6 +152,10 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         template: Template | str | None = None,
         believed_at: Time | None = None,
     ) -> None:
+        """Create the middleware; the class describes the arguments.
+
+        Raises `SettingsError` and `InputError` for invalid ones.
+        """
         super().__init__()
         self.memory = validate_memory(memory)
         self.background = _validate_background(background, memory)
@@ -209,15 +213,15 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
             return self._answer_outage(request, error)
 
     def _turn(self, runtime: Runtime[Any]) -> Turn:
-        """Return a new turn that begins now, in the namespace and thread of this run."""
+        """Return the record of a turn that begins now, in the namespace and thread of this agent run."""
         place = place_of(self._template, runtime.context, get_config())
         began = datetime.now(UTC).isoformat()
         return Turn(namespace=place.namespace, thread=place.thread, began=began, reached=True, saved=[])
 
     def _begin(self, state: MemoryState, turn: Turn) -> Flow[dict[str, Any]]:
-        """Recall the context for the turn, then save its messages; return the updates of the agent's state.
+        """Search the memory for the question, then save the messages of the turn; return updates of the agent's state.
 
-        Recall comes first, as a search would otherwise find the question itself.
+        The search comes first, as it would otherwise find the question itself.
         """
         messages = _until_question(state)
         recalled, failed = "", None
@@ -232,9 +236,10 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         return {"kg_memory_turn": turn, "kg_memory_recalled": recalled}
 
     def _recall(self, messages: Sequence[BaseMessage], turn: Turn, believed_at: Time | None = None) -> Flow[str]:
-        """Return the profile and context for the last question in *messages*, or ``""`` if there is none.
+        """Return the text from the memory for the last question in *messages*, or ``""`` if there is none.
 
-        *believed_at*: recall what was believed at that time; None means now.
+        It has the profile of the person who asks and the facts found. *believed_at*: return what was believed at that
+        time; None means now.
         """
         question = last_question(messages)
         if not self._recalls or question is None:
@@ -247,9 +252,9 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         return "\n\n".join(filter(None, (str(profile or ""), self._leave_out(profile, context))))
 
     def _recall_again(self, state: Any) -> Flow[str]:
-        """Recall the context again for a resumed turn, by what was believed when the turn began.
+        """Return the text from the memory for a resumed turn, as it was believed when the turn began.
 
-        Recalled text is not in checkpoints. Return ``""`` if the first recall failed, or a notice for the model if the
+        Checkpoints do not contain the text. Return ``""`` if the first search failed, or a notice for the model if the
         memory is unavailable now.
         """
         turn: Turn | None = state.get("kg_memory_turn")
@@ -262,7 +267,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
             return UNREACHABLE
 
     def _read_profile(self, asker: str, namespace: str) -> Flow[Profile | None]:
-        """Return the profile of *asker*, or None if `profile_tokens` is 0 or a filter is set.
+        """Return the profile of the person who asks, or None if `profile_tokens` is 0 or a filter is set.
 
         A filter would not apply to the profile.
         """
@@ -274,7 +279,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         return profile
 
     def _leave_out(self, profile: Profile | None, context: Context) -> str:
-        """Return the text of *context* without facts that are already in *profile*."""
+        """Return the text of *context* (the search results) without facts that are already in *profile*."""
         if profile is None or profile.facts.isdisjoint(fact.id for fact in context.results.facts):
             return str(context)
         facts = tuple(fact for fact in context.results.facts if fact.id not in profile.facts)
@@ -282,7 +287,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         return str(render(results, self._max_tokens, self._options.get("template")))
 
     def _end(self, state: MemoryState, turn: Turn) -> Flow[None]:
-        """Save the messages of the turn that are not saved yet, and with ``remember="inline"`` read them now."""
+        """Save the messages of the turn that are not saved yet; with ``remember="inline"`` also extract facts now."""
         recalled = state.get("kg_memory_recalled")
         if recalled is None:  # the turn was interrupted and resumed
             recalled = "" if self._remember == "off" else (yield from self._recall_again(state))
@@ -301,11 +306,14 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
                 logger.warning("episode %s is saved but not read: its status is %s", result.episode, result.status)
 
     def _turn_episodes(self, messages: Sequence[BaseMessage], turn: Turn, recalled: str) -> list[EpisodeInput]:
-        """Return the last turn of *messages* as episodes, without assistant sentences that only repeat *recalled*."""
+        """Return the messages of the last turn as episodes, without assistant sentences that only repeat *recalled*.
+
+        *recalled*: the text from the memory that the model saw.
+        """
         return episodes_of(messages, thread=turn["thread"], last_turn=True, recalled=recalled, **self._names)
 
     def _save(self, turn: Turn, episodes: list[EpisodeInput]) -> Flow[list[str]]:
-        """Save the *episodes* of the turn that are not saved yet, and return the `source_id` of all saved episodes.
+        """Save those of *episodes* that are not saved yet; return the `source_id` of all saved episodes of the turn.
 
         With ``remember="background"`` they are submitted to the `BackgroundMemory`, which reads them later.
         """
@@ -327,7 +335,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         return saved
 
     def _answer_outage(self, request: ToolCallRequest, error: KGMemoryError) -> ToolMessage:
-        """Return a tool message that tells the model the memory is unreachable.
+        """Return a result for a failed tool call, which tells the model that the memory is unreachable.
 
         Errors: raises *error* itself if ``on_error`` is ``"raise"``.
         """
@@ -338,8 +346,8 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
     def _pass_over(self, what: str, error: KGMemoryError) -> None:
         """Log *error* as a warning if the agent may go on without the memory, else raise it.
 
-        The agent goes on after an outage or an `InputError`, unless ``on_error`` is ``"raise"``. *what*: the failed
-        action, for the log: ``"recall"``.
+        The agent goes on after an outage or an `InputError`, unless ``on_error`` is ``"raise"``. *what*: the action
+        that failed, for the log: ``"recall"``.
         """
         if self._on_error == "raise" or not isinstance(error, (*UNAVAILABLE, InputError)):
             raise error
@@ -353,7 +361,7 @@ def _validate_background(background: BackgroundMemory | None, memory: GraphMemor
 
 
 def _until_question(state: Any) -> list[BaseMessage]:
-    """Return the messages of *state* up to and including the last human message."""
+    """Return the agent's messages up to and including the last human message."""
     messages: list[BaseMessage] = list(state["messages"])
     while messages and not isinstance(messages[-1], HumanMessage):
         messages.pop()
@@ -361,7 +369,10 @@ def _until_question(state: Any) -> list[BaseMessage]:
 
 
 def _add_recalled(request: ModelRequest[Any], recalled: str) -> ModelRequest[Any]:
-    """Return *request* with *recalled* added to its system message, or a notice if the memory was unreachable."""
+    """Return the model request with text from the memory added to its system message.
+
+    If the memory was unreachable, a notice is added instead. An empty text adds nothing.
+    """
     turn: Turn | None = request.state.get("kg_memory_turn")  # type: ignore[assignment]
     text = "" if turn is None else recalled if turn["reached"] else UNREACHABLE
     if not text:

@@ -30,6 +30,7 @@ class NamespaceTemplate:
     """
 
     def __init__(self, template: str) -> None:
+        """Parse the template, such as ``"{org}/{user_id}"``."""
         if not isinstance(template, str) or not template:
             raise SettingsError(f"namespace must be a str such as 'ann' or '{{user_id}}', got {template!r}")
         self.template = template
@@ -42,15 +43,16 @@ class NamespaceTemplate:
                 raise SettingsError(f"the namespace {template!r} has {text!r} before {{{name}}}: put a '/' there")
 
     def fill(self, *sources: Any) -> str:
-        """Return the namespace with each placeholder replaced by its value in the first of *sources* that has it.
+        """Return the namespace with each placeholder replaced by its value: ``"{user_id}"`` -> ``"ann"``.
 
-        *sources*: mappings, or objects with attributes.
-        Errors: `InputError` if a placeholder has no value, or one that is not a non-empty string or an integer.
+        *sources*: mappings such as ``{"user_id": "ann"}``, or objects with attributes; the first that has the value is
+        used. Errors: `InputError` if a placeholder has no value, or one that is not a non-empty string or an integer.
         """
         filled = "".join(text + self._value(name, sources) for text, name in self._parts)
         return validate_namespace(filled + self._end)
 
     def _value(self, name: str, sources: tuple[Any, ...]) -> str:
+        """Return the value of the placeholder *name*, escaped, from the first of *sources* that has it."""
         candidates = (_get(source, name) for source in sources)
         value = next((candidate for candidate in candidates if candidate is not None), None)
         if value is None:
@@ -71,9 +73,10 @@ def validate_memory(memory: object) -> GraphMemory:
 
 
 def validate_speaker(name: str, speaker: str | None) -> str | None:
-    """Return *speaker*, a name or None. Errors: `SettingsError` if it is blank, not a string, or a template.
+    """Return *speaker*, the name of a person or None.
 
-    *name*: the caller's parameter, for the error message.
+    *name*: the caller's argument, for the message. Errors: `SettingsError` if the speaker is blank, not a string, or a
+    template.
     """
     if speaker is not None and (not isinstance(speaker, str) or not speaker.strip() or "{" in speaker):
         raise SettingsError(
@@ -85,17 +88,17 @@ def validate_speaker(name: str, speaker: str | None) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The namespace and the conversation thread that a step works on."""
+    """The namespace and the conversation thread that a graph node or a tool works on."""
 
     namespace: str
     thread: str | None = None
 
 
 def place_of(template: NamespaceTemplate, context: Any, config: Mapping[str, Any] | None) -> Place:
-    """Return the namespace and thread for a step with LangGraph's runtime *context* and *config*.
+    """Return the namespace and thread for a graph node or tool with LangGraph's runtime *context* and *config*.
 
-    Placeholders are filled from *context*, then from ``config["configurable"]``, which also has the ``thread_id``.
-    Errors: `InputError` if a placeholder has no usable value.
+    The placeholders of *template* are filled from *context*, then from ``config["configurable"]``, which also has the
+    ``thread_id``. Errors: `InputError` if a placeholder has no usable value.
     """
     configurable = (config or {}).get("configurable") or {}
     thread = configurable.get("thread_id")
@@ -103,10 +106,10 @@ def place_of(template: NamespaceTemplate, context: Any, config: Mapping[str, Any
 
 
 def place_here(template: NamespaceTemplate, config: Mapping[str, Any] | None = None) -> Place:
-    """Return the namespace and thread for the LangGraph step that is running now.
+    """Return the namespace and thread for the graph node or tool that LangGraph is running now.
 
-    *config* replaces the running step's configuration. Outside of a graph, placeholders are filled from *config* only.
-    Errors: `InputError` if a placeholder has no usable value.
+    *config* replaces the configuration of the run. Outside of a graph, the placeholders of *template* are filled from
+    *config* only. Errors: `InputError` if a placeholder has no usable value.
     """
     try:
         running = get_config()
@@ -153,7 +156,7 @@ def validate_search_options(
     template: Template | str | None = None,
     believed_at: Time | None = None,
 ) -> dict[str, Any]:
-    """Validate the search options that all integrations share, and return a dict of the options that are not None.
+    """Validate the search options that all integrations share, and return a dict of those that are not None.
 
     Errors: `InputError` for an unknown recipe or template, an invalid filter or an invalid time.
     """

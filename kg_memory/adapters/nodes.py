@@ -80,6 +80,7 @@ def recall_node(
     retrieval = validate_memory(memory).graphs.retrieval
 
     def recall(state: Any) -> Flow[dict[str, str]]:
+        """Search for the last human message in *state*, and return the context as an update of the state."""
         messages = _messages(state, messages_key)
         place, text = place_here(place_template), last_question(messages)
         if text is None:
@@ -131,6 +132,7 @@ def remember_node(
         return place, to_episodes(_messages(state, messages_key), thread=place.thread, recalled=recalled)
 
     def remember(state: Any) -> Flow[dict[str, Any]]:
+        """Add the messages in *state* (of the last turn, or all) to the memory; return an empty update of the state."""
         place, episodes = read_turn(state)
         with suppress(MemoryPaused):
             if background is not None:
@@ -148,7 +150,7 @@ def remember_node(
 
 
 class _GraphNode(RunnableLambda[Any, Any]):
-    """A node that runs *flow*, sync or async, and names *graph* in `deps`, so that Studio draws it as a subgraph."""
+    """A graph node that runs a flow, sync or async; Studio draws *graph*, which the flow runs, as its subgraph."""
 
     def __init__(self, flow: Callable[[Any], Flow[Any]], name: str, graph: Runnable[Any, Any]) -> None:
         super().__init__(*both(flow), name=name)
@@ -174,6 +176,7 @@ def summarise_node(
     seconds = validate_number("seconds", seconds, 0, LONGEST_SECONDS)
 
     def summarise(_: Any) -> dict[str, Any]:
+        """Summarise the conversation of the running graph, and return an empty update of the state."""
         place = place_here(template)
         if place.thread is not None:
             work = partial(episodes.summarise, place.thread, namespace=place.namespace, least=least)
@@ -213,12 +216,11 @@ def _log_missing_summary() -> Iterator[None]:
 
 
 def with_memory(messages: Iterable[MessageLikeRepresentation], context: str) -> list[BaseMessage]:
-    """Return a new list of *messages* with *context*, the recalled text, at the end of the system message.
+    """Return a copy of *messages* with recalled text from the memory at the end of the system message.
 
     A system message is added if there is none; an empty *context* adds nothing. Pass the list to the model; the
-    messages in the graph's state stay unchanged:
-    ``model.invoke(with_memory(state["messages"], state["memory_context"]))``.
-    Errors: `InputError` if *messages* are not messages.
+    messages in the graph's state stay unchanged: ``model.invoke(with_memory(state["messages"],
+    state["memory_context"]))``. Errors: `InputError` if *messages* are not messages.
     """
     prompt = messages_of(messages)
     if not context.strip():

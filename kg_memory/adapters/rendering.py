@@ -23,7 +23,7 @@ _ID = re.compile(r"(fact|episode):([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
 
 
 def render_results(results: SearchResults) -> str:
-    """Return the facts and episodes of *results* as text for a model, best first, each with its id.
+    """Return the facts and episodes that a search found as text for a model, best first, each with its id.
 
     If the memory abstains (probably has no answer), return the sentence that says so instead.
     """
@@ -38,7 +38,7 @@ def render_results(results: SearchResults) -> str:
 
 
 def render_history(name: str, facts: Iterable[Fact]) -> str:
-    """Return *facts*, the history of the entity called *name*, as text for a model, one line for each period."""
+    """Return the history of the entity called *name* as text for a model, one line for each period of a fact."""
     periods = section("facts", (render_fact(fact, set()) for fact in facts))
     if not periods:
         return (
@@ -48,7 +48,7 @@ def render_history(name: str, facts: Iterable[Fact]) -> str:
 
 
 def render_added(added: AddResult) -> str:
-    """Return text for a model about an episode just added: its id, its facts, and the facts that it ended.
+    """Return text for a model about an episode that was just added: its id, its facts, and the facts that it ended.
 
     It also names facts that wait for review, and says if the episode could not be read or is already known.
     """
@@ -72,9 +72,9 @@ def render_added(added: AddResult) -> str:
 
 
 def render_receipt(id_: str, gone: ForgetReceipt) -> str:
-    """Return text for a model that says how many messages, facts and entities were deleted with *id_*.
+    """Return a text for a model with the numbers of messages, facts and entities that were deleted with *id_*.
 
-    *id_*: as a tool showed it, such as ``"fact:..."``. The receipt contains no deleted text.
+    *id_*: as a tool showed it, such as ``"fact:..."``. The receipt *gone* contains no deleted text.
     """
     counts = f"messages: {len(gone.episodes)}, facts: {len(gone.facts)}, people and things: {len(gone.entities)}"
     again = f"\nFacts that hold again, as what had ended them is gone: {len(gone.restored)}." if gone.restored else ""
@@ -82,13 +82,13 @@ def render_receipt(id_: str, gone: ForgetReceipt) -> str:
 
 
 def section(kind: Kind, lines: Iterable[str]) -> str:
-    """Return *lines* under the heading and within the tags of *kind*; ``""`` if there are no lines."""
+    """Return lines of text with the heading and tags of *kind*, such as ``"facts"``; ``""`` if there are none."""
     body = list(lines)
     return "\n".join((HEADINGS[kind], f"<{TAGS[kind]}>", *body, f"</{TAGS[kind]}>")) if body else ""
 
 
 def render_fact(fact: Fact, query_terms: set[str]) -> str:
-    """Return the context line of *fact* with its id in front: ``- fact:ID Ann lives in Oslo (since 2024) [mail]``.
+    """Return a fact as one line of a prompt, with its id in front: ``- fact:ID Ann lives in Oslo (since 2024) [mail]``.
 
     *query_terms*: word stems of the question; a long sentence is cut around them.
     """
@@ -96,7 +96,7 @@ def render_fact(fact: Fact, query_terms: set[str]) -> str:
 
 
 def render_episode(episode: Episode, query_terms: set[str]) -> str:
-    """Return the context line of *episode* with its id in front: ``- episode:ID ...``.
+    """Return an episode as one line of a prompt, with its id in front: ``- episode:ID ...``.
 
     *query_terms*: word stems of the question; a long text is cut around them.
     """

@@ -99,6 +99,10 @@ class KGRetriever(BaseRetriever):
         running: RunnableConfig | None = None,
         **overrides: Any,
     ) -> Flow[list[Document]]:
+        """Return the documents for *query*; *overrides* replace fields of the retriever for this call.
+
+        *running*: LangChain's configuration of this call, for the namespace and the thread.
+        """
         if not isinstance(query, str) or query.strip():
             settings = self._settings(overrides)
             state = self._question_state(query, settings, running)
@@ -112,7 +116,7 @@ class KGRetriever(BaseRetriever):
     _get_relevant_documents, _aget_relevant_documents = both(_find)
 
     def _settings(self, overrides: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the validated settings of one call: its *overrides*, else the fields of the retriever.
+        """Return the settings of one call: the fields of the retriever, replaced by the options given in the call.
 
         Errors: `InputError` for an unknown option or invalid ``k`` or ``kinds``.
         """
@@ -126,7 +130,8 @@ class KGRetriever(BaseRetriever):
     ) -> dict[str, Any]:
         """Return the input state of the retrieval graph for the question *query*.
 
-        *running*: LangChain's configuration of this call, for the namespace and the thread.
+        *settings*: a result of `_settings`. *running*: LangChain's configuration of this call, for the namespace and
+        the thread.
         """
         place = place_here(NamespaceTemplate(self.namespace), running)
         limits, times = {"limit": settings["k"]}, {name: settings[name] for name in TIMES}
@@ -136,9 +141,10 @@ class KGRetriever(BaseRetriever):
 
 
 def documents(results: SearchResults, kinds: Iterable[Kind], k: int) -> list[Document]:
-    """Return the *k* best of *results* as documents: the best of each of *kinds*, then the second best, and so on.
+    """Return the *k* best search results as documents: the best of each kind, then the second best, and so on.
 
-    Return ``[]`` if the memory abstains, which means that it probably has no answer.
+    *kinds*: such as ``("facts", "episodes")``. Return ``[]`` if the memory abstains, which means that it probably has
+    no answer.
     """
     if results.abstains:
         return []
@@ -155,9 +161,10 @@ def _visible_items(results: SearchResults, kind: Kind) -> Iterator[Fact | Episod
 
 
 def _document(item: Fact | Episode | Entity | Community, results: SearchResults) -> Document:
-    """Convert one search result to a document: its text as content, its other fields as JSON-plain metadata.
+    """Convert one search result to a LangChain document: its text as content, its other fields as plain JSON metadata.
 
-    The metadata of a fact includes its first source, and the ids of all its episodes.
+    The metadata of a fact includes its first source, and the ids of all its episodes. *results*: the whole result, for
+    its relevance.
     """
     plain = item.model_dump(mode="json", exclude={"id", "sentence", "content", "sources", "kind"})
     match item:

@@ -66,7 +66,7 @@ class CallContext:
     context: Any = None
 
     def call(self, path: str, *args: object, **kwargs: object) -> Flow[Any]:
-        """Call a method of the memory in this context's namespace, and return its result.
+        """Call a method of the memory in the namespace of this tool call, and return its result.
 
         *path*: its name, with its group if it has one: ``"search"``, ``"facts.history"``.
         """
@@ -178,6 +178,10 @@ def _search(
     most: int,
     options: Mapping[str, Any],
 ) -> Flow[Answer]:
+    """Answer a call of ``search_memory``: return the facts and messages found, as text and as JSON.
+
+    *most*: the number of results if the model gives no *limit*. *options*: more arguments of `GraphMemory.search`.
+    """
     results = yield from search(here, query, most if limit is None else limit, during=as_of, **options)
     return answer_results(results)
 
@@ -195,10 +199,11 @@ def _history(
 def search(
     here: CallContext, query: str, limit: int, *, during: str | None = None, of_each: int = 1, **options: Any
 ) -> Flow[SearchResults]:
-    """Search the memory, and return up to *limit* facts, episodes and other results of each kind (at most `MOST`).
+    """Search the memory for a tool call, and return up to *limit* facts, episodes and other results of each kind.
 
-    *during*: the time in question. *of_each*: a factor for *limit*, for callers that drop some of the results.
-    *options*: those of `GraphMemory.search`. Errors: `InputError`, which names the tool's arguments.
+    *limit* is at most `MOST`. *during*: the time in question. *of_each*: a factor for *limit*, for callers that drop
+    some of the results. *options*: those of `GraphMemory.search`. Errors: `InputError`, which names the tool's
+    arguments.
     """
     most = of_each * most_of(limit)
     with renaming(question="query", during="as_of"):
@@ -209,7 +214,7 @@ def search(
 
 
 def answer_results(results: SearchResults) -> Answer:
-    """Return *results* as text for the model and as JSON; without facts and episodes if the memory abstains."""
+    """Return search results as text for the model and as JSON; without facts and episodes if the memory abstains."""
     shown = results.model_copy(update={"facts": (), "episodes": ()}) if results.abstains else results
     fields = {"question", "time", "facts", "episodes", "answerable", "degraded"}
     return render_results(results), shown.model_dump(mode="json", include=fields)
@@ -244,9 +249,10 @@ def remember(
 
 
 def forget(here: CallContext, id: str, reason: str = "") -> Flow[Answer]:  # noqa: A002 - as the model is told
-    """Permanently delete the fact or episode with an *id* as a tool showed it, and return a summary of the deletion.
+    """Permanently delete the fact or episode with an id that a tool showed, and return what was deleted, in numbers.
 
-    See `GraphMemory.privacy.forget` for what is deleted with it. Errors: `InputError` for an invalid or unknown id.
+    *id*: ``"fact:..."`` or ``"episode:..."``. See `GraphMemory.privacy.forget` for what is deleted with it. Errors:
+    `InputError` for an invalid or unknown id.
     """
     kind, own = parse_id(id)
     forgotten: ForgetReceipt = yield from here.call("privacy.forget", **{kind: own}, by=AGENT, reason=reason)
@@ -263,10 +269,10 @@ def _digest(text: str) -> str:
 def tool(
     memory: GraphMemory, template: NamespaceTemplate, name: str, arguments: type[BaseModel], steps: Steps
 ) -> BaseTool:
-    """Return a LangChain tool called *name* that answers calls with *steps*, sync and async.
+    """Return a LangChain tool called *name* that answers calls with the function *steps*, sync and async.
 
-    *arguments*: the model of its arguments, whose docstring is the tool's description. *template*: the namespace.
-    `InputError` and `MemoryPaused` are returned to the model as failed calls; other errors are raised.
+    *arguments*: a pydantic model of its arguments, whose docstring is the tool's description. *template*: the
+    namespace. `InputError` and `MemoryPaused` are returned to the model as failed calls; other errors are raised.
     """
 
     def answer(runtime: ToolRuntime = None, **values: Any) -> Flow[Answer]:  # type: ignore[assignment]
@@ -289,14 +295,15 @@ def tool(
 
 
 def _prose(docstring: str) -> str:
-    """Return *docstring* as plain text, with each paragraph on one line."""
+    """Return a docstring as plain text, with each paragraph on one line."""
     return "\n".join(" ".join(paragraph.split()) for paragraph in inspect.cleandoc(docstring).split("\n\n"))
 
 
 def _where(memory: GraphMemory, template: NamespaceTemplate, runtime: object) -> CallContext:
-    """Return the context of a tool call; a *runtime* that is not LangGraph's is ignored, as a model may have forged it.
+    """Return the context of a tool call: memory, namespace and thread.
 
-    Errors: `InputError` if a placeholder of the namespace has no value.
+    A *runtime* that is not LangGraph's is ignored, as a model may have forged it. Errors: `InputError` if a placeholder
+    of the namespace has no value.
     """
     if isinstance(runtime, ToolRuntime):
         place = place_of(template, runtime.context, runtime.config)

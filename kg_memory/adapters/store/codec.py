@@ -37,9 +37,10 @@ NOT = "$not"
 
 
 def compile_filter(conditions: Any) -> Predicate:
-    """Return a function that says whether a value matches the filter *conditions*.
+    """Return a function that tells whether a stored value (a dict) matches a filter.
 
-    Errors: `InputError` if *conditions* is not a dict, or has an unknown operator.
+    ``compile_filter({"age": {"$gte": 18}})({"age": 20}) -> True``. Errors: `InputError` if *conditions* is not a dict,
+    or has an unknown operator.
     """
     if not isinstance(conditions, Mapping):
         raise InputError(f"filter must be a dict of fields, got {type(conditions).__name__}")
@@ -48,6 +49,10 @@ def compile_filter(conditions: Any) -> Predicate:
 
 
 def _compile_field(field: Any, condition: Any) -> Predicate:
+    """Return a function that tells whether a dict matches one entry of a filter: ``"age"`` and ``{"$gte": 18}``.
+
+    *field* may also be ``"$and"``, ``"$or"`` or ``"$not"``, with filters as the *condition*.
+    """
     if field == NOT:
         negated = compile_filter(condition)
         return lambda value: not negated(value)
@@ -63,6 +68,7 @@ def _compile_field(field: Any, condition: Any) -> Predicate:
 
 
 def _compile_condition(condition: Any) -> Predicate:
+    """Return a function that tells whether the value of one field matches *condition*: ``18`` or ``{"$gte": 18}``."""
     if _is_operators(condition):
         if unknown := [name for name in condition if name not in OPERATORS]:
             raise InputError(f"operator must be one of {', '.join(OPERATORS)}, got {unknown[0]!r}")
@@ -90,7 +96,7 @@ def _value_at(value: Mapping[str, Any], field: Any) -> Any:
 
 
 def marks(value: Mapping[str, Any]) -> list[str]:
-    """Return the marks of *value*: a hash of name and value for each field that is a string, number or boolean.
+    """Return a hash of name and value ("mark") for each field of *value* that is a string, number or boolean.
 
     The database finds items by these marks, without reading their values.
     """
@@ -98,7 +104,11 @@ def marks(value: Mapping[str, Any]) -> list[str]:
 
 
 def split_filter(conditions: Filter) -> tuple[list[str], Filter]:
-    """Split a filter into the marks that a matching item must have, and the conditions that marks cannot decide."""
+    """Split a filter into conditions that the database can check, as marks, and the remaining conditions.
+
+    A mark is a hash of field and value. ``{"kind": "note", "age": {"$gt": 18}}`` -> ``([mark of kind = "note"], {"age":
+    {"$gt": 18}})``.
+    """
     decided: list[str] = []
     rest: dict[str, Any] = {}
     for field, condition in conditions.items():
@@ -112,7 +122,7 @@ def split_filter(conditions: Filter) -> tuple[list[str], Filter]:
 
 
 def _mark(field: str, value: Any) -> str:
-    """Return the mark of a field and its value; equal values have the same mark (1 and 1.0, but not 1 and True)."""
+    """Return a hash of a field name and its value; equal values have the same hash (1 and 1.0, but not 1 and True)."""
     whole = isinstance(value, float) and value.is_integer()
     return key_of([field, int(value) if whole else value])[:24]
 
@@ -126,6 +136,7 @@ def _is_operators(condition: Any) -> bool:
 
 
 def _compare(value: Any, name: str, operand: Any) -> bool:
+    """Return whether *value* compares to *operand* by the operator *name*, such as ``"$gte"``; False if they cannot."""
     if name in ORDERS:
         left, right = _number(value), _number(operand)
         if left is None or right is None:
@@ -137,7 +148,7 @@ def _compare(value: Any, name: str, operand: Any) -> bool:
 
 
 def _number(value: Any) -> int | float | None:
-    """Return *value* as a number if it is one, or a string that spells one; else None.
+    """Return a number, or a string that spells a number, as a number; None for other values.
 
     So ``"10"`` is ordered after ``"9"``, while dates and words are ordered as text.
     """
@@ -171,7 +182,8 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 def to_json(value: Any, name: str = "value") -> str:
     """Return *value* as JSON text, with NUL and lone surrogates escaped, because the database refuses them.
 
-    Errors: `InputError` for a value that JSON cannot have; it says where, as a path that begins with *name*.
+    Errors: `InputError` for a value that JSON cannot have; the message has its path, ``"value.items[2]"``, which begins
+    with *name*.
     """
     _check(value, name)
     try:
@@ -182,16 +194,17 @@ def to_json(value: Any, name: str = "value") -> str:
 
 
 def read(text: str) -> Any:
-    """Parse JSON text written by `to_json`."""
+    """Parse JSON text that `to_json` wrote."""
     return json.loads(text)
 
 
 def key_of(value: Any) -> str:
-    """Return a hash of the JSON-plain *value* (32 hex digits), to be used as a key in database indices."""
+    """Return a hash of a JSON-compatible value (32 hex digits), to be used as a key in database indices."""
     return hashlib.sha256(to_json(value).encode()).hexdigest()[:32]
 
 
 def _check(value: Any, path: str, depth: int = 0) -> None:
+    """Raise `InputError` if *value* is not JSON-compatible or nested too deeply; *path* is for the message."""
     if depth > DEEPEST:
         raise InputError(f"{path[:40]}... is nested too deeply, or contains itself: store a flatter value")
     if isinstance(value, dict):
@@ -219,14 +232,17 @@ REMEMBERED = 4096
 
 @lru_cache(REMEMBERED)
 def prefixes(namespace: Labels) -> tuple[str, ...]:
-    """Return the keys of *namespace* and all its ancestors, from the root on: ``("a", "b")`` has three keys."""
+    """Return the hashed keys of a namespace and all its ancestors, from the root on.
+
+    ``("a", "b")`` has three: those of ``()``, ``("a",)`` and ``("a", "b")``.
+    """
     return tuple(key_of(namespace[:depth]) for depth in range(len(namespace) + 1))
 
 
 def longest_prefix(conditions: Iterable[MatchCondition]) -> Labels:
-    """Return the longest wildcard-free namespace prefix in *conditions*, for a lookup by index.
+    """Return the longest beginning of a namespace that all matches must have, for a lookup by index.
 
-    ``("users", "*", "notes")`` -> ``("users",)``. Suffix conditions are ignored.
+    The prefix condition ``("users", "*", "notes")`` -> ``("users",)``. Suffix conditions are ignored.
     """
     longest: Labels = ()
     for condition in conditions:
@@ -238,7 +254,10 @@ def longest_prefix(conditions: Iterable[MatchCondition]) -> Labels:
 
 
 def select_namespaces(namespaces: Iterable[Labels], op: ListNamespacesOp) -> list[Labels]:
-    """Return the *namespaces* that match *op*: cut to its depth, without duplicates, sorted, and only its page."""
+    """Return the namespaces that match the list operation *op*: cut to its depth, without duplicates, sorted.
+
+    Only the requested page is returned.
+    """
     conditions = op.match_conditions or ()
     selected: set[Labels] = set()
     for labels in namespaces:
@@ -248,9 +267,10 @@ def select_namespaces(namespaces: Iterable[Labels], op: ListNamespacesOp) -> lis
 
 
 def validate_labels(namespace: object) -> Labels:
-    """Return *namespace* as a tuple; LangGraph validates the labels in it.
+    """Return a store namespace as a tuple: ``["users", "ann"]`` -> ``("users", "ann")``.
 
-    Errors: `InputError` for a string, whose letters would become labels, and for other values that are not iterable.
+    LangGraph validates the labels in it. Errors: `InputError` for a string, whose letters would become labels, and for
+    other values that are not iterable.
     """
     if isinstance(namespace, str) or not isinstance(namespace, Iterable):
         raise InputError(f"namespace must be a tuple such as ('users', 'ann'), got {namespace!r}")
@@ -258,7 +278,7 @@ def validate_labels(namespace: object) -> Labels:
 
 
 def check_conditions(conditions: Iterable[MatchCondition]) -> None:
-    """Raise `InputError` if a condition is neither a prefix nor a suffix condition."""
+    """Raise `InputError` unless each condition of a namespace listing is for a prefix or a suffix."""
     for condition in conditions:
         if condition.match_type not in ("prefix", "suffix"):
             raise InputError(f"match_type must be 'prefix' or 'suffix', got {condition.match_type!r}")

@@ -26,7 +26,10 @@ from kg_memory.runtime.telemetry import describe_error
 
 
 class ItemStore(GraphStore):
-    """Access to the graphs of store items. *kind*: their schema. *embeds*: whether vectors are checked and used."""
+    """Access to the database graphs that contain store items.
+
+    *kind*: the schema of these graphs. *embeds*: whether vectors are checked and used.
+    """
 
     def __init__(self, database: Database, vectors: Embedder, kind: Schema, *, embeds: bool) -> None:
         super().__init__(database, vectors)
@@ -45,7 +48,7 @@ class ItemStore(GraphStore):
 
 
 def open_item_driver(driver: FalkorDriver, kind: Schema, embeddings: Embeddings | None = None) -> Driver[ItemStore]:
-    """Return a driver for store items that shares the database, the model and the clock of a memory's *driver*.
+    """Return a driver for store items that uses the database, the model and the clock of a memory's *driver*.
 
     *kind*: the schema of the items' graphs. *embeddings*: the model for their vectors; None means no vectors.
     """
@@ -55,17 +58,18 @@ def open_item_driver(driver: FalkorDriver, kind: Schema, embeddings: Embeddings 
 
 
 def add_direction(model: Embeddings, dims: int | None = None) -> Embeddings:
-    """Wrap an embedding *model* with retries, and make its zero vectors usable by the database (see `_Directed`).
+    """Wrap an embedding model with retries, and make its zero vectors usable by the database.
 
-    *dims*: the number of dimensions that its vectors must have; None means any.
+    One dimension is added: 1 for a zero vector, 0 for others. *dims*: the number of dimensions that the model's vectors
+    must have; None means any.
     """
     return make_reliable(_Directed(unwrap(model), dims))
 
 
 class _Directed(Embeddings):
-    """An embedding model that adds a dimension to each vector: 1 for a zero vector, 0 for all others.
+    """An embedding model that adds a dimension to each vector of another model: 1 for a zero vector, 0 for all others.
 
-    A zero vector so has cosine 0 with all others. Without that, the database would rank it first, with a distance NaN.
+    So a zero vector has cosine 0 with all others. Without that, the database would rank it first, with a distance NaN.
     Errors: `EmbeddingError` if a vector does not have *dims* dimensions.
     """
 
@@ -104,9 +108,9 @@ FOR_ALL = (DatabaseUnavailable, EmbeddingUnavailable)
 class Together(Generic[T, R]):
     """Batches concurrent requests on an event loop: requests that arrive while *do* runs are passed to it together.
 
-    Batches run one after the other, in the order of arrival, with at most *most* items, unless one caller has more.
-    If a batch fails, its callers' requests are run again separately, so that only the caller at fault gets the error.
-    So *do* must be safe to repeat.
+    *do* is an async function from a list of items to the list of their results. Batches run one after the other, in the
+    order of arrival, with at most *most* items, unless one caller has more. If a batch fails, its callers' requests are
+    run again separately, so that only the caller at fault gets the error. So *do* must be safe to repeat.
     """
 
     def __init__(self, do: Callable[[Sequence[T]], Awaitable[Sequence[R]]], most: int = MOST_AT_ONCE) -> None:
@@ -115,7 +119,7 @@ class Together(Generic[T, R]):
         self._lines: PerLoop[_Line[T, R]] = PerLoop(_Line)
 
     async def __call__(self, wants: Sequence[T]) -> Sequence[R]:
-        """Queue the items *wants* for the next batch, and return their results, in order."""
+        """Add the items *wants* to the next batch, and return their results, in order."""
         line = self._lines.get()
         answer: asyncio.Future[Sequence[R]] = asyncio.get_running_loop().create_future()
         line.waiting.append((wants, answer))
@@ -124,6 +128,7 @@ class Together(Generic[T, R]):
         return await answer
 
     async def _work(self, line: _Line[T, R]) -> None:
+        """Process batches until no request waits; when the event loop ends, cancel the requests that are left."""
         taken: list[_Place[T, R]] = []
         try:
             while line.waiting:
@@ -136,6 +141,7 @@ class Together(Generic[T, R]):
             line.waiting.clear()
 
     async def _serve(self, taken: Sequence[_Place[T, R]]) -> None:
+        """Process one batch of requests, and set the results or the error of each caller's future."""
         batch = [want for wants, _ in taken for want in wants]
         try:
             results = list(await self._do(batch))
@@ -158,14 +164,14 @@ _Place = tuple[Sequence[T], "asyncio.Future[Sequence[R]]"]
 
 
 class _Line(Generic[T, R]):
-    """The requests that wait for the next batch on one event loop."""
+    """The requests on one event loop that wait for the next batch, with the task that processes them."""
 
     def __init__(self) -> None:
         self.waiting: list[_Place[T, R]] = []
         self.work: asyncio.Task[None] | None = None
 
     def take(self, most: int) -> list[_Place[T, R]]:
-        """Remove and return the first requests, with at most *most* items together, but at least one request."""
+        """Remove and return the first waiting requests: at most *most* items together, but at least one request."""
         sizes = accumulate(len(wants) for wants, _ in self.waiting)
         count = max(1, sum(size <= most for size in sizes))
         taken, self.waiting = self.waiting[:count], self.waiting[count:]
@@ -178,7 +184,7 @@ INTERVAL = 5.0
 
 
 class Sweeping(Future[None]):
-    """A future that is done when the sweeper thread ends; cancelling it stops the sweeper.
+    """A future that is done when the thread that deletes expired items ends; cancelling it stops the thread.
 
     As in LangGraph's async stores, awaiting it returns at once, with an asyncio future for the end of the thread.
     """
@@ -189,7 +195,10 @@ class Sweeping(Future[None]):
 
 
 class Sweeper:
-    """Calls *sweep*, which deletes expired items and returns their number, at an interval on a daemon thread."""
+    """Calls a function that deletes expired items at an interval, on a daemon thread.
+
+    *sweep*: the function; it returns the number of deleted items.
+    """
 
     def __init__(self, sweep: Callable[[], int]) -> None:
         self._sweep = sweep
@@ -221,6 +230,7 @@ class Sweeper:
         return not self._thread.is_alive()
 
     def _run(self, seconds: float, stopping: threading.Event, ended: Future[None]) -> None:
+        """Call the function every *seconds* until *stopping* is set, then finish the future *ended*; log its errors."""
         try:
             while not stopping.wait(seconds):
                 try:

@@ -55,11 +55,12 @@ LARGEST_PAGE = 16_000_000
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The conditions on items to find.
+    """The conditions that items must meet to be found.
 
-    *prefix*: the key of the namespace that they are under. *marks*: marks that they must have. *rest*: the part of the
-    filter that marks cannot decide. *alive*: only items that expire at this time (microseconds) or later; 0 for all.
-    *rare*: a mark that few items have, from which the query starts; None to start from the prefix.
+    *prefix*: the key of the namespace that they are in or under. *marks*: hashes of fields and values that they must
+    have. *rest*: the part of the filter that marks cannot decide. *alive*: only items that expire at this time
+    (microseconds) or later; 0 for all. *rare*: a mark that few items have, from which the query starts; None to start
+    from the prefix.
     """
 
     prefix: str
@@ -69,7 +70,7 @@ class Selection:
     rare: str | None = None
 
     def params(self) -> dict[str, Any]:
-        """Return the query parameters for these conditions, without `rest`."""
+        """Return the database query parameters for these conditions, except for `rest`, which is checked in Python."""
         mark = {} if self.rare is None else {"mark": self.rare}
         return {"prefix": self.prefix, "marks": self.marks, "alive": self.alive, **mark}
 
@@ -83,12 +84,12 @@ class Page:
 
     @property
     def end(self) -> int:
-        """The number of items up to the end of the page."""
+        """The number of items up to the end of the page: ``offset + limit``."""
         return self.offset + self.limit
 
 
 def find_rare_mark(marks: Iterable[str]) -> Flow[str | None]:
-    """Return the first of *marks* that fewer than `RARE` items have, or None."""
+    """Return the first mark (hash of a field and its value) that fewer than `RARE` items have, or None."""
     for mark in marks:
         rows = yield from read(cypher.COUNT_MARKED, mark=mark, limit=RARE)
         if not rows or rows[0]["n"] < RARE:
@@ -99,7 +100,7 @@ def find_rare_mark(marks: Iterable[str]) -> Flow[str | None]:
 def list_items(selection: Selection, page: Page, *, unranked: bool = False) -> Flow[list[Row]]:
     """Return a page of the items that match *selection*, latest put first.
 
-    *unranked*: only items without a vector.
+    *unranked*: True lists only items without a vector.
     """
     if selection.rest:
         query = cypher.LIST_IDS if selection.rare is None else cypher.LIST_IDS_MARKED
@@ -127,7 +128,7 @@ def rank_items(selection: Selection, vector: Vector, page: Page) -> Flow[list[Ro
 
 
 def _nearest(selection: Selection, vector: Vector, enough: int) -> Flow[list[Row]]:
-    """Return ids and scores of up to *enough* items that match *selection*, approximately nearest to *vector* first.
+    """Return ids and scores of up to *enough* matching items, approximately nearest to *vector* first.
 
     Results of a longer index lookup come after those of shorter ones, so that pages neither overlap nor have gaps.
     """
@@ -153,19 +154,19 @@ def _nearest(selection: Selection, vector: Vector, enough: int) -> Flow[list[Row
 
 
 def _read_ranked(ranked: Sequence[Row]) -> Flow[list[Row]]:
-    """Return the full rows of the *ranked* ids, with their scores; items that were deleted meanwhile are left out."""
+    """Return the full items for rows of id and score, in their order; items deleted meanwhile are left out."""
     scores = {row["id"]: row["score"] for row in ranked}
     rows = yield from _fetch_in_order(list(scores), {}, cypher.GET_PLACED)
     return [{**row, "score": scores[row["id"]]} for row in rows]
 
 
 def by_score(items: Iterable[SearchItem]) -> list[SearchItem]:
-    """Return *items* sorted by score, highest first; items without a score come last."""
+    """Return search results sorted by score, highest first; results without a score come last."""
     return sorted(items, key=lambda item: (item.score is None, -(item.score or 0.0)))
 
 
 def _ids(rows: Sequence[Row]) -> list[str]:
-    """Return the list of ids that a query returned as one space-separated text."""
+    """Return the ids that a query returned as one space-separated text: ``[{"ids": "a b"}]`` -> ``["a", "b"]``."""
     ids: list[str] = rows[0]["ids"].split() if rows else []
     return ids
 
@@ -190,7 +191,7 @@ def _filter_ids(ids: Sequence[str], rest: Filter, enough: int) -> Flow[list[str]
 
 
 def _fetch_in_order(ids: Sequence[str], rest: Filter, query: str, **params: Any) -> Flow[list[Row]]:
-    """Return the rows that *query* finds for *ids*, in the order of *ids*.
+    """Return the items with the ids *ids* in the same order, as rows of the query *query*.
 
     Items that were deleted, or changed so that they no longer match the filter *rest*, are left out.
     """
@@ -201,9 +202,9 @@ def _fetch_in_order(ids: Sequence[str], rest: Filter, query: str, **params: Any)
 
 
 def _share(prefix: str) -> Flow[float | None]:
-    """Return the share (0 to 1) of all vectors that are under the namespace key *prefix*.
+    """Return which share (0 to 1) of all vectors belongs to items under the namespace with the key *prefix*.
 
-    Return None if there are at most `COMPARED` of them: then comparing all is best.
+    Return None if there are at most `COMPARED` of them: then comparing all is faster than the index.
     """
     total = yield from read(cypher.COUNT_VECTORS)
     if not total or total[0]["n"] <= COMPARED:
@@ -214,7 +215,7 @@ def _share(prefix: str) -> Flow[float | None]:
 
 
 def _items(rows: Iterable[Row]) -> list[Row]:
-    """Return the first row of each item in *rows*; an item with several vectors has several rows."""
+    """Return the first row of each item; an item with several vectors has several rows."""
     first: dict[str, Row] = {}
     for row in rows:
         first.setdefault(row["id"], row)
@@ -227,7 +228,7 @@ FURTHEST = 10**9
 
 
 def check(op: Op) -> Look:
-    """Validate a read operation of LangGraph's store, and return it.
+    """Validate a read operation of LangGraph's store (`GetOp`, `SearchOp` or `ListNamespacesOp`), and return it.
 
     Errors: `InputError` for an invalid limit, offset, filter or query; LangGraph's `InvalidNamespaceError`.
     """
@@ -252,7 +253,7 @@ def check(op: Op) -> Look:
 
 
 def answer(ops: Sequence[Look], *, indexed: bool, omit_expired: bool) -> Flow[list[Result]]:
-    """Answer the read operations *ops*, and return their results in order.
+    """Run read operations of LangGraph's store, and return their results in order.
 
     *indexed*: whether the store has vectors; if not, a search with a query is a listing. *omit_expired*: leave out
     expired items that are not deleted yet. Items with a TTL live longer if the operation asks for that.
@@ -274,7 +275,7 @@ def answer(ops: Sequence[Look], *, indexed: bool, omit_expired: bool) -> Flow[li
 
 
 def _get(ids: Sequence[str], alive: int) -> Flow[list[Row | None]]:
-    """Return the row of each of *ids*, or None for an id that does not exist, with one query.
+    """Return the rows of the items with the ids *ids*, None for an id that does not exist, with one query.
 
     *alive*: only items that expire at this time (microseconds) or later; 0 for all.
     """
@@ -305,7 +306,7 @@ def _namespaces(op: ListNamespacesOp, alive: int) -> Flow[list[tuple[str, ...]]]
 def _refresh(ops: Sequence[Look], answered: Mapping[int, Any]) -> Flow[None]:
     """Restart the TTL of the items that were read by operations with ``refresh_ttl``.
 
-    *answered*: the rows of each operation, by its index in *ops*.
+    *answered*: the rows that each operation read, by its index in *ops*.
     """
     ids: set[str] = set()
     for place, op in enumerate(ops):
@@ -317,6 +318,7 @@ def _refresh(ops: Sequence[Look], answered: Mapping[int, Any]) -> Flow[None]:
 
 
 def _result(op: Look, answer: Any) -> Result:
+    """Convert the rows that answer one operation to LangGraph's result: items, one item or None, or namespaces."""
     match op:
         case ListNamespacesOp():
             return answer  # type: ignore[no-any-return]
@@ -339,7 +341,7 @@ def _fields(row: Row) -> dict[str, Any]:
 
 
 def _score(row: Row) -> float | None:
-    """Return the cosine in *row*, clamped to -1 to 1, as single precision may exceed 1; None if it has no score."""
+    """Return the cosine of a result row, clamped to -1 to 1, as single precision may exceed 1; None without a score."""
     score = row.get("score")
     return None if score is None else max(-1.0, min(1.0, score))
 

@@ -70,6 +70,10 @@ class KGStore(Closing, BaseStore):
         index: IndexConfig | bool = True,
         ttl: TTLConfig | None = None,
     ) -> None:
+        """Create the store; the class describes the arguments.
+
+        Errors: `SettingsError` for an invalid *memory* or index.
+        """
         self.name = validate_namespace(name)
         self.ttl_config = ttl
         self.index_config = _index_config(index)
@@ -83,7 +87,7 @@ class KGStore(Closing, BaseStore):
         self._changes: Together[Change, None] = Together(self._achange, write.MOST_AT_ONCE)
 
     def _batch(self, ops: Iterable[Op]) -> Flow[list[Result]]:
-        """Run the operations *ops* and return their results in order; None for puts and deletes.
+        """Run store operations and return their results in order; the result of puts and deletes is None.
 
         Reads run first, so they do not see the writes of the same batch. Concurrent async calls are batched together.
         Errors: `InputError` and LangGraph's `InvalidNamespaceError` for invalid operations; `DatabaseError`.
@@ -103,7 +107,7 @@ class KGStore(Closing, BaseStore):
         return results
 
     def _kind(self, looks: Sequence[Look]) -> str:
-        """Return the slowest of `KINDS` among the read operations *looks*: search, list, get."""
+        """Return the name of the slowest read operation among *looks*: search, else list, else get (see `KINDS`)."""
         if self.index_config is not None and any(isinstance(op, SearchOp) and op.query for op in looks):
             return "search"
         return "get" if all(isinstance(op, GetOp) for op in looks) else "list"
@@ -153,7 +157,7 @@ class KGStore(Closing, BaseStore):
         return self._without_queries(applying) if deletes else applying
 
     def _without_queries(self, flow: Flow[T]) -> Flow[T]:
-        """Run *flow*, which deletes items, then delete the server's stream of latest queries, which has their text."""
+        """Run a flow that deletes items, then delete the server's log of recent queries, which contains their text."""
         result = yield from flow
         yield from drop_stream(self._driver.store.key(self.name))
         return result
@@ -167,7 +171,7 @@ class KGStore(Closing, BaseStore):
 
 
 def _index_config(index: IndexConfig | bool) -> IndexConfig | None:  # noqa: FBT001 - as LangGraph's own argument
-    """Return the argument *index* as a LangGraph `IndexConfig`, or None if it is false.
+    """Return the argument *index* of `KGStore` as a LangGraph `IndexConfig`, or None if it is false.
 
     Errors: `SettingsError` if it is neither a bool nor a dict.
     """
@@ -181,7 +185,7 @@ def _index_config(index: IndexConfig | bool) -> IndexConfig | None:  # noqa: FBT
 
 
 def _embeddings(index: IndexConfig | None, memory: GraphMemory) -> Embeddings | None:
-    """Return the embedding model of *index*, or the memory's if it names none; None if *index* is None."""
+    """Return the embedding model that *index* names, else that of the memory; None if *index* is None."""
     if index is None:
         return None
     embed = index.get("embed")

@@ -35,7 +35,8 @@ SWEPT_AT_ONCE = 1000
 class Change:
     """A validated put of an item, or its deletion if *value* is None.
 
-    *id*: a hash of namespace and key. *text*: the value as JSON. *ttl*: microseconds. *texts*: the texts to embed.
+    *id*: a hash of namespace and key. *text*: the value as JSON. *ttl*: the lifetime in microseconds. *texts*: the
+    texts to embed.
     """
 
     id: str
@@ -48,10 +49,10 @@ class Change:
 
 
 def to_change(op: PutOp, fields: Sequence[str] | None) -> Change:
-    """Validate a put operation of LangGraph's store, and return it as a change.
+    """Validate a put operation of LangGraph's store, and return it as a `Change`.
 
-    *fields*: the paths of the fields to embed if *op* names none; None means that nothing is embedded.
-    Errors: `InputError` for a value that is not JSON-plain, or an invalid TTL or index; `InvalidNamespaceError`.
+    *fields*: the paths of the fields to embed if *op* names none; None means that nothing is embedded. Errors:
+    `InputError` for a value that is not JSON-compatible, or an invalid TTL or index; `InvalidNamespaceError`.
     """
     namespace, key = validate_labels(op.namespace), str(op.key)
     validate_op_namespace(op)
@@ -66,10 +67,10 @@ def to_change(op: PutOp, fields: Sequence[str] | None) -> Change:
 
 
 def texts(op: PutOp, value: Mapping[str, Any], fields: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the texts in *value* to embed, without duplicates.
+    """Return the texts in the stored *value* that get an embedding vector, without duplicates.
 
-    *fields*: the paths to embed if *op* names none; None means that nothing is embedded.
-    Errors: `InputError` for an invalid ``op.index``.
+    *fields*: the paths to embed, such as ``["text"]``, if *op* names none; None means that nothing is embedded. Errors:
+    `InputError` for an invalid ``op.index``.
     """
     paths = fields if op.index is None else op.index
     if paths is None or paths is False:
@@ -83,7 +84,7 @@ def texts(op: PutOp, value: Mapping[str, Any], fields: Sequence[str] | None) -> 
 
 
 def apply_changes(changes: Iterable[Change]) -> Flow[None]:
-    """Embed the texts of *changes* and write all changes; only the last change of each item counts."""
+    """Compute the vectors of all changed items and write the changes; only the last change of each item counts."""
     last: dict[str, Change] = {}
     for item in changes:
         last.pop(item.id, None)
@@ -120,7 +121,7 @@ def sweep() -> Flow[int]:
 
 
 def _stamps(count: int) -> Flow[list[int]]:
-    """Return *count* strictly increasing times of the clock, in microseconds since the epoch, one for each put."""
+    """Return *count* times in microseconds since the epoch, beginning now and strictly increasing, one for each put."""
     stamps: list[int] = []
     for _ in range(count):
         stamps.append((yield from now()))  # noqa: PERF401 - a comprehension cannot yield
@@ -128,6 +129,7 @@ def _stamps(count: int) -> Flow[list[int]]:
 
 
 def _row(item: Change, vectors: Mapping[str, Vector], at: int) -> dict[str, Any]:
+    """Return the query parameters that write one item at the time *at*, with the vectors of its texts."""
     within = prefixes(item.namespace)
     return {
         "id": item.id,
@@ -144,7 +146,10 @@ def _row(item: Change, vectors: Mapping[str, Vector], at: int) -> dict[str, Any]
 
 
 def parts(rows: Iterable[T], size: Callable[[T], int]) -> Iterator[list[T]]:
-    """Split *rows* into parts that one query can write; *size* returns the number of characters of a row."""
+    """Split rows into lists that one query can write: at most 500 rows and 16 million characters in each.
+
+    *size* returns the number of characters of a row.
+    """
     part: list[T] = []
     total = 0
     for row in rows:
