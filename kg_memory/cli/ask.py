@@ -54,7 +54,7 @@ $question
 
 
 def ask(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory ask``: search, and print the best facts and episodes, with a model also its answer from them.
+    """Run ``kg-memory ask``: search, and print the best facts and episodes, and with a model its answer from them.
 
     With ``--template``, print the context for a prompt instead. Return the exit code.
     """
@@ -84,7 +84,7 @@ def ask(arguments: Namespace, screen: Screen) -> int:
 
 
 def _show_results(results: SearchResults, screen: Screen, *, explain: bool) -> None:
-    """Print the found facts with dates and sources, then the found episodes; *explain* adds ranks and scores."""
+    """Print the facts found with dates and sources, then the episodes found; *explain* adds ranks and scores."""
     extra = _columns({each.id: each for each in results.explanations}) if explain else {}
     if results.facts:
         screen.values(results.facts, {**FACT, **extra})
@@ -97,7 +97,7 @@ def _show_results(results: SearchResults, screen: Screen, *, explain: bool) -> N
 
 
 def _print_context(memory: GraphMemory, given: dict[str, Any], arguments: Namespace, screen: Screen) -> int:
-    """Print the context for a prompt in the chosen template, and return the exit code.
+    """Print the context for a prompt in the format of ``--template``, and return the exit code.
 
     *given*: the arguments of the search. Only the context goes to stdout, unless ``--explain`` is given.
     """
@@ -122,9 +122,10 @@ def _print_context(memory: GraphMemory, given: dict[str, Any], arguments: Namesp
 
 
 def _answer(memory: GraphMemory, given: dict[str, Any], screen: Screen) -> str | None:
-    """Return the model's answer to the question, from the context that the memory finds for it.
+    """Return the model's answer to the question from the facts and episodes found, or None.
 
-    Return None without a model, or if the model fails: the results are shown without an answer then.
+    It is None without a model, or if the model fails: the results are then shown without an answer. *given*: the
+    arguments of the search.
     """
     model = memory.driver.model
     if model.by_rules:
@@ -144,7 +145,7 @@ def _explain_nothing(memory: GraphMemory, arguments: Namespace) -> str:
 
 
 def _describe_doubt(results: SearchResults) -> list[str]:
-    """Return warnings about a search: that it was degraded, and that the memory may have no answer, with the reason."""
+    """Return warnings about a search: that it was degraded, or that the memory may not know the answer, and why."""
     texts = [f"Degraded: {results.degraded}."] if results.degraded else []
     if results.answerable is not None and not results.answerable:
         reason = f"{results.answerable.reason} (relevance {results.relevance:.2f})"
@@ -153,7 +154,7 @@ def _describe_doubt(results: SearchResults) -> list[str]:
 
 
 def _show_time(results: SearchResults, arguments: Namespace, screen: Screen) -> None:
-    """Print the time that the search was about, if the question contained it or ``--explain`` is given."""
+    """Print the time that the search was about, if the question mentions one or ``--explain`` is given."""
     time = results.time
     if time is None or not (time.words or arguments.explain):
         return
@@ -167,7 +168,10 @@ def _show_time(results: SearchResults, arguments: Namespace, screen: Screen) -> 
 
 
 def _columns(explanations: Mapping[str, Explanation]) -> Columns:
-    """Return two table columns from *explanations* by id: retrievers with ranks, and the score after each step."""
+    """Return two table columns, for the ranks of a result in each search method and its score after each step.
+
+    *explanations*: how each result was found, by its id.
+    """
 
     def found_by(value: Any) -> str:
         hits = explanations[value.id].hits if value.id in explanations else ()
@@ -181,7 +185,7 @@ def _columns(explanations: Mapping[str, Explanation]) -> Columns:
 
 
 def _show_left_out(explanations: Sequence[Explanation], screen: Screen) -> None:
-    """Print a table of the best results that were left out, up to `_MOST` of each kind, with the reason."""
+    """Print a table of the best results that a search left out, up to `_MOST` of each kind, with the reason."""
     left = [each for each in explanations if each.left_out]
     shown = [each for kind in _KINDS for each in [one for one in left if one.kind == kind][:_MOST]]
     if not shown:

@@ -56,7 +56,7 @@ _BEGINNING = "0001-01-01"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run ``kg-memory`` with the arguments *argv* (None: those of the process), and return the exit code.
+    """Run ``kg-memory`` with the command line arguments *argv* (None: those of the process); return the exit code.
 
     The code is 0 for success, 1 after an error or if the command left something undone, 2 for wrong usage, and 130
     after Ctrl-C.
@@ -90,7 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _describe_error(error: Exception, arguments: Namespace) -> str:
-    """Return the text of *error* for users of the command, with Python calls and arguments replaced.
+    """Return an error message for users of the command line, with Python calls and arguments replaced.
 
     ``memory.facts.list()`` becomes ``kg-memory facts --ids``, ``as_of must ...`` becomes ``--on must ...``.
     """
@@ -109,10 +109,10 @@ def _describe_error(error: Exception, arguments: Namespace) -> str:
 
 @contextmanager
 def _show_log(screen: Screen, level: str | None) -> Iterator[None]:
-    """Print log records of the package on stderr while the block runs.
+    """Print log messages of the package on stderr while the block runs.
 
-    *level*: the lowest level to print. None prints warnings, except those about episodes, which commands print
-    themselves.
+    *level*: the lowest level to print, such as ``"info"``. None prints warnings, except those about episodes, which
+    commands print themselves.
     """
     notes, logger = _Notes(screen), logging.getLogger("kg_memory")
     before = logger.level
@@ -130,7 +130,7 @@ def _show_log(screen: Screen, level: str | None) -> Iterator[None]:
 
 
 class _Notes(logging.Handler):
-    """A log handler that prints the messages on stderr."""
+    """A log handler that prints messages on stderr by `Screen.note`."""
 
     def __init__(self, screen: Screen) -> None:
         super().__init__()
@@ -141,7 +141,7 @@ class _Notes(logging.Handler):
 
 
 def _load(path: str) -> Callable[..., int]:
-    """Import and return the function at *path*, ``"module:name"``; a module without a dot is one of this package.
+    """Import and return a function by its path ``"module:name"``; a module without a dot is one of `kg_memory.cli`.
 
     Commands are imported this way so that only the one that runs is loaded.
     """
@@ -156,7 +156,7 @@ def _load(path: str) -> Callable[..., int]:
 def settings_of(arguments: Namespace) -> Settings:
     """Return the settings: command line arguments win over the environment, then ``.env``, then the defaults.
 
-    ``--data-dir`` also wins over a server URL in the environment. Without a model, key or base URL, the offline reader
+    ``--data-dir`` also wins over a server URL in the environment. Without a model, key or base URL, the offline model
     is used.
     """
     url, data_dir = getattr(arguments, "url", None), getattr(arguments, "data_dir", None)
@@ -170,15 +170,18 @@ def settings_of(arguments: Namespace) -> Settings:
 
 
 def namespace_of(arguments: Namespace) -> str:
-    """Return the validated namespace: ``--namespace``, else ``KG_MEMORY_NAMESPACE``, else the default."""
+    """Return the namespace to use: ``--namespace``, else ``KG_MEMORY_NAMESPACE``, else ``"default"``.
+
+    Errors: `InputError` for an invalid name.
+    """
     default = env_file.environment().get(env_file.NAMESPACE) or DEFAULT_NAMESPACE
     return validate_namespace(getattr(arguments, "namespace", default))
 
 
 def open_memory(arguments: Namespace, screen: Screen) -> GraphMemory:
-    """Open the memory that *arguments* describe, with its models; use the result as a context manager.
+    """Open the memory that the command line names, with its models; use the result as a context manager.
 
-    Waiting for the database is reported on *screen*.
+    *screen* prints when the database must be waited for.
     """
     from kg_memory.memory.memory import GraphMemory  # noqa: PLC0415 - slow to import
 
@@ -186,12 +189,12 @@ def open_memory(arguments: Namespace, screen: Screen) -> GraphMemory:
 
 
 def open_to_look(arguments: Namespace, screen: Screen) -> GraphMemory:
-    """Open the memory without models, for a command that only reads: it needs no API key, and opens any graph."""
+    """Open the memory for a command that only reads, without models: this needs no API key, and opens any graph."""
     return open_without_models(settings_of(arguments), screen)
 
 
 def open_to_change(arguments: Namespace, screen: Screen) -> GraphMemory:
-    """Open the memory for a command that changes it without asking a language model, but may compute vectors.
+    """Open the memory for a command that changes it without calling a language model, but may compute vectors.
 
     If the models cannot be opened (no API key, or a package is missing), open it without the language model.
     """
@@ -204,7 +207,7 @@ def open_to_change(arguments: Namespace, screen: Screen) -> GraphMemory:
 def open_without_models(
     settings: Settings, screen: Screen, why: str = "this command opens no model", **changes: None
 ) -> GraphMemory:
-    """Open the memory with placeholder models, which raise an error with the reason *why* if they are used.
+    """Open the memory with placeholder models, which raise an error with the message *why* if they are used.
 
     *changes*: placeholders to leave out, such as ``embeddings=None`` for the real embedding model.
     """
@@ -218,16 +221,16 @@ def open_without_models(
 
 
 def call_verb(memory: GraphMemory, arguments: Namespace, **changes: Any) -> Any:
-    """Call the memory's method for this command (its verb, such as ``memory.facts.list``), and return the result.
+    """Call the memory's method that belongs to this command, such as ``memory.facts.list``, and return its result.
 
-    The arguments come from the command line; *changes* replace some of them.
+    Its arguments come from the command line; *changes* replace some of them.
     """
     verb: Callable[..., Any] = attrgetter(arguments.command.verb)(memory)
     return verb(**{**verb_arguments(memory, arguments), **changes})
 
 
 def verb_arguments(memory: GraphMemory, arguments: Namespace) -> dict[str, Any]:
-    """Return the keyword arguments for the memory's method that the command calls, from the options that were given.
+    """Return the keyword arguments for the memory's method that belongs to this command, from the command line.
 
     Shortened ids are completed, ``FROM..UNTIL`` becomes a pair of times, ``by`` defaults to the login name, and the
     namespace is added.
@@ -245,10 +248,10 @@ def verb_arguments(memory: GraphMemory, arguments: Namespace) -> dict[str, Any]:
 
 
 def whole_id(memory: GraphMemory, arguments: Namespace, label: str, begin: str) -> str:
-    """Complete the shortened id *begin* (8 characters or more) to the id of the only node that begins with it.
+    """Complete a shortened id: return the id of the only episode or fact that begins with *begin*.
 
-    *label*: ``"Episode"`` or ``"Fact"``. If no node begins with it, *begin* is returned unchanged.
-    Errors: `InputError` if several nodes begin with it.
+    *label*: ``"Episode"`` or ``"Fact"``. *begin*: 8 characters or more; it is returned unchanged if no id begins with
+    it. Errors: `InputError` if several ids begin with it.
     """
     from kg_memory.falkor.connect import graph_key  # noqa: PLC0415 - slow to import
     from kg_memory.falkor.queries.episodes import IDS_BEGINNING  # noqa: PLC0415
@@ -263,7 +266,7 @@ def whole_id(memory: GraphMemory, arguments: Namespace, label: str, begin: str) 
 
 
 def explain_no_namespace(memory: GraphMemory, arguments: Namespace) -> str:
-    """Return a text for a namespace that does not exist, with the names of existing ones; ``""`` if it exists."""
+    """Return a message that the namespace does not exist, with the names of existing ones; ``""`` if it exists."""
     namespace = namespace_of(arguments)
     try:
         names = memory.data.namespaces()
@@ -279,9 +282,9 @@ def explain_no_namespace(memory: GraphMemory, arguments: Namespace) -> str:
 
 
 def explain_nothing(memory: GraphMemory, arguments: Namespace, otherwise: str) -> str:
-    """Return a text that explains an empty result.
+    """Return a message that explains why a command found nothing.
 
-    The namespace does not exist, ``--believed-at`` is before its first fact, or else the text *otherwise*.
+    Either the namespace does not exist, or ``--believed-at`` is before its first fact; else it is the text *otherwise*.
     """
     if missing := explain_no_namespace(memory, arguments):
         return missing
@@ -300,11 +303,11 @@ def explain_nothing(memory: GraphMemory, arguments: Namespace, otherwise: str) -
 
 
 def review_command(arguments: Namespace) -> str:
-    """Return the command line that reviews the namespace of *arguments*: ``kg-memory review -n ann``."""
+    """Return the command line that lists the verdicts to review in this namespace: ``kg-memory review -n ann``."""
     return f"kg-memory review{name_option(arguments)}"
 
 
 def name_option(arguments: Namespace) -> str:
-    """Return the option for the namespace of *arguments*, such as ``" -n ann"``; ``""`` for the default namespace."""
+    """Return the command line option for this namespace, such as ``" -n ann"``; ``""`` for the default namespace."""
     namespace = namespace_of(arguments)
     return "" if namespace == DEFAULT_NAMESPACE else f" -n {shlex.quote(namespace)}"

@@ -29,6 +29,7 @@ _FIELDS = names_at("kg_memory.models.filters:FIELDS")
 
 
 def _describe_search() -> str:
+    """Return the text at the end of the help of ``kg-memory ask``."""
     return f"""\
 examples:
   kg-memory ask "小明住在哪里？" --during 2019..2021 --limit 3 --json
@@ -280,9 +281,9 @@ GROUPS: Mapping[str, Sequence[Command]] = {
 
 
 def parser(*, only: frozenset[str] | None = None, commands_help: str = argparse.SUPPRESS) -> ArgumentParser:
-    """Return the argument parser of ``kg-memory``.
+    """Return the argument parser of ``kg-memory`` with all commands.
 
-    *only*: the commands that get their arguments (None: all), which saves imports. *commands_help*: a heading, under
-    which argparse lists the commands once more, as shell completion needs.
+    *only*: the names of the commands whose arguments are defined (None: all); this saves imports. *commands_help*: a
+    heading, under which argparse lists the commands once more, as shell completion needs.
     """
     return build_parser(GROUPS, OPTIONS, EITHER, FORGOTTEN, only=only, commands_help=commands_help)

@@ -30,7 +30,7 @@ SEARCHED = 10_000
 
 
 def correct(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory retract`` or ``replace``: decide about a fact, print the outcome, and return the exit code."""
+    """Run ``kg-memory retract`` or ``replace``: change a fact, print the outcome, and return the exit code."""
     opened = open_memory if arguments.command.name == "replace" else open_to_change
     with opened(arguments, screen) as memory:
         decided = call_verb(memory, arguments)
@@ -39,7 +39,10 @@ def correct(arguments: Namespace, screen: Screen) -> int:
 
 
 def show_decision(decided: Review, arguments: Namespace, screen: Screen, *, undo: bool = True) -> None:
-    """Print a person's decision about a review and the state of its facts, with *undo* also the command to undo it."""
+    """Print a person's decision about a review and the state of its facts.
+
+    *decided*: the review. *undo*: also print the command that undoes the decision.
+    """
     if screen.prints_json(decided):
         return
     for line in describe_outcome(decided):
@@ -51,8 +54,8 @@ def show_decision(decided: Review, arguments: Namespace, screen: Screen, *, undo
 def complete_id(begin: str, ids: Iterable[str], noun: str, hint: str) -> str:
     """Complete a shortened id: return the only one of *ids* that starts with *begin*.
 
-    If none does, *begin* is returned if it has more than 8 characters. *noun* and *hint* are for the error message.
-    Errors: `InputError` if several ids start with it, or none and it is short.
+    If none does, *begin* is returned if it has more than 8 characters. *noun* (``"decision"``) and *hint* are for the
+    error message. Errors: `InputError` if several ids start with it, or none and it is short.
     """
     named = sorted({id_ for id_ in ids if begin and id_.startswith(begin)})
     if len(named) == 1:
@@ -83,6 +86,7 @@ def entities(arguments: Namespace, screen: Screen) -> int:
 
 
 def _change_entities(memory: GraphMemory, arguments: Namespace, screen: Screen) -> None:
+    """Merge or split entities, or undo a decision, as the arguments say, and print the result."""
     given, (first, *others) = verb_arguments(memory, arguments), arguments.names
     who = {name: given[name] for name in ("by", "reason", "namespace")}
     if arguments.action == "merge":
@@ -98,9 +102,9 @@ def _change_entities(memory: GraphMemory, arguments: Namespace, screen: Screen) 
 
 
 def _check_names(arguments: Namespace) -> None:
-    """Check the names and options of ``kg-memory entities``.
+    """Raise `InputError` if the names or options of ``kg-memory entities`` do not fit its action.
 
-    Errors: `InputError` for a wrong number of names, or options that have no effect with the action.
+    Examples are a merge with one name, and options that have no effect.
     """
     action, names = arguments.action, arguments.names
     most = {"merge": None, "split": 1, "undo": 1}.get(action, 0)
@@ -117,7 +121,7 @@ def _check_names(arguments: Namespace) -> None:
 
 
 def show_identities(decisions: Sequence[IdentityDecision], arguments: Namespace, screen: Screen) -> None:
-    """Print merge and split decisions, each with the command that undoes it."""
+    """Print decisions to merge or split entities, each with the command that undoes it."""
     if screen.prints_json(decisions):
         return
     for decision in decisions:
@@ -129,7 +133,7 @@ def show_identities(decisions: Sequence[IdentityDecision], arguments: Namespace,
 
 
 def describe_identity(decision: IdentityDecision) -> str:
-    """Return a sentence that says what a merge, split or doubt decision did: "Merged into Ann (Annie)."."""
+    """Return a sentence about the result of a merge, a split or a decided doubt: "Merged into Ann (Annie)."."""
     name, second = cell(decision.entity.name), cell(decision.second.name if decision.second else "")
     moved = f"; {count_noun(decision.facts, 'fact')} moved" if decision.facts else ""
     if decision.state == "undone":
@@ -145,7 +149,7 @@ def describe_identity(decision: IdentityDecision) -> str:
 
 
 def describe_outcome(review: Review) -> list[str]:
-    """Return lines that describe the decision on *review*, and the state of its two facts."""
+    """Return lines of text about the decision on a review, and the state of its two facts."""
     last = review.decisions[-1].decision if review.decisions else None
     lines = [f"{DONE[last].capitalize()}: {DOES[review.ruling]}."] if last else []
     facts = {fact.id: fact for fact in (review.pending, review.existing)}

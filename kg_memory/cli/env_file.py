@@ -21,12 +21,12 @@ _OURS = (ENV_PREFIX, "OPENAI_")
 
 
 def path() -> Path:
-    """Return the path of the file: ``KG_MEMORY_ENV_FILE``, else ``.env``; it may not exist."""
+    """Return the path of the file with settings: ``KG_MEMORY_ENV_FILE``, else ``.env``; it may not exist."""
     return Path(os.environ.get(OTHER_FILE) or ".env")
 
 
 def environment() -> dict[str, str]:
-    """Return the environment variables, plus those that the file sets and the environment does not.
+    """Return the environment variables, with those added that the file ``.env`` sets and the environment does not.
 
     A file that other users can read or write is ignored: keys in it would not be safe, and a file that came with a
     folder (`git clone`) could send messages and keys to another server.
@@ -50,14 +50,15 @@ def is_private(file: Path) -> bool:
 
 
 def read(file: Path) -> dict[str, str]:
-    """Return the variables ``KG_MEMORY_*`` and ``OPENAI_*`` that *file* sets, by name."""
+    """Return the variables ``KG_MEMORY_*`` and ``OPENAI_*`` that *file* sets: ``{"KG_MEMORY_MODEL": "gpt-5"}``."""
     return {name: value for _, name, value in assignments(file.read_text("utf-8-sig"), file)}
 
 
 def assignments(text: str, file: Path) -> Iterator[tuple[int, str, str]]:
     """Yield ``(line index, name, value)`` for each line of *text* that sets ``KG_MEMORY_*`` or ``OPENAI_*``.
 
-    Line indexes start at 0. *file*: the path, for errors. Raises: `SettingsError` for a line that cannot be parsed.
+    Line indexes start at 0. *file*: its path, for the message. Raises: `SettingsError` for a line that cannot be
+    parsed.
     """
     for number, line in enumerate(text.splitlines()):
         match = _ASSIGNMENT.fullmatch(line)

@@ -36,7 +36,8 @@ _SAVED: Columns = {
 def read_again(arguments: Namespace, screen: Screen) -> int:
     """Run ``kg-memory resume``, ``retry`` or ``deepen``; return 1 if an episode cannot be read, else 0.
 
-    ``resume`` reads saved episodes, ``retry`` failed ones, and ``deepen`` those that were read by a cheaper plan.
+    ``resume`` reads saved episodes, ``retry`` failed ones, and ``deepen`` reads episodes again that a cheaper plan
+    read.
     """
     name, namespace = arguments.command.name, namespace_of(arguments)
     with open_memory(arguments, screen) as memory:
@@ -72,7 +73,8 @@ def _tell_number(episodes: int, screen: Screen) -> int:
 def forget(arguments: Namespace, screen: Screen) -> int:
     """Run ``kg-memory forget``: show what would be deleted, ask for confirmation, and delete.
 
-    Return 1 if the person declines or a trace is left, else 0. ``--yes`` skips preview and question.
+    Return 1 if the person declines or a trace of the deleted text is left, else 0. ``--yes`` skips preview and
+    question.
     """
     _check_asked(arguments, screen)
     with (open_to_look if arguments.dry_run else open_to_change)(arguments, screen) as memory:
@@ -85,6 +87,11 @@ def _check_asked(arguments: Namespace, screen: Screen) -> None:
 
 
 def _forget(memory: GraphMemory, given: dict[str, Any], arguments: Namespace, screen: Screen) -> int:
+    """Show what would be deleted, ask for confirmation, and delete; return the exit code as `forget` does.
+
+    *given*: the arguments of `GraphMemory.privacy.forget`.
+    """
+
     def note(part: int, whole: int) -> None:
         if whole > _PROGRESS and (part % _PROGRESS == 0 or part == whole):
             screen.note(f"{part} of {whole} messages are deleted")
@@ -103,6 +110,7 @@ def _forget(memory: GraphMemory, given: dict[str, Any], arguments: Namespace, sc
 
 
 def _show_preview(look: ForgetReceipt, screen: Screen) -> None:
+    """Print a table of the texts that would be deleted or changed, from the receipt of a dry run."""
     if screen.prints_json(look):
         return
     groups = {
@@ -121,6 +129,7 @@ def _show_preview(look: ForgetReceipt, screen: Screen) -> None:
 
 
 def _show_receipt(done: ForgetReceipt, screen: Screen) -> None:
+    """Print what was deleted, the traces found, and the audit log entry."""
     screen.line(f"Forgotten: {_count(done)}.")
     if done.restored:
         screen.line(f"Restored, as the forgotten messages had ended them: {count_noun(len(done.restored), 'fact')}.")
@@ -142,7 +151,7 @@ def _count(done: ForgetReceipt | EvictionResult) -> str:
 
 
 def evict(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory evict``: evict and print what was removed, or would be with ``--dry-run``; return 0."""
+    """Run ``kg-memory evict``: remove old content and print it, or with ``--dry-run`` only print it; return 0."""
     with (open_to_look if arguments.dry_run else open_to_change)(arguments, screen) as memory:
         done: EvictionResult = call_verb(memory, arguments)
     if screen.prints_json(done):
@@ -160,7 +169,7 @@ def evict(arguments: Namespace, screen: Screen) -> int:
 
 
 def audit(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory audit``: list or verify the audit log; return 1 if verifying finds problems, else 0."""
+    """Run ``kg-memory audit``: list the audit log or verify it; return 1 if it was tampered with, else 0."""
     if arguments.action == "verify":
         return _verify(arguments, screen)
     if arguments.head:
@@ -173,6 +182,7 @@ def audit(arguments: Namespace, screen: Screen) -> int:
 
 
 def _verify(arguments: Namespace, screen: Screen) -> int:
+    """Check the audit log, print the problems found, and return 1 if there are any, else 0."""
     with open_to_look(arguments, screen) as memory:
         check = memory.privacy.verify(head=arguments.head)
     if screen.prints_json({**check.model_dump(mode="json"), "ok": check.ok}):
@@ -188,7 +198,7 @@ def _verify(arguments: Namespace, screen: Screen) -> int:
 
 
 def pause(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory pause`` or ``unpause`` for the namespace, and return 0."""
+    """Run ``kg-memory pause`` or ``unpause``: stop or resume the saving of new messages; return 0."""
     return _set_paused(arguments, screen, paused=arguments.command.name == "pause")
 
 
@@ -252,7 +262,7 @@ def _show_sources(memory: GraphMemory, fact: str, arguments: Namespace, screen: 
 def export(arguments: Namespace, screen: Screen) -> int:
     """Run ``kg-memory export``: write a namespace or a store to a file, and return 0.
 
-    Notes go to stderr, as the file may be stdout.
+    Remarks go to stderr, as the file may be stdout.
     """
     with open_to_look(arguments, screen) as memory:
         done = memory.data.export(
@@ -300,6 +310,7 @@ def import_(arguments: Namespace, screen: Screen) -> int:
 
 
 def _import(memory: GraphMemory, arguments: Namespace, screen: Screen) -> ImportResult:
+    """Import a file of kg-memory, or with ``--from`` one of another memory system, and return the counts."""
     progress = note_progress(screen, "bytes" if arguments.origin == "kg-memory" else "records")
     if arguments.origin == "kg-memory":
         target: dict[str, Any] = {"namespace": namespace_of(arguments)} if hasattr(arguments, "namespace") else {}

@@ -48,16 +48,17 @@ class Screen:
         self._has_styles = not as_json and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
     def line(self, text: str = "", style: str = "") -> None:
-        """Print one line on stdout, in a *style* of `_STYLES` if stdout is a terminal."""
+        """Print one line of text on stdout, in a *style* such as ``"bold"`` or ``"red"`` if stdout is a terminal."""
         text = printable(text)
         print(f"\033[{_STYLES[style]}m{text}\033[0m" if style and self._has_styles else text)
 
     def values(
         self, items: Sequence[Any], columns: Columns | None = None, *, ids: bool = False, empty: str = ""
     ) -> None:
-        """Print *items* as JSON or as a table, or the text *empty* if there are none.
+        """Print a list of results, such as facts, as JSON or as a table, or the text *empty* if there are none.
 
-        *columns*: None means the columns for the type of the items. *ids*: add a column with their ids.
+        *columns*: the columns of the table; None means those for the type of the items. *ids*: add a column with their
+        ids.
         """
         if self.prints_json(items):
             return
@@ -71,7 +72,7 @@ class Screen:
             self.table(tuple(columns), [[cell_of(item) for cell_of in cells] for item in items])
 
     def table(self, headings: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
-        """Print *rows* as aligned columns under *headings* (in capitals)."""
+        """Print rows of cells as aligned columns under headings in capitals."""
         cells = [[cell(value) for value in row] for row in rows]
         lines = [[name.upper() for name in headings], *cells]
         widths = [min(max(map(width, column)), _WIDEST) for column in zip(*lines, strict=True)]
@@ -80,22 +81,22 @@ class Screen:
             print("  ".join(padded).rstrip())
 
     def prints_json(self, value: Any) -> bool:
-        """Print *value* as JSON if ``--json`` was given, and return whether it was."""
+        """Print *value* as JSON and return True if ``--json`` was given; else do nothing and return False."""
         if self.as_json:
             self.json(value)
         return self.as_json
 
     def json(self, value: Any) -> None:
-        """Print *value*, which may contain pydantic models, as JSON, with control characters escaped."""
+        """Print a value, which may contain pydantic models, as JSON, with control characters escaped."""
         text = json.dumps(to_jsonable_python(value), ensure_ascii=False, indent=2)
         print(_escape_unsafe(text, lambda char: f"\\u{ord(char):04x}"))
 
     def note(self, text: str) -> None:
-        """Print *text*, a remark such as progress, on stderr."""
+        """Print a remark, such as the progress, on stderr."""
         print(printable(text), file=sys.stderr, flush=True)
 
     def error(self, text: str) -> None:
-        """Print *text* as an error on stderr, after ``kg-memory:``."""
+        """Print an error message on stderr, after ``kg-memory:``."""
         self.note(f"kg-memory: {text}")
 
 
@@ -104,7 +105,10 @@ def _id_of(value: Any) -> str:
 
 
 def printable(text: str) -> str:
-    """Return *text* with control characters except line ends escaped, so that it cannot steer a terminal."""
+    r"""Return *text* with control characters except line ends escaped, so that it cannot steer a terminal.
+
+    ``"\x1b[2J"`` becomes a visible ``\x1b[2J``.
+    """
     return _escape_unsafe(text, lambda char: char.encode("unicode_escape").decode("ascii"))
 
 
@@ -117,10 +121,10 @@ def _unsafe(char: str) -> bool:
 
 
 def cell(value: Cell) -> str:
-    """Format *value* as the text of a table cell: on one line, and cut after 500 characters.
+    """Return a value as the text of a table cell, on one line and cut after 500 characters.
 
-    None is empty, bools are "yes" or "no", numbers have thousands separators, times are to the minute, tuples are
-    joined by commas.
+    None -> ``""``, True -> ``"yes"``, 1200 -> ``"1,200"``, a datetime -> ``"2024-05-14 09:30 UTC"``, ``("a", "b")`` ->
+    ``"a, b"``.
     """
     match value:
         case None:
@@ -145,23 +149,23 @@ def width(text: str) -> int:
 
 
 def count_noun(number: int, noun: str) -> str:
-    """Return *number* with *noun* in singular or plural: "1 entity", "2 entities"."""
+    """Return a number with a noun in singular or plural: ``(2, "entity")`` -> "2 entities"."""
     plural = noun[:-1] + "ies" if noun.endswith("y") else noun + ("es" if noun.endswith("s") else "s")
     return f"{number} {noun if number == 1 else plural}"
 
 
 def count_waiting(number: int, noun: str) -> str:
-    """Return a phrase that *number* things wait: "1 fact waits", "2 facts wait"."""
+    """Return the number of things that wait, as a phrase: ``(1, "fact")`` -> "1 fact waits", "2 facts wait"."""
     return f"{count_noun(number, noun)} {'waits' if number == 1 else 'wait'}"
 
 
 def is_terminal() -> bool:
-    """Return whether stdin and stdout are a terminal, so that a person can be asked."""
+    """Return whether stdin and stdout are a terminal, so that the program can ask the user."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def ask_line(prompt: str) -> str | None:
-    """Print *prompt*, and return the next line of stdin, stripped; None at the end of the input."""
+    """Print *prompt*, and return the line that the user types, stripped; None at the end of the input."""
     if isinstance(sys.stdin, io.TextIOWrapper) and sys.stdin.errors != "replace":  # can be changed only before reading
         sys.stdin.reconfigure(errors="replace")
     print(printable(prompt), end="", flush=True)
@@ -173,13 +177,13 @@ def ask_line(prompt: str) -> str | None:
 
 
 def confirm(question: str, *, default: bool = False) -> bool:
-    """Ask a yes-or-no *question*, and return whether the answer is yes; Enter means *default*."""
+    """Ask a yes-or-no question on the terminal, and return whether the answer is yes; Enter means *default*."""
     answer = ask_line(f"{question} [{'Y/n' if default else 'y/N'}] ")
     return answer.lower().startswith("y") if answer else default
 
 
 def login() -> str:
-    """Return the login name of the user, for the author of decisions; ``"user"`` if it is unknown."""
+    """Return the login name of the user, to store as the author of decisions; ``"user"`` if it is unknown."""
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):  # no variable such as LOGNAME is set, and the user id has no name
@@ -195,10 +199,11 @@ class ProgressMeter:
     """Counts and prints the progress of reading *total* episodes, over one or several calls.
 
     `done`: episodes processed. `new`, `known`: episodes added, and those added before. `facts`, `reviews`: new facts,
-    and facts that wait for review. `saved`: episodes saved. `seconds`: elapsed time. `usage`: the model usage.
+    and facts that wait for review. `saved`: episodes saved. `seconds`: elapsed time. `usage`: model calls and tokens.
     """
 
     def __init__(self, total: int, screen: Screen) -> None:
+        """Start with all counts at 0; *screen* prints the progress."""
         self.total = total
         self.done = self.new = self.known = self.facts = self.reviews = self.saved = 0
         self.usage = Usage()
@@ -210,7 +215,10 @@ class ProgressMeter:
         self._screen = screen
 
     def progress(self, progress: Progress) -> None:
-        """Update the counts from *progress* of the current call; print them every 5 seconds with the time left."""
+        """Update the counts from the progress of the current call; print them every 5 seconds with the time left.
+
+        Pass this method as the callback *progress*.
+        """
         done, new, facts = self._before
         self.done, self.new, self.facts = done + progress.done, new + progress.new, facts + progress.facts
         added = progress.added
@@ -229,13 +237,13 @@ class ProgressMeter:
             self._screen.note(f"{self.done} of {self.total}, {self.rate:.1f} a second, {left:.0f} s left")
 
     def count_saved(self, episodes: Iterable[T]) -> Iterator[T]:
-        """Yield *episodes*, and count each as saved when the caller asks for the next one."""
+        """Yield *episodes* unchanged, and count each as saved when the caller asks for the next one."""
         for episode in episodes:
             yield episode
             self.saved += 1
 
     def next(self) -> None:
-        """Prepare for the next call, whose own counts start at 0 again: they are added to the counts so far."""
+        """Prepare for another call that reads episodes: its counts start at 0, and are added to the counts so far."""
         self._before = (self.done, self.new, self.facts)
 
     @property
@@ -250,7 +258,10 @@ class ProgressMeter:
 
 
 def note_progress(screen: Screen, noun: str) -> Callable[[int, int], None]:
-    """Return a callback that prints progress every 5 seconds: "2,000 of 10,000 records", *noun* being "records"."""
+    """Return a callback ``(done, total)`` that prints "2,000 of 10,000 records" at most every 5 seconds.
+
+    *noun* is ``"records"`` here.
+    """
     shown = time.monotonic()
 
     def progress(done: int, total: int) -> None:

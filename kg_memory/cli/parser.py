@@ -45,10 +45,10 @@ _PLUGINS = "serve and evaluate"
 
 @dataclass(frozen=True)
 class Option:
-    """An argument of commands, as `ArgumentParser.add_argument` needs it.
+    """One argument of commands: a help text, and what `ArgumentParser.add_argument` needs.
 
-    *flags*: None given means ``--name``. *settings*: more arguments of `add_argument`; ``choices`` may be a function
-    that returns them, to avoid an import.
+    *flags*: such as ``("--limit", "-l")``; if empty, ``--name``. *settings*: more arguments of `add_argument`;
+    ``choices`` may be a function that returns them, to avoid an import.
     """
 
     help: str
@@ -58,31 +58,32 @@ class Option:
 
 
 def option(about: str, metavar: str | None = None, *flags: str, **settings: Any) -> Option:
-    """Return an option that takes a value; *about* is its help."""
+    """Return an option that takes a value, with the help text *about*: ``--limit N``."""
     return Option(about, metavar, flags, settings)
 
 
 def flag(about: str, *flags: str, **settings: Any) -> Option:
-    """Return an option without a value, false by default; *about* is its help."""
+    """Return an option without a value, with the help text *about*: it is True if given, else False."""
     return Option(about, None, flags, {"action": "store_true", **settings})
 
 
 def names_at(path: str) -> Callable[[], Sequence[str]]:
-    """Return a function that imports the collection at *path*, ``"module:NAME"``, and returns its names.
+    """Return a function that returns the names in a collection, such as the keys of a dict, to be used as choices.
 
-    The import happens only when the help or the choices of the option are needed.
+    *path*: ``"module:NAME"``. The module is imported only when help or choices need the names.
     """
     return lambda: tuple(resolve_name(path))
 
 
 @dataclass(frozen=True)
 class Command:
-    """A command of ``kg-memory``.
+    """A command of ``kg-memory``, such as ``facts``.
 
     *about*: its help, lower case. *run*: the function that runs it, ``"module:function"``. *verb*: the method of the
     memory that it calls, such as ``"facts.list"``. *words* and *options*: the names of positional and other arguments,
-    separated by spaces; those that are parameters of the verb get its types and defaults, and are passed to it.
-    *epilog*: text at the end of its help. *empty*: printed for an empty list; it may have arguments in braces.
+    separated by spaces; those that are parameters of the method get its types and defaults, and are passed to it.
+    *epilog*: text at the end of its help. *empty*: the text to print for an empty list; it may have arguments in
+    braces.
     """
 
     name: str
@@ -110,12 +111,12 @@ def build_parser(
     only: Collection[str] | None,
     commands_help: str,
 ) -> ArgumentParser:
-    """Return the parser of ``kg-memory``, with the commands in *groups* (by heading) and those of plug-ins.
+    """Return the argument parser of ``kg-memory``, with the given commands and those of plug-ins.
 
-    *options*: the arguments by name, or by ``"command.name"`` for one command. *either*: sets of options that exclude
-    each other. *required*: the set in *either* of which one must be given. *only*: the commands that get their
-    arguments; None means all. Leaving others out saves the import of their verbs. *commands_help*: argparse's own
-    heading for its list of commands, or `argparse.SUPPRESS`.
+    *groups*: the commands by heading. *options*: the arguments by name, or by ``"command.name"`` for one command.
+    *either*: sets of options that exclude each other. *required*: the set in *either* of which one must be given.
+    *only*: the names of the commands that get their arguments; None means all. Leaving others out saves imports.
+    *commands_help*: argparse's own heading for its list of commands, or `argparse.SUPPRESS`.
     """
     common = _common_options()
     top = _top_parser(common)
@@ -125,6 +126,7 @@ def build_parser(
     def make(
         command: Command, group: str, texts: Mapping[str, Option] = options, either: Sequence[Sequence[str]] = either
     ) -> ArgumentParser:
+        """Add the parser of *command*, listed under the heading *group*, and return it."""
         listed.setdefault(group, []).append(f"  {command.name:<12} {command.about}")
         made: ArgumentParser = parsers.add_parser(
             command.name,
@@ -150,6 +152,11 @@ def build_parser(
         either: Sequence[Sequence[str]] = (),
         **more: Any,
     ) -> ArgumentParser:
+        """Add a command of a plug-in and return its parser; the arguments are those of `Command`.
+
+        *group*: the heading under which it is listed. *texts*: its own arguments by name, in addition to the common
+        ones.
+        """
         return make(Command(name, about, run, epilog=epilog, **more), group, {**options, **texts}, either)
 
     for add_commands in load_plugins("commands"):  # commands of plug-ins come first in their groups
@@ -163,6 +170,7 @@ def build_parser(
 
 
 def _top_parser(common: ArgumentParser) -> ArgumentParser:
+    """Return the parser of ``kg-memory`` without commands; *common* has the options of all commands."""
     top = ArgumentParser(
         "kg-memory",
         usage="kg-memory COMMAND [...] [options]",
@@ -175,7 +183,7 @@ def _top_parser(common: ArgumentParser) -> ArgumentParser:
 
 
 def _common_options() -> ArgumentParser:
-    """Return a parser of the options that are allowed both before and after the command's name."""
+    """Return a parser of the options that all commands have, such as ``--namespace`` and ``--json``."""
     common = ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
     group = common.add_argument_group("common options")
     group.add_argument("--namespace", "-n", metavar="NAME", help="whose memory to use (default: default)")
@@ -195,7 +203,8 @@ def _fill(
 ) -> None:
     """Add the arguments of *command* to its parser *made*.
 
-    *either*: pairs of option names that exclude each other, and whether one of them is required.
+    *options*: all arguments by name. *either*: pairs of option names that exclude each other, and whether one of them
+    is required.
     """
     words, names = command.words.split(), command.options.split()
     parameters, hints = _parameters(command.verb)
@@ -224,9 +233,9 @@ def _parameters(verb: str) -> tuple[Mapping[str, inspect.Parameter], Mapping[str
 
 
 def find_verb(path: str) -> Callable[..., Any]:
-    """Return the unbound method of the memory that *path* names.
+    """Return a method of the memory's classes by its path: ``"facts.history"`` -> ``Facts.history``, not bound.
 
-    *path*: ``"search"``, ``"facts.history"``, or ``"module:Class.method"`` for a method of a plug-in.
+    ``"search"`` is a method of `GraphMemory`, ``"module:Class.method"`` one of a plug-in.
     """
     if ":" not in path:
         group, _, name = path.rpartition(".")
@@ -238,8 +247,8 @@ def find_verb(path: str) -> Callable[..., Any]:
 def _settings(option: Option, parameter: inspect.Parameter | None, hint: Any, *, word: bool) -> dict[str, Any]:
     """Return the keyword arguments of `ArgumentParser.add_argument` for *option*.
 
-    *parameter* and *hint*: the verb's parameter of that name and its type, if it has one. *word*: whether the argument
-    is positional.
+    *parameter* and *hint*: the parameter of that name of the memory's method and its type, or None. *word*: whether the
+    argument is positional.
     """
     settings: dict[str, Any] = {"help": option.help, "metavar": option.metavar}
     if parameter is not None:
@@ -257,6 +266,7 @@ def _settings(option: Option, parameter: inspect.Parameter | None, hint: Any, *,
 
 
 def _type_settings(hint: Any) -> dict[str, Any]:
+    """Return the keyword arguments of `add_argument` for a type: ``int | None`` -> ``{"type": int}``."""
     kinds = dict(_kinds(hint))
     if bool in kinds:
         return {"action": "store_true"}
@@ -272,14 +282,17 @@ def _type_settings(hint: Any) -> dict[str, Any]:
 
 
 def _kinds(hint: Any) -> list[tuple[Any, Any]]:
-    """Return the members of a union type, each as origin and arguments: ``list[str] | None`` has ``(list, (str,))``."""
+    """Return the members of a union type, each as origin and arguments.
+
+    ``list[str] | None`` -> ``[(list, (str,)), (NoneType, ())]``.
+    """
     if get_origin(hint) in (Union, UnionType):
         return [kind for part in get_args(hint) for kind in _kinds(part)]
     return [(get_origin(hint) or hint, get_args(hint))]
 
 
 def parse_date(text: str) -> datetime:
-    """Parse a date, a time or words such as "last March"; argparse reports an invalid one as a usage error."""
+    """Parse the text of an option as a time: "2024-05-14", "last March". A usage error is printed for other text."""
     from kg_memory.text.message_fields import parse_time  # noqa: PLC0415 - a help text does without
 
     try:
@@ -289,7 +302,10 @@ def parse_date(text: str) -> datetime:
 
 
 def parse_where(text: str) -> Mapping[str, object]:
-    """Parse and validate the JSON text of a search filter; argparse reports an invalid one as a usage error."""
+    """Parse and validate the JSON text of a search filter: ``'{"speaker": "Ann"}'``.
+
+    argparse prints a usage error for an invalid one.
+    """
     from kg_memory.models import filters  # noqa: PLC0415 - a help text does without
 
     try:
@@ -306,14 +322,14 @@ def parse_where(text: str) -> Mapping[str, object]:
 
 
 def parse_count(text: str) -> int:
-    """Parse an integer from 1 to 100,000; argparse reports another text as a usage error."""
+    """Parse the text of an option as an integer from 1 to 100,000; argparse prints a usage error for other text."""
     if not text.isdecimal() or not 0 < int(text) <= 100_000:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 100000")
     return int(text)
 
 
 def parse_span(text: str) -> tuple[int, int]:
-    """Parse a span of characters, ``"10:24"`` -> ``(10, 24)``; argparse reports another text as a usage error."""
+    """Parse a range of characters: ``"10:24"`` -> ``(10, 24)``; argparse prints a usage error for other text."""
     start, _, end = text.partition(":")
     if not (start.isdecimal() and end.isdecimal()):
         raise argparse.ArgumentTypeError(f"{text!r} is not a span: write START:END, such as 10:24")

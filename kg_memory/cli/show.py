@@ -33,16 +33,16 @@ _FILTERS = {"as_of": "--on", "during": "--during", "believed_at": "--believed-at
 
 
 def show_result(arguments: Namespace, screen: Screen) -> int:
-    """Call the memory's method for this command, such as ``memory.episodes.list``, and print its result; return 0."""
+    """Call the memory's method of this command, such as ``memory.episodes.list``, and print the result; return 0."""
     with open_to_look(arguments, screen) as memory:
         show_list(memory, call_verb(memory, arguments), arguments, screen)
     return 0
 
 
 def show_list(memory: GraphMemory, values: Any, arguments: Namespace, screen: Screen, empty: str = "") -> None:
-    """Print the list *values*, and how to get the next page; for an empty list, print why it is empty.
+    """Print a list of results, and how to get the next page; for an empty list, print why it is empty.
 
-    *empty*: the text for an empty list; ``""`` means that of the command.
+    *values*: such as facts or episodes. *empty*: the text for an empty list; ``""`` means that of the command.
     """
     if not values:
         empty = explain_nothing(memory, arguments, empty or arguments.command.empty.format_map(vars(arguments)))
@@ -54,7 +54,7 @@ def show_list(memory: GraphMemory, values: Any, arguments: Namespace, screen: Sc
 def show_facts(arguments: Namespace, screen: Screen) -> int:
     """Run ``kg-memory facts``, ``history`` or ``timeline``: print facts of an entity or all; return 0.
 
-    ``facts`` falls back to an entity with a similar name.
+    If ``facts`` finds nothing for a name, it prints those of an entity with a similar name.
     """
     with open_to_look(arguments, screen) as memory:
         found, name = call_verb(memory, arguments), getattr(arguments, "about", None)
@@ -68,7 +68,7 @@ def show_facts(arguments: Namespace, screen: Screen) -> int:
 
 
 def _explain_no_facts(memory: GraphMemory, arguments: Namespace) -> str:
-    """Return a text that says why no fact was found, with hints: known names, filters to drop, known predicates."""
+    """Return a message that explains why no facts were found, with hints: known names, filters to drop, predicates."""
     name = getattr(arguments, "name", None) or getattr(arguments, "about", None)
     predicate = getattr(arguments, "predicate", None)
     given = [option for argument, option in _FILTERS.items() if getattr(arguments, argument, None)]
@@ -84,7 +84,7 @@ def _explain_no_facts(memory: GraphMemory, arguments: Namespace) -> str:
 
 
 def show_around(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory around``: print the entities around a name, nearest first, and the facts between; return 0."""
+    """Run ``kg-memory around``: print the entities near an entity, nearest first, and the facts between; return 0."""
     with open_to_look(arguments, screen) as memory:
         found: Neighbourhood = call_verb(memory, arguments)
         otherwise = arguments.command.empty.format_map(vars(arguments))
@@ -121,7 +121,10 @@ def show_namespaces(arguments: Namespace, screen: Screen) -> int:
 
 
 def show_stats(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory stats``: print the counts of a namespace, and the names of the other namespaces; return 0."""
+    """Run ``kg-memory stats``: print the numbers of episodes, facts and so on in a namespace; return 0.
+
+    The names of the other namespaces are printed too.
+    """
     namespace = namespace_of(arguments)
     with open_to_look(arguments, screen) as memory:
         counts = memory.stats(namespace=namespace)
@@ -196,6 +199,7 @@ def _describe_refresh(done: CommunityRefresh) -> str:
 
 
 def _show_community(card: CommunityCard, screen: Screen) -> None:
+    """Print the name, summary, members and latest facts of one community."""
     if screen.prints_json(card):
         return
     community = card.community

@@ -39,9 +39,9 @@ _SHOWN = 8
 
 
 def describe_fact(fact: Fact) -> str:
-    """Return the sentence of *fact*, with remarks in brackets if it is doubtful, disputed or waits for review.
+    """Return the sentence of a fact, with a remark in brackets if it is doubtful, disputed or waits for review.
 
-    For a fact whose sentence is only a quote of the message, return subject, predicate and objects instead.
+    If the sentence is only a quote of the message, return subject, predicate and objects instead.
     """
     text = fact.sentence
     if is_quote(fact):
@@ -53,32 +53,32 @@ def describe_fact(fact: Fact) -> str:
 
 
 def since(fact: Fact) -> str:
-    """Return the date when *fact* began, as precisely as it is known: "2019", "2019-05", "by 2024-05-14"."""
+    """Return the date when a fact began, as precisely as it is known: "2019", "2019-05", "by 2024-05-14"."""
     return proposed_validity(fact.model_copy(update={"invalid_at": None})).partition(" - ")[0]
 
 
 def until(fact: Fact) -> str:
-    """Return the date when *fact* ended, as precisely as it is known: "2021-05"; ``""`` if it has not ended."""
+    """Return the date when a fact ended, as precisely as it is known: "2021-05"; ``""`` if it has not ended."""
     return date_in_figures(fact.invalid_at, fact.end_precision) if fact.invalid_at else ""
 
 
 def validity(fact: Fact) -> str:
-    """Return the period in which *fact* holds: "2019 - 2021", or "not believed" if it is no longer believed."""
+    """Return the period in which a fact holds: "2019 - 2021", or "not believed" if it is no longer believed."""
     return "not believed" if fact.expired_at is not None else period_in_figures(fact)
 
 
 def proposed_validity(fact: Fact) -> str:
-    """Return the period in which *fact* would hold if the review accepts it."""
+    """Return the period in which a fact that waits for review would hold if it is accepted: "2019 - 2021"."""
     return period_in_figures(fact.model_copy(update={"reviewed": True, "disputed_by": ()}))
 
 
 def first_quote(fact: Fact) -> str:
-    """Return the quote of the first source of *fact*, or its sentence if it has no source."""
+    """Return the quote of the first episode that states a fact, or the fact's sentence if it has no source."""
     return fact.sources[0].quote if fact.sources else fact.sentence
 
 
 def source(fact: Fact) -> str:
-    """Return the first source of *fact* and the number of others: "Ann, 2024-05-14 [m1] and 2 times more"."""
+    """Return the first source of a fact and the number of others: "Ann, 2024-05-14 [m1] and 2 times more"."""
     if not fact.sources:
         return ""
     more = f" and {count_noun(len(fact.sources) - 1, 'time')} more" if len(fact.sources) > 1 else ""
@@ -86,18 +86,18 @@ def source(fact: Fact) -> str:
 
 
 def said_by(source: Source) -> str:
-    """Return speaker, date and own id of a source: "Ann, 2024-05-14 [m1]"."""
+    """Return speaker, date and own id of the episode that states a fact: "Ann, 2024-05-14 [m1]"."""
     name = f" [{source.source_id}]" if source.source_id else ""
     return f"{source.speaker or source.source or 'text'}, {source.at:%Y-%m-%d}{name}"
 
 
 def place(episode: Episode) -> str:
-    """Return a text that says where *episode* comes from: its source id, else its thread, its source or its own id."""
+    """Return where an episode comes from: its source id, else its thread, its source or its own id."""
     return episode.source_id or episode.thread or episode.source or episode.id
 
 
 def describe_episode(episode: Episode) -> str:
-    """Return the content of *episode*, with remarks in brackets: "(not so since 2024-05: see 1a2b3c4d)"."""
+    """Return the content of an episode, with remarks in brackets: "(not so since 2024-05: see 1a2b3c4d)"."""
     text, _ = tell_episode(episode)
     return " ".join((text, *(f"({mark})" for mark in dict.fromkeys(map(_describe_remark, episode.remarks)))))
 
@@ -112,18 +112,18 @@ def _describe_remark(remark: Remark) -> str:
 
 
 def when(moment: datetime | None) -> str:
-    """Return *moment* as a date, with the time of day if it has one; ``""`` for None."""
+    """Return a time as a date, with the time of day if it has one; ``""`` for None."""
     return "" if moment is None else day_in_figures(moment)
 
 
 def _state(episode: Episode) -> str:
-    """Return the status of *episode*, with step and reason if reading failed: "failed at facts: timeout"."""
+    """Return the status of an episode, with step and reason if reading failed: "failed at facts: timeout"."""
     at_step = f" at {episode.step}" if episode.step else ""
     return f"{episode.status.value}{at_step}{f': {episode.reason}' if episode.reason else ''}"
 
 
 def _changed(change: Change) -> Fact:
-    """Return the fact after *change*, or before it if it is no longer believed."""
+    """Return the fact as it is after a change of belief, or as it was before if it is no longer believed."""
     fact = change.after or change.before
     if fact is None:
         raise ValueError("a change needs a belief before or after it")
@@ -146,7 +146,7 @@ def _describe_earlier(review: Review) -> str:
 
 
 def _describe_ruling(review: Review) -> str:
-    """Return the state of *review*: the last decision and its author, "waits for review", or "by itself: ..."."""
+    """Return the state of a review: its last decision and who made it, "waits for review", or "by itself: ..."."""
     if review.decisions:
         last = review.decisions[-1]
         why = f" ({last.reason})" if last.reason else ""
@@ -161,14 +161,14 @@ def _side(decision: IdentityDecision, side: int) -> str:
 
 
 def _plain(names: str) -> Columns:
-    """Return columns for the attributes *names*, separated by spaces; ``_`` becomes a space in headings."""
+    """Return table columns that show attributes as they are: ``"name last_seen"`` -> columns "name" and "last seen"."""
     return {name.replace("_", " "): name for name in names.split()}
 
 
 def _of(attribute: str, headings: str) -> Columns:
-    """Return columns of a nested fact, for values that have a fact as *attribute*.
+    """Return table columns for a fact that is an attribute of the values to show.
 
-    *headings*: keys of `FACT`, separated by spaces.
+    *attribute*: such as ``"pending"``. *headings*: the columns, keys of `FACT` separated by spaces: ``"since until"``.
     """
     fact_of = attrgetter(attribute)
     return {heading: lambda value, of=FACT[heading]: of(fact_of(value)) for heading in headings.split()}  # type: ignore[misc]
@@ -224,7 +224,7 @@ COLUMNS: Mapping[type, Columns] = {
 
 
 def columns_of(values: Sequence[object]) -> Columns:
-    """Return the table columns for *values*, all of one type; for changes, also the source that caused each."""
+    """Return the table columns for values of one type, such as facts; for changes, also the source of each change."""
     columns = COLUMNS[type(values[0])]
     changes = [value for value in values if isinstance(value, Change)]
     if not changes:
