@@ -56,7 +56,7 @@ ADVICE = "check that the server runs and the URL is right, then try again"
 def graph_key(namespace: str, prefix: str = KEY_PREFIX) -> str:
     """Return the Redis key of the graph of *namespace*: *prefix* plus the percent-encoded namespace.
 
-    A namespace whose encoding is longer than 512 characters gets ``#`` and its SHA-256 hash instead.
+    A namespace whose encoding is longer than 512 characters is replaced by ``#`` and its SHA-256 hash.
     """
     encoded = quote(namespace, safe="@.-_~", errors="surrogatepass")
     if len(encoded) > LONGEST_KEY:
@@ -106,13 +106,13 @@ class Database:
         renew_in_children(self)
 
     def renew(self) -> None:
-        """Drop a forked child's inherited connections without closing them, which would affect its parent."""
+        """Drop the connections in a forked child process, without closing them: the parent still uses the sockets."""
         self._opening = threading.Lock()
         self._inherited += [self._servers, self._former]
         self._servers = self._former = None
 
     def state(self, key: str) -> tuple[int, int]:
-        """Return a token that changes when cached knowledge of the graph *key* may be outdated."""
+        """Return a token that changes after a reconnection and when the graph *key* is found missing or is deleted."""
         return self.generation, self._absences[key]
 
     def query_flow(self, key: str, cypher: str, params: Params, *, write: bool) -> Flow[list[Row]]:
@@ -141,7 +141,7 @@ class Database:
     query, aquery = both(query_flow)
 
     def read_all_flow(self, key: str, queries: QueryBatch) -> Flow[list[list[Row]]]:
-        """Run read-only *queries* on the graph *key* at once, and return the rows of each. Errors: as `query`."""
+        """Run read-only *queries* on the graph *key* as one batch; return the rows of each. Errors: as `query`."""
         server = (yield from self.connect()).of(key)
         try:
             yield from self._check(server)
@@ -169,7 +169,7 @@ class Database:
         return []
 
     def command_flow(self, *words: str | int, at: str = "") -> Flow[Any]:
-        """Run the Redis command *words* on the server of the key *at*, and return its reply. Errors: as `query`."""
+        """Send the Redis command *words* to the server of the key *at*; return the reply. Errors: as `query`."""
         reply = yield from self._route(
             at,
             lambda server, asking, replicas: server.call(
@@ -182,9 +182,9 @@ class Database:
     command, acommand = both(command_flow)
 
     def _route(self, key: str, call: Callable[[Server, bool, int], Call], *, write: bool) -> Flow[Any]:
-        """Run *call* against the server that holds *key*, following redirections of the cluster, and return the answer.
+        """Send a command to the server that holds *key*, follow redirections of the cluster, and return the reply.
 
-        *call* gets the server, whether to send ASKING first, and how many replicas must acknowledge the write.
+        *call* makes the command from the server, whether to send ASKING first, and how many replicas must get a write.
         """
         server, asking = (yield from self.connect()).of(key), False
         for _ in range(REDIRECTIONS):
@@ -225,7 +225,7 @@ class Database:
         return other, False
 
     def _was_unsent(self, error: DatabaseUnavailable) -> bool:
-        """Return whether *error* proves that a cluster's server did not run the command: it was down or redirected."""
+        """Return whether *error* proves that no server of a cluster ran the command: it was refused or redirected."""
         servers = self._servers or self._former
         cause = error.__cause__
         return (servers is not None and servers.is_cluster) and (
@@ -236,7 +236,7 @@ class Database:
     def map_errors(self, key: str = "") -> AbstractContextManager[None]:
         """Return a context manager that turns redis and network errors into `KGMemoryError`s.
 
-        After a lost connection, the next query looks for the servers again. *key* names the graph whose server is used.
+        After a lost connection to the server of the graph *key*, the next query looks for the servers again.
         """
         servers = self._servers
         return self._map_errors(None if servers is None else servers.of(key))
@@ -289,11 +289,11 @@ class Database:
         return run(self._route(key, lambda server, *_: in_thread(lambda: server.client), write=False), Call.run)
 
     def name_beside(self, name: str, key: str) -> str:
-        """Return *name* as a key on the server of *key*, such as ``lock{3}``; all graphs of that server share it."""
+        """Return a Redis key that starts with *name* and is on the server of the graph *key*, such as ``lock{3}``."""
         return self._connect().name_beside(name, key)
 
     def connect(self) -> Flow[Servers]:
-        """Return the servers, connecting first if necessary; an event loop is not blocked meanwhile."""
+        """Return the connected servers, connecting first if necessary; on an event loop, this happens in a thread."""
         servers = self._servers
         if servers is None:
             servers = yield in_thread(self._connect)
@@ -304,6 +304,7 @@ class Database:
             yield in_thread(partial(self._check_version, server))
 
     def _connect(self) -> Servers:
+        """Return the servers, connecting to them first if necessary. Errors: `DatabaseClosed`."""
         servers = self._servers
         if servers is not None:
             return servers
@@ -315,6 +316,7 @@ class Database:
             return self._servers or self._open()
 
     def _open(self) -> Servers:
+        """Look for the servers at the host's URL, and connect to them; servers that are still connected are reused."""
         former = self._former
         with self._map_errors():
             urls = redis_urls(self._host.url(), self._timeout)
@@ -326,6 +328,7 @@ class Database:
         return servers
 
     def _check_version(self, server: Server) -> int:
+        """Return the server's FalkorDB version. Errors: `DatabaseVersionError` if FalkorDB is missing or too old."""
         with self._map_errors(server):
             modules = server.client.execute_command("MODULE", "LIST")
         modules = (m if isinstance(m, Mapping) else dict(zip(m[::2], m[1::2], strict=True)) for m in modules)  # redis<8
@@ -344,7 +347,7 @@ class Database:
 
     @contextmanager
     def _map_errors(self, server: Server | None = None, key: str = "") -> Iterator[None]:
-        """Turn redis and network errors into `KGMemoryError`s; reading the missing graph *key* is not an error."""
+        """Turn redis and network errors of *server* into `KGMemoryError`s, except for reading a missing graph *key*."""
         try:
             yield
         except KGMemoryError:
@@ -383,7 +386,7 @@ class Database:
                 self._host.close()
 
     async def aclose(self) -> None:
-        """Close the connections of the running event loop and the sync ones, and the host, for good."""
+        """Close the sync connections, those of the running event loop, and the host, for good."""
         self.closed = True
         if self.replica is not None:
             await self.replica.aclose()

@@ -42,9 +42,10 @@ class Replica:
         """Until when it gets no queries, in seconds of `time.monotonic`."""
 
     def answer(self, key: str, query: Query | Reads) -> Flow[Any]:
-        """Return the replica's answer to *query* on the graph *key*, or None if the primary must be asked instead.
+        """Return the result rows of *query* on the replica's graph *key*, or None if the primary must be asked instead.
 
-        That is if the query failed, the replica failed lately (`RETRY_AFTER`), or it has no graph *key*.
+        The primary must be asked if the query fails, if the replica failed in the last `RETRY_AFTER` seconds, or if it
+        has no graph *key*.
         """
         if time.monotonic() < self._retry_at:
             return None
@@ -59,9 +60,9 @@ class Replica:
 
 
 class GraphStore:
-    """The graphs of *database*, each of which is prepared before its first query.
+    """Runs queries on the graphs of *database*, and prepares each graph (indices, version) before its first query.
 
-    *vectors* embeds with the model whose vectors the graphs must hold.
+    *vectors* is the embedder; each graph must hold vectors of the same embedding model.
     """
 
     def __init__(self, database: Database, vectors: Embedder) -> None:
@@ -74,7 +75,7 @@ class GraphStore:
 
     @property
     def closed(self) -> bool:
-        """Whether the database was closed."""
+        """True if the database was closed."""
         return self.database.closed
 
     def for_reads(self) -> Self:
@@ -90,9 +91,10 @@ class GraphStore:
         return graph_key(namespace)
 
     def perform(self, key: str, query: Query | Reads) -> Flow[Any]:
-        """Run *query*, or a batch of reads, on the graph *key* and return the rows (of each query of a batch).
+        """Run *query* on the graph *key* and return its rows; for a batch of reads, return a list of rows for each.
 
-        The graph is prepared first if necessary, and again if the query fails because it has changed.
+        The graph is prepared first if necessary. It is prepared again, and the query repeated, if the query fails
+        because the graph was deleted or re-embedded meanwhile.
         """
         first = query.queries[0] if isinstance(query, Reads) else query
         yield from self.database.connect()  # first: a new connection means that the graph must be prepared again
@@ -110,15 +112,15 @@ class GraphStore:
             return (yield from _send(self.database, key, query))
 
     def command(self, *words: str | int, at: str, replica: bool = False) -> Flow[Any]:
-        """Run a Redis command on the server that holds the key *at* and return the reply.
+        """Send a Redis command, given as *words*, to the server that holds the key *at*, and return the reply.
 
-        With *replica*, it runs on the replica; the result is None if there is no replica.
+        With *replica*, the command goes to the replica; the result is None if there is no replica.
         """
         database = self.database.replica if replica else self.database
         return None if database is None else (yield from database.command_flow(*words, at=at))
 
     def fit(self, key: str, *, write: bool) -> bool:
-        """Prepare the graph *key* for queries, and return whether it exists.
+        """Check or create the indices of the graph *key*, and return whether the graph exists.
 
         With *write*, a missing graph is created; otherwise it stays missing and the result is False.
 
@@ -145,14 +147,14 @@ class GraphStore:
         return state == self.state(key) and time.monotonic() < until
 
     def _prepare(self, key: str, *, write: bool) -> None:
-        """Prepare the graph *key* unless that was done lately, and remember that it is ready."""
+        """Call `fit` for the graph *key*, unless that was done in the last `READY_SECONDS`, and note the time."""
         length = self.vectors.length  # read before: if another thread sets it meanwhile, the indices are still missing
         if not self._is_ready(key) and self.fit(key, write=write):
             state = (*self.database.state(key), length)
             self._ready[key] = state, time.monotonic() + READY_SECONDS
 
     def _prepare_again(self, key: str, query: Query, refused: DatabaseError | EmbeddingMismatch) -> None:
-        """Prepare the graph *key* again after *query* failed on it, so that *query* can be repeated.
+        """Prepare the graph *key* again after *query* failed with the error *refused*, so that *query* can be repeated.
 
         The failed query changed nothing. It may be repeated if the graph was deleted, or its vectors were made anew. A
         graph without its ``(:Meta)`` node was deleted and written again, or is just being made: it is completed here,

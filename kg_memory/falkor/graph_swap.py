@@ -34,7 +34,7 @@ LONGEST_WAIT = 600.0
 
 
 class ShadowGraph:
-    """A graph that readers do not see, and the connection that owns it."""
+    """A graph under a temporary *key*, invisible to readers, and the connection that owns it."""
 
     def __init__(self, key: str, connection: Any) -> None:
         self.key = key
@@ -43,7 +43,7 @@ class ShadowGraph:
         self._connection = connection
 
     def copy(self, source: str) -> None:
-        """Copy the graph with the key *source* into this shadow graph, as it is at one moment (GRAPH.COPY).
+        """Copy the graph with the key *source* into this shadow graph, as a consistent snapshot (GRAPH.COPY).
 
         FalkorDB loses the answer to about one copy in some thousand, and cannot say whether a copy is still running. If
         no answer comes in time, another copy is begun under another key, with twice the timeout.
@@ -77,19 +77,18 @@ class ShadowGraph:
         raise DatabaseUnavailable("the server is busy writing its data to disk and cannot copy a graph; try later")
 
     def watch(self, key: str) -> None:
-        """Watch the graph *key* for writes from now on (WATCH)."""
+        """Begin to watch the graph *key* for writes (WATCH), so that `is_unchanged` and `replace` notice them."""
         with _map_errors():
             self._connection.execute_command("WATCH", key)
 
     def is_unchanged(self) -> bool:
-        """Return whether the watched graph was not written since `watch`, and stop watching."""
+        """Return True if nobody has written to the watched graph since `watch` was called, and stop watching it."""
         return self._execute() is not None
 
     def replace(self, key: str) -> bool:
-        """Rename this shadow graph to *key*, replacing the graph there, and return whether that was done.
+        """Replace the graph *key* by this shadow graph in one atomic rename, and return True.
 
-        It is not done if *key* is watched and was written meanwhile. Readers see the whole old graph, then the whole
-        new one.
+        If the graph *key* is watched and was written to meanwhile, change nothing and return False.
         """
         return self._execute("RENAME", self.key, key) is not None
 
@@ -130,18 +129,18 @@ def shadow_graph(database: Database, key: str) -> Iterator[ShadowGraph]:
 
 
 def _pool_like(pool: Any, **options: Any) -> Any:
-    """Return a new connection pool with the connection settings of *pool*, changed by *options*.
+    """Return a new connection pool with the connection settings of *pool*, overridden by *options*.
 
-    Connections of *pool* itself are few: a task that holds one and waits for another could wait for ever.
+    *pool* itself has few connections: a task that holds one and waits for another could wait for ever.
     """
     return redis.ConnectionPool(connection_class=pool.connection_class, **{**pool.connection_kwargs, **options})
 
 
 def read_snapshot(database: Database, key: str, take: Callable[[str], T]) -> T:
-    """Return the result of *take* on the graph *key* as it is at one moment, while others may write to it.
+    """Return ``take(key)``, where *take* reads the graph with that key, as of one moment, while others may write to it.
 
-    *take* gets the graph's key. If somebody wrote while it ran, it is called again with the key of a copy. Copying
-    first would take longer than reading a graph with vectors, and as much memory again.
+    If somebody wrote to the graph *key* while *take* ran, a copy is made, and *take* is called again with the copy's
+    key. Copying at once would take longer than reading a graph with vectors, and as much memory again.
     """
     with shadow_graph(database, key) as copy:
         copy.watch(key)
@@ -153,9 +152,10 @@ def read_snapshot(database: Database, key: str, take: Callable[[str], T]) -> T:
 
 
 def orphans(graphs: Iterable[str], clients: Iterable[Mapping[str, str]]) -> list[str]:
-    """Return those of the keys *graphs* that are shadow graphs of killed processes, sorted.
+    """Return those of the graph keys *graphs* that are shadow graphs of killed processes, sorted.
 
-    A shadow graph is an orphan if none of *clients* (rows of CLIENT LIST) bears its name.
+    *clients* are the connected clients, as rows of CLIENT LIST. The owner of a shadow graph is a client with the same
+    name; without its owner, a shadow graph is an orphan.
     """
     names = {client["name"] for client in clients}
     shadows = (key for key in graphs if key.startswith(PREFIX))

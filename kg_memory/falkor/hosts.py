@@ -11,7 +11,7 @@ from kg_memory.settings import Settings
 
 
 class Host(Protocol):
-    """The place of the database server: returns its URL, and starts it first if that is necessary."""
+    """The database server's host: returns its URL, and starts the server first if that is necessary."""
 
     def url(self) -> str:
         """Return the server's URL; an embedded server that is not running is started first."""
@@ -26,7 +26,7 @@ class Host(Protocol):
 class LocalHost(Host, Protocol):
     """A host that runs a database server on this machine with its data in *folder*.
 
-    It is the plug-in `embedded` of the kind `hosts`.
+    It is provided by the plug-in `embedded` of the kind `hosts`.
     """
 
     folder: Path

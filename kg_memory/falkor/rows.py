@@ -16,10 +16,10 @@ MOST_SOURCES = 100
 
 
 def list_pages(last: int | None, size: int) -> list[dict[str, int]]:
-    """Return query parameters that page through all node ids from 0 to *last*, *size* ids per page.
+    """Return the query parameters for each page of nodes: ``(250, 100)`` -> ``[{"first": 0, "end": 100}, ...]``.
 
-    Each page is ``{"first": 0, "end": size}`` (*end* exclusive). *last* None, for a graph without nodes, gives no
-    pages.
+    *last* is the largest node id, or None for a graph without nodes, which has no pages. *size* is the number of ids
+    per page; *end* is exclusive.
     """
     return [{"first": first, "end": first + size} for first in range(0, 0 if last is None else last + 1, size)]
 
@@ -66,33 +66,31 @@ def to_fact(row: Row, score: float | None = None) -> Fact:
 
 
 def to_source(source: Row) -> Source:
-    """Return the `Source` of one entry of the `sources` that `fragments.TELL_FACTS` collects."""
+    """Return the `Source` of a fact (an episode and its quote) from a result map made by `fragments.map_source`."""
     return Source(**_decode_labels({**source, "at": local_time(source["at"], source["offset"])}))
 
 
 def _decode_labels(row: dict[str, Any]) -> dict[str, Any]:
-    """Return *row* with its labels decoded from JSON.
-
-    A row without labels loses the key `labels`, so that the model does not validate them.
-    """
+    """Return the result map *row* with its `labels` decoded from JSON; without labels, the key is removed."""
     stored = row.pop("labels", None)
     return {**row, "labels": decode_labels(stored)} if stored else row
 
 
 def as_known(row: Row, at: int) -> Row:
-    """Return a fact's *row* with only the sources saved at or before *at*, in microseconds since the epoch.
+    """Return a fact's result *row* as it was known at the time *at*: without the sources that were saved later.
 
-    The first `SOURCES` of them are kept.
+    *at* is in microseconds since the epoch. At most `SOURCES` sources are kept, the first ones.
     """
     known = [source for source in row["sources"] if source["saved_at"] <= at]
     return {**row, "sources": known[:SOURCES]}
 
 
 def find_links(belief: Row, linked: Sequence[Row]) -> dict[str, tuple[str, ...]]:
-    """Return the ids of the *linked* facts that the fact of *belief* supersedes, is superseded by, and is disputed by.
+    """Return the ids of the facts that contradict a fact, by the keys "supersedes", "superseded_by" and "disputed_by".
 
-    *linked* are rows of facts that contradict it. A rival disputes the fact if a review of the two is pending, or if
-    the periods of both overlap although they cannot both hold; otherwise the one with the earlier period is superseded.
+    *belief* is the result map of the fact's belief; *linked* are rows of the contradicting facts. Such a fact disputes
+    the first if a review of the two is pending, or if both periods overlap although they cannot both hold. Otherwise
+    the fact with the later period supersedes the other.
     """
     links: dict[str, dict[str, None]] = {"supersedes": {}, "superseded_by": {}, "disputed_by": {}}
     own = _known_period(belief)
@@ -146,7 +144,7 @@ def to_episode(episode: Row, score: float | None = None) -> Episode:
 
 
 def tell_times(episode: Row) -> dict[str, Any]:
-    """Return *episode* without `offset`, and with `at` and `created_at` as ISO 8601 text.
+    """Return the result map *episode* with `at` and `created_at` as ISO 8601 text, and without `offset`.
 
     `at` is in the time zone of the speaker.
     """
@@ -167,9 +165,9 @@ def to_community(community: Row, score: float | None = None) -> Community:
 
 
 def to_remark(row: Row) -> Remark:
-    """Return the `Remark` of one entry of `remarks` in a row of `episodes.EPISODES_WITH_REMARKS`.
+    """Return the `Remark` on an episode's fact (it has ended, is disputed, or was refused) from a result map.
 
-    It says that a fact of an episode has ended, is disputed, or was refused.
+    *row* is an entry of `remarks` in a row of `episodes.EPISODES_WITH_REMARKS`.
     """
     fields = {name: row[name] for name in ("kind", "sentence", "by", "by_source_id")}
     precision: Precision = row["precision"] or "instant"

@@ -129,7 +129,8 @@ def ensure(database: Database, key: str, dimension: int | None, model: str, sche
 
     *dimension* is None while it is unknown; the vector indices are then created by a later call. Always returns True.
 
-    Errors: `EmbeddingMismatch` if the graph has vectors of another model; `SchemaError` if its version is another one.
+    Errors: `EmbeddingMismatch` if the graph has vectors of another model; `SchemaError` if the graph has another
+    version than *schema*.
     """
     if not check(database, key, dimension, model, schema):
         with index_lock(database, key):
@@ -160,7 +161,7 @@ def check(database: Database, key: str, dimension: int | None, model: str, schem
 
 
 def _index_vectors(database: Database, key: str, dimension: int, model: str, schema: Schema) -> Row:
-    """Create the vector indices of the graph *key* unless another process did; return its model and dimension."""
+    """Create the vector indices of the graph *key* unless another process did; return its ``(:Meta)`` properties."""
     with index_lock(database, key):
         meta = database.query(key, READ_META, {}, write=False)
         if not meta or meta[0]["dimension"] is not None:
@@ -174,7 +175,7 @@ def _index_vectors(database: Database, key: str, dimension: int, model: str, sch
 
 
 def refuse_other_version(meta: Row, schema: Schema = MEMORY) -> None:
-    """Raise `SchemaError` if *meta*, the properties of a graph's Meta node, has another version than *schema*."""
+    """Raise `SchemaError` if a graph has another version than *schema*; *meta* are the properties of its Meta node."""
     if meta["version"] > schema.version or (meta["words"] or 0) > (schema.words or 0):
         versions = f"schema version {meta['version']} and word index version {meta['words']}"
         supported = f"{schema.version} and {schema.words}"
@@ -187,9 +188,10 @@ def refuse_other_version(meta: Row, schema: Schema = MEMORY) -> None:
 
 
 def refuse_other_vectors(meta: Row, model: str, dimension: int | None = None, schema: Schema = MEMORY) -> None:
-    """Raise `EmbeddingMismatch` if *meta*, the properties of a graph's Meta node, names another embedding model.
+    """Raise `EmbeddingMismatch` if a graph holds vectors of another embedding model than *model*.
 
-    Another *dimension* raises too (None skips that check), and so does a graph that is being re-embedded.
+    *meta* are the properties of the graph's Meta node. Another *dimension* raises too (None skips that check), and so
+    does a graph that is being re-embedded.
     """
     if meta["dimension"] is None:
         return  # the graph has no vectors yet
@@ -208,13 +210,13 @@ def refuse_other_vectors(meta: Row, model: str, dimension: int | None = None, sc
 
 
 def wait(database: Database, key: str) -> None:
-    """Wait until every index of the graph *key* is built: a vector search fails before that."""
+    """Wait until the database has built every index of the graph *key*; a vector search fails before that."""
     while any(row["status"] != "OPERATIONAL" for row in database.query(key, INDEX_STATES, {}, write=False)):
         time.sleep(WAIT)
 
 
 def vector_index(label: str, dimension: int) -> str:
-    """Return the query that creates a vector index for the nodes with *label*."""
+    """Return the Cypher query that creates a vector index for the nodes with *label*."""
     options = f"dimension: {dimension}, similarityFunction: 'cosine', {HNSW}"
     return f"CREATE VECTOR INDEX FOR (n:{label}) ON (n.embedding) OPTIONS {{{options}}}"
 
@@ -227,7 +229,7 @@ def _run_all(database: Database, key: str, statements: Iterable[str]) -> None:
 
 @contextmanager
 def unless_there() -> Iterator[None]:
-    """Ignore a `QueryError` inside that says an index already exists or is already gone: another process was faster."""
+    """Suppress a `QueryError` that says an index already exists or is already gone, as another process was faster."""
     try:
         yield
     except QueryError as error:
@@ -237,7 +239,7 @@ def unless_there() -> Iterator[None]:
 
 @contextmanager
 def index_lock(database: Database, key: str) -> Iterator[None]:
-    """Hold a lock shared by all clients while creating graphs and indices on the server of *key*.
+    """Context manager: hold a lock that all clients share, while creating graphs and indices on the server of *key*.
 
     FalkorDB crashes if two clients create indices at once.
     """
@@ -255,7 +257,7 @@ def index_lock(database: Database, key: str) -> Iterator[None]:
 
 @contextmanager
 def _keep_lock(lock: Lock) -> Iterator[None]:
-    """Renew *lock* from a thread while the body runs: indexing a million vectors takes minutes."""
+    """Renew *lock* from a thread while the body of the ``with`` runs: indexing a million vectors takes minutes."""
     ended = threading.Event()
     renewing = threading.Thread(target=_renew_lock, args=(lock, ended), name="kg-memory-index-lock", daemon=True)
     with suppress(RuntimeError):  # no thread starts while the interpreter ends

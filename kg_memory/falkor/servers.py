@@ -113,7 +113,7 @@ def _split(url: str) -> list[str]:
 
 
 def at_address(url: str, host: str | None, port: int) -> str:
-    """Return *url* with another address; without *host*, as a server alone in a cluster reports, the host stays."""
+    """Return *url* with another *host* and *port*; with the host None, which a lone server sends, only the port."""
     parts = urlsplit(url)
     user, at, _ = parts.netloc.rpartition("@")
     name = host or parts.hostname or ""
@@ -171,7 +171,7 @@ class Server:
         return Call(partial(self.client.execute_command, *words), partial(self._execute, words), **options)
 
     def count_replicas(self, **options: Any) -> Flow[int]:
-        """Return how many replicas it has, cached for `COUNTED_FOR` seconds; *options* are passed to `Call`."""
+        """Return how many replicas the server has, cached for `COUNTED_FOR` seconds; *options* are passed to `Call`."""
         if time.monotonic() >= self._counted_until:
             role = yield self.call(("ROLE",), **options)
             self._replicas = len(role[2]) if role[0] == "master" else 0
@@ -195,7 +195,7 @@ class Server:
         return await self._await(loop_client.reads.gather(await loop_client.client(), key, queries))
 
     async def _await(self, reply: Awaitable[T]) -> T:
-        """Return *reply*. Errors: `redis.TimeoutError` if this server is silent and another one has replaced it."""
+        """Await *reply* and return it. Errors: `redis.TimeoutError` if another server has replaced this one."""
         if not self.peers:
             return await reply
         watches: list[asyncio.Task[None]] = []
@@ -215,7 +215,7 @@ class Server:
                 watch.cancel()
 
     async def _watch(self, limit: asyncio.Timeout) -> None:
-        """Expire *limit*, the timeout of a waiting command, once another server has replaced this one."""
+        """Make the timeout *limit* of a waiting command expire once another server has replaced this one."""
         while True:
             if await asyncio.to_thread(self._is_replaced):
                 limit.reschedule(0)
@@ -238,7 +238,7 @@ class Server:
 
 
 class _LoopClient:
-    """The redis-py client of one event loop, created once however many tasks ask for it."""
+    """The redis-py client of one event loop, created at most once even if several tasks ask for it at the same time."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -288,7 +288,7 @@ class Servers:
         self.learn(slots)
 
     def learn(self, slots: Iterable[Any]) -> None:
-        """Replace the map of hash slots by *slots*, the reply to CLUSTER SLOTS."""
+        """Replace the map from hash slots to servers by *slots*, the reply to CLUSTER SLOTS."""
         ranges: list[tuple[int, int, list[str]]] = []
         for first, last, *nodes in sorted(slots):
             ranges.append((first, last, [at_address(self.url, host, port) for host, port, *_ in nodes]))
@@ -317,7 +317,7 @@ class Servers:
         return self._server(ranges[place][2][0])
 
     def name_beside(self, name: str, key: str) -> str:
-        """Return *name* as a key on the server of *key*, such as ``lock{3}``; all graphs of that server share it."""
+        """Return a Redis key that starts with *name* and is on the server of the graph *key*, such as ``lock{3}``."""
         if not self._ranges:
             return name
         endings = (f"{name}{{{number}}}" for number in count())
@@ -332,7 +332,7 @@ class Servers:
         return [self._server(url) for url in self.masters() or [self.url]]
 
     def urls(self) -> list[str]:
-        """Return the URLs of all nodes including replicas: connected ones first, lost ones last."""
+        """Return the URLs of all servers including replicas: connected servers first, lost ones last."""
         urls = dict.fromkeys([*self._known, *(url for _, _, nodes in self._ranges for url in nodes), self.url])
         return sorted(urls, key=self._lost.__contains__)
 
@@ -341,11 +341,11 @@ class Servers:
         return list(dict.fromkeys(nodes[0] for _, _, nodes in self._ranges))
 
     def connected(self) -> Mapping[str, Server]:
-        """Return the servers that have been used, by URL."""
+        """Return the servers that have been used so far, by URL."""
         return dict(self._known)
 
     def drop(self, server: Server) -> bool:
-        """Forget a *server* that was lost; return False if it had been dropped before."""
+        """Remove the lost *server* from the connected ones; return False if it had been removed before."""
         if self._known.get(server.url) is not server:
             return False
         del self._known[server.url]
@@ -364,7 +364,7 @@ class Servers:
 
 
 def find_servers(urls: Sequence[str], known: Mapping[str, Server]) -> Servers:
-    """Return the servers behind the first of *urls* that answers; *known* maps URLs to connected servers."""
+    """Return the servers behind the first of *urls* that answers, reusing the connected servers *known* (by URL)."""
     for url in urls[:-1]:
         try:
             return _find(url, known)
@@ -374,6 +374,7 @@ def find_servers(urls: Sequence[str], known: Mapping[str, Server]) -> Servers:
 
 
 def _find(url: str, known: Mapping[str, Server]) -> Servers:
+    """Ask the server at *url* whether it is single, a Sentinel or in a cluster, and return all servers behind it."""
     pool = redis.ConnectionPool.from_url(url, **options_for(url), socket_timeout=OPENING)
     client: Any = redis.Redis(connection_pool=pool)
     with closing(pool):
@@ -394,5 +395,5 @@ def _primary(sentinel: Any) -> tuple[str, int]:
 
 
 def _to_dict(reply: Any) -> Mapping[str, Any]:
-    """Return *reply* as a mapping; servers with the older protocol send a flat list of names and values."""
+    """Return *reply* as a mapping; servers with the older protocol send a flat list: ``["mode", "cluster", ...]``."""
     return reply if isinstance(reply, Mapping) else dict(zip(reply[::2], reply[1::2], strict=True))

@@ -37,7 +37,7 @@ _LITERALS: Mapping[type, Callable[[Any], str]] = MappingProxyType(
 
 
 class EncodedVector(list[float]):
-    """A vector that caches its text form: the four queries of one search send the same vector."""
+    """An embedding vector that caches its text form, as the four queries of one search send the same vector."""
 
     def __init__(self, numbers: Iterable[float] = ()) -> None:
         super().__init__(numbers)
@@ -49,14 +49,17 @@ class EncodedVector(list[float]):
 
 
 def query_command(key: str, cypher: str, params: Params, *, write: bool = False) -> tuple[str, ...]:
-    """Return the Redis command for *cypher* on the graph *key*, answered in FalkorDB's compact form."""
+    """Return the words of the Redis command that runs *cypher* on the graph *key*: ``("GRAPH.QUERY", key, ...)``.
+
+    The server answers in FalkorDB's compact form. Without *write*, the command is read-only.
+    """
     return ("GRAPH.QUERY" if write else "GRAPH.RO_QUERY", key, prepend_parameters(cypher, params), "--compact")
 
 
 def prepend_parameters(cypher: str, params: Params) -> str:
     """Return *cypher* prefixed by *params* as escaped literals: ``CYPHER name="Ann" MATCH ...``.
 
-    No value can become a part of the query.
+    Values are escaped, so that none can inject Cypher into the query.
     """
     if not params:
         return cypher
@@ -101,7 +104,7 @@ REPLICATED_IN = 5.0
 
 
 def fill_pipeline(client: Any, commands: Iterable[Sequence[str | int]]) -> Any:
-    """Return a pipeline of redis-py's *client* with *commands* queued on it; they will use one connection."""
+    """Return a redis-py pipeline of *client* with *commands* queued on it; they will be sent over one connection."""
     pipeline = client.pipeline(transaction=False)
     for words in commands:
         pipeline.execute_command(*words)
@@ -109,7 +112,7 @@ def fill_pipeline(client: Any, commands: Iterable[Sequence[str | int]]) -> Any:
 
 
 def settle_reply(replies: list[Any], replicas: int) -> Any:
-    """Return the reply to the last command among a pipeline's *replies*.
+    """Return the reply to the actual command from *replies*, the replies of a pipeline.
 
     With *replicas*, the last reply is that to WAIT: how many replicas have the write.
 
@@ -137,7 +140,9 @@ _INTEGER, _NUMBER = 3, 5
 
 
 def decode_rows(answer: Sequence[Any]) -> list[Row]:
-    """Return the result rows of *answer*, a query's reply in the compact form; much faster than falkordb-py.
+    """Return the result rows, as dicts by column, of *answer*, a query's reply in FalkorDB's compact form.
+
+    This is much faster than falkordb-py.
 
     Errors: the error that ended the query; `TypeError` for a column that holds a node, relation or path.
     """
@@ -217,6 +222,7 @@ def translate_error(error: Exception, advice: Callable[[], str]) -> KGMemoryErro
 
 
 def _translate_refusal(message: str) -> KGMemoryError:
+    """Return the `KGMemoryError` for the *message* of an error reply by the database."""
     if _OTHER_DIMENSION in message:
         return EmbeddingMismatch(
             f"the graph holds vectors of another dimension ({message}); open it with the embedding model that "
@@ -244,10 +250,11 @@ _MISSING = object()
 
 
 class PipelinedReads:
-    """Runs batches of read queries, spreading a batch over several of a pool's *connections* (their number).
+    """Runs batches of read queries, each over several connections of a pool at once.
 
-    A batch that would have to wait for connections uses a single one instead, so that batches never wait for each
-    other. Under load, when all threads of the server are busy, more connections gain nothing.
+    *connections* is the size of the pool. A batch that would have to wait for connections uses a single one instead, so
+    that batches never wait for each other. Under load, when all threads of the server are busy, more connections gain
+    nothing.
     """
 
     def __init__(self, connections: int) -> None:
@@ -262,7 +269,7 @@ class PipelinedReads:
             return _run_lanes(client.connection_pool, key, lanes)
 
     async def gather(self, client: redis.asyncio.Redis, key: str, queries: QueryBatch) -> list[Any]:
-        """Return the answers as `run` does, on the running event loop."""
+        """Return the answers to *queries* as `run` does, on the running event loop."""
         with self._deal(queries) as lanes:
             commands = ((query_command(key, *query) for query in lane) for lane in lanes)
             pipelines = [fill_pipeline(client, each) for each in commands]
@@ -278,7 +285,10 @@ class PipelinedReads:
 
     @contextmanager
     def _deal(self, queries: QueryBatch) -> Iterator[list[QueryBatch]]:
-        """Yield *queries* dealt in turn into lists that may run at the same time; `_interleave` restores the order."""
+        """Yield *queries* split into lists to run at the same time: ``[a, b, c]`` -> ``[[a, c], [b]]``.
+
+        It is a single list while too many batches are running. `_interleave` restores the order.
+        """
         if len(queries) < 2 or not self._batches.acquire(blocking=False):
             yield [queries]
             return
@@ -290,9 +300,10 @@ class PipelinedReads:
 
 
 def _run_lanes(pool: redis.ConnectionPool, key: str, lanes: Sequence[QueryBatch]) -> list[Any]:
-    """Return the answers to the queries of all *lanes* in their original order; each lane uses one connection.
+    """Return the answers to the queries of all *lanes* (lists of queries) in their original order.
 
-    The text of a lane is built when it is sent, while the server already runs the lanes before it.
+    Each lane uses one connection. The text of a lane is built when it is sent, while the server already runs the lanes
+    before it.
     """
     connections: list[Any] = []
     answers: list[list[Any]] = []
@@ -322,6 +333,6 @@ def _read_answer(connection: Any) -> Any:
 
 
 def _interleave(lanes: Sequence[Any]) -> list[Any]:
-    """Return the answers of *lanes* in the order of the queries, which were dealt to the lanes in turn."""
+    """Return the answers in the order of the queries before they were split: ``[[1, 3], [2]]`` -> ``[1, 2, 3]``."""
     answers = chain.from_iterable(zip_longest(*lanes, fillvalue=_MISSING))
     return [answer for answer in answers if answer is not _MISSING]

@@ -188,9 +188,10 @@ ALL_EPISODES = "MATCH (d:Episode)\nWITH d"
 
 
 def list_episodes(first: str) -> str:
-    """Return the Cypher query for a page of episodes, latest first; *first* is the clause that matches them as ``d``.
+    """Return the Cypher query for a page of episodes, latest first.
 
-    With the parameter ``$characters``, the page ends with the episode at which the texts reach that total length.
+    *first* is the clause that matches the episodes as ``d``, such as ``MATCH (d:Episode)``. The parameter
+    ``$characters`` limits the total length of the texts; the episode that reaches the limit is the last of the page.
     """
     return f"""{first}
 WITH d AS e
@@ -316,7 +317,10 @@ _COLUMNS = ("id", "kind", "sentence", "until", "precision", "by", "by_source_id"
 
 
 def _remarks(ids: str, remarks: str) -> str:
-    """Return the Cypher query step that adds the list *remarks* about the episodes whose ids are in the list *ids*."""
+    """Return the Cypher clauses that find remarks on episodes: facts that have ended, are disputed or were refused.
+
+    *ids* is the name of the variable with the episode ids; *remarks* that of the list with the results.
+    """
     first = "WITH stated\nUNWIND stated AS pair\nWITH pair[0] AS e, pair[1] AS f\n"
     branches = "\nUNION ALL\n".join(first + each for each in (_DISPUTED, _REFUSED, _ENDED))
     return f"""
@@ -337,9 +341,10 @@ CALL {{
 
 
 def _of_another(turn: str) -> str:
-    """Return the Cypher expression for *turn*, a neighbour of the message ``e``, if another speaker said it; else null.
+    """Return the Cypher expression for the message before or after the message ``e``, if another speaker sent it.
 
-    It is also null if searches may not show it: expired, flagged, too far in time (``$gap``) or too long (``$length``).
+    *turn* is the variable of that neighbouring message. The expression is null for a message by the same speaker, and
+    for one that searches may not show: expired, flagged, too far in time (``$gap``) or too long (``$length``).
     """
     return f"""CASE WHEN {turn}.kind = 'message' AND e.kind = 'message' AND {turn}.speaker <> e.speaker
     AND abs({turn}.at - e.at) <= $gap AND {turn}.created_at <= $believed_at AND size({turn}.content) <= $length

@@ -10,9 +10,9 @@ from kg_memory.temporal.interval import OPEN_END, OPEN_START
 
 
 def tell_history(carried: str = "") -> str:
-    """Return the Cypher clauses that add the verdicts, statements and present beliefs of each fact ``f``.
+    """Return the Cypher clauses that add the verdicts, statements and present beliefs of each fact ``f`` to a query.
 
-    *carried* names the columns to keep, each followed by a comma: ``"new, distance, "``.
+    *carried* names the variables of the query to keep, each followed by a comma: ``"new, distance, "``.
     """
     return f"""
 OPTIONAL MATCH (f)-[:JUDGED]->(v:Verdict)
@@ -44,10 +44,10 @@ _VERDICT = """v {.id, .new, .known, .kind, .ruling, .confidence, .reason, .holds
 
 
 def _tell_verdicts(page: str, order: str = "v.created_at", carried: str = "", more: str = "") -> str:
-    """Return the Cypher query for verdicts with the decisions about each.
+    """Return the Cypher query for verdicts (judgements on two facts), with the decisions that people made about each.
 
-    *page* is the clause that matches them as ``v``; *order* sorts them; *carried* are the columns to keep for *order*;
-    *more* are further fields of a decision.
+    *page* is the clause that matches the verdicts as ``v``. *order* is the sort expression, and *carried* the variables
+    that it needs, each followed by a comma. *more* are further fields of a decision to return, such as ``", .before"``.
     """
     return f"""{page}
 OPTIONAL MATCH (v)-[:DECIDED]->(d:Decision)
@@ -137,6 +137,10 @@ ORDER BY belief.created_at, belief.known_from, fact.id
 
 
 def _list_changed(best: str, order: str) -> str:
+    """Return the Cypher query for the ids of facts with a belief that began or was replaced in ``[$since, $until)``.
+
+    *best* aggregates the times of the changes of a belief, such as ``max(at)``; *order* sorts by the result, ``at``.
+    """
     return f"""
 CALL {{
   MATCH (b:Belief)
@@ -228,9 +232,10 @@ WITH d"""
 
 
 def _order(belief: str) -> str:
-    """Return the Cypher expression for the time by which the belief variable *belief* is listed.
+    """Return the Cypher expression for the time by which lists of facts are sorted.
 
-    That is from when its fact is known to hold, or else when it was stated.
+    *belief* is the variable of a belief. The time is that from which its fact holds, or, if unknown, that when the fact
+    was stated.
     """
     return f"CASE WHEN {belief}.known_from = {OPEN_START} THEN {belief}.said_at ELSE {belief}.known_from END"
 
@@ -238,8 +243,8 @@ def _order(belief: str) -> str:
 def list_facts(first: str) -> str:
     """Return the Cypher query for a page of facts, latest first, with a row for each period of each fact.
 
-    *first* is the clause that matches the facts as ``d``. The page continues after the belief ``$belief`` of the fact
-    ``$fact``, which was listed at the time ``$place``.
+    *first* is the clause that matches the facts as ``d``. The page begins after the last row of the previous page,
+    which had the belief ``$belief`` of the fact ``$fact`` and the time ``$place``.
     """
     return f"""{first}
 MATCH (d)-[h:HELD|PROPOSED]->(b:Belief)

@@ -109,10 +109,11 @@ RETURN {_TOGETHER}
 
 
 def _alike(label: str, means: str = "") -> str:
-    """Return the Cypher query for the cosine similarity of each node to the nodes after it, as one text per node.
+    """Return the Cypher query for the cosine similarity of each pair of the nodes ``$ids``.
 
-    *label* is that of the nodes ``d``. *means* is the clause that matches the node ``v`` with the vector of ``d``,
-    unless ``d`` has it itself. All nodes must have a vector.
+    The row of a node has its similarities to the nodes after it, as one text: ``"0.9 0.4"``. *label* is the label of
+    the nodes ``d``. *means* matches the node ``v`` that holds the vector of ``d``; if empty, ``d`` holds it itself. All
+    nodes must have a vector.
     """
     return f"""
 UNWIND $ids AS id
@@ -208,10 +209,11 @@ CALL {
 
 
 def _next_hop(before: str, hop: int, *, unreviewed: bool) -> str:
-    """Return the Cypher query step that walks from the entities of the hop named *before* to their facts.
+    """Return the Cypher clauses that follow facts one hop further, from the entities reached by the previous hop.
 
-    It adds the lists ``ends<hop>`` and ``links<hop>``, and the facts as ``more``. All entities are sorted at once,
-    which stays fast because entities with more than ``$hub`` facts are left out.
+    *before* is the variable with the previous hop's facts and entities; *hop* is the number of the new hop. The results
+    are the lists ``ends<hop>`` and ``links<hop>``, and the facts as ``more``. All entities are sorted at once, which
+    stays fast because entities with more than ``$hub`` facts are left out.
     """
     return f"""
 CALL {{
@@ -240,7 +242,7 @@ CALL {{
 
 @cache
 def walk(hops: int, *, unreviewed: bool = False) -> str:
-    """Return the Cypher query that walks *hops* steps along facts from the entities ``$ids``.
+    """Return the Cypher query for the facts within *hops* steps of the entities ``$ids``.
 
     Its columns are the facts of each hop, `links1`, `links2` ..., and `statements`. The first hop follows the latest
     ``$limit1`` true facts of each entity, among its latest ``$depth1``; of an entity with more than ``$most`` facts,
@@ -304,9 +306,10 @@ WITH links, facts + more AS facts, named"""
 
 @cache
 def facts_with_links(*, things: bool = False) -> str:
-    """Return the Cypher query for the entities (`links`) and the stating episodes (`statements`) of the facts ``$ids``.
+    """Return the Cypher query for the entities (`links`) of the facts ``$ids``, and the episodes that state the facts.
 
-    With *things*, it also returns `named`: facts whose sentences name one of the entities ``$things``.
+    The episodes are the column `statements`. With *things*, the column `named` has the facts whose sentences name one
+    of the entities ``$things``.
     """
     return f"""
 UNWIND $ids AS id
@@ -326,8 +329,8 @@ RETURN d.id AS id, collect(e.id) AS entities
 def episode_signs(*, mentions: bool, nearness: bool) -> str:
     """Return the Cypher query for the speakers of the episodes ``$ids``, and whether each episode is still unread.
 
-    With *mentions*, it also returns whether each mentions one of ``$entities``; with *nearness*, the cosine similarity
-    to ``$vector`` of the episodes in ``$nearest``.
+    With *mentions*, it also returns whether each episode mentions one of the entities ``$entities``; with *nearness*,
+    the cosine similarity to ``$vector`` of those episodes that are in ``$nearest``.
     """
     mentioned = """
 OPTIONAL MATCH (d)-[:MENTIONS]->(e)

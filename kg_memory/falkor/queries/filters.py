@@ -69,14 +69,14 @@ INDEXED = ("thread", "name")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A piece of a query, and the parameters that it needs besides those of `fragments.HOLDS`."""
+    """Cypher clauses that filter a query's rows, and their parameters besides those of `fragments.HOLDS`."""
 
     cypher: str
     params: Params
 
 
 def read_names(where: Filter) -> Flow[Names]:
-    """Return the ids of the entities that *where* names; without names in it, the database is not queried."""
+    """Return the ids of the entities for each entity name in the filter *where*: ``{"ann": ["e1", "e7"]}``."""
     names = (value for comparison in compared(where) if comparison.field == "name" for value in _values(comparison))
     keys = sorted({alias_key(str(name)) for name in names})
     if not keys:
@@ -86,10 +86,10 @@ def read_names(where: Filter) -> Flow[Names]:
 
 
 def filter_step(where: Filter, kind: Kind, names: Names, carried: Sequence[str] = ("d", "score")) -> Step:
-    """Return the Cypher query step that keeps the rows whose node ``d`` (of *kind*) passes *where*.
+    """Return the Cypher clauses that keep the rows whose node ``d`` (of *kind*) matches the filter *where*.
 
-    *carried* are the variables to keep. The step must stand after a WITH and ends with one. Sort after it, not before:
-    FalkorDB 4.22.1 moves a LIMIT up to an ORDER BY above a filter.
+    *names* are from `read_names`; *carried* are the variables to keep. The clauses must follow a WITH and end with one.
+    Sort after them, not before: FalkorDB 4.22.1 moves a LIMIT up to an ORDER BY above a filter.
     """
     writer = _Writer(names)
     writer.require(where, _Node("d", HOLDERS[kind]), carried)
@@ -97,10 +97,10 @@ def filter_step(where: Filter, kind: Kind, names: Names, carried: Sequence[str] 
 
 
 def start_step(where: Filter, kind: Kind, names: Names) -> Step | None:
-    """Return the beginning of a Cypher query that yields each node of *kind* that passes *where* once, as ``d``.
+    """Return the Cypher clauses that find each node of *kind* that matches the filter *where*, once, as ``d``.
 
-    It starts from an index where possible. None if *where* consists of ``$or`` and ``$not`` only, so that every node of
-    the kind would have to be examined.
+    They begin a query, with an index where possible. None if *where* consists of ``$or`` and ``$not`` only, so that
+    every node of the kind would have to be examined. *names* are from `read_names`.
     """
     node = _Node("d", HOLDERS[kind])
     required = list(_mandatory_parts(where))
@@ -126,7 +126,7 @@ def start_step(where: Filter, kind: Kind, names: Names) -> Step | None:
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A node of a query: its variable and its kind."""
+    """A node of a query: its variable, such as ``d``, and its kind, such as ``"fact"``."""
 
     name: str
     owner: Holder
@@ -134,7 +134,7 @@ class _Node:
 
 @dataclass(slots=True)
 class _Writer:
-    """Writes the lines of a query step, and collects its parameters."""
+    """Writes the Cypher lines of a filter, and collects their parameters."""
 
     names: Names
     lines: list[str] = field(default_factory=list)
@@ -142,7 +142,7 @@ class _Writer:
     variables: int = 0
 
     def start(self, group: Owner, comparisons: Sequence[Comparison], node: _Node) -> None:
-        """Match as *node*, once each, all nodes that pass *comparisons* or are linked to a passing *group* node."""
+        """Write clauses that match as *node* each node that meets *comparisons*, or has a *group* node that does."""
         if group == node.owner:
             self.write(f"MATCH ({node.name}:{LABELS[group]})")
             self.write(f"WHERE {self.all_of(comparisons, node)}", f"WITH {node.name}")
@@ -162,7 +162,7 @@ class _Writer:
         self.write(f"WITH DISTINCT {node.name}")
 
     def require(self, where: Filter, node: _Node, carried: Sequence[str]) -> None:
-        """Write the step that keeps the rows whose *node* passes *where*; *carried* are the variables to keep."""
+        """Write clauses that keep the rows whose *node* matches the filter *where*, with the variables *carried*."""
         if isinstance(where, AllOf):
             for inner in where.parts:
                 self.require(inner, node, carried)
@@ -186,18 +186,18 @@ class _Writer:
     def require_linked(
         self, group: Owner, comparisons: Sequence[Comparison], node: _Node, carried: Sequence[str]
     ) -> None:
-        """Keep the rows of *carried* variables whose *node* is linked to a *group* node that passes *comparisons*."""
+        """Write clauses that keep the rows whose *node* is linked to a *group* node that meets *comparisons*."""
         linked = self.linked_node(group)
         self.write(*(f"MATCH {link}" for link in _links(node, linked)))
         self.write(f"WHERE {self.test_linked(comparisons, linked)}", f"WITH DISTINCT {', '.join(carried)}")
 
     def truth(self, where: Filter, node: _Node, scope: list[str]) -> str:
-        """Return an expression, never null, for whether *node* passes *where*; append its variables to *scope*."""
+        """Return the Cypher expression for whether *node* matches *where*, and add its variables to *scope*."""
         flags = self.community_flags if node.owner == "community" else self.flags
         return self.joined(where, node, flags(dict.fromkeys(_fields_in(where)), node, scope))
 
     def joined(self, where: Filter, node: _Node, flags: Mapping[Fields, list[str]]) -> str:
-        """Return the boolean expression of *where*, using the *flags* of its conditions on linked nodes."""
+        """Return the Cypher expression of *where*: *flags* are the variables that say whether a linked node matches."""
         if isinstance(where, Not):
             return f"NOT {self.joined(where.part, node, flags)}"
         if not isinstance(where, Fields):
@@ -208,9 +208,9 @@ class _Writer:
         return f"({' AND '.join([*tests, *flags.get(where, ())])})"
 
     def flags(self, fields: Iterable[Fields], node: _Node, scope: list[str]) -> Mapping[Fields, list[str]]:
-        """Return, for each of *fields*, variables that say whether *node* is linked to a node that passes it.
+        """Return, for each of *fields*, names of Cypher variables that say whether a node linked to *node* matches it.
 
-        One optional match is written for each kind of linked node. The variables are appended to *scope*.
+        One OPTIONAL MATCH is written for each kind of linked node. The new variables are added to *scope*.
         """
         groups: defaultdict[Owner, dict[Fields, str]] = defaultdict(dict)
         linked: dict[Owner, _Node] = {}
@@ -227,7 +227,7 @@ class _Writer:
         return flags
 
     def community_flags(self, fields: Iterable[Fields], node: _Node, scope: list[str]) -> Mapping[Fields, list[str]]:
-        """Return, for each of *fields*, a variable that says whether a member of the community *node* passes it."""
+        """Return, for each of *fields*, a Cypher variable for whether a member of the community *node* matches it."""
         flags: dict[Fields, list[str]] = {}
         for each in fields:
             member = self.new_node("entity")
@@ -237,7 +237,7 @@ class _Writer:
         return flags
 
     def flag(self, tests: Collection[str], scope: list[str]) -> list[str]:
-        """Add a variable for each of *tests* to *scope*, whether any row with that scope passes it; return them."""
+        """Write a variable for each Cypher expression of *tests*, true if any row meets it; return the names."""
         names = [self.new_name() for _ in tests]
         passed = (
             f"max(CASE WHEN {test} THEN 1 ELSE 0 END) = 1 AS {name}" for test, name in zip(tests, names, strict=True)
@@ -250,7 +250,7 @@ class _Writer:
         return _Node(BELIEF, group) if group == "belief" else self.new_node(group)
 
     def test_linked(self, comparisons: Sequence[Comparison], linked: _Node) -> str:
-        """Return the expression for whether the node *linked*, or a belief of it, passes *comparisons*."""
+        """Return the Cypher expression for whether the node *linked*, or a belief of it, meets all *comparisons*."""
         own = [comparison for comparison in comparisons if field_of(comparison).of == linked.owner]
         if linked.owner not in ("fact", "belief"):
             return f"{linked.name} IS NOT NULL AND {self.all_of(own, linked)}"
@@ -259,11 +259,11 @@ class _Writer:
         return " AND ".join([*facts, part.HOLDS, *self.tests(beliefs, _Node(BELIEF, "belief"))])
 
     def all_of(self, comparisons: Sequence[Comparison], node: _Node) -> str:
-        """Return the Cypher expression for whether *node* passes all *comparisons*."""
+        """Return the Cypher expression for whether *node* meets all *comparisons*."""
         return " AND ".join(self.tests(comparisons, node))
 
     def tests(self, comparisons: Sequence[Comparison], node: _Node) -> list[str]:
-        """Return a Cypher expression for each of *comparisons*, tested on *node*."""
+        """Return a Cypher expression for each of *comparisons*, for whether *node* meets it."""
         return [
             self.test_label(comparison, f"coalesce({node.name}.labels, [])")
             if field_of(comparison) is LABEL
@@ -272,7 +272,7 @@ class _Writer:
         ]
 
     def test(self, comparison: Comparison, place: str) -> str:
-        """Return the Cypher expression for whether the value of the expression *place* passes *comparison*."""
+        """Return the Cypher expression that compares *place*, such as ``d.kind``: ``"d.kind IN $where0"``."""
         values = self.values_in_graph(comparison)
         if comparison.operator in ORDERS:
             return f"{place} {SIGNS[comparison.operator]} {self.param(values[0])}"
@@ -284,7 +284,7 @@ class _Writer:
         return f"({place} IS NULL OR NOT {among})" if field_of(comparison).optional else f"NOT {among}"
 
     def test_label(self, comparison: Comparison, labels: str) -> str:
-        """Return the expression for whether one of *labels*, texts such as ``tags:"vip"``, passes *comparison*."""
+        """Return the Cypher expression for whether one of *labels*, as ``tags:"vip"``, meets *comparison*."""
         key = comparison.field.removeprefix(PREFIX)
         begins = f"label STARTS WITH {self.param(f'{key}:')}"
         if comparison.operator in ORDERS:
@@ -327,7 +327,7 @@ def _link(a: _Node, b: _Node) -> str:
 
 
 def _links(node: _Node, linked: _Node) -> list[str]:
-    """Return the match patterns from *node* to *linked*; if *linked* is a fact, also to its beliefs."""
+    """Return the MATCH patterns from *node* to *linked*; if *linked* is a fact, also the one to its beliefs."""
     beliefs = [_link(linked, _Node(BELIEF, "belief"))] if linked.owner == "fact" else []
     return [_link(node, linked), *beliefs]
 
@@ -342,13 +342,16 @@ def _fields_in(where: Filter) -> Iterator[Fields]:
 
 
 def _place(name: str, node: _Node) -> str:
-    """Return the expression for the field *name* of *node*; facts of older graphs have no kind and count as states."""
+    """Return the Cypher expression for the field *name* of *node*: ``"thread"`` -> ``"d.thread_key"``.
+
+    A fact without a kind, as older graphs have, counts as a state.
+    """
     place = f"{node.name}.{PROPERTIES.get(name, name)}"
     return f"coalesce({place}, 'state')" if name == "fact_kind" else place
 
 
 def _by_owner(fields: Fields, owner: Holder) -> dict[Owner, list[Comparison]]:
-    """Return the comparisons of *fields* by the kind of node that must pass; beliefs are tested with a linked fact."""
+    """Return the comparisons of *fields* by kind of node, ``{"fact": [...], ...}``; beliefs go with a linked fact."""
     groups: defaultdict[Owner, list[Comparison]] = defaultdict(list)
     for comparison in fields.comparisons:
         of = field_of(comparison).of
@@ -357,7 +360,7 @@ def _by_owner(fields: Fields, owner: Holder) -> dict[Owner, list[Comparison]]:
 
 
 def _cost(fields: Fields, group: Owner, node: _Node) -> int:
-    """Return how costly it is to start a query from *group*: 0 with an index, 1 by own fields, 2 or 3 by links."""
+    """Return how slow a query that starts from *group* nodes is: 0 with an index, 1 by own fields, 2 or 3 by links."""
     comparisons = _by_owner(fields, node.owner)[group]
     if any(comparison.field in INDEXED and comparison.operator in ("$eq", "$in") for comparison in comparisons):
         return 0
@@ -365,7 +368,7 @@ def _cost(fields: Fields, group: Owner, node: _Node) -> int:
 
 
 def _mandatory_parts(where: Filter) -> Iterator[Filter]:
-    """Yield the parts of the filter *where* that must all pass: the parts of nested ``$and``s."""
+    """Yield the parts of the filter *where* that must all match: *where* itself, or the parts of nested ``$and``s."""
     if isinstance(where, AllOf):
         for inner in where.parts:
             yield from _mandatory_parts(inner)

@@ -6,7 +6,7 @@ from kg_memory.temporal.interval import OPEN_END, OPEN_START
 
 
 def each(node: str) -> str:
-    """Return the beginning of a query that matches *node*, such as ``f:Fact``, for each id of ``$ids`` (as `id`)."""
+    """Return the beginning of a Cypher query that matches *node*, such as ``f:Fact``, by each of the ids ``$ids``."""
     return f"\nUNWIND $ids AS id\nMATCH ({node} {{id: id}})"
 
 
@@ -27,7 +27,7 @@ def last_id(label: str) -> str:
 
 
 def truncate(text: str) -> str:
-    """Return the Cypher expression for the first ``$length`` characters of the expression *text*.
+    """Return the Cypher expression for the first ``$length`` characters of *text*, an expression such as ``e.content``.
 
     Cypher's ``left`` alone would read past the end of a text that has fewer characters than that but more bytes.
     """
@@ -35,19 +35,19 @@ def truncate(text: str) -> str:
 
 
 def of_speaker(episode: str, subject: str) -> str:
-    """Return the Cypher expression for whether the entity *subject* is the speaker of *episode* (both are variables).
+    """Return the Cypher expression for whether the entity *subject* is the speaker of *episode*.
 
-    An episode without a speaker counts as spoken by the user.
+    Both are names of variables. An episode without a speaker counts as spoken by the user.
     """
     names = f"[name IN [{subject}.name] + coalesce({subject}.aliases, []) | toLower(name)]"
     return f"toLower(coalesce({episode}.speaker, 'user')) IN {names}"
 
 
 def for_each(carried: str = "e", /, **bodies: str | tuple[str, ...]) -> str:
-    """Return a Cypher fragment that runs a query body for each ``row`` of the parameter it is named by.
+    """Return a Cypher fragment that runs clauses once for each element of a list parameter, as ``row``.
 
-    ``for_each(facts="MATCH ...")`` runs the body for each row of ``$facts``. Several bodies run one after the other;
-    *carried* is the variable that all bodies may use.
+    ``for_each(facts="MATCH ...")`` runs the clauses for each row of ``$facts``. Several parameters are worked through
+    one after the other. *carried* is the variable of the query before that all clauses may use.
     """
     fragment = ""
     for name, own in bodies.items():
@@ -57,7 +57,10 @@ def for_each(carried: str = "e", /, **bodies: str | tuple[str, ...]) -> str:
 
 
 def replace_words(label: str, node: str) -> str:
-    """Return the Cypher fragment that replaces the indexed words of *node*, which has *label*, by ``row.terms``."""
+    """Return the Cypher fragment that replaces the indexed words of a node by ``row.terms``.
+
+    *node* is the variable of the node, *label* its label, such as ``Entity``.
+    """
     return f"""WITH {node}, row
   OPTIONAL MATCH (old:Term)-[p:IN_{label.upper()}]->({node})
   WHERE NOT old.s IN [term IN row.terms | term.term]
@@ -70,12 +73,12 @@ def replace_words(label: str, node: str) -> str:
 
 
 def delete_nodes(label: str, name: str) -> str:
-    """Return the Cypher fragment that deletes the nodes with *label* whose ids are in the parameter *name*."""
+    """Return the Cypher fragment that deletes the nodes with *label* whose ids are in the list parameter *name*."""
     return for_each(**{name: f"MATCH (gone:{label} {{id: row}}) DELETE gone"})
 
 
 def delete_entities(name: str) -> str:
-    """Return the fragment that deletes the entities whose ids are in the parameter *name*, with their vectors."""
+    """Return the Cypher fragment that deletes the entities whose ids are in the parameter *name*, and their vectors."""
     return for_each(**{name: "MATCH (:Entity {id: row})-[:MEANS]->(v) DELETE v"}) + delete_nodes("Entity", name)
 
 
@@ -116,9 +119,9 @@ HOLDS = f"{BELIEVED} AND ($unreviewed OR type(h) = 'HELD')"
 
 
 def match_believed(*, unreviewed: bool) -> str:
-    """Return the Cypher clause that matches the beliefs ``b`` of facts ``d`` that meet `BELIEVED`.
+    """Return the Cypher clause that matches beliefs ``b`` of the facts ``d`` that were held at ``$believed_at``.
 
-    With *unreviewed*, beliefs that are only proposed for review match too.
+    The condition is `BELIEVED`. With *unreviewed*, beliefs that are only proposed for review match too.
     """
     return f"""
 MATCH (d)-[:{"HELD|PROPOSED" if unreviewed else "HELD"}]->(b)
@@ -151,7 +154,10 @@ UNEXPIRED = f"coalesce(x.expires_at, {OPEN_END}) > timestamp() * 1000"
 
 
 def map_source(x: str, st: str) -> str:
-    """Return the map of the statement *st* by the episode *x* (variables), as `falkor.rows.to_source` reads it."""
+    """Return the Cypher map of a fact's source, as `falkor.rows.to_source` reads it: ``{episode: x.id, ...}``.
+
+    *x* is the variable of the episode, *st* that of the relation that says where the episode states the fact.
+    """
     return f"""{{
     episode: {x}.id, source: {x}.source, source_id: {x}.source_id, speaker: {x}.speaker, at: {x}.at,
     offset: coalesce({x}.offset, 0), trust: coalesce({x}.trust, 1.0), labels: {x}.labels, saved_at: {x}.created_at,
@@ -263,10 +269,10 @@ KEEP_APART = SET_APART + for_each(
 
 
 def _link(other: str) -> str:
-    """Return the query body that links a fact to two premises (facts that it follows from), if all three hold together.
+    """Return the clauses that link a fact to two premises (facts that it follows from), if all three hold together.
 
-    Each row has a stated fact, which may be any of the three, and the predicates of all three. *other* is the pattern
-    that binds the second premise ``b``. ``e`` is the episode.
+    They run for each row with a newly stated fact, which may be any of the three, and the predicates of all three.
+    *other* is the pattern that matches the second premise ``b``. ``e`` is the episode.
     """
     overlap = " AND ".join(
         f"{one}.known_from < {two}.invalid_at AND {two}.known_from < {one}.invalid_at"

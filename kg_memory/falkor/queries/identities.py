@@ -214,10 +214,11 @@ _FACTS = (
 
 
 def _moves(name: str, label: str, key: str, pattern: str, create: str) -> str:
-    """Return the Cypher fragment that moves relations of one kind from one entity to another.
+    """Return the Cypher fragment that moves relations, such as SUBJECT_OF, from one entity to another.
 
-    It deletes *pattern* for the rows of ``$<name>_out`` and merges *create* for the rows of ``$<name>_in``. The other
-    end of the relation is a node ``x`` with *label*, identified by its property *key*.
+    The relations lead from the entity ``n`` to nodes ``x`` with *label*, identified by their property *key*. *pattern*
+    matches the relation to delete as ``old``, for each row of ``$<name>_out``; *create* is the pattern of the relation
+    to create for each row of ``$<name>_in``.
     """
     ends = f"MATCH (x:{label} {{{key}: row.id}}) MATCH (n:Entity {{id: row.entity}})"
     return part.for_each(

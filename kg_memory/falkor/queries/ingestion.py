@@ -14,10 +14,10 @@ from kg_memory.temporal.interval import OPEN_END, OPEN_START
 
 
 def _tell_of_stale(carried: str = "") -> str:
-    """Return the Cypher clauses that add to each entity ``e`` with an outdated summary its latest true and ended facts.
+    """Return the Cypher clauses that find the latest true and ended facts of entities ``e`` with outdated summaries.
 
-    *carried* names the columns to keep, each followed by a comma. MATCH reads all entities at once; OPTIONAL MATCH
-    would read row by row. A fact with several periods counts by its latest.
+    *carried* names the variables to keep, each followed by a comma. MATCH reads all entities at once; OPTIONAL MATCH
+    would read row by row. Of a fact with several periods, the latest counts.
     """
     return f"""WITH {carried}e ORDER BY e.stale, e.key LIMIT $most
 WITH {carried}collect(e) AS stale

@@ -67,10 +67,11 @@ POSTINGS: Mapping[Kind, str] = {kind: f"IN_{label.upper()}" for kind, label in L
 
 @cache
 def word_statistics(kinds: tuple[Kind, ...], *, unread: bool = True, names: bool = False) -> str:
-    """Return the Cypher query for the number of nodes by label, and the BM25 statistics of each of *kinds*.
+    """Return the Cypher query for the number of nodes by label, and the statistics that BM25 needs for each of *kinds*.
 
-    These are the average length, estimated from some nodes, and how many nodes contain each of the ``$terms``. With
-    *unread*, the query also says whether there are unread episodes; with *names*, which entities the ``$keys`` name.
+    These are the average length of the texts, estimated from a sample, and how many texts contain each of ``$terms``.
+    With *unread*, the query also returns whether there are unread episodes; with *names*, the entities named by
+    ``$keys``.
     """
     statistics = "".join(map(_length_and_frequencies, kinds))
     lengths = ", ".join(f"{kind}: {kind}_length" for kind in kinds)
@@ -91,6 +92,7 @@ CALL {
 
 
 def _length_and_frequencies(kind: Kind) -> str:
+    """Return the Cypher clauses for the average text length of *kind*, and how many texts have each of ``$terms``."""
     # Counting edges this way takes a third of the time of `outdegree`.
     return f"""
 CALL {{
@@ -139,9 +141,9 @@ CARRIED = ("d", "score", "vector")
 
 @cache
 def belief_step(kind: Kind, *, unreviewed: bool) -> str:
-    """Return the query step that keeps the facts that were believed at ``$believed_at``; empty for other *kind*s.
+    """Return the Cypher clauses that keep the facts that were believed at ``$believed_at``; ``""`` for other *kind*s.
 
-    It contains only the necessary conditions of `fragments.HOLDS`: binding the relation to a variable and one more
+    They contain only the necessary conditions of `fragments.HOLDS`: binding the relation to a variable and one more
     condition double the time.
     """
     if kind != "facts":
@@ -151,9 +153,9 @@ def belief_step(kind: Kind, *, unreviewed: bool) -> str:
 
 @assembled
 def bm25_among(kind: Kind, first: str, sifting: str) -> str:
-    """Return the Cypher query that ranks nodes of *kind* by BM25, among those that the clause *first* matches.
+    """Return the Cypher query that ranks by BM25 those nodes of *kind* that the clause *first* matches as ``d``.
 
-    *sifting* is the filter step, or empty.
+    *sifting* are the clauses of a filter (see `filters.filter_step`), or ``""``.
     """
     return f"""{first}
 MATCH (t:Term)-[p:{POSTINGS[kind]}]->(d)
@@ -163,9 +165,9 @@ WITH d, $weights[t.s] / {_SPREAD} AS part{_SUMMED}{_EXAMINED}{sifting}{_BEST}"""
 
 @assembled
 def bm25(kind: Kind, looked_at: str, sifting: str) -> str:
-    """Return the Cypher query that ranks nodes of *kind* by BM25, among those that the clause *looked_at* matches.
+    """Return the Cypher query that ranks by BM25 those nodes of *kind* that the clauses *looked_at* match as ``d``.
 
-    The best ``$examined`` nodes are filtered by the step *sifting*, and the best ``$limit`` returned. Most time goes
+    The best ``$examined`` nodes are filtered by the clauses *sifting*, and the best ``$limit`` returned. Most time goes
     into reading how often a term occurs in a text, so only the texts that *looked_at* matches are read.
     """
     return f"""{looked_at}
@@ -179,7 +181,10 @@ WITH d, q.idf / {_SPREAD} AS part{_SUMMED}{_EXAMINED}{sifting}{_BEST}"""
 
 @cache
 def find_by_rare_words(kind: Kind) -> str:
-    """Return the clauses that match nodes of *kind* with a ``$rare`` term, or with both terms of one of ``$pairs``."""
+    """Return the Cypher clauses that match nodes of *kind* by rare words.
+
+    A node matches if its text has one of the terms ``$rare``, or both terms of one of the pairs ``$pairs``.
+    """
     return f"""
 CALL {{
   UNWIND $rare AS s
@@ -199,9 +204,10 @@ CALL {{
 
 @cache
 def find_by_most_words(kind: Kind, *, tied: bool) -> str:
-    """Return the Cypher clauses that match the ``$looked`` nodes of *kind* with the largest sums of term rarities.
+    """Return the Cypher clauses that match the ``$looked`` nodes of *kind* that share most with the terms ``$leading``.
 
-    The terms are ``$leading``. If sums are *tied*, as for a single term, the shortest texts come first.
+    Each term in a node's text adds its rarity to the sum by which nodes are sorted. If many sums are equal (*tied*), as
+    for a single term, the shortest texts come first.
     """
     return f"""
 UNWIND $leading AS q
@@ -217,9 +223,9 @@ _VECTORS["entities"] = ("Meaning", "v", "\nMATCH (d)-[:MEANS]->(v)")
 
 @assembled
 def vector_search(kind: Kind, sifting: str) -> str:
-    """Return the Cypher query that ranks nodes of *kind* by cosine similarity, using the vector index.
+    """Return the Cypher query that ranks nodes of *kind* by cosine similarity to ``$vector``, using the vector index.
 
-    *sifting* is the filter step, or empty.
+    *sifting* are the clauses of a filter (see `filters.filter_step`), or ``""``.
     """
     # The query must not begin with WITH, which would import variables in a subquery.
     label, node, means = _VECTORS[kind]
@@ -233,9 +239,11 @@ WITH d, 1.0 - distance AS score, vector{_best_by_meaning(kind, sifting)}"""
 
 @assembled
 def exact_vector_search(kind: Kind, sifting: str, first: str = "") -> str:
-    """Return the query that ranks all nodes of *kind*, or those that *first* matches, by exact cosine similarity.
+    """Return the Cypher query that ranks nodes of *kind* by exact cosine similarity to ``$vector``.
 
-    It asks the vector index for one node first, so that it fails while the graph is re-embedded and has no index.
+    It compares the nodes that the clause *first* matches as ``d``, or all of the kind; *sifting* are the clauses of a
+    filter. It asks the vector index for one node first, so that it fails while the graph is re-embedded and has no
+    index.
     """
     label, node, means = _VECTORS[kind]
     meant = f"\nWITH d{means}\nWITH d, v" if means else "\nWITH d"
@@ -254,9 +262,10 @@ def _best_by_meaning(kind: Kind, sifting: str) -> str:
 
 @assembled
 def join_searches(*searches: str) -> str:
-    """Return one query that runs all *searches*: its columns `rows0`, `rows1` ... have an id and a score for each row.
+    """Return one Cypher query that runs all *searches* (queries with the columns `id` and `score`).
 
-    Parameters with the same name must have the same value in all *searches*.
+    Its only row has a column for each search, `rows0`, `rows1` ...: a list of pairs of id and score. Parameters with
+    the same name must have the same value in all *searches*.
     """
     # Each search is collected in its own subquery: otherwise one without rows would drop the rows of the others.
     collected = [
@@ -269,7 +278,10 @@ def join_searches(*searches: str) -> str:
 
 @assembled
 def filter_ids(kind: Kind, passing: str) -> str:
-    """Return the Cypher query for those of ``$ids`` of *kind* that pass the filter step *passing*."""
+    """Return the Cypher query for those of the ids ``$ids`` whose node of *kind* passes a filter.
+
+    *passing* are the clauses of the filter (see `filters.filter_step`).
+    """
     return f"""
 UNWIND $ids AS id
 MATCH (d:{LABELS[kind]} {{id: id}})

@@ -32,7 +32,7 @@ LEDGER = f"{{since: [{_SUMS}], today: [{_SUMS_TODAY}]}} AS ledger"
 
 
 def read_ledger_before(*carried: str) -> str:
-    """Return the Cypher clauses that read the ledger of usage as `ledger`, and keep the variables *carried*."""
+    """Return the Cypher clauses that read the counts of model calls as `ledger`, and keep the variables *carried*."""
     return f"""
 OPTIONAL MATCH (s:Spent)
 WHERE s.day >= $spent_since
