@@ -41,19 +41,19 @@ class Cache(Protocol):
     """A cache or buffer that holds texts of users in memory."""
 
     def clear(self) -> None:
-        """Drop all texts."""
+        """Remove all texts from the cache."""
 
 
 _caches: WeakSet[Cache] = WeakSet()
 
 
 def clear_with_all(cache: Cache) -> None:
-    """Register *cache* to be cleared whenever something is forgotten; the reference to it is weak."""
+    """Register *cache*, by a weak reference, to be cleared whenever a user's data is deleted (see `clear_caches`)."""
     _caches.add(cache)
 
 
 def clear_caches() -> int:
-    """Clear every registered cache and buffer of users' texts in this process, and return how many there are."""
+    """Clear every cache and buffer of users' texts in this process, and return the number of them."""
     caches = list(_caches)
     for cache in caches:
         cache.clear()
@@ -61,9 +61,9 @@ def clear_caches() -> int:
 
 
 class BoundedCache(Generic[K, V]):
-    """A thread-safe cache of at most *limit* values, which drops the least recently used ones first.
+    """A thread-safe cache of at most *limit* values, which drops the least recently used values first.
 
-    With *texts* it holds texts of users, and is cleared when something is forgotten.
+    With *texts*, the values contain texts of users: the cache is cleared whenever a user's data is deleted.
     """
 
     def __init__(self, limit: int, *, texts: bool = True) -> None:
@@ -75,19 +75,19 @@ class BoundedCache(Generic[K, V]):
             clear_with_all(self)
 
     def renew(self) -> None:
-        """Create a new lock, in a forked child: a thread of the parent may hold the old one for ever."""
+        """Replace the lock in a forked child process, as a thread of the parent may have held the old one."""
         self._lock = Lock()
 
     def __len__(self) -> int:
         return len(self._values)
 
     def clear(self) -> None:
-        """Drop all values."""
+        """Remove all values."""
         with self._lock:
             self._values.clear()
 
     def get(self, keys: Iterable[K]) -> dict[K, V]:
-        """Return the cached values by key, for those of *keys* that have one."""
+        """Return a dict of the cached values of *keys*, without the keys that are not cached."""
         if not self._values:
             return {}
         with self._lock:
@@ -97,7 +97,7 @@ class BoundedCache(Generic[K, V]):
             return values
 
     def get_or_make(self, key: K, make: Callable[[], V]) -> V:
-        """Return the value of *key*; if there is none, call *make* and cache its result."""
+        """Return the cached value of *key*; if there is none, call *make*, then cache and return its result."""
         with self._lock:
             if key not in self._values:
                 self._values[key] = make()
@@ -106,12 +106,12 @@ class BoundedCache(Generic[K, V]):
             return self._values[key]
 
     def pop(self, key: K) -> V | None:
-        """Remove *key* and return its value, or None if there is none."""
+        """Remove *key* from the cache and return its value, or None if it is not cached."""
         with self._lock:
             return self._values.pop(key, None)
 
     def put(self, values: Mapping[K, V]) -> None:
-        """Add *values*, and drop the oldest values beyond the limit."""
+        """Add *values* to the cache, and drop the oldest values above the limit."""
         with self._lock:
             self._values.update(values)
             self._drop_oldest()
@@ -123,10 +123,10 @@ class BoundedCache(Generic[K, V]):
 
 @dataclass(frozen=True, slots=True)
 class GraphCache:
-    """The answers of one model that are stored in the graph, as JSON by key.
+    """A model's answers about an episode that are stored in the graph database, as JSON by key.
 
-    *episode* is the id of the episode that the answers are about, or None. *store* writes a further answer; None writes
-    none, as no run would read it. Only answers to the prompts named in *kept* are stored; an empty set stores all.
+    *episode* is the id of the episode, or None. *store* writes a further answer; None stores none, as no later run
+    would read it. Only answers to the prompts named in *kept* are stored; an empty set stores all.
     """
 
     episode: str | None
@@ -136,17 +136,17 @@ class GraphCache:
     kept: frozenset[str] = frozenset()
 
     def take(self, ask: Ask) -> BaseModel | None:
-        """Return the stored answer to *ask*, or None."""
+        """Return the stored answer to the question *ask*, or None."""
         answer = self.answers.get(self.key(ask)) if self.answers else None
         return None if answer is None else ask.prompt.answer.model_validate_json(answer)
 
     def put(self, ask: Ask, answer: BaseModel) -> Flow[None]:
-        """Store *answer* to *ask* in the graph, if answers to this prompt are stored."""
+        """Store *answer* to the question *ask* in the graph, if `kept` allows it."""
         if self.store is not None and (not self.kept or ask.prompt.name in self.kept):
             yield from self.store(self.key(ask), answer.model_dump_json())
 
     def key(self, ask: Ask) -> str:
-        """Return the key under which the answer to *ask* is stored: a hash of model, prompt and fields."""
+        """Return the key under which the answer to *ask* is stored: a SHA-256 hash of model, prompt and fields."""
         return _key(self.model, ask)
 
 
@@ -156,7 +156,7 @@ def ignore_progress(_: int, __: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class CachedAnswers:
-    """The model answers of one run of a step on *namespace*, and where they are cached."""
+    """The model's answers to the questions of one run of a step, and the caches where they are looked up first."""
 
     namespace: str
     cache: BoundedCache[str, BaseModel] = field(default_factory=partial(BoundedCache, CACHED_ANSWERS))
@@ -170,7 +170,7 @@ class CachedAnswers:
 
     @contextmanager
     def cache_on_failure(self) -> Iterator[None]:
-        """Cache the answers if the body is interrupted, or fails because of the model or the database.
+        """Context manager that caches the model's answers if its body is interrupted, or the model or database fails.
 
         If the step itself raised the error, the answers are dropped, as they may be the cause.
         """
@@ -182,22 +182,23 @@ class CachedAnswers:
             raise
 
     def usage(self, step: str, began: float) -> StepUsage:
-        """Return the usage of *step*: its model calls, tokens and seconds.
+        """Return the model calls, tokens and seconds that the step named *step* has used.
 
-        *began* is the `time.perf_counter` at its start.
+        *began* is the time of its start, by `time.perf_counter`.
         """
         spent = dict(sum(self.spent, Usage())) if self.spent else {}
         return StepUsage(step=step, seconds=round(time.perf_counter() - began, 6), **spent)
 
     def is_raised_by_step(self, error: Exception) -> bool:
-        """Return whether the step's own code raised *error*, rather than the model or the database."""
+        """Return whether the step's own code raised *error*, rather than a model call or the database."""
         return not any(error is failure for failure in self.failures)
 
     def through(self, flow: Flow[T]) -> Flow[T]:
-        """Run *flow* with cached answers filled in, so that only other questions reach the model; return its result."""
+        """Run *flow* and return its result; questions with a cached answer do not reach the model."""
         return through(flow, self._perform)
 
     def _perform(self, effect: Any) -> Flow[Any]:
+        """Return the answer to an effect (a model call, a query, ...) of the step, from the cache where possible."""
         if isinstance(effect, Every):
             ended = count(1)
             flows = tuple(self._one_of(len(effect.flows), flow, ended) for flow in effect.flows)
@@ -211,9 +212,9 @@ class CachedAnswers:
         return answer
 
     def _one_of(self, total: int, flow: Flow[T], ended: Iterator[int]) -> Flow[T]:
-        """Run *flow*, one of *total* parallel flows, report progress when it ends, and return its result.
+        """Run *flow*, one of *total* parallel flows, and return its result; report the progress when it ends.
 
-        *ended* counts the finished flows.
+        *ended* yields the number of flows that have ended: 1, 2, ...
         """
         result = yield from self.through(flow)
         if total > 1:
@@ -221,6 +222,7 @@ class CachedAnswers:
         return result
 
     def _ask(self, ask: Ask) -> Flow[BaseModel]:
+        """Return the cached answer to *ask*, or else ask the model and store its answer."""
         cached = self.cache.pop(_key(self.namespace, ask)) if self.cache else None
         if cached is None and self.durable:
             cached = self.durable.take(ask)

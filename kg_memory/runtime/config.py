@@ -16,9 +16,9 @@ from kg_memory.validation import describe_invalid
 
 
 class ValidatedModel(BaseModel):
-    """A frozen pydantic model for the context of a run, which raises `InputError` for invalid values.
+    """Base class of the settings of one run: a frozen pydantic model that raises `InputError` for invalid values.
 
-    The error message is one sentence.
+    The message of the error is one sentence.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -31,11 +31,11 @@ class ValidatedModel(BaseModel):
 
 
 class RunConfig(ValidatedModel):
-    """Overrides of settings for one run; fields that are not given keep the settings of the memory."""
+    """Settings for one run that override those of the memory; a field that is not given overrides nothing."""
 
     @classmethod
     def of(cls, settings: Settings) -> type[Self]:
-        """Return a subclass of this model whose JSON schema shows the values of *settings* as defaults."""
+        """Return a subclass whose JSON schema shows the values of *settings* as the defaults of its fields."""
 
         def fill(schema: dict[str, Any]) -> None:
             for name, shown in schema["properties"].items():
@@ -47,7 +47,7 @@ class RunConfig(ValidatedModel):
         return new_class(cls.__name__, (cls,), exec_body=lambda namespace: namespace.update(body))
 
     def settings(self, settings: Settings) -> Settings:
-        """Return *settings* with the overrides of this run.
+        """Return a copy of *settings* with the values that were set for this run.
 
         Errors: `SettingsError` if the resulting settings contradict each other.
         """
@@ -56,9 +56,9 @@ class RunConfig(ValidatedModel):
 
 
 def setting_field(name: str, description: str, *nodes: str, **limits: Any) -> Any:
-    """Return a pydantic field that overrides the setting *name*.
+    """Return a pydantic field that overrides the setting called *name*.
 
-    LangGraph Studio shows it on *nodes*. *limits* are arguments of `pydantic.Field`, such as ``ge``.
+    LangGraph Studio shows the field at the graph *nodes*. *limits* are arguments of `pydantic.Field`, such as ``ge=1``.
     """
     default = getattr(_DEFAULTS, name)
     return Field(default, description=description, json_schema_extra={"langgraph_nodes": list(nodes)}, **limits)
@@ -68,10 +68,10 @@ _DEFAULTS = Settings()
 
 
 def describe_key(description: str, default: Any = ..., **more: Any) -> Any:
-    """Return a pydantic field with the JSON schema of one key of a graph's state: *description*, default and *more*.
+    """Return a pydantic field that describes one key of a graph's input or output in its JSON schema.
 
     *default* is what the graph does without the key; it is only shown, not filled in. *more* are further keywords of
-    JSON schema, such as ``examples``.
+    JSON schema, such as ``examples=["ann"]``.
     """
     extra = more if default is ... else {"default": default, **more}
     return Field(description=description, json_schema_extra=extra)

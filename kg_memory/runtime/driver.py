@@ -53,28 +53,28 @@ CLOSED = "this memory was closed; open another"
 
 
 class Store(Protocol):
-    """The graphs of a database: each graph is prepared before its first use, and queried by its key."""
+    """The graphs of a database. Each graph has a key, and is prepared (indices, version) before its first query."""
 
     @property
     def closed(self) -> bool: ...
 
     def for_reads(self) -> Self:
-        """Return a store whose reads may be slightly outdated, as on a replica; without a replica, this store."""
+        """Return a store that reads from a replica, whose data may be slightly old; without a replica, this store."""
 
     def key(self, namespace: str) -> str: ...
 
     def perform(self, key: str, query: Query | Reads) -> Flow[Any]:
-        """Run *query* on the graph *key* and return its rows, yielding `Call` effects only."""
+        """Run *query* on the graph *key* and return the result rows; the flow yields `Call` effects only."""
 
     def command(self, *words: str | int, at: str, replica: bool) -> Flow[Any]:
-        """Run a Redis command on the server that holds the key *at*, or on its *replica*, and return the reply.
+        """Send a Redis command to the server that holds the key *at*, or to its *replica*, and return the reply.
 
-        Yields `Call` effects only.
+        The flow yields `Call` effects only.
         """
 
 
 class Meter(Protocol):
-    """Wraps a flow on a namespace to count its model calls and keep them within a budget."""
+    """A function that wraps a flow, so that its model calls are counted for *namespace* and kept within a budget."""
 
     def __call__(self, flow: Flow[T], namespace: str) -> Flow[T]: ...
 
@@ -85,9 +85,9 @@ def without_meter(flow: Flow[T], namespace: str) -> Flow[T]:  # noqa: ARG001 - a
 
 
 class Clock:
-    """A strictly increasing clock: calling it returns the system's time in microseconds since the epoch.
+    """A strictly increasing clock: ``clock()`` returns the system's time in microseconds since the epoch.
 
-    If the system's clock is set back, this clock runs ahead of it; `today` does not.
+    If the system's clock is set back, this clock does not follow, but counts on; `today` follows.
     """
 
     def __init__(self) -> None:
@@ -96,7 +96,7 @@ class Clock:
         renew_in_children(self)
 
     def renew(self) -> None:
-        """Create a new lock, in a forked child: a thread of the parent may hold the old one for ever."""
+        """Replace the lock in a forked child process, as a thread of the parent may have held the old one."""
         self._lock = Lock()
 
     def __call__(self) -> int:
@@ -105,9 +105,9 @@ class Clock:
             return self._last
 
     def today(self) -> int:
-        """Return the time to date new messages with, in microseconds since the epoch.
+        """Return the time for the date of a new message, in microseconds since the epoch.
 
-        It increases too, but follows the system's clock if that is set back by more than a second.
+        It increases with each call, but follows the system's clock if that is set back by more than a second.
         """
         with self._lock:
             time_now = time.time_ns() // 1000
@@ -118,7 +118,8 @@ class Clock:
 class Embedder:
     """Embeds texts with one embedding model, and caches the latest vectors.
 
-    *name_of* returns the stored name of the model; *encode* converts each vector to the type in which it is cached.
+    *name_of* returns the name under which the model is stored in the graph; *encode* converts each vector to the type
+    in which it is cached.
     """
 
     def __init__(
@@ -135,7 +136,7 @@ class Embedder:
 
     @cached_property
     def name(self) -> str:
-        """The name that distinguishes this model's vectors from those of other models."""
+        """The name of the model, which distinguishes its vectors in the graph from those of other models."""
         return self._name_of(self.embeddings)
 
     def embed_flow(
@@ -168,13 +169,13 @@ class Embedder:
         return self.length or len(self.embed(("dimension",))[0])
 
     def _look_up(self, texts: Sequence[str], role: Role) -> tuple[dict[str, Vector], list[str]]:
-        """Return the cached vectors by text, and the list of texts without one (each once)."""
+        """Return a dict of the cached vectors of *texts*, and a list of the texts without a cached vector."""
         cached = self.vectors.get((text, role) for text in texts)
         vectors = {text: vector for (text, _), vector in cached.items()}
         return vectors, [text for text in dict.fromkeys(texts) if text not in vectors]
 
     def _learn(self, texts: list[str], role: Role, vectors: list[list[float]]) -> dict[str, Vector]:
-        """Cache *vectors* of *texts* and return them by text.
+        """Cache the *vectors* of *texts*, and return them as a dict by text.
 
         Errors: `EmbeddingError` if the lengths differ: the database would store such a vector, and never find it.
         """
@@ -191,7 +192,7 @@ class Embedder:
 
 
 def _map_side_by_side(function: Callable[[str], T], texts: Sequence[str]) -> list[T]:
-    """Return the results of *function* for each of *texts*, in order; several texts run in a thread each."""
+    """Return ``[function(text) for text in texts]``; with several texts, each is processed in its own thread."""
     if len(texts) == 1:
         return [function(texts[0])]
     with ThreadPoolExecutor(len(texts), thread_name_prefix="kg-memory-questions") as pool:
@@ -199,15 +200,16 @@ def _map_side_by_side(function: Callable[[str], T], texts: Sequence[str]) -> lis
 
 
 def _begin(embeddings: Embeddings, texts: Sequence[str]) -> bool:
-    """Ask the model to start embedding *texts* in the background; return whether it can do so."""
+    """Make the model start to embed *texts* in the background; return False if it cannot do so."""
     begin = getattr(embeddings, "embed_ahead", None)
     return begin is not None and begin(texts) is not False
 
 
 class Driver(Generic[S]):
-    """Performs the effects of flows with one chat model, one embedding model, one graph store and one cross-encoder.
+    """Runs flows: performs their effects (queries, model calls, ...) and sends the answers back into the generators.
 
-    *meter* keeps flows within a budget. At most *side_by_side* flows of one `Every` run at once.
+    *model* is the chat model, *scorer* the cross-encoder. *meter* keeps flows within a budget. At most *side_by_side*
+    flows of one `Every` run at once.
     """
 
     def __init__(
@@ -237,7 +239,7 @@ class Driver(Generic[S]):
         renew_in_children(self)
 
     def renew(self) -> None:
-        """Create a new thread pool, in a forked child: the threads of its parent do not run there."""
+        """Replace the thread pool in a forked child process, as the parent's threads do not run there."""
         # The pool starts no thread before there is work.
         self._pool = ThreadPoolExecutor(self._side_by_side, thread_name_prefix="kg-memory")
 
@@ -256,7 +258,7 @@ class Driver(Generic[S]):
             raise
 
     async def arun(self, flow: Flow[T], namespace: str) -> T:
-        """Run *flow* as `run` does, on the running event loop."""
+        """Run *flow* on the graph of *namespace* and return its result, on the running event loop."""
         self._check_open()
         key = self.key(namespace)
 
@@ -266,9 +268,9 @@ class Driver(Generic[S]):
         return await arun(self._meter(flow, namespace), perform, self._side_by_side)
 
     def for_reads(self) -> Driver[S]:
-        """Return a driver like this one whose reads may be slightly outdated, as on a replica.
+        """Return a copy of this driver that reads from a replica, whose data may be slightly outdated.
 
-        It shares everything else. Without a replica, return this driver.
+        The copy shares everything else. Without a replica, this driver is returned.
         """
         store = self.store.for_reads()
         if store is self.store:
@@ -279,7 +281,7 @@ class Driver(Generic[S]):
         return reading
 
     def close(self) -> None:
-        """Shut down the threads for good. The database is closed by its owner, which ends running queries."""
+        """Shut down the threads for good. The database stays open: its owner closes it, which ends running queries."""
         while self.before_close:
             method = self.before_close.pop()()
             if method is not None:
@@ -295,7 +297,10 @@ class Driver(Generic[S]):
         return run(self._to_calls(key, effect), Call.run)
 
     def _to_calls(self, key: str, effect: Any) -> Flow[Any]:
-        """Perform *effect* on the graph *key* and return its answer, yielding `Call` effects only."""
+        """Perform *effect* (a query, a model call, ...) on the graph *key* and return the answer.
+
+        The flow yields `Call` effects only.
+        """
         match effect:
             case Query() | Reads():
                 return (yield from self._read_rows(key, effect))
@@ -316,9 +321,9 @@ class Driver(Generic[S]):
         raise TypeError(f"a flow yielded {effect!r}: yield an effect of kg_memory.runtime.effects")
 
     def _read_rows(self, key: str, query: Query | Reads) -> Flow[Any]:
-        """Return the answer to *query*, or the answers to a batch of reads.
+        """Return the answer to *query*, usually result rows; for a batch of reads, return a list of answers.
 
-        The answer of a query with a version (`Query.as_of`) is cached.
+        The answer to a query with a version of the data (`Query.as_of`) is cached.
         """
         if isinstance(query, Query):
             if kept := self._find_answer(key, query):
@@ -333,7 +338,7 @@ class Driver(Generic[S]):
         return answers
 
     def _find_answer(self, key: str, query: Query) -> tuple[Any, ...]:
-        """Return the cached answer to *query* for its version as a tuple of one; an empty tuple if there is none."""
+        """Return ``(answer,)`` if the answer to *query* is cached for its version of the data, else ``()``."""
         if query.as_of is None:
             return ()
         place = (key, query.cypher)
@@ -341,14 +346,17 @@ class Driver(Generic[S]):
         return (answer,) if as_of == query.as_of else ()
 
     def _keep_answer(self, key: str, query: Query, rows: Any) -> Flow[Any]:
-        """Return the answer to *query*, made from its *rows*, and cache it if the query has a version."""
+        """Return the answer to *query*: its *rows*, or ``query.make(rows)``. Cache it if the query has a version."""
         answer = rows if query.make is None else (yield in_thread(partial(query.make, rows)))
         if query.as_of is not None:
             self.tables.put({(key, query.cypher): (query.as_of, answer)})
         return answer
 
     def _score(self, question: str, texts: Sequence[str]) -> Flow[list[float]]:
-        """Return the cross-encoder's score of each of *texts* for *question*; the latest scores are cached."""
+        """Return a score from 0 to 1 for each of *texts*: how well it answers *question*, by the cross-encoder.
+
+        The latest scores are cached.
+        """
         scorer = self.scorer
         cached = self.scores.get((scorer.name, question, text) for text in texts)
         by_text = {text: score for (_, _, text), score in cached.items()}
@@ -361,7 +369,7 @@ class Driver(Generic[S]):
 
 
 def check_scores(scores: Sequence[Any], texts: Sequence[str], name: str) -> list[float]:
-    """Return *scores* as floats from 0 to 1, one for each of *texts*; *name* is the name of the cross-encoder.
+    """Return the *scores* of *texts* as floats from 0 to 1; *name* is the cross-encoder that made them.
 
     Errors: `ModelError` for a wrong number of scores or an invalid score; it shows the text's position, not the text.
     """

@@ -45,7 +45,7 @@ def ignore_usage(_: Usage) -> None:
 
 
 def always() -> bool:
-    """Return True; the default of `Ask.again`."""
+    """Return True; the default of `Ask.again`, which allows every request."""
     return True
 
 
@@ -75,7 +75,7 @@ class Model(Protocol):
 
     @property
     def by_rules(self) -> bool:
-        """Whether it answers by fixed rules: immediately, free of charge, and only questions about reading episodes."""
+        """True for the offline reader: it answers at once and for free, but only questions on reading episodes."""
 
     def answer(self, ask: Ask) -> BaseModel: ...
 
@@ -96,7 +96,7 @@ class CrossEncoder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Embed:
-    """A request to embed *texts*; a flow that yields it gets one vector for each text."""
+    """A request to embed *texts*; a flow that yields it gets back a list with one vector for each text."""
 
     texts: tuple[str, ...]
     role: Literal["document", "query"] = "document"
@@ -106,14 +106,14 @@ class Embed:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingModel:
-    """A request for the name of the embedding model; a flow that yields it gets the name."""
+    """A request for the name of the embedding model; a flow that yields it gets back the name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
     """A request to score how well each of *texts* answers *question*.
 
-    A flow that yields it gets one number for each text, from 0 to 1, higher is better.
+    A flow that yields it gets back a list of numbers from 0 to 1, one for each text; higher is better.
     """
 
     question: str
@@ -122,9 +122,9 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query to run on the namespace's graph; a flow that yields it gets the rows, as dicts by column.
+    """A Cypher query on the namespace's graph; a flow that yields it gets back the rows, as dicts by column.
 
-    Reading a namespace that has no graph yet gives no rows.
+    A read on a namespace that has no graph yet returns an empty list.
     """
 
     cypher: str
@@ -138,16 +138,16 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """Several read-only *queries* to run at once; a flow that yields it gets the rows of each."""
+    """A batch of read-only *queries*; a flow that yields it gets back a list of rows for each of them."""
 
     queries: tuple[Query, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A Redis command to run on the server that holds the key *at*; a flow that yields it gets the reply.
+    """A Redis command for the server that holds the key *at*; a flow that yields it gets back the reply.
 
-    With `replica`, it runs on the replica of the settings; the answer is None if there is none.
+    With `replica`, the command is sent to the replica; the answer is None if the settings have none.
     """
 
     words: tuple[str | int, ...]
@@ -157,15 +157,15 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """A request for the time; a flow that yields it gets microseconds since the epoch, never the same twice."""
+    """A request for the time; a flow that yields it gets microseconds since the epoch, never the same number twice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of *function*, or on an event loop of *coroutine*, which does the same.
+    """A request to call *function*, or, on an event loop, to await *coroutine*, which does the same.
 
-    A flow that yields it gets the result, converted by `read` if given. `around` opens a context manager around the
-    call, such as one that translates errors.
+    A flow that yields it gets back the result, converted by `read` if given. `around` opens a context manager around
+    the call, such as one that translates errors.
     """
 
     function: Callable[[], Any]
@@ -174,12 +174,12 @@ class Call:
     around: Callable[[], AbstractContextManager[None]] = nullcontext
 
     def run(self) -> Any:
-        """Call the function and return the answer."""
+        """Call the function and return its result, converted by `read`."""
         with self.around():
             return self._answer(self.function())
 
     async def arun(self) -> Any:
-        """Await the coroutine and return the answer."""
+        """Await the coroutine and return its result, converted by `read`."""
         with self.around():
             return self._answer(await self.coroutine())
 
@@ -193,14 +193,17 @@ def in_thread(task: Callable[[], Any]) -> Call:
 
 
 def call(owner: object, verb: str, *args: object, **kwargs: object) -> Flow[Any]:
-    """Call the method ``owner.verb``, or await ``owner.averb`` on an event loop, and return the result."""
+    """Call the method *verb* of *owner*, or on an event loop await its method ``a<verb>``, and return the result."""
     forms = getattr(owner, verb), getattr(owner, f"a{verb}")
     result = yield Call(*(partial(form, *args, **kwargs) for form in forms))
     return result
 
 
 def both(flow: Callable[P, Flow[T]]) -> tuple[Callable[P, T], Callable[P, Coroutine[Any, Any, T]]]:
-    """Return the sync and the async form of *flow*, a generator function that yields only `Call` effects."""
+    """Return a sync function and a coroutine function that run *flow*, a generator function yielding only `Call`s.
+
+    ``add, aadd = both(_add)`` defines two methods by one generator.
+    """
 
     @wraps(flow)
     def run_calls(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -259,9 +262,9 @@ def work_on(count: int, task: Callable[[], T]) -> Flow[T]:
 
 
 def in_threads(flow: Flow[T]) -> Flow[T]:
-    """Run *flow*, whose own code computes for long, in threads, and return its result; an event loop is not blocked.
+    """Run *flow*, whose own code computes for long, in threads, so as not to block an event loop; return its result.
 
-    The flows that it runs side by side are run in threads too.
+    Flows that it starts with `every` run in threads too.
     """
     advance = partial(_advance, flow.send, None)
     try:
@@ -280,7 +283,7 @@ def in_threads(flow: Flow[T]) -> Flow[T]:
 
 
 def _advance(resume: Callable[[Any], Any], answer: Any) -> tuple[bool, Any]:
-    """Resume a flow by ``resume(answer)``; return (False, its next effect), or (True, its result) if it ended."""
+    """Call ``resume(answer)`` to continue a flow; return (False, its next effect), or (True, its result) at its end."""
     try:
         return False, resume(answer)
     except StopIteration as stop:
@@ -296,7 +299,7 @@ def ask(prompt: Prompt[Answer], **fields: Any) -> Flow[Answer]:
 def embed(
     texts: Sequence[str], role: Literal["document", "query"] = "document", later: Sequence[str] = ()
 ) -> Flow[list[Vector]]:
-    """Return one vector for each of *texts*; without texts, the model is not asked.
+    """Return one vector for each of *texts*; if there are no texts, the model is not called.
 
     *later* are texts that will be needed soon.
     """
@@ -313,7 +316,7 @@ def embedding_model() -> Flow[str]:
 
 
 def score(question: str, texts: Sequence[str]) -> Flow[list[float]]:
-    """Return how well each of *texts* answers *question*, from 0 to 1; without texts, the model is not asked."""
+    """Return how well each of *texts* answers *question*, from 0 to 1; if there are no texts, no model is called."""
     if not texts:
         return []
     scores: list[float] = yield Score(question, tuple(texts))
@@ -327,7 +330,7 @@ def read(cypher: str, **params: Any) -> Flow[list[Row]]:
 
 
 def read_if(needed: object, cypher: str, **params: Any) -> Flow[list[Row]]:
-    """Run a read-only query and return its rows; if *needed* is false, return an empty list instead."""
+    """Run a read-only query and return its rows; if *needed* is false, return an empty list without a query."""
     rows: list[Row] = []
     if needed:
         rows += yield from read(cypher, **params)
@@ -335,25 +338,25 @@ def read_if(needed: object, cypher: str, **params: Any) -> Flow[list[Row]]:
 
 
 def read_once(version: Hashable, cypher: str, **params: Any) -> Flow[list[Row]]:
-    """Run a read-only query and return its rows, or the rows that are cached for this *version* of the data.
+    """Run a read-only query and return its rows, which are cached for this *version* of the data.
 
-    With the version None, nothing is cached.
+    With the version None, they are not cached.
     """
     rows: list[Row] = yield Query(cypher, params, as_of=version)
     return rows
 
 
 def make_once(version: Hashable, cypher: str, make: Callable[[list[Row]], T], **params: Any) -> Flow[T]:
-    """Run a read-only query and return ``make(rows)``; the result is cached for this *version* of the data.
+    """Run a read-only query and return ``make(rows)``, which is cached for this *version* of the data.
 
-    *make* runs in a thread if there is an event loop. With the version None, nothing is cached.
+    *make* runs in a thread if there is an event loop. With the version None, the result is not cached.
     """
     answer: T = yield Query(cypher, params, as_of=version, make=make)
     return answer
 
 
 def in_step(flows: Iterable[Flow[Any]]) -> Flow[list[Any]]:
-    """Run read-only *flows* in lockstep and return their results in order: their next queries go out as one batch."""
+    """Run read-only *flows* in lockstep, with the next query of each in one batch, and return their results."""
     running = list(flows)
     results: list[Any] = [None] * len(running)
     answers: dict[int, Any] = dict.fromkeys(range(len(running)))
@@ -374,17 +377,18 @@ def in_step(flows: Iterable[Flow[Any]]) -> Flow[list[Any]]:
 
 
 def write(cypher: str, **params: Any) -> Flow[list[Row]]:
-    """Run a writing query and return its rows; it is atomic, and repeated only if it changed nothing."""
+    """Run a query that writes, and return its rows. It is atomic, and retried only if it changed nothing."""
     rows: list[Row] = yield Query(cypher, params, write=True)
     return rows
 
 
 def without_model(flow: Flow[T]) -> Flow[T]:
-    """Return *flow* with each question to the model answered by empty lists, so that the model is not called."""
+    """Return *flow* without its model calls: each question gets an answer whose fields are empty lists."""
     return through(flow, _answer_nothing)
 
 
 def _answer_nothing(effect: Any) -> Flow[Any]:
+    """Answer a question to the model with empty lists; pass on every other *effect*."""
     match effect:
         case Ask():
             answer = effect.prompt.answer

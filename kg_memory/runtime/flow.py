@@ -29,23 +29,27 @@ SIDE_BY_SIDE = 8
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """Flows to run side by side, at most *at_once* at a time; a flow that yields it gets the list of their results."""
+    """Flows to run in parallel, at most *at_once* at a time; a flow that yields it gets back the list of results."""
 
     flows: tuple[Flow[Any], ...]
     at_once: int | None = None
 
 
 def every(flows: Iterable[Flow[Any]], at_once: int | None = None) -> Flow[list[Any]]:
-    """Run *flows* side by side, at most *at_once* at a time, and return their results in order.
+    """Run *flows* in parallel and return their results in order.
 
-    If flows fail, the first error is raised after all have ended.
+    At most *at_once* flows run at a time; with None, the driver's limit holds. If flows fail, the first error is raised
+    after all have ended.
     """
     results: list[Any] = yield Every(tuple(flows), at_once)
     return results
 
 
 def through(flow: Flow[T], perform: Callable[[Any], Flow[Any]]) -> Flow[T]:
-    """Run *flow*, passing each effect to *perform*, whose result becomes the answer; return the flow's result."""
+    """Run *flow* and return its result; ``perform(effect)`` answers each of its effects.
+
+    An effect is a request for I/O that a flow yields, such as a query.
+    """
     try:
         effect = next(flow)
         while True:
@@ -64,7 +68,8 @@ def through(flow: Flow[T], perform: Callable[[Any], Flow[Any]]) -> Flow[T]:
 def run(flow: Flow[T], perform: Perform, pool: Executor | None = None) -> T:
     """Run *flow* to its end and return its result.
 
-    *perform* performs an effect. The flows of an `Every` run in *pool*, or one after another without a pool.
+    *perform* answers each effect (a request for I/O) that the flow yields. The flows of an `Every` run in the threads
+    of *pool*; without a pool, one after another.
     """
     try:
         effect = next(flow)
@@ -84,7 +89,8 @@ def run(flow: Flow[T], perform: Perform, pool: Executor | None = None) -> T:
 async def arun(flow: Flow[T], perform: APerform, side_by_side: int = SIDE_BY_SIDE) -> T:
     """Run *flow* to its end on the running event loop and return its result.
 
-    *perform* performs an effect. At most *side_by_side* flows of an `Every` run at once.
+    *perform* answers each effect (a request for I/O) that the flow yields. At most *side_by_side* flows of an `Every`
+    run at once.
     """
     try:
         effect = next(flow)
@@ -103,6 +109,7 @@ async def arun(flow: Flow[T], perform: APerform, side_by_side: int = SIDE_BY_SID
 
 
 def _run_every(effect: Every, perform: Perform, pool: Executor | None) -> list[Any]:
+    """Return the results of all flows of *effect*, run in the threads of *pool*, or without threads one by one."""
     # While the process exits, threads can no longer start: the flows then run one after another.
     if pool is None or len(effect.flows) < 2 or not _threads_start():
         return [run(flow, perform) for flow in effect.flows]
@@ -131,6 +138,7 @@ def _threads_start() -> bool:
 
 
 async def _arun_every(effect: Every, perform: APerform, side_by_side: int) -> list[Any]:
+    """Return the results of all flows of *effect*, of which at most *side_by_side* run at once."""
     room = asyncio.Semaphore(min(side_by_side, effect.at_once or side_by_side))
     # As in a pool, flows nested in one of several run one after another: *side_by_side* limits the total.
     inner = 1 if len(effect.flows) > 1 else side_by_side

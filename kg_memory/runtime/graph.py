@@ -57,9 +57,9 @@ MOST_STEPS = 1000
 
 
 class PipelineNode(Runnable[Any, State]):
-    """A node of a LangGraph graph that runs one step; the graph itself traces its nodes.
+    """A node of a LangGraph graph that runs one step, sync or async.
 
-    *take* and *atake* run the step without LangGraph. *decode* converts the states that LangGraph passes, from
+    *take* and *atake* run the step without LangGraph, too. *decode* converts the states that LangGraph passes, from
     checkpoints and from Studio; *encode* converts the updates back.
     """
 
@@ -79,9 +79,10 @@ class PipelineNode(Runnable[Any, State]):
 
 
 class Pipeline:
-    """A *graph* of `PipelineNode`s that runs without LangGraph, or compiled if its steps are observed or interrupted.
+    """A graph of steps. LangGraph runs it if a trace or stream observes the steps, or if they are interrupted.
 
-    *encode* and *decode* convert the values of the steps into LangGraph states and back.
+    Otherwise the nodes of *graph* are called directly, in the same order, which is faster. *encode* and *decode*
+    convert the values of the steps into LangGraph states and back.
     """
 
     def __init__(
@@ -94,9 +95,9 @@ class Pipeline:
         self._reducers = {key: channel.operator for key, channel in channels if hasattr(channel, "operator")}
 
     def _invoke(self, input: State, *, context: RunConfig | None = None) -> Flow[State]:  # noqa: A002
-        """Run the graph on *input* and return the final state.
+        """Run the graph from the state *input* and return the final state; *context* overrides settings.
 
-        LangGraph runs it if a trace or stream observes the steps; otherwise they run without LangGraph.
+        LangGraph runs it if a trace or stream observes the steps; otherwise the nodes are called directly.
         """
         if are_steps_seen():
             end = yield from call(self._compiled, "invoke", self.encode(input), context=context)
@@ -121,7 +122,7 @@ class Pipeline:
         return self.graph.nodes[name].runnable  # type: ignore[return-value]
 
     def _next_node(self, name: str, state: State) -> str:
-        """Return the name of the node that follows *name*: by its edge, or by its branch function on *state*."""
+        """Return the name of the node after the node *name*: by its edge, or by its branch function on *state*."""
         branch = self._branches.get(name)
         if branch is None:
             return self._next[name]
@@ -129,7 +130,7 @@ class Pipeline:
         return branch.ends[choice] if branch.ends else choice
 
     def _reduce(self, state: Update, update: State) -> Update:
-        """Return *state* merged with *update*, using the reducers of the graph."""
+        """Return *state* updated by *update*; values of keys with a reducer, such as lists, are merged by it."""
         merged = {**state, **update}
         for key in self._reducers.keys() & state.keys() & update.keys():
             merged[key] = self._reducers[key](state[key], update[key])
@@ -137,7 +138,7 @@ class Pipeline:
 
 
 def are_steps_seen() -> bool:
-    """Return whether this code runs within a LangChain or LangGraph run, or all runs are traced."""
+    """Return whether a trace or stream observes the steps, or all LangChain runs of the process are traced."""
     return ensure_config().get("callbacks") is not None or bool(CallbackManager.configure().handlers)
 
 
@@ -156,7 +157,7 @@ def make_node(
     decode: Codec = dict,
     encode: Codec = dict,
 ) -> PipelineNode:
-    """Return the node that runs *step*, sync and async, with *driver* and *settings*.
+    """Return a LangGraph node that runs *step*, sync and async, with the models and database of *driver*.
 
     A *metered* node adds a `StepUsage` to the state's `steps`. *on_failure* is run before an error of the step is
     raised. *find_cache* returns where the model's answers are stored until the step succeeds. *decode* and *encode* are
@@ -166,6 +167,7 @@ def make_node(
     graph = step.__module__.removeprefix("kg_memory.").partition(".")[0]
 
     def run(state: State, config: RunConfig | None, namespace: str, write: Write) -> Flow[Update]:
+        """Run the step on *state* with telemetry and cached model answers, and return its update of the state."""
         began = time.perf_counter()
         durable = find_cache(state, driver.model.name) if find_cache and not driver.model.by_rules else None
         report = partial(_report, name, write)
@@ -203,9 +205,9 @@ def _report(step: str, write: Write, done: int, total: int) -> None:
 
 
 def _add_usage(state: State, update: Update, namespace: str, usage: StepUsage) -> Update:
-    """Return *update*, the output of a step, with the *usage* of the step.
+    """Return *update*, the output of a step, with the *usage* of the step under the key "steps".
 
-    The step that saved the episode also logs the usage of all steps.
+    If the step saved the episode, the usage of all its steps is logged.
     """
     if "saved_at" in update:
         log_end(namespace, {**state, **update}, usage)
@@ -215,7 +217,10 @@ def _add_usage(state: State, update: Update, namespace: str, usage: StepUsage) -
 def _handle_failure(
     on_failure: OnFailure, state: State, error: Exception, answers: CachedAnswers, usage: StepUsage
 ) -> Flow[None]:
-    """Run *on_failure* for the *error* of a step, and log the failure, even if *on_failure* fails."""
+    """Run *on_failure* after a step failed with *error*, and log the failure, even if *on_failure* fails itself.
+
+    *answers* are the model's answers to the step, *usage* the calls and tokens of the step.
+    """
     if isinstance(error, KGMemoryError):
         error.steps = (*(StepUsage(**step) for step in state.get("steps") or ()), usage)
     status = None
@@ -226,7 +231,10 @@ def _handle_failure(
 
 
 def summarise_update(update: State) -> Update:
-    """Return the counts and truth values in *update*, the output of a step, without its texts; lists become lengths."""
+    """Return the counts in a step's output, without its texts: ``{"facts": [f, g], "id": "a"}`` -> ``{"facts": 2}``.
+
+    Lists are replaced by their lengths; numbers and booleans are kept.
+    """
     summaries = {key: value if _is_count(value) else _summarise(value) for key, value in update.items()}
     return {key: summary for key, summary in summaries.items() if summary is not None}
 
@@ -236,6 +244,7 @@ def _is_count(value: Any) -> bool:
 
 
 def _summarise(value: Any) -> Any:
+    """Return the length of a list, a bool as it is, a dict with its values summarised; None for anything else."""
     match value:
         case bool():
             return value

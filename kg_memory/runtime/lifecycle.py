@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class PerLoop(Generic[T]):
-    """One value for each event loop, created by *make* at its first use there; values of closed loops are dropped."""
+    """One value for each event loop: *make* creates it at the first `get` there, and it is dropped with the loop."""
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make
@@ -32,7 +32,7 @@ class PerLoop(Generic[T]):
         return self._values[loop]
 
     def pop(self) -> T | None:
-        """Remove and return the value of the running event loop; None if there is none."""
+        """Remove and return the value of the running event loop, or None if it has none."""
         return self._values.pop(asyncio.get_running_loop(), None)
 
     def __len__(self) -> int:
@@ -40,7 +40,7 @@ class PerLoop(Generic[T]):
 
 
 class Closing(ABC):
-    """An object that a ``with`` or ``async with`` block closes at its end."""
+    """Base class of objects that a ``with`` or ``async with`` block closes at its end."""
 
     @abstractmethod
     def close(self) -> None:
@@ -64,17 +64,17 @@ class Closing(ABC):
 
 
 class Forkable(Protocol):
-    """An object that a forked child cannot use as it is: its locks may be held for ever, and its threads do not run."""
+    """An object with locks, threads or connections, which a forked child process must create anew."""
 
     def renew(self) -> None:
-        """Recreate locks, threads and connections that a child cannot share with its parent."""
+        """Recreate the locks, threads and connections, in a forked child process."""
 
 
 _forkable: WeakSet[Forkable] = WeakSet()
 
 
 def renew_in_children(value: Forkable) -> None:
-    """Call ``value.renew()`` in every child that this process forks; the reference to *value* is weak."""
+    """Call ``value.renew()`` in every child process that this process forks; the reference to *value* is weak."""
     _forkable.add(value)
 
 

@@ -61,7 +61,10 @@ Describe = Callable[[Any], Attributes]
 
 
 class Recorder:
-    """A function that records a result on a span and returns it; *describe* returns the attributes to record."""
+    """A callable that records a result as attributes of *span*, and returns the result unchanged.
+
+    *describe* returns the attributes of a result.
+    """
 
     def __init__(self, span: Span, describe: Describe) -> None:
         self._span, self._describe = span, describe
@@ -73,7 +76,10 @@ class Recorder:
 
 
 class Instruments:
-    """The tracer and the metrics of a process."""
+    """The OpenTelemetry tracer, histograms and counters of this process.
+
+    *namespaces* and *message_text* say whether spans may contain namespaces and texts of users.
+    """
 
     def __init__(
         self, tracers: TracerProvider | None, meters: MeterProvider | None, *, namespaces: bool, message_text: bool
@@ -93,10 +99,10 @@ class Instruments:
     def span(
         self, name: str, dimensions: Attributes, more: Attributes, seconds: Histogram, describe: Describe
     ) -> Iterator[Recorder]:
-        """Open a span called *name*, yield its `Recorder`, and record its duration in the histogram *seconds*.
+        """Context manager that opens a span called *name*, and records its duration in the histogram *seconds*.
 
+        It yields a `Recorder` that records a result on the span, with the attributes that *describe* returns.
         *dimensions* are attributes of both the span and the histogram; *more* are attributes of the span only.
-        *describe* returns the attributes of a result.
         """
         began = perf_counter()
         # An error may quote users: without *message_text*, only its kind is recorded.
@@ -150,7 +156,7 @@ def is_on() -> bool:
 
 
 def verb(name: str, namespace: str | None, question: str | None) -> AbstractContextManager[Recorder]:
-    """Return the span of a verb (a public method) called *name*, as a context manager.
+    """Context manager that opens the span of a public method of the memory, such as "search"; it yields a `Recorder`.
 
     The span of a search has the *question* only if `instrument` was called with ``message_text=True``.
     """
@@ -164,9 +170,9 @@ def verb(name: str, namespace: str | None, question: str | None) -> AbstractCont
 
 
 def step(graph: str, name: str, namespace: str) -> AbstractContextManager[Recorder]:
-    """Return the span of the step *name* of a *graph*, as a context manager.
+    """Context manager that opens the span of the step *name* of a *graph*, such as "ingestion".
 
-    It yields a function that records the counts of the step on the span.
+    It yields a `Recorder`, which records the counts of the step on the span.
     """
     attributes = {"kg_memory.namespace": namespace} if _on.namespaces else {}
     dimensions = {"kg_memory.graph": graph, "kg_memory.step": name}
@@ -176,7 +182,7 @@ def step(graph: str, name: str, namespace: str) -> AbstractContextManager[Record
 def span_flow(name: str, namespace: str, flow: Generator[Any, Any, T]) -> Generator[Any, Any, T]:
     """Run *flow* within the span of an ingestion step called *name*, and return its result.
 
-    For steps that run outside of the graph.
+    This is for steps that are not run by a graph.
     """
     with step("ingestion", name, namespace):
         return (yield from flow)
@@ -191,7 +197,7 @@ def _name_counts(summary: Mapping[str, Any]) -> Attributes:
 
 
 def count_retry(reason: str, seconds: float = 0.0) -> None:
-    """Count a repeated request to a model in the metrics, and note it on the current span.
+    """Count a repeated request to a model in the metrics, and add an event to the current span.
 
     *reason* is a metric label, so it must be one of few values; *seconds* is the wait before the request.
     """
@@ -207,7 +213,7 @@ def count_tokens(model: str, usage: Usage) -> None:
 
 
 def count_episode(status: str | None, attributes: Mapping[str, str]) -> None:
-    """Count an episode that reached *status* in the metrics; with ``error.type`` in *attributes*, also a failure."""
+    """Count an episode that got the new *status* in the metrics; an ``error.type`` in *attributes* counts a failure."""
     if status is not None:
         _on.episodes.add(1, {"kg_memory.status": status})
     if "error.type" in attributes:
@@ -218,15 +224,15 @@ def count_episode(status: str | None, attributes: Mapping[str, str]) -> None:
 
 
 def error_kind(error: BaseException) -> str:
-    """Return the HTTP status that *error* carries, or else the name of its class."""
+    """Return the HTTP status that *error* carries, or else the name of its class: ``"429"``, ``"TimeoutError"``."""
     status = getattr(error, "status_code", None) or getattr(getattr(error, "response", None), "status_code", None)
     return str(status) if isinstance(status, int) else type(error).__name__
 
 
 def describe_error(error: BaseException) -> str:
-    """Return a text about *error* that is safe to log: its kind and that of its cause.
+    """Return a text about *error* that is safe to log: ``"ModelError (429)"``, its kind and that of its cause.
 
-    The full message is returned for the errors in `OWN_WORDS`.
+    For the errors in `OWN_WORDS`, whose messages quote no user, it is the full message.
     """
     if isinstance(error, OWN_WORDS):
         return str(error)
@@ -235,12 +241,12 @@ def describe_error(error: BaseException) -> str:
 
 
 def mask(namespace: str) -> str:
-    """Return the first 12 hex digits of a hash of *namespace*, for logs: a namespace may be a name or an address."""
+    """Return 12 hex digits of a hash of *namespace*, for logs: a namespace may be a name or an address."""
     return hashlib.sha256(namespace.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 def log_end(namespace: str, state: Mapping[str, Any], last: StepUsage) -> None:
-    """Log that the episode of *state* was read and saved; *last* is the usage of the last step."""
+    """Log that an episode was read and saved; *state* is the final state, *last* the usage of the last step."""
     count_episode(state["status"], {})
     if log.isEnabledFor(logging.INFO):
         _tell(logging.INFO, "episode read", {**_about(namespace, state, last), "reason": state.get("skipped")})
@@ -249,7 +255,7 @@ def log_end(namespace: str, state: Mapping[str, Any], last: StepUsage) -> None:
 def log_failure(
     namespace: str, state: Mapping[str, Any], failed: StepUsage, error: Exception, status: str | None
 ) -> None:
-    """Log that a step failed with *error*; *failed* is its name and usage.
+    """Log that a step failed with *error*; *failed* is the step's name and usage, *state* the state before it.
 
     *status* is the new status of the episode, or None if it stays the same. Refused input of which nothing is stored is
     logged as info, not as a warning: the caller gets the error.
@@ -262,7 +268,10 @@ def log_failure(
 
 
 def _about(namespace: str, state: Mapping[str, Any], last: StepUsage) -> dict[str, Any]:
-    """Return the log fields of the episode of *state*, with the total usage of all steps until *last*."""
+    """Return the log fields of an episode from *state*: a hash of its namespace, its id, status, and total usage.
+
+    *last* is the usage of the last step, which is not in *state* yet.
+    """
     steps = [*(StepUsage(**step) for step in state.get("steps") or ()), last]
     return {
         "namespace": mask(namespace),
@@ -280,6 +289,6 @@ def _tell(level: int, what: str, details: Mapping[str, Any]) -> None:
 
 
 def _plain(value: Any) -> str:
-    """Return *value* as text for a log line, in quotes if it has spaces or other characters that break the line."""
+    """Return *value* as text for a ``key=value`` log line, as a JSON string if it has spaces, quotes or the like."""
     text = str(value)
     return text if text and text.isascii() and text.isprintable() and not set(text) & set(' "=') else json.dumps(text)

@@ -17,7 +17,7 @@ NOW = 0.0
 
 
 class Job(Protocol):
-    """A job with its due time (seconds of `time.monotonic`) and the futures of its results."""
+    """A job for a `Worker`, with its due time (in seconds of `time.monotonic`) and the futures of its results."""
 
     due: float
 
@@ -31,7 +31,7 @@ J = TypeVar("J", bound=Job)
 class Worker(Generic[J]):
     """Runs `jobs` one after another on a thread, which starts with the first job and ends with the last.
 
-    *do* runs a job. Hold `changed` to read or change `jobs`, and call `wake` after a change. A forked child starts
+    *do* runs a job. Acquire `changed` to read or change `jobs`, and call `wake` after a change. A forked child starts
     without jobs: its parent runs them. When the process exits, all jobs are run at once, for at most *exit_seconds*.
     `close` calls *drop* with the jobs that were not run.
     """
@@ -49,14 +49,14 @@ class Worker(Generic[J]):
         _workers.add(self)
 
     def renew(self) -> None:
-        """Start without jobs, in a forked child."""
+        """Remove all jobs, in a forked child process: the parent runs them."""
         self.changed = threading.Condition()
         self.jobs: dict[Hashable, J] = {}
         self._current: J | None = None
         self._thread: threading.Thread | None = None
 
     def wake(self) -> None:
-        """Check the jobs again, on a new thread if none is running; hold `changed` when you call it."""
+        """Make the thread check the jobs again, and start one if none is running. Acquire `changed` before the call."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
             self._thread.start()
@@ -67,7 +67,7 @@ class Worker(Generic[J]):
         return [*([] if self._current is None else [self._current]), *self.jobs.values()]
 
     def flush(self, timeout: float | None = None) -> bool:
-        """Run all jobs now, and wait *timeout* seconds at most (None: for ever); return whether they ended."""
+        """Run all jobs now, and return whether they ended within *timeout* seconds (None: wait without limit)."""
         with self.changed:
             futures = [future for job in self.pending() for future in job.futures]
             for job in self.jobs.values():
@@ -76,7 +76,7 @@ class Worker(Generic[J]):
         return not wait(futures, timeout).not_done
 
     def close(self, timeout: float | None = None) -> None:
-        """Refuse new jobs, run the pending ones for at most *timeout* seconds (None: no limit), and cancel the rest."""
+        """Refuse new jobs, run pending jobs for at most *timeout* seconds (None: no limit), and cancel the rest."""
         self.closed = True
         self.flush(timeout)
         with self.changed:
@@ -92,7 +92,7 @@ class Worker(Generic[J]):
             self._drop(left)
 
     def ends_within(self, seconds: float) -> bool:
-        """Wait *seconds*, or until the worker is closed; return whether it is closed."""
+        """Wait until the worker is closed, but at most *seconds*; return whether it is closed."""
         with self.changed:
             return self.changed.wait_for(lambda: self._ended, seconds)
 
@@ -101,7 +101,7 @@ class Worker(Generic[J]):
             self._do(job)
 
     def _take(self) -> J | None:
-        """Wait until a job is due, remove it from the queue and return it; None if no job is left."""
+        """Wait until a job is due, remove it from `jobs` and return it; return None if there are no jobs."""
         with self.changed:
             self._current = None
             while self.jobs:
@@ -119,7 +119,7 @@ _workers: WeakSet[Worker[Any]] = WeakSet()
 
 
 def _finish_all() -> None:
-    """Run the jobs of all workers in parallel while threads can still start, as a chat model's client may need some."""
+    """Run the jobs of all workers at exit, while new threads can still start, which model clients may need."""
     workers, began = list(_workers), time.monotonic()
     for worker in workers:
         worker.flush(0)
