@@ -34,29 +34,30 @@ HEADER = APIKeyHeader(name="X-API-Key", auto_error=False, description="The same 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What an authorized request may use: its API *key* and the *namespace* that it is about."""
+    """The rights of an authorized request: its API *key*, and the *namespace* that it may use."""
 
     key: ApiKey
     namespace: str
 
 
 class Guard:
-    """Authenticates requests by the API keys in *keys*, and rejects them above the rate *limit*."""
+    """Checks the API key of each request against the stored *keys*, and rejects requests above the rate *limit*."""
 
     def __init__(self, keys: KeyRing, limit: RateLimit) -> None:
         self.keys, self._limit = keys, limit
 
     async def identify(self, secret: str | None, request: Request) -> ApiKey | None:
-        """Return the API key that *secret* belongs to, or ``None`` if it is wrong or missing.
+        """Return the API key with the secret text *secret*, or ``None`` if it is wrong or missing.
 
-        A request from this machine without a secret gets `OPEN` as long as the database has never had a key.
+        A request from this machine without a secret gets the key `OPEN`, which allows everything, as long as the
+        database has never had a key.
         """
         if secret:
             return await self.keys.afind(secret)
         return OPEN if is_local(request) and not await self.keys.aexist() else None
 
     async def authenticate(self, secret: str | None, request: Request) -> ApiKey:
-        """Return the API key of *request*, and count the request against the rate limit of that key.
+        """Return the API key with the secret text *secret*, and count *request* against the rate limit of the key.
 
         A key that the `Gate` middleware has already found is returned without counting again. A request without a valid
         key counts against its IP address. Raises `ProblemError` 401 without a valid key, 429 above the rate limit.
@@ -76,7 +77,7 @@ class Guard:
         return key
 
     async def is_valid(self, key: ApiKey) -> bool:
-        """Return whether *key*, accepted earlier, would still be accepted: open streams check this before they send."""
+        """Return whether *key*, which was valid before, still is; open streams check this before they send."""
         return not await self.keys.aexist() if key == OPEN else await self.keys.ais_valid(key.id)
 
 
@@ -106,7 +107,10 @@ Namespace = Annotated[
 
 
 def require(scope: Scope) -> Callable[..., Awaitable[Access]]:
-    """Return a FastAPI dependency that checks *scope* for the namespace in the path, and returns an `Access`."""
+    """Return a FastAPI dependency that checks that the request's key has *scope* in the namespace of the path.
+
+    The dependency returns an `Access`.
+    """
 
     async def check(key: KnownKey, namespace: Namespace) -> Access:
         return authorize(key, scope, namespace)

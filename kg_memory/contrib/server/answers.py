@@ -36,7 +36,7 @@ class Page(BaseModel, Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A position in a paged list: what a ``cursor`` encodes.
+    """A position in a paged list, which a ``cursor`` encodes.
 
     The next page begins after *skip* items, or where *after*, a cursor of the memory method itself, points.
     *believed_at* (ISO 8601) is the transaction time as of which all pages of the list are read, so that they fit
@@ -49,7 +49,7 @@ class Place:
 
     @classmethod
     def from_cursor(cls, cursor: str | None) -> Place:
-        """Return the position that *cursor* encodes; the beginning for ``None`` or an empty text.
+        """Return the position that *cursor* encodes; the beginning of the list for ``None`` or an empty text.
 
         Raises `ProblemError` 422 for a cursor that no page can have returned.
         """
@@ -70,10 +70,10 @@ class Place:
 
 
 def cut_page(items: Sequence[T], place: Place, limit: int) -> Page[T]:
-    """Return the first *limit* of *items* as a page, with the cursor of the next page if there are more.
+    """Return the first *limit* of *items* as a page, with the cursor of the next page if there are more items.
 
-    *items* begin at *place* in the whole list. The caller reads one item more than *limit*, which shows that a next
-    page exists.
+    *place* is the position of the first item in the whole list. The caller reads one item more than *limit*, which
+    shows that a next page exists.
     """
     end = place.skip + min(limit, len(items))
     more = (len(items) > limit or _are_long(items)) and end <= DEEPEST
@@ -107,7 +107,10 @@ def view_context(context: Context) -> ContextView:
 
 
 def json_response(request: Request, body: bytes, status: int = 200) -> Response:
-    """Return *body*, which is JSON, as a response; to a GET with an ETag, or 304 if ``If-None-Match`` has that ETag."""
+    """Return a response with the JSON text *body*.
+
+    A GET gets an ETag, or the status 304 if its ``If-None-Match`` header has that ETag.
+    """
     headers = {"Cache-Control": "private, no-cache"}
     if request.method == "GET":
         headers["ETag"] = tag = f'"{blake2b(body, digest_size=16).hexdigest()}"'

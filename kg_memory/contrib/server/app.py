@@ -49,7 +49,7 @@ def create_app(memory: GraphMemory, options: Options = DEFAULT, *, close_memory:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        """Read saved episodes and serve MCP while the application runs; stop reading within `Options.stop_seconds`."""
+        """Run the background reader and MCP while the application runs; stop within `Options.stop_seconds`."""
         service.reader.start()
         async with mcp.run():
             yield
@@ -78,7 +78,7 @@ def create_app(memory: GraphMemory, options: Options = DEFAULT, *, close_memory:
 
 
 def _add_routes(router: APIRouter, service: Service) -> None:
-    """Add all routes to *router* directly: LangGraph's server can wrap routes, but not nested routers."""
+    """Add all routes to *router*, without nested routers, which LangGraph's server cannot wrap."""
     for part in (graph, writing, transfer, events, explorer):
         part.add_routes(router, service)
     for route in ROUTES:

@@ -57,7 +57,10 @@ MOST_PORTS = 65_535
 
 
 def add_commands(command: Callable[..., ArgumentParser]) -> None:
-    """Add the parsers of ``serve``, ``worker``, ``keys`` and ``mcp``; *command* makes the parser of one verb."""
+    """Add the commands ``kg-memory serve``, ``worker``, ``keys`` and ``mcp``.
+
+    *command* returns an argument parser for the command that it is given.
+    """
     _add_serve(command("serve", "kg_memory.contrib.server.command:serve", "serve the memory over HTTP", SERVE_EPILOG))
     about = "read the episodes that servers save"
     _add_worker(command("worker", "kg_memory.contrib.server.worker:run", about, WORKER_EPILOG))
@@ -68,6 +71,7 @@ def add_commands(command: Callable[..., ArgumentParser]) -> None:
 
 
 def _add_serve(command: ArgumentParser) -> None:
+    """Add the options of ``kg-memory serve`` to its parser."""
     command.add_argument("--host", default=HOST, help=f"the address to listen on (default: {HOST})")
     command.add_argument("--port", type=int, default=PORT, help=f"the port to listen on (default: {PORT})")
     about = "a host name by which clients reach the server, if it is not --host; * allows all"
@@ -90,6 +94,7 @@ def _add_worker(command: ArgumentParser) -> None:
 
 
 def _add_keys(command: ArgumentParser) -> None:
+    """Add the actions and options of ``kg-memory keys`` to its parser."""
     command.add_argument(
         "action", nargs="?", choices=("create", "list", "revoke"), default="list", help="(default: list)"
     )
@@ -170,7 +175,7 @@ def serve(arguments: Namespace, screen: Screen) -> int:
 def _check_address(host: str, port: int) -> None:
     """Raise `InputError` if the server cannot listen at *host* and *port*.
 
-    Checked before the memory is opened, because uvicorn would report it only afterwards.
+    This is checked before the memory is opened, because uvicorn would report it only afterwards.
     """
     try:
         for family, kind, _, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
@@ -212,7 +217,7 @@ def keys(arguments: Namespace, screen: Screen) -> int:
 
 
 def _split(text: str) -> list[str]:
-    """Split a comma-separated option: ``"read, write" -> ["read", "write"]``."""
+    """Return the parts of a comma-separated option: ``"read, write" -> ["read", "write"]``."""
     return [part.strip() for part in text.split(",")]
 
 

@@ -64,7 +64,8 @@ PROBLEM_RESPONSES: dict[int | str, Arguments] = {
 def describe(operation: str, answers: Mapping[int | str, Arguments] | None = None) -> Arguments:
     """Return keyword arguments that document a route in FastAPI: operation id, tag and possible responses.
 
-    *operation* is a dotted name such as ``data.export``; *answers* are responses by status code, added to the problems.
+    *operation* is a dotted name such as ``data.export``. *answers* are responses by status code, besides those for
+    errors.
     """
     tag, responses = operation.partition(".")[0], PROBLEM_RESPONSES | dict(answers or {})
     return {"operation_id": operation, "tags": [tag], "responses": responses}
@@ -72,10 +73,10 @@ def describe(operation: str, answers: Mapping[int | str, Arguments] | None = Non
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A route that calls the `GraphMemory` method named *verb*, such as ``facts.list``.
+    """An HTTP route that calls the `GraphMemory` method named *verb*, such as ``facts.list``.
 
-    Names in the braces of *path* are parameters of that method. *whole*: the list must be read to its end before pages
-    are cut from it. *heavy*: calls go through `Jobs`, which limits how many run at once. *example* is a request body
+    Names in the braces of *path* are parameters of that method. *whole*: the list must be read to its end before it is
+    split into pages. *heavy*: calls go through `Jobs`, which limits how many run at once. *example* is a request body
     for the API description.
     """
 
@@ -110,7 +111,7 @@ class LenientRoute(APIRoute):
 
 @dataclass(frozen=True, slots=True)
 class _Verb:
-    """A `GraphMemory` method as a route needs it: sync and async form, parameters, type hints and docstring."""
+    """A `GraphMemory` method with all that a route needs: sync and async form, parameters, type hints, docstring."""
 
     name: str
     function: Callable[..., Any]
@@ -130,7 +131,7 @@ class _Verb:
         )
 
     async def call(self, arguments: Arguments, *, apart: bool) -> Any:
-        """Call the `GraphMemory` method with *arguments*: its async form, or its sync form in a thread if *apart*.
+        """Call the `GraphMemory` method with *arguments*: its async form, or with *apart* its sync form in a thread.
 
         The argument of a ``*args`` parameter is a list in a request; it is spread here.
         """
@@ -146,12 +147,12 @@ class _Verb:
 
     @property
     def item(self) -> Any:
-        """The type of the items if the method returns a list, else ``None``."""
+        """The type of the items if the memory method returns a list, else ``None``."""
         result = self.hints["return"]
         return get_args(result)[0] if get_origin(result) in {list, Paged} else None
 
     def type_of(self, name: str, *, in_query: bool) -> Any:
-        """Return the type of parameter *name* in a query string or in a JSON body."""
+        """Return the type of the method's parameter *name*, either in a query string or in a JSON body."""
         parameter = find_parameter(self.name, name)
         return (in_query and parameter.in_query) or parameter.type or self.hints[name]
 
@@ -164,7 +165,7 @@ class _Verb:
 
 
 def add_route(router: APIRouter, service: Service, route: Route) -> None:
-    """Add *route* to *router*: an endpoint with the parameters, documentation and response type of its method."""
+    """Add *route* to *router*: an endpoint with the parameters, documentation and result type of its memory method."""
     verb = _Verb.find(service.memory, route.verb)
     taken = {*HIDDEN, *_names_in(route.path)}
     offered = [name for name in verb.parameters if name not in taken]
@@ -172,6 +173,7 @@ def add_route(router: APIRouter, service: Service, route: Route) -> None:
     queried = ({*offered, "cursor"} if verb.item is not None else {*offered}) if route.method == "GET" else set()
 
     async def endpoint(request: Request, access: Access, **values: Any) -> Response:
+        """Call the memory method with the query or body of the request, and return its result as JSON."""
         _refuse_unknown(request, queried)
         place, body = Place.from_cursor(values.pop("cursor", None)), values.pop("body", None)
         if body is not None:
@@ -216,9 +218,9 @@ def add_route(router: APIRouter, service: Service, route: Route) -> None:
 
 
 def _parameters(verb: _Verb, route: Route, offered: Sequence[str]) -> list[inspect.Parameter]:
-    """Return the parameters of the endpoint of *route*: request, access, path parameters, and the *offered* ones.
+    """Return the parameters of the endpoint function of *route*: request, access, path parameters, and *offered* ones.
 
-    *offered* are the parameters of the method that become query parameters (GET) or fields of the body.
+    *offered* names the parameters of the memory method that become query parameters (GET) or fields of the body.
     """
     parameters = [
         _parameter("request", Request),
@@ -258,7 +260,7 @@ class _Answer:
     async def __call__(
         self, request: Request, arguments: Arguments, place: Place, *, shown: bool, apart: bool = False
     ) -> Response:
-        """Return the result of the method for *arguments* as JSON; a list as the page at *place*.
+        """Call the memory method with *arguments* and return its result as JSON; of a list, the page at *place*.
 
         *shown* includes the text of withheld episodes. *apart* calls the method and serializes its result in a thread.
         Raises `ProblemError` 404 if the method returns ``None``.
@@ -275,7 +277,7 @@ class _Answer:
         return json_response(request, await asyncio.to_thread(dump) if apart else dump(), self._route.status)
 
     async def _page(self, call: Callable[..., Awaitable[Any]], arguments: Arguments, place: Place) -> Page[Any]:
-        """Return the page at *place* of the list that *call* returns for *arguments*.
+        """Return the page at *place* of the list that the memory method *call* returns for *arguments*.
 
         All pages of a list are read as of one ``believed_at``: the time of the first request if the client gave none.
         """
@@ -297,7 +299,7 @@ class _Answer:
 
 
 def to_argument(name: str, value: Any) -> Any:
-    """Return a query parameter as the `GraphMemory` method takes it: ``during`` as a pair, JSON texts parsed.
+    """Return the query parameter *name* as `GraphMemory` takes it: ``"2023..2024"`` as a pair, JSON texts parsed.
 
     ``("during", "2023..2024") -> ("2023", "2024")``; other values are returned unchanged. Raises `ProblemError` 422 for
     invalid JSON.
@@ -326,7 +328,7 @@ def _parameter(name: str, kind: Any, default: Any = inspect.Parameter.empty) -> 
 
 
 def _query_parameters(verb: _Verb, offered: Sequence[str], *, paged: bool) -> list[inspect.Parameter]:
-    """Return the query parameters of a GET route: those *offered*, and ``cursor`` if the result is *paged*."""
+    """Return the query parameters of a GET route: those named in *offered*, and ``cursor`` if the result is *paged*."""
     parameters = []
     for name in offered:
         about, example = find_parameter(verb.name, name)[:2]
@@ -341,7 +343,7 @@ def _query_parameters(verb: _Verb, offered: Sequence[str], *, paged: bool) -> li
 
 
 def _body_model(verb: _Verb, route: Route, offered: Sequence[str]) -> type[BaseModel]:
-    """Return a new pydantic model of the JSON body of *route*, with the *offered* parameters as fields."""
+    """Return a new pydantic model of the JSON body of *route*; its fields are the method's parameters *offered*."""
     fields: dict[str, Any] = {}
     for name in offered:
         (least, most), about = _bounds(name), find_parameter(verb.name, name).about

@@ -60,7 +60,7 @@ class Event:
 
 
 class Listener:
-    """The queue of events that one open stream has not sent yet.
+    """The queue of events for one open stream, which the stream has not sent yet.
 
     `ended` is set when events were dropped: the stream then ends, and its client reconnects and catches up.
     """
@@ -71,9 +71,9 @@ class Listener:
         self._looks = 0
 
     def put(self, events: Sequence[Event]) -> None:
-        """Add the *events* of one database read to the queue of this stream.
+        """Add *events* to the queue of this stream; they come from one read of the database.
 
-        If its client took no event during `SLOWEST` reads, the queue is dropped and the stream ends.
+        If the client took no event during `SLOWEST` reads, the queue is dropped and the stream ends.
         """
         self._looks = self._looks + 1 if self._news else 0
         if self._looks > SLOWEST:
@@ -86,12 +86,12 @@ class Listener:
         self._news.extendleft(reversed(events))
 
     def take(self) -> str:
-        """Remove the first event from the stream's queue and return its text; an empty text if the queue is empty."""
+        """Remove the first event from the queue and return its text, or an empty text if the queue is empty."""
         self._looks = 0
         return self._news.popleft().encode() if self._news else ""
 
     def drop(self) -> None:
-        """Discard the stream's queued events; if there were any, mark the stream as ended."""
+        """Remove all events from the queue; if there were any, mark the stream as ended."""
         self.ended = self.ended or bool(self._news)
         self._news.clear()
 
@@ -115,17 +115,17 @@ class Feed:
 
     @property
     def is_open(self) -> bool:
-        """Whether at least one event stream of the namespace is open."""
+        """True if at least one event stream of the namespace is open."""
         return bool(self._listeners)
 
     def clear(self) -> None:
-        """Discard the queued events of all streams, because something was forgotten."""
+        """Remove the queued events of all streams, because data was deleted that they may contain."""
         self._cleared += 1
         for listener in list(self._listeners):
             listener.drop()
 
     async def listen(self, last: EventId | None) -> AsyncGenerator[str | None, None]:
-        """Yield the texts of the events after *last* (``None``: from now on) until the server or the stream stops.
+        """Yield the texts of the events after the id *last* (None: from now on) until the server or stream stops.
 
         Before each batch, and after `PING` seconds of silence, ``None`` is yielded: the caller then checks the client's
         key. After each batch comes the comment `END`, so that proxies do not hold the last event back.
@@ -153,9 +153,9 @@ class Feed:
             self._service.listeners -= Counter([self._namespace])  # removes the namespace at zero
 
     async def _follow(self, watch: Watch) -> None:
-        """Read changes every `INTERVAL` seconds and queue them for the streams, while there are any.
+        """Read changes every `INTERVAL` seconds and queue them for the streams, until no stream is open.
 
-        If something is forgotten meanwhile, start again with a fresh *watch*, without what the old one remembers.
+        If data is deleted meanwhile, start again with a new *watch*, without the data that the old one remembers.
         """
         counts: Row = {}
         begun = False
@@ -171,10 +171,10 @@ class Feed:
             await asyncio.sleep(INTERVAL)
 
     async def _look(self, watch: Watch, counts: Row) -> Row:
-        """Read changes once, queue them for all streams, and return the new counts of episodes and usage.
+        """Read the changes since the last read, queue them for all streams, and return the new counts.
 
-        *counts* are those of the read before. If something is forgotten during the read, its result is dropped and
-        *counts* returned.
+        The counts are those of episodes and model usage; *counts* are those of the read before. If data is deleted
+        during the read, its result is dropped and *counts* returned.
         """
         cleared, since = self._cleared, watch.reached or watch.since
         seen = await self._run(watch.look())
@@ -186,7 +186,7 @@ class Feed:
         return dict(seen.counts)
 
     async def _catch_up(self, listener: Listener, since: int) -> None:
-        """Queue for *listener* what happened since *since* (microseconds), when its client was away.
+        """Queue the events since the time *since* (microseconds since the epoch) for a client that has reconnected.
 
         Some events may be sent twice.
         """
@@ -247,9 +247,9 @@ async def _stream(service: Service, access: Access, feed: Feed, place: EventId |
 
 
 def _to_events(seen: Seen, time: int, counts: Row) -> Iterator[Event]:
-    """Return events for the episodes and changes in *seen*, and one for the counts if they differ from *counts*.
+    """Return the events for one read: one for each episode and change in *seen*, and one if the counts have changed.
 
-    *time* becomes the first part of their ids.
+    *counts* are those of the read before. *time* becomes the first part of the event ids.
     """
     content: list[tuple[str, Row]] = [("episode", _describe_episode(episode)) for episode in seen.episodes]
     for change in seen.changes:
@@ -260,12 +260,15 @@ def _to_events(seen: Seen, time: int, counts: Row) -> Iterator[Event]:
 
 
 def _describe_episode(episode: Row) -> Row:
-    """Return the JSON data of an ``episode`` event, with ISO times and the cost as an object."""
+    """Return the JSON data of an ``episode`` event, with times as ISO 8601 texts and the cost as an object."""
     return {**tell_times(episode), "took": dict(zip(COST, episode["took"] or (), strict=False))}
 
 
 def _describe_change(change: Change) -> Iterator[tuple[str, Row]]:
-    """Yield the name and JSON data of the event for *change*; also ``fact.disputed`` if a new fact is contradicted."""
+    """Yield the name and JSON data of each event for *change*, such as ``("fact.ended", {...})``.
+
+    A new fact that is contradicted gives an event ``fact.disputed`` too.
+    """
     data = change.model_dump(mode="json", exclude_none=True)
     yield f"fact.{change.kind}", data
     if change.kind == "learned" and change.after and change.after.disputed_by:

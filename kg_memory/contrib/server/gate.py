@@ -100,7 +100,7 @@ class Gate:
             )
 
     async def _pass(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
-        """Check the request and pass it on, with its body read completely where the route has a body limit.
+        """Check the request, pass it on to the application, and read its body first where the route has a body limit.
 
         The head and the key are checked before the body is read. Raises `ProblemError`.
         """
@@ -170,7 +170,7 @@ def _split(url: str) -> SplitResult:
 
 
 def _may_exceed(headers: Headers, size: int) -> bool:
-    """Return whether a body may have more than *size* bytes, by its headers; a chunked body always may."""
+    """Return whether a request body may have more than *size* bytes by its headers; a chunked body always may."""
     return "transfer-encoding" in headers or int(headers.get("content-length", "0")) > size
 
 
@@ -196,7 +196,7 @@ async def _read_body(receive: Receive, limit: int) -> bytes:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """Return a receive callable that returns *body*, which was already read, and then what *receive* returns."""
+    """Return an ASGI ``receive`` function that returns *body*, which was already read, and then calls *receive*."""
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive_again() -> Message:
@@ -206,5 +206,5 @@ def _replay(body: bytes, receive: Receive) -> Receive:
 
 
 def _route(scope: Any) -> str:
-    """Return the path template of the matched route, for the log: real paths contain names of users and entities."""
+    """Return the path template of a request, as ``/facts/{fact}``, for the log: real paths contain users' names."""
     return getattr(scope.get("route"), "path", "(no route)")

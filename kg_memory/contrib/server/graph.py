@@ -109,7 +109,7 @@ def add_routes(router: APIRouter, service: Service) -> None:
     facts, entities = service.memory.facts, service.memory.entities
 
     async def answer(request: Request, namespace: str, limit: int, find: Callable[[], Awaitable[Found]]) -> Response:
-        """Return the graph of at most *limit* facts that *find* returns, with their entities, as a JSON response."""
+        """Return a JSON response with the graph of the facts that *find* returns, with at most *limit* facts."""
 
         async def draw(_: Job) -> Response:
             found, ids = await find()
@@ -166,12 +166,12 @@ def add_routes(router: APIRouter, service: Service) -> None:
 
 
 def _to_arguments(**given: str | None) -> dict[str, Any]:
-    """Return query parameters as the methods of the memory take them; see `to_argument`."""
+    """Return the query parameters *given*, converted by `to_argument` for the methods of the memory."""
     return {name: to_argument(name, value) for name, value in given.items()}
 
 
 def read_graph(facts: Sequence[Fact], ids: Iterable[str] = ()) -> Flow[Elements]:
-    """Return the nodes and edges for *facts*, and nodes for the entities with these *ids*."""
+    """Return the graph of *facts*, with their entities as nodes, and also the entities with these *ids* as nodes."""
     ends = yield from read(queries.ENDS_OF_FACTS, ids=list({fact.id for fact in facts}))
     by_fact = {row["fact"]: row for row in ends}
     reached = {*ids, *(row["subject"] for row in ends)}
@@ -182,7 +182,7 @@ def read_graph(facts: Sequence[Fact], ids: Iterable[str] = ()) -> Flow[Elements]
 
 
 def _draw(facts: Sequence[Fact], by_fact: Mapping[str, Row], stored: Sequence[Row]) -> Elements:
-    """Return nodes and edges from database rows.
+    """Return the nodes and edges of *facts* from database rows.
 
     *by_fact* has the ids of subject and objects by fact id; *stored* are the rows of the entities.
     """
@@ -199,7 +199,10 @@ def _draw(facts: Sequence[Fact], by_fact: Mapping[str, Row], stored: Sequence[Ro
 
 
 def _node(row: Row, alone: Mapping[str, list[str]]) -> Node:
-    """Return the node of an entity; *alone* has, by entity id, the sentences of facts without objects."""
+    """Return the node of the entity in *row*, with the sentences of its facts that have no object.
+
+    *alone* has these sentences by entity id.
+    """
     entity = to_entity(row["entity"])
     common = entity.model_dump(include={"id", "type", "summary", "first_seen", "last_seen"})
     return Node(
@@ -208,7 +211,7 @@ def _node(row: Row, alone: Mapping[str, list[str]]) -> Node:
 
 
 def _edges(fact: Fact, row: Row) -> Iterator[Edge]:
-    """Yield an edge from the subject to each object of *fact*; *row* has their ids."""
+    """Yield an edge from the subject to each object of *fact*; *row* has the ids of these entities."""
     begun = fact.known_from.isoformat() if fact.known_from else ""
     common = fact.model_dump(include=set(EdgeData.model_fields) - {"id", "source", "target", "label", "fact", "mark"})
     for target in row["objects"]:

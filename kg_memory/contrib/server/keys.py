@@ -44,7 +44,7 @@ class ApiKey(Value):
         return scope in self.scopes or "admin" in self.scopes
 
     def reaches(self, namespace: str) -> bool:
-        """Return whether *namespace* matches one of the key's patterns."""
+        """Return whether the key may be used in *namespace*: one of its patterns matches."""
         return any(_matches(pattern, namespace) for pattern in self.namespaces)
 
 
@@ -56,7 +56,7 @@ class _StoredKey(ApiKey):
 
 
 class KeyRing:
-    """The API keys that are stored in *database*."""
+    """Creates, finds and revokes the API keys that are stored in *database*."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -100,7 +100,7 @@ class KeyRing:
     list, alist = both(list_flow)
 
     def revoke_flow(self, id_: str) -> Flow[ApiKey]:
-        """Revoke the key with id *id_* and return it: requests with it are rejected from now on.
+        """Revoke the key with the id *id_* and return it: requests with it are rejected from now on.
 
         Revoking a revoked key changes nothing. Raises `InputError` if there is no such key.
         """
@@ -132,7 +132,7 @@ class KeyRing:
     def exist_flow(self) -> Flow[bool]:
         """Return whether any key was ever created.
 
-        Revoked keys count, so that revoking the last key does not open the server.
+        Revoked keys count, so that revoking the last key does not open the server to everybody.
         """
         return bool((yield from self._database.command_flow("EXISTS", KEYS, at=KEYS)))
 
@@ -153,9 +153,9 @@ def _without_hash(stored: _StoredKey) -> ApiKey:
 
 
 def _matches(pattern: str, namespace: str) -> bool:
-    """Return whether *namespace* matches *pattern*, in which ``*`` stands for any characters.
+    """Return whether *namespace* matches *pattern*: ``"team/*"`` matches ``"team/ann"``.
 
-    Takes linear time: the regular expression never backtracks into an earlier part.
+    ``*`` stands for any characters. Takes linear time: the regular expression never backtracks into an earlier part.
     """
     first, *parts = map(re.escape, pattern.split("*"))
     if not parts:

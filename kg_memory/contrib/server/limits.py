@@ -32,7 +32,7 @@ BUSY = "the server is busy with expensive calls; try again later"
 
 
 class RateLimit:
-    """A token bucket for each API key: *rate* requests per second, and bursts of `BURST` times as many."""
+    """Limits the requests of each API key to *rate* per second, with bursts of `BURST` times as many (token bucket)."""
 
     def __init__(self, rate: float) -> None:
         if not 0 < rate < math.inf:
@@ -41,7 +41,7 @@ class RateLimit:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, name: str) -> float:
-        """Count one request of *name*: return 0 if it is allowed, else the seconds until the next one is."""
+        """Count one request of the key or address *name*; return 0 if it is allowed, else the seconds to wait."""
         now = time.monotonic()
         tokens, before = self._buckets.pop(name, (self._burst, now))
         tokens = min(self._burst, tokens + (now - before) * self._rate)
@@ -53,7 +53,7 @@ class RateLimit:
 
 
 class Shares:
-    """Counts open streams, sessions and imports.
+    """Limits how many streams, sessions and imports are open at the same time.
 
     *limits* has, for each of these kinds, the most that one key may have open, and the most for all keys together.
     """
@@ -65,7 +65,7 @@ class Shares:
 
     @contextmanager
     def hold(self, kind: str, key: str) -> Iterator[None]:
-        """Context manager: count one more open *kind* for the API key with id *key*.
+        """Context manager: count one more open *kind*, such as "sessions", for the API key with the id *key*.
 
         Raises `ProblemError` 429 above the limit of the key, 503 above the limit of all keys.
         """
@@ -81,31 +81,34 @@ class Shares:
             self._all -= Counter([kind])
 
     def check(self, kind: str, wanted: int) -> None:
-        """Raise `ProblemError` 429 if *wanted* open *kind* are more than one key may have."""
+        """Raise `ProblemError` 429 if *wanted* is more of *kind*, such as "sessions", than one key may have open."""
         most = self._limits[kind][0]
         if wanted > most:
             raise ProblemError(429, f"one key may have at most {most} {kind} open; close some first", headers=SOON)
 
 
 class Held(Response):
-    """A response that sends *response* within the context manager *share*, such as one of `Shares.hold`."""
+    """Wraps *response* so that it is sent within the context manager *share*, such as `Shares.hold`."""
 
     def __init__(self, response: Response, share: AbstractContextManager[Any]) -> None:
         self._response, self._share, self.background = response, share, None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the response. Raises the `ProblemError` with which *share* refuses, before anything is sent."""
+        """Send the response. If *share* raises a `ProblemError`, nothing is sent."""
         with self._share:
             await self._response(scope, receive, send)
 
 
 class StoppedError(Exception):
-    """All clients that waited for a call have disconnected, so the call stops."""
+    """Raised within an expensive call whose clients have all disconnected, to stop it."""
 
 
 @dataclass(slots=True)
 class Job:
-    """A running expensive call. *asked* identifies the request, and *clients* counts the requests that wait for it."""
+    """An expensive call that runs.
+
+    *asked* identifies the request; *clients* counts the requests that wait for the result.
+    """
 
     asked: Hashable
     task: asyncio.Future[Any] = field(init=False)
@@ -113,13 +116,13 @@ class Job:
     clients: int = 0
 
     def check(self, *_: object) -> None:
-        """Raise `StoppedError` once all clients have left. Given as progress callback to calls that run in threads."""
+        """Raise `StoppedError` if all clients have disconnected; the progress callback of calls in threads."""
         if self.stopped.is_set():
             raise StoppedError
 
 
 class Jobs:
-    """Runs expensive calls: one at a time for each namespace, and `AT_ONCE` in all."""
+    """Runs expensive calls: at most one at a time for each namespace, and `AT_ONCE` in total."""
 
     def __init__(self) -> None:
         self._jobs: dict[str, Job] = {}
@@ -127,7 +130,7 @@ class Jobs:
     async def run(
         self, request: Request, namespace: str, asked: Hashable, call: Callable[[Job], Awaitable[T]], *, cancel: bool
     ) -> T:
-        """Return the result of *call*, or of a running call in *namespace* with an equal *asked*.
+        """Run *call* and return its result, or that of a running call in *namespace* with an equal *asked*.
 
         Waits for its turn up to `WAIT` seconds, then raises `ProblemError` 429. Once all clients of a call have
         disconnected, `Job.check` raises; *cancel* also cancels the call's task. Calls in threads cannot be cancelled.
@@ -155,8 +158,9 @@ class Jobs:
                 await asyncio.wait((job.task,))
 
     async def _find(self, namespace: str, asked: Hashable) -> Job | None:
-        """Wait for a turn: return the running call with an equal *asked* to share, or ``None`` to start a new one.
+        """Wait until a call may run in *namespace*.
 
+        Return ``None`` to start a new call, or the running call with an equal *asked*, whose result can be shared.
         Raises `ProblemError` 429 after `WAIT` seconds.
         """
         loop = asyncio.get_running_loop()

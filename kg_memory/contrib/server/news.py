@@ -71,7 +71,7 @@ RETURN {_WATCHED_EPISODE} AS episode
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The result of one read: new or changed episodes, and changes of facts.
+    """The result of one read of a `Watch`: new or changed episodes, and changes of facts.
 
     `counts` has the number of all episodes, the number with each status in `UNREAD`, and today's model calls and
     tokens.
@@ -84,9 +84,9 @@ class Seen:
 
 @dataclass(slots=True)
 class Watch:
-    """Reads the changes in a namespace from *since* (microseconds since the epoch) on.
+    """Reads the changes in a namespace since the time *since*, in microseconds since the epoch.
 
-    Each `look` returns the changes since the one before.
+    Each call of `look` returns the changes since the call before.
     """
 
     since: int
@@ -98,7 +98,7 @@ class Watch:
     """The times of the latest returned changes, by key, so that the overlap does not return them again."""
 
     def look(self) -> Flow[Seen]:
-        """Return the changes since the last look. Sends seven queries, five of them in one round trip."""
+        """Return the changes since the last call of this method, by seven queries, five of them in one round trip."""
         time = yield from now()
         begin = self.since if self.reached is None else max(self.since, self.reached - OVERLAP)
         unread = [id_ for id_, (status, *_) in self.states.items() if status in UNREAD][:MAX_EVENTS]
@@ -124,16 +124,19 @@ class Watch:
         return Seen(_sum_counts(counts, statuses, usage), tuple(moved), tuple(news))
 
     def remaining(self, limit: int) -> Flow[list[Row]]:
-        """Return the latest *limit* episodes that are unread, being read or failed, and watch them for later looks."""
+        """Return the latest *limit* episodes that are unread, being read or failed.
+
+        Later calls of `look` return them again when their status changes.
+        """
         stored = yield from read(EPISODES_IN, statuses=UNREAD, limit=limit, length=EXCERPT)
         episodes = [row["episode"] for row in stored]
         self.states |= {episode["id"]: _state(episode) for episode in episodes}
         return episodes
 
     def _take_episodes(self, episodes: Mapping[str, Row], begin: int) -> list[Row]:
-        """Return the new or changed ones of *episodes*, earliest first, and remember their status.
+        """Return those of *episodes* (rows by id) that are new or changed, earliest first, and remember their status.
 
-        Final episodes older than *begin* are dropped from the remembered ones.
+        Read episodes older than *begin* are no longer remembered.
         """
         changed = [episode for id_, episode in episodes.items() if self.states.get(id_) != _state(episode)]
         for id_, episode in episodes.items():
@@ -144,7 +147,7 @@ class Watch:
         return sorted(changed, key=lambda episode: (episode["created_at"], episode["id"]))
 
     def _take_changes(self, changes: list[Change], begin: int) -> list[Change]:
-        """Return the *changes* that no earlier look has returned."""
+        """Return the *changes* that no earlier call has returned; those before *begin* are no longer remembered."""
         new = {key: change for change in changes if (key := _key(change)) not in self.changes}
         times = self.changes | {key: time_of(change) for key, change in new.items()}
         self.changes = {key: time for key, time in times.items() if time >= begin}
@@ -152,7 +155,7 @@ class Watch:
 
 
 def _sum_counts(counts: list[Row], statuses: list[Row], usage: list[Row]) -> dict[str, int]:
-    """Return the counts for `Seen` from the rows of three queries; zeros for a namespace without a graph."""
+    """Return the field `counts` of `Seen`, from the rows of three queries; zeros for a namespace without a graph."""
     by_status = {row["status"]: row["many"] for row in statuses}
     sums = {name: int(sum(row[name] or 0 for row in usage)) for name in SPENT}
     episodes = sum(row["episodes"] for row in counts)
@@ -160,11 +163,11 @@ def _sum_counts(counts: list[Row], statuses: list[Row], usage: list[Row]) -> dic
 
 
 def _state(episode: Row) -> tuple[Any, ...]:
-    """Return status, step, reason and attempts of *episode*; when these change, the episode is reported again."""
+    """Return the status, step, reason and attempts of *episode*, a result row; if these change, it has changed."""
     return episode["status"], episode["step"], episode["reason"], episode["attempts"]
 
 
 def _key(change: Change) -> tuple[Any, ...]:
-    """Return a key that identifies a change: time, kind, and the fact with its start."""
+    """Return a tuple that identifies *change*: its time and kind, and the id and start of its fact."""
     fact = change.after or change.before
     return change.at, change.kind, fact.id if fact else "", fact.valid_at if fact else None

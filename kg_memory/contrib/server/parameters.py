@@ -50,7 +50,7 @@ class StrictBody(Arguments):
 
 
 def most_bytes(path: str, most: int) -> int | None:
-    """Return the largest allowed body at *path*, in bytes and at most *most*.
+    """Return the largest allowed request body for *path*, in bytes and at most *most*.
 
     ``None`` for imports, whose route limits the stream itself.
     """
@@ -65,7 +65,7 @@ TIME = "An ISO 8601 time, or words such as `last March`."
 
 
 class Parameter(NamedTuple):
-    """Description of a parameter, an example for a query, and its types where the method's type is not JSON."""
+    """The description of an HTTP parameter: text, example, and its types where the memory method's type is not JSON."""
 
     about: str
     example: Any = None
@@ -169,8 +169,8 @@ NAMES: Mapping[str, Parameter] = {
 
 
 def find_parameter(verb: str, name: str) -> Parameter:
-    """Return the description of parameter *name* of the method *verb*, such as ``facts.list``.
+    """Return the description of the parameter *name* of the memory method *verb*, such as ``facts.list``.
 
-    An entry for this method (``"usage.estimate.episodes"``) comes before the general one (``"episodes"``).
+    A description for this method alone (``"usage.estimate.episodes"``) comes before the general one (``"episodes"``).
     """
     return NAMES.get(f"{verb}.{name}") or NAMES.get(name) or Parameter(f"The id of the {name}.")

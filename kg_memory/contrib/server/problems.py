@@ -99,10 +99,11 @@ def problem_response(
 
 
 def describe_problems(app: FastAPI) -> None:
-    """Change the OpenAPI description of *app* to declare errors as `MEDIA_TYPE`: FastAPI only declares plain JSON."""
+    """Make the OpenAPI description of *app* declare errors as `MEDIA_TYPE`, not as plain JSON, FastAPI's default."""
     describe = app.openapi
 
     def openapi() -> dict[str, Any]:
+        """Return the OpenAPI description of the application, in which errors have the type `MEDIA_TYPE`."""
         schema = describe()
         for path in schema["paths"].values():
             for operation in path.values():
@@ -118,7 +119,7 @@ def describe_problems(app: FastAPI) -> None:
 def to_problem(error: Exception, routes: Mapping[str, str] = MappingProxyType({})) -> ProblemError | None:
     """Return the `ProblemError` that answers *error*, or ``None`` for an unexpected exception (a fault of the server).
 
-    *routes* has HTTP routes by method name: calls of Python that the error text advises are replaced by these.
+    The error's text may advise to call a Python method; *routes* has the HTTP routes to name instead, by method name.
     """
     if isinstance(error, ProblemError):
         return error
@@ -132,7 +133,10 @@ def to_problem(error: Exception, routes: Mapping[str, str] = MappingProxyType({}
 
 
 def _tell_invalid(error: Mapping[str, Any]) -> dict[str, str]:
-    """Return the field path and message of a pydantic validation error, each cut to `LONGEST_ERROR` characters."""
+    """Return the path and message of *error*, a pydantic validation error of one field: ``{"field": ..., ...}``.
+
+    Each is shortened to `LONGEST_ERROR` characters.
+    """
     is_time = error["type"].startswith("datetime_")
     message = "must be a time, such as 2024-05-14 or 2024-05-14T09:30:00Z" if is_time else str(error["msg"])
     return {"field": ".".join(map(str, error["loc"]))[:LONGEST_ERROR], "message": message[:LONGEST_ERROR]}
@@ -141,7 +145,7 @@ def _tell_invalid(error: Mapping[str, Any]) -> dict[str, str]:
 def add_handlers(app: FastAPI, paths: tuple[str, ...], routes: Mapping[str, str]) -> None:
     """Register handlers on *app* that answer errors below *paths* with problem responses.
 
-    *routes* has HTTP routes by method name: calls of Python that an error text advises are replaced by these.
+    An error's text may advise to call a Python method; *routes* has the HTTP routes to name instead, by method name.
     """
 
     def answer(request: Request, status: int, detail: str, **more: Any) -> Response:

@@ -33,10 +33,10 @@ TURN = 200
 
 
 def pause_after(failures: int, first: float = 0.375, growth: float = 1.5) -> float:
-    """Return the seconds to wait before a retry, after so many *failures* in a row; at most `LONGEST_PAUSE`.
+    """Return the seconds to wait before a retry, after a number of *failures* in a row; at most `LONGEST_PAUSE`.
 
-    By default the wait is about half of the time that retries have taken so far: a database replica takes over within
-    seconds.
+    The first wait takes *first* seconds, and each further one *growth* times as long. By default the wait is about half
+    of the time that retries have taken so far: a database replica takes over within seconds.
     """
     return min(LONGEST_PAUSE, first * growth ** min(failures - 1, 20))
 
@@ -61,7 +61,7 @@ class Reader:
         self._started = self._stopping = False
 
     def start(self, only: str | None = None) -> None:
-        """Start reading, first the episodes that earlier servers left unread: in all namespaces, or in *only* this one.
+        """Start reading, beginning with the episodes that earlier servers left unread; with *only*, in that namespace.
 
         Until then `wake` has no effect.
         """
@@ -69,7 +69,7 @@ class Reader:
         self._start = asyncio.create_task(self.look(only))
 
     def wake(self, namespace: str) -> None:
-        """Schedule reading of the unread episodes in *namespace*."""
+        """Make the reader read the unread episodes of *namespace* soon, in the background."""
         if not self._started or self._stopping:
             return
         self._due.add(namespace)
@@ -77,7 +77,7 @@ class Reader:
             self._tasks[namespace] = asyncio.create_task(self._read(namespace))
 
     async def stop(self, seconds: float) -> None:
-        """Finish the episode that is being read in each namespace, within *seconds*; then cancel.
+        """Finish the episodes that are being read within *seconds*, then cancel their reading.
 
         Unread episodes stay saved.
         """
@@ -90,7 +90,7 @@ class Reader:
             logger.warning("stopped while reading %d namespaces; the next reader continues", len(left))
 
     async def look(self, only: str | None = None) -> None:
-        """Find the namespaces with unread episodes and schedule them: all namespaces, or *only* this one.
+        """Find the namespaces with unread episodes and schedule them; with *only*, look at that namespace alone.
 
         Namespaces whose database server is down are skipped. Errors are logged, not raised.
         """
@@ -110,7 +110,7 @@ class Reader:
                 logger.warning("could not search a namespace for unread episodes: %s", describe_error(error))
 
     async def _read(self, namespace: str) -> None:
-        """Read *namespace* until no episode in it is due, and retry after outages with growing pauses.
+        """Read the episodes of *namespace* until all that are due are read; retry after outages with growing pauses.
 
         Other errors are logged: the episodes stay saved, and the next `wake` tries again.
         """
@@ -157,6 +157,6 @@ class Reader:
         return GATHERING
 
     def _check(self, lease: Lease) -> None:
-        """Raise `_StoppedError` if the server stops or *lease* was lost; called after each episode."""
+        """Raise `_StoppedError` if the server stops or *lease* was lost; called after each episode that was read."""
         if self._stopping or lease.lost:
             raise _StoppedError

@@ -72,6 +72,7 @@ def add_routes(router: APIRouter, service: Service) -> None:
 
 
 def _add_imports(router: APIRouter, service: Service) -> None:
+    """Add the routes ``import`` and ``import/{origin}`` to *router*."""
     data = service.memory.data
     imported = {"requestBody": {"required": True, "content": {"application/octet-stream": FILE}}}
 
@@ -118,7 +119,7 @@ def _add_imports(router: APIRouter, service: Service) -> None:
 
 
 async def _apart(service: Service, request: Request, access: Access, file: object, call: Callable[..., T]) -> T:
-    """Run the blocking *call* in a thread as a `Job` and return its result.
+    """Run *call*, a blocking function, in a thread as a `Job`, and return its result.
 
     *file* identifies the job. When the client disconnects, the progress callback raises and so stops the call.
     """

@@ -45,7 +45,7 @@ STOP_SECONDS = 30.0
 
 
 class Outbox:
-    """Replaces the `Reader` of a server that does not read itself: tells workers which namespaces have new episodes."""
+    """Tells workers which namespaces have new episodes; replaces the `Reader` of a server that does not read itself."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -56,19 +56,19 @@ class Outbox:
         """Do nothing: workers find unread episodes themselves."""
 
     def wake(self, namespace: str) -> None:
-        """Tell the workers that *namespace* has new episodes, by a hint in the Redis stream; sent in the background."""
+        """Tell the workers, in the background, that *namespace* has new episodes: a Redis stream gets a hint."""
         self._due[namespace] = None
         if self._sending is None or self._sending.done():
             self._sending = asyncio.create_task(self._send())
 
     async def stop(self, seconds: float) -> None:
-        """Send the remaining hints, within *seconds*."""
+        """Send the hints that are not sent yet, for at most *seconds*."""
         if self._sending is not None:
             await asyncio.wait((self._sending,), timeout=seconds)
             self._sending.cancel()
 
     async def _send(self) -> None:
-        """Send a hint for each due namespace; retry while the database is unavailable."""
+        """Add a hint to the Redis stream for each namespace with new episodes; retry if the database fails."""
         failures = 0
         while self._due:
             namespace = next(iter(self._due))
@@ -145,7 +145,7 @@ class Worker:
                 self._reader.wake(namespace)
 
     async def _read_hints(self, last: str) -> list[tuple[str, str]]:
-        """Return hints after the stream id *last* as pairs of stream id and namespace; waits up to 0.5 s for one.
+        """Return the hints after the Redis stream id *last*, as pairs of stream id and namespace; waits up to 0.5 s.
 
         Raises `DatabaseUnavailable` if the database server does not answer.
         """
@@ -160,7 +160,10 @@ class Worker:
 
 
 def _pairs(answer: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield the key-value pairs of a Redis map: a mapping, a flat list or a list of pairs, as the protocol has it."""
+    """Yield the key-value pairs of *answer*, a map in a Redis reply.
+
+    Depending on the protocol, that is a mapping, a flat list ``["a", 1]`` or a list of pairs.
+    """
     if isinstance(answer, Mapping):
         yield from answer.items()
     elif answer and isinstance(answer[0], str):

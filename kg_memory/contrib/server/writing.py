@@ -97,7 +97,7 @@ def add_routes(router: APIRouter, service: Service) -> None:
 
 
 def _accept(request: Request, namespace: str, answer: BaseModel, last: AddResult) -> Response:
-    """Return a 202 response with *answer*, whose ``Location`` header is the URL of the episode *last*."""
+    """Return a 202 response with *answer* as JSON; its ``Location`` header is the URL of the episode *last*."""
     response = json_response(request, answer.model_dump_json().encode(), 202)
     root = request.scope.get("root_path", "")
     response.headers["Location"] = f"{root}/v1/namespaces/{quote(namespace, safe='')}/episodes/{last.episode}"
@@ -105,7 +105,7 @@ def _accept(request: Request, namespace: str, answer: BaseModel, last: AddResult
 
 
 def _to_input(body: EpisodeBody, key: str | None) -> EpisodeInput:
-    """Return the episode in *body*; *key*, the request's idempotency key, becomes its source id if it has none."""
+    """Return the episode in *body*; if it has no source id, *key*, the request's idempotency key, becomes it."""
     if key is None or body.source_id is not None:
         return body
     return body.model_copy(update={"source_id": key})
@@ -143,6 +143,8 @@ class ForgetAnswer(BaseModel):
 
 
 def _add_forgetting(router: APIRouter, service: Service) -> None:
+    """Add the route that deletes data, after a request for a plan, to *router*."""
+
     @router.post(NAMESPACE + "/forget", response_model=ForgetAnswer, **describe("privacy.forget"))
     async def forget(request: Request, access: Forgetting, body: ForgetBody) -> Response:
         """Return what would be forgotten, and a hash of it as `plan`. With that hash in `confirm`, delete it for good.
@@ -168,7 +170,10 @@ def _answer(request: Request, answer: ForgetAnswer) -> Response:
 
 
 def _hash(namespace: str, body: ForgetBody, look: ForgetReceipt) -> str:
-    """Return the hash of a request to forget and of everything that *look*, the receipt of a dry run, would delete."""
+    """Return a hash of a request to forget and of everything that would be deleted.
+
+    *look* is the receipt of a dry run, which lists what would be deleted.
+    """
     asked = body.model_dump(mode="json", exclude={"confirm", "reason", "erase"})
     parts = {name: getattr(look, name) for name in PLANNED}
     plan = {name: part if isinstance(part, str) else sorted(part) for name, part in parts.items()}

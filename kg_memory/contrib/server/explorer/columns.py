@@ -103,7 +103,7 @@ COUNT = "MATCH ()-[r:%s]->() RETURN count(r) AS count"
 
 
 class ColumnCache:
-    """Cache of the packed columns of the `CACHED` namespaces read last, each valid while its graph is unchanged."""
+    """A cache of the graphs of the `CACHED` namespaces read last, as packed columns; outdated ones are read again."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, tuple[str, bytes]] = OrderedDict()
@@ -111,11 +111,11 @@ class ColumnCache:
 
     @property
     def namespaces(self) -> list[str]:
-        """The namespaces whose columns are cached."""
+        """The namespaces whose graphs are cached."""
         return list(self._kept)
 
     def read(self, namespace: str) -> Flow[tuple[str, bytes]]:
-        """Return the revision of the graph of *namespace*, and its packed columns."""
+        """Return the graph of *namespace* as packed columns (see `pack`), with its revision, which works as an ETag."""
         revision = yield from read_revision()
         kept = self._kept.pop(namespace, None)
         if kept is None or kept[0] != revision:
@@ -133,7 +133,10 @@ class ColumnCache:
             del self._kept[namespace]
 
     def drop_unused(self, shown: Container[str], seconds: float) -> None:
-        """Remove namespaces from the cache that are not in *shown* and were not read for *seconds*."""
+        """Remove namespaces from the cache that were not read for *seconds*, except those in *shown*.
+
+        *shown* has the namespaces that an explorer page shows.
+        """
         current = time.monotonic()
         self._used = {name: current if name in shown else self._used[name] for name in self._kept}
         for name, used in self._used.items():
@@ -146,13 +149,13 @@ class ColumnCache:
 
 
 def read_revision() -> Flow[str]:
-    """Return a text that changes whenever the columns of the graph change."""
+    """Return a text that changes whenever the graph changes in a way that the explorer shows."""
     first, *counts = yield from in_step(read(query) for query in (REVISION, *COUNTS))
     return json.dumps([first, counts])
 
 
 def read_answers() -> Flow[tuple[list[list[Row]], int]]:
-    """Return the rows of each of `QUERIES`, in order, and the time of reading in microseconds since the epoch."""
+    """Return the result rows of each query in `QUERIES`, and the time of reading in microseconds since the epoch."""
     read_at = yield from now()
     counts = yield from in_step(read(COUNT % relation) for relation in RARE.values())
     needless = {query for query, rows in zip(RARE, counts, strict=True) if not (rows and rows[0]["count"])}
@@ -162,9 +165,10 @@ def read_answers() -> Flow[tuple[list[list[Row]], int]]:
 
 
 def to_columns(answers: Sequence[Sequence[Row]], read_at: int) -> Columns:
-    """Return the columns for *answers*, the rows of each of `QUERIES`.
+    """Return a graph as columns (lists and arrays by name): ``{"facts": {"id": [...], "subject": array, ...}, ...}``.
 
-    Columns refer to entities and facts by index, in the order of those rows.
+    *answers* are the result rows of each query in `QUERIES`. Columns refer to entities and facts by index, in the order
+    of those rows.
     """
     facts, entities, communities, *others = answers
     held, statements, sources, proposed, subjects, objects, premises, disputes = map(_read_row, others)
@@ -200,7 +204,7 @@ def to_columns(answers: Sequence[Sequence[Row]], read_at: int) -> Columns:
 
 
 class Places:
-    """Maps the node ids of the database to indexes in a column; -1 for a node that is not in it."""
+    """Maps the node ids of the database to indexes in a column: the ids 7 and 9 to 0 and 1, any other id to -1."""
 
     def __init__(self, nodes: Numbers) -> None:
         self.length = len(nodes)
@@ -213,7 +217,7 @@ class Places:
         return places
 
     def keep(self, nodes: Numbers) -> Numbers:
-        """Return the column indexes of the node ids in *nodes*, without unknown ids."""
+        """Return the column indexes of those node ids in *nodes* that are known."""
         places = self.of(nodes)
         kept: Numbers = places[places >= 0]
         return kept
@@ -255,29 +259,32 @@ def _parse(text: str, type_: type[np.int64 | np.float64] = np.int64) -> Numbers:
 
 
 def _flatten(rows: Iterable[Row], name: str, type_: type[np.int64 | np.float64] = np.int64) -> Numbers:
-    """Return the numbers of column *name* of all *rows*, joined."""
+    """Return the numbers of column *name* of all *rows* as one array; a row has them as a JSON list."""
     return np.concatenate([np.empty(0, type_), *(_parse(row[name], type_) for row in rows)])
 
 
 def _join(rows: Iterable[Row], name: str) -> list[str]:
-    """Return the texts of column *name* of all *rows*, which are lines of one text in each row."""
+    """Return the texts of column *name* of all *rows* as one list; a row has them as the lines of one text."""
     return [text for row in rows for text in row[name].split("\n")]
 
 
 def _repeat(values: Iterable[int], rows: Iterable[Row]) -> Numbers:
-    """Return an array with the value of each row, repeated for each id in the row."""
+    """Return an array with the value of each row, repeated for each id in that row: ``[5, 6]`` -> ``[5, 5, 6]``."""
     return np.repeat(np.array([*values], np.int64), [row["ids"].count("\n") + 1 for row in rows])
 
 
 def _pair(row: Row, first: str, second: str, places: Places, others: Places) -> Columns:
-    """Return the columns *first* and *second* of *row* as indexes, without pairs of which one node is unknown."""
+    """Return the columns *first* and *second* of *row*, lists of node ids, as arrays of indexes.
+
+    A pair is left out if *places* or *others*, which map the ids to indexes, do not know its node.
+    """
     one, other = places.of(_parse(row[first])), others.of(_parse(row[second]))
     there = (one >= 0) & (other >= 0)
     return {first: one[there].astype("<u4"), second: other[there].astype("<u4")}
 
 
 def _read_ends(subjects: Row, objects: Row, places: Places, nodes: Places) -> Columns:
-    """Return the ends of all facts as columns: the index of each subject, and pairs of fact and object.
+    """Return the subjects and objects of all facts as columns: a subject by fact, and pairs of fact and object.
 
     A fact without a known subject has -1. An object that equals the subject is left out.
     """
@@ -290,7 +297,10 @@ def _read_ends(subjects: Row, objects: Row, places: Places, nodes: Places) -> Co
 
 
 def _to_beliefs(held: Row, proposed: Row, places: Places) -> Columns:
-    """Return columns of all beliefs, with times in milliseconds; `proposed` is 1 for beliefs that wait for review."""
+    """Return columns of all beliefs, with times in milliseconds; `proposed` is 1 for beliefs that wait for review.
+
+    *held* and *proposed* are result rows; *places* maps the node ids of facts to indexes.
+    """
     facts = [places.of(_parse(row["fact"])) for row in (held, proposed)]
     fact = np.concatenate(facts)
     there = fact >= 0
@@ -303,7 +313,10 @@ def _to_beliefs(held: Row, proposed: Row, places: Places) -> Columns:
 
 
 def _to_sources(sources: Row, statements: Row, places: Places) -> Columns:
-    """Return the distinct sources (speaker, thread, source, trust), and pairs of source and stated fact, as columns."""
+    """Return columns of the sources of facts: speaker, thread, source and trust, each combination once.
+
+    The columns `by` and `facts` are pairs of a source and a fact that it states, as indexes.
+    """
     trusts = _parse(sources["trusts"], np.float64).tolist()
     texts = [sources[name].split("\n") if trusts else [] for name in ("speakers", "threads", "sources")]
     told = [*zip(*texts, trusts, strict=True)]
@@ -317,6 +330,6 @@ def _to_sources(sources: Row, statements: Row, places: Places) -> Columns:
 
 
 def _milliseconds(times: Numbers) -> Numbers:
-    """Return *times* (microseconds) in milliseconds, with open starts and ends as -`FAR` and `FAR`."""
+    """Return *times* (microseconds) in milliseconds; an open start becomes -`FAR`, an open end `FAR`."""
     inner = np.where(times <= OPEN_START, -FAR, times // 1000)
     return np.where(times >= OPEN_END, FAR, inner).astype("<f8")

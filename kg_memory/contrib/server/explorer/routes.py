@@ -58,7 +58,7 @@ class Moment(BaseModel):
 
 
 def add_routes(router: APIRouter, service: Service) -> None:
-    """Add the page and its routes to *router*."""
+    """Add the explorer's web page, and the routes that only this page uses, to *router*."""
     _add_page(router, service)
     cache = ColumnCache()
     clear_with_all(cache)
@@ -66,9 +66,9 @@ def add_routes(router: APIRouter, service: Service) -> None:
     sweeping: asyncio.Task[None] | None = None
 
     async def sweep() -> None:
-        """Drop cached columns that no page shows, or whose graph has changed.
+        """Remove cached graphs that no page shows, or that have changed in the database.
 
-        So forgotten data does not stay in this process, whichever process forgot it.
+        So deleted data does not stay in this process, whichever process deleted it.
         """
         while cache.namespaces:
             await asyncio.sleep(SWEEP)
@@ -103,7 +103,7 @@ def add_routes(router: APIRouter, service: Service) -> None:
 
     @router.get(NAMESPACE + "/explorer/doubts", include_in_schema=False)
     async def list_doubts(request: Request, access: Reading, as_of: Instant, believed_at: Instant) -> dict[str, int]:
-        """Return the ids of the facts that are doubtful at a point of both clocks, with the time since when.
+        """Return the ids of the facts that were doubtful at a time, as believed at another, with the time since when.
 
         All times are milliseconds since 1970.
         """
@@ -116,7 +116,7 @@ def add_routes(router: APIRouter, service: Service) -> None:
 
 
 def read_doubts(as_of: int, believed_at: int) -> Flow[dict[str, int]]:
-    """Return the ids of the facts that are doubtful at a point of both clocks, with the time since when.
+    """Return the facts that were doubtful at the time *as_of*, as believed at *believed_at*: ``{fact id: since when}``.
 
     All times are microseconds since the epoch.
     """
@@ -127,6 +127,7 @@ def read_doubts(as_of: int, believed_at: int) -> Flow[dict[str, int]]:
 
 
 def _add_page(router: APIRouter, service: Service) -> None:
+    """Add the routes of the page's files, and one that reads a time in words, to *router*."""
     story = files("kg_memory.contrib.demo").joinpath("story.jsonl").read_text("utf-8")
     pages = StaticFiles(directory=STATIC)
 
@@ -140,7 +141,7 @@ def _add_page(router: APIRouter, service: Service) -> None:
 
     @router.get("/explorer/moment", include_in_schema=False)
     async def read_moment(_: KnownKey, text: Annotated[str, Query(min_length=1, max_length=200)]) -> Moment:
-        """Return the start of a time in words, such as ``last March``."""
+        """Return the start of a time in words, such as ``last March``, in milliseconds since 1970."""
         return Moment(at=parse_moment("text", text, service.memory.driver.clock()) // 1000)
 
     @router.get("/explorer/{path:path}", include_in_schema=False)

@@ -36,7 +36,7 @@ class Remember(Arguments):
 
 
 async def remember(call: ToolCall, asked: Remember) -> Answer:
-    """Save the statement as an episode and read it into facts; the answer lists these and what they ended.
+    """Save the user's statement as an episode and read it; the answer lists the new facts and those that they ended.
 
     If the model or database is unavailable, or the plan is ``economy``, the episode is saved now and read later.
     """
@@ -59,7 +59,7 @@ async def remember(call: ToolCall, asked: Remember) -> Answer:
 
 
 def _answer_later(call: ToolCall, saved: AddResult, when: str) -> Answer:
-    """Schedule reading of the saved episode, and return an answer that says so."""
+    """Let the background reader read the saved episode, and return an answer that says *when* that happens."""
     call.wake(call.namespace)
     return Answer(f"Saved word for word as episode:{saved.episode}; it {when}.", dump(saved, RESULT))
 
@@ -83,7 +83,7 @@ class ReviewForm(BaseModel):
 
 
 async def review(call: ToolCall, asked: ReviewArguments) -> Answer:
-    """Ask the user to decide one waiting review, the oldest or the one with the given id, and apply the decision."""
+    """Ask the user to decide a waiting review, the oldest or that with the given id, and apply the decision."""
     reviews = await call.memory.reviews.alist(namespace=call.namespace, limit=MOST)
     doubts = await call.memory.reviews.aidentities(namespace=call.namespace, limit=MOST)
     waiting: list[Waiting] = [*reviews, *doubts]
@@ -108,12 +108,12 @@ async def review(call: ToolCall, asked: ReviewArguments) -> Answer:
 
 
 def _waiting(waiting: Sequence[Waiting]) -> dict[str, Any]:
-    """Return waiting reviews and identity doubts as JSON data."""
+    """Return the reviews that wait for a decision, of facts and of entities, as JSON data."""
     return {"waiting": [view_review(one) if isinstance(one, Review) else dump(one) for one in waiting]}
 
 
 def _question(one: Waiting) -> str:
-    """Return the question that the user is asked about a review or an identity doubt."""
+    """Return the question that the user is asked about *one*, a review of a fact or of two entities."""
     if isinstance(one, Review):
         relation = "replaces" if one.kind == "supersedes" else "contradicts"
         return (
@@ -126,7 +126,7 @@ def _question(one: Waiting) -> str:
 
 
 def _fact(fact: Fact) -> str:
-    """Return a fact as ``"Ann lives in Oslo" (since May 2024)``."""
+    """Return *fact* as text with its period: ``"Ann lives in Oslo" (since May 2024)``."""
     return f'"{quote(fact.sentence)}" ({period_in_words(fact) or "no dates"})'
 
 
@@ -172,17 +172,17 @@ async def forget(call: ToolCall, asked: ForgetArguments) -> Answer:
 
 
 def _receipt(receipt: ForgetReceipt) -> dict[str, Any]:
-    """Return a deletion receipt as JSON data."""
+    """Return *receipt*, which says what was deleted or would be, as JSON data."""
     return {"forgotten": not receipt.dry_run, **dump(receipt, {*PLANNED, "at", "receipt", "head", "advice"})}
 
 
 def _parts(plan: ForgetReceipt) -> list[object]:
-    """Return the sorted ids in a deletion plan, to compare it with another plan."""
+    """Return the ids that *plan* would delete, sorted, to compare it with another plan."""
     return [sorted(getattr(plan, name)) for name in PLANNED]
 
 
 async def _describe_plan(call: ToolCall, plan: ForgetReceipt) -> str:
-    """Return the question that shows the user what *plan* would delete; texts only if the key may read."""
+    """Return the question whether to delete all that *plan* lists; texts are shown only if the key may read."""
     counts = f"{len(plan.episodes)} messages, {len(plan.facts)} facts, {len(plan.entities)} people and things"
     lines = [f"Forget this for good? It cannot be undone. In all: {counts}."]
     for id_, text in list(plan.texts.items())[:SHOWN] if call.caller.key.has("read") else ():
@@ -202,7 +202,7 @@ Form = TypeVar("Form", bound=BaseModel)
 
 
 class AnswerNeeded(Exception):
-    """Ends a tool call whose question the user must answer; `result` tells the client to ask and to call again."""
+    """Ends a tool call that needs an answer by the user; `result` makes the client ask, and call again."""
 
     def __init__(self, result: InputRequiredResult) -> None:
         super().__init__(ANSWER)
@@ -210,14 +210,14 @@ class AnswerNeeded(Exception):
 
 
 def can_ask(call: ToolCall) -> bool:
-    """Return whether the client supports forms for its user (elicitation)."""
+    """Return whether the client can show forms to its user (MCP's elicitation)."""
     capabilities = call.request.session.client_capabilities
     ways = capabilities.elicitation if capabilities else None
     return ways is not None and (ways.form is not None or ways.url is None)
 
 
 async def ask(call: ToolCall, question: str, form: type[Form]) -> Form | None:
-    """Ask the user *question*, and return the filled-in *form*; ``None`` if the user declines.
+    """Ask the user *question*, and return the *form* that they filled in, or ``None`` if they decline.
 
     Raises `AnswerNeeded` if the client must ask first, `InputError` if the answer does not fit the form.
     """
@@ -242,7 +242,7 @@ async def ask(call: ToolCall, question: str, form: type[Form]) -> Form | None:
 
 
 def _digest(call: ToolCall, question: str) -> str:
-    """Return a hash of the question, the tool and the namespace."""
+    """Return a hash of the namespace, the tool and *question*: an answer counts only for the same question."""
     asked = json.dumps([call.namespace, call.params.name, question])
     return hashlib.sha256(asked.encode()).hexdigest()
 

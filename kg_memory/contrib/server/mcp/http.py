@@ -94,7 +94,10 @@ class Endpoint:
         await self._sessions.handle_request({**scope, STATE: caller, "user": AuthenticatedUser(token)}, receive, send)
 
     async def _find_caller(self, request: Request) -> Caller:
-        """Return the caller of *request*, from its API key and the query of its URL. Raises `ProblemError`."""
+        """Return the caller of *request*: its API key, and the namespace, profile and user in its URL.
+
+        Raises `ProblemError`.
+        """
         key = await self._service.guard.authenticate(find_secret(request.headers), request)
         query = request.query_params
         namespace = _find_namespace(key, query.get("namespace"))
@@ -112,7 +115,7 @@ def _caller_of(request: McpRequest) -> Caller:
 
 
 def _find_namespace(key: ApiKey, named: str | None) -> str:
-    """Return the namespace *named* in the URL if *key* may access it, or else the only namespace that *key* matches.
+    """Return the namespace *named* in the URL if *key* may use it; without one, the only namespace of *key*.
 
     For a local request without a key it is ``default``. Raises `ProblemError` 422 if the URL names none and *key*
     matches several.

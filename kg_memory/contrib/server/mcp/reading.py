@@ -114,7 +114,7 @@ class Explain(Arguments):
 
 
 async def explain(call: ToolCall, asked: Explain) -> Answer:
-    """Return why a fact is believed: its sources, verdicts, evolution and consequences."""
+    """Return why a fact is believed: its sources, verdicts, evolution, and the facts that follow from it."""
     why = await call.memory.facts.aexplain(fact_id(asked.fact), namespace=call.namespace)
     data = {
         "fact": view_fact(why.fact) if why.fact else {},
@@ -127,7 +127,7 @@ async def explain(call: ToolCall, asked: Explain) -> Answer:
 
 
 def _explanation(why: FactExplanation) -> Iterator[str]:
-    """Yield the lines of an explanation."""
+    """Yield the lines of the text that explains why a fact is believed: sources, verdicts, and related facts."""
     yield _line(why.fact) if why.fact else "It is not believed."
     yield "Said by:"
     for source in why.sources[:MOST]:
@@ -165,14 +165,14 @@ async def changes(call: ToolCall, asked: Changes) -> Answer:
 
 
 def _latest(change: Change) -> Fact:
-    """Return the fact after a change, or the fact before if it ended."""
+    """Return the fact of *change* as it is after the change, or if it ended, as it was before."""
     fact = change.after or change.before
     assert fact is not None  # noqa: S101 - a change has one of them
     return fact
 
 
 def _line(fact: Fact) -> str:
-    """Return a fact as a line with its id."""
+    """Return *fact* as a line of a list, with its period and id."""
     return render_fact(fact, set())
 
 
@@ -181,7 +181,7 @@ class Status(Arguments):
 
 
 async def status(call: ToolCall, _: Status) -> Answer:
-    """Return counts of what the namespace stores."""
+    """Return the numbers of facts, episodes and so on in the namespace, and of reviews that wait."""
     stats = await call.memory.astats(namespace=call.namespace)
     data = {"namespace": call.namespace, "profile": call.caller.profile, **stats.model_dump()}
     counts = ", ".join(f"{name.replace('_', ' ')}: {number}" for name, number in stats.model_dump().items())
@@ -205,10 +205,7 @@ class Judge(Arguments):
 
 
 async def judge(call: ToolCall, asked: Judge) -> Answer:
-    """Return what a statement would change, without storing it.
-
-    If a fact is given, only the verdicts on that fact.
-    """
+    """Return what a statement would change, without storing it; with a fact, only the verdicts on that fact."""
     preview = await call.memory.episodes.apreview(asked.content, speaker=call.caller.user, namespace=call.namespace)
     if asked.fact:
         existing = await _get(call, asked.fact)
@@ -218,7 +215,7 @@ async def judge(call: ToolCall, asked: Judge) -> Answer:
 
 
 def _describe(preview: Preview) -> list[str]:
-    """Return the lines that describe a preview."""
+    """Return the lines of text that describe *preview*: what a statement would change."""
     if preview.skipped:
         return [f"It would be saved and not read: {quote(preview.skipped)}."]
     lines: list[str] = []
@@ -275,7 +272,7 @@ async def _compare_facts(call: ToolCall, asked: Compare) -> Answer:
 
 
 async def _believed_at(call: ToolCall, asked: Compare, which: str) -> list[Fact]:
-    """Return the facts that were believed at the time in argument *which* (``first`` or ``second``).
+    """Return the facts that were believed at the time in the argument *which* (``first`` or ``second``).
 
     Raises `InputError` if there are `MOST_FACTS` or more.
     """
@@ -289,13 +286,13 @@ async def _believed_at(call: ToolCall, asked: Compare, which: str) -> list[Fact]
 
 
 def _without(facts: Sequence[Fact], others: Sequence[Fact]) -> list[Fact]:
-    """Return the *facts* that *others* lacks, compared by id and dates."""
+    """Return those of *facts* that are not in *others*; facts are equal if id and dates are."""
     known = {(fact.id, fact.valid_at, fact.invalid_at) for fact in others}
     return [fact for fact in facts if (fact.id, fact.valid_at, fact.invalid_at) not in known]
 
 
 async def _get(call: ToolCall, id_: str) -> Fact:
-    """Return the fact with this id, with or without the prefix ``fact:``. Raises `NotFound`."""
+    """Return the fact with the id *id_*, with or without the prefix ``fact:``. Raises `NotFound`."""
     fact = await call.memory.facts.aget(fact_id(id_), namespace=call.namespace)
     if fact is None:
         raise NotFound(f"fact {id_[:100]!r} not found; recall and history show the ids")
@@ -303,7 +300,7 @@ async def _get(call: ToolCall, id_: str) -> Fact:
 
 
 def _bare_line(fact: Fact) -> str:
-    """Return a fact as a line without its list marker."""
+    """Return *fact* as a line with its period and id, without the "- " of a list."""
     return render_fact(fact, set()).removeprefix("- ")
 
 

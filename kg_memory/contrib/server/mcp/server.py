@@ -50,7 +50,7 @@ FAULT = "internal error of the memory; its log says more"
 
 
 class MemoryServer:
-    """Serves *memory* as MCP tools.
+    """Serves *memory* as tools of the Model Context Protocol (MCP).
 
     *find_caller* returns the caller of a request; *wake* schedules background reading of a namespace.
     """
@@ -76,7 +76,7 @@ class MemoryServer:
         return ListToolsResult(tools=[tool.describe() for tool in TOOLS.values() if tool.is_offered(caller)])
 
     async def _call_tool(self, request: Request, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
-        """Run a tool and return its result, an error for the model, or a question for the user.
+        """Run a tool and return its result, an error message for the model, or a question for the user.
 
         Raises `MCPError` for a tool that the caller is not offered.
         """
@@ -103,6 +103,6 @@ class MemoryServer:
 
 
 def _result(text: str, data: dict[str, Any] | None = None, *, is_error: bool = False) -> CallToolResult:
-    """Return *text* and *data* as a result of the protocol, without characters that UTF-8 cannot encode."""
+    """Return *text* and *data* as a result of the MCP, without characters that UTF-8 cannot encode."""
     storable = text.encode("utf-8", "replace").decode()
     return CallToolResult(content=[TextContent(type="text", text=storable)], structured_content=data, is_error=is_error)

@@ -43,7 +43,7 @@ class Caller:
 
     @classmethod
     def make(cls, key: ApiKey, namespace: str, profile: str | None = None, user: str | None = None) -> Caller:
-        """Return a caller with defaults for missing parts.
+        """Return a caller; a missing *profile* or *user* gets a default.
 
         Raises `InputError` for an unknown profile or an invalid namespace.
         """
@@ -78,7 +78,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One call of a tool: the memory, the caller, and the request, through which the client and its user can be asked.
+    """One call of a tool: the memory, the caller, and the request, by which the client's user can be asked.
 
     `wake` schedules background reading of a namespace.
     """
@@ -147,7 +147,7 @@ class Tool:
         return await self.handle(call, asked)
 
     def _explain(self, error: ValidationError) -> str:
-        """Return the validation *error* as a text that also lists the arguments that the tool takes."""
+        """Return the validation *error* as a text that also lists the arguments which the tool takes."""
         problems = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:5])
         takes = ", ".join(self.arguments.model_fields) or "no arguments"
         return f"{self.name} takes {takes}; {problems}"[:LONGEST_ERROR]
@@ -187,7 +187,7 @@ def view_fact(fact: Fact) -> Data:
 
 
 def view_episode(episode: Episode) -> Data:
-    """Return *episode* as short JSON data; content beyond `LONGEST_CONTENT` characters is cut."""
+    """Return *episode* as short JSON data; content beyond `LONGEST_CONTENT` characters is left out."""
     view = dump(episode, EPISODE)
     if len(episode.content) > LONGEST_CONTENT:
         view["content"] = f"{episode.content[:LONGEST_CONTENT]} ..."
@@ -207,22 +207,22 @@ def view_change(change: Change) -> Data:
 
 
 def fact_id(text: str) -> str:
-    """Return the id in a text: ``"fact:3f2a" -> "3f2a"``. Tools show ids with this prefix."""
+    """Return the id of a fact in *text*: ``"fact:3f2a" -> "3f2a"``. Tools show ids with this prefix."""
     return text.strip().removeprefix("fact:")
 
 
 def dump(value: Value, fields: set[str] | None = None) -> Data:
-    """Return *value* as JSON data without empty fields: only *fields*, or all if ``None``."""
+    """Return *value* as JSON data without empty fields; with *fields*, only these fields."""
     plain = value.model_dump(mode="json", include=fields, exclude_none=True, context=FOR_AGENTS)
     return {name: part for name, part in plain.items() if part not in ("", [], {})}
 
 
 def answer_facts(facts: Sequence[Fact], nothing: str) -> Answer:
-    """Return *facts* as an answer with a line for each; its text is *nothing* if there are none."""
+    """Return a tool's answer with a line for each of *facts*, or with the text *nothing* if there are none."""
     lines = section("facts", (render_fact(fact, set()) for fact in facts))
     return Answer(f"{DATA}\n\n{lines}" if lines else nothing, {"facts": list(map(view_fact, facts))})
 
 
 def quote(text: str) -> str:
-    """Return *text* from memory, which anyone may have written, escaped for use within a line."""
+    """Return *text* from the memory, which anyone may have written, escaped for use within a line."""
     return escape_line(text)
