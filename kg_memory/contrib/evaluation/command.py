@@ -31,7 +31,7 @@ examples:
 
 
 def add_command(make: Callable[..., argparse.ArgumentParser]) -> None:
-    """Add ``kg-memory evaluate``; *make* makes its parser."""
+    """Add the command ``kg-memory evaluate``; *make* returns an argument parser for it."""
     command = make("evaluate", RUN, ABOUT, EPILOG)
     what = command.add_argument_group("what is evaluated")
     what.add_argument("--list", action="store_true", help="list the data sets and the systems")

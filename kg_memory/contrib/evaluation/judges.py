@@ -94,14 +94,17 @@ Reply with the numbers of the events that it tells, in its order, separated by c
 
 
 class Judge:
-    """Judges answers to the questions of *dataset* by the model *asker*, or by rules if it is ``None``."""
+    """Scores answers to the questions of *dataset* by the model *asker*, or by rules if it is ``None``."""
 
     def __init__(self, dataset: Dataset, asker: Asker | None, modes: tuple[str, ...] = MODES) -> None:
         self._dataset, self._asker, self.modes = dataset, asker, modes
         self.name = RULES if asker is None else asker.name
 
     def judge(self, question: Question, answer: str) -> Verdict:
-        """Return the scores of *answer*. Raises the errors of `Asker.ask`."""
+        """Return the scores of *answer* by mode: ``{"strict": 0.0, "lenient": 1.0}``.
+
+        Raises the errors of `Asker.ask`.
+        """
         criterion = self._dataset.criterion(question.category)
         if self._asker is None or criterion.by == "rules":
             exact = judge_by_rules(question, answer)
@@ -112,7 +115,7 @@ class Judge:
         return {mode: self._read(text, _read_word) for mode, text in asked.items()}
 
     def calls(self, question: Question) -> int:
-        """Return the number of model calls that judging an answer to *question* takes."""
+        """Return the number of model calls needed to judge an answer to *question*."""
         criterion = self._dataset.criterion(question.category)
         if self._asker is None or criterion.by == "rules":
             return 0
@@ -121,6 +124,7 @@ class Judge:
         return len(self.modes)
 
     def _by_rubric(self, question: Question, answer: str, criterion: Criterion) -> Verdict:
+        """Return the scores of *answer*: the model scores each requirement of the question's rubric."""
         scores = [self._read(rubric_prompt(question, answer, item), _read_score) for item in question.rubric]
         read = [score for score in scores if score is not None]
         if len(read) < len(scores):
@@ -134,9 +138,9 @@ class Judge:
         return verdict
 
     def _read(self, question: str, read: Callable[[str], float | None]) -> float | None:
-        """Ask the judge model *question*, and return the score that *read* parses from its reply.
+        """Ask the judge model the prompt *question*, and return the score that *read* parses from its reply.
 
-        If it returns ``None``, the model is asked once more.
+        If *read* returns ``None``, the model is asked once more.
         """
         if self._asker is None:
             return None
@@ -145,7 +149,7 @@ class Judge:
 
 
 def check(dataset: Dataset, judge: str, categories: Collection[str] = ()) -> None:
-    """Raise `InputError` if *judge* is ``rules`` and any of *categories* has a rubric, which needs a model.
+    """Raise `InputError` if *judge* is ``rules`` and one of *categories* has a rubric, which needs a model.
 
     Without *categories*, all that are asked by default are checked.
     """
@@ -170,9 +174,10 @@ def _read_score(reply: str) -> float | None:
 
 
 def _read_order(reply: str, count: int) -> float | None:
-    """Return the order of events in the judge's *reply* as a score from 0 to 1; 0 below two events.
+    """Return a score from 0 to 1 for the order of events that the judge's *reply* lists: ``"1, 2, 3"`` -> 1.0.
 
-    *count* is the number of events. ``None`` if the reply has neither numbers nor ``-``.
+    *count* is the number of events. The score is 0 for fewer than two events, ``None`` if the reply has neither numbers
+    nor ``-``.
     """
     numbers = [int(number) for number in re.findall(r"\d+", reply)]
     order = [number for number in dict.fromkeys(numbers) if 0 < number <= count]
@@ -204,7 +209,7 @@ def says_unknown(answer: str) -> bool:
 
 
 def choice(answer: str, choices: Sequence[str]) -> int | None:
-    """Return the index of the choice that *answer* names by letter or text; ``None`` if none or several match."""
+    """Return the index of the choice that *answer* names by letter or text, or ``None`` if none or several match."""
     match = _LETTER.match(answer)
     letters = {letter.lower() for letter in _BOXED.findall(answer)} or {(match[1] or match[2]).lower() if match else ""}
     own = [match[1].lower() if (match := OWN_LETTER.match(text)) else None for text in choices]
@@ -236,18 +241,18 @@ def _iso_days(text: str) -> str:
 
 
 def _figure(token: str) -> str:
-    """Return a number without leading zeros and trailing decimal zeros: ``"07.50" -> "7.5"``."""
+    """Return the number *token* without leading zeros and trailing decimal zeros: ``"07.50" -> "7.5"``."""
     return f"{float(token):g}" if re.fullmatch(r"\d+(?:\.\d+)?", token) and len(token) < 16 else token
 
 
 def _stands_in(wanted: Sequence[str], given: Sequence[str]) -> bool:
-    """Return whether the words *wanted* occur in *given*, one after another."""
+    """Return whether the words *wanted* occur in the words *given*, in order and without others between them."""
     size = len(wanted)
     return size > 0 and any(given[place : place + size] == wanted for place in range(len(given) - size + 1))
 
 
 def _place(expected: str, choices: Sequence[str]) -> int | None:
-    """Return the index of the expected choice, which is given by its text or its letter."""
+    """Return the index in *choices* of the *expected* choice, which is given by its text or its letter."""
     return choices.index(expected) if expected in choices else choice(expected, choices)
 
 
@@ -268,7 +273,7 @@ def reader_prompt(question: Question, context: str) -> str:
 
 
 def judge_prompt(question: Question, answer: str, criterion: str) -> str:
-    """Return the prompt that asks the judge model whether *answer* is right; *criterion* has the instructions."""
+    """Return the prompt that asks the judge model whether *answer* is right; *criterion* is the instructions."""
     expected = f"Expected answer: {question.answer}\n" if question.answer else ""
     if question.rubric:
         expected += "A right answer has:\n" + "".join(f"- {item}\n" for item in question.rubric)
@@ -281,6 +286,6 @@ def rubric_prompt(question: Question, answer: str, item: str) -> str:
 
 
 def order_prompt(question: Question, answer: str) -> str:
-    """Return the prompt that asks the judge model in which order *answer* gives the events of the rubric."""
+    """Return the prompt that asks the judge model in which order *answer* lists the events of the rubric."""
     events = "\n".join(f"{number}. {item}" for number, item in enumerate(question.rubric, start=1))
     return _ORDER.format(events=events, answer=answer)

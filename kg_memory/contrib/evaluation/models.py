@@ -82,13 +82,13 @@ class Asker:
 
 
 def price_of(name: str, cost: Usage, prices: Prices) -> float | None:
-    """Return the price of the usage *cost* of model *name*; ``None`` if *prices* does not have the model."""
+    """Return the price of *cost* (calls and tokens of the model *name*), or ``None`` if *prices* lacks the model."""
     pair = prices.get(name) or prices.get(name.partition(":")[2])
     return None if pair is None else (cost.input_tokens * pair[0] + cost.output_tokens * pair[1]) / 1e6
 
 
 class Ledger:
-    """The usage and money spent in a run, including its earlier starts, and its limits.
+    """The tokens, calls and money spent in an evaluation, including its earlier starts, and the limits of these.
 
     *limits* may have ``calls``, ``tokens`` and ``money``.
     """
@@ -101,14 +101,14 @@ class Ledger:
         self._lock = Lock()
 
     def add(self, model: str, cost: Usage, *, ended: int = 0) -> None:
-        """Add the usage *cost* of *model*; *ended* is the number of reserved calls that have ended."""
+        """Add *cost* (calls and tokens) of *model*; *ended* is the number of its calls that `reserve` had counted."""
         with self._lock:
             self._open -= ended
             self.total += cost
             self.money += price_of(model, cost, self._prices) or 0.0
 
     def reserve(self) -> None:
-        """Count a call that begins. Raises `BudgetSpent` if a limit is reached."""
+        """Count a model call that begins. Raises `BudgetSpent` if a limit is reached."""
         with self._lock:
             self.check()
             self._open += 1
@@ -130,7 +130,10 @@ _measured: ContextVar[list[Usage] | None] = ContextVar("measured", default=None)
 
 @contextmanager
 def measure() -> Iterator[list[Usage]]:
-    """Context manager: collect the usage of each model call made inside, in this thread and in tasks it starts."""
+    """Context manager: yield a list to which each model call made inside adds its calls and tokens.
+
+    Calls in this thread and in tasks that it starts are counted.
+    """
     costs: list[Usage] = []
     token = _measured.set(costs)
     try:
@@ -153,7 +156,7 @@ class Meter(BaseCallbackHandler):
     def on_chat_model_start(
         self, serialized: dict[str, Any], messages: list[list[BaseMessage]], *, run_id: UUID, **kwargs: Any
     ) -> None:
-        """Reserve a call. Raises `BudgetSpent` if a limit is reached."""
+        """Count a call that begins. Raises `BudgetSpent` if a limit is reached."""
         del serialized, kwargs
         self._ledger.reserve()
         self._asked[run_id] = sum(estimate_tokens(str(message.content)) for batch in messages for message in batch)
@@ -175,7 +178,7 @@ class Meter(BaseCallbackHandler):
             costs.append(cost)
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        """Release the reserved call; a failed call counts no tokens."""
+        """Remove the call from those that are running; a failed call counts no tokens."""
         del error, kwargs
         self._ledger.add(self.name, Usage(), ended=1)
         self._asked.pop(run_id, None)

@@ -71,7 +71,7 @@ class Selection:
 
     @property
     def keys(self) -> set[str]:
-        """The keys of all selected questions."""
+        """The keys of all selected questions, such as ``locomo-1/17``."""
         return {key for questions in self.asked.values() for key in questions}
 
     def __len__(self) -> int:
@@ -115,17 +115,20 @@ def select(dataset: Dataset, conversations: Iterable[Conversation], options: Opt
 
 
 def _order(group: list[tuple[bytes, int, str, Question]]) -> Iterator[_Entry]:
-    """Yield the questions of a category in random order, with keys that spread them evenly when categories are merged.
+    """Yield the questions of a category, *group*, with sort keys, in random order.
 
-    The question at index i of n has the position (i + 1/2) / n, and the first one comes before all others: so the first
-    questions of all categories together contain each category in proportion.
+    If categories are merged by these keys, the first questions contain each category in proportion. The question at
+    index i of n has the position (i + 1/2) / n, and the first one comes before all others.
     """
     for number, row in enumerate(sorted(group, key=itemgetter(0, 1, 2))):
         yield (number > 0, (number + 0.5) / len(group), *row)
 
 
 def _choose(conversations: Iterable[Conversation], names: Sequence[str]) -> Iterator[tuple[int, Conversation]]:
-    """Yield the conversations called *names* with their indexes; all if empty, the first N if it is one number."""
+    """Yield the conversations called *names*, with their indexes.
+
+    Without *names*, yield all; if *names* is a single number N, yield the first N.
+    """
     first = int(names[0]) if len(names) == 1 and names[0].isdecimal() else None
     left, known = set(names), []
     for place, conversation in enumerate(conversations):
@@ -170,7 +173,10 @@ def find_system(name: str) -> Callable[[Tools], System]:
 
 
 def _load(name: str, kind: str, known: Iterable[str]) -> Any:
-    """Return the object that ``package.module:attribute`` names; modules in the working folder are found too."""
+    """Return the object that *name* denotes, as ``package.module:attribute``; the working folder is searched too.
+
+    *kind* and *known* are for the error message: what is expected, and its built-in names.
+    """
     module, _, attribute = name.partition(":")
     if not attribute:
         raise InputError(f"unknown {kind} {name!r}: use one of {', '.join(known)}, or package.module:name for your own")

@@ -55,8 +55,8 @@ class Conversation:
 class Retrieved:
     """The context that a system gives the reader model for a question.
 
-    `sources` are the source ids of the found episodes, best first; `text` need not contain all of them. `tokens` is the
-    size of `text`.
+    `sources` are the source ids of the episodes that the system found, best first; `text` need not contain all of them.
+    `tokens` is the size of `text`.
     """
 
     text: str
@@ -142,7 +142,7 @@ class System(Protocol):
     name: str
 
     def ingest(self, conversation: Conversation) -> None:
-        """Store the episodes of *conversation*, without reading again those that an interrupted run has read."""
+        """Store the episodes of *conversation*, without repeating those that an interrupted run has stored and read."""
 
     def context(self, question: Question, conversation: Conversation, max_tokens: int) -> Retrieved:
         """Return the context for *question*, in at most *max_tokens* tokens."""

@@ -27,17 +27,17 @@ RESAMPLES = 2000
 
 
 def recall(sources: Sequence[str], evidence: frozenset[str], depth: int) -> float:
-    """Return the share of *evidence* that is among the first *depth* of *sources*, from 0 to 1."""
+    """Return the share of *evidence* (right source ids) that is among the first *depth* of *sources*, from 0 to 1."""
     return len(evidence.intersection(sources[:depth])) / len(evidence)
 
 
 def all_found(sources: Sequence[str], evidence: frozenset[str], depth: int) -> float:
-    """Return 1.0 if all of *evidence* is among the first *depth* of *sources*, else 0.0."""
+    """Return 1.0 if all of *evidence* (right source ids) is among the first *depth* of *sources*, else 0.0."""
     return float(evidence <= set(sources[:depth]))
 
 
 def ndcg(sources: Sequence[str], evidence: frozenset[str], depth: int = 10) -> float:
-    """Return the nDCG at *depth* of ranked *sources* (Järvelin 2002); each item of *evidence* has gain 1, once."""
+    """Return the nDCG at *depth* of ranked *sources* (Järvelin 2002); each id in *evidence* has gain 1, once."""
     seen: set[str] = set()
     gained = 0.0
     for place, source in enumerate(sources[:depth]):
@@ -49,7 +49,10 @@ def ndcg(sources: Sequence[str], evidence: frozenset[str], depth: int = 10) -> f
 
 
 def retrieval_figures(sources: Sequence[str], evidence: frozenset[str]) -> dict[str, float]:
-    """Return recall, all-found and nDCG of one question at several depths: ``{"recall@5": 0.5, ...}``."""
+    """Return recall, all-found and nDCG of one question at several depths: ``{"recall@5": 0.5, ...}``.
+
+    *sources* are the ids of the results, best first; *evidence* are the right ids.
+    """
     figures = {f"recall@{depth}": recall(sources, evidence, depth) for depth in DEPTHS}
     figures |= {f"all@{depth}": all_found(sources, evidence, depth) for depth in DEPTHS[1:]}
     return {**figures, "nDCG@10": ndcg(sources, evidence)}
@@ -67,7 +70,7 @@ class Interval(NamedTuple):
 
 
 def bootstrap(values: Sequence[float], seed: int = 0) -> Interval:
-    """Return the mean of *values*, one for each question, with its percentile bootstrap interval."""
+    """Return the mean of *values*, one for each question, with its percentile bootstrap interval of 95 %."""
     if not values:
         return Interval(math.nan, math.nan, math.nan)
     sample = np.array(values, dtype=float)
@@ -78,7 +81,7 @@ def bootstrap(values: Sequence[float], seed: int = 0) -> Interval:
 
 
 def kendall(order: Sequence[int]) -> float:
-    """Return Kendall's tau between *order* and ascending order: 1 if equal, -1 if reversed.
+    """Return Kendall's tau of *order*: 1 if it ascends (``[1, 2, 3]``), -1 if it descends.
 
     0 for fewer than two numbers.
     """
@@ -88,7 +91,7 @@ def kendall(order: Sequence[int]) -> float:
 
 @dataclass(frozen=True)
 class Figures:
-    """The results of one system: rows of its answers, the scores of one judge, and costs."""
+    """The results of one system: the rows of its answers, the scores by one judge, and the costs."""
 
     system: str
     rows: tuple[Row, ...]
@@ -100,11 +103,11 @@ class Figures:
 
     @cached_property
     def judged(self) -> list[Row]:
-        """The rows of answers that have a verdict."""
+        """The rows of answers that the judge has scored."""
         return [row for row in self.rows if row["question"] in self.verdicts]
 
     def scores(self, mode: str, category: str | None = None) -> dict[str, float]:
-        """Return the scores in *mode* by question key; only those of *category* if it is given."""
+        """Return the scores in *mode*, such as "strict", by question key; with *category*, only of its questions."""
         return {
             row["question"]: self.verdicts[row["question"]][mode]
             for row in self.judged
@@ -113,7 +116,7 @@ class Figures:
 
     @property
     def retrieval(self) -> list[dict[str, float]]:
-        """The retrieval figures of each question with evidence; empty if the system reports no sources."""
+        """Recall, all-found and nDCG of each question with evidence; empty if the system reports no sources."""
         if not any(row["sources"] for row in self.rows):
             return []
         return [retrieval_figures(row["sources"], frozenset(row["evidence"])) for row in self.rows if row["evidence"]]
@@ -125,9 +128,9 @@ class Figures:
 
 
 def figures(results: Results, systems: Iterable[str], judge: str | None, wanted: set[str]) -> list[Figures]:
-    """Return the rows, scores and costs of each of *systems* that has results, for the question keys in *wanted*.
+    """Return the result rows, scores and costs of each of *systems* that has results.
 
-    Without a *judge*, only retrieval results are used.
+    *wanted* are the keys of the questions to include. Without a *judge*, only retrieval results are used.
     """
     found = []
     for system in systems:
@@ -145,7 +148,10 @@ def figures(results: Results, systems: Iterable[str], judge: str | None, wanted:
 
 
 def write_report(dataset: Dataset, run: Mapping[str, Any], found: Sequence[Figures], notes: Sequence[str]) -> str:
-    """Return the Markdown report. *run* has the options of the last start; *notes* list questions without an answer."""
+    """Return the report as Markdown, for the systems with the results *found*.
+
+    *run* has the options of the last start; *notes* list questions without an answer.
+    """
     parts = [f"# {dataset.title}: {', '.join(figure.system for figure in found)}", _conditions(dataset, run)]
     parts += [f"**{note}**" for note in notes]
     scored = modes(found)
@@ -165,7 +171,7 @@ def write_report(dataset: Dataset, run: Mapping[str, Any], found: Sequence[Figur
 
 
 def accuracy(found: Sequence[Figures], scored: Sequence[str]) -> Table:
-    """Return a table of the mean scores of each system by mode."""
+    """Return a table with the mean score of each system in each mode of *scored* ("strict", "lenient", ...)."""
     rows = [["system", "judged", *scored, "tokens, mean", "tokens, median"]]
     for figure in found:
         scores = [str(bootstrap(list(figure.scores(mode).values()))) for mode in scored]
@@ -176,7 +182,7 @@ def accuracy(found: Sequence[Figures], scored: Sequence[str]) -> Table:
 
 
 def retrieval(found: Sequence[Figures]) -> Table:
-    """Return a table of the mean retrieval figures of each system."""
+    """Return a table with the mean recall, all-found and nDCG of each system."""
     names = list(retrieval_figures([], frozenset({""})))
     rows = [["system", "questions", *names]]
     for figure in found:
@@ -208,6 +214,7 @@ def _by_category(found: Sequence[Figures], mode: str) -> Table:
 
 
 def _differences(found: Sequence[Figures], scored: Sequence[str]) -> Table:
+    """Return a table with the mean difference of the scores of each pair of systems, in each mode of *scored*."""
     rows = [["systems", "questions", *scored]]
     for one, other in combinations(found, 2):
         cells, most = [], 0
@@ -220,12 +227,16 @@ def _differences(found: Sequence[Figures], scored: Sequence[str]) -> Table:
 
 
 def paired(one: Mapping[str, float], other: Mapping[str, float]) -> tuple[Interval, int]:
-    """Return the mean difference of the scores of questions that both have, and the number of these questions."""
+    """Return the mean difference of two systems' scores, over the questions that both have, and their number.
+
+    *one* and *other* have the scores by question key.
+    """
     both = sorted(one.keys() & other.keys())
     return bootstrap([one[key] - other[key] for key in both]), len(both)
 
 
 def _costs(found: Sequence[Figures]) -> Table:
+    """Return a table with the calls, tokens and times of each system."""
     head = ["system", "ingest calls", "ingest tokens", "ingest s", "search p50 ms", "search p95 ms"]
     rows = [[*head, "reader tokens in", "out", "reader p50 s", "judge calls"]]
     for figure in found:
@@ -245,6 +256,7 @@ def _reading(figure: Figures) -> list[str]:
 
 
 def _conditions(dataset: Dataset, run: Mapping[str, Any]) -> str:
+    """Return the options of *run* as a Markdown list: data, models, seed, date and version."""
     shown = {
         "data": f"{dataset.title} ({dataset.licence}), {run.get('variant') or 'default variant'}, {run.get('data')}",
         "reader": run.get("reader"),

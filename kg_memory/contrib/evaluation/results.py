@@ -27,12 +27,12 @@ def question_key(conversation: Conversation, question: Question) -> str:
 
 
 def cost_of(row: Mapping[str, Any], prefix: str = "") -> Usage:
-    """Return the model usage that a result row has in the fields with *prefix*."""
+    """Return the calls and tokens in the fields of a result row that begin with *prefix*, such as ``reader_calls``."""
     return Usage(**{name: row.get(f"{prefix}{name}", 0) for name in COSTS})
 
 
 def cost_fields(cost: Usage, prefix: str = "") -> dict[str, int]:
-    """Return *cost* as fields of a result row, named with *prefix*."""
+    """Return *cost* as fields of a result row, named with *prefix*: ``{"reader_calls": 1, ...}``."""
     return {f"{prefix}{name}": getattr(cost, name) for name in COSTS}
 
 
@@ -59,7 +59,7 @@ class Results:
         self._read()
 
     def _read(self) -> None:
-        """Read all rows, and remove an incomplete last line, which a killed run leaves."""
+        """Load all rows of the file, and remove an incomplete last line, which a killed run leaves."""
         self._file.seek(0)
         whole = 0
         for number, line in enumerate(self._file, start=1):
@@ -91,7 +91,7 @@ class Results:
         self.add("run", **options)
 
     def add(self, kind: str, **fields: Any) -> None:
-        """Append a row to the results file; it is written before this returns."""
+        """Append a row to the results file; it is written to the file before this returns."""
         row = {"kind": kind, **fields}
         line = json.dumps(row, ensure_ascii=False).encode() + b"\n"
         with self._lock:
@@ -100,7 +100,7 @@ class Results:
             self._file.flush()
 
     def of(self, kind: str, system: str | None = None) -> list[Row]:
-        """Return the rows of *kind*; only those of *system* if it is given."""
+        """Return the rows of *kind*, such as "ingest"; with *system*, only those of that system."""
         with self._lock:
             return [row for row in self.rows if row["kind"] == kind and system in (None, row.get("system"))]
 
@@ -112,7 +112,10 @@ class Results:
         return self._latest[kind, system, judge]
 
     def _note(self, row: Row) -> None:
-        """Add *row* in memory, as the latest of its kind for its question; an unparsed verdict removes the latest."""
+        """Add *row* to the rows in memory, as the latest of its kind for its question.
+
+        A verdict that could not be parsed removes the latest row instead.
+        """
         self.rows.append(row)
         if "question" in row:
             latest = self._latest[row["kind"], row["system"], row.get("judge")]

@@ -63,7 +63,7 @@ class Evaluation:
     _lock: Lock = field(default_factory=Lock)
 
     def run(self, say: Say) -> Outcome:
-        """Run the steps that have no result yet; *say* receives lines about the progress.
+        """Run the steps that have no result yet; the function *say* is called with lines about the progress.
 
         A failed step is left for the next run. The run stops when the budget is spent, a setting is wrong, or
         `FAILURES` steps fail in a row. Exceptions other than `KGMemoryError` are raised.
@@ -77,6 +77,7 @@ class Evaluation:
         return self.outcome
 
     def _evaluate(self, system: System, conversation: Conversation, say: Say) -> None:
+        """Let *system* ingest *conversation* and answer its open questions in threads; *say* gets progress lines."""
         keys = {question_key(conversation, question): question for question in conversation.questions}
         left = [
             Step(system, conversation, question, key) for key, question in keys.items() if self._is_left(system, key)
@@ -107,7 +108,7 @@ class Evaluation:
         return key not in self.results.latest("verdict", system.name, self.judge.name)
 
     def _ingest(self, system: System, conversation: Conversation) -> bool:
-        """Let *system* ingest the conversation; return whether that succeeded, so that questions can be asked."""
+        """Let *system* ingest the conversation; return False if that failed, so that no questions are asked."""
         began = time.perf_counter()
         failure: KGMemoryError | None = None
         try:
@@ -133,7 +134,7 @@ class Evaluation:
         return failure is None
 
     def _run_step(self, step: Step) -> None:
-        """Retrieve, answer and judge one question, skipping the parts that have results."""
+        """Retrieve a context for one question, answer it and judge the answer; parts that have results are skipped."""
         try:
             if self.reader is None or self.judge is None:
                 self.results.add("retrieval", **self._retrieve(step)[0])
@@ -145,9 +146,9 @@ class Evaluation:
             self._in_a_row = 0
 
     def _retrieve(self, step: Step) -> tuple[dict[str, Any], str]:
-        """Return the retrieval fields of the question's result row, and the context.
+        """Return the retrieval fields of the question's result row, and the context that the system returned.
 
-        Sources are replaced by their threads if the evidence of the question names threads.
+        The ids of episodes are replaced by their threads if the evidence of the question names threads.
         """
         system, conversation, question, key = step
         began = time.perf_counter()
@@ -169,6 +170,7 @@ class Evaluation:
         return fields, found.text
 
     def _answer_and_judge(self, step: Step, reader: Asker, judge: Judge) -> None:
+        """Answer the question of *step* with the model *reader* and judge the answer, and store both as result rows."""
         question, name = step.question, step.system.name
         row = self.results.latest("answer", name).get(step.key)
         if row is None:
@@ -190,7 +192,7 @@ class Evaluation:
 
     @contextmanager
     def _measure(self, model: str | None) -> Iterator[list[Usage]]:
-        """Collect the costs of one step, made by *model*; if the step fails, store them as a ``spent`` row."""
+        """Context manager: collect the costs of one step by *model*, and if it fails, store them as a ``spent`` row."""
         with measure() as costs:
             try:
                 yield costs
@@ -249,6 +251,7 @@ def open_evaluation(options: Options) -> Iterator[Evaluation]:
 
 
 def _open_judge(dataset: Dataset, options: Options, ledger: Ledger) -> Judge:
+    """Return the judge that *options* name, or the one by rules if the data set allows it. Errors: `InputError`."""
     name = options.judge
     if name is None:
         if judges.needs_model(dataset):
@@ -261,6 +264,7 @@ def _open_judge(dataset: Dataset, options: Options, ledger: Ledger) -> Judge:
 
 
 def _manifest(options: Options) -> dict[str, Any]:
+    """Return the options of a run as fields of a result row, with a hash of the data file."""
     data = options.data
     digest = None
     if data is not None and data.is_file():

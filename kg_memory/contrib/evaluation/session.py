@@ -32,7 +32,7 @@ _PAUSE = 2.0
 
 
 def evaluate(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory evaluate``; return 1 if steps failed or are left, else 0."""
+    """Run ``kg-memory evaluate``; return the exit code: 1 if steps failed or are not done yet, else 0."""
     if arguments.list:
         return _list(screen)
     if arguments.dataset is None:
@@ -54,6 +54,7 @@ def evaluate(arguments: Namespace, screen: Screen) -> int:
 
 
 def _options(arguments: Namespace) -> Options:
+    """Return the options of the command line. Raises `InputError` for a budget in money without prices."""
     prices = dict(arguments.price)
     if "money" in arguments.budget and not prices:
         raise InputError("--budget money=X needs prices: give --price MODEL=IN/OUT for each model")
@@ -114,13 +115,14 @@ def _cells(row: Row, money: float | None) -> tuple[str, ...]:
 
 
 def _confirm() -> bool:
-    """Ask the user whether to go on. Raises `InputError` without a terminal."""
+    """Ask the user whether to go on, and return the answer. Raises `InputError` without a terminal."""
     if not is_terminal():
         raise InputError("models will be asked, which costs: add --yes to go on, or --dry-run to see the cost only")
     return confirm("Go on?")
 
 
 def _progress(screen: Screen) -> Callable[[str], None]:
+    """Return a function that prints a line of progress, but skips lines that follow another too soon."""
     shown = 0.0
 
     def say(text: str) -> None:
@@ -133,7 +135,7 @@ def _progress(screen: Screen) -> Callable[[str], None]:
 
 
 def _report(evaluation: Evaluation, screen: Screen) -> Sequence[Figures]:
-    """Write the report, and print the tables."""
+    """Write the report of the evaluation, print its tables, and return the results of each system."""
     options, results = evaluation.options, evaluation.results
     wanted = evaluation.conversations.keys
     judge = None if evaluation.judge is None else evaluation.judge.name
@@ -175,7 +177,7 @@ class Row(NamedTuple):
 
 
 def estimate(evaluation: Evaluation) -> list[Row]:
-    """Return the estimated cost of the remaining steps, by system and role (ingest, answer, judge)."""
+    """Return the estimated cost of the remaining steps, with a row for each system and role (ingest, answer, judge)."""
     options, judge, results = evaluation.options, evaluation.judge, evaluation.results
     rows: list[Row] = []
     for system in evaluation.systems:

@@ -42,14 +42,14 @@ Scores = Callable[[str], Sequence[float]]
 
 
 class KGMemory:
-    """kg-memory as an evaluated system, on the embedded database in its folder or the server in ``KG_MEMORY_URL``."""
+    """kg-memory as a system to evaluate, on the embedded database in its folder or the server in ``KG_MEMORY_URL``."""
 
     def __init__(self, name: str, memory: GraphMemory) -> None:
         self.name = name
         self._memory = memory
 
     def ingest(self, conversation: Conversation) -> None:
-        """Add the missing episodes, and read again those that failed before.
+        """Add the episodes that are missing, and read those again that failed before.
 
         Raises `ModelError` if more than `MAX_UNREAD` of the episodes could not be read; a search still finds their
         words.
@@ -70,7 +70,7 @@ class KGMemory:
             log.warning(told)
 
     def context(self, question: Question, conversation: Conversation, max_tokens: int) -> Retrieved:
-        """Return the memory's context for *question*, and the episodes that its search found."""
+        """Return the memory's context for *question*, and the ids of the episodes that its search found."""
         found = self._memory.context(
             question.text,
             namespace=self._namespace(conversation),
@@ -82,7 +82,7 @@ class KGMemory:
         return Retrieved(str(found), sources, found.tokens)
 
     def estimate(self, conversation: Conversation, max_tokens: int) -> tuple[Usage, int]:
-        """Return the expected cost of reading the unread episodes, and *max_tokens*."""
+        """Return the expected cost of reading the unread episodes, and *max_tokens* as the size of a context."""
         estimate = self._memory.usage.estimate(conversation.episodes, namespace=self._namespace(conversation))
         amounts = {name: round(getattr(estimate, name).likely) for name in COSTS}
         return Usage(**amounts), max_tokens
@@ -124,7 +124,7 @@ def line(episode: EpisodeInput) -> str:
 
 
 def pack(ranked: Sequence[EpisodeInput], max_tokens: int) -> str:
-    """Return the best episodes, in order of *ranked*, that fit into *max_tokens*, as lines sorted by time."""
+    """Return the best of the *ranked* episodes that fit into *max_tokens* tokens, as lines sorted by time."""
     kept: list[EpisodeInput] = []
     size = 0
     for episode in ranked:
@@ -137,12 +137,12 @@ def pack(ranked: Sequence[EpisodeInput], max_tokens: int) -> str:
 
 
 def bags_of_words(episodes: Sequence[EpisodeInput], *, dates: bool = True) -> list[Counter[str]]:
-    """Return the word counts of each episode; *dates* includes the words of its date."""
+    """Return the word counts of each episode; with *dates*, the words of its date are counted too."""
     return [Counter(terms(episode_text(episode, dates=dates))) for episode in episodes]
 
 
 def bm25(bags: Sequence[Mapping[str, int]]) -> Scores:
-    """Return a function that scores episodes, given as *bags* of words, by Okapi BM25."""
+    """Return a function that scores episodes for a question by Okapi BM25; *bags* are the episodes' word counts."""
     postings: defaultdict[str, dict[int, int]] = defaultdict(dict)
     for place, bag in enumerate(bags):
         for word, times in bag.items():
@@ -164,7 +164,10 @@ def bm25(bags: Sequence[Mapping[str, int]]) -> Scores:
 
 
 def cosine(vectors: np.ndarray, embeddings: Embeddings) -> Scores:
-    """Return a function that scores episodes by the cosine of their *vectors* (rows of length 1) and the question's."""
+    """Return a function that scores episodes for a question by cosine similarity.
+
+    *vectors* are the episodes' embeddings, as rows of length 1; *embeddings* embeds the question.
+    """
 
     def scores(question: str) -> list[float]:
         found: list[float] = (vectors @ np.array(embeddings.embed_query(question))).tolist()
@@ -174,7 +177,7 @@ def cosine(vectors: np.ndarray, embeddings: Embeddings) -> Scores:
 
 
 def both(first: Scores, second: Scores) -> Scores:
-    """Return a function that scores by the mean of two scores, each standardised over the episodes."""
+    """Return a function that scores episodes by the mean of two scoring functions, after standardising each."""
 
     def scores(question: str) -> list[float]:
         pairs = zip(_standardise(first(question)), _standardise(second(question)), strict=True)
@@ -190,12 +193,15 @@ def _standardise(scores: Sequence[float]) -> list[float]:
 
 
 def best(scores: Sequence[float]) -> list[int]:
-    """Return the indexes of *scores*, highest score first; equal scores keep their order."""
+    """Return the indexes of *scores*, best first: ``[0.1, 0.9]`` -> ``[1, 0]``; equal scores keep their order."""
     return sorted(range(len(scores)), key=lambda place: (-scores[place], place))
 
 
 def episode_text(episode: EpisodeInput, *, dates: bool = True) -> str:
-    """Return the text by which an episode is indexed, such as ``14 May 2024 Ann: I moved to Oslo``."""
+    """Return the text by which an episode is indexed, such as ``14 May 2024 Ann: I moved to Oslo``.
+
+    Without *dates*, the date is left out.
+    """
     day = f"{episode.at:%d %B %Y} " if episode.at and dates else ""
     return f"{day}{episode.speaker or ''}: {episode.content}"
 
@@ -212,9 +218,9 @@ def embed(episodes: Sequence[EpisodeInput], embeddings: Embeddings) -> np.ndarra
 
 
 class Baseline:
-    """A system that returns the best-ranked episodes, or the whole conversation if *index* is ``None``.
+    """A system without a memory, which returns the best-ranked episodes, or all of them if *index* is ``None``.
 
-    *index* makes the scoring function of a conversation. That of the latest conversation is cached.
+    *index* makes the scoring function of a conversation. The latest conversation's function is cached.
     """
 
     def __init__(self, name: str, index: Callable[[Sequence[EpisodeInput]], Scores] | None) -> None:
@@ -224,7 +230,7 @@ class Baseline:
         self._lock = Lock()
 
     def ingest(self, conversation: Conversation) -> None:
-        """Index the episodes of *conversation*, unless it was indexed last."""
+        """Index the episodes of *conversation*, unless they are those that were indexed last."""
         with self._lock:
             if self._index is not None and conversation.name not in self._scores:
                 self._scores = {conversation.name: self._index(conversation.episodes)}
@@ -241,7 +247,7 @@ class Baseline:
         return Retrieved(text, sources, estimate_tokens(text))
 
     def estimate(self, conversation: Conversation, max_tokens: int) -> tuple[Usage, int]:
-        """Return a usage of zero, as no chat model is called, and the tokens of a context."""
+        """Return a cost of zero, as no chat model is called, and the number of tokens of a context."""
         if self._index is None:
             max_tokens = sum(estimate_tokens(line(episode)) for episode in conversation.episodes)
         return Usage(), max_tokens

@@ -42,10 +42,11 @@ _PREFERENCE = (
 
 
 def load_longmemeval(path: Path | None, variant: str | None = None) -> Iterable[Conversation]:
-    """Return a conversation for each question of a LongMemEval file; they are read one at a time.
+    """Return a conversation for each question of a LongMemEval file; they are loaded one at a time.
 
-    *path* is the file, or a folder with the file of *variant*. Evidence are the turns marked ``has_answer``, or all
-    turns of the sessions with the answer if no turn is marked. Ids ending in ``_abs`` are questions without an answer.
+    *path* is the file, or a folder with the file of *variant*. Evidence are the messages marked ``has_answer``, or all
+    messages of the sessions with the answer if no message is marked. Ids ending in ``_abs`` are questions without an
+    answer.
 
     Raises `InputError` for another kind of file.
     """
@@ -54,6 +55,7 @@ def load_longmemeval(path: Path | None, variant: str | None = None) -> Iterable[
 
 
 def _history(_: int, raw: Mapping[str, Any]) -> Conversation:
+    """Return one record of a LongMemEval file, *raw*, as a conversation: all its sessions, with the question."""
     name = str(raw["question_id"])
     sessions = zip(raw["haystack_session_ids"], raw["haystack_dates"], raw["haystack_sessions"], strict=True)
     answers = set(raw["answer_session_ids"])
@@ -107,9 +109,9 @@ _ANSWERS = ("answer", "ideal_answer", "ideal_response", "ideal_summary")
 
 
 def load_beam(path: Path | None, variant: str | None = None) -> list[Conversation]:
-    """Return the chats below a folder: a folder with a ``chat.json`` for each, directly or in folders by variant.
+    """Return the chats of the BEAM data set in a folder: a subfolder with a ``chat.json`` for each.
 
-    Raises `InputError` if there are none.
+    The subfolders may be grouped in folders by variant. Raises `InputError` if there are none.
     """
     path = require(path, "beam", "the folder `chats`")
     found = beam_chats(path / variant if variant else path) or beam_chats(path / _LENGTHS[0])
@@ -119,24 +121,25 @@ def load_beam(path: Path | None, variant: str | None = None) -> list[Conversatio
 
 
 def beam_chats(data: Path) -> list[Path]:
-    """Return the folders of the chats in *data*, in numeric order."""
+    """Return the folders of the BEAM chats in the folder *data*, in numeric order."""
     found = [path.parent for path in data.glob("*/chat.json")]
     return sorted(found, key=lambda path: (len(path.name), path.name))
 
 
 def beam_questions(chat: Path) -> dict[str, list[dict[str, Any]]]:
-    """Return the questions about a chat by kind, as they are in the data set's file."""
+    """Return the questions about a BEAM chat by kind, as they are in the file: ``{"abstention": [{...}], ...}``."""
     path = chat / "probing_questions" / "probing_questions.json"
     found: dict[str, list[dict[str, Any]]] = read_json(require(path, "beam", "a folder with questions"))
     return found
 
 
 def beam_name(chat: Path) -> str:
-    """Return the conversation name of the chat in folder *chat*: ``beam-1``."""
+    """Return the name of the conversation in the folder *chat*: ``"beam-1"``."""
     return f"beam-{chat.name}"
 
 
 def _chat(chat: Path) -> Conversation:
+    """Return the BEAM chat in the folder *chat* as a conversation, with its questions."""
     episodes = list(read(chat / "chat.json"))
     known = {(episode.source_id or "").rpartition("/")[2]: episode.source_id or "" for episode in episodes}
     questions = []
@@ -158,7 +161,7 @@ def _rubric_question(entry: Mapping[str, Any], kind: str, place: int, known: Map
 
 
 def _ids(given: Any) -> Iterator[str]:
-    """Yield the message ids in a list, in nested lists, or in a map of lists."""
+    """Yield all message ids in nested lists or dicts of lists: ``{"a": [1, [2]]}`` -> ``"1"``, ``"2"``."""
     if isinstance(given, Mapping):
         given = list(given.values())
     if isinstance(given, list):

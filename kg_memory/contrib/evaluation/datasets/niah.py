@@ -43,7 +43,7 @@ _ENDINGS = ("and I had to laugh", "but nobody listened", "for the whole evening"
 
 
 def load_niah(path: Path | None, variant: str | None = None) -> list[Conversation]:
-    """Return a generated conversation for each length; the same variant always has the same text.
+    """Return generated conversations of several lengths, with hidden facts; each variant always has the same text.
 
     Raises `InputError` for an unknown variant, or if *path* is given.
     """
@@ -56,6 +56,7 @@ def load_niah(path: Path | None, variant: str | None = None) -> list[Conversatio
 
 
 def _conversation(name: str, tokens: int) -> Conversation:
+    """Return a conversation of about *tokens* tokens of small talk with hidden facts ("needles"), and its questions."""
     draw = random.Random(f"niah {name}")  # noqa: S311 - the same text each time
     needles = list(_needles(draw, len(DEPTHS) * _ASKED_FROM + 1))
     told, absent = needles[:-1], needles[-1]
@@ -81,9 +82,9 @@ def _conversation(name: str, tokens: int) -> Conversation:
 
 
 def _needles(draw: random.Random, count: int) -> Iterator[tuple[str, str, str]]:
-    """Yield needles with their questions and answers.
+    """Yield *count* facts to hide ("needles"), each as (sentence, question, answer).
 
-    Needles share owners and things (``Yuki's sauna hut``), so that a single word does not find the right one.
+    Several have the same owner or thing (``Yuki's sauna hut``), so that a single word does not find the right one.
     """
     pairs = [(owner, thing) for owner in _OWNERS for thing in _THINGS]
     for owner, thing in draw.sample(pairs, count):
@@ -103,6 +104,7 @@ def _hay(draw: random.Random, tokens: int) -> Iterator[str]:
 
 
 def _episode(text: str, place: int, name: str) -> EpisodeInput:
+    """Return *text* as the message number *place* of the conversation *name*; two speakers alternate."""
     thread, minute = divmod(place, PER_THREAD)
     return EpisodeInput(
         content=text,

@@ -51,6 +51,7 @@ def load_locomo(path: Path | None, variant: str | None = None) -> list[Conversat
 
 
 def _sample(sample: Mapping[str, Any], number: int, path: Path) -> Conversation:
+    """Return *sample*, a record of a LoCoMo file, as a conversation with its questions."""
     name = str(sample.get("sample_id") or f"locomo-{number}")
     items = formats.read_locomo({**sample, "sample_id": name}, name)
     episodes = [item for item in items if isinstance(item, EpisodeInput)]
@@ -65,7 +66,7 @@ def _sample(sample: Mapping[str, Any], number: int, path: Path) -> Conversation:
 
 
 def _event_questions(sessions: Mapping[str, Any]) -> Iterator[Question]:
-    """Yield a question about each person's events around each session, with the events as its rubric."""
+    """Yield a question about each person's events around each session; the judge's rubric lists the events."""
     for session, people in sessions.items():
         for person, events in people.items():
             if person != "date" and events:
@@ -116,6 +117,7 @@ def load_dmr(path: Path | None, variant: str | None = None) -> list[Conversation
 
 
 def _chat(raw: Mapping[str, Any], name: str) -> Conversation:
+    """Return *raw*, a record of a DMR file, as a conversation with its question."""
     earlier = raw["previous_dialogs"]
     sessions = [*zip((session["dialog"] for session in earlier), _times(earlier), strict=True)]
     if raw.get("dialog"):
@@ -132,7 +134,10 @@ def _chat(raw: Mapping[str, Any], name: str) -> Conversation:
 
 
 def _times(sessions: list[Mapping[str, Any]]) -> list[datetime]:
-    """Return the times of the earlier sessions from their ages, each at least an hour before the next."""
+    """Return the times of *sessions*, computed from their ages such as "2 days ago".
+
+    Each is at least an hour before the next.
+    """
     times: list[datetime] = []
     after = LAST_SESSION
     for session in reversed(sessions):
@@ -143,7 +148,7 @@ def _times(sessions: list[Mapping[str, Any]]) -> list[datetime]:
 
 
 def _turns(session: list[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Return the turns of a session with speakers; unnamed speakers alternate."""
+    """Return the messages of a session with their speakers; speakers without a name alternate."""
     return [
         {"role": str(turn.get("id") or f"Speaker {1 + place % 2}"), "content": turn["text"]}
         for place, turn in enumerate(session)

@@ -22,7 +22,10 @@ _WEEKDAY = re.compile(r"\s*\([^)]*\)\s*")
 
 
 def require(path: Path | None, name: str, form: str) -> Path:
-    """Return *path* if it exists, else raise `InputError`; *form* says which file the data set *name* needs."""
+    """Return *path* if it exists, else raise `InputError`.
+
+    The error says which file (*form*) the data set *name* needs.
+    """
     if path is None:
         raise InputError(f"{name} is read from {form}: give its path with --data")
     if not path.exists():
@@ -31,9 +34,9 @@ def require(path: Path | None, name: str, form: str) -> Path:
 
 
 def find_file(path: Path | None, name: str, pattern: str) -> Path:
-    """Return *path* itself, or if it is a folder its first file that matches *pattern*.
+    """Return *path* if it is a file; if it is a folder, return its first file that matches *pattern*.
 
-    *name* is the data set. Raises `InputError` if there is no such file.
+    *name* is the data set, for the error. Raises `InputError` if there is no such file.
     """
     path = require(path, name, f"{pattern}, or the folder that it is in")
     if not path.is_dir():
@@ -76,7 +79,7 @@ def malformed(path: Path, record: str, form: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Records(Generic[T]):
-    """The results of `build` for each record of a JSON list or JSON Lines file; records are numbered from 1.
+    """The records of a JSON list or JSON Lines file, each converted by `build`, which also gets its number from 1.
 
     Each iteration reads the file again, one record at a time. `form` says what the file should contain. Iterating
     raises `InputError` for a record that is invalid or that `build` cannot use.
@@ -93,7 +96,7 @@ class Records(Generic[T]):
 
 
 def moment(text: str) -> datetime:
-    """Return a time such as ``2023/05/20 (Sat) 02:21``, taken as UTC: these data sets name no time zone.
+    """Return a time such as ``2023/05/20 (Sat) 02:21`` as a datetime in UTC: these data sets name no time zone.
 
     Raises `ValueError` for another form.
     """
@@ -101,10 +104,10 @@ def moment(text: str) -> datetime:
 
 
 def messages(turns: Iterable[Mapping[str, Any]], session: str, at: datetime) -> Iterator[tuple[int, EpisodeInput]]:
-    """Yield the non-empty turns of a session as episodes, each with its index.
+    """Yield the non-empty messages (*turns*) of a session as episodes, each with its index in the session.
 
-    An episode's source id is ``session/index``, its speaker is the turn's role, and its time is *at* plus a tick for
-    each turn before it.
+    An episode's source id is ``session/index``, its speaker is the message's role, and its time is *at* plus a tick for
+    each message before it.
     """
     for place, turn in enumerate(turns):
         content = turn["content"]
@@ -115,7 +118,7 @@ def messages(turns: Iterable[Mapping[str, Any]], session: str, at: datetime) -> 
 
 
 def following(at: datetime, episodes: Sequence[EpisodeInput]) -> datetime:
-    """Return *at*, or the instant after the last of *episodes* if that is later.
+    """Return the start of the next session: *at*, or just after the last of *episodes* if that is later.
 
     So sessions with the same time keep their order.
     """
