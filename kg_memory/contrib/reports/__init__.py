@@ -25,7 +25,10 @@ _REPORTS = (
 
 
 def add_commands(command: Callable[..., ArgumentParser]) -> None:
-    """Add ``kg-memory digest``, ``identity`` and ``handoff``; *command* makes the parser of one."""
+    """Add the commands ``kg-memory digest``, ``identity`` and ``handoff``.
+
+    *command* returns an argument parser for the command that it is given.
+    """
     for name, about, words, options in _REPORTS:
         example = f"example:\n  kg-memory {name} --format markdown > {name}.md\n"
         how = {"group": "look back", "verb": f"{_VERBS}.{name}", "words": words, "options": options}
@@ -34,7 +37,7 @@ def add_commands(command: Callable[..., ArgumentParser]) -> None:
 
 
 def show_report(arguments: Namespace, screen: Screen) -> int:
-    """Print the report that the command names, as text, JSON or Markdown; return the exit code."""
+    """Print the report of the command (digest, identity or handoff) as text, JSON or Markdown; return the exit code."""
     as_json = screen.as_json or arguments.format == "json"
     with open_to_look(arguments, screen) as memory:
         if not as_json and (missing := explain_no_namespace(memory, arguments)):

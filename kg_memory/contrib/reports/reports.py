@@ -69,11 +69,11 @@ class Reports(Group):
         believed_at: Time | None = None,
         limit: int = 20,
     ) -> Flow[Digest]:
-        """Return what happened in a period of the system's clock, and what waits for a person's decision.
+        """Return a digest of a period: its changes and failures, and the questions that wait for a person's decision.
 
-        The period includes *since* and excludes *until* (default: now). *limit* is the most items of each kind. Each
-        decision comes with its id and the commands that decide it. Errors: `InputError` if *since* is not before
-        *until*.
+        The period, by the system's clock, includes *since* and excludes *until* (default: now). *limit* is the most
+        items of each kind. Each question comes with its id and the shell commands that decide it. Errors: `InputError`
+        if *since* is not before *until*.
         """
         limit = validate_count("limit", limit)
         time = yield from now()
@@ -113,10 +113,10 @@ class Reports(Group):
         believed_at: Time | None = None,
         limit: int = 50,
     ) -> Flow[Identity]:
-        """Return who a person is, by the facts about them, and what changed about them since *since*.
+        """Return a portrait of a person: the facts about them, and the changes of these since the time *since*.
 
-        *about* is the name of an entity, by default the person who said the most. *limit* is the most facts of each
-        kind. Errors: `InputError` if *about* is left out and nobody has said anything.
+        *about* is the name of an entity, by default the person who sent the most messages. *limit* is the most facts of
+        each kind. Errors: `InputError` if *about* is left out and there are no messages by a person.
         """
         limit = validate_count("limit", limit)
         window, believed = yield from read_times(as_of or "now", None, believed_at)
@@ -185,7 +185,10 @@ class Reports(Group):
 
 
 def _read_pending(namespace: str, limit: int, believed_at: int | None) -> Flow[tuple[Arbitration, ...]]:
-    """Return the reviews and identity doubts that wait for a person, now or at *believed_at* (microseconds)."""
+    """Return the contradictions and possible duplicate entities that wait for a person's decision.
+
+    *believed_at*, in microseconds since the epoch, selects those that waited then; None means now.
+    """
     if believed_at is None:
         reviews = yield from list_reviews(limit)
         doubts = yield from list_identities(("waiting",), limit, kinds=("doubt",))
@@ -204,7 +207,7 @@ def _read_pending(namespace: str, limit: int, believed_at: int | None) -> Flow[t
 
 
 def _reviews_at(believed_at: int, limit: int) -> Flow[list[Review]]:
-    """Return the verdicts that waited for a person at *believed_at* (microseconds), earliest first."""
+    """Return the reviews that waited for a person at *believed_at* (microseconds since the epoch), earliest first."""
     stored = yield from read(queries.WAITED, believed_at=believed_at)
     ids = [row["id"] for row in stored if _ruling_at(row, believed_at) == "waiting"][:limit]
     verdicts = yield from every(read_verdict(id_) for id_ in ids)
@@ -212,7 +215,7 @@ def _reviews_at(believed_at: int, limit: int) -> Flow[list[Review]]:
 
 
 def _ruling_at(verdict: Row, believed_at: int) -> str:
-    """Return the ruling that *verdict* had at *believed_at*, according to its decisions."""
+    """Return the ruling that *verdict*, a result row, had at *believed_at*, before any later decision about it."""
     decisions: Sequence[Row] = verdict["decisions"]
     earlier = [decision for decision in decisions if decision["at"] <= believed_at]
     if earlier:
@@ -221,13 +224,13 @@ def _ruling_at(verdict: Row, believed_at: int) -> str:
 
 
 def _waited(doubt: IdentityDecision, believed_at: int) -> bool:
-    """Return whether *doubt* waited for a person at *believed_at*."""
+    """Return whether *doubt*, a question whether two entities are the same, was undecided at *believed_at*."""
     decided = micros(doubt.at, default=believed_at + 1)
     return micros(doubt.created_at, default=0) <= believed_at < decided
 
 
 def _read_settled(namespace: str, limit: int, begin: int, end: int) -> Flow[tuple[Arbitration, ...]]:
-    """Return the latest contradictions that were settled without a person between *begin* and *end*."""
+    """Return the latest contradictions that were decided without a person between *begin* and *end*."""
     stored = yield from read(queries.SETTLED, since=begin, until=end, limit=limit)
     verdicts = yield from every(read_verdict(row["id"]) for row in stored)
     reviews = yield from to_reviews(verdicts)
@@ -235,6 +238,7 @@ def _read_settled(namespace: str, limit: int, begin: int, end: int) -> Flow[tupl
 
 
 def _to_arbitration(review: Review, namespace: str, choices: Sequence[str]) -> Arbitration:
+    """Return *review* as a question for a person, with the shell commands for each of *choices*."""
     return Arbitration(
         id=review.id,
         kind=review.kind,
@@ -246,7 +250,7 @@ def _to_arbitration(review: Review, namespace: str, choices: Sequence[str]) -> A
 
 
 def _commands(id_: str, namespace: str, choices: Sequence[str]) -> tuple[str, ...]:
-    """Return the shell commands that decide the review *id_*: ``kg-memory review --accept 3f2a``."""
+    """Return a shell command for each of *choices* for the review *id_*: ``kg-memory review --accept 3f2a``."""
     scope = "" if namespace == DEFAULT_NAMESPACE else f" -n {shlex.quote(namespace)}"
     return tuple(f"kg-memory review{scope} --{choice} {id_}" for choice in choices)
 
@@ -255,13 +259,13 @@ def _commands(id_: str, namespace: str, choices: Sequence[str]) -> tuple[str, ..
 
 
 def _to_episodes(stored: Sequence[Row]) -> tuple[Episode, ...]:
-    """Return the episodes in rows, without those that look like prompt injections."""
+    """Return the episodes of the result rows *stored*, without those that look like prompt injections."""
     episodes = [rows.to_episode(row["episode"]) for row in stored]
     return tuple(episode for episode in episodes if not episode.withheld)
 
 
 def _count(period: Mapping[str, int]) -> Flow[tuple[Counts, Counts]]:
-    """Return the counts of the period, and of the period before it."""
+    """Return the numbers of saved episodes and changed beliefs in *period*, and those in the period before."""
     found = yield from read(queries.COUNTS, **{name: period[name] for name in ("before", "since", "until")})
     row = found[0] if found else {}
     names = tuple(Counts.model_fields)
@@ -276,7 +280,7 @@ def _read_merges(limit: int, begin: int, end: int) -> Flow[tuple[IdentityDecisio
 
 
 def _read_fading(period: Mapping[str, int]) -> Flow[tuple[Fading, ...]]:
-    """Return the facts that reached a new state of decay in the period."""
+    """Return the facts that became dim, softly forgotten or forgotten (see `DecaySpans`) in *period*."""
     until = period["until"]
     seen = yield from belief_params((until - 1, until), period["believed_at"])
     params = {**period, **seen, "since": period["since"], "until": until, "ends": list(DEFAULT_SPANS.ends)}
@@ -286,7 +290,7 @@ def _read_fading(period: Mapping[str, int]) -> Flow[tuple[Fading, ...]]:
 
 
 def _main_speaker(believed_at: int) -> Flow[str]:
-    """Return the person with the most messages, not counting assistants and tools.
+    """Return the name of the person with the most messages, not counting assistants and tools.
 
     Raises `InputError` if there is none.
     """
@@ -298,14 +302,14 @@ def _main_speaker(believed_at: int) -> Flow[str]:
 
 
 def _find_entity(name: str) -> Flow[Entity | None]:
-    """Return the entity called *name*; if there are several, the one seen last."""
+    """Return the entity called *name*, or None; of several with that name, the one mentioned last."""
     called = yield from find_named("about", name)
     latest = max(called.values(), key=lambda entity: (entity["last_seen"] or 0, entity["id"]), default=None)
     return None if latest is None else rows.to_entity(latest)
 
 
 def _list_facts(where: Mapping[str, Any], window: Window | None, believed_at: int, limit: int) -> Flow[list[Fact]]:
-    """Return the facts that match the filter *where* and hold in *window*, each once, latest first."""
+    """Return the facts that match the filter *where* and hold at some time in *window*, each once, latest first."""
     seen = yield from belief_params(window or EVER, believed_at)
     first = yield from start_list(None, where)
     page = yield from read_page(first, limit, None, window, seen)
@@ -313,7 +317,7 @@ def _list_facts(where: Mapping[str, Any], window: Window | None, believed_at: in
 
 
 def _read_last(scope: Mapping[str, Any], believed_at: int, limit: int) -> Flow[tuple[Episode, ...]]:
-    """Return the last *limit* messages that were saved by *believed_at*, earliest first."""
+    """Return the last *limit* messages that match *scope* and were saved by *believed_at*, earliest first."""
     moment = to_datetime(believed_at)
     where = {**scope, "kind": {"$ne": "fact"}, "said_at": {"$lte": moment}}
     episodes = yield from read_episodes(3 * limit, 0, None, where, MOST_CHARACTERS)
@@ -326,5 +330,5 @@ def _has_begun(fact: Fact, until: int) -> bool:
 
 
 def _due(fact: Fact) -> tuple[bool, datetime, str]:
-    """Return the sort key of a plan: plans with a date first, earliest date first."""
+    """Return the sort key of a plan: plans with a date come first, in order of their dates."""
     return fact.valid_at is None, fact.valid_at or fact.created_at, fact.id

@@ -22,21 +22,21 @@ _LAYOUTS = {"text": ("{}", "\n{}:", "  {}", "    $ {}"), "markdown": ("# {}", "\
 
 
 class Line(NamedTuple):
-    """A line of a report, with the shell commands that decide the matter it describes."""
+    """A line of a report, and the shell commands with which a person decides the matter that it describes."""
 
     text: str
     commands: tuple[str, ...] = ()
 
 
 class Section(NamedTuple):
-    """A titled part of a report; rendering skips a section without lines."""
+    """A part of a report with a title; a section without lines is not shown."""
 
     title: str
     lines: list[Line]
 
 
 class Report(Value):
-    """A report on the memory, as believed at `believed_at`."""
+    """A report on the memory, as it was believed at `believed_at`. Base class of the reports."""
 
     believed_at: datetime
 
@@ -76,14 +76,14 @@ class Arbitration(Value):
 
 
 class Fading(Value):
-    """A fact with its state of decay."""
+    """A fact that has not been stated or used for long, with its state of decay: dim, softly forgotten or forgotten."""
 
     fact: Fact
     decay: Decay
 
 
 class Counts(Value):
-    """Numbers of episodes saved, and of beliefs recorded and closed."""
+    """How many episodes were saved, and how many beliefs were recorded and closed, in a period."""
 
     episodes: int = 0
     recorded: int = 0
@@ -113,7 +113,7 @@ class Digest(Report):
 
     @property
     def title(self) -> str:
-        """The heading of the digest, with its period."""
+        """The heading of the digest, with the dates of its period."""
         return f"Digest from {day_in_figures(self.since)} to {day_in_figures(self.until)}"
 
     def sections(self) -> Iterator[Section]:
@@ -187,7 +187,7 @@ class Handoff(Report):
 
     @property
     def title(self) -> str:
-        """The heading of the handoff, with its thread."""
+        """The heading of the handoff, with the name of its conversation thread if it has one."""
         return f"Handoff of {escape_line(self.thread)}" if self.thread else "Handoff"
 
     def sections(self) -> Iterator[Section]:
@@ -200,7 +200,7 @@ class Handoff(Report):
 
 
 def describe_review(review: Review) -> str:
-    """Return the question that *review* asks a person: ``Ann lives in Oslo ends: Ann lives in Bergen``."""
+    """Return what *review* asks a person to decide, such as ``Ann lives in Oslo ends: Ann lives in Bergen``."""
     pending, existing = _tell(review.pending), _tell(review.existing)
     if review.kind == "admission":
         return f"Remember: {pending}?"
@@ -245,7 +245,7 @@ def _episode_line(episode: Episode, note: str) -> Line:
 
 
 def _write(title: str, sections: Iterable[Section], form: str) -> str:
-    """Return a report with *title* and *sections* as text or Markdown, by the layout *form*."""
+    """Return a report as text or Markdown (*form*), from its *title* and *sections*."""
     heading, section_heading, item, command = _LAYOUTS[form]
     escape = _plain if form == "markdown" else str
     lines = [heading.format(escape(title))]

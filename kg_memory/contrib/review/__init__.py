@@ -30,7 +30,7 @@ are marked as disputed. In a terminal you are asked about each verdict. An ID ma
 
 
 def add_command(command: Callable[..., ArgumentParser]) -> None:
-    """Add ``kg-memory review``; *command* makes its parser."""
+    """Add the command ``kg-memory review``; *command* returns an argument parser for it."""
     command(
         "review",
         "kg_memory.contrib.review.command:review",

@@ -38,7 +38,7 @@ _EDIT_HELP = """\
 
 
 def review(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory review``; return the exit code.
+    """Run ``kg-memory review``: decide uncertain facts and possible duplicate entities; return the exit code.
 
     With ``--accept ID`` or similar, decide that review. Else ask about each in a terminal; without a terminal, list
     them.
@@ -58,7 +58,10 @@ def review(arguments: Namespace, screen: Screen) -> int:
 
 
 def _check(arguments: Namespace, choice: str | None) -> None:
-    """Raise `InputError` for options that have no effect together."""
+    """Raise `InputError` if the command line combines options that exclude or need each other.
+
+    *choice* is the decision given by an option, such as ``accept``, or None.
+    """
     edits = [f"--{name.replace('_', '-')}" for name in _EDITS if getattr(arguments, name) is not None]
     if edits and choice != "edit":
         raise InputError(f"{', '.join(edits)} can be given only with --edit ID")
@@ -69,7 +72,10 @@ def _check(arguments: Namespace, choice: str | None) -> None:
 
 
 def _decide(memory: GraphMemory, arguments: Namespace, choice: str, screen: Screen) -> None:
-    """Apply *choice* to the review or identity doubt whose id begins with the given text, and print the result."""
+    """Apply the decision *choice*, such as "accept", to the review whose id the command line gives; print the result.
+
+    The id may be shortened to its beginning.
+    """
     namespace, begin = namespace_of(arguments), getattr(arguments, choice)
     given = verb_arguments(memory, arguments)
     doubts = memory.reviews.identities(namespace=namespace, limit=SEARCHED)
@@ -91,7 +97,7 @@ def _decide(memory: GraphMemory, arguments: Namespace, choice: str, screen: Scre
 
 
 def _list(memory: GraphMemory, arguments: Namespace, screen: Screen) -> None:
-    """Print the reviews that wait or were decided, and the identity doubts that wait."""
+    """Print the reviews that wait or were decided, and the questions whether two entities are the same."""
     place, command = {"namespace": namespace_of(arguments), "limit": arguments.limit}, review_command(arguments)
     reviews = memory.reviews.list(decided=arguments.decided, **place)
     empty = "Nothing was decided yet." if arguments.decided else "Nothing waits for review."
@@ -114,7 +120,7 @@ def _list(memory: GraphMemory, arguments: Namespace, screen: Screen) -> None:
 
 
 def _ask_about_all(memory: GraphMemory, arguments: Namespace, screen: Screen) -> None:
-    """Ask the person about each review and identity doubt until they quit; each decision is stored at once."""
+    """Ask the person about each waiting review until they quit; each decision is stored at once."""
     given = {"by": arguments.by or login(), "namespace": namespace_of(arguments)}
     seen: set[str] = set()
     decided = 0
@@ -137,7 +143,7 @@ def _ask_about_all(memory: GraphMemory, arguments: Namespace, screen: Screen) ->
 
 
 def _next(memory: GraphMemory, namespace: str, seen: set[str]) -> Waiting | None:
-    """Return the earliest waiting review or doubt whose id is not in *seen*, or ``None``.
+    """Return the earliest waiting review whose id is not in *seen* (those that were shown), or ``None``.
 
     The list is read again each time, as a decision can add new reviews.
     """
@@ -149,7 +155,7 @@ def _next(memory: GraphMemory, namespace: str, seen: set[str]) -> Waiting | None
 def _ask_about(
     memory: GraphMemory, each: Waiting, given: Mapping[str, str], arguments: Namespace, screen: Screen
 ) -> bool | None:
-    """Ask the person about one review or doubt; return whether they decided, or ``None`` to quit.
+    """Ask the person about *each*, a review; return whether they decided, or ``None`` to quit.
 
     *given* has the decider's name and the namespace.
     """
@@ -183,7 +189,7 @@ def _ask_about(
 
 
 def _choose(prompt: str, letters: str) -> str:
-    """Ask until the answer begins with one of *letters*, and return that letter; ``"q"`` at the end of the input."""
+    """Show *prompt* until the person answers with one of *letters*; return it, or ``"q"`` at the end of the input."""
     while True:
         answer = ask_line(prompt)
         if answer is None:
@@ -193,7 +199,7 @@ def _choose(prompt: str, letters: str) -> str:
 
 
 def _ask_for_edit(review: Review, screen: Screen) -> dict[str, Any] | None:
-    """Return the new verdict and dates that the person enters, or ``None`` if they enter nothing."""
+    """Return the changes that the person types in, a verdict and dates, or ``None`` if they enter nothing."""
     screen.line(_EDIT_HELP, "dim")
     fact, edit = review.pending, {}
     current = (review.kind, since(fact), until(fact) or "still so")
@@ -221,14 +227,14 @@ def _show_verdict(review: Review, strategy: ConflictStrategy, screen: Screen) ->
 
 
 def _show_doubt(doubt: IdentityDecision, screen: Screen) -> None:
-    """Print an identity doubt: both entities with their latest facts."""
+    """Print the question whether two entities are the same: both entities with their latest facts."""
     screen.line(f"One or two? (confidence {doubt.confidence or 0.0:.2f})", "bold")
     for entity, latest in zip((doubt.entity, doubt.second), doubt.latest, strict=True):
         screen.line(f"  {cell(entity.name if entity else '')}: {cell(' '.join(latest))}", "bold")
 
 
 def describe_acceptance(review: Review, strategy: ConflictStrategy) -> str:
-    """Return what accepting *review* does, as a text; *strategy* decides which of two contradicting facts wins."""
+    """Return what accepting *review* does, as a sentence; *strategy* decides which of two contradicting facts wins."""
     if review.kind == "admission":
         return "it is believed"
     if review.kind == "supersedes":
@@ -244,6 +250,6 @@ def describe_acceptance(review: Review, strategy: ConflictStrategy) -> str:
 
 
 def _start(fact: Fact) -> float:
-    """Return when a fact began, as a timestamp; minus infinity if unknown."""
+    """Return the time at which *fact* began, in seconds since the epoch; minus infinity if unknown."""
     start = fact.valid_at or fact.known_from
     return start.timestamp() if start else float("-inf")
