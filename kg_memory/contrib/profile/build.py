@@ -23,7 +23,7 @@ from kg_memory.text.tokenise import estimate_tokens
 
 
 class HeldState(NamedTuple):
-    """A state that holds for an entity, with its number of `statements`.
+    """A state that holds for an entity, such as "Ann lives in Oslo", with its number of `statements`.
 
     `own`: the entity is its subject, not an object. `begin` sorts states: when the state began or has been known, in
     microseconds since the epoch.
@@ -50,7 +50,7 @@ class HeldState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ProfileLimits:
-    """Size limits of a profile, and the topics that come first or are the only ones."""
+    """Size limits of a profile, the topics to show first, and the only topics to show (empty: all topics)."""
 
     max_tokens: int | None
     max_subtopics: int
@@ -61,7 +61,10 @@ class ProfileLimits:
 
 @dataclass(slots=True)
 class _Draft:
-    """A slot under construction: states with equal sentence and period. The first one gives its dates."""
+    """A slot (a line of the profile) under construction: states with the same sentence and period.
+
+    The first state gives the dates of the slot.
+    """
 
     content: str
     when: str
@@ -69,7 +72,7 @@ class _Draft:
 
     @property
     def weight(self) -> tuple[int, float]:
-        """The rank of the slot: its number of statements, then its confidence; slots with the highest rank are kept."""
+        """The number of statements and the confidence. Above a size limit, slots with the highest weight stay."""
         return sum(state.statements for state in self.states), self.confidence
 
     @property
@@ -80,7 +83,7 @@ class _Draft:
 
 @dataclass(slots=True)
 class _Shelf:
-    """A sub-topic under construction, with its slots by content and dates."""
+    """A sub-topic of a profile under construction, with its slots (lines) by text and dates."""
 
     topic: str
     name: str
@@ -91,7 +94,7 @@ class _Shelf:
 def build_profile(
     name: str, states: Iterable[HeldState], schemas: Sequence[Schema], limits: ProfileLimits, *, strict: bool
 ) -> Profile:
-    """Return the profile of the entity called *name* from its *states*.
+    """Return the profile of the entity called *name*: its *states* sorted into topics and sub-topics.
 
     The first of *schemas* that has a sub-topic for a state places it. States without one go to the topic ``other``, or
     are left out if *strict*.
@@ -118,7 +121,7 @@ def topics_of(schemas: Iterable[Schema], *, strict: bool) -> list[str]:
 def _fill(
     states: Iterable[HeldState], schemas: Sequence[Schema], limits: ProfileLimits, *, strict: bool
 ) -> dict[tuple[str, str], _Shelf]:
-    """Return the sub-topics with their *states*, by topic and sub-topic name."""
+    """Return all sub-topics, each with its *states*, by topic and sub-topic name: ``{("diet", "allergies"): ...}``."""
     shelves: dict[tuple[str, str], _Shelf] = {}
     for schema in schemas:
         for topic, declared in schema.topics.items():
@@ -140,7 +143,10 @@ def _fill(
 
 
 def _add(shelf: _Shelf, state: HeldState, max_tokens: int) -> None:
-    """Add *state* to the slot with the same text and dates, or to a new one."""
+    """Add *state* to the sub-topic *shelf*: to the slot (line) with the same text and dates, or to a new one.
+
+    The text of a new slot is shortened to about *max_tokens* tokens.
+    """
     text, when = one_line(state.sentence, length=len(state.sentence)), period_in_words(state)
     key = text.casefold(), when
     draft = shelf.drafts.get(key)
@@ -150,7 +156,7 @@ def _add(shelf: _Shelf, state: HeldState, max_tokens: int) -> None:
 
 
 def _shorten(text: str, max_tokens: int) -> str:
-    """Return *text*, cut to about *max_tokens* tokens if it is longer."""
+    """Return *text*, shortened to about *max_tokens* tokens if it is longer."""
     length = len(text)
     short = text
     if length * 2 < max_tokens:  # a character has at most two tokens
@@ -164,7 +170,7 @@ def _shorten(text: str, max_tokens: int) -> str:
 def _by_topic(
     shelves: dict[tuple[str, str], _Shelf], schemas: Sequence[Schema], limits: ProfileLimits
 ) -> dict[str, list[_Shelf]]:
-    """Return the non-empty sub-topics by topic: preferred topics first, then in the order of the schemas."""
+    """Return the non-empty sub-topics of each topic, preferred topics first, others in the order of *schemas*."""
     order = dict.fromkeys((*limits.prefer_topics, *topics_of(schemas, strict=False)))
     groups: dict[str, list[_Shelf]] = {topic: [] for topic in order}
     for shelf in shelves.values():
@@ -175,7 +181,7 @@ def _by_topic(
 
 
 def _fold_rest(groups: dict[str, list[_Shelf]], most: int) -> dict[str, list[_Shelf]]:
-    """Merge the smallest sub-topics of each topic into ``other``, so that a topic has at most *most*."""
+    """Merge the smallest sub-topics of a topic into one called ``other``, so that each topic has at most *most*."""
     for topic, shelves in groups.items():
         if len(shelves) <= most:
             continue
@@ -190,9 +196,10 @@ def _fold_rest(groups: dict[str, list[_Shelf]], most: int) -> dict[str, list[_Sh
 
 
 def _cut(groups: dict[str, list[_Shelf]], limits: ProfileLimits) -> tuple[str, ...]:
-    """Remove the slots that do not fit into the token limit, and return the ids of their facts.
+    """Remove the slots (lines of a profile) above the token limit, and return the ids of their facts.
 
-    Preferred topics are filled first. Then the sub-topics take turns, each with its most often stated slot.
+    *groups* has the sub-topics by topic. Preferred topics are filled first. Then the sub-topics take turns, each with
+    its most often stated slot.
     """
     if limits.max_tokens is None:
         return ()
@@ -223,6 +230,7 @@ def _to_sub_topic(shelf: _Shelf) -> ProfileSubTopic:
 
 
 def _to_slot(draft: _Draft) -> ProfileSlot:
+    """Return *draft* as a slot of the profile."""
     first = draft.states[0]
     return ProfileSlot(
         content=draft.content,
@@ -238,7 +246,7 @@ def _to_slot(draft: _Draft) -> ProfileSlot:
 
 
 def _render(topics: Sequence[ProfileTopic]) -> str:
-    """Return *topics* as text for a prompt; an empty text if there are none."""
+    """Return *topics* as text for a prompt, or an empty text if there are none."""
     lines = []
     for topic in topics:
         lines.append(escape_brackets(topic.name))

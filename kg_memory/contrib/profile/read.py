@@ -35,7 +35,7 @@ def read_profile(
     *,
     strict: bool,
 ) -> Flow[Profile]:
-    """Return the profile of the entity called *name*.
+    """Return the profile of the entity called *name*: the states that hold for it, sorted into topics.
 
     *schema* is a dict or the path of a file, see `topics.read_schema`; *limits* are the fields of `ProfileLimits`.
     *times* are the valid time and the transaction time to read as of; ``None`` means now.
@@ -64,7 +64,7 @@ def _validate_limits(max_tokens: int | None, prefer_topics: Any, only_topics: An
 
 
 def _validate_topics(schemas: Sequence[Schema], limits: ProfileLimits, *, strict: bool) -> None:
-    """Raise `InputError` if the limits name a topic that *schemas* do not have."""
+    """Raise `InputError` if *limits* prefer or demand a topic that no schema has."""
     topics = topics_of(schemas, strict=strict)
     for argument, names in (("prefer_topics", limits.prefer_topics), ("only_topics", limits.only_topics)):
         for topic in names:
@@ -73,7 +73,7 @@ def _validate_topics(schemas: Sequence[Schema], limits: ProfileLimits, *, strict
 
 
 class _Row(NamedTuple):
-    """A belief that holds, with the columns of `queries.STATES`."""
+    """A state that holds for an entity, as read from the database: the columns of `queries.STATES`."""
 
     id: str
     predicate: str
@@ -93,7 +93,10 @@ class _Row(NamedTuple):
 
 
 def _read_states(rows: Sequence[Row]) -> list[_Row]:
-    """Return the beliefs in the single result row of `queries.STATES`; none if the namespace has no graph."""
+    """Return the states in *rows*, the result of `queries.STATES`: one row with a list in each column.
+
+    The result is empty if the namespace has no graph.
+    """
     if not rows or not rows[0]["ids"]:
         return []
     (row,) = rows
@@ -105,7 +108,10 @@ def _read_states(rows: Sequence[Row]) -> list[_Row]:
 
 
 def _read_doubtful(states: Sequence[_Row], point: Point) -> Flow[set[str]]:
-    """Return the ids of the doubtful *states*, without a query if none of them has premises."""
+    """Return the ids of those *states* that are doubtful, because a fact from which they follow no longer holds.
+
+    If none of the states follows from other facts, the database is not queried.
+    """
     resting = [state.id for state in states if state.premises]
     if not resting:
         return set()
@@ -114,7 +120,10 @@ def _read_doubtful(states: Sequence[_Row], point: Point) -> Flow[set[str]]:
 
 
 def _to_states(states: Sequence[_Row], rivals: Sequence[Row], doubtful: set[str]) -> Iterator[HeldState]:
-    """Yield *states* with their dates and marks: disputed by one of *rivals*, doubtful, or not confirmed."""
+    """Yield *states* with their dates, marked as "disputed", "doubtful" or not confirmed where that applies.
+
+    *rivals* are rows with the facts that contradict a state; *doubtful* are ids of states.
+    """
     linked = {(row["id"], row["valid_at"]): row["linked"] for row in rivals}
     for state in states:
         said = [{"at": state.known_from, "offset": state.offset}]

@@ -58,7 +58,7 @@ Family = Annotated[Text, AfterValidator(_check_family)]
 
 
 class SubTopic(BaseModel, extra="forbid", frozen=True):
-    """A sub-topic of a schema: which facts belong to it."""
+    """A sub-topic of a profile's schema: the words, predicates and predicate families of facts that belong to it."""
 
     description: Text = ""
     predicates: tuple[Text, ...] = ()
@@ -68,7 +68,7 @@ class SubTopic(BaseModel, extra="forbid", frozen=True):
 
 
 class Topic(BaseModel, extra="forbid", frozen=True):
-    """A topic of a schema, with its sub-topics by name."""
+    """A topic of a profile's schema, such as "diet", with its sub-topics by name."""
 
     description: Text = ""
     sub_topics: dict[Name, SubTopic]
@@ -81,17 +81,17 @@ _TOPICS = TypeAdapter(Annotated[dict[Name, Topic], Field(min_length=1)])
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """A parsed schema: topics by name, and sub-topics by word, predicate and family. The first match applies."""
+    """A parsed schema, which finds the sub-topic of a fact by word, predicate or family. The first match applies."""
 
     topics: Mapping[str, Topic]
     words: list[tuple[str, frozenset[str], Place]] = field(default_factory=list)
     names: dict[str, list[Place]] = field(default_factory=dict)
 
     def place(self, predicate: str, sentence: str, *, as_object: bool) -> Place | None:
-        """Return the topic and sub-topic of a fact, or ``None``.
+        """Return the topic and sub-topic of a fact, such as ``("diet", "allergies")``, or ``None``.
 
         Words of its *sentence* are matched first, then its *predicate*, then the predicate's family. *as_object* is
-        true if the entity is only an object of the fact.
+        true if the profile's entity is only an object of the fact.
         """
         for topic, name in self._matches(predicate, sentence):
             if self.topics[topic].sub_topics[name].as_object or not as_object:
@@ -99,7 +99,7 @@ class Schema:
         return None
 
     def _matches(self, predicate: str, sentence: str) -> Iterator[Place]:
-        """Yield the sub-topics that match a fact: first those by words, then by predicate, then by predicate family."""
+        """Yield the topic and sub-topic of each match of a fact: by words, then by predicate, then by its family."""
         if self.words:
             plain, stems = _fold(sentence), set(terms(sentence))
             yield from (place for word, parts, place in self.words if word in plain and parts <= stems)
@@ -110,7 +110,7 @@ class Schema:
 
 
 def read_schema(value: object, *, strict: bool) -> list[Schema]:
-    """Return the schemas for placing facts, in order of precedence: *value*, then the default one unless *strict*.
+    """Return the schemas that sort facts into topics: that of *value*, then the default one unless *strict*.
 
     *value* is a dict, the path of a TOML or JSON file, or None for only the default schema. Errors: `InputError`.
     """
@@ -122,7 +122,7 @@ def read_schema(value: object, *, strict: bool) -> list[Schema]:
 
 @cache
 def default_schema() -> Schema:
-    """Return the schema in ``topics.toml``."""
+    """Return the schema that is shipped with the package, ``topics.toml``."""
     return parse_schema(tomllib.loads(files(__package__).joinpath("topics.toml").read_text(encoding="utf-8")))
 
 
@@ -147,13 +147,13 @@ def parse_schema(value: object) -> Schema:
 
 
 def _explain(error: ValidationError) -> str:
-    """Return up to three validation errors as a text."""
+    """Return the first three errors of a failed validation as one text."""
     wrong = error.errors(include_url=False)[:3]
     return "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}, got {each['input']!r:.100}" for each in wrong)
 
 
 def _spellings(predicate: str) -> set[str]:
-    """Return the names under which facts with *predicate* may be stored: as written, and canonical."""
+    """Return the names under which facts with *predicate* may be stored: as written, and its canonical name."""
     canonical = canonical_predicate(predicate)
     return {predicate_name(predicate), *(() if canonical is None else (canonical.name,))}
 
@@ -166,9 +166,9 @@ def _families() -> tuple[str, ...]:
 
 
 def _find(word: str) -> tuple[str, frozenset[str]]:
-    """Return the text and the word stems that a sentence must contain to match *word*; one of them is empty.
+    """Return the text, and the word stems, that a sentence must contain to match *word*; one of both is empty.
 
-    English words match by stem, words in other scripts by their characters.
+    ``"allergies" -> ("", {"allergi"})``: English words match by stem, words in other scripts by their characters.
     """
     return ("", frozenset(terms(word))) if word.isascii() and terms(word) else (_fold(word), frozenset())
 
@@ -179,7 +179,7 @@ def _fold(text: str) -> str:
 
 
 def _load(path: str | Path) -> object:
-    """Return the content of the TOML or JSON file at *path*. Errors: `InputError`."""
+    """Return the parsed content of the TOML or JSON file at *path*. Errors: `InputError`."""
     try:
         text = Path(path).read_text(encoding="utf-8")
         return json.loads(text) if str(path).endswith(".json") else tomllib.loads(text)
