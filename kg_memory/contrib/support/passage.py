@@ -53,7 +53,10 @@ _PREFIX = 4
 
 
 def _load_groups(table: Mapping[str, Mapping[str, str]]) -> tuple[Mapping[str, frozenset[str]], ...]:
-    """Return the synonym groups of each word, by its key, and of each Chinese character."""
+    """Return the synonym groups of words, and of Chinese characters: ``{"car": {"vehicle"}, ...}``.
+
+    *table* is the content of ``support.toml``.
+    """
     words: dict[str, set[str]] = {}
     characters: dict[str, set[str]] = {}
     for group, text in table["words"].items():
@@ -67,7 +70,7 @@ def _load_groups(table: Mapping[str, Mapping[str, str]]) -> tuple[Mapping[str, f
 
 @lru_cache(maxsize=65_536)
 def to_key(word: str) -> str:
-    """Return the form by which *word* is compared: its stem, or the case-folded word if it has no stem."""
+    """Return the form by which *word* is compared, its stem: ``"Cats" -> "cat"``; without a stem, it is lower-cased."""
     plain = word.replace("’", "'").casefold()
     stems = terms(plain.removesuffix("'s"))
     return stems[0] if stems else plain
@@ -96,7 +99,7 @@ def _read_chinese(run: str) -> int:
 
 
 class Words:
-    """The words of a text, prepared for matching."""
+    """The words of a text, prepared for comparison with the words of other texts. A "key" is the stem of a word."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -113,7 +116,7 @@ class Words:
 
     @cached_property
     def keys(self) -> frozenset[str]:
-        """The keys of all words, and of the parts of compounds such as "camelCase"."""
+        """The keys (stems) of all words, and of the parts of compounds such as "camelCase"."""
         keys = set(map(to_key, self.words))
         for word in self.words:
             if not word.isalpha() or not (word.islower() or word.istitle()):
@@ -144,11 +147,14 @@ class Words:
         return _join(_HAN_GROUPS.get(char, frozenset()) for char in self.han)
 
     def has(self, key: str) -> bool:
-        """Return whether any word of the text has this *key*, the same root, or a synonym of it."""
+        """Return whether any word of the text has the stem *key*, the same root, or a synonym of it."""
         return self.rate(key) > 0
 
     def rate(self, key: str) -> float:
-        """Return how well any word matches *key*: 1.0 for the same stem, `_SAME_ROOT`, `SAME_MEANING` or 0.0."""
+        """Return how well any word of the text matches *key*, a stem.
+
+        The result is 1.0 for the same stem, `_SAME_ROOT`, `SAME_MEANING` for a synonym, or 0.0.
+        """
         if key in self.keys:
             return 1.0
         if len(key) >= _PREFIX and key[:_PREFIX] in self._prefixes:
@@ -160,7 +166,7 @@ class Words:
         return char in self.han or not _HAN_GROUPS.get(char, frozenset()).isdisjoint(self._han_groups)
 
     def names(self, word: str) -> bool:
-        """Return whether *word*, part of a name, occurs in the text: inflected, or inside another word."""
+        """Return whether *word*, a part of a name, occurs in the text, even inflected or inside another word."""
         return to_key(word) in self.keys or (len(word) > 2 and word.casefold() in self.plain)
 
 
@@ -186,7 +192,7 @@ _SENTENCE_END = re.compile(r"[.!?\n\u3002\uff01\uff1f]")
 
 
 class Claim(NamedTuple):
-    """A fact as the reader, a model or rules, extracted it from a message.
+    """A fact as a reader (a model or rules) extracted it from a message, before it is checked.
 
     `names` has, for each entity (subject first), all names by which the text may call it; `types` has their types.
     """
@@ -202,7 +208,7 @@ class Claim(NamedTuple):
 
 
 class Passage:
-    """The texts from which a reader extracted facts: the content of a piece, its speaker, and the texts before it.
+    """A message or a part of it, from which facts were read, with its speaker and the messages before it.
 
     `previous` has the texts before with their times; `at` is the time of the content.
     """
@@ -223,7 +229,7 @@ class Passage:
 
     @cached_property
     def language(self) -> Language:
-        """The language of the content if its words can be compared, else an empty text."""
+        """The language of the content, ``english`` or ``chinese``; ``""`` for others, which are not compared."""
         return language_of(self.content)
 
     @cached_property
@@ -239,16 +245,17 @@ class Passage:
 
     @cached_property
     def numbers(self) -> frozenset[str]:
-        """The numbers that a fact read from the passage may have: those in its texts, their dates and their times."""
+        """The numbers that a fact read from the passage may contain: those in its texts, dates and times."""
         ends = ((mention.interval.start, mention.interval.end) for mention in self.mentions)
         times = filter(None, chain((self.at, *(at for _, at in self.previous)), chain.from_iterable(ends)))
         local = (time.astimezone(self.at.tzinfo) for time in times)
         return self.told_numbers | read_numbers(" ".join(f"{time:%Y %m %d %H %M}" for time in local))
 
     def times_by(self, words: str) -> Iterator[Times]:
-        """Yield sources of dates, best first: *words* of the content, else all of it, else also the texts before.
+        """Yield the texts from which a fact's date may come, best first, each with its dates and numbers.
 
-        Sources after one that contains dates are left out.
+        These are the quote *words*, then the whole content, then also the texts before. The texts after the first one
+        that contains dates are left out.
         """
         own = Times(words, tuple(find_dates(words, self.at)), read_numbers(words))
         if own.mentions:
@@ -267,18 +274,18 @@ class Passage:
 
     @cached_property
     def asked(self) -> str:
-        """The question at the end of the text before; empty if it does not end with one."""
+        """The question at the end of the text before the passage, or an empty text."""
         text = self.previous[-1][0].partition(": ")[2] or self.previous[-1][0] if self.answers else ""
         return _SENTENCE_END.split(text.rstrip().rstrip("?\uff1f"))[-1]
 
     @cached_property
     def answers(self) -> bool:
-        """Whether the text before the passage ends with a question, so that the passage may answer it."""
+        """True if the text before the passage ends with a question, which the passage may answer."""
         return any(text.rstrip()[-1:] in ("?", "\uff1f") for text, _ in self.previous[-1:])
 
 
 def make_passage(draft: Draft, piece: Piece, settings: Settings) -> Passage:
-    """Return *piece* of the episode in *draft* as a passage, with the texts that its reader saw before it."""
+    """Return *piece*, a part of the episode in *draft*, as a passage, with the texts that its reader saw before it."""
     episode = draft.episode
     at = local_time(episode.at, episode.offset)
     before = [(message.line, parse_instant(message.at) or at) for message in draft.previous]
@@ -288,7 +295,7 @@ def make_passage(draft: Draft, piece: Piece, settings: Settings) -> Passage:
 
 
 def names_of(entity: ResolvedEntity) -> tuple[str, ...]:
-    """Return the names of *entity* that the text may use; those that this episode uses come first."""
+    """Return all names of *entity*, without duplicates; those that the current episode uses come first."""
     return tuple(dict.fromkeys((*entity.called, entity.name, *entity.aliases)))
 
 
@@ -296,7 +303,10 @@ def names_of(entity: ResolvedEntity) -> tuple[str, ...]:
 
 
 def proper_words(name: str) -> Iterator[str]:
-    """Yield the words of *name* that a text must contain: capitalized, with a digit, or Chinese."""
+    """Yield the words of *name* that a text must contain: capitalized, with a digit, or Chinese.
+
+    ``"the Eiffel Tower"`` gives ``"Eiffel"`` and ``"Tower"``.
+    """
     for match in WORD.finditer(name):
         word = match[0]
         if HAN.search(word):
@@ -306,14 +316,14 @@ def proper_words(name: str) -> Iterator[str]:
 
 
 def matter_of(sentence: Words, claim: Claim) -> list[str]:
-    """Return the keys of the content words of the sentence, without names, numbers and function words."""
+    """Return the stems of the content words of the fact's *sentence*, without names, numbers and function words."""
     proper = {to_key(word) for name in chain.from_iterable(claim.names) for word in proper_words(name)}
     keys = dict.fromkeys(to_key(word) for word in sentence.words if word[0].isalpha() and not HAN.search(word))
     return [key for key in keys if key not in proper and key not in LIGHT and len(key) > 1 and terms(key)]
 
 
 def characters_of(sentence: Words, claim: Claim) -> list[str]:
-    """Return the Chinese characters of the sentence, without those of names and function words."""
+    """Return the Chinese characters of the fact's *sentence*, without those of names and function words."""
     proper = set("".join(chain.from_iterable(claim.names)))
     return [char for char in sorted(sentence.han) if char not in proper and char not in LIGHT_CHINESE]
 
@@ -323,7 +333,7 @@ def characters_of(sentence: Words, claim: Claim) -> list[str]:
 
 @lru_cache(maxsize=1024)
 def language_of(text: str) -> Language:
-    """Return ``english`` or ``chinese``; an empty text for other languages and for mixtures."""
+    """Return the language of *text*, ``english`` or ``chinese``; ``""`` for other languages and for mixtures."""
     letters = _LETTERS.findall(text)
     han, latin = len(HAN.findall(text)), len(_LATIN.findall(text))
     if not letters or han + latin < 0.9 * len(letters):
@@ -340,9 +350,10 @@ def language_of(text: str) -> Language:
 
 
 def find_span(quote: str, content: str) -> tuple[tuple[int, int] | None, float]:
-    """Return the span of *content* with *quote*, or with most of its words, and the share of its words there.
+    """Return the start and end of *quote* in *content*, and the share of its words that occur there.
 
-    ``None`` and `_WITHOUT_SPAN` if fewer than `_MOST_WORDS` of its words occur close together.
+    If the quote was changed, the place with most of its words counts. The result is ``None`` and `_WITHOUT_SPAN` if
+    fewer than 60 % of its words occur close together.
     """
     exact = locate(quote, content)
     if exact is not None:

@@ -39,7 +39,7 @@ _UNCLEAR = re.compile(
 
 
 class Times(NamedTuple):
-    """The dates and numbers that a text contains."""
+    """A text from which a fact's date may come, with the dates and numbers that it contains."""
 
     text: str
     mentions: Sequence[DateMention]
@@ -47,9 +47,9 @@ class Times(NamedTuple):
 
 
 def is_time_told(time: str | None, at: datetime, sources: Iterable[Times]) -> bool:
-    """Return whether *time*, an ISO 8601 text from a reader, can follow from one of *sources*, written at *at*.
+    """Return whether *time*, a date that a reader gave a fact (ISO 8601), can follow from one of the texts *sources*.
 
-    A time close to *at*, or one that cannot be parsed, needs no source.
+    *at* is when the texts were written. A time close to *at*, or one that cannot be parsed, needs no source.
     """
     period = parse_period(time, at.tzinfo) if time and at.tzinfo else None
     if time is None or period is None or period.start is None:
@@ -61,6 +61,7 @@ def is_time_told(time: str | None, at: datetime, sources: Iterable[Times]) -> bo
 
 
 def _tells(source: Times, time: str, start: datetime, end: datetime, at: datetime) -> bool:
+    """Return whether the date *time*, the period from *start* to *end*, can follow from *source*, written at *at*."""
     is_vague = _VAGUE.match(time) is not None
     slack = max(abs(at - start) / 2, 7 * _DAY) if is_vague else _DAY
     if any(_meets(mention, start, end, slack) for mention in source.mentions):
@@ -77,7 +78,7 @@ def _tells(source: Times, time: str, start: datetime, end: datetime, at: datetim
 
 
 def _to_local(moment: datetime, at: datetime) -> datetime:
-    """Return *moment* in the time zone of *at*; unchanged at the limits of the calendar."""
+    """Return *moment* in the time zone of *at*; unchanged if that would be outside of the calendar."""
     try:
         return moment.astimezone(at.tzinfo)
     except OverflowError:
@@ -90,14 +91,18 @@ def _meets(mention: DateMention, start: datetime, end: datetime, slack: timedelt
 
 
 def _is_worked_out(figures: list[str], local: datetime, at: datetime, source: Times) -> bool:
-    """Return whether the text contains the most exact figure of a time, or its distance to *at* in years or months."""
+    """Return whether *source* has a number from which a date follows.
+
+    That is the last of its *figures* (year, month, day), or the distance from *at* to *local* in years or months: "3
+    years ago".
+    """
     distances = {str(abs(at.year - local.year)), str(abs((at.year - local.year) * 12 + at.month - local.month))}
     has_figure = bool(figures) and len(figures) != 2 and figures[-1] in source.numbers
     return has_figure or (len(figures) < 3 and not (distances - {"0"}).isdisjoint(source.numbers))
 
 
 def _is_named(start: datetime, end: datetime, at: datetime, text: str) -> bool:
-    """Return whether *text* names the month, weekday, quarter or a holiday of the time from *start* to *end*."""
+    """Return whether *text* names the period from *start* to *end*: its month, weekday, quarter, or a holiday in it."""
     months = set(_months(start, end))
     if {month for month in range(12) if month + 1 in months} & set(_named_months(text)) and end - start > 2 * _DAY:
         return True
