@@ -39,7 +39,7 @@ class DecaySpans:
 
     @property
     def ends(self) -> tuple[int, int, int]:
-        """The ages in microseconds from which on a fact is dim, softly forgotten and forgotten."""
+        """The ages, in microseconds, from which a fact is dim, softly forgotten and forgotten."""
         dim = self.fresh_days * DAY
         soft = dim + self.dim_days * DAY
         return round(dim), round(soft), round(soft + self.soft_days * DAY)
@@ -49,18 +49,20 @@ DEFAULT_SPANS = DecaySpans()
 
 
 def find_decay(last_said: int, last_used: int | None, now: int, spans: DecaySpans = DEFAULT_SPANS) -> Decay:
-    """Return the state of decay at *now* of a fact last stated at *last_said* and used at *last_used*.
+    """Return how far a fact has decayed at *now*: fresh, dim, softly forgotten or forgotten.
 
-    Times are microseconds since the epoch. *last_used* is ``None`` for a fact that was never used.
+    *last_said* is when it was last stated, *last_used* when a search last returned it, or ``None``. Times are
+    microseconds since the epoch.
     """
     age = now - (last_said if last_used is None else max(last_said, last_used))
     return DECAYS[sum(age >= end for end in spans.ends)]
 
 
 def decay_of(fact: Fact, now: datetime | None = None, spans: DecaySpans = DEFAULT_SPANS) -> Decay:
-    """Return the state of decay of *fact* at *now*, by default the present; a time without a zone is UTC.
+    """Return how far *fact* has decayed at *now* (default: the present): fresh, dim, softly forgotten or forgotten.
 
-    Statements and uses after *now* count too: the fact is then fresh. Errors: `InputError` for invalid *spans*.
+    A *now* without a zone is UTC. Statements and uses after *now* count too: the fact is then fresh. Errors:
+    `InputError` for invalid *spans*.
     """
     moment = datetime.now(UTC) if now is None else now if now.tzinfo else now.replace(tzinfo=UTC)
     said, used = fact.last_said or fact.created_at, fact.last_used

@@ -30,6 +30,8 @@ SECOND = 1_000_000
 
 
 class _InWindow(AnswerItem):
+    """An entity or fact in the model's answer about several numbered messages."""
+
     message: int = Field(description="the number of the message")
 
 
@@ -59,8 +61,8 @@ READ_WINDOW = load_prompt(
 def wait(state: Row, settings: Settings) -> Flow[tuple[JSON, list[Episode]]]:
     """Save an episode; return its ingestion state, and the episodes to read now, in order of arrival.
 
-    There are none if it must wait. Episodes are read once `Settings.window` of them wait, the first has waited
-    `window_seconds`, or this episode is not a short message and so is read alone anyway.
+    The list is empty if the episode must wait for more. Episodes are read once `Settings.window` of them wait, once the
+    first has waited `window_seconds`, or if this episode is not a short message and so is read alone anyway.
     """
     saved = yield from accept(state, settings)
     if saved["done"]:
@@ -84,12 +86,12 @@ def all_waiting() -> Flow[list[Episode]]:
 
 
 def read_together(readings: Sequence[ReadAhead], settings: Settings) -> Flow[None]:
-    """Ask the reading questions of short messages in *readings*, with one model call for several of a thread."""
+    """Ask the model to read the short messages among *readings*, with one call for several of the same thread."""
     yield from every(_read_together(group, settings) for group in _conversations(readings, settings.window))
 
 
 def _conversations(readings: Sequence[ReadAhead], most: int) -> Iterator[list[ReadAhead]]:
-    """Yield groups of short messages that one question can read: of the same thread, at most *most*."""
+    """Yield groups of at most *most* short messages of the same thread, which one model call can read."""
     short = [one for one in readings if one.draft.episode.kind == EpisodeKind.MESSAGE and len(one.draft.pieces) == 1]
     thread = attrgetter("draft.episode.thread_key")
     for _, group in groupby(sorted(short, key=thread), key=thread):
@@ -98,9 +100,9 @@ def _conversations(readings: Sequence[ReadAhead], most: int) -> Iterator[list[Re
 
 
 def _read_together(group: Sequence[ReadAhead], settings: Settings) -> Flow[None]:
-    """Read the messages of *group* in one question, and cache each one's part as the answer to its own question.
+    """Read the messages of *group* with one model call, and cache the answer for each message.
 
-    Messages that are to be skipped are left out. If the question fails, each message is later read by its own question.
+    Messages that are to be skipped are left out. If the call fails, each message is later read by a call of its own.
     """
     skipped = yield from every(why_skipped(one.draft, settings) for one in group)
     due = [one for one, why in zip(group, skipped, strict=True) if why is None]
@@ -113,7 +115,7 @@ def _read_together(group: Sequence[ReadAhead], settings: Settings) -> Flow[None]
 
 
 def _ask_window(drafts: Sequence[Draft], settings: Settings) -> Flow[WindowReading]:
-    """Ask the model for the entities and facts of several messages."""
+    """Ask the model for the entities and facts of several messages, one in each of *drafts*."""
     messages = [
         {
             "message": number,
@@ -135,7 +137,7 @@ def _ask_window(drafts: Sequence[Draft], settings: Settings) -> Flow[WindowReadi
 
 
 def pick_reading(number: int, answer: WindowReading) -> EpisodeReading:
-    """Return the part of *answer* about message *number*, in the form of an answer about this message alone."""
+    """Return the entities and facts of message *number* in *answer*, as an answer about that message alone."""
     entities = [ExtractedEntity(**dict(entity)) for entity in answer.entities if entity.message == number]
     places = [place for place, fact in enumerate(answer.facts) if fact.message == number]
     facts = []

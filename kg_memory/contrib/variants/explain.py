@@ -24,7 +24,11 @@ FILLER = "a filler without content, such as 'Sure!'"
 
 
 def explain(context: Context, winners: Winners, found: Found, ranked: Ranked, limit: int) -> tuple[Explanation, ...]:
-    """Return explanations of the results in *context*, and of candidates that are not among the best *limit*."""
+    """Return an explanation of each search result in *context*, and of the next candidates, which were left out.
+
+    *winners* are the candidates that were read from the database, *found* the candidates of each retriever, *ranked*
+    their scores; *limit* is the number of results of each kind.
+    """
     explanations: list[Explanation] = []
     for kind in KINDS:
         explanations += _explain_results(kind, context, found, ranked)
@@ -41,7 +45,7 @@ def explain(context: Context, winners: Winners, found: Found, ranked: Ranked, li
 
 
 def _explain_results(kind: Kind, context: Context, found: Found, ranked: Ranked) -> Iterator[Explanation]:
-    """Yield the explanation of each result in order; each period of a fact is explained separately."""
+    """Yield an explanation of each search result of *kind*, best first; each period of a fact has its own."""
     lines: defaultdict[str, deque[str]] = defaultdict(deque)
     for line in context.lines:
         if line.kind == kind:
@@ -56,7 +60,7 @@ def _explain_results(kind: Kind, context: Context, found: Found, ranked: Ranked)
 
 
 def _explain_one(kind: Kind, id_: str, text: str, found: Found, ranked: Ranked, **rest: Any) -> Explanation:
-    """Return which retrievers found a candidate, and its score after each ranking stage."""
+    """Return an explanation of a candidate: which retrievers found it, and its score after each ranking stage."""
     stages = ranked.stages.get(kind, {}).get(id_, ())
     return Explanation(kind=kind, id=id_, text=text, hits=tuple(_hits(kind, id_, found)), scores=tuple(stages), **rest)
 

@@ -56,10 +56,10 @@ class ByConfidence(Part):
 
 
 class ByDecay(Part):
-    """Remove forgotten and softly forgotten candidates, and multiply dim ones by `dim_factor`; see `DecaySpans`.
+    """Remove forgotten and softly forgotten search results, and multiply the score of dim ones by `dim_factor`.
 
-    Messages fade from the time they were said. The reranker ``use`` records the use of facts: with both, a fact that is
-    returned stays fresh.
+    See `DecaySpans`. Messages fade from the time they were said. The reranker ``use`` records the use of facts: with
+    both, a fact that is returned stays fresh.
     """
 
     by: Literal["decay"] = "decay"
@@ -77,7 +77,7 @@ class ByDecay(Part):
 
 
 class ByHalfLife(Part):
-    """Lower old statements: the score halves for each `days` since the last statement.
+    """Prefer recently stated facts: the score halves with every `days` since the last statement.
 
     `ByRecency` in contrast only raises new statements.
     """
@@ -93,7 +93,7 @@ class ByHalfLife(Part):
 
 
 class ByImportance(Part):
-    """Prefer well-connected candidates: ``(1 - weight) * score + weight * log(1 + n) / log(1 + most)``.
+    """Prefer candidates with many links: ``(1 - weight) * score + weight * log(1 + n) / log(1 + most)``.
 
     n is the number of links: for an episode the facts that it states, for a fact its episodes and the facts that rest
     on it, for an entity its facts; most is the largest n. Zeph asks a model about each message instead, at the cost of
@@ -121,10 +121,10 @@ class ByTrust(Part):
 
 
 class ByUse(Part):
-    """Prefer facts that earlier searches returned: times ``confidence * (1 + 0.2 ln(1 + count))``, at most 1.
+    """Prefer facts that earlier searches returned: multiply the score by ``confidence * (1 + 0.2 ln(1 + count))``.
 
-    Each search writes one more use of the facts that it returns. A count shrinks by the factor `decay_lambda` after
-    each `interval`.
+    That factor is at most 1. Each search writes one more use of the facts that it returns. A count shrinks by the
+    factor `decay_lambda` after each `interval`.
     """
 
     by: Literal["use"] = "use"
@@ -142,7 +142,7 @@ class ByUse(Part):
         return use_weight(count, feature.confidence)
 
     def record(self, facts: Sequence[str]) -> Flow[None]:
-        """Write that *facts* (ids) were returned now; their earlier counts fade first."""
+        """Add one use to the count of each of *facts* (ids), after their earlier counts have faded."""
         if not facts:
             return
         decay, interval = self.decay_lambda, self.interval * SECOND
@@ -194,6 +194,7 @@ class ByChain(Part):
     features: ClassVar[Needs] = Needs(facts=("entities", "names", "predicate", "text"))
 
     def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: QuestionView) -> list[Scored]:
+        """Raise the scores of facts at the end of a chain that contains the question's words."""
         named = frozenset(question.named)
         names = {
             name
@@ -214,10 +215,11 @@ class ByChain(Part):
 def follow_chains(
     words: Mapping[str, Words], entities: Mapping[str, frozenset[str]], named: frozenset[str], longest: int
 ) -> dict[str, float]:
-    """Return a score for each fact that a chain ends in, by id: the share of the question's words in the best chain.
+    """Return a score for each fact that a chain of at most *longest* facts ends in, by fact id.
 
-    *words* are the question's words in each fact; rare words weigh more. *entities* are the entities of each fact, and
-    *named* those in the question. Facts that no chain reaches are left out.
+    The score is the share of the question's words that occur in the best chain; rare words weigh more. *words* are the
+    question's words in each fact, *entities* the entities of each fact, *named* the entities in the question, where
+    chains start. Facts that no chain reaches are left out.
     """
     weights = rarities(words.values())
     total = sum(weights.values()) or 1.0
@@ -239,7 +241,7 @@ def follow_chains(
 
 
 def find_relations(text: str) -> dict[str, Words]:
-    """Return predicates that phrases of *text* denote ("works for", 就职于), with the stems of these phrases."""
+    """Return the predicates that phrases of *text* denote, with the words of these: ``{"WORKS_FOR": {"work"}}``."""
     words = _WORD.findall(text)[:MOST_WORDS]
     phrases = [" ".join(words[start : start + length]) for length in PHRASE for start in range(len(words))]
     for run in _HAN.findall(text)[:MOST_WORDS]:
@@ -252,23 +254,23 @@ def find_relations(text: str) -> dict[str, Words]:
 
 
 def _relation(predicate: str) -> str:
-    """Return the family of *predicate*, or its canonical name if it has no family; an empty text if it is unknown."""
+    """Return the family of *predicate*, or its canonical name if it has no family; ``""`` if it is unknown."""
     known = canonical_predicate(predicate)
     return (known.family or known.name) if known else ""
 
 
 def roots(text: str) -> Words:
-    """Return the stems of the words of *text*, without the endings of agents: "owner" and "owns" share a root."""
+    """Return the stems of the words of *text*, without the endings of agents: "owner" and "owns" have the same root."""
     return frozenset(_DOER.sub("", _DOER.sub("", term)) for term in terms(text))
 
 
 def rarities(words: Iterable[Words]) -> dict[str, float]:
-    """Return the weight of each word: the rarer in the sets of *words* (one for each fact), the higher."""
+    """Return a weight for each word, which is higher the fewer of *words* (the words of each fact) contain it."""
     sets = list(words)
     often = Counter(word for each in sets for word in each)
     return {word: log(1 + len(sets) / times) for word, times in often.items()}
 
 
 def _share(covered: Words, weights: Mapping[str, float], total: float) -> float:
-    """Return the weight of the *covered* words as a share of *total*."""
+    """Return the sum of the *weights* of the *covered* words, divided by *total*."""
     return sum(weights[word] for word in covered) / total

@@ -40,7 +40,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def find_route(question: str) -> Route:
-    """Return the route of *question*: ``graph``, ``hybrid`` or ``keyword``.
+    """Return which retrievers *question* needs: ``graph``, ``hybrid`` or ``keyword``.
 
     Words for relations (``related to``) are checked first, then question words: "how does error_handling work" is a
     question, although it contains an identifier.
@@ -54,7 +54,7 @@ def find_route(question: str) -> Route:
 
 
 def apply_route(recipe: Recipe, question: str) -> Recipe:
-    """Return *recipe* with only the retrievers that *question* needs; unchanged if none would remain."""
+    """Return *recipe* with only the retrievers that *question* needs; unchanged if it would have none left."""
     left_out = [retriever for retriever in RETRIEVERS if retriever not in ROUTES[find_route(question)]]
     weights: dict[str, Weights] = {
         kind: recipe.weights(kind).model_copy(update=dict.fromkeys(left_out, 0.0)) for kind in recipe.kinds

@@ -66,7 +66,10 @@ class Synapse(Part):
         return self
 
     def find_starts(self, hits: Mapping[Kind, Hits]) -> Flow[dict[str, float]]:
-        """Return the entities of the best facts and episodes found by words, with weights up to `HIT_WEIGHT`."""
+        """Return the entities of the best facts and episodes of a word search, with weights up to `HIT_WEIGHT`.
+
+        *hits* are the search results by kind; the result is a dict by entity id.
+        """
         facts, episodes = (_parts_of_best(hits[kind].words[:WORD_SEEDS]) for kind in ("facts", "episodes"))
         queries = (read(cypher.facts_with_links(), ids=list(facts)), read(cypher.MENTIONED_BY, ids=list(episodes)))
         linked, mentions = yield from in_step(queries)
@@ -79,13 +82,13 @@ class Synapse(Part):
         return {id_: HIT_WEIGHT * weight / most for id_, weight in weights.items()}
 
     def walk(self, start: Mapping[str, float], instants: Instants) -> Flow[tuple[Links, Activity]]:
-        """Spread activation from *start*, weights by entity id; return facts read and the activation of entities."""
+        """Spread activation from the entities *start* (weights by id); return the facts read and each activation."""
         links, active = yield from activate(self, start, instants)
         return links, active
 
 
 def _parts_of_best(hits: Sequence[Scored]) -> dict[str, float]:
-    """Return each hit's score divided by the best score, by id."""
+    """Return scores divided by the best score: ``[("a", 4.0), ("b", 1.0)]`` -> ``{"a": 1.0, "b": 0.25}``."""
     best = max((score for _, score in hits), default=0.0)
     return {id_: score / best for id_, score in hits} if best > 0 else {}
 
@@ -93,10 +96,11 @@ def _parts_of_best(hits: Sequence[Scored]) -> dict[str, float]:
 def activate(
     recipe: Synapse, weights: Mapping[str, float], instants: Instants, clock: Callable[[], float] = time.monotonic
 ) -> Flow[tuple[Links, Activity]]:
-    """Spread activation from the best of *weights*; return the facts read and the activation of each entity reached.
+    """Spread activation from the best entities of *weights* along facts, hop by hop.
 
-    Each starting point begins with activation 1. The walk ends within ``timeout_ms``: reads are sized by the time left,
-    and no hop begins if less time is left than the hop before took.
+    Return the facts that were read, and the activation of each entity reached. Each starting point begins with
+    activation 1. The walk ends within ``timeout_ms``: reads are sized by the time left, and no hop begins if less time
+    is left than the hop before took.
     """
     began = clock()
     end = began + recipe.timeout_ms / 1000
@@ -118,7 +122,10 @@ def activate(
 
 
 def _find_seeds(recipe: Synapse, weights: Mapping[str, float], links: Links) -> Flow[list[str]]:
-    """Return the entities that activation starts from: the best of *weights*, with a limit for each community."""
+    """Return the ids of the entities from which activation starts: the best of *weights* (scores by entity id).
+
+    There is a limit for the entities of one community. *links* are the facts of the entities.
+    """
     scores = seed_scores(weights, links.values(), recipe.seed_structural_weight)
     groups: list[list[str]] = []
     if recipe.seed_community_cap:
@@ -128,7 +135,7 @@ def _find_seeds(recipe: Synapse, weights: Mapping[str, float], links: Links) -> 
 
 
 def _read_within(ids: Sequence[str], instants: Instants, seconds: float) -> Flow[Links]:
-    """Return the facts of as many of the entities *ids*, best first, as can be read in *seconds*."""
+    """Return the facts of the entities *ids*, which are sorted best first, as many as can be read in *seconds*."""
     left = max(seconds * 1000, 0.0)
     ids = ids[: max(int(left * ENTITIES_A_MS), 1)]
     facts = max(min(int(left * FACTS_A_MS / len(ids)), FACTS_A_STEP), 1)
@@ -137,7 +144,7 @@ def _read_within(ids: Sequence[str], instants: Instants, seconds: float) -> Flow
 
 
 def seed_scores(weights: Mapping[str, float], links: Iterable[Link], structural: float) -> dict[str, float]:
-    """Return how suitable each entity of *weights* is as a starting point, from 0 to 1.
+    """Return how suitable each entity of *weights* (search scores by id) is as a starting point, from 0 to 1.
 
     That is ``weight * (1 - structural) + structure * structural``, with the weight divided by the best weight, and the
     structure from `structures`.
@@ -151,9 +158,9 @@ def seed_scores(weights: Mapping[str, float], links: Iterable[Link], structural:
 
 
 def structures(entities: Collection[str], links: Iterable[Link]) -> dict[str, float]:
-    """Return how well connected each entity is, from 0 to 1: the mean of its number of facts and of their types.
+    """Return how well connected each of *entities* is, from 0 to 1, by its facts in *links*.
 
-    Both numbers are divided by the largest among *entities*.
+    That is the mean of its number of facts and of their types, each divided by the largest among *entities*.
     """
     degrees: Counter[str] = Counter()
     types: defaultdict[str, set[str]] = defaultdict(set)
@@ -167,7 +174,7 @@ def structures(entities: Collection[str], links: Iterable[Link]) -> dict[str, fl
 
 
 def cap_seeds(scores: Mapping[str, float], communities: Iterable[Collection[str]], cap: int, most: int) -> list[str]:
-    """Return the best *most* entities in *scores*, best first, with at most *cap* per community (0: no limit)."""
+    """Return the *most* entities with the highest *scores*, best first, at most *cap* per community (0: no limit)."""
     memberships: defaultdict[str, list[int]] = defaultdict(list)
     for number, members in enumerate(communities):
         for id_ in members:
@@ -189,10 +196,10 @@ def spread(
     recipe: Synapse,
     is_over: Callable[[], bool] = lambda: False,
 ) -> dict[str, float]:
-    """Return the activation of entities newly reached from the *active* ones over *links*, best first.
+    """Return the activation of entities that are one hop from the *active* entities over *links*, best first.
 
     Entities in *reached* are excluded; together with them, at most ``max_activated_nodes`` are returned. *is_over* is
-    called at each link, and ends the walk when true.
+    called at each link, and ends the walk when it returns true.
     """
     received = _receive(active, reached, links, recipe, is_over)
     fresh = {}
@@ -205,7 +212,7 @@ def spread(
 
 
 def inhibit(fresh: Mapping[str, float], received: Received, threshold: float) -> dict[str, float]:
-    """Return the activation of *fresh* entities after lateral inhibition, in which entities compete.
+    """Return the activation of *fresh* entities (newly reached) after lateral inhibition, in which entities compete.
 
     Entities that received activation from the same entity compete. If the strongest of them is above *threshold*, each
     weaker one keeps ``1 - (strongest - own)`` of its activation. The entity that passed activation on does not compete.
@@ -229,6 +236,10 @@ def _receive(
     recipe: Synapse,
     is_over: Callable[[], bool],
 ) -> Received:
+    """Return the activation that entities receive over *links*: ``{new entity: {active entity: 0.4}}``.
+
+    *active* has the activations of the entities that pass it on; entities in *reached* receive none.
+    """
     received: Received = {}
     for link in links:
         if is_over():

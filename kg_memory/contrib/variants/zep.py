@@ -42,7 +42,7 @@ class ByCrossEncoder(Part):
 
 
 class ByDistance(Part):
-    """Prefer candidates near an entity by shortest path: near the search's `center`, or entities in the question."""
+    """Prefer search results near an entity in the graph: the search's `center`, or the entities in the question."""
 
     by: Literal["distance"] = "distance"
     weight: Share = 0.5
@@ -60,7 +60,7 @@ class ByDistance(Part):
 
 
 class ByDiversity(Part):
-    """Prefer candidates that differ from those ranked before them: greedy maximal marginal relevance."""
+    """Prefer search results that differ from those ranked before them: greedy maximal marginal relevance."""
 
     by: Literal["diversity"] = "diversity"
     balance: Share = 0.5
@@ -104,7 +104,7 @@ def mmr(ranking: Ranking, similarity: Mapping[str, Mapping[str, float]], balance
 
 
 class ByMentions(Part):
-    """Prefer candidates with many mentions: the episodes that state a fact or name an entity."""
+    """Prefer search results with many mentions: the episodes that state a fact or name an entity."""
 
     by: Literal["mentions"] = "mentions"
     weight: Share = 0.5
