@@ -33,7 +33,10 @@ ENOUGH_TERMS = 3
 
 
 def rate(draft: Draft, facts: Sequence[StatedFact], settings: Settings) -> Flow[list[Worth]]:
-    """Return the worth of each of *facts*, the new facts of *draft*, in the same order."""
+    """Return the worth of each of *facts*, from 0 to 1, in the same order.
+
+    *draft* is the episode being ingested; *facts* are its facts that are not stored yet.
+    """
     known = yield from count_known(facts)
     parts = [_rate_by_code(draft, fact, known, settings) for fact in facts]
     if settings.model != OFFLINE:
@@ -46,7 +49,10 @@ DURA = Gate("dura", rate, in_review=0.6, at_once=0.85)
 
 
 def _rate_by_code(draft: Draft, fact: StatedFact, known: Mapping[str, int], settings: Settings) -> dict[str, float]:
-    """Return the four parts of the worth of *fact*, computed without the model."""
+    """Return the four ratings of a fact, computed without the model: ``{"decision_worthy": 0.5, "useful": 1.0, ...}``.
+
+    *known* has the number of stored facts about each entity, by entity id.
+    """
     return {
         "decision_worthy": _decision_worth(draft, fact, settings),
         "useful": _usefulness(draft, fact, known),
@@ -56,20 +62,26 @@ def _rate_by_code(draft: Draft, fact: StatedFact, known: Mapping[str, int], sett
 
 
 def accuracy_of(draft: Draft, fact: StatedFact) -> float:
-    """Return the confidence and support of *fact*, multiplied by the trust of its episode, from 0 to 1."""
+    """Return how surely *fact* is right, from 0 to 1.
+
+    That is the lower of its confidence and its support, multiplied by the trust in its episode.
+    """
     accuracy = fact.confidence if fact.support is None else min(fact.confidence, fact.support)
     return accuracy * draft.episode.trust
 
 
 def count_known(facts: Sequence[StatedFact]) -> Flow[dict[str, int]]:
-    """Return the number of stored facts about each entity in *facts*, by entity id."""
+    """Return the number of stored facts about each entity in *facts*, by entity id: ``{"e1": 12}``."""
     ends = sorted({id_ for fact in facts for id_ in (fact.subject_id, *fact.object_ids)})
     rows = yield from read(ENTITIES_LINK, ids=ends)
     return {row["id"]: int(row["links"]) for row in rows}
 
 
 def _decision_worth(draft: Draft, fact: StatedFact, settings: Settings) -> float:
-    """Return how far decisions depend on *fact*: 1 for plans and contradictions of existing facts, 0.5 for events."""
+    """Return how far decisions depend on *fact*, from 0 to 1.
+
+    It is 1 for plans, contradictions of existing facts and single-valued states, 0.5 for events.
+    """
     place = draft.facts.index(fact)
     changes = any(
         row.new == place
@@ -88,7 +100,10 @@ def _decision_worth(draft: Draft, fact: StatedFact, settings: Settings) -> float
 
 
 def _usefulness(draft: Draft, fact: StatedFact, known: Mapping[str, int]) -> float:
-    """Return how useful *fact* is: 1 if its subject is the speaker, else more the more facts its entities have."""
+    """Return how useful *fact* is, from 0 to 1: 1 if it is about the speaker.
+
+    Otherwise it grows from 0.4 with the number of stored facts about its entities (*known*, by entity id).
+    """
     speaker = draft.episode.speaker_name
     names = map(canonical_name, draft.entities[fact.subject].called)
     if speaker is not None and canonical_name(speaker) in names:
@@ -98,7 +113,10 @@ def _usefulness(draft: Draft, fact: StatedFact, known: Mapping[str, int]) -> flo
 
 
 def _recall(draft: Draft, fact: StatedFact, settings: Settings) -> float:
-    """Return how well *fact* can be found: by entities of specific types, and by the terms of its sentence."""
+    """Return how well searches can find *fact*, from 0 to 1.
+
+    It is higher the more specific the types of its entities are, and the more terms its sentence has.
+    """
     ends = [draft.entities[place] for place in (fact.subject, *fact.objects)]
     vague = settings.entity_types[0].name
     named = sum(0.5 if entity.type == vague or entity.doubt is not None else 1.0 for entity in ends) / len(ends)
@@ -106,7 +124,10 @@ def _recall(draft: Draft, fact: StatedFact, settings: Settings) -> float:
 
 
 def ask_worths(draft: Draft, facts: Sequence[StatedFact], known: Mapping[str, int]) -> Flow[dict[int, FactWorth]]:
-    """Ask the model how much each of *facts* is worth; return its answers by index in *facts*."""
+    """Ask the model how much *facts* are worth, and return its ratings by index in *facts*.
+
+    *known* has the number of stored facts about each entity, by entity id.
+    """
     shown = [{"id": place, **_show(draft, fact, known)} for place, fact in enumerate(facts)]
     batches = [shown[start : start + BATCH] for start in range(0, len(shown), BATCH)]
     answers = yield from every(ask(ADMIT, facts=batch) for batch in batches)
@@ -114,7 +135,7 @@ def ask_worths(draft: Draft, facts: Sequence[StatedFact], known: Mapping[str, in
 
 
 def _show(draft: Draft, fact: StatedFact, known: Mapping[str, int]) -> dict[str, Any]:
-    """Return *fact* as the model is shown it."""
+    """Return *fact* as the prompt shows it: sentence, quote, speaker, and the number of known facts by entity name."""
     ends = {draft.entities[place] for place in (fact.subject, *fact.objects)}
     return {
         "fact": fact.sentence,
@@ -125,9 +146,9 @@ def _show(draft: Draft, fact: StatedFact, known: Mapping[str, int]) -> dict[str,
 
 
 def _combine(own: dict[str, float], answer: FactWorth | None) -> dict[str, float]:
-    """Return the model's ratings, with the lower of the model's and the code's accuracy; without *answer*, the code's.
+    """Return the model's ratings of a fact, with its accuracy limited to that which the code computed.
 
-    *own* are the ratings by code.
+    *own* are the code's ratings, which are returned if there is no *answer* of the model.
     """
     if answer is None:
         return own

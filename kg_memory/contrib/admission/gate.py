@@ -21,7 +21,7 @@ WAITS = "its worth is {}"
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """The worth of a fact from 0 to 1, with the parts that it is computed from."""
+    """How much a fact is worth storing, from 0 to 1, with the ratings by name from which that is computed."""
 
     score: float
     parts: Mapping[str, float]
@@ -31,16 +31,16 @@ class Worth:
 
 
 def mean_worth(parts: Mapping[str, float]) -> Worth:
-    """Return the worth that is the mean of *parts*."""
+    """Return the worth that is the mean of *parts*, ratings by name: ``{"useful": 0.5, "accurate": 1.0}`` -> 0.75."""
     return Worth(fmean(parts.values()), parts)
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """An admission rule called `name`; its function `rate` returns the worth of each given fact of a draft.
+    """A rule that decides which new facts are stored. Its function `rate` returns the worth of facts, from 0 to 1.
 
-    Facts worth `at_once` or more are stored and believed, facts worth `in_review` or more wait for a person, and others
-    are not stored.
+    Facts worth `at_once` or more are stored and believed, facts worth `in_review` or more wait for a person's review,
+    and others are not stored.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Gate:
     at_once: float
 
     def __call__(self, draft: Draft, settings: Settings) -> Flow[tuple[Draft, tuple[NewVerdict, ...]]]:
-        """Return *draft* without the facts that are not stored, and a verdict for each fact that waits for review."""
+        """Return *draft* without its worthless facts, and a pending review for each fact of middling worth."""
         new = [fact for fact in draft.facts if fact.same_as is None]
         if not new:
             return draft, ()
@@ -61,13 +61,13 @@ class Gate:
 
 
 def _wait(namespace: str, fact: str, worth: Worth) -> NewVerdict:
-    """Return the verdict by which *fact* (an id) waits for a person."""
+    """Return a pending review for the fact with the id *fact*, so that a person decides whether it is believed."""
     id_ = verdict_id(namespace, fact, fact)
     return NewVerdict(id_, fact, fact, "admission", "waiting", worth.score, "new", WAITS.format(worth))
 
 
 def _without(draft: Draft, ids: set[str], reason: str) -> Draft:
-    """Return *draft* without the facts with these *ids* and their comparisons, and log them as losses with *reason*."""
+    """Return *draft* without the facts with these *ids* and their comparisons; each is logged as lost for *reason*."""
     if not ids:
         return draft
     kept = [place for place, fact in enumerate(draft.facts) if ids.isdisjoint((fact.id, fact.same_as))]
