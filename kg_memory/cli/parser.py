@@ -111,12 +111,10 @@ def build_parser(
     only: Collection[str] | None,
     commands_help: str,
 ) -> ArgumentParser:
-    """Return the argument parser of ``kg-memory``, with the given commands and those of plug-ins.
+    """Return the argument parser of ``kg-memory`` with the commands in *groups* (by heading) and those of plug-ins.
 
-    *groups*: the commands by heading. *options*: the arguments by name, or by ``"command.name"`` for one command.
-    *either*: sets of options that exclude each other. *required*: the set in *either* of which one must be given.
-    *only*: the names of the commands that get their arguments; None means all. Leaving others out saves imports.
-    *commands_help*: argparse's own heading for its list of commands, or `argparse.SUPPRESS`.
+    *options* are the arguments by name. Options in one set of *either* exclude each other; one of *required* must be
+    given. Only the commands *only* (None: all) get their arguments.
     """
     common = _common_options()
     top = _top_parser(common)

@@ -64,8 +64,7 @@ class Privacy(Group):
         *search* also searches the namespace for words, names, quotes and vectors of the deleted text, which takes
         seconds at 10,000 facts; ids are always searched for. `ForgetReceipt.residue` lists the traces found.
         *erase* makes the server rewrite its files without the deleted data; None does so only for the embedded server.
-        *checkpointer* is a LangGraph checkpointer, from which the checkpoints of the deleted episodes' threads are
-        deleted.
+        *checkpointer* is a LangGraph checkpointer, which loses the checkpoints of the deleted episodes' threads.
         *by* and *reason* go into the audit log: write nothing there that must be forgotten.
         *progress* is called with the numbers of deleted and of all episodes. Many episodes are deleted in batches, each
         atomic; if the call is interrupted, repeat it.
