@@ -111,11 +111,7 @@ def build_parser(
     only: Collection[str] | None,
     commands_help: str,
 ) -> ArgumentParser:
-    """Return the argument parser of ``kg-memory`` with the commands in *groups* (by heading) and those of plug-ins.
-
-    *options* are the arguments by name. Options in one set of *either* exclude each other; one of *required* must be
-    given. Only the commands *only* (None: all) get their arguments.
-    """
+    """Return the argument parser of ``kg-memory`` with *groups* of commands; *only* these get arguments (None: all)."""
     common = _common_options()
     top = _top_parser(common)
     parsers = top.add_subparsers(prog="kg-memory", metavar="COMMAND", required=True, help=commands_help)
