@@ -113,7 +113,7 @@ def serve(words: list[str]) -> None:
             if "http://" in line or "Ctrl-C" in line:
                 break
         process.send_signal(signal.SIGINT)
-        said += process.communicate(timeout=60)[0]
+        said += process.communicate(timeout=300)[0]
     assert process.returncode in (0, 130), said
 
 

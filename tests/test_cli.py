@@ -294,7 +294,7 @@ def test_ctrl_c_in_the_middle_of_an_ingest_loses_nothing_and_the_next_run_goes_o
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     until(lambda: result(run, "stats", *place)["episodes"] >= 5)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=300)
     assert (process.returncode, "Traceback" in err) == (130, False), err
     stats = result(run, "stats", *place)
     before = stats["episodes"]

@@ -170,7 +170,7 @@ def test_a_forked_child_does_not_wait_for_locks_of_its_parents_threads(driver, d
 
 async def test_questions_are_embedded_side_by_side_and_each_gets_its_own_vector(namespace, database, model):
     class Slow(HashEmbeddings):
-        both = threading.Barrier(2, timeout=60)
+        both = threading.Barrier(2, timeout=300)
 
         def embed_query(self, text):
             self.both.wait()  # ends only when the other question is being embedded too

@@ -161,7 +161,7 @@ def test_an_error_that_the_flow_does_not_handle_reaches_the_caller_the_first_in_
 
 
 def test_a_pool_runs_every_flow_at_the_same_time():
-    both = threading.Barrier(2, timeout=60)
+    both = threading.Barrier(2, timeout=300)
 
     def waiting(_: Any) -> str:
         both.wait()

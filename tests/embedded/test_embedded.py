@@ -114,7 +114,7 @@ def test_the_database_is_private_and_has_no_port(folder: Path, found: Binaries) 
 def test_processes_that_start_at_once_share_one_server_and_lose_nothing(folder: Path, found: Binaries) -> None:
     start_at = time.time() + 1.0
     clients = [client(folder, start_at=start_at, writes=100) for _ in range(4)]
-    outputs = [process.communicate(timeout=30)[0].split() for process in clients]
+    outputs = [process.communicate(timeout=300)[0].split() for process in clients]
     assert all(process.returncode == 0 for process in clients)
     assert len({output[1] for output in outputs}) == 1
     with embedded.join(folder, found, idle_seconds=0) as server:

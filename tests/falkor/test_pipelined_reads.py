@@ -101,6 +101,6 @@ def test_a_server_that_is_killed_under_a_reading_is_an_error_and_then_started_ag
             pass
         kill(database)
         with pytest.raises(DatabaseUnavailable):
-            reading.result(timeout=30)
+            reading.result(timeout=300)
     assert database.read_all(key, numbers(5)) == expected(5)
     database.close()

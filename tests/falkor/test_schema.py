@@ -106,7 +106,7 @@ def test_processes_at_once_make_a_graph_once_and_many_without_crashing_the_serve
     for item in begun:
         assert item.stdout.readline() == "ready\n"
     for item in begun:
-        item.communicate("go\n", timeout=60)
+        item.communicate("go\n", timeout=300)
     assert [item.returncode for item in begun] == [0, 0, 0]
     counted = "MATCH (m) RETURN labels(m)[0] AS label, count(m) AS n ORDER BY label"
     stored = database.query(key, counted, {}, write=False)

@@ -23,7 +23,7 @@ def eight_together(
     driver: Driver, settings: Settings, model: Scripted, each: Callable[[int], dict[str, Any]], *, at: str = "facts"
 ) -> list[Any]:
     """Add eight messages in as many threads, which wait for each other when the model is first asked *at*."""
-    whole, all_there, thread = model.rules[at], threading.Barrier(EIGHT, timeout=30), threading.local()
+    whole, all_there, thread = model.rules[at], threading.Barrier(EIGHT, timeout=300), threading.local()
 
     def meeting(fields: Any) -> Any:
         if not hasattr(thread, "met"):

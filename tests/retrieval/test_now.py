@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from uuid import uuid4
 
 from hypothesis import HealthCheck, given, settings
@@ -17,7 +16,7 @@ MOVE = st.tuples(
 )  # fmt: skip
 
 
-@settings(max_examples=8, deadline=timedelta(seconds=20), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(moves=st.lists(MOVE, min_size=1, max_size=5))
 def test_as_of_now_and_as_believed_now_is_the_default_search(memory, moves):
     world = World(memory, f"now-{uuid4()}")

@@ -69,7 +69,7 @@ class Page:
         )
 
     def until(self, condition: Callable[[], Any]) -> Any:
-        return WebDriverWait(self.driver, 15, poll_frequency=0.1, ignored_exceptions=()).until(lambda _: condition())
+        return WebDriverWait(self.driver, 120, poll_frequency=0.1, ignored_exceptions=()).until(lambda _: condition())
 
     def run(self, script: str, *arguments: Any) -> Any:
         return self.driver.execute_script(script, *arguments)

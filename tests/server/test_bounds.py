@@ -157,7 +157,7 @@ def test_a_key_sends_few_imports_at_once(client, serving, ring):
     held = serving.service.shares._all
     with ExitStack() as stack:
         for number in range(1, limits.AT_ONCE // 2 + 1):
-            begun = stack.enter_context(socket.create_connection((host, port), timeout=20))
+            begun = stack.enter_context(socket.create_connection((host, port), timeout=120))
             begun.sendall(head.encode())
             until(lambda: held[limits.IMPORTS] == number)  # noqa: B023 - it is called at once
         refused = admin.post(f"{ROOT}/import", content=b"abc")
@@ -169,7 +169,7 @@ def test_a_key_sends_few_imports_at_once(client, serving, ring):
 def ask_without_body(url: str, method: str, path: str, headers: str = "") -> int:
     """Return the status of a request that announces a body and sends none."""
     host, port = httpx.URL(url).host, httpx.URL(url).port
-    with socket.create_connection((host, port), timeout=20) as connection:
+    with socket.create_connection((host, port), timeout=120) as connection:
         head = f"{method} {path} HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Type: application/json\r\n{headers}"
         connection.sendall(f"{head}Content-Length: 90000\r\n\r\n".encode())
         return int(connection.recv(200).split()[1])
@@ -305,7 +305,7 @@ def test_expensive_routes_run_once_at_a_time(client, offline):
     admin = client("admin")
 
     async def ask() -> list[httpx.Response]:
-        async with httpx.AsyncClient(base_url=admin.base_url, headers=admin.headers, timeout=60) as one:
+        async with httpx.AsyncClient(base_url=admin.base_url, headers=admin.headers, timeout=300) as one:
             return await asyncio.gather(*(one.request(method, path, **how) for method, path, how in calls * 6))
 
     answers = asyncio.run(ask())
@@ -325,7 +325,7 @@ def test_expensive_routes_run_once_at_a_time(client, offline):
     ],
 )
 def test_imports_are_bounded_and_hide_temporary_paths(client, origin, body, problem):
-    answer = client("admin").post(f"{ROOT}/import/{origin}", content=body, timeout=60)
+    answer = client("admin").post(f"{ROOT}/import/{origin}", content=body, timeout=300)
     assert (answer.status_code, problem in answer.json()["detail"]) == (422, True), answer.text
     assert "/tmp" not in answer.text
     assert "import" not in answer.json()["detail"].partition(":")[0]
@@ -335,7 +335,7 @@ def test_own_exports_with_huge_lines_are_refused(client):
     about = {"format": FORMAT, "schema": MEMORY.version, "namespace": "x", "embeddings": False, "meta": {}}
     body = json.dumps({"record": "kg-memory", **about}).encode()
     body += b'\n{"record": "Entity", "properties": {"aliases": [' + b"1," * 400_000 + b"1]}}\n"
-    answer = client("admin").post(f"{ROOT}/import?replace=true", content=body, timeout=60)
+    answer = client("admin").post(f"{ROOT}/import?replace=true", content=body, timeout=300)
     assert answer.status_code == 422
     assert "/tmp" not in answer.text
     assert len(answer.content) < SMALL_ANSWER

@@ -31,7 +31,7 @@ class Launch:
         command = ["-m", "kg_memory", "mcp", "-n", self._namespace, "--url", self._url, "--model", "offline"]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         server = StdioServerParameters(command=sys.executable, args=[*command, *arguments], env=environment)
-        return Client(server, mode=mode, read_timeout_seconds=60, **options)
+        return Client(server, mode=mode, read_timeout_seconds=3000, **options)
 
 
 @pytest.fixture

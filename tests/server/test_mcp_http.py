@@ -36,9 +36,9 @@ def connect(serving: Serving, ring: KeyRing, offline: GraphMemory) -> Iterator[C
     async def connected(*scopes: str, namespaces: tuple[str, ...] = ("*",), query: str = "", **options: Any) -> Any:
         secret = ring.create("test", scopes, namespaces)[1] if scopes else ""
         headers = {"Authorization": f"Bearer {secret}"} if secret else {}
-        async with httpx2.AsyncClient(headers=headers, timeout=60) as http:
+        async with httpx2.AsyncClient(headers=headers, timeout=300) as http:
             transport = streamable_http_client(f"{serving.url}/v1/mcp{query}", http_client=http)
-            async with Client(transport, read_timeout_seconds=60, **options) as client:
+            async with Client(transport, read_timeout_seconds=3000, **options) as client:
                 yield client
 
     yield connected
@@ -151,7 +151,7 @@ def test_a_client_does_not_keep_the_server_from_stopping(offline: GraphMemory, t
         url = process.stdout.readline().strip()
 
         async def stay() -> float:
-            async with Client(f"{url}/v1/mcp", mode=mode, read_timeout_seconds=30) as client:
+            async with Client(f"{url}/v1/mcp", mode=mode, read_timeout_seconds=300) as client:
                 await client.list_tools()
                 process.terminate()
                 began = time.monotonic()

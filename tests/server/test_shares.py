@@ -54,7 +54,7 @@ def clients(small: Serving, ring: KeyRing, client: Any) -> Any:
 
     def make(*scopes: str) -> httpx.Client:
         secret = ring.create("test", scopes)[1]
-        return httpx.Client(base_url=small.url, headers={"Authorization": f"Bearer {secret}"}, timeout=60)
+        return httpx.Client(base_url=small.url, headers={"Authorization": f"Bearer {secret}"}, timeout=300)
 
     return make
 

@@ -14,7 +14,7 @@ from kg_memory.memory.open import database
 
 @pytest.fixture
 def web(server):
-    with httpx.Client(base_url=server.url, timeout=60) as opened:
+    with httpx.Client(base_url=server.url, timeout=300) as opened:
         yield opened
 
 
@@ -34,7 +34,7 @@ def test_the_routes_of_the_api_and_of_the_graphs_and_the_docs_answer(web, client
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_an_agent_remembers_over_mcp(server, web, mode):
-    async with Client(f"{server.url}/v1/mcp?namespace=mcp-{mode}", mode=mode, read_timeout_seconds=60) as client:
+    async with Client(f"{server.url}/v1/mcp?namespace=mcp-{mode}", mode=mode, read_timeout_seconds=300) as client:
         told = await client.call_tool("remember", {"content": "Ann lives in Oslo."})
         assert not told.is_error
         recalled = await client.call_tool("recall", {"question": "Where does Ann live?"})
