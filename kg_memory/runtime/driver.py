@@ -374,7 +374,7 @@ def check_scores(scores: Sequence[Any], texts: Sequence[str], name: str) -> list
     Errors: `ModelError` for a wrong number of scores or an invalid score; it shows the text's position, not the text.
     """
     if len(scores) != len(texts):
-        raise ModelError(f"{name} returned {len(scores)} scores for {len(texts)} texts: check that it scores each text")
+        raise ModelError(f"{name} returned {len(scores)} scores for {len(texts)} texts; it must score each one")
     numbers = [to_number(score) for score in scores]
     for place, number in enumerate(numbers):
         if not 0 <= number <= 1:  # rejects a NaN too

@@ -189,5 +189,5 @@ def _load(name: str, kind: str, known: Iterable[str]) -> Any:
         raise InputError(f"{kind} {name!r}: the module {module} has no {attribute}; correct the name") from None
     except ModuleNotFoundError as error:
         if error.name and module.startswith(error.name):
-            raise InputError(f"{kind} {name!r}: module {error.name} not found; correct the name") from None
+            raise InputError(f"{kind} {name!r}: module {error.name} not found; correct or install it") from None
         raise MissingExtra(f"{name} needs the package {error.name}: pip install {error.name}") from error

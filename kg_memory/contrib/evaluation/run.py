@@ -289,4 +289,4 @@ def _as_model_error(name: str) -> Iterator[None]:
     except (KGMemoryError, AssertionError):
         raise
     except Exception as error:
-        raise ModelError(f"{name} failed ({type(error).__name__}: {error}): see its documentation") from error
+        raise ModelError(f"{name} failed ({type(error).__name__}: {error}); check its key, name and URL") from error

@@ -179,7 +179,7 @@ def parse_json(data: bytes) -> Any:
     """
     text = data.decode("utf-8-sig")
     if has_more_values(text, MOST_VALUES_OF_RECORD):
-        raise ValueError(f"it has over {MOST_VALUES_OF_RECORD:,} values")
+        raise ValueError(f"the record has over {MOST_VALUES_OF_RECORD:,} values; split it")
     try:
         return json.loads(text)
     except RecursionError:

@@ -117,7 +117,7 @@ def _check_header(driver: FalkorDriver, header: Header, name: str, *, embeddings
     if header.schema_ != supported or header.words > tokenise.VERSION:
         raise SchemaError(
             f"{name} has schema {header.schema_} and word index {header.words}, this package supports {supported} and "
-            f"{tokenise.VERSION}; upgrade kg-memory, or import it with the version that made it"
+            f"{tokenise.VERSION}; upgrade kg-memory, or export it by the version that made it"
         )
     model = driver.embedder.name
     if embeddings and header.embeddings and header.model not in (model, None):

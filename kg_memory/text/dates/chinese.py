@@ -87,7 +87,7 @@ def _offset(which: str) -> int:
 
 def _calendar_month(year_: int, month_: int, now: datetime) -> Interval:
     if not 1 <= month_ <= 12:
-        raise ValueError("no such month")
+        raise ValueError("a month must be from 1 to 12")
     return periods.month(year_, month_, now)
 
 
