@@ -97,12 +97,10 @@ class Settings:
     """URL of a read replica of `url`, used by searches, which may miss the latest episodes. After a failure of the
     replica, the server at `url` answers for 30 seconds."""
     wait_replicas: Count = 0
-    """The number of replicas that must have a write before it is acknowledged. With 0, the latest writes are lost
-    if the primary server is lost."""
+    """The number of replicas that must have a write before it is acknowledged; with 0, a lost primary loses some."""
     min_replicas: Count | None = None
-    """The least replicas that must have a write if fewer than `wait_replicas` are connected; None is
-    `wait_replicas`. A lower value lets a server that lost replicas go on, such as one that has just replaced a lost
-    primary."""
+    """The least replicas that must have a write if fewer than `wait_replicas` are connected, such as after the loss of
+    one; None is `wait_replicas`."""
     data_dir: Folder | None = None
     """Folder of the embedded database; None is the user data folder of the platform."""
     xdg_data_home: str | None = None
@@ -188,8 +186,7 @@ class Settings:
     """The gate that decides for each fact, by its worth, whether it is stored, waits for review, or is not stored:
     ``dura`` or ``amac``. None stores all facts; the episode itself is always kept. See `docs/plans.md`."""
     default_ttl: Annotated[float, Field(gt=0, le=CENTURY)] | None = None
-    """Seconds after which an episode without an `expires_at` of its own expires; then `privacy.evict` deletes it.
-    None keeps episodes for ever."""
+    """Seconds after which an episode without an `expires_at` expires, for `privacy.evict` to delete; None is never."""
 
     # --- Ingestion: what is the same, and what contradicts
 
@@ -247,14 +244,12 @@ class Settings:
     # --- Maintenance
 
     maintenance: Maintenance | None = None
-    """The background maintenance of an open memory; None is off. The variable ``KG_MEMORY_MAINTENANCE`` is
-    `Maintenance.every_seconds`."""
+    """Background maintenance; None is off. The variable ``KG_MEMORY_MAINTENANCE`` is `Maintenance.every_seconds`."""
 
     # --- Observability
 
     telemetry: bool = False
-    """Whether to record OpenTelemetry spans and metrics, without texts and namespaces; see
-    `kg_memory.runtime.telemetry`."""
+    """Whether to record OpenTelemetry spans and metrics, without texts: see `kg_memory.runtime.telemetry`."""
 
     def __repr__(self) -> str:
         shown = {field.name: getattr(self, field.name) for field in fields(self) if field.repr}

@@ -28,8 +28,7 @@ from kg_memory.text import tokenise
 
 EMBEDDED = ("Episode", "Fact", "Meaning", "Community")
 """The labels of nodes with a vector. An entity's vector is on a node of its own, which the entity MEANS: setting any
-property of a node indexes its vector anew, and every mention of an entity sets one.
-"""
+property of a node indexes its vector anew, and every mention of an entity sets one."""
 RANGE = {
     "Meta": ("id",),
     "Episode": ("id", "thread_key", "status", "created_at", "expires_at"),

@@ -23,9 +23,8 @@ VerdictKind = Literal[
 """How a new fact relates to an existing one. Two kinds concern a single fact: ``retracted`` (a person's decision)
 and ``admission`` (a new fact that waits for a decision, see `Settings.admission`)."""
 Ruling = Literal["supersedes", "conflicts", "waiting", "refused", "both"]
-"""What a verdict does: ``supersedes``: the new fact ended the existing one. ``conflicts``: one of the two is not
-believed. ``waiting``: a person must decide. ``refused``: a person rejected the new fact. ``both``: both are
-believed."""
+"""What a verdict does. ``supersedes``: the new fact ended the existing one; ``conflicts``: one of them is not believed;
+``both``: both are; ``waiting``: a person must decide; ``refused``: a person rejected the new fact."""
 Disputes = Literal["serve", "withhold"]
 """What happens to a fact that may contradict an earlier one: ``serve`` returns it, both marked as disputed;
 ``withhold`` hides it until a person decides."""

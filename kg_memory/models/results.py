@@ -105,12 +105,16 @@ class SearchResults(Value):
 
 
 class Line(Value):
-    """One line of a context: its text, its estimated number of tokens, and the `kind` and `id` of its result."""
+    """One line of a context: its text, its estimated number of tokens, and the `kind` and `id` of its result.
+
+    `heading` is the day above the line in the text, where lines stand by day; otherwise "".
+    """
 
     kind: Kind
     id: str
     text: str
     tokens: int
+    heading: str = ""
 
 
 class Context(str):

@@ -162,8 +162,7 @@ class Features:
     mentions: int = 0
     """The number of episodes that state a fact or mention the entities of a candidate, in the thread if given."""
     links: int = 0
-    """The number of facts that an episode states or an entity has; for a fact, of its statements and dependent facts.
-    """
+    """The number of facts that an episode states or an entity has; for a fact, of statements and dependent facts."""
     used: float = 0.0
     """The number of searches that returned a fact, faded until `used_at`."""
     used_at: int = 0

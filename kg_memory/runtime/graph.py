@@ -47,9 +47,8 @@ Write = Callable[[Update], None]
 Take = Callable[[Any, Any, Write], T]
 """Runs a step on a state, with the context of the run and the writer of its events."""
 OnFailure = Callable[[State, str, Exception, bool], Flow[str | None]]
-"""Handles a failure, by the state, the name of the step, the error, and whether the step itself raised it.
-It returns the new status of the episode, if it stores one.
-"""
+"""Handles a failure, by the state, the name of the step, the error, and whether the step itself raised it; returns the
+status of the episode, if it stores one."""
 
 
 MOST_STEPS = 1000

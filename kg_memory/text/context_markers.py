@@ -29,7 +29,7 @@ HEADINGS: Mapping[Kind, str] = {
     "facts": "Facts, and when they hold. [sources]",
     "entities": "Who and what they are about.",
     "communities": "Groups of things that belong together.",
-    "episodes": "What was said. [source] (time)",
+    "episodes": "What was said, by day. [source]",
 }
 TAGS: Mapping[Kind, str] = {kind: kind.upper() for kind in KINDS}
 PLAIN: Mapping[Kind, Marker] = {

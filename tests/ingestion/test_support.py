@@ -48,7 +48,8 @@ def test_a_fact_that_its_quote_does_not_say_is_marked_and_less_sure(reading, nam
     assert (true.confirmed, true.voices, true.support, true.confidence) == (True, 1, 1.0, 1.0)
     context = memory.context("Ann", namespace=namespace)
     assert "Ann works at Interpol (since 14 May 2024 10:00 UTC, not confirmed by its words)" in context
-    assert "Ann moved to Oslo (since 14 May 2024 10:00 UTC)" in context
+    assert "14 May 2024 10:00 UTC:\n- [" in context
+    assert "Ann: I moved to Oslo.\n" in context
     [summary] = [entity.summary for entity in memory.entities.list(namespace=namespace) if entity.name == "Ann"]
     assert summary == "Ann moved to Oslo (since 2024-05-14)."  # what is confirmed alone
 

@@ -32,6 +32,14 @@ def test_the_best_lines_come_first_and_no_worse_line_takes_a_place() -> None:
     assert [each.left_out for each in context.left_out] == [NO_ROOM, NO_ROOM]
 
 
+def test_later_messages_are_cut_to_their_best_sentence() -> None:
+    talk = "Well, I talked on and on about the weather. "
+    said = tuple(episode(f"{talk * 4}Oslo has {place} parks. {talk * 4}", id=f"e{place}") for place in range(9))
+    lines = {line.id: line.text for line in render(SearchResults(question="Oslo", episodes=said), 500).lines}
+    assert len(lines["e0"]) > 300
+    assert lines[max(lines)] == f"- [{max(lines)}] Ann: … Oslo has {max(lines)[1]} parks. …"
+
+
 def test_the_kinds_share_the_budget() -> None:
     told = (source(quote="I like"),)
     facts = tuple(fact(f"Ann likes thing number {number} very much", sources=told) for number in range(50))

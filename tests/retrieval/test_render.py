@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from kg_memory.contrib.variants.templates import ZEPH
 from kg_memory.models.graph import Community, Entity, Remark
 from kg_memory.models.results import Context, QueryTime, SearchResults
 from kg_memory.retrieval.context.templates import render
@@ -32,7 +31,7 @@ def test_each_kind_has_a_section_of_its_own_lines() -> None:
         "- Ann lives in Oslo (since 1 May 2023) [01234567]",
         "- Ann (Person): Paints in Oslo.",
         "- Norwegians: They ski.",
-        "- [abcdef01] (1 May 2023) Ann: I moved to Oslo",
+        "- [abcdef01] Ann: I moved to Oslo",
     ):
         assert line in lines
     assert "- Bergen (Place)" not in lines, "nothing is known of it"
@@ -49,8 +48,8 @@ def test_a_source_is_referred_to_by_its_own_id_in_facts_and_lines_alike() -> Non
     )
     text = render(found, PLENTY)
     assert "(date unknown) [D1:3]" in text
-    assert "- [D1:3] (1 May 2023) Ann:" in text
-    assert "- [abcdef01] (1 May 2023) Ann:" in text
+    assert "- [D1:3] Ann:" in text
+    assert "- [abcdef01] Ann:" in text
 
 
 def test_a_kind_of_which_nothing_was_found_has_no_section() -> None:
@@ -69,31 +68,17 @@ def test_a_line_that_is_not_so_any_more_says_so_and_where_to_read_on() -> None:
         "(no longer so since 1 June 2023: see [D2:1]) (contradicted: see [fedcba98]) (contradicts [fedcba98]) "
         "(disputed: see [fedcba98]) (not accepted: see [fedcba98])"
     )
-    assert text.splitlines()[2] == f"- [abcdef01] (1 May 2023) Ann: I moved to Oslo {marks}"
+    assert text.splitlines()[3] == f"- [abcdef01] Ann: I moved to Oslo {marks}"
 
 
-def of(*subjects: str) -> SearchResults:
-    facts = (fact(f"{each} likes thing {place}", subject=each) for place, each in enumerate(subjects))
-    return SearchResults(question="things", facts=tuple(facts), episodes=(episode(),))
-
-
-def told_of(context: Context) -> str:
-    return "".join(line.text[2] for line in context.lines if line.kind == "facts")
-
-
-def test_a_short_list_of_facts_is_told_best_first_and_a_long_one_by_what_it_is_about() -> None:
-    assert told_of(render(of(*"ABCABC"), PLENTY)) == "ABCABC"
-    assert told_of(render(of(*"ABCABCABCABC"), PLENTY)) == "AAAABBBBCCCC"
-    assert told_of(render(of(*"ABCABCABCABC"), PLENTY, ZEPH)) == "ABCABCABCABC"
-
-
-def test_grouping_changes_the_order_alone() -> None:
-    found = of(*"ABCABCABCABC")
-    context = render(found, 300)
-    assert context.lines[-1].kind == "episodes"
-    assert [each.text for each in context.lines if each.text in context] == [each.text for each in context.lines]
-    places = [int(line.text.split()[4]) for line in context.lines if line.kind == "facts" and line.text[2] == "A"]
-    assert places == sorted(places)
+def test_messages_stand_by_day_in_the_order_of_time() -> None:
+    said = (episode("I left", at=JUNE), episode("I moved", at=MAY.replace(hour=9)), episode("I came", at=MAY))
+    said = tuple(each.model_copy(update={"id": str(place)}) for place, each in enumerate(said))
+    context = render(SearchResults(question="Ann", episodes=said), PLENTY)
+    assert [line.id for line in context.lines] == ["2", "1", "0"]
+    assert context.splitlines()[2:-1] == [
+        "1 May 2023:", "- [2] Ann: I came", "- [1] Ann: I moved", "1 June 2023:", "- [0] Ann: I left",
+    ]  # fmt: skip
 
 
 # The context as a value

@@ -50,9 +50,10 @@ Groups of things that belong together.
 - Norwegians: They ski.
 </COMMUNITIES>
 
-What was said. [source] (time)
+What was said, by day. [source]
 <EPISODES>
-- [abcdef01] (1 May 2023) Ann: I moved to Oslo (no longer so since 1 June 2023: see [D2:1])
+1 May 2023:
+- [abcdef01] Ann: I moved to Oslo (no longer so since 1 June 2023: see [D2:1])
 </EPISODES>"""
 ZEP_TEXT = """\
 FACTS and ENTITIES represent relevant context to the current conversation.

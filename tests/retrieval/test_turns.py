@@ -34,7 +34,7 @@ def test_a_short_answer_carries_its_question_and_the_turn_that_asks_has_no_line(
     asked = Asked(episode="q", speaker="Bob", question="Where do you run with Mia?")
     answer = episode("By the river.", id="a", asked=asked)
     asks = episode("Nice. Where do you run with Mia?", id="q", speaker="Bob")
-    assert turns(answer, asks) == ["- [a, q] (1 May 2023) Bob: Where do you run with Mia? / Ann: By the river."]
+    assert turns(answer, asks) == ["- [a, q] Bob: Where do you run with Mia? / Ann: By the river."]
 
 
 def test_a_turn_that_asks_and_says_something_keeps_its_line() -> None:
@@ -45,7 +45,7 @@ def test_a_turn_that_asks_and_says_something_keeps_its_line() -> None:
 
 def test_an_answer_that_has_the_words_itself_is_told_alone() -> None:
     answer = episode("I run along the old river with my sister Mia and two dogs.", id="a", asked=RUNS)
-    assert turns(answer) == ["- [a] (1 May 2023) Ann: I run along the old river with my sister Mia and two dogs."]
+    assert turns(answer) == ["- [a] Ann: I run along the old river with my sister Mia and two dogs."]
 
 
 @pytest.mark.parametrize("text", ["Where does she run?", "Thanks, bye!", "Hello"])

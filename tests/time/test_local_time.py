@@ -91,7 +91,7 @@ def _check(memory: GraphMemory, namespace: str, at: str) -> None:
     assert fact.sources[0].at.isoformat() == at
     context = str(memory.context("Where did Ramiro move?", namespace=namespace))
     assert "(since 1 June 2026)" in context
-    assert f"(1 June 2026 {at[11:16]}) " in context
+    assert f"\n1 June 2026 {at[11:16]}:\n" in context
 
 
 @pytest.mark.parametrize("at", SAID.values(), ids=SAID)
@@ -150,7 +150,7 @@ def test_a_time_without_an_offset_says_utc(offline: GraphMemory, namespace: str)
     offline.add(MOVED, speaker="Ramiro", at="2026-06-02T02:30", namespace=namespace)
     context = str(offline.context("Where did Ramiro move?", namespace=namespace))
     assert "(since 2 June 2026)" in context
-    assert "(2 June 2026 02:30 UTC) Ramiro" in context
+    assert "\n2 June 2026 02:30 UTC:\n" in context
 
 
 def test_earlier_messages_are_shown_by_the_clock_where_they_were_said(model: Scripted, memory: GraphMemory) -> None:

@@ -79,10 +79,8 @@ _ORGANISATIONS = ("公司", "大学", "集团", "医院", "银行")
 _COMMA = re.compile("[，,；;]")
 _PARTS = re.compile(r"[^。！？!?\n]{1,300}[。！？!?\n]*|[。！？!?\n]+")
 _MOST_UNKNOWN, _RARE = 1500, 5
-"""The most characters outside known words for which jieba searches new words, and the factor for rare ones.
-
-Such characters take 100 times as long as others, rare ones 500 times.
-"""
+"""The most characters outside known words for which jieba searches new words, which takes 100 times as long as for
+others, and the factor for rare characters, which take 500 times as long."""
 _STOP = re.compile("[，,；;。！!？?]")
 _FLAGS = {"nr": PERSON, "nrt": PERSON, "nrfg": PERSON, "ns": PLACE, "nt": ORGANISATION, "nz": PRODUCT, "eng": PRODUCT}
 

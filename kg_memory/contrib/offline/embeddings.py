@@ -21,10 +21,7 @@ from kg_memory.runtime.lifecycle import renew_in_children
 from kg_memory.settings import LOCAL_EMBEDDINGS
 
 BEGINNING, ENDING = 200, 100
-"""Characters of a long text that are embedded, from its beginning and its end.
-
-More take longer, and made search by meaning worse in long chats.
-"""
+"""Characters of a long text that are embedded, from its beginning and its end. More made search in long chats worse."""
 LONGEST_TEXT = BEGINNING + ENDING
 """The most characters of a text that are embedded completely."""
 WINDOW = 512

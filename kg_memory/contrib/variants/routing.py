@@ -16,10 +16,7 @@ ROUTES: Mapping[Route, tuple[Retriever, ...]] = {
     "hybrid": ("words", "meaning"),
     "graph": RETRIEVERS,
 }
-"""The retrievers of each route.
-
-Zeph uses fewer for keywords and questions, and finds much less: see `docs/retrieval.md`.
-"""
+"""The retrievers of each route. Zeph uses fewer, and finds much less: see `docs/retrieval.md`."""
 FEW = 3
 """The most words of a keyword search."""
 CHARACTERS = 2

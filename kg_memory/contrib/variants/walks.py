@@ -25,10 +25,7 @@ from kg_memory.runtime.effects import in_step, read
 from kg_memory.runtime.flow import Flow
 
 ENTITIES_A_MS, FACTS_A_MS, SORTED_A_MS = 0.5, 5, 100
-"""The entities and facts to read, and facts to sort, for each remaining millisecond.
-
-Together they take that long on a server three times as slow as an idle one.
-"""
+"""The entities and facts to read, and facts to sort, for each remaining millisecond of a server that is busy."""
 WORD_SEEDS = 10
 """The number of best facts and of best episodes, found by words, whose entities are starting points."""
 CONDUCTANCE = {"causal": 1.0, "semantic": 1.0, "temporal": 0.7, "hierarchical": 0.7, "co_occurrence": 0.4}

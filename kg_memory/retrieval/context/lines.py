@@ -20,6 +20,7 @@ from kg_memory.models.graph import (
     Remark,
     Value,
 )
+from kg_memory.temporal.interval import midnight
 from kg_memory.text.context_markers import Marker
 from kg_memory.text.dated import bounds_in_words, date_in_words, period_in_words
 from kg_memory.text.message_fields import tell_facts
@@ -71,11 +72,13 @@ class CommunityLine:
 class EpisodeLine:
     """The parts of an episode's line in a context (text for a prompt), escaped and without line breaks.
 
-    `when` is its time in words. `asked` is the question that it answers, with its speaker, or empty. `remarks` are the
-    times of facts that it states, and what became of these facts: "no longer so since May 2023".
+    `day` is its day in words, and `when` the day and time. `asked` is the question that it answers, with its speaker,
+    or empty. `remarks` are the times of facts that it states, and what became of these facts: "no longer so since May
+    2023".
     """
 
     text: str
+    day: str
     when: str
     speaker: str
     sources: tuple[str, ...]
@@ -143,13 +146,13 @@ class LineMaker:
         asked = ""
         if first.asked:
             asked = self._clean(f"{first.asked.speaker}: {first.asked.question}")
-        when = date_in_words(first.at)
+        day, when = date_in_words(midnight(first.at)), date_in_words(first.at)
         remarks = [*(self._when_of_fact(fact, first) for fact in facts), *map(self._remark, first.remarks)]
         quotes = (source.quote for fact in facts for source in fact.sources if source.episode == first.id)
         text, speaker = tell_episode(first)
         text = self.escape(one_line(text, self.words.union(*map(terms, quotes)), self.length))
         remarks = list(filter(None, dict.fromkeys(remarks)))
-        return EpisodeLine(text, when, self._clean(speaker), tuple(dict.fromkeys(sources)), tuple(remarks), asked)
+        return EpisodeLine(text, day, when, self._clean(speaker), tuple(dict.fromkeys(sources)), tuple(remarks), asked)
 
     def _when_of_fact(self, fact: Fact, episode: Episode) -> str:
         """Return the valid time and the doubt of *fact* in words, unless the line of *episode* already says them."""
@@ -240,12 +243,14 @@ def escape_brackets(text: str) -> str:
 class Section:
     """How to format the lines of one kind in a context: `line` is a function from a `FactLine`, ... to its text.
 
-    `begin` and `end` are the texts before and after all lines of the kind.
+    `begin` and `end` are the texts before and after all lines of the kind. With `heading`, a function from a line's
+    parts to a text such as its day, the lines stand in the order of time below their headings.
     """
 
     line: Callable[[Any], str]
     begin: str = ""
     end: str = ""
+    heading: Callable[[Any], str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,8 +259,7 @@ class Template:
 
     Only kinds with a section are shown. `escape` makes a stored text harmless in this format; the text is on one line
     already, without invisible characters. `unknown` writes the line that replaces all others if the memory does not
-    know an answer. If there are at least `grouped_from` facts, those of one subject stand together, at the place of the
-    best of them, since a long list reads better by subject; None never groups.
+    know an answer.
     """
 
     name: str
@@ -265,7 +269,6 @@ class Template:
     foot: str = ""
     between_lines: str = "\n"
     between_sections: str = "\n\n"
-    grouped_from: int | None = None
     unknown: Callable[[str], str] = str
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -27,8 +27,10 @@ Repeats = Mapping[tuple[Kind, str], frozenset[str]]
 """Entities and episodes that add nothing to certain facts: their kind and id, with the ids of these facts."""
 SHARES: Mapping[Kind, float] = {"facts": 2.0, "entities": 0.25, "communities": 0.5, "episodes": 9.0}
 """How often each kind gets a turn to add a line; measured by `benchmarks/context_budget.py`."""
-SHORTEST = 60
-"""The fewest characters to which an episode is cut to fit."""
+LONG, CUT, SHORTEST = 400, 120, 60
+"""The most characters of an episode before and after the share `WHOLE` of the room is used, and at its end."""
+WHOLE = 0.6
+"""The share of the room for long lines."""
 QUOTES = 0.5
 """The same number as in `SHARES` for facts that only quote an episode."""
 NO_ROOM = "no room within max_tokens"
@@ -41,12 +43,7 @@ FILLER = "it only repeats the question, or is a courtesy"
 EMPTY = "it has no summary"
 SHORT_ANSWER = 4
 """The most words of an answer that is hard to understand without its question."""
-KINDS_OF: Mapping[type[Value], Kind] = {
-    Fact: "facts",
-    Entity: "entities",
-    Community: "communities",
-    Episode: "episodes",
-}
+KINDS_OF: Mapping[type[Value], Kind] = dict(zip((Fact, Entity, Community, Episode), KINDS, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,47 +51,37 @@ class Choice:
     """The lines chosen for a context (text for a prompt) by kind, best first, and why other results were left out."""
 
     lines: Mapping[Kind, list[Line]]
-    taken: Counter[Kind] = field(default_factory=Counter)
-    """The number of lines that each queue added; an episode with a fact in its words is in two queues."""
     left_out: dict[tuple[Kind, str], str] = field(default_factory=dict)
 
-    def turn(self, kind: Kind, group: Group) -> float:
-        """Return the place of *group*, the next results of *kind*, in the queue for a line: the lowest number is first.
-
-        The best fact has 0, unless it only quotes an episode. Each line added to a kind puts the next one further back,
-        by less for kinds with a large share in `SHARES`.
-        """
-        if kind != "facts" or not isinstance(group[0], Fact):
-            return (self.taken[kind] + 1) / SHARES[kind]
-        if is_quote(group[0]):
-            return (self.taken[kind] + 1) / QUOTES
-        return (self.taken[kind] + 1) / SHARES[kind] if self.taken[kind] else 0.0
-
     def find_same(self, line: Line, repeats: Repeats) -> str | None:
-        """Return the id of a chosen line with the same text as *line*, or of a chosen fact that *line* only repeats.
+        """Return the id of a chosen line that says the same as *line*, or None."""
+        same = repeats.get((line.kind, line.id), ())
+        for chosen in chain.from_iterable(self.lines.values()):
+            is_equal = (chosen.kind, chosen.text) == (line.kind, line.text)
+            if is_equal or chosen.id in same or line.id in repeats.get(("episodes", chosen.id), ()):
+                return chosen.id
+        return None
 
-        *repeats* maps results to the facts that they repeat. Return None if there is none.
-        """
-        equals = (chosen.id for chosen in self.lines[line.kind] if chosen.text == line.text)
-        repeated = repeats.get((line.kind, line.id), ())
-        facts = (fact.id for fact in self.lines.get("facts", ()) if fact.id in repeated)
-        return next(chain(equals, facts), None)
+    def cost(self, line: Line, sections: Mapping[Kind, int]) -> int:
+        """Return the tokens that *line* adds, with its section, whose tokens are in *sections*, and heading if new."""
+        own = self.lines[line.kind]
+        is_new = line.heading and all(line.heading != each.heading for each in own)
+        heading = token_cost(f"{line.heading} 00:00 UTC\n") if is_new else 0
+        return line.tokens + heading + (0 if own else sections[line.kind])
 
-    def drop_repeats_of(self, fact: Line, repeats: Repeats, sections: Mapping[Kind, int]) -> int:
-        """Remove the chosen lines that only repeat *fact*, and return the number of tokens that this frees.
 
-        *repeats* maps results to the facts that they repeat. *sections* are the tokens of the begin and end of each
-        kind's section, which are freed with its last line.
-        """
-        if fact.kind != "facts":
-            return 0
-        freed = 0
-        for kind, lines in self.lines.items():
-            for repeat in [line for line in lines if fact.id in repeats.get((kind, line.id), ())]:
-                lines.remove(repeat)
-                self.left_out[kind, repeat.id] = same_as(fact.id)
-                freed += repeat.tokens + (0 if lines else sections[kind])
-        return freed
+def _sort(groups: Groups) -> Iterator[tuple[Kind, Group]]:
+    """Yield all *groups* with their kinds in the order in which they get a line.
+
+    The best fact comes first, unless it only quotes an episode. Kinds with a large share in `SHARES` get more lines.
+    """
+    turns: list[tuple[float, int, Kind]] = []
+    for kind, own in groups.items():
+        for place, group in enumerate(own):
+            fact = group[0] if kind == "facts" and isinstance(group[0], Fact) else None
+            share = QUOTES if fact and is_quote(fact) else SHARES[kind]
+            turns.append((0 if fact and not place and share != QUOTES else (place + 1) / share, place, kind))
+    yield from ((kind, groups[kind][place]) for _, place, kind in sorted(turns))
 
 
 def kind_of(value: Value) -> Kind:
@@ -124,48 +111,32 @@ def choose(
     *groups* are the results by kind, best first; *write* makes the line of a group. The first line of a kind also costs
     the tokens of its section's begin and end, in *sections*. A kind ends at its first line that does not fit, so that
     no worse line replaces a better one. A line with the text of another line, or that only *repeats* a chosen fact, is
-    left out; if it was chosen before that fact, it is removed and frees its tokens.
+    left out.
     """
-    choice = Choice({kind: [] for kind in groups})
+    choice, long = Choice({kind: [] for kind in groups}), room * (1 - WHOLE)
     done: set[int] = set()  # groups by identity: an episode may be in two queues, and one fact has several periods
-    queues = {kind: list(reversed(group)) for kind, group in groups.items()}
-    while queues := {kind: queue for kind, queue in queues.items() if queue}:
-        kind = min(queues, key=lambda kind: choice.turn(kind, queues[kind][-1]))
-        group = queues[kind].pop()
-        if id(group) in done:
+    full: set[Kind] = set()
+    for kind, group in _sort(groups):
+        if kind in full or id(group) in done:
             continue
-        line = write(group)
-        section = 0 if choice.lines[line.kind] else sections[line.kind]
-        if line.tokens + section > room and line.kind == "episodes":
-            line = shorten(line, group, write, room - section)
-        cost = line.tokens + section
-        same = choice.find_same(line, repeats)
+        for length in (LONG, CUT, SHORTEST) if room > long else (CUT, SHORTEST):
+            line = write(group, length)
+            if choice.cost(line, sections) <= room:
+                break
+        same, cost = choice.find_same(line, repeats), choice.cost(line, sections)
         if same is not None:
             choice.left_out[line.kind, line.id] = same_as(same)
         elif cost > room:
-            queues[kind].clear()
+            full.add(kind)
             continue
         else:
             choice.lines[line.kind].append(line)
-            choice.taken[kind] += 1
-            room += choice.drop_repeats_of(line, repeats, sections) - cost
+            room -= cost
         done.add(id(group))
     for group in chain.from_iterable(groups.values()):
         if id(group) not in done:
             choice.left_out.setdefault((kind_of(group[0]), id_of(group[0])), NO_ROOM)
     return choice
-
-
-def shorten(line: Line, group: Group, write: Callable[..., Line], room: int) -> Line:
-    """Return the *line* of *group*, written again with less text until it fits into *room* tokens or is very short.
-
-    The text is never cut to less than `SHORTEST` characters.
-    """
-    length = min(len(line.text), LONGEST_TEXT)
-    while line.tokens > room and length > SHORTEST:
-        length = max(length * 4 // 5, SHORTEST)
-        line = write(group, length)
-    return line
 
 
 # Lines that repeat others

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, filterfalse
+from itertools import chain, filterfalse, groupby
+from operator import attrgetter
 from types import MappingProxyType
 
 from kg_memory.errors import InputError
@@ -44,7 +45,8 @@ from kg_memory.retrieval.context.packing import (
     token_cost,
 )
 from kg_memory.text import context_markers
-from kg_memory.text.sentences import LONGEST_TEXT, content_words
+from kg_memory.text.dated import date_in_words
+from kg_memory.text.sentences import content_words
 from kg_memory.text.tokenise import estimate_tokens, terms
 
 
@@ -85,7 +87,7 @@ def _plain_episode(line: EpisodeLine) -> str:
     speaker = line.speaker and f"{line.speaker}: "
     remarks = "".join(f" ({remark})" for remark in line.remarks)
     asked = line.asked and f"{line.asked} / "
-    return f"-{_references(line.sources)} ({line.when}) {asked}{speaker}{line.text}{remarks}"
+    return f"-{_references(line.sources)} {asked}{speaker}{line.text}{remarks}"
 
 
 def _references(sources: tuple[str, ...]) -> str:
@@ -93,17 +95,17 @@ def _references(sources: tuple[str, ...]) -> str:
     return f" [{', '.join(sources)}]" if sources else ""
 
 
+_SECTIONS = make_sections(
+    context_markers.PLAIN,
+    facts=_plain_fact,
+    entities=lambda line: f"- {line.name} ({line.type})" + (line.summary and f": {line.summary}"),
+    communities=lambda line: f"- {line.name}" + (line.summary and f": {line.summary}"),
+    episodes=_plain_episode,
+)
 PLAIN = Template(
     name="plain",
-    sections=make_sections(
-        context_markers.PLAIN,
-        facts=_plain_fact,
-        entities=lambda line: f"- {line.name} ({line.type})" + (line.summary and f": {line.summary}"),
-        communities=lambda line: f"- {line.name}" + (line.summary and f": {line.summary}"),
-        episodes=_plain_episode,
-    ),
+    sections={**_SECTIONS, "episodes": replace(_SECTIONS["episodes"], heading=lambda line: f"{line.day}:")},
     escape=escape_brackets,
-    grouped_from=12,
 )
 
 # The template of the Zep paper, which shows facts and entities
@@ -142,10 +144,13 @@ def render(results: SearchResults, max_tokens: int, form: Template | str | None 
     now = results.time.believed_at if results.time else None
     maker = LineMaker(template.escape, frozenset(terms(results.question)), now)
 
-    def write(group: Group, length: int = LONGEST_TEXT) -> Line:
+    def write(group: Group, length: int) -> Line:
         kind = kind_of(group[0])
-        text = template.sections[kind].line(replace(maker, length=length).make(group))
-        return Line(kind=kind, id=id_of(group[0]), text=text, tokens=token_cost(text + template.between_lines))
+        section = template.sections[kind]
+        parts = (replace(maker, length=length) if kind == "episodes" else maker).make(group)
+        text, heading = section.line(parts), section.heading(parts) if section.heading else ""
+        tokens = token_cost(text + template.between_lines)
+        return Line(kind=kind, id=id_of(group[0]), text=text, tokens=tokens, heading=heading)
 
     groups = group_results(results)
     groups["episodes"], withheld = _split_withheld(groups["episodes"])
@@ -157,7 +162,7 @@ def render(results: SearchResults, max_tokens: int, form: Template | str | None 
         shown = join_facts(shown, repeats)
     room = max_tokens - 1 - token_cost(template.head + template.foot)
     choice = choose(shown, write, _section_costs(template), room, repeats)
-    lines = _arrange(choice, results.facts, template)
+    lines = _arrange(choice, results, template)
     left_out = [*_omissions(results, shown, choice, reasons), *withheld]
     if results.abstains:
         return _abstain(results, max_tokens, template, [*map(_drop, lines), *left_out])
@@ -204,26 +209,29 @@ def _frame(lines: Sequence[Line], template: Template) -> str:
     """Return the text of a context: *lines* between the begins and ends of their sections and of *template*, or ""."""
     sections = []
     for kind, section in template.sections.items():
-        if texts := [line.text for line in lines if line.kind == kind]:
+        shown = [line for line in lines if line.kind == kind]
+        texts = []
+        for heading, group in groupby(shown, attrgetter("heading")):
+            texts += [*filter(None, [heading]), *(line.text for line in group)]
+        if texts:
             sections.append(f"{section.begin}{template.between_lines.join(texts)}{section.end}")
     return f"{template.head}{template.between_sections.join(sections)}{template.foot}" if sections else ""
 
 
-def _arrange(choice: Choice, facts: Sequence[Fact], template: Template) -> list[Line]:
-    """Return the lines of *choice*, the lines chosen for a context, in the order of the text.
+def _arrange(choice: Choice, results: SearchResults, template: Template) -> list[Line]:
+    """Return the lines of *choice*, the lines chosen for a context, by section; those with headings by time.
 
-    If the template groups facts, facts of one subject stand together.
+    The heading of lines with one time of day has this time too.
     """
-    lines = [line for kind in template.sections for line in choice.lines[kind]]
-    fact_lines = choice.lines.get("facts", [])
-    if template.grouped_from is None or len(fact_lines) < template.grouped_from:
-        return lines
-    subjects = {fact.id: fact.subject for fact in facts}
-    first: dict[str, int] = {}
-    for place, line in enumerate(fact_lines):
-        first.setdefault(subjects[line.id], place)
-    kinds = list(template.sections)
-    return sorted(lines, key=lambda line: (kinds.index(line.kind), first.get(subjects.get(line.id, ""), 0)))
+    times = {episode.id: episode.at for episode in results.episodes}
+    ordered = [line for kind in template.sections for line in choice.lines[kind] if not line.heading]
+    dated = sorted((line for line in chain(*choice.lines.values()) if line.heading), key=lambda line: times[line.id])
+    for heading, group in groupby(dated, attrgetter("heading")):
+        lines = list(group)
+        moments = {date_in_words(times[line.id]) for line in lines}
+        shown = f"{moments.pop()}:" if len(moments) == 1 else heading
+        ordered += [line.model_copy(update={"heading": shown}) for line in lines]
+    return sorted(ordered, key=lambda line: list(template.sections).index(line.kind))
 
 
 def _omissions(
