@@ -113,7 +113,7 @@ def test_a_line_is_marked_by_what_was_believed_then(world):
     learned = world.now()
     world.memory.driver.model.rules["judge"] = judging("conflicts")
     world.moves("Paris", "2021-02-01", source_id="D2")
-    line = "- [D1] (1 January 2021) Ann: I moved to Oslo."
+    line = "1 January 2021:\n- [D1] Ann: I moved to Oslo."
     assert f"{line} (contradicted: see [D2])\n" in world.context("Oslo")
     assert f"{line}\n" in world.context("Oslo", believed_at=learned)
     assert world.context("Oslo", believed_at=before) == ""
@@ -122,7 +122,7 @@ def test_a_line_is_marked_by_what_was_believed_then(world):
 def test_a_line_is_marked_once_what_it_states_has_ended(world):
     world.moves("Oslo", "2021-01-01", source_id="D1")
     world.moves("Paris", "2022-01-01", source_id="D2")
-    line = "- [D1] (1 January 2021) Ann: I moved to Oslo."
+    line = "1 January 2021:\n- [D1] Ann: I moved to Oslo."
     marked = f"{line} (no longer so since 1 January 2022: see [D2])\n"
     assert marked in world.context("Where does Ann live?")
     assert marked in world.context("Where does Ann live?", as_of="2022-06-01")

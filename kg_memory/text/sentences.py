@@ -126,8 +126,6 @@ def describe(items: Sequence[Mapping[str, str]]) -> tuple[str, str]:
 
 
 # Texts on one line, and excerpts
-SUBSTANCE = 12
-"""The number of terms from which a sentence without words of the question counts as much as any other."""
 
 
 def one_line(text: str, words: frozenset[str] | set[str] = frozenset(), length: int = LONGEST_TEXT) -> str:
@@ -150,9 +148,8 @@ def excerpt(text: str, words: frozenset[str] | set[str], length: int) -> str:
     if len(text) <= length:
         return text
     sentences = [sentence.text for sentence in split_sentences(text)] or [text]
-    found = [set(terms(sentence)) for sentence in sentences]
-    hits = [len(words & own) + min(len(own), SUBSTANCE) / (2 * SUBSTANCE) for own in found]  # a greeting has few terms
-    weights = [hit + (hits[place - 1] if place else 0) / 4 for place, hit in enumerate(hits)]
+    hits = [len(words.intersection(terms(sentence))) for sentence in sentences]
+    weights = [hits[place] + hits[place - 1] / 4 if place else hits[0] + 0.1 for place in range(len(hits))]
     room, chosen = length, set[int]()
     for place in sorted(range(len(sentences)), key=lambda place: -weights[place]):
         if len(sentences[place]) <= room:

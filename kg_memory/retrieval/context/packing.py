@@ -27,8 +27,10 @@ Repeats = Mapping[tuple[Kind, str], frozenset[str]]
 """Entities and episodes that add nothing to certain facts: their kind and id, with the ids of these facts."""
 SHARES: Mapping[Kind, float] = {"facts": 2.0, "entities": 0.25, "communities": 0.5, "episodes": 9.0}
 """How often each kind gets a turn to add a line; measured by `benchmarks/context_budget.py`."""
-LONG, CUT, SHORTEST = 400, 120, 60
-"""The most characters of an episode before and after the share `WHOLE` of the room is used, and at its end."""
+LENGTHS = (LONGEST_TEXT, 400, 320, 256, 205, 160, 120, 96, 77, 60)
+"""The numbers of characters to which an episode is cut, the first of which fits into the room that is left."""
+LATER = LENGTHS[6:]
+"""The same after the share `WHOLE` of the room is used."""
 WHOLE = 0.6
 """The share of the room for long lines."""
 QUOTES = 0.5
@@ -119,7 +121,7 @@ def choose(
     for kind, group in _sort(groups):
         if kind in full or id(group) in done:
             continue
-        for length in (LONG, CUT, SHORTEST) if room > long else (CUT, SHORTEST):
+        for length in LENGTHS if room > long else LATER:
             line = write(group, length)
             if choice.cost(line, sections) <= room:
                 break
