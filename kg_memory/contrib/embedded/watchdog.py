@@ -88,8 +88,8 @@ def watch(run: str, address: str) -> None:
         return
     own = lock(os.path.join(run, WATCHDOG), fcntl.LOCK_EX)  # the watchdog of a previous server exits within a second
     assert own is not None  # noqa: S101 - the call waits
+    signal.signal(signal.SIGTERM, lambda _number, _frame: _stop_at_once(address))  # the background process inherits it
     _detach()
-    signal.signal(signal.SIGTERM, lambda _number, _frame: _stop_at_once(address))
     seen, quiet_since, idle = read_idle_time(run), time.monotonic(), 0.0
     while not _is_gone(link, min(LONGEST_PAUSE, max(SHORTEST_PAUSE, idle / 10))):
         if _is_lost(run, own):
