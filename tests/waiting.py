@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 
-def until(true: Callable[[], object], seconds: float = 300) -> None:
+def until(true: Callable[[], object], seconds: float = 240) -> None:
     """Return once *true* returns something true; fail the test after so many *seconds*."""
     deadline = time.monotonic() + seconds
     while not true():
