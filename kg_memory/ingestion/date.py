@@ -38,10 +38,10 @@ _BEGINS = re.compile(
 
 
 def date(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Step 6, date: return the facts of the episode with their start and end.
+    """Step 6 of ingestion: return the facts of the episode in *draft* with their start and end dates.
 
-    They are the dates that the model gave or, if it gave none, dates in the words that state the fact. Declared facts
-    are dated already and stay as they are.
+    The dates are those that the model gave. If the model gave none, they are dates in the words that state the fact.
+    Declared facts (triples from an application) have their dates already.
     """
     yield from ()  # steps are generators, also this one, which has no I/O
     if draft.episode.is_declared:
@@ -50,7 +50,10 @@ def date(draft: Draft, settings: Settings) -> Flow[Update]:
 
 
 def date_facts(facts: Sequence[StatedFact], episode: EpisodeRecord, settings: Settings) -> tuple[StatedFact, ...]:
-    """Return the *facts* that *episode* states with `valid_at`, `invalid_at` and the precisions of both set."""
+    """Return the *facts* that *episode* states with their start (`valid_at`) and end (`invalid_at`) set.
+
+    How exact each date is, such as "month", is set too.
+    """
     if not facts:
         return ()
     reference = local_time(episode.at, episode.offset)
@@ -73,7 +76,10 @@ def date_facts(facts: Sequence[StatedFact], episode: EpisodeRecord, settings: Se
 
 
 def _begin_when_stated(fact: StatedFact) -> StatedFact:
-    """Return *fact* with the time of its episode as its start, if it is a state ("I live in Oslo") without a start."""
+    """Return *fact* with the time of its episode as its start if it is a state without a start date.
+
+    For example, "I live in Oslo", stated on 5 May, begins on 5 May.
+    """
     is_undated = fact.kind == "state" and fact.valid_at == OPEN_START and fact.stated_at < fact.invalid_at
     return replace(fact, valid_at=fact.stated_at) if is_undated else fact
 
@@ -91,10 +97,10 @@ def _date_fact(
     everywhere: Sequence[DateMention],
     reference: datetime,
 ) -> StatedFact:
-    """Return *fact* with its start and end, each as precise as the episode's words ("in May": a month).
+    """Return *fact* with its start and end dates, each as exact as the words of the episode: "in May" gives a month.
 
-    *words* is the quote that states the fact, *within* the dates in this quote if no other fact shares it,
-    *everywhere* all dates in the episode, *reference* the local time of the episode.
+    *words* is the quote that states the fact. *within* are the dates in this quote if no other fact shares it;
+    *everywhere* are all dates in the episode. *reference* is the local time of the episode.
     """
     zone = reference.tzinfo or UTC
     first, last = parse_period(fact.stated_from, zone), parse_period(fact.stated_until, zone)
@@ -106,11 +112,11 @@ def _date_fact(
 
 
 def put_dates(fact: StatedFact, start: Interval | None, end: Interval | None, *, went_on: bool = False) -> StatedFact:
-    """Return *fact* with `valid_at` and `invalid_at` from the intervals in which it began (*start*) and ended (*end*).
+    """Return *fact* with its start date from the period *start* and its end date from the period *end*.
 
-    ``None`` is an open start or end. An end that is not after the start is dropped. A former state without an end gets
-    one: the end of *start* ("I had a car in May"), or the time when it was stated, if that is earlier or the state
-    *went_on* after its start ("I had a car since 2019").
+    Each period tells when the fact began or ended, such as "in May"; ``None`` means unknown. An end that is not after
+    the start is dropped. A former state without an end gets one: the end of *start* ("I had a car in May"), or the time
+    of the statement if that is earlier or if the state *went_on* ("I had a car since 2019").
     """
     first, last = start or Interval(), end or Interval()
     valid_at, invalid_at = micros(first.start, default=OPEN_START), micros(last.start, default=OPEN_END)
@@ -135,11 +141,11 @@ def put_dates(fact: StatedFact, start: Interval | None, end: Interval | None, *,
 def _without_invented_dates(
     fact: StatedFact, content: str, everywhere: Sequence[DateMention], reference: datetime
 ) -> StatedFact:
-    """Return *fact* without dates that the model took from the time of the episode instead of its words.
+    """Return *fact* without dates that the model invented from the time of the episode.
 
-    For "I live in Oslo", models give the time of the message as the start. It is removed unless *content*, the text of
-    the episode, names that day (*everywhere* are the dates in it, *reference* is the time of the episode); so is the
-    exact end of a former state. Plans keep their dates.
+    For "I live in Oslo", models give the day of the message as the start. That date is removed, unless *content* (the
+    text of the episode) names the day. Plans keep their dates. *everywhere* are the dates in the text, *reference* is
+    the time of the episode.
     """
     if fact.kind == "plan":
         return fact
@@ -154,9 +160,10 @@ def _without_invented_dates(
 
 
 def _is_invented(period: Interval | None, content: str, everywhere: Iterable[DateMention], reference: datetime) -> bool:
-    """Return whether *period* is just the time or day of the episode (*reference*), and *content* does not name it.
+    """Return whether the model took *period* from the time of the episode (*reference*), and not from its text.
 
-    *content* is the text of the episode, *everywhere* are the dates found in it.
+    True if *period* is just that time or day, and *content* (the text) does not name it. *everywhere* are the dates
+    found in the text.
     """
     if period is None or period.start is None or period.precision not in ("instant", "day", "by"):
         return False
@@ -175,10 +182,10 @@ def _starts_within(named: Interval, period: Interval) -> bool:
 
 
 def _read_words(fact: StatedFact, named: Interval, words: str) -> tuple[Interval | None, Interval | None]:
-    """Return the start and the end of *fact* from *named*, the only date in *words*, the quote that states the fact.
+    """Return the start and the end of *fact*, read from the only date in the quote that states the fact.
 
-    An event or a plan starts on that date. A state starts there only by words such as "since 2019" or "moved in May",
-    and ends there only by words such as "until May".
+    *words* is the quote, *named* its date. An event or a plan starts on that date. A state starts there only by words
+    such as "since 2019" or "moved in May", and ends there only by words such as "until May".
     """
     if fact.kind in ("event", "plan") or (fact.kind == "state" and _BEGINS.search(words)):
         return (named if named.start is not None else None), None
@@ -191,9 +198,10 @@ def _read_words(fact: StatedFact, named: Interval, words: str) -> tuple[Interval
 def _find_precision(
     time: Interval | None, within: Sequence[DateMention], everywhere: Sequence[DateMention]
 ) -> Interval | None:
-    """Return *time*, a date given by the model, with the precision of the words: for "in May", 1 May becomes May.
+    """Return *time*, a date that the model gave, only as exact as the episode's words: for "in May", 1 May becomes May.
 
-    *within* are the dates in the words of the fact, which count first; *everywhere* are those of the episode.
+    *within* are the dates in the words that state the fact, and are tried first. *everywhere* are all dates in the
+    episode.
     """
     if time is None or time.start is None or time.precision == "by":
         return time
@@ -212,7 +220,7 @@ def _find_precision(
 
 
 def _is_vaguely(time: Interval, named: Interval) -> bool:
-    """Return whether *time* fits *named*, the interval of vague words such as "about 2019" or "for three years".
+    """Return whether *time* fits *named*, a period read from vague words: 3 May 2019 fits "about 2019".
 
     *named* may have an open end. Exact instants never fit.
     """

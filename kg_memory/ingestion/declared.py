@@ -113,9 +113,9 @@ def to_sentence(subject: str, predicate: str, objects: Sequence[str]) -> str:
 
 
 def to_time_text(name: str, value: object) -> str | None:
-    """Return *value*, a date, datetime, year or ISO 8601 text, as ISO 8601 text as precise: ``2024 -> "2024"``.
+    """Return *value*, a date, datetime, year or ISO 8601 text, as ISO 8601 text: ``2024 -> "2024"``.
 
-    *name* is the argument that an error names. ``None`` and "" give ``None``; a naive datetime is taken as UTC.
+    ``None`` and "" give ``None``; a naive datetime is taken as UTC. *name* is the name of the argument for errors.
 
     Raises: `InputError` for a *value* that is not a time.
     """
@@ -142,10 +142,11 @@ def _validate_entity(name: str, value: object) -> str:
 
 
 def _validate_objects(value: object, subject: str) -> tuple[str, ...]:
-    """Return *value*, the object of a fact with this *subject*, as a tuple of different names.
+    """Return the objects of a declared fact as a tuple of names without duplicates.
 
-    Raises: `InputError` for anything but ``None``, a name or a list of at most `MOST_OBJECTS` names, and for the
-    subject.
+    *value* may be ``None``, a name, or a list of names; *subject* is the subject of the fact.
+
+    Raises: `InputError` for any other value, more than `MOST_OBJECTS` names, or an object that is the subject.
     """
     names = [value] if isinstance(value, str) else [] if value is None else value
     if not isinstance(names, list | tuple) or len(names) > MOST_OBJECTS:
@@ -218,7 +219,9 @@ def to_content(facts: Sequence[DeclaredFact], record: object = None) -> str:
 
 
 def complete_content(content: str) -> str:
-    """Return the JSON *content* of an episode of declared facts, with the missing sentences made from the triples.
+    """Return *content*, the JSON of an episode of declared facts, with a sentence for each fact that has none.
+
+    The sentences are made from the triples, such as "Ann works at Acme".
 
     Raises: `InputError` for content that declares no facts.
     """

@@ -51,14 +51,14 @@ _INVERSE = {"staff": "employment", "management": "reporting", "users": "use", "o
 
 
 def dedupe(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Step 7, dedupe: compare the next `MOST_AT_ONCE` facts with stored facts; `later` has the facts after them."""
+    """Step 7 of ingestion: compare the first `MOST_AT_ONCE` facts with stored facts; `later` has the others."""
     facts = (*draft.facts, *draft.later)
     compared = yield from compare(replace(draft, facts=facts[:MOST_AT_ONCE]), settings)
     return {**compared, "later": facts[MOST_AT_ONCE:]}
 
 
 def compare(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Return the facts of *draft*, marked if stored already, and verdicts that relate the others to stored facts."""
+    """Return the facts in *draft*, with those marked that are stored already, and verdicts on how the others relate."""
     found, grounds = yield from find_related(draft.facts, settings, declared=draft.episode.is_declared)
     candidates = list(_select_candidates(draft, found))
     facts = tuple(  # clear the marks of an earlier run of this step
@@ -80,10 +80,9 @@ def _mark_duplicates(
     comparisons: Iterable[Comparison],
     settings: Settings,
 ) -> tuple[StatedFact, ...]:
-    """Return *facts* with `same_as` and `restated` set on those that repeat an existing fact.
+    """Return *facts* with `same_as` set to the id of the existing fact that each one repeats, if any.
 
-    `same_as` is the id of the existing fact, by the verdicts in *comparisons*. `restated` tells that this episode
-    stated the fact earlier than the episode from which the stored wording comes.
+    `restated` is set on a repeated fact if this episode is older than the one with the stored wording.
     """
     policy, same = ConflictPolicy.from_settings(settings), [fact.same_as for fact in facts]
     for new, candidate, verdict in surest_first(comparisons):
@@ -102,10 +101,10 @@ def _mark_duplicates(
 
 
 def _select_candidates(draft: Draft, found: Sequence[Candidates]) -> Iterator[Candidates]:
-    """Yield, for each fact of the episode, the facts to compare it with: ``{fact id: fact}``.
+    """Yield, for each fact of the episode, the existing facts to compare it with: ``{fact id: fact}``.
 
-    These are the stored facts in *found*, except facts about another entity with the subject's name, which confuse
-    models; and earlier facts of this episode with the same subject and the same single-valued predicate.
+    These are stored facts in *found*, and earlier facts of the episode with the same single-valued predicate. Stored
+    facts about another entity of the subject's name are left out, as they confuse models.
     """
     for new, (fact, own) in enumerate(zip(draft.facts, found, strict=True)):
         subject, ends = draft.entities[fact.subject], (fact.subject_id, *fact.object_ids)
@@ -123,7 +122,7 @@ def _select_candidates(draft: Draft, found: Sequence[Candidates]) -> Iterator[Ca
 
 
 def _same_as(fact: StatedFact, candidates: Candidates) -> str | None:
-    """Return the id of the candidate that *fact* surely repeats (same words or same full triple), or ``None``."""
+    """Return the id of the candidate with the same words or the same complete triple as *fact*, or ``None``."""
     if fact.id in candidates:
         return fact.id
     if not fact.object_ids or (not fact.single_valued and not fact.is_triple):
@@ -132,17 +131,16 @@ def _same_as(fact: StatedFact, candidates: Candidates) -> str | None:
 
 
 def _open_pairs(facts: Sequence[StatedFact], candidates: Sequence[Candidates], draft: Draft) -> Iterator[Pair]:
-    """Yield pairs (index of a new fact, existing fact) to ask the model about, in an order that is always the same."""
+    """Yield pairs (index of a new fact, existing fact) that the model must compare; *candidates* are by new fact."""
     for new, (fact, own) in enumerate(zip(facts, candidates, strict=True)):
         open_ones = _open_candidates(fact, own, draft)
         yield from ((new, one) for one in sorted(open_ones, key=attrgetter("stated_at", "sentence", "id")))
 
 
 def _open_candidates(fact: StatedFact, candidates: Candidates, draft: Draft) -> list[CandidateFact]:
-    """Return the existing facts in *candidates* (by id) that the model must compare with *fact*.
+    """Return the existing facts in *candidates* (a dict by id) that the model must compare with the new *fact*.
 
-    A new fact is compared with all. A fact that repeats an existing one (`same_as`) is compared with that one only if
-    their dates differ, and with the others only if it was stated before the stored wording.
+    These are usually all. For a *fact* that repeats an existing one, pairs that cannot change anything are left out.
     """
     if fact.same_as is None:
         return list(candidates.values())
@@ -154,9 +152,9 @@ def _open_candidates(fact: StatedFact, candidates: Candidates, draft: Draft) -> 
 
 
 def is_first(fact: StatedFact, candidate: CandidateFact | None, draft: Draft) -> bool:
-    """Return whether *fact* was stated before *candidate*, the existing fact that says the same; ``False`` without one.
+    """Return whether *fact* was stated before the existing fact *candidate*, which says the same.
 
-    Words that state only an end ("no longer") count as later than all others.
+    ``False`` without a candidate. Words that state only an end ("no longer") count as later than all others.
     """
     if candidate is None:
         return False
@@ -165,7 +163,7 @@ def is_first(fact: StatedFact, candidate: CandidateFact | None, draft: Draft) ->
 
 
 def _redates(fact: StatedFact, candidate: CandidateFact) -> bool:
-    """Return whether *fact* states another start or end than the existing *candidate* has, and so may correct it."""
+    """Return whether *fact* has another start or end date than the existing fact *candidate*, and so may correct it."""
     starts = [span.valid_at for span in candidate.beliefs if span.valid_at != OPEN_START]
     ends = [span.invalid_at for span in candidate.beliefs if span.invalid_at != OPEN_END]
     claims = fact.stated_from is not None and fact.valid_at not in (OPEN_START, fact.stated_at)
@@ -178,9 +176,9 @@ def _redates(fact: StatedFact, candidate: CandidateFact) -> bool:
 
 
 def _judge(draft: Draft, facts: Sequence[StatedFact], pairs: Iterable[Pair]) -> Flow[Judged]:
-    """Ask the model how the *pairs* of new and existing facts relate, and return all verdicts by `_pair_key`.
+    """Ask the model how *pairs* (index in *facts*, existing fact) relate, and return its verdicts by `_pair_key`.
 
-    Pairs in `Draft.judged` are skipped. In the prompt, existing facts are numbered from 0 below each new fact.
+    Pairs with a verdict in `Draft.judged` are not asked about again.
     """
     judged = dict(draft.judged)
     keys: dict[int, list[str]] = {}
@@ -208,14 +206,14 @@ def _judge(draft: Draft, facts: Sequence[StatedFact], pairs: Iterable[Pair]) -> 
 
 
 def _pair_key(fact: StatedFact, candidate: CandidateFact, at: int) -> str:
-    """Return the cache key of the verdict on two facts, a hash; *at* is the time of the episode in microseconds."""
+    """Return the cache key of the verdict on two facts; *at* is the time of the episode in microseconds."""
     dates = (at, fact.valid_at, fact.invalid_at, candidate.stated_at, candidate.valid_at, candidate.invalid_at)
     pair = [(*ends_of(one)[:2], sorted(one.object_ids), one.sentence, one.kind) for one in (fact, candidate)]
     return hashlib.sha256(json.dumps([pair, dates]).encode()).hexdigest()[:32]
 
 
 def _show_candidate(candidate: CandidateFact, names: Mapping[str, str], fact: StatedFact) -> JSON:
-    """Return the existing fact *candidate* as JSON for the prompt about *fact*; *names* has new entity names by id."""
+    """Return the existing fact *candidate* as JSON for the prompt; *names* has changed entity names by entity id."""
     rule, same = canonical_predicate(candidate.predicate), candidate.predicate == fact.predicate
     single_valued = fact.single_valued if same else rule.single_valued if rule else None
     objects = zip(candidate.object_ids, candidate.objects, strict=True)
@@ -228,7 +226,7 @@ def _show_candidate(candidate: CandidateFact, names: Mapping[str, str], fact: St
 def _show(
     fact: StatedFact | CandidateFact, names: Sequence[str], kind: str | None, single: object, quote: str | None = None
 ) -> JSON:
-    """Return *fact* as JSON for the prompt, without false and empty fields; *names* are its subject and objects."""
+    """Return *fact* as JSON for a prompt, without false and empty fields; *names* are its subject and objects."""
     subject, *objects = names
     shown = {
         "subject": subject,
@@ -251,11 +249,11 @@ def _show(
 def find_related(
     facts: Sequence[StatedFact], settings: Settings, *, declared: bool = False
 ) -> Flow[tuple[list[Candidates], Grounds]]:
-    """Return, for each new fact, the stored facts to compare it with (by id); and the data they were chosen from.
+    """Return the stored facts to compare each new fact with, and the data on which this choice is based.
 
-    These stored facts share an entity and the predicate family with the new fact, or are near in meaning. *declared*
-    facts, which no model judges, are compared only with facts between the same entities, and with other values of a
-    single-valued predicate. `save` uses the `Grounds` to notice changes by other writers.
+    The first result has one dict for each of *facts*: ``{fact id: stored fact}``. Stored facts are chosen by shared
+    entities and predicates, or by similar meaning. *declared* facts, which come from an application, are compared with
+    fewer facts. The `Grounds` let `save` notice changes by other writers.
     """
     revisions = {id_: 0 for fact in facts for id_ in (fact.subject_id, *fact.object_ids)}
     if not facts:
@@ -289,7 +287,7 @@ def find_related(
 
 
 def _to_candidate(row: Row) -> CandidateFact:
-    """Return the existing fact in *row* of the query `RELATED_FACTS`, dated by the statement that has its wording."""
+    """Return the existing fact in *row*, a row of the query `RELATED_FACTS`, dated by its first statement."""
     history = row["history"]
     first = [statement for statement in history["statements"] if statement["id"] == row["stated_by"]]
     times: JSON = {name: min((one[name] for one in first), default=default) for name, default in _FIRST.items()}
@@ -302,10 +300,9 @@ def _to_candidate(row: Row) -> CandidateFact:
 def _search_rows(
     facts: Sequence[StatedFact], vectors: Sequence[Vector], settings: Settings, *, declared: bool
 ) -> list[JSON]:
-    """Return one parameter row for each of *facts*, by which the query `RELATED_FACTS` finds stored facts near it.
+    """Return the parameters of the query for similar stored facts (`RELATED_FACTS`), one row for each of *facts*.
 
-    *vectors* embed the sentences. *declared* facts are compared only with facts about their subjects. A single-valued
-    predicate gets more candidates, as the nearest ones may be refuted.
+    *vectors* are the embeddings of their sentences. *declared* facts are compared only with facts about their subjects.
     """
     rows: list[JSON] = []
     many = settings.candidates // 2 + 1
@@ -330,7 +327,7 @@ def _pair_rows(facts: Sequence[StatedFact], vectors: Sequence[Vector]) -> list[J
 
 
 def as_candidate(fact: StatedFact, draft: Draft) -> CandidateFact:
-    """Return *fact* of an unsaved episode in the form of an existing fact, so that other facts are compared with it."""
+    """Return *fact*, which is not saved yet, as a `CandidateFact`, so that other new facts are compared with it."""
     names = [entity.name for entity in draft.entities]
     words = pick(fact, "id", "subject_id", "predicate", "object_ids", "sentence", "stated_at", "only_ends")
     times = pick(fact, "valid_at", "invalid_at", "precision", "end_precision")
@@ -364,10 +361,10 @@ def farthest(settings: Settings) -> float:
 
 
 def is_comparable(fact: StatedFact, candidate: CandidateFact, settings: Settings) -> bool:
-    """Return whether the existing fact *candidate* may repeat or contradict *fact*, and so is worth comparing.
+    """Return whether the existing fact *candidate* is worth comparing with *fact*, as a duplicate or contradiction.
 
-    True for facts between the same entities, of the same predicate family, or of the same subject and a predicate that
-    may be single-valued (of any predicate if the words of *fact* tell of a change). Else the cosine distance decides.
+    True for facts between the same entities, with predicates of the same family, or about the same subject if they may
+    contradict each other. For all others, the similarity of their sentences decides.
     """
     ends = {fact.subject_id, *fact.object_ids}
     others = {candidate.subject_id, *candidate.object_ids}
@@ -386,7 +383,7 @@ def is_comparable(fact: StatedFact, candidate: CandidateFact, settings: Settings
 
 
 def _may_contradict(fact: StatedFact, candidate: CandidateFact, *, is_same: bool) -> bool:
-    """Return whether the predicates of both facts allow a contradiction; *is_same*: they have the same predicate."""
+    """Return whether two facts can contradict each other, by their predicates; *is_same*: they have the same one."""
     rule = canonical_predicate(candidate.predicate)
     one, another = (rule.family if rule else None), fact.family
     if one is None or another is None:

@@ -50,11 +50,11 @@ log = logging.getLogger("kg_memory.ingestion")
 
 
 def extract(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Step 2, extract: return the entities that the episode mentions.
+    """Step 2 of ingestion: ask the model for the entities that the episode in *draft* mentions, and return them.
 
-    Unless the plan is ``thorough``, the facts that it states are read in the same question (`stated`). Each piece of
-    the episode is one question to the model. Of a skipped episode only the speaker is returned, or nothing if the
-    episode looks like a prompt injection. The entities of declared facts are taken from the facts.
+    The facts are asked for in the same question, except by the plan ``thorough``. A long episode takes one question for
+    each of its pieces. For a skipped episode only the speaker is returned, or nothing if it looks like a prompt
+    injection. Declared facts need no model.
     """
     skipped = yield from why_skipped(draft, settings)
     if skipped is not None:
@@ -74,8 +74,8 @@ def extract(draft: Draft, settings: Settings) -> Flow[Update]:
 def _read(draft: Draft, settings: Settings) -> Flow[Update]:
     """Ask the model for the entities of the episode, and return the fields of `Draft` that `extract` sets.
 
-    The plan ``thorough`` asks for entities only; other plans, and a budget that is too low for it, ask for entities and
-    facts at once. Pieces that the model refuses to read are left out.
+    Facts are asked for in the same question. The plan ``thorough`` asks for entities only, if the budget allows. Pieces
+    of the episode that the model refuses to read are left out.
 
     Raises: `ModelRefusal` if the model refuses all pieces.
     """
@@ -103,9 +103,9 @@ def _update(
     losses: Iterable[Loss],
     settings: Settings,
 ) -> Update:
-    """Return the fields of `Draft` that `extract` sets: all mentioned entities, and the entities and facts left out.
+    """Return the fields of `Draft` that `extract` sets: the mentioned entities, and what was left out.
 
-    Entities come from the speaker, from the model's *answers* and from *ends*, the subjects and objects of facts.
+    Entities come from the speaker, from the model's *answers*, and from *ends*, the subjects and objects of facts.
     *losses* are entities and facts that were left out before.
     """
     listed = chain.from_iterable(answer.entities[: settings.max_entities] for answer in answers)
@@ -117,9 +117,9 @@ def _update(
 def _ask_pieces(
     draft: Draft, ask_piece: Callable[[Draft, Piece, Settings], Flow[Read]], settings: Settings
 ) -> Flow[tuple[list[Read], tuple[Piece, ...], list[Loss]]]:
-    """Ask the model about each piece of the episode, in parallel, with the question *ask_piece*.
+    """Ask the model about each piece of the episode in parallel; *ask_piece* asks about one piece.
 
-    Return the answers, the pieces that they are about, and a `Loss` for each piece that the model refused to read.
+    Return the answers, the pieces that were answered, and a `Loss` for each piece that the model refused to read.
 
     Raises: `ModelRefusal` if the model refuses all pieces.
     """
@@ -155,9 +155,10 @@ def _facts_of(readings: Iterable[EpisodeReading], settings: Settings) -> Iterato
 def list_surplus(
     answers: Iterable[Reading], settings: Settings, what: Literal["entities", "facts"]
 ) -> tuple[Loss, ...]:
-    """Return the entities or facts (*what*) in *answers* that are not stored, with the reason.
+    """Return the entities or the facts in the model's *answers* that will not be stored, each with the reason.
 
-    They are invalid, or beyond the limit for one piece, `settings.max_entities` or `settings.max_facts`.
+    They are invalid, or beyond the limit for one piece of the episode (`max_entities` or `max_facts`). *what* chooses
+    between entities and facts.
     """
     reason, limit = LIMIT_OF_PIECE.format(what), getattr(settings, f"max_{what}")
     kind: Literal["entity", "fact"] = "entity" if what == "entities" else "fact"
@@ -178,7 +179,7 @@ def speaker_of(draft: Draft, settings: Settings) -> tuple[Mention, ...]:
 def join(
     mentions: Sequence[Mention], extracted: Iterable[ExtractedEntity], draft: Draft, settings: Settings
 ) -> tuple[tuple[Mention, ...], tuple[Loss, ...]]:
-    """Return *mentions* with the *extracted* entities added, and the extracted entities that were left out.
+    """Add the entities that the model *extracted* to *mentions*; return all mentions, and the entities left out.
 
     Entities of the same name are joined. Pronouns and other texts that are not names are left out. Bare nouns get their
     owner's name: "pendant" becomes "Ann's pendant".
@@ -201,16 +202,19 @@ def join(
 
 
 def entity_type(name: str, settings: Settings) -> str:
-    """Return the name of the entity type declared as *name* in any case, else the default type, the first declared."""
+    """Return the declared entity type called *name*, whether upper or lower case: ``"person" -> "Person"``.
+
+    For an unknown name, return the default type, which is the first declared.
+    """
     names = {declared.name.casefold(): declared.name for declared in settings.entity_types}
     return names.get(name.strip().casefold(), settings.entity_types[0].name)
 
 
 def reflect(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Step 3, reflect: ask the model which entities were missed or are unsupported, and return corrected entities.
+    """Step 3 of ingestion: ask the model which entities it missed or invented, and return the corrected entities.
 
-    The question is repeated up to `settings.reflections` times, or until nothing changes. Does nothing if entities and
-    facts were read in one question.
+    The question is repeated up to `settings.reflections` times, or until nothing changes. It is not asked if entities
+    and facts were read in one question.
     """
     if draft.stated is not None:
         return {}
@@ -229,9 +233,10 @@ def reflect(draft: Draft, settings: Settings) -> Flow[Update]:
 def _apply(
     answers: Sequence[Reflection], draft: Draft, speaker: set[str], settings: Settings
 ) -> tuple[tuple[Mention, ...], tuple[Loss, ...]]:
-    """Return the entities of *draft* corrected by *answers*, one for each piece, and the entities left out.
+    """Return the entities of *draft* after the model's corrections, and the entities that were removed.
 
-    An entity is left out if all answers call it unsupported, unless its name is in *speaker*.
+    *answers* has one correction for each piece of the episode. An entity is removed if all of them call it unsupported,
+    unless its name is in *speaker*, the names of the speaker.
     """
     # A name is unsupported only if no piece supports it.
     unsupported = set.intersection(*(set(map(canonical_name, answer.unsupported)) for answer in answers))

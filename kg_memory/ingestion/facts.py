@@ -58,7 +58,7 @@ _REPLACES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What is known of a predicate: its canonical name, whether it is single-valued, and its family.
+    """The properties of a predicate: its canonical name, whether it is single-valued, and its family.
 
     Facts of one family may contradict each other. `declared`: a person or the settings set `single_valued`.
     """
@@ -70,7 +70,7 @@ class Meaning:
 
 
 class Reading(NamedTuple):
-    """A fact as the model read it (with indexes of entities), the piece that states it, and its index in that piece."""
+    """A fact as the model read it, the piece of the episode that states it, and its index among the piece's facts."""
 
     piece: Piece
     fact: ExtractedFact
@@ -82,9 +82,9 @@ Check = Callable[[StatedFact, Reading], StatedFact | None]
 
 
 def facts(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Step 5, facts: return the facts that the episode states, the predicates learned, and the facts left out.
+    """Step 5 of ingestion: return the facts that the episode states, the new predicates, and the facts left out.
 
-    The model is asked only if `extract` did not read the facts already. A fact may have several objects.
+    The model is asked only if `extract` did not read the facts already.
     """
     if draft.episode.is_declared and draft.skipped is None:
         declared, learned = yield from state_declared(draft, settings)
@@ -117,7 +117,7 @@ def ask_readings(draft: Draft, settings: Settings) -> Flow[tuple[list[Reading], 
 
 
 def locate_readings(draft: Draft) -> tuple[list[Reading], list[Loss]]:
-    """Return the facts that `extract` read, with entity indexes in place of names; and the facts left out."""
+    """Return the facts that the step `extract` read, with entity indexes instead of names; and the facts left out."""
     places = places_of(draft.entities)
     readings = [
         Reading(draft.pieces[named.piece], _locate_ends(named, places), named.place) for named in draft.stated or ()
@@ -128,10 +128,10 @@ def locate_readings(draft: Draft) -> tuple[list[Reading], list[Loss]]:
 def state_facts(
     draft: Draft, readings: Iterable[Reading], meanings: Mapping[str, Meaning], settings: Settings
 ) -> tuple[tuple[StatedFact, ...], list[Loss]]:
-    """Return the facts that the model read, with canonical predicates and equal ones merged; and the facts left out.
+    """Return the facts to store from *readings* (facts that the model read), and the facts left out.
 
-    *meanings* has the canonical predicates by name. A fact is left out if no words of the episode support it, or if its
-    predicate is not declared and `settings.strict_fact_types` is set.
+    *meanings* has the canonical predicates by name; equal facts are merged. A fact is left out if the episode does not
+    support it, or if `settings.strict_fact_types` is set and its predicate is not declared.
     """
     losses: list[Loss] = []
     facts: dict[str, StatedFact] = {}
@@ -160,7 +160,7 @@ def state_facts(
 
 
 def _meaning_of(fact: ExtractedFact, meanings: Mapping[str, Meaning]) -> Meaning:
-    """Return the meaning of the fact's predicate; plans and events keep their own: a planned move is not LIVES_IN."""
+    """Return the meaning of the fact's predicate; a planned move stays a plan, and does not become LIVES_IN."""
     name = predicate_name(fact.predicate)
     meaning = meanings[name]
     if name != meaning.name and (fact.kind == "plan" or (fact.kind == "event" and is_present(meaning.name))):
@@ -169,7 +169,7 @@ def _meaning_of(fact: ExtractedFact, meanings: Mapping[str, Meaning]) -> Meaning
 
 
 def _with_kinds(readings: Iterable[Reading], meanings: Mapping[str, Meaning]) -> Iterator[Reading]:
-    """Yield *readings*; an event that begins a state ("moved to Oslo") becomes that state, unless it is stated too."""
+    """Yield *readings*; an event that begins a state ("moved to Oslo") becomes that state, unless both are stated."""
     named = [(reading, meanings[predicate_name(reading.fact.predicate)].name) for reading in readings]
     states = {(reading.fact.subject, name) for reading, name in named if reading.fact.kind != "event"}
     for reading, name in named:
@@ -188,14 +188,14 @@ def places_of(entities: Sequence[ResolvedEntity]) -> dict[str, int]:
 
 
 def _locate_ends(named: NamedFact, places: Mapping[str, int]) -> ExtractedFact:
-    """Return the fact *named* with entity indexes, from *places* (name -> index), in place of names; -1 if unknown."""
+    """Return the fact *named* with entity indexes (from *places*, by name) instead of names; -1 for an unknown name."""
     subject, *objects = (places.get(canonical_name(display_name(name)), -1) for name in (named.subject, *named.objects))
     values = {name: getattr(named, name) for name in ExtractedFact.model_fields}
     return ExtractedFact.model_validate({**values, "subject": subject, "objects": objects})
 
 
 def _select_facts(readings: Iterable[Reading], count: int) -> tuple[list[Reading], list[Loss]]:
-    """Return the facts in *readings* about the *count* entities of the episode; and what was left out of them."""
+    """Return the usable facts in *readings* and what was left out; *count* is the number of entities in the episode."""
     selected: list[Reading] = []
     losses: list[Loss] = []
     for reading in readings:
@@ -270,9 +270,9 @@ def state_fact(
 
 
 def state_declared(draft: Draft, settings: Settings) -> Flow[tuple[tuple[StatedFact, ...], tuple[NewPredicate, ...]]]:
-    """Return the facts in an episode of declared facts, with start and end, and the predicates that were learned.
+    """Return the facts of an episode of declared facts, with their dates, and the predicates learned from it.
 
-    A predicate that the vocabulary knows as single- or multi-valued counts as declared so, since no model is asked.
+    Whether a predicate is single-valued is taken from the vocabulary where known, since no model is asked.
     """
     declared = parse_content(draft.episode.content)
     sentences = {predicate_name(fact.predicate): fact.sentence for fact in reversed(declared)}
@@ -281,7 +281,7 @@ def state_declared(draft: Draft, settings: Settings) -> Flow[tuple[tuple[StatedF
 
 
 def _state_all(draft: Draft, declared: Sequence[DeclaredFact], meanings: Mapping[str, Meaning]) -> Iterator[StatedFact]:
-    """Yield the *declared* facts with their dates and the place of their sentences in the content; duplicates once."""
+    """Yield the facts that an application *declared* as dated facts of the episode, without duplicates."""
     content, zone = draft.episode.content, timezone(timedelta(minutes=draft.episode.offset))
     places = places_of(draft.entities)
     seen = set[tuple[str, int, int]]()
@@ -326,10 +326,10 @@ def _state_all(draft: Draft, declared: Sequence[DeclaredFact], meanings: Mapping
 def find_meanings(
     predicates: Mapping[str, str], settings: Settings, changed_at: int | None = None
 ) -> Flow[tuple[dict[str, Meaning], tuple[NewPredicate, ...]]]:
-    """Return the meaning of each predicate by name, and the meanings that the model was asked for.
+    """Return the meaning of each predicate by name, and the predicates that the model was asked about.
 
-    *predicates* maps predicate names to example sentences, which the model is shown. *changed_at* is when a predicate
-    of the namespace was last learned or corrected (microseconds); cached rows read since then are used.
+    *predicates* maps names to example sentences, which the model is shown. *changed_at* is when a predicate was last
+    learned or corrected, in microseconds; database rows that were cached before are read again.
     """
     if not predicates:
         return {}, ()
@@ -352,7 +352,7 @@ def find_meanings(
 def _ask_meanings(
     missing: Mapping[str, str], stored: Mapping[str, Row], settings: Settings
 ) -> Flow[dict[str, NewPredicate]]:
-    """Ask the model for canonical names of predicates (*missing*: name -> example sentence); return them by name."""
+    """Ask the model for the canonical names of the predicates *missing* (name -> example), and return them by name."""
     if not missing:
         return {}
     types = (predicate_name(declared.name) for declared in settings.fact_types)
@@ -364,7 +364,7 @@ def _ask_meanings(
 
 
 def _read_stored(names: Iterable[str], changed_at: int | None) -> Flow[dict[str, JSON]]:
-    """Return stored predicates of the namespace by name: at least those called *names*, from a cache if possible."""
+    """Return the database rows of predicates by name, at least of those called *names*, from a cache if possible."""
     rows = yield from read_once(changed_at, queries.ALL_PREDICATES, skip=0, limit=MOST_CACHED)
     if len(rows) == MOST_CACHED:
         rows = [*rows, *(yield from read(queries.PREDICATES, names=sorted(names)))]
@@ -372,7 +372,7 @@ def _read_stored(names: Iterable[str], changed_at: int | None) -> Flow[dict[str,
 
 
 def _look_up(name: str, stored: Row | None, settings: Settings) -> Meaning | None:
-    """Return what the database (its *stored* row), the settings and the rules know of predicate *name*, or ``None``."""
+    """Return the meaning of predicate *name* by its *stored* row, the settings or the rules, or ``None`` if unknown."""
     if stored is not None and stored["origin"] == "corrected":
         single_valued = stored["single_valued"]
         return _meaning(stored["canonical"], single_valued, declared=single_valued is not None)
@@ -393,7 +393,7 @@ def _meaning(canonical: str, single_valued: bool | None, *, declared: bool = Fal
 
 
 def _new_predicate(answer: CanonicalPredicate, settings: Settings) -> NewPredicate:
-    """Return the predicate to store for the model's *answer*; settings and rules override the name that it gives."""
+    """Return the predicate to store for the model's *answer*; settings and rules overrule the answer."""
     name = predicate_name(answer.canonical)
     meaning = _look_up(name, None, settings) or Meaning(name, answer.one_at_a_time)
     single_valued = meaning.single_valued if meaning.single_valued is not None else answer.one_at_a_time

@@ -57,9 +57,10 @@ def why_skipped(draft: Draft, settings: Settings) -> Flow[str | None]:
 
 
 def is_suspect(episode: EpisodeRecord, settings: Settings) -> bool:
-    """Return whether the episode looks like a prompt injection (it has flags), so that the model must not read it.
+    """Return whether the episode looks like a prompt injection, so that the model must not read it.
 
-    False if its source is in `trusted_sources` (or these contain "*"), or if `read_all` is set.
+    It does if it has flags. It is read anyway if its source is in `trusted_sources` (or these contain "*"), or if
+    `read_all` is set.
     """
     if settings.read_all or not episode.flags:
         return False
@@ -67,9 +68,10 @@ def is_suspect(episode: EpisodeRecord, settings: Settings) -> bool:
 
 
 def _lack_of_surprise(draft: Draft, settings: Settings) -> Flow[str | None]:
-    """Return the reason to skip a message that has nearly the same meaning as the messages before it, else ``None``.
+    """Return the reason to skip a message that means nearly the same as the messages before it, else ``None``.
 
-    Off if `surprise_threshold` is 0. After `max_skip_turns` skipped messages in a row, the next one is read.
+    The filter is off if `surprise_threshold` is 0. After `max_skip_turns` skipped messages in a row, the next one is
+    read.
     """
     if settings.surprise_threshold == 0 or len(draft.episode.text) > LONGEST_TURN or not draft.previous:
         return None
@@ -92,9 +94,10 @@ def _lack_of_surprise(draft: Draft, settings: Settings) -> Flow[str | None]:
 
 
 def surprise(own: Vector, before: Sequence[Vector]) -> float:
-    """Return how much a message differs from earlier ones: the cosine distance, 0 (same) to 2, of their vectors.
+    """Return how much the meaning of a message differs from that of earlier ones: 0 (same) to 2 (opposite).
 
-    *own* is the vector of the message; it is compared with the average of the vectors *before*.
+    *own* is the embedding vector of the message, *before* has those of the earlier messages. The result is the cosine
+    distance of *own* from their average.
     """
     total = [sum(numbers) for numbers in zip(*before, strict=True)]
     lengths = hypot(*own) * hypot(*total)
@@ -157,7 +160,7 @@ def _words(*words: str) -> str:
 
 
 def _any(*patterns: str) -> re.Pattern[str]:
-    """Compile *patterns* into one pattern that matches if any of them does.
+    """Return one compiled pattern that matches if any of *patterns* matches.
 
     Patterns with the same leading boundary share it, which is faster.
     """

@@ -39,7 +39,7 @@ STEPS = (receive, extract, reflect, resolve, facts, date, dedupe, invalidate, sa
 
 
 def load_needed(settings: Settings) -> None:
-    """Import the plug-ins that *settings* name now, as an import in a step would block the event loop that runs it."""
+    """Import the plug-ins that *settings* name. Do it before a step runs, as an import would block its event loop."""
     load_plugin("checks", "support")
     if settings.note_linking:
         load_plugin("steps", "link")
@@ -86,11 +86,11 @@ def make_pipeline(driver: Driver[Any], settings: Settings, *, received: bool = F
 
 
 def note_failure(state: Row, step: str, error: Exception, stumbled: bool) -> Flow[str | None]:  # noqa: FBT001
-    """Store on the episode of *state* that *step* raised *error*, and return the episode's new status.
+    """Store on the episode that the ingestion step *step* raised *error*, and return the episode's new status.
 
-    *stumbled* means that the step itself raised the error: then the stored answers of the model, which may be its
-    cause, are deleted (not after an outage). For a database error, return ``None`` and write nothing: the episode can
-    be resumed.
+    *state* is the state of the graph. If the step itself failed (*stumbled*) and not a server, the model's stored
+    answers are deleted, as they may be the cause. For a database error, return ``None`` and write nothing: the episode
+    can be resumed.
     """
     if "episode" in state and not isinstance(error, DatabaseError):
         answers_kept = not stumbled or isinstance(error, OUTAGES)

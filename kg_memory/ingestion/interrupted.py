@@ -40,22 +40,23 @@ REFUSED = "refused by the model, so it is left out of later prompts too"
 
 
 class Reader:
-    """The identity of this process, which is stored on each episode that the process is reading."""
+    """The identity of this process, stored on each episode that the process is reading with a model."""
 
     def __init__(self) -> None:
         self.renew()
         renew_in_children(self)
 
     def renew(self) -> None:
-        """Set the identity of the current process, ``host/pid/random``; a forked child calls it again."""
+        """Create a new identity for the current process, ``host/pid/random``. A forked child process must call it."""
         self.host = hashlib.sha256(socket.gethostname().encode()).hexdigest()[:12]
         self.pid = os.getpid()
         self.id = f"{self.host}/{self.pid}/{uuid4().hex[:12]}"
 
     def has_ended(self, reader: str, seconds: float) -> bool:
-        """Return whether the process with the identity *reader*, which began to read *seconds* ago, no longer runs.
+        """Return whether the process with the identity *reader* no longer runs.
 
-        A process on another machine counts as ended after `FOREIGN_SECONDS`.
+        *seconds* is how long ago it began to read an episode. A process on another machine counts as ended after
+        `FOREIGN_SECONDS`.
         """
         host, _, rest = reader.partition("/")
         pid = rest.partition("/")[0]
@@ -82,7 +83,8 @@ READER = Reader()
 def count_interruption(saved: Row, id_: str, now: int) -> Flow[int]:
     """Return how many processes ended while they read the episode *id_*, and store that number on the episode.
 
-    *saved* is the episode's database row, *now* is in microseconds since the epoch.
+    The last process is counted too if it no longer runs. *saved* is the episode's database row, *now* the time in
+    microseconds since the epoch.
 
     Raises: `EpisodeAborted` after `MAX_INTERRUPTIONS` such attempts; the episode is then marked as failed.
     """
@@ -102,7 +104,8 @@ def count_interruption(saved: Row, id_: str, now: int) -> Flow[int]:
 def mark_failed(episode: str, step: str, error: Exception, *, answers_kept: bool = True) -> Flow[str]:
     """Store on *episode* (an id) that *step* raised *error*, and return its new status, "waiting" or "failed".
 
-    It waits after an outage (`OUTAGES`). Without *answers_kept*, the stored answers of the model are deleted.
+    The status is "waiting" after an outage of a server. Unless *answers_kept* is set, the model's stored answers are
+    deleted.
     """
     status = EpisodeStatus.WAITING if isinstance(error, OUTAGES) else EpisodeStatus.FAILED
     row = {"status": status.value, "step": step, "reason": str(error) or type(error).__name__, "kept": answers_kept}

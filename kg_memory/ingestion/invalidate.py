@@ -52,9 +52,10 @@ _STATEMENT = itemgetter(
 
 
 def invalidate(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Step 8, invalidate: return the verdicts to store and the changes of beliefs that follow from `dedupe`.
+    """Step 8 of ingestion: return the verdicts to store, and the changes of beliefs that follow from them.
 
-    All facts that verdicts link to the facts of the episode are considered. Nothing is written yet.
+    Beliefs are computed anew for the facts of the episode and all facts that verdicts link to these. Nothing is
+    written.
     """
     policy, episode = ConflictPolicy.from_settings(settings), draft.episode
     waiting: tuple[NewVerdict, ...] = ()
@@ -89,7 +90,7 @@ def invalidate(draft: Draft, settings: Settings) -> Flow[Update]:
 
 
 def _state(history: History, facts: Collection[StatedFact], draft: Draft) -> None:
-    """Add what the episode states about *facts* to *history*, in place of what an earlier reading of it stated."""
+    """Add the statements that the episode in *draft* makes about *facts* to *history*, in place of any earlier ones."""
     for id_ in {fact.stored_id for fact in facts} - {fact.stored_id for fact in draft.earlier}:
         history.remove_statements(id_, draft.episode.id)
     for fact in facts:
@@ -99,7 +100,7 @@ def _state(history: History, facts: Collection[StatedFact], draft: Draft) -> Non
 
 
 def _with_earlier(revision: Revision, draft: Draft) -> Revision:
-    """Return *revision* with the sentences of facts that earlier parts of the episode ended or put into review.
+    """Return *revision* with the facts added that earlier parts of the same episode ended or put into review.
 
     Facts that the episode itself stated in an earlier part do not count as ended.
     """
@@ -112,7 +113,7 @@ def _with_earlier(revision: Revision, draft: Draft) -> Revision:
 
 
 def _find_unused_starts(facts: Collection[StatedFact], history: History, revision: Revision) -> Iterator[Loss]:
-    """Yield a `Loss` for each of *facts* whose start is ignored, as the fact is believed since an earlier time."""
+    """Yield a `Loss` for each of *facts* whose start date is not used because it was believed earlier already."""
     for fact in facts:
         recorded = [belief.period for belief in revision.beliefs if belief.fact == fact.stored_id]
         held = [one.period for one in history.beliefs[fact.stored_id] if one.id not in revision.closed]
@@ -127,7 +128,7 @@ def _find_unused_starts(facts: Collection[StatedFact], history: History, revisio
 
 
 def _reopen(history: History, stated: set[str], episode: EpisodeRecord) -> tuple[str, ...]:
-    """Put verdicts back into review in which a person refused a fact that is stated again; return their ids.
+    """Put refused verdicts back into review if *episode* states the refused fact again; return their ids.
 
     *stated* are the ids of the facts that *episode* states. The verdicts are changed in *history*.
     """
@@ -157,8 +158,8 @@ def apply_corrections(
 ) -> tuple[StatedFact, ...]:
     """Return *facts* changed by the model's verdicts in *comparisons*.
 
-    A fact that conflicts with an existing fact of the same content gets `corrects` (the new one holds) or `refuted`
-    (the existing one holds). A temporary state gets an end.
+    A fact that corrects an existing one of the same content gets `corrects`; one that is itself wrong gets `refuted`. A
+    temporary state gets an end.
     """
     marked = list(facts)
     for new, candidate, verdict in surest_first(comparisons):
@@ -179,7 +180,7 @@ def find_verdicts(
     policy: ConflictPolicy,
     earlier: Sequence[StatedFact] = (),
 ) -> tuple[NewVerdict, ...]:
-    """Return the verdicts to store: which new fact supersedes or contradicts which existing one, one for each pair.
+    """Return the verdicts to store: which new fact ends or contradicts which existing fact, one for each pair.
 
     Facts that the episode itself states for the same time do not contradict each other, unless one has ended: "I moved
     from Oslo to Kyoto". *earlier* are the facts of the episode that are saved already.
@@ -205,7 +206,7 @@ def find_verdicts(
 def find_rejudged(
     facts: Sequence[StatedFact], comparisons: Iterable[Comparison], verdicts: Iterable[NewVerdict], namespace: str
 ) -> tuple[NewVerdict, ...]:
-    """Return verdicts that replace stored verdicts, because this episode states a fact earlier than its stored wording.
+    """Return verdicts that replace stored ones, as this episode states a fact earlier than its stored wording.
 
     Facts are judged by their earliest wording. A pair without a verdict in *verdicts* becomes "unrelated".
     """
@@ -224,7 +225,7 @@ def find_rejudged(
 def _exclusions(
     facts: Sequence[StatedFact], comparisons: Iterable[Comparison], judged: Iterable[Comparison], policy: ConflictPolicy
 ) -> Iterator[Comparison]:
-    """Yield a "supersedes" verdict for each pair of facts with different values of a predicate declared single-valued.
+    """Yield a "supersedes" verdict for two facts that give different values for a predicate declared single-valued.
 
     Pairs that the model has *judged* are left out.
     """
@@ -237,10 +238,10 @@ def _exclusions(
 
 
 def _with_plans(verdict: PairVerdict, fact: StatedFact, candidate: CandidateFact) -> PairVerdict:
-    """Return *verdict*, changed if it is "supersedes" and one of the facts is a plan.
+    """Return *verdict*, with "supersedes" replaced if one of the two facts is a plan: "I will move to Rome".
 
-    If the plan was stated first, the verdict becomes "conflicts" and the later fact holds, whatever its dates. If the
-    plan was stated later, it ends nothing, and the verdict becomes "complements".
+    If the plan was stated first, the verdict becomes "conflicts", and the later fact is right. If the plan was stated
+    later, it ends nothing, and the verdict becomes "complements".
     """
     if verdict.verdict != "supersedes":
         return verdict
@@ -252,7 +253,7 @@ def _with_plans(verdict: PairVerdict, fact: StatedFact, candidate: CandidateFact
 
 
 def _relation(fact: StatedFact | CandidateFact) -> Relation:
-    """Return the triple of *fact* for the conflict policy, and whether its predicate is single-valued, if known."""
+    """Return the triple of *fact* for the conflict policy, with whether its predicate is single-valued."""
     declared = (fact.single_valued, fact.declared) if isinstance(fact, StatedFact) else ()
     return Relation(*ends_of(fact), *declared)
 
@@ -262,11 +263,11 @@ def _relation(fact: StatedFact | CandidateFact) -> Relation:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule that finds premises by predicates: a fact with a predicate in `of` rests on two other facts.
+    """A rule by which a fact with a predicate in `of` depends on two other facts, its premises.
 
-    They have predicates in `first` and in `second`. `kind` tells how the facts share entities. ``placed``: Ann WORKS_IN
-    Oslo rests on Ann WORKS_AT Acme and Acme IS_LOCATED_IN Oslo. ``shared``: Ann WORKS_WITH Bob rests on Ann WORKS_AT
-    Acme and Bob WORKS_AT Acme.
+    The premises have predicates in `first` and `second`. `kind` is ``placed`` (Ann WORKS_IN Oslo depends on Ann
+    WORKS_AT Acme and Acme IS_LOCATED_IN Oslo) or ``shared`` (Ann WORKS_WITH Bob depends on Ann WORKS_AT Acme and Bob
+    WORKS_AT Acme).
     """
 
     kind: Literal["placed", "shared"]
@@ -283,7 +284,7 @@ RULES = (
 
 
 def premise_rows(facts: Sequence[StatedFact]) -> list[JSON]:
-    """Return query rows ``{"fact": id, "premise": id}`` that link *facts* to the facts on which they rest.
+    """Return query rows ``{"fact": id, "premise": id}``: each links a fact to one on which it depends.
 
     Premises are facts of the same episode or, for declared facts, stored ones.
     """
@@ -293,7 +294,7 @@ def premise_rows(facts: Sequence[StatedFact]) -> list[JSON]:
 
 
 def rule_rows(facts: Iterable[StatedFact]) -> dict[str, list[JSON]]:
-    """Return query rows for the *facts* whose predicates occur in a `Rule`: ``{"placed": [...], "shared": [...]}``."""
+    """Return query rows for the *facts* to which a `Rule` applies: ``{"placed": [...], "shared": [...]}`` by kind."""
     rows: dict[str, list[JSON]] = {"placed": [], "shared": []}
     for fact in facts:
         for rule in RULES:
@@ -307,9 +308,9 @@ def rule_rows(facts: Iterable[StatedFact]) -> dict[str, list[JSON]]:
 
 
 def read_history(facts: Iterable[str], rows: Iterable[Row] = ()) -> Flow[History]:
-    """Return the statements, beliefs and verdicts of *facts* (ids), and of all facts that verdicts link to them.
+    """Read the statements, beliefs and verdicts of *facts* (ids), and of all facts that verdicts link to them.
 
-    At most `MOST_LINKED` facts are read. *rows* are `HISTORY` rows that were read already.
+    At most `MOST_LINKED` facts are read. *rows* are rows of the query `HISTORY` that the caller has read already.
     """
     history = History()
     missing, seen = sorted(set(facts)), set[str]()
@@ -329,7 +330,7 @@ def read_history(facts: Iterable[str], rows: Iterable[Row] = ()) -> Flow[History
 
 
 def revise_beliefs(history: History, policy: ConflictPolicy, namespace: str, cause: str) -> Revision:
-    """Return the changes after which the beliefs follow from the statements and verdicts in *history*.
+    """Compute the beliefs that follow from *history*, and return how the stored beliefs must change.
 
     *cause* is the id of the episode or decision that is stored as the cause of new beliefs.
     """
@@ -376,7 +377,7 @@ def to_verdict(row: Row) -> Verdict:
 
 
 def to_edit(row: Row) -> Edit | None:
-    """Return the dates that a person entered when deciding on the verdict in *row*, or ``None``."""
+    """Return the dates that a person entered for the verdict in *row*, or ``None`` if there are none."""
     if not row["edited"]:
         return None
     precision: Precision = row["edited_precision"] or "instant"

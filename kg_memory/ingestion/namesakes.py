@@ -99,7 +99,7 @@ _IS_NAMED = re.compile(
 
 
 def _find_passages(name: str, content: str) -> str:
-    """Return the text around the first occurrences of *name* in *content*, so that patterns stay fast in long texts."""
+    """Return short passages of *content* around the first occurrences of *name*, to keep pattern matching fast."""
     if len(content) <= SHORT or not name:
         return content
     low, key, parts, start = content.lower(), name.lower(), list[str](), 0
@@ -119,10 +119,10 @@ def _put_mark(name: str, content: str, *, exact: bool = False) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """The signs in an episode that a name does not mean the stored entity of that name; falsy without signs.
+    """Signs in an episode that a name means another entity than the stored one of that name; false if there are none.
 
-    `apart`: it says so ("another Anna"). `nouns`: what it introduces the name as ("Anna, a surgeon" -> surgeon).
-    `facts`: single-valued facts about the name, which may disagree with stored facts.
+    `apart`: the episode says so ("another Anna"). `nouns`: how it introduces the name ("Anna, a surgeon" -> surgeon).
+    `facts`: facts about the name that may disagree with stored facts, such as where Anna lives.
     """
 
     apart: bool
@@ -134,7 +134,7 @@ class Signs:
 
 
 def find_signs(mention: Mention, same: Candidate, draft: Draft) -> Signs:
-    """Return the signs in the episode that *mention* is another entity than *same*, which has the same name."""
+    """Return the signs in the episode that *mention* is not the stored entity *same*, which has the same name."""
     name, key = mention.called, canonical_name(mention.called)
     is_nickname, passages = key != canonical_name(same["name"]), _find_passages(name, draft.episode.text)
     content = _put_mark(name, passages, exact=is_nickname)
@@ -149,11 +149,11 @@ def find_signs(mention: Mention, same: Candidate, draft: Draft) -> Signs:
 def doubt_namesakes(
     draft: Draft, candidates: Mapping[int, list[Candidate]], same: Mapping[int, Candidate], settings: Settings
 ) -> Flow[dict[int, list[Candidate]]]:
-    """Return *candidates* with a mark on stored entities that have a mention's name but may be somebody else.
+    """Return *candidates* with a mark on each stored entity that has a mention's name but may be somebody else.
 
-    The marks are `apart` (surely another entity) and `doubted`. *candidates* has the stored entities that each mention
-    may be, by the index of the mention in `draft.mentions`; *same* has the one of the same name. A mention of the
-    speaker is never doubted.
+    *candidates* has the stored entities that each mention may be, by the index of the mention in `draft.mentions`.
+    *same* has the entity of the same name. The mark is `apart` (surely somebody else) or `doubted`. The speaker is
+    never doubted.
     """
     marked = {place: list(own) for place, own in candidates.items()}
     homonyms = (PERSON, settings.entity_types[0].name.casefold())
@@ -179,7 +179,7 @@ def speaks(mention: Mention, draft: Draft) -> bool:
 
 
 def mark_other_speakers(name: str, candidates: Sequence[Candidate]) -> Flow[list[Candidate]]:
-    """Return the *candidates* for the speaker *name*, marked `apart` if they have spoken under another name before.
+    """Return the *candidates* for the speaker *name*, with `apart` set on those who have spoken under another name.
 
     Anyone can call themselves "Ann Mallory" without being Ann; a person decides whether both are the same.
     """
@@ -189,9 +189,9 @@ def mark_other_speakers(name: str, candidates: Sequence[Candidate]) -> Flow[list
 
 
 def doubt_speaker(mention: Mention, candidates: Sequence[Candidate], settings: Settings) -> Identity | None:
-    """Return the stored speaker whom the new speaker *mention* may be: "Ann Lee" may be "Ann"; ``None`` without one.
+    """Return the stored speaker whom the new speaker *mention* may be, or ``None``: "Ann Lee" may be "Ann".
 
-    One name must contain all words of the other.
+    All words of one name must occur in the other. *candidates* are stored entities.
     """
     own = set(terms(mention.name))
     for candidate in candidates:
@@ -202,12 +202,12 @@ def doubt_speaker(mention: Mention, candidates: Sequence[Candidate], settings: S
 
 
 def alias_keys(candidate: Candidate) -> set[str]:
-    """Return the normalised forms, by which names are compared, of the name and all aliases of *candidate*."""
+    """Return the name and all aliases of *candidate*, normalised for comparing: ``{"ann", "ann lee"}``."""
     return {alias_key(name) for name in (candidate["name"], *candidate["aliases"])}
 
 
 def may_be_of_type(mention: Mention, candidate: Candidate, settings: Settings) -> bool:
-    """Return whether *mention* and *candidate* can be the same entity by their types: a person is not a place."""
+    """Return whether *mention* can be the stored entity *candidate* by their types: a person cannot be a place."""
     types = {mention.type.casefold(), candidate["type"].casefold()}
     if settings.entity_types[0].name.casefold() in types:
         return True
@@ -215,9 +215,10 @@ def may_be_of_type(mention: Mention, candidate: Candidate, settings: Settings) -
 
 
 def _mark(sign: Signs, candidate: Candidate, stored: Sequence[Row]) -> Candidate:
-    """Return the fields to set on the stored entity *candidate* because of *sign*: `apart`, `doubted` or none.
+    """Return the fields to set on the stored entity *candidate* if *sign* says that a name means another entity.
 
-    *stored* are rows of facts about the candidate, with which *sign* is compared.
+    ``{"apart": True}`` for surely another, ``{"doubted": True, ...}`` for perhaps, else ``{}``. *stored* are the rows
+    of facts about the candidate.
     """
     if sign.apart:
         # Only for persons is "another" certain: "another Starbucks" may be the same company.
@@ -232,7 +233,10 @@ def _mark(sign: Signs, candidate: Candidate, stored: Sequence[Row]) -> Candidate
 
 
 def _holds_one(fact: NamedFact, content: str) -> bool:
-    """Return whether *fact* has a single-valued predicate, and *content* tells of no change such as "moved to"."""
+    """Return whether *fact* should agree with stored facts: its predicate is single-valued, and nothing changed.
+
+    Words such as "moved to" in *content*, the text of the episode, tell of a change.
+    """
     rule = canonical_predicate(predicate_name(fact.predicate))
     if not rule or not rule.single_valued or fact.invalid_at:
         return False
@@ -242,7 +246,10 @@ def _holds_one(fact: NamedFact, content: str) -> bool:
 
 
 def _disagrees(fact: NamedFact, stored: Iterable[Row]) -> bool:
-    """Return whether the *stored* fact rows have other objects for the predicate of *fact*, which is single-valued."""
+    """Return whether *fact* contradicts stored facts: the same single-valued predicate with other objects.
+
+    *stored* are the rows of stored facts about the same name.
+    """
     rule = canonical_predicate(predicate_name(fact.predicate))
     name = rule.name if rule else ""
     keys = set(map(alias_key, fact.objects))
@@ -251,7 +258,10 @@ def _disagrees(fact: NamedFact, stored: Iterable[Row]) -> bool:
 
 
 def _nouns(words: str) -> set[str]:
-    """Return the stem of the last content word: ``"a young surgeon" -> {"surgeon"}``; in Chinese, of all words."""
+    """Return the stem of the last content word in *words*: ``"a young surgeon" -> {"surgeon"}``.
+
+    For Chinese, return the stems of all words.
+    """
     if not words.isascii():
         return set(terms(words))
     return set(next((stems for word in reversed(words.split()) if (stems := terms(word))), ()))
@@ -277,7 +287,7 @@ def is_bare_noun(name: str) -> bool:
 
 
 def name_owners(mentions: Sequence[Mention], draft: Draft) -> tuple[Mention, ...]:
-    """Return *mentions* with the owner's name added to common nouns if the episode tells it: "dog" -> "Ann's dog"."""
+    """Return *mentions* with the owner's name added to common nouns if the episode gives it: "dog" -> "Ann's dog"."""
     by_name = {canonical_name(mention.called): mention for mention in mentions}
     named: list[Mention] = []
     for mention in mentions:
@@ -294,10 +304,10 @@ def name_owners(mentions: Sequence[Mention], draft: Draft) -> tuple[Mention, ...
 
 
 def _find_owner(noun: str, mention: Mention, by_name: Mapping[str, Mention], draft: Draft) -> Mention | None:
-    """Return the mention of the person who owns *noun*, a common noun such as "dog", or ``None``.
+    """Return the person who owns *noun*, a common noun such as "dog", or ``None``.
 
-    It is found by the words before *noun* ("my", "Ann's"), else by a fact such as HAS about *mention*. *by_name* has
-    the mentions of the episode by canonical name.
+    The owner is found by the words before the noun ("my", "Ann's"), else by a fact such as Ann HAS dog. *mention* is
+    the mention of the noun. *by_name* has the mentions of the episode by canonical name.
     """
     content = _put_mark(noun, _find_passages(noun, draft.episode.text))
     speaker = by_name.get(canonical_name(draft.episode.speaker or ""))
@@ -314,9 +324,9 @@ def _find_owner(noun: str, mention: Mention, by_name: Mapping[str, Mention], dra
 
 
 def _find_named(name: str, by_name: Mapping[str, Mention]) -> Mention | None:
-    """Return the mention called *name*, or else the only one whose name contains that word: "Lee" finds "Ann Lee".
+    """Return the mention called *name*, or the only mention whose name contains that word: "Lee" finds "Ann Lee".
 
-    *by_name* has the mentions of the episode by canonical name.
+    ``None`` if there is none. *by_name* has the mentions of the episode by canonical name.
     """
     key = canonical_name(name)
     if key in by_name:
@@ -326,9 +336,9 @@ def _find_named(name: str, by_name: Mapping[str, Mention]) -> Mention | None:
 
 
 def _find_subject(mention: Mention, by_name: Mapping[str, Mention], draft: Draft) -> Mention | None:
-    """Return the owner of *mention* by a fact that the episode states ("Ann HAS pendant" -> Ann), or ``None``.
+    """Return the owner of *mention*, such as a pendant, by a fact in the episode: "Ann HAS pendant" gives Ann.
 
-    *by_name* has the mentions of the episode by canonical name.
+    ``None`` if there is none. *by_name* has the mentions of the episode by canonical name.
     """
     key = canonical_name(mention.name)
     for fact in draft.stated or ():
@@ -343,9 +353,9 @@ def _find_subject(mention: Mention, by_name: Mapping[str, Mention], draft: Draft
 
 
 def name_speaker(mentions: Sequence[Mention], draft: Draft) -> tuple[Mention, ...]:
-    """Return *mentions* with the speaker's real name marked, if the episode gives it: "user" says "I'm Ann".
+    """Return *mentions* with the speaker's real name marked if the episode gives it: "user" says "I'm Ann".
 
-    The mention of that name, which is added if it is missing, gets `introduces` = "user".
+    The mention of that name, which is added if missing, gets `introduces` = "user".
     """
     key = canonical_name(draft.episode.speaker or "")
     speaker = next((mention for mention in mentions if key and canonical_name(mention.name) == key), None)

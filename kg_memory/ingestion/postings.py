@@ -41,11 +41,11 @@ Shares = dict[str, dict[str, int]]
 
 
 def index_words(episode: Row, before: Sequence[Row], after: Sequence[Row]) -> tuple[list[JSON], list[JSON]]:
-    """Return the rows to add to the word index for a new episode: word counts by episode, and episodes by term.
+    """Return the rows to add to the word index for a new episode: its word counts, and its neighbours' new ones.
 
-    *before* and *after* are the rows of its neighbours, nearest first. The episode gets their words and they get its
-    words (see `carry_words`), except speaker names, which would attribute each line of a dialogue to both speakers.
-    Nothing is returned for a block.
+    Neighbours are the episodes *before* and *after* it in the thread, nearest first. A search finds an episode also by
+    its neighbours' words, except speaker names. The first list has rows by episode, the second rows by term. Both are
+    empty for a version of a memory block.
     """
     if is_block(episode):
         return [], []
@@ -83,14 +83,15 @@ def is_block(episode: Row) -> bool:
 
 
 def lent_terms(episode: Row) -> Mapping[str, int]:
-    """Return the counts of the words that *episode*, a database row, shares with its neighbours in the thread."""
+    """Return the word counts that *episode*, a database row, adds to its neighbours' entries in the word index."""
     return tokenise.count_terms(words_of({**episode, "content": episode["content"][:NEIGHBOUR_LENGTH]}))
 
 
 def carry_words(length: int, lent: Mapping[str, int], weight: int) -> dict[str, int]:
-    """Return the weighted word counts that an episode of *length* words gets from a neighbour: ``{"ski": 2}``.
+    """Return the word counts that an episode gets from a neighbour, so that a search for these words finds both.
 
-    *lent* are the neighbour's word counts, each multiplied by *weight*. An episode of more than `LONG` words gets none.
+    *length* is the episode's number of words; above `LONG` it gets none. *lent* are the neighbour's counts, which are
+    multiplied by *weight*: ``{"ski": 1}`` with weight 2 gives ``{"ski": 2}``.
     """
     return {} if length > LONG else {term: weight * frequency for term, frequency in lent.items()}
 
@@ -117,10 +118,9 @@ def date_words(at: int) -> str:
 
 
 def share_words(thread: Iterable[Row]) -> Shares:
-    """Return which neighbours in *thread* lend words to each episode: ``{episode id: {neighbour id: weight}}``.
+    """Return the neighbours whose words each episode in *thread* is found by: ``{episode id: {neighbour id: weight}}``.
 
-    Searches find an episode by its own words and by those of its neighbours. *thread* has database rows in the order of
-    arrival.
+    *thread* has the database rows of a thread's episodes in the order of arrival.
     """
     present: list[tuple[int, int, str]] = []
     shares: Shares = {}
@@ -139,9 +139,9 @@ def share_words(thread: Iterable[Row]) -> Shares:
 
 
 def shares_without(thread: Sequence[Row], removed: Collection[str]) -> Shares:
-    """Return the new neighbours of the episodes whose neighbours change if the episodes *removed* (ids) are deleted.
+    """Return the new neighbours of episodes whose neighbours change when the episodes *removed* (ids) are deleted.
 
-    *thread* has all rows of the thread. The result has the form of `share_words`.
+    *thread* has all rows of the thread. The result is ``{episode id: {neighbour id: weight}}``.
     """
     before = share_words(thread)
     after = share_words(episode for episode in thread if episode["id"] not in removed)
@@ -156,9 +156,9 @@ def shares_without(thread: Sequence[Row], removed: Collection[str]) -> Shares:
 
 
 def shares_around(thread: Sequence[Row], changed: Collection[str]) -> Shares:
-    """Return the neighbours that lend words to the *changed* episodes (ids), and to the episodes that these lend to.
+    """Return the neighbours of the *changed* episodes (ids), and of the episodes that are found by their words.
 
-    *thread* has all rows of the thread. The result has the form of `share_words`.
+    *thread* has all rows of the thread. The result is ``{episode id: {neighbour id: weight}}``.
     """
     shares = share_words(thread)
     carriers = {id_ for id_, givers in shares.items() if not givers.keys().isdisjoint(changed)}
@@ -166,9 +166,9 @@ def shares_around(thread: Sequence[Row], changed: Collection[str]) -> Shares:
 
 
 def build_postings(episode: Row, givers: Iterable[tuple[Row, int]]) -> JSON:
-    """Return the complete word index row of *episode*, a database row: its id, word count and terms.
+    """Return the complete row of the word index for *episode*, a database row: its id, word count and terms.
 
-    *givers* are the neighbours that lend words to it, with their weights.
+    *givers* are the neighbours whose words are added, with their weights.
     """
     _, own = index_words(episode, (), ())
     counts = Counter({posting["term"]: posting["in"][0]["f"] for posting in own})

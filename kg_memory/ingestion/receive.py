@@ -52,12 +52,13 @@ JOINTS = ("\n\n", "\n", "。", ". ", "! ", "? ", "; ", ", ", " ")
 
 
 def receive(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Step 1, receive: validate and save the episode, searchable by its words at once, and mark it as being read.
+    """Step 1 of ingestion: validate and save the episode, and mark it as being read by this process.
 
-    An episode that is stored already is not changed, and not read again if it is finished.
+    Its words can be searched from then on. An episode that is stored already is not changed, and is not read again if
+    it is finished.
 
-    Raises: `InputError` for input that cannot be stored; `MemoryPaused`; `EpisodeAborted` if reading it killed too many
-    processes.
+    Raises: `InputError` for input that cannot be stored; `MemoryPaused` if the namespace is paused; `EpisodeAborted` if
+    too many processes ended while they read the episode.
     """
     update = yield from _save(draft, settings, reading=True)
     return update
@@ -69,16 +70,16 @@ def after_receive(state: Row) -> str:
 
 
 def accept(given: Row, settings: Settings) -> Flow[Update]:
-    """Validate and save the episode *given* (an `IngestionInput`), which is read later.
+    """Validate and save an episode without reading it, and return the fields of `Draft` that `receive` sets.
 
-    Return the fields of `Draft` that `receive` sets, and raise the same errors.
+    *given* is the input, an `IngestionInput`. Raises the same errors as `receive`.
     """
     draft = Draft.of(given)
     return (yield from spare_loop(draft, _save(draft, settings, reading=False)))
 
 
 def sketch(given: Row, settings: Settings) -> Flow[Draft]:
-    """Return the episode *given* (an `IngestionInput`) as a draft, ready to be read, without saving anything."""
+    """Return a draft of the episode in *given* (an `IngestionInput`), ready to be read; nothing is saved."""
     episode = validate_episode(given, settings, (yield from now()))
     before, _ = yield from _read_neighbours(episode, settings)
     return Draft(
@@ -90,9 +91,9 @@ def sketch(given: Row, settings: Settings) -> Flow[Draft]:
 
 
 def _save(draft: Draft, settings: Settings, *, reading: bool) -> Flow[Update]:
-    """Validate and save the episode, and return the fields of `Draft` that `receive` sets; see there for errors.
+    """Validate and save the episode in *draft*, and return the fields of `Draft` that `receive` sets.
 
-    With *reading*, the episode is also marked as being read by this process.
+    With *reading*, the episode is also marked as being read by this process. Raises the same errors as `receive`.
     """
     created_at = yield from now()
     reread = draft.retry_from is not None
@@ -139,8 +140,8 @@ def _save(draft: Draft, settings: Settings, *, reading: bool) -> Flow[Update]:
 def _store(episode: EpisodeRecord, settings: Settings, state: Row, *, reading: bool) -> Flow[tuple[Row, list[Row]]]:
     """Store *episode*; return its database row, and the rows of the previous episodes in its thread, latest first.
 
-    Retries if a neighbour is forgotten meanwhile. *state*, the input, may have `saved_id`, if the episode was saved
-    before, and `based_on`, ids of episodes that must exist. With *reading*, it is also marked as being read.
+    *state* is the input. Its `saved_id` is set if the episode was saved before; `based_on` are ids of episodes that
+    must exist. With *reading*, the episode is also marked as being read.
 
     Raises: `InputError` if the saved episode was forgotten; `NotFound` if one of `based_on` does not exist;
     `MemoryPaused` for a new episode in a paused namespace.
@@ -177,7 +178,7 @@ def _store(episode: EpisodeRecord, settings: Settings, state: Row, *, reading: b
 
 
 def _read_neighbours(episode: EpisodeRecord, settings: Settings) -> Flow[tuple[list[Row], list[Row]]]:
-    """Return the database rows of the nearest episodes in the same thread: those before, latest first, and after."""
+    """Return the rows of the nearest earlier episodes in the same thread, latest first; and of the later ones."""
     if episode.kind == EpisodeKind.BLOCK or (episode.is_declared and episode.thread is None):
         return [], []
     rows = yield from read(
@@ -261,7 +262,10 @@ def validate_episode(state: Row, settings: Settings, created_at: int) -> Episode
 
 
 def _validate_labels(labels: Any, hook: RedactHook | str) -> list[str] | None:
-    """Return *labels* as JSON texts for storage, cleaned and redacted like the content; ``None`` if there are none."""
+    """Return the labels of an episode as JSON texts to store, or ``None`` if there are none.
+
+    *hook* redacts them like the content, for example to remove phone numbers.
+    """
     if labels is None or labels == {}:
         return None
     cleaned = read_labels(labels)
@@ -299,9 +303,9 @@ def parse_at(at: object, created_at: int, name: str = "at") -> tuple[int, int]:
 
 
 def _pieces_to_read(episode: EpisodeRecord, settings: Settings) -> tuple[Piece, ...]:
-    """Return the content in pieces of at most `settings.chunk_size` characters, to be read by the model.
+    """Return the parts of the episode that the model will read, each of at most `settings.chunk_size` characters.
 
-    Contexts (texts that this memory supplied to a prompt) are left out. They are kept in JSON records, and if
+    Texts that this memory supplied to a prompt (contexts) are left out. They are kept in JSON records, and if
     `read_all` is set and the content has nothing else.
     """
     content = episode.text if episode.kind in RECORDS else without_contexts(episode.text)
@@ -329,7 +333,7 @@ def split_content(content: str, size: int) -> list[Piece]:
 
 
 def _validate_kind(kind: object, content: str) -> str:
-    """Return *kind*, checked: it must be a kind of episode, and *content* valid JSON if it is a kind of record.
+    """Return *kind* if it is a kind of episode; for a kind of record, *content* must be valid JSON.
 
     Raises: `InputError`, also for JSON with more than `MOST_VALUES` values or nested deeper than `DEEPEST`.
     """

@@ -78,7 +78,7 @@ class EpisodeRecord:
         return hide_payloads(self.content, self.kind)
 
     def place(self, at: int, *, is_end: bool = False) -> int:
-        """Return the offset in `content` for offset *at* in `text`; in a payload its start, or its end if *is_end*."""
+        """Return the offset in `content` of offset *at* in `text`; in a payload, of its start (or end, if *is_end*)."""
         return place_in_original(self.content, self.kind, at, is_end=is_end)
 
 
@@ -88,7 +88,7 @@ NOT_RECEIVED = EpisodeRecord("", "message", "", 0)
 
 @dataclass(frozen=True, slots=True)
 class PreviousMessage:
-    """An earlier message of the episode's thread, shown in prompts as context; `at` is ISO 8601."""
+    """An earlier message of the same thread, which prompts show before the episode; `at` is ISO 8601 text."""
 
     speaker: str | None
     content: str
@@ -102,7 +102,7 @@ class PreviousMessage:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of an episode's text that is sent to the model in one question; `start` is its offset in the text."""
+    """A part of an episode that the model reads in one question; `start` is its offset in the episode's text."""
 
     content: str
     start: int = 0
@@ -129,7 +129,7 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """An entity or fact that was read but is not stored, or a part of an episode that was not read, and the reason."""
+    """An entity, fact or part of an episode that was left out of the memory, and the reason."""
 
     kind: Literal["entity", "fact", "part"]
     text: str
@@ -161,9 +161,9 @@ class ResolvedEntity:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The model's answer to which stored entity a mention is.
+    """The model's answer to the question which stored entity a mention is.
 
-    `same_as` is the id of that entity, or ``None`` for a new one; `name` is the fullest name of both.
+    `same_as` is the id of that entity, or ``None`` for a new one; `name` is the fullest of their names.
     """
 
     same_as: str | None
@@ -172,7 +172,7 @@ class Identity:
 
 
 class NamedFact(answers.StatedFact):
-    """A fact read in the same question as its entities, which it refers to by name.
+    """A fact as read by the model together with its entities, to which it refers by name.
 
     `piece` is the index of the piece that states it, `place` its own index in the answer about that piece; `rests_on`
     refers to other facts by that index.
@@ -263,10 +263,10 @@ class Span:
 class CandidateFact:
     """An existing fact that a new fact may repeat or contradict, as it was first stated.
 
-    `stated_by` is the id of the episode that stated it first, at `stated_at`, for the period from `valid_at` to
-    `invalid_at` (``only_ends``: it stated only an end); that episode was saved at `arrived_at`. `beliefs` are the
-    periods in which the fact is believed to hold. `revision` is how often facts about its subject were changed,
-    `distance` the cosine distance of its sentence from the new fact's.
+    `stated_by` is the id of the episode that stated it first, at `stated_at`; that episode was saved at `arrived_at`.
+    `valid_at` and `invalid_at` are the stated dates (``only_ends``: there is only an end). `beliefs` are the periods in
+    which the fact is believed to hold. `revision` counts the changes of facts about its subject. `distance` is the
+    cosine distance of its sentence from the new fact's.
     """
 
     id: str
@@ -292,7 +292,7 @@ class CandidateFact:
 
 @dataclass(frozen=True, slots=True)
 class PairVerdict:
-    """The judged relation of a new fact to an existing one ("known"); `holds` is the fact to believe in a conflict."""
+    """The relation of a new fact to an existing one, as judged; `holds` is the fact to believe if they conflict."""
 
     verdict: VerdictKind
     confidence: float
@@ -345,7 +345,7 @@ class NewPredicate:
 
 @dataclass(frozen=True, slots=True)
 class Grounds:
-    """What verdicts are based on: revision counters by entity id, and database rows of the existing facts compared."""
+    """The data on which verdicts are based: revision counters by entity id, and rows of the existing facts compared."""
 
     revisions: Mapping[str, int]
     histories: Sequence[Mapping[str, Any]] = ()
@@ -356,9 +356,9 @@ NO_GROUNDS = Grounds({})
 
 @dataclass(frozen=True, slots=True)
 class NewBelief:
-    """A belief to store: a period in which a fact (its id) holds, or is *proposed* to hold until a person decides.
+    """A belief to store: a period in which the fact with the id `fact` holds; if *proposed*, once a person agrees.
 
-    *cause* is the id of the episode or decision that led to it.
+    *cause* is the id of the episode or decision that led to the belief.
     """
 
     fact: str
@@ -376,7 +376,7 @@ class NewBelief:
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """The changes of beliefs to store.
+    """The changes of stored beliefs that an episode or a decision causes.
 
     `touched` are the ids of facts whose beliefs change, `closed` the ids of beliefs to close, `beliefs` the new ones.
     `ended` are the sentences of facts that stop holding, `waiting` those of facts that enter review.

@@ -39,11 +39,11 @@ log = logging.getLogger("kg_memory.ingestion")
 
 
 def resolve(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Step 4, resolve: return the entities of the episode, each matched with a stored entity or new.
+    """Step 4 of ingestion: return the entities of the episode, each either matched with a stored entity or new.
 
-    Stored entities are found by names, embedding vectors and words. An entity of the same name and type matches, unless
-    the episode speaks against it; so does a name whose similarity is at least `merge_threshold`. The model is asked one
-    question about all ambiguous mentions.
+    A stored entity of the same name and type matches, unless the episode says that it is another one. So does a stored
+    entity whose name is similar enough (`merge_threshold`). The model is asked one question about all other mentions
+    that may be stored entities.
     """
     mentions = draft.mentions
     # Embed the texts of later steps along with the names: one request instead of three.
@@ -106,9 +106,9 @@ def find_candidates(
 def select_offered(
     mention: Mention, own: Sequence[Candidate], best: ByPlace, mentions: Sequence[Mention], settings: Settings
 ) -> list[Candidate]:
-    """Return the stored entities in *own* that *mention* may be, by type and owner: "Ann's dog" is not "Bob's dog".
+    """Return the stored entities in *own* that *mention* may be by type and owner: "Ann's dog" is not "Bob's dog".
 
-    *best* has the stored entities that each of *mentions* may be, by index; they give the other names of the owner.
+    *best* has the stored entities that each of *mentions* may be, by index; they give other names of the owner.
     """
     fitting = [candidate for candidate in own if may_be_of_type(mention, candidate, settings)]
     if split_owner(mention.name) is None:
@@ -145,11 +145,10 @@ def _best(rows: Iterable[Row], limit: int) -> list[Candidate]:
 
 
 def certain(mention: Mention, candidates: Sequence[Candidate], settings: Settings) -> Candidate | None:
-    """Return the stored entity in *candidates* that *mention* certainly is, or ``None``.
+    """Return the stored entity in *candidates* that *mention* certainly is, or ``None`` if that is not certain.
 
-    A single candidate with its name and type is certain unless it is doubted, even if others are similar (the query
-    `SIMILAR_ENTITIES` relies on this). So is a single candidate whose score is at least `merge_threshold`, if the
-    digits in both names are equal.
+    A candidate is certain if it is the only one with the mention's name and type, and not marked as doubted. It is also
+    certain if it is the only one with a score of at least `merge_threshold`, and the digits in both names are equal.
     """
     key = alias_key(mention.name)
     if any(candidate.get("apart") for candidate in candidates):
@@ -171,10 +170,10 @@ def certain(mention: Mention, candidates: Sequence[Candidate], settings: Setting
 
 
 def doubt_known(draft: Draft, candidates: ByPlace, settings: Settings) -> Flow[dict[int, list[Candidate]]]:
-    """Return *candidates* with a mark on stored entities that have a mention's name but may be somebody else.
+    """Return *candidates* with a mark on each stored entity that has a mention's name but may be somebody else.
 
-    The marks are `apart` (surely another entity) and `doubted`. *candidates* has the stored entities that each mention
-    may be, by the index of the mention.
+    *candidates* has the stored entities that each mention of the episode may be, by the index of the mention. The mark
+    is `apart` (surely somebody else) or `doubted`.
     """
     same: dict[int, Candidate] = {}
     for place, mention in enumerate(draft.mentions):
@@ -189,7 +188,7 @@ def doubt_known(draft: Draft, candidates: ByPlace, settings: Settings) -> Flow[d
 
 
 def unclear(mentions: Sequence[Mention], candidates: ByPlace, settings: Settings) -> dict[int, list[Candidate]]:
-    """Return the mentions that only the model can match: ``{index of the mention: [stored entity, ...]}``.
+    """Return the mentions about which the model must be asked: ``{index of the mention: [stored entity, ...]}``.
 
     *candidates* has the stored entities that each of *mentions* may be, by index.
     """
@@ -209,10 +208,9 @@ def _digits(name: str) -> list[str]:
 
 
 def _ask(draft: Draft, unsure: ByPlace) -> Flow[dict[int, Identity]]:
-    """Ask the model which stored entity each ambiguous mention is, and return its answers by the index of the mention.
+    """Ask the model which stored entity each unclear mention is, and return its answers by the index of the mention.
 
-    *unsure* has the stored entities that a mention may be, by the same index. In the prompt, they are numbered across
-    all mentions, so that the model cannot confuse those of two mentions.
+    *unsure* has the stored entities that a mention may be, by the same index.
     """
     items: list[JSON] = []
     ids: dict[int, tuple[int, str]] = {}
@@ -240,7 +238,10 @@ def _show(candidate: Candidate) -> JSON:
 
 
 def _presume(candidates: Sequence[Candidate]) -> str | None:
-    """Return the id of the stored entity to assume if the model does not answer: a doubted namesake, else ``None``."""
+    """Return the id of the stored entity to assume if the model does not answer, or ``None``.
+
+    It is an entity of the same name that was marked as doubted.
+    """
     return next((candidate["id"] for candidate in candidates if candidate.get("doubted")), None)
 
 
@@ -266,9 +267,10 @@ def resolve_all(
 
 
 def _join_introduced(mentions: Sequence[Mention], resolved: Sequence[ResolvedEntity]) -> list[ResolvedEntity]:
-    """Return *resolved*, the entities of *mentions*, with speakers joined with the name that they give ("I'm Ann").
+    """Return *resolved*, with each speaker joined with the entity of the name that they give: "I'm Ann".
 
-    If both are stored already they stay separate, for a person to decide.
+    *resolved* are the entities of *mentions*, in this order. Two stored entities are not joined, for a person to
+    decide.
     """
     entities = list(resolved)
     for place, mention in enumerate(mentions):
@@ -288,9 +290,9 @@ def _join_introduced(mentions: Sequence[Mention], resolved: Sequence[ResolvedEnt
 
 
 def new_key(mention: Mention, candidates: Sequence[Candidate], episode: str) -> str:
-    """Return the key of a new entity, which is made from its name and type.
+    """Return the key of a new entity, made from its name and type.
 
-    If one of the stored *candidates* has that key, the id *episode* is part of it too.
+    If one of the stored *candidates* has that key already, the id *episode* is added to it.
     """
     key = entity_key(mention.name, mention.type)
     is_taken = any(key == candidate["key"] for candidate in candidates)
@@ -330,9 +332,10 @@ def _resolve(
 def _find_doubt(
     mention: Mention, same: Candidate | None, candidates: Sequence[Candidate], identity: Identity, settings: Settings
 ) -> Identity | None:
-    """Return the stored entity that a new entity may be, if *identity*, the model's answer, is unsure; else ``None``.
+    """Return the stored entity that a new entity may turn out to be, if the model was unsure, else ``None``.
 
-    It is the entity *same* that the answer names, else one of *candidates* with the name of *mention*.
+    *identity* is the model's answer, and *same* the entity that it names. Without *same*, the entity is one of
+    *candidates* with the name of *mention*.
     """
     if same is None and identity.confidence < settings.auto_threshold:
         names = (candidate for candidate in candidates if alias_key(mention.name) in alias_keys(candidate))
@@ -344,9 +347,9 @@ def _find_doubt(
 
 
 def _match_entity(mention: Mention, same: Candidate, fullest: str | None) -> ResolvedEntity:
-    """Return the stored entity *same* for *mention*, whose name becomes an alias if it is new.
+    """Return the stored entity *same* as the match for *mention*; the name of the mention is added as an alias.
 
-    The entity is renamed to *fullest*, if that is one of its names; the model chose it as the fullest name.
+    If *fullest*, which the model chose as the fullest name, is one of its names, the entity is renamed to it.
     """
     stored = str(same["name"])
     by_key: dict[str, str] = {canonical_name(name): name for name in (stored, mention.name, *same["aliases"])}
@@ -371,7 +374,7 @@ def _match_entity(mention: Mention, same: Candidate, fullest: str | None) -> Res
 
 
 def _join(first: ResolvedEntity, second: ResolvedEntity) -> ResolvedEntity:
-    """Return *first* and *second*, which are the same entity, as one entity with the names of both."""
+    """Return one entity with the names of *first* and *second*, which turned out to be the same entity."""
     named = second if second.renamed and not first.renamed else first
     names = dict.fromkeys((*first.aliases, *second.aliases))
     called = tuple(dict.fromkeys((*first.called, *second.called)))

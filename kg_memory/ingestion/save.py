@@ -51,12 +51,11 @@ NOTHING_READ: Update = {"entities": (), "facts": (), "revision": Revision()}
 
 
 def save(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Step 9, save: write all results about the episode in one atomic query, and mark the episode done.
+    """Step 9 of ingestion: write all results about the episode in one atomic query, and mark the episode done.
 
-    Of more than `MOST_AT_ONCE` facts or entities, one part is written; then the graph goes back to `dedupe` for the
-    next. If another writer changed the facts that verdicts are based on, nothing is written and the graph goes back to
-    `dedupe`. If something was forgotten meanwhile, it goes back to `receive`, as messages that the prompts showed may
-    be gone.
+    An episode with more than `MOST_AT_ONCE` facts or entities is written in parts; after each, the graph repeats from
+    `dedupe`. If another writer changed related facts, nothing is written and the graph repeats from `dedupe`. If
+    something was forgotten meanwhile, it repeats from `receive`, since prompts may have shown forgotten messages.
 
     Raises: `DatabaseUnavailable` after `MOST_CONFLICTS` such attempts; the episode stays saved.
     """
@@ -88,12 +87,12 @@ def save(draft: Draft, settings: Settings) -> Flow[Update]:
 
 
 def after_save(state: Row) -> str:
-    """Return the next step after `save`: "dedupe" or "receive" after a conflict with another writer, else "done"."""
+    """Return the next step after `save`: "dedupe" or "receive" to repeat the graph from that step, else "done"."""
     return str(state.get("retry_from") or "done")
 
 
 def _log_losses(draft: Draft) -> None:
-    """Log how many entities and facts of *draft* were left out, by reason and without their texts."""
+    """Log how many entities and facts of the episode were left out, by reason. Their texts are not logged."""
     for (kind, reason), count in Counter((loss.kind, loss.reason) for loss in draft.dropped).items():
         level = logging.WARNING if reason.startswith("over the limit") else logging.INFO
         log.log(level, "episode %s: left out of the reading, %s: %d, %s", draft.episode.id, kind, count, reason)
@@ -183,9 +182,9 @@ def _plan(draft: Draft, settings: Settings) -> str:
 
 
 def _usage(draft: Draft) -> list[float]:
-    """Return the model usage of the run as seven numbers.
+    """Return the calls, tokens and seconds that models spent on the episode, as seven numbers.
 
-    They are the calls, input tokens, output tokens and seconds of all steps, and then the calls, input tokens and
+    They are the calls, input tokens, output tokens and seconds of all steps, followed by the calls, input tokens and
     output tokens of the steps that read entities and facts.
     """
     counts = ("calls", "input_tokens", "output_tokens")
@@ -220,9 +219,9 @@ def _entity_rows(draft: Draft, vectors: Mapping[str, Vector]) -> list[JSON]:
 
 
 def _entities_of_part(draft: Draft) -> Iterator[tuple[int, ResolvedEntity]]:
-    """Yield the entities to save in this part of the episode, with their indexes in `Draft.entities`.
+    """Yield the entities to save with the next part of a long episode, with their indexes in `Draft.entities`.
 
-    These are the subjects and objects of its facts, and the next `MOST_AT_ONCE` entities.
+    These are the subjects and objects of the part's facts, and the next `MOST_AT_ONCE` entities.
     """
     ends = {place for fact in draft.facts for place in (fact.subject, *fact.objects)}
     for place, entity in enumerate(draft.entities):
@@ -231,7 +230,7 @@ def _entities_of_part(draft: Draft) -> Iterator[tuple[int, ResolvedEntity]]:
 
 
 def _identity_rows(draft: Draft) -> JSON:
-    """Return query rows that tell new entities from stored ones of the same name.
+    """Return query rows that link new entities with stored entities of the same name.
 
     `apart` has pairs that are different entities; `doubts` has pairs that may be the same, for a person to decide.
     """
@@ -253,7 +252,7 @@ def _name_row(name: str) -> JSON:
 
 
 def _fact_rows(facts: Sequence[StatedFact], entities: Sequence[ResolvedEntity], vectors: Mapping[str, Vector]) -> JSON:
-    """Return the query rows of new facts, of existing facts that get an earlier wording, and of the words of both.
+    """Return the query rows of new facts, of existing facts whose wording changes, and of the words of both.
 
     *vectors* has the embedding of each sentence; *entities* are those of the episode.
     """
@@ -289,7 +288,7 @@ def _statement_row(fact: StatedFact, episode: EpisodeRecord) -> JSON:
 
 
 def index_again(ids: Sequence[str]) -> Flow[None]:
-    """Put facts and entities (their *ids*) that were evicted from the word and vector indexes back into them."""
+    """Add facts and entities (their *ids*) to the word and vector indexes again after they were evicted from these."""
     evicted = yield from read(ingestion.EVICTED, ids=ids)
     vectors = yield from embed([row["names"][0] for row in evicted])
     rows: dict[str, list[JSON]] = {"Fact": [], "Entity": []}

@@ -170,7 +170,10 @@ class Draft:
 
     @classmethod
     def of(cls, values: Row) -> Draft:
-        """Return a draft with the fields in *values*, a state; other values become `given`, the input."""
+        """Return a draft with the fields in *values*, the values of a graph state.
+
+        Values that are not fields of `Draft` become `given`, the input of the graph.
+        """
         records = {name: value for name, value in values.items() if name in _RECORDS}
         return cls(given={name: value for name, value in values.items() if name not in records}, **records)
 
@@ -204,7 +207,7 @@ TypedStep = Callable[[Draft, Settings], Flow[Update]]
 
 
 def on_values(step: TypedStep) -> Callable[[Row, Settings], Flow[Update]]:
-    """Return *step*, which takes a `Draft`, as a function of the state values and the settings, to be run as a node.
+    """Return *step*, which takes a `Draft`, as a function of the state's values, so that the graph can run it.
 
     For declared facts the step runs without a model.
     """
@@ -219,7 +222,7 @@ def on_values(step: TypedStep) -> Callable[[Row, Settings], Flow[Update]]:
 
 
 def spare_loop(draft: Draft, flow: Flow[Update]) -> Flow[Update]:
-    """Return *flow*, a step about *draft*; for a very long episode it runs in a thread, off the event loop."""
+    """Return *flow*, a step about *draft*, to be run in a thread off the event loop if the episode is very long."""
     content = draft.episode.content or str(draft.given.get("content"))
     return in_threads(flow) if len(content) > LONG_CONTENT else flow
 
@@ -232,7 +235,7 @@ _ADAPTERS = {name: TypeAdapter[Any](hint) for name, hint in _RECORDS.items()}
 
 
 def encode(values: Row) -> Row:
-    """Return the state *values*, such as dataclasses of facts, as JSON for LangGraph's state."""
+    """Return the state *values*, such as dataclasses of facts, as JSON for LangGraph; the inverse of `decode`."""
     return to_jsonable_python(values)  # type: ignore[no-any-return]
 
 
@@ -255,11 +258,11 @@ def find_answers(state: Row, model: str) -> GraphCache | None:
 
 
 def ask_about(draft: Draft, make: Callable[[Draft], Ask]) -> Flow[Any]:
-    """Return the model's answer to the question that *make* builds from *draft*.
+    """Ask the model the question that *make* builds from *draft*, and return its answer.
 
     If the model refuses, it is asked once more without the previous messages, which may be the cause.
 
-    Raises: `ModelRefusal` if the model refuses that too, or there are no previous messages.
+    Raises: `ModelRefusal` if the model refuses again, or there are no previous messages.
     """
     try:
         return (yield make(draft))
@@ -272,9 +275,10 @@ def ask_about(draft: Draft, make: Callable[[Draft], Ask]) -> Flow[Any]:
 def ask_in_batches(
     prompt: Prompt[Answer], key: str, items: Sequence[Any], fields: Mapping[str, Any] | None = None
 ) -> Flow[list[Answer]]:
-    """Ask *prompt* about *items* in parallel questions of `BATCH` items, and return the answer to each question.
+    """Ask the question *prompt* about all *items*, `BATCH` of them at a time in parallel, and return all answers.
 
-    *key* is the prompt field for the items, *fields* are the other fields. Without items, return an empty list.
+    *key* is the field of the prompt that lists the items, *fields* are its other fields. Without items, the list is
+    empty.
     """
     if not items:
         return []
@@ -288,10 +292,10 @@ _KEPT = frozenset("read read_window reflect facts extract_message extract_text e
 
 
 def cache_in_episode(episode: str, model: str, answers: Mapping[str, str], *, done: bool = False) -> GraphCache:
-    """Return a cache of *answers* (JSON by question key) that *model* gave about *episode* (an id); it stores new ones.
+    """Return a cache of the model's answers about one episode, stored in the database on the episode (an id).
 
-    Once the episode is *done*, no answers are added. Only answers to reading questions are stored: others are cheaper
-    to ask again than to store.
+    *answers* are the stored answers of *model*, JSON by question key. New answers are added unless the episode is
+    *done*. Only answers to reading questions are stored: others are cheaper to ask again than to store.
     """
 
     def store(key: str, answer: str) -> Flow[Any]:

@@ -45,9 +45,9 @@ _CHINESE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U000
 
 
 def summarise(draft: Draft, settings: Settings) -> Flow[Update]:  # noqa: ARG001 - steps have one shape
-    """Step 10, summarise: write new summaries of the entities whose facts the episode changed.
+    """Step 10 of ingestion: write new summaries of the entities whose facts the episode changed.
 
-    Summaries that a crashed process left stale are written too.
+    Also write those that are still due because a process crashed.
     """
     if draft.part:  # each part made summaries stale at a time of its own
         yield from refresh(0, draft.saved_at + 1)
@@ -59,7 +59,7 @@ def summarise(draft: Draft, settings: Settings) -> Flow[Update]:  # noqa: ARG001
 
 
 def refresh(since: int, before: int) -> Flow[None]:
-    """Write new summaries of the entities whose summary became stale at *since*, or earlier than *before*.
+    """Write new summaries of the entities whose summary became out of date at *since*, or earlier than *before*.
 
     Both are microseconds since the epoch. The model is asked only about entities with many facts. An entity that
     another writer changes meanwhile is left to that writer.
@@ -79,7 +79,10 @@ def _refresh_rows(rows: Sequence[Entity]) -> Flow[None]:
 
 
 def _summaries(rows: Iterable[Entity]) -> Flow[dict[str, Summary]]:
-    """Return the summary of each of *rows* by entity key: its facts if these are short, else the model's text."""
+    """Return a new summary for each entity in *rows*, by entity key.
+
+    A short summary lists the facts of the entity; a longer one is written by the model.
+    """
     summaries: dict[str, Summary] = {}
     open_ones: list[_LongSummary] = []
     for row in rows:
@@ -102,10 +105,10 @@ def _summaries(rows: Iterable[Entity]) -> Flow[dict[str, Summary]]:
 
 
 class _LongSummary:
-    """A summary of many facts: the model's text about all but the latest, followed by the latest as they are.
+    """A summary of an entity with many facts: a text by the model about the older facts, followed by the latest facts.
 
-    There are fewer than `AFRESH` latest facts, so the model is asked once in `AFRESH` new facts, and when a fact ends.
-    Which facts the model is asked about depends only on the stored facts, not on earlier questions.
+    There are fewer than `AFRESH` latest facts, so that the model is asked only once in `AFRESH` new facts, and when a
+    fact ends.
     """
 
     def __init__(self, row: Entity) -> None:
@@ -129,7 +132,7 @@ class _LongSummary:
         return self.before if self.before and self.digest == self._digest(self.before) else None
 
     def show(self, place: int) -> JSON:
-        """Return the entity and its facts as JSON for the prompt, with the number *place* as its id.
+        """Return the entity and its facts as JSON for the prompt; *place* becomes its id there.
 
         The old summary is included only if there are more facts than the prompt shows.
         """
@@ -138,9 +141,9 @@ class _LongSummary:
         return {"id": place, "summary": before if self.before is None else self.before, **shown}
 
     def begin_with(self, text: str) -> Summary:
-        """Return the summary: *text*, which the model wrote, and the latest facts; and a key by which *text* is reused.
+        """Return the summary: the model's *text* followed by the latest facts; and a key for reusing *text* later.
 
-        The key has the length of *text* and a digest of what it is based on.
+        The key has the length of *text* and a digest of the facts that it summarises.
         """
         return _join(text, self.latest), f"{len(text)} {self._digest(text)}"
 
@@ -150,7 +153,10 @@ class _LongSummary:
 
 
 def _ask(entities: list[JSON]) -> Flow[dict[int, str]]:
-    """Ask the model to summarise *entities*, and return its texts by entity id, or an empty dict if it fails."""
+    """Ask the model to summarise *entities* (JSON), and return its texts by entity number.
+
+    The dict is empty if the model fails.
+    """
     try:
         answer = yield from ask(SUMMARISE, entities=entities)
     except ModelError as error:
@@ -160,9 +166,9 @@ def _ask(entities: list[JSON]) -> Flow[dict[int, str]]:
 
 
 def _shorten(facts: Sequence[str]) -> str:
-    """Return as many of *facts* (newest first) as fit into `LONGEST` characters, as a text, oldest first.
+    """Return the newest of *facts* that fit into `LONGEST` characters as one text, the oldest of them first.
 
-    It replaces a summary that the model did not give.
+    *facts* are sentences, newest first. The text replaces a summary that the model did not give.
     """
     fitting: list[str] = []
     for sentence in facts:

@@ -32,7 +32,7 @@ ROUNDS = 2
 
 
 class Window:
-    """A batch of saved episodes, in the order of arrival, about which the model is asked in parallel.
+    """A batch of saved episodes, in the order of arrival, about which the model will be asked in parallel.
 
     *parallel* is the number of questions that are asked at a time.
     """
@@ -42,14 +42,16 @@ class Window:
         self._states: list[JSON] = []
 
     def holds(self, state: Row) -> bool:
-        """Return whether the episode of *state* is in the window; a duplicate must wait until the first is saved."""
+        """Return whether the window has the episode of *state* (an ingestion state) already.
+
+        Such a duplicate must wait until the first one is saved.
+        """
         return any(waiting["episode"].id == state["episode"].id for waiting in self._states)
 
     def is_full_for(self, state: Row) -> bool:
-        """Return whether the episode of *state* must go to the next window.
+        """Return whether the episode of *state* (an ingestion state) must wait for the next window.
 
-        An episode of several pieces fills a window. An episode whose reading killed a process is read alone, so that it
-        cannot stop others.
+        An episode of several pieces fills a window. An episode during whose reading a process ended is read alone.
         """
         alone = any(waiting["interrupted"] or len(waiting["pieces"]) > 1 for waiting in (state, *self._states))
         return len(self._states) >= self._size or (alone and bool(self._states))
@@ -59,14 +61,14 @@ class Window:
         self._states.append(state)
 
     def take(self) -> list[JSON]:
-        """Remove all episodes from the window, and return their states."""
+        """Remove all episodes from the window, and return their ingestion states."""
         states, self._states = self._states, []
         return states
 
 
 @dataclass(slots=True, eq=False)
 class ReadAhead:
-    """A saved episode, with the model's answers about it and the usage of asking, before ingestion runs for it.
+    """A saved episode with the model's answers about it, which were asked for before its ingestion runs.
 
     `answers` are JSON by question key, `steps` the calls, tokens and seconds spent.
     """
@@ -107,10 +109,10 @@ class ReadAhead:
 
 
 def read_ahead(window: Sequence[JSON], settings: Settings, model: Model) -> Flow[list[JSON]]:
-    """Ask *model* in parallel about all episodes in *window*, and return their states with its answers.
+    """Ask *model* about all episodes in *window* in parallel, and return their ingestion states with its answers.
 
-    *window* has ingestion states. A rule-based model answers at once and is not asked ahead; for it, the episodes are
-    embedded in one request.
+    Ingestion later uses these answers instead of asking. A rule-based model is not asked: it needs no time. For it, the
+    episodes are embedded in one request.
     """
     readings = [ReadAhead(state, Draft.of(state), model.name) for state in window]
     unread = [one for one in readings if not one.draft.done and not one.draft.episode.is_declared]
