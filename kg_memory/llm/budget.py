@@ -57,9 +57,9 @@ _NEVER = -1
 
 
 def estimate_cost(ask: Ask) -> Usage:
-    """Return the estimated cost of the question *ask* in calls and tokens; rather too high than too low.
+    """Return the estimated cost of the question *ask* to a model, in calls and tokens; rather too high than too low.
 
-    The estimate is for a valid first answer, without repairs.
+    The estimate assumes that the first answer is valid, and needs no repair.
     """
     text = render(ask)
     data = max(0, len(text) - len(ask.prompt.text)) / len(text)
@@ -70,7 +70,7 @@ def estimate_cost(ask: Ask) -> Usage:
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """The usage of models so far: on the current `day`, in the `namespace`, and on one `episode`.
+    """What questions to models have cost so far: on the current `day`, in the `namespace`, and for one `episode`.
 
     `namespace` counts the last `Budget.namespace_days` days.
     """
@@ -81,10 +81,9 @@ class Spending:
 
 
 class Account:
-    """The spending of one namespace, as far as this process knows; thread-safe.
+    """Keeps count of what questions to models cost in one namespace; thread-safe.
 
-    It is the sum of the spending read from the database, the spending written since then, and the spending not yet
-    written.
+    The count is the cost read from the database, plus the cost that this process has spent since then.
     """
 
     def __init__(self) -> None:
@@ -97,19 +96,22 @@ class Account:
         renew_in_children(self)
 
     def renew(self) -> None:
-        """Replace the lock and drop unwritten spending after a fork: both belong to the parent process."""
+        """Replace the lock and drop unwritten costs: after a fork, both belong to the parent process."""
         self._lock = Lock()
         self._unwritten = NOTHING
 
     def spend(self, usage: Usage, episode: str | None) -> None:
-        """Add the *usage* of a request to the model; *episode* is the id of the episode it was about, if any."""
+        """Add the *usage* of one request to a model; *episode* is the id of the episode it was about, if any."""
         with self._lock:
             self._unwritten += usage
             if episode is not None:
                 self._episodes.put({episode: self._of_episode(episode) + usage})
 
     def spending(self, at: int, episode: str | None) -> Spending:
-        """Return the spending at time *at* (microseconds since the epoch) of the day, the namespace and *episode*."""
+        """Return what was spent so far, by day, by namespace and by *episode* (an id).
+
+        The day is that of *at*, in microseconds since the epoch.
+        """
         with self._lock:
             day = self._stored.day if self.read_at // DAY == at // DAY else NOTHING
             today = (usage for written_at, usage in self._written if written_at // DAY == at // DAY)
@@ -120,7 +122,7 @@ class Account:
             )
 
     def begin_write(self, at: int) -> Usage:
-        """Return the usage that is not yet in the database, and count it as written at time *at* (microseconds)."""
+        """Return the usage that must be added to the database, and count it as written at time *at* (microseconds)."""
         with self._lock:
             usage, self._unwritten = self._unwritten, NOTHING
             if usage != NOTHING:
@@ -128,14 +130,14 @@ class Account:
             return usage
 
     def undo_write(self, at: int, usage: Usage) -> None:
-        """Count *usage*, returned by `begin_write(at)`, as unwritten again because the write failed."""
+        """Count *usage* as not yet written, because the write that began with `begin_write(at)` failed."""
         with self._lock:
             if usage != NOTHING:
                 self._unwritten += usage
                 self._written = [entry for entry in self._written if entry != (at, usage)]
 
     def note_stored(self, stored: Spending, at: int) -> None:
-        """Replace the known spending by *stored*, read from the database at time *at*, unless a later read is known."""
+        """Use *stored*, which was read from the database at time *at* (microseconds), unless a later one is known."""
         with self._lock:
             if at > self.read_at:
                 self._stored, self.read_at = stored, at
@@ -147,7 +149,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class BudgetMeter:
-    """Counts the cost of questions to the model about one namespace in `account`, and blocks questions over `budget`.
+    """Counts in `account` what questions to the model about one namespace cost, and blocks those over `budget`.
 
     If `limited` is False, there is no budget, and all questions pass. `rules` is the offline model, which answers
     blocked questions where it can.
@@ -159,11 +161,11 @@ class BudgetMeter:
     rules: Model
 
     def meter(self, flow: Flow[T]) -> Flow[T]:
-        """Return *flow* (a generator of effects) with its questions to the model counted, and blocked over budget."""
+        """Return *flow*, a generator of queries and questions, so that its questions are counted and limited."""
         return through(flow, self._perform)
 
     def _perform(self, effect: Any) -> Flow[Any]:
-        """Perform one *effect* of a metered flow: check and count a question, or add the spending to a query."""
+        """Perform one *effect* of a flow: check and count a question to the model, or add the costs to a query."""
         match effect:
             case Every(flows):
                 effect = replace(effect, flows=tuple(map(self.meter, flows)))
@@ -175,7 +177,7 @@ class BudgetMeter:
         return answer
 
     def _ask(self, ask: Ask) -> Flow[BaseModel]:
-        """Return the answer to *ask*: of the model, or of the offline rules if the budget is spent.
+        """Return the answer to the question *ask*: by the model, or by the offline rules if the budget is spent.
 
         Raises: `BudgetSpent` if the budget is spent and the offline rules cannot answer this kind of question.
         """
@@ -201,9 +203,9 @@ class BudgetMeter:
         return (yield from work(partial(self.rules.answer, ask)))
 
     def _ask_within(self, ask: Ask, at: int) -> Flow[BaseModel]:
-        """Ask the model and return its answer, if the budget covers the question at time *at* (microseconds).
+        """Ask the model the question *ask* and return its answer, if the budget allows it at time *at* (microseconds).
 
-        Raises: `BudgetSpent` if it does not, or does not cover the repair of an invalid answer.
+        Raises: `BudgetSpent` if it does not, or does not allow the repair of an invalid answer.
         """
         cost, refusals = estimate_cost(ask), list[BudgetSpent]()
 
@@ -238,9 +240,9 @@ class BudgetMeter:
                     raise BudgetSpent(_describe_limit(scope, measure, limit, before, more), scope)
 
     def _query(self, query: Query) -> Flow[list[Row]]:
-        """Run *query* and return its rows.
+        """Run the database query *query* and return its rows.
 
-        If it has the parameters for that, the unwritten spending is written and the stored spending is read with it.
+        Queries with a parameter for it also write the costs so far, and read the total costs.
         """
         at = yield from now()
         spent = self.account.begin_write(at) if "spent" in query.params else NOTHING
@@ -255,9 +257,9 @@ class BudgetMeter:
         return rows
 
     def _fill(self, params: Mapping[str, object], unwritten: Usage, day: int) -> Mapping[str, object]:
-        """Return the query parameters *params* with the spending added: what to write, and the days to read.
+        """Return the query parameters *params* with two things added: costs to write, and the days whose costs to read.
 
-        *unwritten* is the usage to write on *day*, the number of days since the epoch.
+        *unwritten* are the costs to write on *day*, the number of days since the epoch.
         """
         more: dict[str, object] = {}
         if unwritten != NOTHING:
@@ -286,9 +288,10 @@ def _to_usage(counts: Iterable[float]) -> Usage:
 
 
 def _describe_limit(scope: Scope, measure: str, limit: float, before: float, more: float) -> str:
-    """Return the error message for a spent budget, with the setting to raise: ``the budget of the day is spent (...)``.
+    """Return the error message for a spent budget, which names the setting to raise: "the budget of the day is ...".
 
-    *before* is what was spent of *limit*, in the unit *measure* ("tokens", "money"), *more* what the question needs.
+    *before* is what was spent of *limit* so far, *more* what the question needs, and *measure* the unit of all three
+    ("tokens" or "money").
     """
     variable = f"{ENV_PREFIX}{scope.upper()}_{measure.upper()}"
     owner = {"episode": "an episode", "day": "the day", "namespace": "the namespace"}[scope]

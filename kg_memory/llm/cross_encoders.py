@@ -21,9 +21,9 @@ MAX_RELEVANCE = 10
 
 
 class ModelCrossEncoder:
-    """A cross-encoder that asks a language model how well texts answer a question, `MODEL_BATCH` texts at a time.
+    """Asks a language model how well texts answer a question, `MODEL_BATCH` texts at a time.
 
-    The offline model scores by counting common words.
+    The offline model rates a text by counting the words that it shares with the question.
     """
 
     def __init__(self, model: Model) -> None:
@@ -35,7 +35,7 @@ class ModelCrossEncoder:
         return self._model.name
 
     def _score(self, question: str, texts: Sequence[str]) -> Flow[list[float]]:
-        """Return how well each of *texts* answers *question*, 0 to 1; a text that the model does not score gets 0.
+        """Return how well each of *texts* answers *question*, from 0 to 1. A text that the model does not rate gets 0.
 
         Raises: `ModelError`, `SettingsError`.
         """

@@ -90,16 +90,16 @@ def open_embedding_model(
 
 @cache
 def http_clients() -> Mapping[str, Any]:
-    """Return HTTP clients for OpenAI's client classes that do not follow redirects, which could leak texts.
+    """Return HTTP clients that do not follow redirects, as arguments for the client classes of OpenAI.
 
-    The result has the arguments of these classes: ``{"http_client": ..., "http_async_client": ...}``.
+    The result is ``{"http_client": ..., "http_async_client": ...}``. A redirect could send texts to another server.
     """
     import httpx  # noqa: PLC0415 - slow to import
     import openai  # noqa: PLC0415 - slow to import
     from langchain_openai import ChatOpenAI  # noqa: PLC0415 - slow to import
 
     class ClientPerLoop(openai.DefaultAsyncHttpxClient):
-        """An async HTTP client with one inner client per event loop, as connections of a closed loop raise errors."""
+        """An async HTTP client with one inner client per event loop: connections fail once their loop is closed."""
 
         def __init__(self) -> None:
             super().__init__(**options)
@@ -120,7 +120,7 @@ def make_reliable(
     sleeper: Sleeper | None = None,
     limiter: RateLimiter | None = None,
 ) -> ReliableEmbeddings:
-    """Return *model* wrapped with retries, clear errors and validated vectors; unchanged if wrapped already.
+    """Return *model* with retries, a rate limit, clear errors and validated vectors; unchanged if it has them already.
 
     The default *limiter* is shared by all callers of the same model on the same server with the same account.
     """
@@ -135,12 +135,12 @@ def make_reliable(
 
 
 def unwrap(model: Embeddings) -> Embeddings:
-    """Return the model that `make_reliable` wrapped; *model* itself if it is not wrapped."""
+    """Return the embedding model inside *model*, if that is a result of `make_reliable`; otherwise *model* itself."""
     return model.model if isinstance(model, ReliableEmbeddings) else model
 
 
 def vector_model_name(model: Embeddings) -> str:
-    """Return the name of *model* that is stored with its vectors, so that vectors of another model are noticed."""
+    """Return the name of *model*, which is stored with its vectors to notice vectors of another model."""
     return model_name_of(unwrap(model))
 
 
@@ -154,7 +154,10 @@ def model_name_of(model: object, attributes: Sequence[str] = ("name", "model", "
 
 
 def limiter_of(client: object, name: str) -> RateLimiter:
-    """Return the rate limiter shared by all LangChain clients of model *name* with the server and key of *client*."""
+    """Return the rate limiter for LangChain's *client* of the model *name*.
+
+    It is shared by all clients of this model with the same server and API key.
+    """
     servers = [url for field in URL_FIELDS if isinstance(url := getattr(client, field, None), str)]
     return shared_limiter(next(iter(servers), type(client).__qualname__), next(iter(keys_of(client)), None), name)
 
@@ -165,7 +168,7 @@ def keys_of(client: object) -> list[str]:
 
 
 def secrets_of(client: object) -> list[str]:
-    """Return the API keys of LangChain's *client*, and secrets in its default headers, to hide them in errors."""
+    """Return the API keys of LangChain's *client* and the secrets in its default headers, to hide them in errors."""
     headers = getattr(client, "default_headers", None)
     named = headers.items() if isinstance(headers, Mapping) else ()
     sent = _texts(value for name, value in named if _KEY_HEADER.search(str(name)))
@@ -180,7 +183,7 @@ def _texts(values: Iterable[object]) -> list[str]:
 def to_unit_vectors(
     vectors: Sequence[Sequence[float]], texts: Sequence[str], dimension: int | None = None
 ) -> list[Vector]:
-    """Return *vectors*, one for each of *texts*, scaled to length 1: ``[3, 4] -> [0.6, 0.8]``.
+    """Return *vectors* scaled to length 1: ``[[3, 4]] -> [[0.6, 0.8]]``. There is one vector for each of *texts*.
 
     All must have the same *dimension*, by default that of the first. A zero vector crashes ranking in the database: for
     a text without letters and digits it is replaced by a fixed vector.
@@ -203,7 +206,7 @@ def to_unit_vectors(
 
 
 def _to_unit(vector: Sequence[float], text: str, index: int) -> Vector:
-    """Return *vector* scaled to length 1; *text* is the embedded text, *index* its number in error messages.
+    """Return *vector* scaled to length 1; *text* is the text that it embeds, *index* the number of the text for errors.
 
     Raises: `EmbeddingError` if *vector* is not a list of finite numbers, or is zero for a text with letters or digits.
     """
@@ -251,7 +254,7 @@ class ReliableEmbeddings(Embeddings):
         return (await arun(self._embed([text], query=True), Call.arun))[0]
 
     def embed_ahead(self, texts: Sequence[str]) -> bool:
-        """Let the model begin to embed *texts* in the background, so that they are ready when needed.
+        """Begin to embed *texts* in the background, so that their vectors are ready when needed.
 
         Return False if the model does not support this.
         """
@@ -262,9 +265,10 @@ class ReliableEmbeddings(Embeddings):
         return True
 
     def _embed(self, texts: Sequence[str], *, query: bool) -> Flow[list[Vector]]:
-        """Return one unit vector for each of *texts*; with *query*, of one search question, which is retried less.
+        """Return one vector of length 1 for each of *texts*.
 
-        A blank text gets the vector of a full stop, as servers reject blank texts.
+        With *query*, the text is a search question, and failed requests are retried less often. A blank text gets the
+        vector of a full stop, as servers reject blank texts.
 
         Raises: `EmbeddingUnavailable`, `EmbeddingError`, or `SettingsError` for a wrong key, name or URL.
         """

@@ -66,7 +66,7 @@ class QueueTimeout(Exception):
 
 
 class Bucket:
-    """A limit of requests or tokens per minute, spread evenly: 60 a minute are one a second; none is saved up."""
+    """A limit of requests or tokens per minute, spread evenly: 60 a minute are one a second; unused ones are lost."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -74,12 +74,12 @@ class Bucket:
         self.free_at = -math.inf
 
     def take(self, amount: float, now: float) -> None:
-        """Use *amount* of the limit at clock time *now*; a negative amount corrects an estimate that was too high."""
+        """Use *amount* requests or tokens at clock time *now*; a negative amount corrects a high estimate."""
         self.free_at = max(self.free_at, now) + amount * self.seconds
 
 
 class RateLimiter:
-    """Delays the requests to one model of one server, so that they keep its limits; shared by threads and event loops.
+    """Delays requests to one model of one server to keep its limits; shared by threads and event loops.
 
     *clock* returns seconds. The lock is never held while a caller waits.
     """
@@ -92,7 +92,7 @@ class RateLimiter:
         renew_in_children(self)
 
     def renew(self) -> None:
-        """Replace the lock after a fork, as a thread of the parent process may hold it."""
+        """Replace the lock. A forked process must do this, as a thread of the parent process may hold the lock."""
         self._lock = Lock()
 
     def limit(self, requests_per_minute: float | None = None, tokens_per_minute: float | None = None) -> None:
@@ -103,9 +103,9 @@ class RateLimiter:
                     bucket.seconds = max(bucket.seconds, MINUTE / limit)
 
     def waits(self, tokens: float, longest: float) -> Iterator[float]:
-        """Yield the seconds to sleep before a request of about *tokens* tokens, again until it may be sent.
+        """Yield how many seconds to sleep before a request of about *tokens* tokens, until it may be sent.
 
-        Raises: `QueueTimeout` at once if the request would wait more than *longest* seconds.
+        Raises: `QueueTimeout`, without sleeping, if the request would wait more than *longest* seconds.
         """
         due = self._reserve(tokens, longest)
         while (seconds := max(due, self._resume_at) - self._clock()) > NEGLIGIBLE:
@@ -123,12 +123,12 @@ class RateLimiter:
             return due
 
     def cool_down(self, seconds: float) -> None:
-        """Let all callers wait for *seconds*, after the server has rejected a request."""
+        """Make all callers wait for *seconds* from now, because the server has rejected a request."""
         with self._lock:
             self._resume_at = max(self._resume_at, self._clock() + seconds)
 
     def count_tokens(self, more: float) -> None:
-        """Count *more* tokens for a request that took so many more than estimated; fewer if *more* is negative."""
+        """Count *more* tokens, by which a request exceeded its estimate; a negative number gives tokens back."""
         with self._lock:
             self._tokens.take(more, self._clock())
 
@@ -149,7 +149,7 @@ def shared_limiter(server: str, account: str | None, name: str | None) -> RateLi
 
 @dataclass(frozen=True, slots=True)
 class Pause(Call):
-    """An effect that waits for `seconds` before the next attempt."""
+    """An effect of a flow that waits for `seconds` before the next attempt of a request."""
 
     seconds: float = 0.0
 
@@ -168,7 +168,7 @@ class Sleeper:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The diagnosis of a failed request: what kind of error, and whether a retry may help."""
+    """What is known about a failed request: the kind of error, and whether a retry may help."""
 
     status: int | None
     """The HTTP status; None without a response."""
@@ -217,7 +217,7 @@ class RetryPolicy:
     """The longest wait in the rate limiter's queue."""
 
     def delay(self, attempt: int, failure: Failure, draw: Callable[[], float] = random.random) -> float:
-        """Return the seconds to wait after the *failure* of *attempt* (the first is 1).
+        """Return the seconds to wait after *attempt* (1 for the first) ended with *failure*.
 
         *draw* returns a random number from 0 to 1.
         """
@@ -227,7 +227,7 @@ class RetryPolicy:
         return min(self.longest, self.first * 2.0 ** (attempt - 1)) * (0.5 + 0.5 * draw())
 
     def allows(self, attempt: int, failure: Failure, waited: float) -> bool:
-        """Return whether to retry after the *failure* of *attempt*, with *waited* seconds of waiting in total."""
+        """Return whether to retry after *attempt* (the first is 1) ended with *failure*, having *waited* seconds."""
         if not failure.transient or failure.shutdown:
             return False
         if failure.rate_limited:
@@ -238,10 +238,10 @@ class RetryPolicy:
 def with_retries(
     request: Any, policy: RetryPolicy, limiter: RateLimiter, sleeper: Sleeper = Sleeper(), tokens: float = 0
 ) -> Flow[Any]:
-    """Return the response to *request* (an effect that calls a model), which is sent again if it fails.
+    """Send *request*, an effect that calls a model, again until it succeeds, and return the response.
 
-    *policy* says how often, *limiter* delays each attempt by the rate limit, *tokens* is the estimated size of the
-    request.
+    *policy* says how often to retry. *limiter* delays each attempt by the rate limit, for which *tokens* is the
+    estimated size of the request.
 
     Raises: `QueueTimeout` if the queue of *limiter* is too long, or the error of the last attempt.
     """
@@ -265,17 +265,17 @@ def with_retries(
 
 
 def timeout_of(client: object) -> float | None:
-    """Return the timeout in seconds of LangChain's *client*; None if it has none, or retries by itself."""
+    """Return the timeout of LangChain's *client* in seconds; None if it has none, or retries requests by itself."""
     values = (getattr(client, field, None) for field in TIMEOUT_FIELDS)
     seconds = next((value for value in values if isinstance(value, float | int)), None)
     return seconds if getattr(client, "max_retries", None) == 0 else None
 
 
 def within(seconds: float | None, call: Call) -> Call:
-    """Return *call* with a limit: it raises `TimeoutError` if it has not returned after *seconds*. None is no limit.
+    """Return *call* with a time limit: it raises `TimeoutError` if it has not returned after *seconds*.
 
-    The timeouts of HTTP clients apply to single reads only, so a server that sends a byte now and then never times out.
-    A blocking call continues in its thread after the timeout.
+    None means no limit. HTTP clients limit single reads only, so a server that sends a byte now and then never times
+    out there. A blocking call continues in its thread after the timeout.
     """
     if seconds is None:
         return call
@@ -323,7 +323,7 @@ async def _await_within(seconds: float, coroutine: Callable[[], Awaitable[Any]])
 
 
 def diagnose(error: Exception, keys: Iterable[str] = ()) -> Failure:
-    """Return why a request failed with *error*, and whether a retry may help; secrets and *keys* are hidden."""
+    """Return what kind of failure *error* is, and whether a retry may help; secrets and *keys* are hidden in it."""
     response = getattr(error, "response", None)
     status = getattr(error, "status_code", None) or getattr(response, "status_code", None)
     status = status if isinstance(status, int) else None
@@ -344,7 +344,7 @@ def diagnose(error: Exception, keys: Iterable[str] = ()) -> Failure:
 
 
 def is_shutdown(error: BaseException | None) -> bool:
-    """Return whether *error* means that new threads cannot start because the process is ending."""
+    """Return whether *error* was raised because the process is ending, and can start no more threads."""
     return isinstance(error, RuntimeError) and NO_THREADS in str(error)
 
 

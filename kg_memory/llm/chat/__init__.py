@@ -70,13 +70,13 @@ log = logging.getLogger("kg_memory.llm.chat")
 
 
 def provider_of(name: str) -> str:
-    """Return the provider in the prefix of a model *name*: ``"groq:llama-3" -> "groq"``; else "openai"."""
+    """Return the provider that a model *name* begins with: ``"groq:llama-3" -> "groq"``. Without one it is "openai"."""
     provider = name.partition(":")[0].replace("-", "_")
     return provider if provider in PROVIDERS and ":" in name else OPENAI
 
 
 def _open_by_provider(name: str, provider: str, timeout: float, max_tokens: int | None) -> BaseChatModel:
-    """Return the LangChain chat model of *provider*, such as "anthropic", whose *name* has the provider as a prefix.
+    """Return the LangChain chat model called *name*, which begins with its *provider*: "anthropic:claude-sonnet-4-5".
 
     Raises: `SettingsError` if langchain or the provider's package or API key is missing.
     """
@@ -210,7 +210,7 @@ class ChatModel:
     answer, aanswer = both(_answer)
 
     def _accept(self, parsed: ParsedAnswer, ask: Ask) -> BaseModel:
-        """Return the pydantic model in *parsed*; log its dropped items, and count them in the usage of *ask*."""
+        """Return the answer in *parsed*; log its invalid items that were dropped, and count them in the usage."""
         if parsed.dropped:
             log.warning("%s: %d invalid items of the answer were dropped", ask.prompt.name, parsed.dropped)
             ask.meter(Usage(dropped=parsed.dropped))
@@ -219,10 +219,11 @@ class ChatModel:
     def _request_reply(
         self, messages: tuple[BaseMessage, ...], ask: Ask, form: AnswerFormat
     ) -> Flow[tuple[Reply, AnswerFormat]]:
-        """Send *messages* in the answer format *form*, or the next one that works; return the reply and that format.
+        """Send *messages* to the model and return its reply, with the answer format that worked.
 
-        Later questions begin with the format that worked. A format with empty replies is given up only after
-        `MOST_EMPTY` of them.
+        *form* is the answer format to begin with; if the server does not support it, the next one is tried. Later
+        questions begin with the format that worked. A format with empty replies is given up only after `MOST_EMPTY` of
+        them.
 
         Raises: `ModelRefusal`, or the error of `to_error` if the request fails in all formats.
         """
@@ -259,13 +260,13 @@ class ChatModel:
         return ModelRefusal(f"{self.name} declined to answer {ask.prompt.name} ({how}): try another model")
 
     def _format_after(self, form: AnswerFormat) -> AnswerFormat | None:
-        """Return the answer format to try if *form* does not work, or None if it is the last one."""
+        """Return the answer format to try if the server does not support *form*, or None if that is the last one."""
         return next(iter(self._formats[self._formats.index(form) + 1 :]), None)
 
     def _send(self, request: ChatRequest) -> Flow[Reply]:
         """Send *request* with retries and within the rate limit, and return the reply.
 
-        An error that contains a reply, such as one that was cut off, counts as that reply.
+        If the client raises an error that contains a reply, such as one that was cut off, that reply is returned.
         """
         tokens = sum(tokens_by_bytes(str(message.content)) for message in request.messages)
         try:
@@ -291,9 +292,9 @@ def _larger(one: ParsedAnswer | None, other: ParsedAnswer | None) -> ParsedAnswe
 
 
 def _parse(reply: Reply, ask: Ask) -> ParsedAnswer:
-    """Return the answer in *reply*: from values that the provider has parsed, else from its text.
+    """Return the answer to *ask* in the model's *reply*: from values that the provider has parsed, else from its text.
 
-    Raises: `InvalidAnswer` if neither contains a valid answer to *ask*.
+    Raises: `InvalidAnswer` if neither contains a valid answer.
     """
     if not reply.values:
         return parse(reply.text, ask.prompt.answer)
@@ -306,16 +307,16 @@ def _parse(reply: Reply, ask: Ask) -> ParsedAnswer:
 
 
 def _append_schema(messages: tuple[BaseMessage, ...], ask: Ask) -> tuple[BaseMessage, ...]:
-    """Return *messages* with the JSON schema of the answer to *ask* added to the text of the first message."""
+    """Return *messages* with the JSON schema of the answer to *ask* added at the end of the first message."""
     first = f"{messages[0].content}\nThe JSON schema of the answer:\n{schema_text(ask.prompt.answer)}\n"
     return (HumanMessage(first), *messages[1:])
 
 
 def _repair_messages(question: str, reply: Reply, reason: str, ask: Ask) -> tuple[BaseMessage, ...]:
-    """Return the messages that ask *question* again after an invalid *reply*.
+    """Return messages that ask the model *question* again, because its *reply* was invalid.
 
-    They ask for a shorter answer if it was cut off, otherwise for a correction; *reason* tells the model what was
-    invalid.
+    They ask for a shorter answer if the reply was cut off, otherwise for a correction. *reason* tells the model what
+    was invalid.
     """
     if reply.cut_off:
         note = "Your last answer grew too long and was cut off. Give only what matters most, in few words, each once."
@@ -338,7 +339,7 @@ def _defect(reply: Reply) -> str:
 
 
 def _is_unsupported(error: Exception, failure: Failure) -> bool:
-    """Return whether the server rejected the answer format, so that another format may work.
+    """Return whether *error* means that the server does not support the answer format, so another format may work.
 
     *failure* is the diagnosis of *error*.
     """

@@ -50,7 +50,7 @@ class ParsedAnswer:
 class InvalidAnswer(ValueError):
     """Raised if the text of a model contains no valid answer.
 
-    The message is sent to the model for a repair; `rest` is the valid part of the answer, if any.
+    The message goes back to the model, which is asked to repair its answer; `rest` is the valid part, if any.
     """
 
     def __init__(self, reason: str, rest: ParsedAnswer | None = None) -> None:
@@ -59,10 +59,11 @@ class InvalidAnswer(ValueError):
 
 
 def parse(text: str, kind: type[BaseModel]) -> ParsedAnswer:
-    """Return the answer in the *text* of a model, as a pydantic model of type *kind*.
+    """Return the answer in *text*, the output of a model, as a pydantic model of type *kind*.
 
-    The text may contain several JSON values, thoughts (``<think>``), code fences and prose. The answer with the most
-    valid items counts, the last among equals. Thoughts are read only if there is no answer outside of them.
+    The text may also contain thoughts (``<think>``), code fences, prose and several JSON values. The JSON value with
+    the most valid items is the answer, the last one among equals. Thoughts are read only if there is no answer outside
+    of them.
 
     Raises: `InvalidAnswer`.
     """
@@ -72,7 +73,9 @@ def parse(text: str, kind: type[BaseModel]) -> ParsedAnswer:
 
 
 def first_answer(groups: Iterable[Sequence[Any]], kind: type[BaseModel]) -> ParsedAnswer:
-    """Return the best answer of type *kind* in the first of *groups* (lists of decoded JSON values) that contains one.
+    """Return the best answer of type *kind* in the first of *groups* that contains an answer.
+
+    Each group is a list of decoded JSON values.
 
     Raises: `InvalidAnswer` if no group contains an answer.
     """
@@ -113,7 +116,7 @@ def _best_answer(values: Sequence[Any], kind: type[BaseModel]) -> ParsedAnswer:
 def parse_object(value: Any, kind: type[BaseModel]) -> ParsedAnswer:
     """Return the JSON *value* as an answer of type *kind*, without its invalid items.
 
-    Raises: `InvalidAnswer` if *value* is another kind of object, or a non-empty list has no valid items.
+    Raises: `InvalidAnswer` if *value* does not have the fields of *kind*, or a non-empty list has no valid items.
     """
     lists = _read_lists(replace_all_controls(value), kind)
     dropped = 0
@@ -139,7 +142,10 @@ def parse_object(value: Any, kind: type[BaseModel]) -> ParsedAnswer:
 
 
 def _validate(kind: type[BaseModel], lists: Mapping[str, Any]) -> tuple[BaseModel | None, list[Any]]:
-    """Return *lists* (items by field name) as an answer of type *kind*, or None; and pydantic's error details."""
+    """Return an answer of type *kind* with the given *lists*, or None if invalid; and pydantic's error details.
+
+    *lists* are lists of items by field name.
+    """
     try:
         return kind.model_validate(lists), []
     except ValidationError as error:
@@ -151,14 +157,17 @@ def _of_list(errors: Sequence[Any], name: str) -> list[Any]:
 
 
 def _text_of(item: Any) -> str:
-    """Return the text by which people recognise an invalid *item* of an answer: its sentence or name, else its JSON."""
+    """Return a short text by which people recognise an invalid *item*: its sentence or name, or else its JSON."""
     words = (item.get(key) for key in _TELLING) if isinstance(item, dict) else (item,)
     text = next((word for word in words if isinstance(word, str) and word.strip()), None)
     return (text or json.dumps(item, ensure_ascii=False, default=str))[:_MAX_LOST]
 
 
 def salvage(text: str, kind: type[BaseModel]) -> ParsedAnswer | None:
-    """Return an answer of type *kind* with the complete, valid items of a broken or cut-off *text*, or None."""
+    """Return an answer of type *kind* with the complete and valid items in *text*, or None if there are none.
+
+    *text* is the output of a model that was cut off or is not valid JSON.
+    """
     text = _without_thoughts(text)
     lists = {name: list(_items(text, name)) for name in lists_of(kind)}
     if not any(lists.values()):
@@ -185,7 +194,7 @@ def _is_object(text: str) -> bool:
 
 
 def _without_thoughts(text: str) -> str:
-    """Return *text* without thoughts (``<think>...</think>``); the opening tag may be missing."""
+    """Return *text* without the model's thoughts (``<think>...</think>``); the opening tag may be missing."""
     parts: list[str] = []
     start, opening = 0, -1
     for tag in _THOUGHT_TAG.finditer(text):  # one pass: a pattern from tag to tag is quadratic if none closes
@@ -201,7 +210,10 @@ def _without_thoughts(text: str) -> str:
 
 
 def _candidates(text: str) -> list[Any]:
-    """Return the outermost JSON objects and lists in *text*, decoded; after a broken object, only objects."""
+    """Return the outermost JSON objects and lists in *text*, decoded.
+
+    After a broken object, only objects are returned.
+    """
     values: list[Any] = []
     at, broken = 0, False
     for _ in range(_MAX_CANDIDATES):
@@ -220,7 +232,7 @@ def _candidates(text: str) -> list[Any]:
 
 
 def _items(text: str, name: str) -> Iterator[Any]:
-    """Yield the complete items of the JSON list with the key *name* in *text*, up to where the JSON breaks."""
+    """Yield the complete items of the JSON list called *name* in *text*, up to the place where the JSON breaks."""
     opening = re.search(rf'"{name}"\s*:\s*\[', text)
     at = opening.end() if opening else len(text)
     while at < len(text):
@@ -293,9 +305,10 @@ def _find_object(value: Any, names: Sequence[str], depth: int = 3) -> dict[str, 
 
 
 def _read_renamed(lists: dict[str, list[Any]], others: Mapping[str, Any], kind: type[BaseModel]) -> None:
-    """Fill each empty list in *lists* with a list in *others*, which the model gave under an unknown key.
+    """Fill each empty list in *lists* with a list in *others* that fits: the one with the most valid items.
 
-    It is the list with the most valid items for that field of *kind*, the type of the answer.
+    *lists* has the items by field of *kind*, the type of the answer. *others* has the lists that the model gave under
+    unknown keys.
     """
     groups = [items for items in others.values() if isinstance(items, list) and all(map(_is_item, items))]
     for name in [name for name, items in lists.items() if not items]:

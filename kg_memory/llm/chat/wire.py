@@ -33,7 +33,7 @@ THOUGHTS = ("reasoning_content", "reasoning", "thinking")
 
 
 class AnswerFormat(Enum):
-    """A way of requesting JSON from a chat model; the value describes it."""
+    """A way to make a chat model answer in JSON; the value describes it."""
 
     SCHEMA = "response_format json_schema, strict, with limits of length, without which small models may never end"
     BARE_SCHEMA = "the same without the limits, which some servers reject"
@@ -49,7 +49,7 @@ class AnswerFormat(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """A request to a chat model: the messages, the prompt that they are from, and the answer format (*form*)."""
+    """A request to a chat model: the messages, the prompt from which they were made, and the answer format (*form*)."""
 
     messages: tuple[BaseMessage, ...]
     prompt: Prompt[Any]
@@ -62,7 +62,7 @@ class ChatRequest:
 class Reply:
     """The reply of a chat model: its text, and `values` that the provider has parsed already, such as tool arguments.
 
-    `cut_off` means that it reached the limit of tokens. `refusal` is the reason or text of a refusal.
+    `cut_off` means that the reply reached the limit of tokens. `refusal` is the text of a refusal, or its reason.
     """
 
     text: str
@@ -78,7 +78,7 @@ class Reply:
 
 
 class ResponseError(Exception):
-    """A response with HTTP status 200 that contains an error or no answer.
+    """Raised for an HTTP response with status 200 that contains an error or no answer.
 
     *status* is the HTTP status that the server should have sent.
     """
@@ -89,7 +89,7 @@ class ResponseError(Exception):
 
 
 def read_all(model: BaseChatModel) -> BaseChatModel:
-    """Return a copy of *model* whose messages keep the model's reasoning, and that raises errors sent with status 200.
+    """Return a copy of *model* that keeps the model's reasoning, and raises errors that servers send with status 200.
 
     LangChain's OpenAI client drops fields such as ``reasoning_content``. Models of other classes are returned
     unchanged.
@@ -139,7 +139,7 @@ def _field(value: Any, name: str) -> Any:
 
 
 def formats_for(model: BaseChatModel) -> tuple[AnswerFormat, ...]:
-    """Return the answer formats to try with *model*, the strictest first."""
+    """Return the ways of requesting JSON to try with *model*, the strictest first."""
     if isinstance(model, BaseChatOpenAI):
         return (AnswerFormat.SCHEMA, AnswerFormat.BARE_SCHEMA, AnswerFormat.OBJECT, AnswerFormat.TEXT)
     kind = type(model)
@@ -152,7 +152,7 @@ def formats_for(model: BaseChatModel) -> tuple[AnswerFormat, ...]:
 
 
 def make_request(model: BaseChatModel, request: ChatRequest) -> Call:
-    """Return the call, not yet made, that sends *request* to *model*, and whose result is a `Reply`."""
+    """Return the effect that sends *request* to *model* when it is performed; its result is a `Reply`."""
     # `run_name` is shown in traces; the tag keeps the answer out of the token stream of a calling agent.
     config = RunnableConfig(run_name=f"kg_memory.{request.prompt.name}", tags=["nostream"])
     messages = list(request.messages)
@@ -164,7 +164,7 @@ def make_request(model: BaseChatModel, request: ChatRequest) -> Call:
 
 
 def _bind(model: BaseChatModel, request: ChatRequest) -> Runnable[Any, Any]:
-    """Return *model* with the options that *request* needs: its answer format and temperature."""
+    """Return *model* with its options set for *request*: the answer format and the temperature."""
     if request.form is AnswerFormat.NATIVE:
         return model.with_structured_output(request.prompt.answer, include_raw=True)
     if not isinstance(model, BaseChatOpenAI):
@@ -183,10 +183,10 @@ def _bind(model: BaseChatModel, request: ChatRequest) -> Runnable[Any, Any]:
 
 
 def _format_option(model: BaseChatOpenAI, response_format: Mapping[str, object]) -> Mapping[str, object]:
-    """Return the option of *model* that sets the HTTP field ``response_format`` to *response_format*.
+    """Return the option that makes *model* send *response_format* in its HTTP requests.
 
-    For `ChatOpenAI` it is put into `extra_body`, which is faster: for a `response_format` option the client walks
-    through the schema and the answer at each request. The Responses API and subclasses get the normal option.
+    For `ChatOpenAI` that is `extra_body`, since a `response_format` option is slow: the client walks through the schema
+    and the answer at each request. The Responses API and subclasses get the normal option.
     """
     if type(model) is not ChatOpenAI or model._use_responses_api({**model.model_kwargs}):  # noqa: SLF001
         return {"response_format": response_format}
@@ -194,7 +194,7 @@ def _format_option(model: BaseChatOpenAI, response_format: Mapping[str, object])
 
 
 def _to_reply(result: Any) -> Reply:
-    """Return *result*, the output of a model from `_bind`, as a `Reply`."""
+    """Return the `Reply` in *result*, the output of a model from `_bind`."""
     if isinstance(result, dict) and "raw" in result:
         parsed = result.get("parsed")
         return _read_message(result["raw"], parsed.model_dump() if isinstance(parsed, BaseModel) else parsed)
@@ -202,7 +202,10 @@ def _to_reply(result: Any) -> Reply:
 
 
 def reply_from_error(error: Exception) -> Reply | None:
-    """Return the reply that *error* contains, or None: OpenAI's client raises errors for cut-off answers."""
+    """Return the reply of the model that *error* contains, or None if it contains no reply.
+
+    OpenAI's client raises errors for answers that were cut off.
+    """
     completion = getattr(error, "completion", None)
     if completion is None:
         return None
@@ -221,7 +224,7 @@ def reply_from_error(error: Exception) -> Reply | None:
 
 
 def _read_message(message: AIMessage, parsed: Any) -> Reply:
-    """Return *message* as a reply; *parsed* are the values that the provider or LangChain has parsed already."""
+    """Return the model's *message* as a `Reply`; *parsed* are the values that LangChain or the provider has parsed."""
     metadata = message.response_metadata
     reason = metadata.get("finish_reason") or metadata.get("stop_reason") or metadata.get("done_reason")
     reason = str(reason or (metadata.get("incomplete_details") or {}).get("reason")).lower()
@@ -253,7 +256,7 @@ def _other_texts(message: AIMessage) -> Iterator[str]:
 
 
 def _read_refusal(message: AIMessage) -> str | None:
-    """Return the text of a refusal in *message*, or None; OpenAI's two APIs put it in different places."""
+    """Return the text of a refusal to answer in *message*, or None; OpenAI puts it in one of two places."""
     blocks = message.content if isinstance(message.content, list) else []
     refusals = [block.get("refusal") for block in blocks if isinstance(block, dict) and block.get("type") == "refusal"]
     refusal: str | None = message.additional_kwargs.get("refusal") or next(iter(refusals), None)

@@ -46,7 +46,9 @@ _to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def load_prompt(package: str, name: str, answer: type[Answer], *fields: str) -> Prompt[Answer]:
-    """Return the prompt in the file ``<name>.md`` of *package*, with *answer* as the type of its answers.
+    """Return the prompt whose text is in the file ``<name>.md`` of the Python *package*.
+
+    *answer* is the pydantic class of the model's answers, *fields* the names of the placeholders in the text.
 
     Raises: `ValueError` if the placeholders in the text are not exactly *fields*.
     """
@@ -78,9 +80,10 @@ COMMUNITY = _load("community", Descriptions, "communities")
 
 
 def render(ask: Ask, code: str | None = None) -> str:
-    """Return the full prompt text of the question *ask*: the preamble, and the prompt with its data in fences.
+    """Return the full text of the question *ask*: the general instructions, and the prompt with its data filled in.
 
-    *code* is a code in each fence, by default random digits, so that data cannot close a fence.
+    The data stand in code fences. *code* is a part of each fence, by default random digits, so that data cannot close a
+    fence.
 
     Raises: `ValueError` if the fields of *ask* are not those of the prompt.
     """
@@ -97,7 +100,10 @@ def render(ask: Ask, code: str | None = None) -> str:
 
 @lru_cache(maxsize=256)
 def _without(text: str, empty: frozenset[str]) -> Template:
-    """Return the prompt *text* as a template, without the paragraphs that have placeholders for *empty* fields only."""
+    """Return the prompt *text* as a template, without the paragraphs whose placeholders are all in *empty*.
+
+    *empty* are the names of fields without data.
+    """
 
     def applies(paragraph: str) -> bool:
         names = set(Template(paragraph).get_identifiers())
@@ -134,16 +140,16 @@ def _to_text(value: Any) -> str:
 
 
 def strict_schema(kind: type[BaseModel], *, limits: bool = True) -> Mapping[str, object]:
-    """Return the JSON schema of the pydantic class *kind* for strict servers: closed objects, all fields required.
+    """Return the JSON schema of the pydantic class *kind* for servers that accept only closed objects.
 
-    *limits* includes maximum lengths. Titles and descriptions are left out to save tokens, as prompts describe the
-    fields. The schema is cached: do not modify it.
+    All fields are required. *limits* includes maximum lengths. Titles and descriptions are left out to save tokens, as
+    prompts describe the fields. The schema is cached: do not modify it.
     """
     return _schema(kind, limits)[0]
 
 
 def schema_text(kind: type[BaseModel]) -> str:
-    """Return the strict JSON schema of the pydantic class *kind* as text for a prompt."""
+    """Return the JSON schema of the pydantic class *kind* (see `strict_schema`) as text for a prompt."""
     return _schema(kind, True)[1]
 
 
@@ -155,7 +161,7 @@ def _schema(kind: type[BaseModel], limits: bool) -> tuple[Mapping[str, object], 
 
 
 def _to_strict(node: Any, unsupported: Sequence[str], definitions: Mapping[str, object]) -> Any:
-    """Return *node*, a part of a JSON schema, as strict servers need it: closed objects, all fields required.
+    """Return *node*, a part of a JSON schema, with all objects closed and all their fields required.
 
     Keywords in *unsupported*, titles, descriptions and defaults are removed; references to *definitions* are replaced
     by the definitions themselves.
