@@ -38,11 +38,11 @@ Level = list[list[int]]
 
 
 class Links(NamedTuple):
-    """The entities and facts of a namespace, from which communities are detected.
+    """The entities and facts of a namespace, in which communities (groups of closely linked entities) are detected.
 
     `entities` are ids, the oldest first. `facts` maps each current fact to the indexes of its entities in `entities`.
-    `stored` maps entities to the communities that they were put into last time, and `wholes` maps communities to the
-    higher ones they belong to.
+    `stored` maps entities to their stored communities, and `wholes` maps these to the higher communities that contain
+    them.
     """
 
     entities: list[str]
@@ -52,9 +52,10 @@ class Links(NamedTuple):
 
 
 def detect(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa: ARG001 - steps have one shape
-    """Step 1, detect: load the graph, find its communities, and list the entities that changed their community.
+    """Step 1 of a refresh: load all facts, find the communities, and list the entities that changed their community.
 
-    Input: `namespace`, `full`. Output: `groups`, `strayed`, `drift` and counts. Nothing is written.
+    Reads `namespace` and `full` from *state*. Returns `groups`, `strayed`, `drift` and counts. Nothing is written to
+    the database.
     """
     links = yield from load_links()
     namespace = validate_namespace(state.get("namespace", DEFAULT_NAMESPACE))
@@ -66,7 +67,7 @@ def detect(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa
 
 
 def _compare_memberships(links: Links, groups: list[Group]) -> Update:
-    """Return the results of `detect`: the new communities (*groups*), and how they differ from the stored ones."""
+    """Return the detected communities (*groups*), and how they differ from the stored ones in *links*."""
     lowest = [community for community in groups if community["level"] == 0]
     community_of = {member: community["id"] for community in lowest for member in community["members"]}
     strayed: list[Membership] = [
@@ -86,7 +87,7 @@ def _compare_memberships(links: Links, groups: list[Group]) -> Update:
 def drift(stored: Mapping[str, str], detected: Mapping[str, str]) -> float | None:
     """Return the share of entities, 0 to 1, that changed their community; None if no communities are stored.
 
-    Both arguments map entities to communities. An entity that only one of them has counts as changed.
+    Both arguments map entities to communities. An entity that only one of them contains has changed, too.
     """
     if not stored:
         return None
@@ -99,7 +100,7 @@ def drift(stored: Mapping[str, str], detected: Mapping[str, str]) -> float | Non
 
 
 def load_links() -> Flow[Links]:
-    """Return all entities, current facts and stored communities of the namespace, read in pages of `PAGE` ids."""
+    """Read all entities, current facts and stored communities of the namespace from the database."""
     instant = yield from now()
     stored: dict[str, str] = {}
     ends: dict[str, tuple[str, ...]] = defaultdict(tuple)
@@ -130,7 +131,7 @@ def load_links() -> Flow[Links]:
 
 
 def _read_pages(last: str, page: str, take: Callable[[Row], None], **params: Any) -> Flow[None]:
-    """Run the query *page* for one range of internal node ids after another, and call *take* with each result row.
+    """Run the query *page* for one range of node ids after another, and call *take* with each result row.
 
     *last* is the query that returns the highest node id, *params* are more parameters of *page*.
     """
@@ -154,10 +155,10 @@ class _Part(NamedTuple):
 def find_communities(namespace: str, links: Links, *, full: bool = False) -> list[Group]:
     """Return the communities of the entities in *links*, then the communities of these communities, and so on.
 
-    Detection starts from the stored communities, so that few entities change theirs; with *full* it starts from
-    scratch. A community has its id from its oldest member, so it keeps the id as others join. A link between members of
-    two communities links these communities, from which the next level is found. Levels end at `FEW` communities or
-    fewer; a level of one community is dropped. Each level has at most half as many communities as the one below.
+    Entities are level 0. Communities are linked if their members are, and linked communities form the next level.
+    Levels end at `FEW` communities or fewer. Detection starts from the stored communities, so that few entities change
+    theirs; with *full* it starts from scratch. A community has its id from its oldest member, so it keeps the id as
+    others join.
     """
     stored, wholes = ({}, {}) if full else (links.stored, links.wholes)
     joined: Collection[Sequence[int]] = links.facts.values()
@@ -178,8 +179,8 @@ def find_communities(namespace: str, links: Links, *, full: bool = False) -> lis
 def _lift(links: Iterable[Sequence[int]], level: Level) -> list[tuple[int, ...]]:
     """Return the links between communities that follow from the *links* between their members.
 
-    *level* has the members of each community. For ``[[1, 2], [3, 4]]``, the link ``(2, 3)`` becomes ``(0, 1)``, and
-    ``(1, 2)``, inside one community, is left out.
+    *level* has the members of each community. For example, with ``[[1, 2], [3, 4]]`` the link ``(2, 3)`` becomes ``(0,
+    1)``, the indexes of both communities. Links inside one community are left out.
     """
     place_of = {member: place for place, members in enumerate(level) for member in members}
     connected = ({place_of[node] for node in link if node in place_of} for link in links)
@@ -187,9 +188,10 @@ def _lift(links: Iterable[Sequence[int]], level: Level) -> list[tuple[int, ...]]
 
 
 def _group_entities(namespace: str, links: Links, communities: Level) -> list[_Part]:
-    """Return the detected *communities*, lists of entity indexes, with their ids, members and fingerprints.
+    """Return the detected *communities* with their ids, members and fingerprints.
 
-    The members with most facts come first. Only facts whose entities are all in the community count.
+    *communities* are lists of entity indexes in `links.entities`. In each, the members with most facts come first; only
+    facts whose entities are all in the community count.
     """
     group_of = {member: place for place, members in enumerate(communities) for member in members}
     inner: dict[int, list[str]] = defaultdict(list)
@@ -214,9 +216,9 @@ def _group_entities(namespace: str, links: Links, communities: Level) -> list[_P
 
 
 def _group_parts(namespace: str, links: Links, below: Sequence[_Part], places: Sequence[int]) -> _Part:
-    """Return the higher community that consists of the communities at the indexes *places* in *below*.
+    """Return the higher-level community that consists of some of the communities in *below*.
 
-    Its members are the ids of these communities, the largest first.
+    *places* are the indexes of these communities. Its members are their ids, the largest first.
     """
     parts = sorted((below[place] for place in places), key=lambda part: (-part.size, part.oldest))
     oldest = min(part.oldest for part in parts)
@@ -232,9 +234,9 @@ def _group_parts(namespace: str, links: Links, below: Sequence[_Part], places: S
 
 
 def fingerprint(members: Iterable[str], facts: Iterable[str]) -> str:
-    """Return a digest of a community, which changes if its *members* or the *facts* among them (ids) change.
+    """Return a digest of a community, which changes when its members or the facts among them change.
 
-    For a community of communities, the fingerprints of its members are given in place of facts.
+    *members* and *facts* are ids. For a higher-level community, pass the fingerprints of its members as *facts*.
     """
     text = "\n".join(("members", *sorted(members), "facts", *sorted(facts)))
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
@@ -244,11 +246,10 @@ def fingerprint(members: Iterable[str], facts: Iterable[str]) -> str:
 
 
 def propagate(links: Iterable[Sequence[int]], before: Mapping[int, Hashable] | None = None) -> Level:
-    """Return the communities of the nodes in *links* by label propagation: ``[[0, 1, 4], [2, 3]]``.
+    """Return the communities of the nodes in *links*, found by label propagation: ``[[0, 1, 4], [2, 3]]``.
 
-    A link connects all nodes that it lists; a link of a node to itself is ignored. The order of links does not matter.
-    *before* maps nodes to their former communities; with it few nodes change theirs, and none if the links are the
-    same. Takes O(links * rounds).
+    A link connects all nodes that it lists. *before* maps nodes to their former communities; with it few nodes change
+    theirs, and none if the links are the same. The order of links does not matter. Takes O(links * rounds).
     """
     near = _neighbours(links)
     labels = _labels_from(near, before) if before else _labels(near)
@@ -262,9 +263,9 @@ def propagate(links: Iterable[Sequence[int]], before: Mapping[int, Hashable] | N
 
 
 def _component(first: int, near: Neighbours, labels: dict[int, int]) -> list[int]:
-    """Return the nodes that have the label of the node *first* and are connected to it by nodes of that label.
+    """Return the nodes connected to the node *first* by links between nodes of the same label.
 
-    A label may have spread to two places that are not connected. *near* are the neighbours of each node.
+    A label may have spread to two places that are not connected. *near* has the neighbours of each node.
     """
     members = {first}
     open_ = [first]
@@ -288,21 +289,20 @@ def _neighbours(links: Iterable[Sequence[int]]) -> Neighbours:
 def _labels(near: Neighbours) -> dict[int, int]:
     """Return a label for each node, so that nodes with many links between them have the same label.
 
-    Each node repeatedly gets the label that most of its links lead to; of equal labels, the smallest. All labels change
-    at once in the first round only; this prevents a label from spreading through the whole graph while all other nodes
-    are alone (planted groups of 40 are found with a mutual information of 0.96 instead of 0.80). After that, labels
-    change one at a time, the smallest node first, so that the rounds end; labels that all change at once could swap
-    forever.
+    Each node repeatedly gets the label that most of its links lead to; of equal labels, the smallest. In the first
+    round all nodes change their labels simultaneously, so that no label spreads through the whole graph: planted groups
+    of 40 are found with a mutual information of 0.96 instead of 0.80. Later, nodes change one after another, because
+    simultaneous changes could swap labels forever.
     """
     alone = {node: node for node in near}
     return _spread(near, {node: _heaviest(near[node], alone) for node in near}, ROUNDS - 1)
 
 
 def _labels_from(near: Neighbours, before: Mapping[int, Hashable]) -> dict[int, int]:
-    """Return a label for each node: first that of its former community, then the one that most of its links lead to.
+    """Return a label for each node, starting with one label for each former community.
 
-    *before* maps nodes to their former communities, *near* has the numbers of links between nodes. A node changes its
-    label only if another label has more links to it.
+    *before* maps nodes to their former communities. A node changes its label only if another label has more of the
+    node's links. *near* has the numbers of links between nodes.
     """
     first: dict[Hashable, int] = {}
     for node in sorted(before):
@@ -312,10 +312,10 @@ def _labels_from(near: Neighbours, before: Mapping[int, Hashable]) -> dict[int, 
 
 
 def _spread(near: Neighbours, labels: dict[int, int], rounds: int, *, stay: bool = False) -> dict[int, int]:
-    """Give each node the label that most of its links lead to, repeatedly until no label changes, and return *labels*.
+    """Give each node the label that most of its links lead to, in several rounds, and return *labels*.
 
-    There are at most *rounds* rounds. With *stay*, a node changes its label only if another one has more links to it.
-    *near* has the numbers of links between nodes.
+    It ends when no label changes, or after *rounds* rounds. With *stay*, a node changes its label only if another one
+    has more links to it. *near* has the numbers of links between nodes.
     """
     order = sorted(near)
     due = set(order)
@@ -333,9 +333,9 @@ def _spread(near: Neighbours, labels: dict[int, int], rounds: int, *, stay: bool
 
 
 def _heaviest(near: dict[int, int], labels: dict[int, int], own: int | None = None) -> int:
-    """Return the label that most links of one node lead to; of several such labels *own*, or else the smallest.
+    """Return the label that most links of a node lead to. If several have as many links, return *own*, or the smallest.
 
-    *near* maps the neighbours of the node to numbers of links, *own* is the label that the node keeps if it can.
+    *near* maps the neighbours of the node to numbers of links, *labels* maps nodes to labels.
     """
     weights: dict[int, int] = defaultdict(int)
     for node, links in near.items():

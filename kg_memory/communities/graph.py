@@ -49,20 +49,21 @@ def build(
 
 
 def _after_compare(state: CommunitiesState) -> Literal["summarise", "unchanged"]:
-    """Return the name of the next step: "summarise" if communities changed, else "unchanged", which ends the run."""
+    """Return the next step after `compare`: "summarise" if communities changed, or "unchanged" to end the run."""
     return "summarise" if state["groups"] or state["removed"] or state["strayed"] else "unchanged"
 
 
 def _after_save(state: CommunitiesState) -> Literal["again", "done"]:
-    """Return "again" to repeat the run because another refresh saved first, else "done"."""
+    """Return "again" to repeat the whole run because another refresh saved its results first, else "done"."""
     return "again" if state["tries"] else "done"
 
 
 def compare(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa: ARG001 - steps have one shape
-    """Step 2, compare: select the communities whose members or facts changed, or all with `full`.
+    """Step 2 of a refresh: select the communities whose members or facts changed, or all of them with `full`.
 
-    Input: `groups`, `strayed`. Output: the changed `groups`, the number of `unchanged` ones, `removed` (ids of stored
-    communities that are no longer found) and the `revision` of the stored communities. Nothing is written.
+    Reads `groups` and `strayed` from *state*. Returns the changed `groups`, the number of `unchanged` ones, `removed`
+    (ids of stored communities that were not found again) and the `revision` of the stored communities. Nothing is
+    written to the database.
     """
     rows = yield from read(cypher.STORED)
     stored = {row["id"]: row["fingerprint"] for row in rows[0]["stored"]} if rows else {}
@@ -80,9 +81,9 @@ def compare(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noq
 
 
 def save(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa: ARG001 - steps have one shape
-    """Step 4, save: write all changes in one query, unless another refresh has saved since step 2.
+    """Step 4 of a refresh: write all changes in one query, unless another refresh has saved since step 2.
 
-    In that case nothing is written, and `tries` is raised, so that the graph starts again at `detect`.
+    In that case nothing is written, and `tries` is increased, so that the graph starts again at `detect`.
 
     Errors: `DatabaseUnavailable` after `TRIES` attempts.
     """
@@ -105,7 +106,7 @@ def save(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa: 
 
 
 def _row(group: Group, summary: Summary, vector: Vector) -> Row:
-    """Return the community *group* as a row of the save query, with the search terms of its *summary*.
+    """Return the community *group* as a row of the save query, with the words of its *summary* for searches.
 
     *vector* is the embedding of its name.
     """

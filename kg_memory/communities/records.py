@@ -47,10 +47,10 @@ class CommunitiesContext(RunConfig):
 
 
 class Group(TypedDict):
-    """A detected community: the ids of its members, those with most facts in it first.
+    """A detected community of linked entities or, at higher levels, of smaller communities.
 
-    `level` 0 has entities as members; higher levels have communities of the level below, the largest first.
-    `fingerprint` is a digest of the members and the facts among them.
+    `members` are ids: at `level` 0 of entities, those with most facts first; at higher levels of communities of the
+    level below, the largest first. `fingerprint` is a digest of the members and the facts among them.
     """
 
     id: str
@@ -60,7 +60,7 @@ class Group(TypedDict):
 
 
 class Membership(TypedDict):
-    """An entity that is stored as a member of a community; `entity` and `community` are ids."""
+    """A stored row of a community: the id of an entity and the id of the community that has it as a member."""
 
     community: str
     entity: str
@@ -131,9 +131,10 @@ def list_communities(limit: int, skip: int, level: int | None = None) -> Flow[li
 
 
 def get_card(name: str, limit: int) -> Flow[CommunityCard | None]:
-    """Return an overview of a community: its members and its *limit* latest facts; None if it does not exist.
+    """Return an overview of a community: its members and its latest facts; None if it does not exist.
 
-    *name* is its id or the beginning of its name. Errors: `InputError` if *limit* is not a valid number.
+    *name* is its id or the beginning of its name, *limit* the number of facts. Errors: `InputError` if *limit* is not a
+    valid number.
     """
     matches = yield from read(cypher.FIND, name=replace_unstorable(name))
     stored = (yield from read(cypher.ONE, id=matches[0]["id"])) if matches else []
@@ -165,7 +166,7 @@ def _community(row: Row) -> Community:
 
 
 def claim_refresh(interval: int) -> Flow[bool]:
-    """Return whether the caller is to refresh communities now: *interval* episodes were added since the last refresh.
+    """Return whether the caller must refresh communities now: *interval* episodes were added since the last time.
 
     Only one of several concurrent callers gets True, because the claim is written to the database.
     """
@@ -175,7 +176,7 @@ def claim_refresh(interval: int) -> Flow[bool]:
 
 @contextmanager
 def log_failure() -> Iterator[None]:
-    """Context manager that logs an error of an automatic refresh instead of raising it.
+    """Log an error of an automatic refresh instead of raising it; a context manager.
 
     The episode that started the refresh is stored, and the next refresh catches up.
     """

@@ -47,7 +47,7 @@ Parts = list[list[Item]]
 
 
 class _Description(NamedTuple):
-    """The name and summary of a community, and whether the model wrote them; otherwise they were made by rules."""
+    """The name and summary of a community, and whether the model wrote them. If it did not, fixed rules made them."""
 
     name: str
     summary: str
@@ -55,10 +55,10 @@ class _Description(NamedTuple):
 
 
 def summarise(state: CommunitiesState, settings: Settings) -> Flow[Update]:
-    """Step 3, summarise: describe the changed communities, several in one question, the lowest level first.
+    """Step 3 of a refresh: let the model describe the changed communities, several in one question.
 
-    Input: `groups`. Output: `summaries` and the number of `questions` asked. Higher communities are described from the
-    summaries of those below. Nothing is written.
+    The lowest level comes first, since higher communities are described from the summaries of their members. Reads
+    `groups` from *state*. Returns `summaries` and the number of `questions`. Nothing is written to the database.
     """
     instant = yield from now()
     most = settings.max_community_bytes
@@ -79,10 +79,10 @@ def summarise(state: CommunitiesState, settings: Settings) -> Flow[Update]:
 
 
 def _summary(group: Group, description: _Description, summaries: Mapping[str, Summary]) -> Summary:
-    """Return the summary to store for the community *group*, from the *description* by the model or by rules.
+    """Return the summary to store for the community *group*, made from its *description*.
 
-    If the model did not write it, or the summary of one of its member communities, the fingerprint is empty, and the
-    next refresh asks again. *summaries* are those of this refresh so far, by community id.
+    If the model did not write it, or that of a member community, the fingerprint is left empty, so that the next
+    refresh asks again. *summaries* are those of this refresh so far, by community id.
     """
     name = display_name(description.name) or group["id"]
     text = " ".join(replace_unstorable(description.summary).split())
@@ -94,10 +94,10 @@ def _summary(group: Group, description: _Description, summaries: Mapping[str, Su
 def _read_material(
     groups: Sequence[Group], instant: int, summaries: Mapping[str, Summary], most: int
 ) -> Flow[list[Parts]]:
-    """Return the texts for the prompt that describe each of *groups*, such as ``{"fact": "Ann works at Acme"}``.
+    """Return the texts that describe each of *groups* in the prompt, such as ``{"fact": "Ann works at Acme"}``.
 
-    At level 0 they are the first members and the latest facts among them at the time *instant*; above, the member
-    communities with their *summaries*. The texts of a community are split into parts of at most about *most* bytes.
+    They are the members of a community and the latest facts among them at the time *instant*; for a higher community,
+    the *summaries* of its members. The texts are split into parts of at most about *most* bytes.
     """
     material: list[Parts] = []
     for start in range(0, len(groups), PAGE):
@@ -108,10 +108,10 @@ def _read_material(
 
 
 def _read_members(group: Group, instant: int) -> Flow[list[Item]]:
-    """Return the first members of *group* and the latest facts among them at the time *instant*, for a prompt.
+    """Return the first members of *group* and the latest facts among them, for a prompt.
 
-    *instant* is in microseconds since the epoch. The items are ``{"entity": name, "type": ..., "summary": ...}`` for
-    members and ``{"fact": sentence}`` for facts.
+    Items are ``{"entity": name, "type": ..., "summary": ...}`` and ``{"fact": sentence}``. The facts are those that
+    hold at *instant*, in microseconds since the epoch.
     """
     ids = group["members"][:MEMBERS]
     members = yield from read(cypher.MEMBERS, ids=ids)
@@ -134,10 +134,10 @@ def _read_parts(group: Group, summaries: Mapping[str, Summary]) -> Flow[list[Ite
 
 
 def batch(material: Sequence[Parts], most: int) -> list[list[int]]:
-    """Return the indexes of the communities to ask about in each question: ``[[0, 1, 2], [3], [4, 5]]``.
+    """Return which communities to ask about in each question, as indexes in *material*: ``[[0, 1, 2], [3], [4, 5]]``.
 
-    A question takes as many in a row as fit into *most* bytes, at most `TOGETHER`; a larger community has a question of
-    its own. *material* has the texts that describe each community.
+    A question takes up to `TOGETHER` communities whose texts fit into *most* bytes. A larger community has a question
+    of its own. *material* has the texts that describe each community.
     """
     batches: list[list[int]] = []
     current: list[int] = []
@@ -156,7 +156,7 @@ def batch(material: Sequence[Parts], most: int) -> list[list[int]]:
 
 
 def _count_questions(flow: Flow[T]) -> Flow[tuple[T, int]]:
-    """Return the result of *flow* and how many questions it asked the model.
+    """Run *flow*; return its result and the number of questions that it asked the model.
 
     A question that was refused because the budget is spent does not count.
     """
@@ -178,7 +178,7 @@ def _count_questions(flow: Flow[T]) -> Flow[tuple[T, int]]:
 
 
 def _describe(communities: Sequence[Parts], most: int) -> Flow[list[_Description]]:
-    """Return a description of each of *communities*, asked for in one question.
+    """Return a description of each of *communities*, which the model writes in one answer.
 
     Communities that the answer leaves out or repeats are asked about one by one, in questions of at most *most* bytes.
     """
@@ -192,8 +192,9 @@ def _describe(communities: Sequence[Parts], most: int) -> Flow[list[_Description
 def _describe_together(communities: Sequence[Parts]) -> Flow[dict[int, _Description]]:
     """Return the descriptions that the model gives in one answer: ``{1: description, 2: ...}``, numbered from 1.
 
-    The dict is empty if the model fails, except for `ModelUnavailable`, which is raised, since further questions would
-    fail too.
+    The dict is empty if the model fails.
+
+    Errors: `ModelUnavailable`, since further questions would fail too.
     """
     whole = [items for [items] in communities]
     try:
@@ -214,9 +215,9 @@ def _describe_together(communities: Sequence[Parts]) -> Flow[dict[int, _Descript
 
 
 def _describe_alone(parts: Parts, most: int) -> Flow[_Description]:
-    """Return the description of one community from its texts (*parts*); if the model fails, one made by rules.
+    """Return the model's description of one community or, if the model fails, one made by rules.
 
-    Questions have at most *most* bytes. Errors: `ModelUnavailable`.
+    *parts* are the texts about the community. Questions have at most *most* bytes. Errors: `ModelUnavailable`.
     """
     try:
         return (yield from _reduce(parts, most))
@@ -230,10 +231,10 @@ def _describe_alone(parts: Parts, most: int) -> Flow[_Description]:
 
 
 def _reduce(parts: Parts, most: int) -> Flow[_Description]:
-    """Return the model's description of one community from its texts, split into *parts* of at most *most* bytes.
+    """Return the model's description of one community, whose texts are split into *parts* of at most *most* bytes.
 
-    One part takes one question. Of several parts, each is described first, and then the community from these
-    descriptions. They are asked one after the other, because several communities are asked about at once.
+    One part takes one question. Of several parts, each is described first, one after another, and then the community
+    from these descriptions.
     """
     while True:
         descriptions: list[Item] = []
@@ -255,7 +256,7 @@ def _ask(communities: Sequence[list[Item]]) -> Flow[Descriptions]:
 
 
 def _fill(answered: Description, items: Sequence[Item]) -> _Description:
-    """Return the name and summary that the model *answered*; an empty one is made from *items* by rules."""
+    """Return the name and summary that the model *answered*. An empty one is replaced by one made from *items*."""
     name, summary = describe(items)
     return _Description(answered.name.strip() or name, answered.summary.strip() or summary)
 
@@ -279,7 +280,7 @@ def pack(items: Sequence[Item], most: int) -> list[list[Item]]:
 
 
 def _cut(text: str, most: int) -> str:
-    """Return *text*, cut to *most* bytes in UTF-8 with " …" added if it is longer."""
+    """Return *text*, shortened to *most* bytes of UTF-8 with " …" at the end if it is longer."""
     encoded = replace_unstorable(text).encode()
     return text if len(encoded) <= most else encoded[:most].decode(errors="ignore") + " …"
 
