@@ -18,9 +18,9 @@ from kg_memory.temporal.truth import Period, Truth
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """A database record of a period in which a fact is believed to hold.
+    """A stored belief: the period in which a fact is believed to hold.
 
-    A *proposed* one is not believed until a person accepts it. `id` is used to close the belief when the truth changes.
+    A *proposed* belief does not count until a person accepts it. `id` is used to close the belief later.
     """
 
     id: str
@@ -35,7 +35,7 @@ class Belief:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Dates that a person entered for the fact with the id *fact*. They replace the dates of its last statement.
+    """Dates that a person entered for the fact with the id *fact*, in place of the dates of its last statement.
 
     Times are microseconds since the epoch; None leaves a date unchanged. A new end, also an open one, applies to all
     statements of the period.
@@ -50,10 +50,10 @@ class Edit:
 
 @dataclass(slots=True)
 class History:
-    """All statements about some facts, their stored beliefs, and the verdicts that link them.
+    """All statements about some facts, the stored beliefs in these facts, and the verdicts that link the facts.
 
-    `statements`, `beliefs` and `sentences` (the texts of the facts) are by fact id; `verdicts`, and the dates that a
-    person entered with a verdict (`edits`), by verdict id.
+    `statements`, `beliefs` and `sentences` (the texts of the facts) are by fact id. `verdicts` and `edits` (dates that
+    a person entered with a verdict) are by verdict id.
     """
 
     statements: defaultdict[str, dict[tuple[str, int, int], Statement]] = field(
@@ -92,7 +92,7 @@ class History:
         return max(self.statements[fact].values(), key=lambda statement: statement.order)
 
     def apply_edits(self) -> list[Statement]:
-        """Return the statements about all facts; dates that a person entered replace the stated ones."""
+        """Return the statements about all facts, with stated dates replaced by dates that a person entered."""
         edits = {edit.fact: edit for edit in self.edits.values()}
         result: list[Statement] = []
         for fact, own in self.statements.items():
@@ -101,16 +101,16 @@ class History:
 
 
 def has_ended(truth: Truth, held: Iterable[Belief]) -> bool:
-    """Return whether a fact that was believed to hold until now no longer holds.
+    """Return whether a fact that was believed to hold until now has ended by the new computation.
 
-    *held* are its stored beliefs, *truth* has the newly computed periods in which it holds.
+    *held* are the stored beliefs in the fact, *truth* has the newly computed periods in which it holds.
     """
     is_current = not truth.waits and any(period.invalid_at == OPEN_END for period in truth.periods)
     return not is_current and any(belief.is_current for belief in held)
 
 
 def enters_review(truth: Truth, held: Iterable[Belief], recorded: Iterable[Period]) -> bool:
-    """Return whether a fact is now up for review by a person, but was not before.
+    """Return whether a fact must now be reviewed by a person, but did not before.
 
     *truth* is the newly computed state of the fact, *held* are its stored beliefs, and *recorded* its periods that are
     not stored yet. A disputed fact enters review only if there are any such periods.
@@ -123,7 +123,7 @@ def enters_review(truth: Truth, held: Iterable[Belief], recorded: Iterable[Perio
 def revise(held: Iterable[Belief], truth: Truth) -> tuple[list[str], list[Period]]:
     """Return the ids of stored beliefs to close, and the periods to store as new beliefs.
 
-    After both changes, the beliefs of the fact, which are *held* now, have exactly the periods of *truth*.
+    *held* are the stored beliefs in one fact. After both changes they have exactly the periods of *truth*.
     """
     missing = {_without_statement(period): period for period in truth.periods}
     # `pop` closes the second copy of a belief that concurrent writers stored twice.
@@ -136,14 +136,14 @@ def revise(held: Iterable[Belief], truth: Truth) -> tuple[list[str], list[Period
 
 
 def _without_statement(period: Period) -> Period:
-    """Return *period* with `stated_at` 0, so that periods are equal even if the fact was stated at different times."""
+    """Return *period* with its `stated_at` set to 0, to compare periods without regard to when they were stated."""
     return replace(period, stated_at=0)
 
 
 def _edit(statements: Iterable[Statement], last: Statement, edit: Edit) -> list[Statement]:
-    """Return *statements*, all about one fact, with the dates that a person entered (*edit*).
+    """Return *statements*, all about one fact, with dates replaced by the ones that a person entered (*edit*).
 
-    The *last* statement gets all dates of *edit*; other statements whose periods overlap it get the new end only.
+    The *last* statement gets both dates. Other statements whose periods overlap it get the new end only.
     """
     edited = last
     if edit.valid_at is not None:

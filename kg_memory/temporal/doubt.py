@@ -17,7 +17,7 @@ from kg_memory.temporal.interval import OPEN_END, OPEN_START, WIDTH
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A stored belief that a fact holds from *valid_at* to *invalid_at*; *proposed* if it waits for review by a person.
+    """A stored belief that a fact holds from *valid_at* to *invalid_at*; *proposed* if a person must review it first.
 
     It was believed from *created_at* to *expired_at*. *known_from* is the first time at which the fact surely holds,
     *said_at* when it was last stated. All times are microseconds since the epoch.
@@ -35,7 +35,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """A statement of an episode, made at *stated_at*, that a fact holds from *valid_at* to *invalid_at*.
+    """A statement, made by an episode at *stated_at*, that a fact holds from *valid_at* to *invalid_at*.
 
     *saved_at* is when the episode was stored; times are microseconds since the epoch. *reasons* are the ids of the
     facts that the episode gives as reasons.
@@ -50,10 +50,10 @@ class Telling:
 
 @dataclass(frozen=True, slots=True)
 class Grounded:
-    """A fact with its beliefs, its statements (*tellings*), and the premises without which it would be doubtful.
+    """A fact with all data that decide whether it is doubtful: its beliefs, its statements (*tellings*), its premises.
 
-    *premises* are pairs of a fact id and the time when the link to the premise was saved. *superseding* are statements
-    of facts that end this one, *conflicting* statements of facts that refute it.
+    Premises are facts on which it depends, as pairs of a fact id and the time when the dependency was saved.
+    *superseding* are statements of facts that end this fact, *conflicting* statements of facts that refute it.
     """
 
     id: str
@@ -69,8 +69,8 @@ class Grounded:
 class Ending:
     """The end of a fact at the time *since*, or its refutation if *refuted*. Times are microseconds since the epoch.
 
-    A fact that rests on the ended one is not doubtful if it is stated again at *settled* or later. If *saved*, the time
-    when that statement was saved counts, otherwise the time when it was made.
+    It makes dependent facts doubtful, except those stated at *settled* or later: by then the end was known. If *saved*,
+    the time when such a statement was saved counts, otherwise the time when it was made.
     """
 
     since: int
@@ -82,9 +82,10 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Since when a fact is doubtful, and which ended or *refuted* fact is the cause.
+    """The reason why a fact is doubtful: another fact, on which it depends, has ended or was *refuted*.
 
-    *path* has the ids of the facts from its direct premise to the cause. *since* is in microseconds since the epoch.
+    *since* is when that happened, in microseconds since the epoch. *path* has the ids of the facts from the direct
+    premise to the ended fact.
     """
 
     since: int
@@ -94,13 +95,16 @@ class Doubt:
 
     @property
     def order(self) -> tuple[int, int, tuple[str, ...]]:
-        """A sort key: the earliest doubt comes first, and of several from one time the one with the shortest path."""
+        """A sort key: earlier doubts come first, and of doubts from the same time the one with the shortest path."""
         return (self.since, len(self.path), self.path)
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A point of valid and transaction time, in microseconds: what holds at *as_of*, as believed at *believed_at*."""
+    """A point in time for which facts are asked: what holds at *as_of*, as it was believed at *believed_at*.
+
+    Both are microseconds since the epoch.
+    """
 
     as_of: int
     believed_at: int
@@ -110,9 +114,10 @@ Doubts = dict[str, Doubt]
 
 
 def find_doubts(facts: Mapping[str, Grounded], point: Point) -> Doubts:
-    """Return which facts are doubtful at *point*, and why: ``{fact id: doubt}``.
+    """Return the facts that are doubtful because a fact on which they depend has ended: ``{fact id: doubt}``.
 
-    *facts* are by id, and must include all premises of each fact, also those of its premises, and so on.
+    *facts* are by id, and must include all premises of each fact, and the premises of these. *point* is the time that
+    is asked about.
     """
     endings = {id_: ending for id_, fact in facts.items() if (ending := find_ending(fact, point)) is not None}
     resting = _find_resting(facts.values(), point)
@@ -125,7 +130,7 @@ def find_doubts(facts: Mapping[str, Grounded], point: Point) -> Doubts:
 
 
 def find_ending(fact: Grounded, point: Point) -> Ending | None:
-    """Return the end or refutation of *fact* if it no longer holds at *point*; None if it holds, or has not begun.
+    """Return when *fact* ended or was refuted; None if it holds at *point*, or has not begun.
 
     Events and dated plans do not end; they can only be refuted.
     """
@@ -150,7 +155,7 @@ def find_ending(fact: Grounded, point: Point) -> Ending | None:
 
 
 def _find_settled(fact: Grounded, tellings: Iterable[Telling], last: Held, point: Point) -> int:
-    """Return the time, in microseconds, from which authors of statements are taken to know that *fact* has ended.
+    """Return the time from which the authors of statements must have known that *fact* has ended, in microseconds.
 
     It is the time when the end is surely past or when it was stated, whichever comes first. *tellings* are the
     statements of *fact*, *last* is its last belief.
@@ -166,7 +171,7 @@ def _find_settled(fact: Grounded, tellings: Iterable[Telling], last: Held, point
 
 
 def _find_refutation(fact: Grounded, tellings: list[Telling], point: Point) -> Ending:
-    """Return the refutation of *fact*, which has statements (*tellings*) but is not believed any more."""
+    """Return the refutation of *fact*, which was stated (*tellings*) but is not believed any more at *point*."""
     expired = [held.expired_at for held in fact.beliefs if held.expired_at <= point.believed_at and not held.proposed]
     since = max(expired, default=min(telling.saved_at for telling in tellings))
     rivals = [rival.stated_at for rival in _saved(fact.conflicting, point)]
@@ -178,12 +183,15 @@ def _find_refutation(fact: Grounded, tellings: list[Telling], point: Point) -> E
 
 
 def _saved(tellings: Iterable[Telling], point: Point) -> list[Telling]:
-    """Return the statements in *tellings* that were saved at or before the transaction time of *point*."""
+    """Return the statements in *tellings* that were saved by the time `believed_at` of *point*."""
     return [telling for telling in tellings if telling.saved_at <= point.believed_at]
 
 
 def _find_resting(facts: Iterable[Grounded], point: Point) -> dict[str, list[str]]:
-    """Return which facts rest on which premise at *point*: ``{premise id: [fact id, ...]}``."""
+    """Return the facts that depend on each premise, by the premise's id: ``{premise id: [fact id, ...]}``.
+
+    Only dependencies saved by the time `believed_at` of *point* count.
+    """
     resting: defaultdict[str, list[str]] = defaultdict(list)
     for fact in sorted(facts, key=lambda fact: fact.id):
         for premise, saved_at in fact.premises:
@@ -194,7 +202,7 @@ def _find_resting(facts: Iterable[Grounded], point: Point) -> dict[str, list[str
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Decides whether a fact stays certain although one of its premises has ended.
+    """Decides whether a fact stays certain although a fact on which it depends, its premise, has ended.
 
     *facts* are all facts by id; *due* caches the results of `_due` by fact id.
     """
@@ -204,11 +212,10 @@ class _Reader:
     due: dict[str, int] = field(default_factory=dict)
 
     def stands(self, id_: str, premise: str, ending: Ending) -> bool:
-        """Return whether the fact *id_* stays certain in spite of *ending*, the end or refutation of its premise.
+        """Return whether the fact *id_* stays certain although the fact *premise* has ended or was refuted (*ending*).
 
-        It does if it was stated again after *ending*, or if it needed the premise only before that. A statement that
-        names *premise* (an id) as its reason does not count, because its author did not know that the premise had
-        ended.
+        It does if it was stated again afterwards, or needed the premise only before. A statement that names *premise*
+        as its reason does not count, because its author did not know of the end.
         """
         fact = self.facts[id_]
         if not ending.refuted and ending.since > self._due(fact):
@@ -223,8 +230,8 @@ class _Reader:
     def _due(self, fact: Grounded) -> int:
         """Return the last time, in microseconds, at which *fact* needs its premises to hold.
 
-        It is the time of an event or dated plan. For anything else it is `Point.as_of`, the valid time that is asked
-        about.
+        For an event or a dated plan, it is the time of the event or plan. For other facts it is `point.as_of`, the time
+        that is asked about.
         """
         if fact.kind == "state":
             return self.point.as_of
@@ -239,10 +246,10 @@ class _Reader:
 def _spread(
     root: str, endings: Mapping[str, Ending], resting: Mapping[str, list[str]], reader: _Reader
 ) -> Iterator[tuple[str, Doubt]]:
-    """Yield ``(fact id, doubt)`` for each fact that rests on the ended fact *root*, directly or indirectly.
+    """Yield ``(fact id, doubt)`` for each fact that depends on the ended fact *root*, directly or through other facts.
 
-    The nearest facts come first. *endings* are the ends of all ended facts by id, *resting* has the facts that rest on
-    each fact. A cycle of premises is followed once.
+    The nearest facts come first. *endings* has the ends of all ended facts by id, *resting* the facts that depend on
+    each fact.
     """
     ending = endings[root]
     reached = {root}

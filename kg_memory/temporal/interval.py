@@ -58,7 +58,7 @@ _MONTHS: Mapping[Precision, int] = MappingProxyType({"month": 1, "season": 3, "y
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A period ``[start, end)`` of time; None is an open start or end.
+    """A period of time, from `start` up to but without `end`; None means that it has no start or no end.
 
     `precision` says how exact the date is from which it was made, such as "month".
     """
@@ -107,11 +107,11 @@ def local_time(at: int, offset: int) -> datetime:
 
 
 def show_local(at: int | None, precision: Precision, said: Sequence[Mapping[str, int]]) -> datetime | None:
-    """Return *at*, microseconds since the epoch, as a datetime in the time zone of the statement that gave it.
+    """Return *at*, microseconds since the epoch, as a datetime in the time zone in which it was stated.
 
-    *said* are the statements of the fact, as ``{"at": microseconds, "offset": minutes}``. A day, month or longer period
-    (*precision*) is shown in the zone in which it begins at midnight; an instant in the zone of the statement made at
-    that time, or of the first one. An open start or end gives None.
+    *said* are the statements of the fact, as ``{"at": microseconds, "offset": minutes}``. A day or longer period
+    (*precision*) is shown in the zone in which it begins at midnight, an instant in that of the statement made at the
+    time, or of the first one. None for an open start or end.
     """
     if at is None or instant(at) is None:
         return None
@@ -128,9 +128,10 @@ def midnight(moment: datetime) -> datetime:
 
 
 def round_to_midnight(moment: datetime) -> datetime:
-    """Return the midnight nearest to *moment* in UTC, or *moment* itself if it is midnight in its own zone.
+    """Return the midnight nearest to *moment* in UTC: ``2024-05-13T22:00Z -> 2024-05-14T00:00Z``.
 
-    It recovers the date of a day that began at midnight in another zone: ``2024-05-13T22:00Z -> 2024-05-14T00:00Z``.
+    This recovers the date of a day that began at midnight in another zone. If *moment* is midnight in its own zone, it
+    is returned unchanged.
     """
     if moment == midnight(moment):
         return moment
@@ -150,10 +151,10 @@ def weekday(at: str) -> str | None:
 
 
 def time_text(micros: int | None, precision: Precision = "instant", offset: int = 0) -> str | None:
-    """Return a time as text for a prompt, as exact as its *precision*: "2024-05", "about 2024", "by 2024-05-14".
+    """Return a time as text for a prompt, only as exact as its *precision*: "2024-05", "about 2024", "by 2024-05-14".
 
-    *micros* are microseconds since the epoch. The text is in the time zone *offset* minutes ahead of UTC. An open start
-    or end gives None.
+    *micros* are microseconds since the epoch. The text is in the time zone *offset* minutes ahead of UTC. None for an
+    open start or end.
     """
     if micros is None or instant(micros) is None:
         return None
@@ -181,9 +182,10 @@ def iso_or_text(at: object) -> object:
 
 
 def stretch_length(begin: int, precision: Precision) -> int:
-    """Return the length in microseconds of the period of *precision*, such as a day or month, that begins at *begin*.
+    """Return the length in microseconds of the day, month or other period that begins at *begin*.
 
-    *begin* is in microseconds since the epoch; months have their real length: 28 days for February 2023.
+    *precision* is the kind of period, *begin* is in microseconds since the epoch. Months have their real length: 28
+    days for February 2023.
     """
     if precision not in _MONTHS:
         return WIDTH[precision]
@@ -194,9 +196,9 @@ def stretch_length(begin: int, precision: Precision) -> int:
 
 
 def last_instant(begin: int, precision: Precision) -> int:
-    """Return the last microsecond of the period of *precision*, such as a day or month, that begins at *begin*.
+    """Return the last microsecond of the day, month or other period that begins at *begin*.
 
-    Both are microseconds since the epoch. For an instant, that is *begin* itself.
+    *precision* is the kind of period; for "instant" the result is *begin*. Both times are microseconds since the epoch.
     """
     return begin + max(stretch_length(begin, precision) - 1, 0)
 
@@ -222,7 +224,7 @@ def step(at: datetime, count: float, unit: str) -> datetime:
 
 
 def parse_instant(text: str | None) -> datetime | None:
-    """Return the datetime that *text* gives in ISO 8601, in the zone that it names, else UTC; None for other text.
+    """Return the datetime given by *text* in ISO 8601, or None for other text; without a zone, it is in UTC.
 
     A date alone gives its midnight, a month or year alone its first day: ``"2024-05" -> 2024-05-01T00:00Z``.
     """
@@ -237,12 +239,12 @@ def parse_instant(text: str | None) -> datetime | None:
 
 
 def parse_period(text: str | None, zone: tzinfo = UTC) -> Interval | None:
-    """Return the period in UTC that *text* gives in ISO 8601, as exact as it is written; None if it is not a date.
+    """Return the period given by *text* in ISO 8601, as exact as it is written; None if it is not a date.
 
-    "2019", "2019-05", "2019-W12" and "2019-05-03" give a year, month, week and day, "2019-summer" gives a season. A
-    time of day, also midnight, gives an instant, which lasts a microsecond. "about 2019" has the precision "about", "by
-    2019-05" has "by"; a "by" without a time of day is that day in UTC. A text without a zone is read in *zone*. The end
-    is open if it is beyond the year 9999.
+    "2019", "2019-05", "2019-W12", "2019-05-03" and "2019-summer" give a year, month, week, day and season. A time of
+    day gives an instant, which lasts a microsecond. "about 2019" and "by 2019-05" have the precisions "about" and "by".
+    A text without a zone is read in *zone*, except that a "by" without a time of day is in UTC. The result is in UTC,
+    with an open end if it is beyond the year 9999.
     """
     stripped = text.strip() if isinstance(text, str) else ""
     if match := _VAGUE.fullmatch(stripped):
@@ -274,7 +276,10 @@ def instant_period(at: datetime) -> Interval:
 
 
 def _parse_iso(match: re.Match[str], zone: tzinfo) -> Interval:
-    """Return the instant, day, month or year that *match* (of the pattern `_ISO`) gives, by default in *zone*."""
+    """Return the instant, day, month or year in *match*, a match of the pattern `_ISO`.
+
+    It is in *zone* if the text names none.
+    """
     start = instant_of(match, zone)
     if match["hour"]:
         return instant_period(start)
@@ -284,13 +289,13 @@ def _parse_iso(match: re.Match[str], zone: tzinfo) -> Interval:
 
 
 def _parse_iso_week(match: re.Match[str], zone: tzinfo) -> Interval:
-    """Return the week "2019-W12", or the day "2019-W12-3" in it, that *match* (of `_ISO_WEEK`) gives, in *zone*."""
+    """Return the week ("2019-W12") or the day in it ("2019-W12-3") in *match*, a match of `_ISO_WEEK`, in *zone*."""
     day = datetime.fromisocalendar(int(match["year"]), int(match["week"]), int(match["weekday"] or 1))
     return _unit_at(day.replace(tzinfo=zone), "day" if match["weekday"] else "week")
 
 
 def _unit_at(start: datetime, unit: Precision) -> Interval:
-    """Return the period of one *unit*, such as a day or month, that begins at *start*."""
+    """Return the period that begins at *start* and is one *unit* long, such as a day or month."""
     end = _step_or_none(start, 1, unit)
     return Interval(start.astimezone(UTC), end.astimezone(UTC) if end else None, unit)
 
@@ -304,7 +309,7 @@ def _step_or_none(start: datetime, count: int, unit: str) -> datetime | None:
 
 
 def instant_of(match: re.Match[str], zone: tzinfo) -> datetime:
-    """Return the datetime that *match* gives, which has the groups of the pattern `_ISO`: `year`, `month`, ... `zone`.
+    """Return the datetime in *match*, a match of the pattern `_ISO` with the groups `year`, `month` and so on.
 
     Missing parts are the first of their kind: "2019-05" is 1 May at midnight. Without a zone it is in *zone*.
     """

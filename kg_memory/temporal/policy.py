@@ -32,11 +32,11 @@ Weight = float
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A verdict on how the facts *new* and *existing* (ids) relate, and its effect on beliefs, the *ruling*.
+    """A verdict on how the facts *new* and *existing* (ids) relate, and its effect, the *ruling*.
 
     If both ids are the same, the verdict is about that fact alone. *preferred* is the fact that the model believes.
-    *refused* is the fact that a person rejected, at *refused_at* (microseconds since the epoch). *kind* is the ruling
-    that a waiting verdict gets once it is accepted.
+    *refused* is the fact that a person rejected, at *refused_at* (microseconds since the epoch). While the ruling is
+    "waiting" for review, *kind* is the ruling after acceptance.
     """
 
     new: str
@@ -54,11 +54,11 @@ class Verdict:
 
     @property
     def is_admission(self) -> bool:
-        """Whether a new fact waits for a person to admit it, and not because it contradicts another fact."""
+        """Whether the verdict is about one new fact, which is not believed until a person admits it."""
         return self.new == self.existing and self.ruling == "waiting"
 
     def retracts(self, statement: Statement) -> bool:
-        """Return whether this verdict is a retraction of the fact that *statement* states.
+        """Return whether this verdict retracts the fact of *statement*, so that the statement does not count.
 
         A statement that arrived after the retraction is not affected.
         """
@@ -68,7 +68,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """The triple of a fact: its subject, predicate and objects.
+    """The subject, predicate and objects of a fact, to find out whether it can contradict another fact.
 
     *single_valued* says whether a subject has one object of this predicate at a time, as with LIVES_IN; None if
     unknown. *declared* means that a person or the settings said so; otherwise it is a guess.
@@ -83,7 +83,7 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The strength of a fact in a conflict: its greatest weight, and when it was first and last stated.
+    """How strong a fact is in a conflict with another: its greatest weight, and when it was first and last stated.
 
     *first_stated* and *last_stated* have the form of `Statement.order`. The id of the fact breaks ties.
     """
@@ -95,7 +95,7 @@ class Claim:
 
     @property
     def order(self) -> tuple[Weight, Order, str]:
-        """A sort key: the claim with the greatest weight is the greatest, and of equal ones the last stated."""
+        """A sort key: claims of greater weight are greater, and of equal weight the ones that were stated later."""
         return (self.weight, self.last_stated, self.fact)
 
 
@@ -126,7 +126,7 @@ class ConflictPolicy:
 
     # The effect of a verdict
     def is_noted(self, confidence: float) -> bool:
-        """Return whether a verdict with *confidence* (0 to 1) is stored at all: to take effect, or for review."""
+        """Return whether a verdict with *confidence* (0 to 1) is stored at all, either to take effect or for review."""
         return confidence >= self.review_threshold
 
     def takes_effect(self, confidence: float) -> bool:
@@ -138,16 +138,16 @@ class ConflictPolicy:
         return to_ruling(kind) if self.takes_effect(confidence) else "waiting"
 
     def excludes(self, new: Relation, existing: Relation) -> bool:
-        """Return whether both facts cannot hold at once because their predicate is declared single-valued.
+        """Return whether *new* and *existing* cannot both hold, as with Ann LIVES_IN Oslo and Ann LIVES_IN Rome.
 
-        They have the same subject and different objects, as in Ann LIVES_IN Oslo and Ann LIVES_IN Rome. The later fact
-        then supersedes the other, whatever the model says.
+        They have the same subject, different objects, and the same predicate, which is declared single-valued. The
+        later fact then supersedes the earlier one, whatever the model says.
         """
         same = (new.subject, new.predicate) == (existing.subject, existing.predicate)
         return same and new.declared and bool(new.single_valued) and new.objects.isdisjoint(existing.objects)
 
     def may_contradict(self, kind: VerdictKind, new: Relation, existing: Relation) -> bool:
-        """Return whether a verdict of *kind* between the facts *new* and *existing* may end or refute one of them.
+        """Return whether a verdict of *kind* lets one of the facts *new* and *existing* end or refute the other.
 
         If their predicate is declared to have several values at a time, one value does not supersede another.
         """
@@ -156,9 +156,9 @@ class ConflictPolicy:
 
     # The winner of a conflict
     def weigh(self, statement: Statement | Fact) -> Weight:
-        """Return the weight of *statement* by the strategy: its trust, its confidence, or 0 for all statements.
+        """Return the weight of *statement*: by the strategy, its trust, its confidence, or 0 for every statement.
 
-        A statement cannot shorten the period of a contradicting statement with a greater weight.
+        A statement cannot shorten the period of a contradicting statement of greater weight.
         """
         match self.strategy:
             case "confidence":
@@ -169,18 +169,18 @@ class ConflictPolicy:
                 return 0.0
 
     def may_change(self, statement: Statement, target: Statement) -> bool:
-        """Return whether *statement* has weight enough to correct or end *target*, a statement of the same fact."""
+        """Return whether *statement* has enough weight to correct or end *target*, a statement of the same fact."""
         return self.weigh(statement) >= self.weigh(target)
 
     def claim(self, fact: str, statements: Sequence[Statement]) -> Claim:
-        """Return the strength in conflicts of the fact with the id *fact*, computed from its *statements*."""
+        """Return how strong the fact with the id *fact* is in conflicts, computed from its *statements*."""
         orders = [statement.order for statement in statements]
         return Claim(fact, max(map(self.weigh, statements)), min(orders), max(orders))
 
     def beats(self, claim: Claim, rival: Claim, preferred: Collection[str | None]) -> bool:
         """Return whether the fact of *claim* wins a conflict with the fact of *rival*, by the strategy.
 
-        *preferred* are the ids of the facts that the model preferred, which only the strategy "model" uses.
+        *preferred* are the ids of the facts that the model believes; only the strategy "model" uses them.
         """
         match self.strategy:
             case "model" if (claim.fact in preferred) != (rival.fact in preferred):
@@ -191,10 +191,10 @@ class ConflictPolicy:
                 return claim.order > rival.order
 
     def expect_winner(self, later: Fact, earlier: Fact, preferred: str | None) -> str | None:
-        """Return the id of the fact that would win a conflict, estimated without reading all statements of both.
+        """Return the id of the fact that would probably win a conflict, without reading all statements of both.
 
-        *later* was first stated after *earlier*. *preferred* is the id of the fact that the model prefers; the strategy
-        "model" returns it.
+        *later* was first stated after *earlier*. *preferred* is the id of the fact that the model believes; the
+        strategy "model" returns it.
         """
         if self.strategy == "model":
             return preferred
@@ -216,8 +216,8 @@ def to_ruling(kind: VerdictKind) -> Ruling:
 def is_reopened(verdict: Verdict, stated: Collection[str], arrived_at: int) -> bool:
     """Return whether a refused *verdict* must be reviewed again, because an episode states the refused fact again.
 
-    *stated* are the ids of the facts that the episode states, *arrived_at* is when the episode arrived, in
-    microseconds. An episode that arrived before the refusal does not count. A retraction is never reopened.
+    *stated* are the ids of the facts that the episode states, *arrived_at* is when it arrived, in microseconds. An
+    episode that arrived before the refusal does not count. A retraction is never reopened.
     """
     if verdict.ruling != "refused" or verdict.is_retraction or verdict.refused not in stated:
         return False
@@ -229,8 +229,8 @@ def facts_in_review(
 ) -> set[str]:
     """Return the ids of the facts that wait for review by a person.
 
-    If a verdict that waits for review links two facts, the one first stated later is in review, unless the other one is
-    in review itself or was refused. Facts in *to_admit* are always in review. *by_fact* has the statements by fact id.
+    Of two facts that a waiting verdict links, usually the one first stated later waits. Facts in *to_admit* (ids)
+    always wait. *by_fact* has the statements by fact id.
     """
     refused = find_refused(verdicts)
     unsure = rivals_by(verdicts, "waiting")
@@ -242,7 +242,7 @@ def facts_in_review(
 
 
 def facts_to_admit(verdicts: Iterable[Verdict]) -> set[str]:
-    """Return the ids of the facts that are not believed until a person admits them, whatever the policy."""
+    """Return the ids of the facts that are not believed until a person admits them."""
     return {verdict.new for verdict in verdicts if verdict.is_admission}
 
 
@@ -260,7 +260,7 @@ def find_refused(verdicts: Iterable[Verdict]) -> set[str | None]:
 
 
 def rivals_by(verdicts: Iterable[Verdict], ruling: Ruling) -> defaultdict[str, set[str]]:
-    """Return which facts are linked by verdicts with this *ruling*: ``{fact id: {ids of other facts}}``.
+    """Return the facts that verdicts with this *ruling* link to each fact: ``{fact id: {ids of other facts}}``.
 
     Each link is listed under both of its facts.
     """

@@ -22,12 +22,11 @@ _CLOCK_CHANGE = HOUR
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement that the fact *fact* (an id) holds in ``[valid_at, invalid_at)``, made by the episode *id*.
+    """A statement, made by the episode *id*, that the fact *fact* (an id) holds from *valid_at* to *invalid_at*.
 
-    Times are microseconds since the epoch. It was made at *stated_at*, the time of the episode. *arrived_at* is when
-    the memory got the episode: of two episodes of the same time, the one that arrived later was stated later.
-    *precision* is that of `valid_at`, *end_precision* that of `invalid_at`. A statement that *corrects* replaces the
-    start or end of earlier statements about the same period, whichever it gives.
+    Times are microseconds since the epoch. *stated_at* is the time of the episode, and *arrived_at* is when the memory
+    got it, which orders episodes of the same time. *precision* is that of `valid_at`, *end_precision* that of
+    `invalid_at`. A statement that *corrects* replaces the start or end of earlier statements about the same period.
     """
 
     fact: str
@@ -49,12 +48,12 @@ class Statement:
 
     @property
     def order(self) -> Order:
-        """A sort key by which statements are in the order in which they were made."""
+        """A sort key that puts statements in the order in which they were made."""
         return (self.stated_at, self.arrived_at, self.id)
 
     @property
     def rank(self) -> Rank:
-        """A sort key by which statements are ordered by their start, and if that is equal by when they were made."""
+        """A sort key that puts statements in the order of their starts, and of being stated if these are equal."""
         return (self.begin, self.stated_at, not self.undated, self.arrived_at, self.id, self.fact)
 
     @property
@@ -64,7 +63,7 @@ class Statement:
 
     @property
     def tells_start(self) -> bool:
-        """Whether a start date was stated; if `valid_at` is the time of the statement itself, the start is unknown."""
+        """Whether a start date was stated. A start equal to the time of the statement counts as unknown."""
         return self.valid_at not in (OPEN_START, self.stated_at)
 
     @property
@@ -74,12 +73,12 @@ class Statement:
 
     @property
     def width(self) -> int:
-        """The most microseconds by which the fact may have begun after `valid_at`: 31 days if that is a month."""
+        """How much later than `valid_at` the fact may have begun, in microseconds: 31 days for "in May"."""
         return WIDTH[self.precision]
 
     @property
     def end_width(self) -> int:
-        """The most microseconds by which the fact may have ended after `invalid_at`: 31 days if that is a month."""
+        """How much later than `invalid_at` the fact may have ended, in microseconds: 31 days for "until May"."""
         return WIDTH[self.end_precision]
 
     @property
@@ -89,7 +88,7 @@ class Statement:
 
     @property
     def begin(self) -> int:
-        """The start in microseconds; for an undated statement the time when it was made, as the fact held then."""
+        """The start in microseconds. An undated statement begins when it was made, as the fact held then."""
         return min(self.stated_at, self.over_at) if self.undated and not self.only_ends else self.valid_at
 
     @property
@@ -99,7 +98,7 @@ class Statement:
 
     @property
     def latest(self) -> int:
-        """The last instant at which the fact may have begun, in microseconds: for "in May", the end of 31 May."""
+        """The last microsecond at which the fact may have begun: for "in May", the end of 31 May."""
         return last_instant(self.begin, self.precision)
 
 
@@ -108,10 +107,11 @@ MayChange = Callable[[Statement, Statement], bool]
 
 
 def reconcile(statements: Iterable[Statement], may_change: MayChange) -> list[Statement]:
-    """Return the periods that the *statements* of one fact give together, as statements.
+    """Combine the *statements* of one fact, and return the periods that they give together, as statements.
 
-    Corrections replace dates, vague starts get the exact ones that other statements give, and open periods get stated
-    ends. Corrected and redundant statements are left out. *may_change* says whether one statement may change another.
+    Corrections replace dates, vague starts become exact if another statement gives the date, and open periods get
+    stated ends. Corrected and redundant statements are left out. *may_change* says whether one statement may change
+    another.
     """
     current = _apply_corrections(statements, may_change)
     current = [_refine(statement, current) if statement.width else statement for statement in current]
@@ -123,9 +123,9 @@ def reconcile(statements: Iterable[Statement], may_change: MayChange) -> list[St
 def _apply_corrections(statements: Iterable[Statement], may_change: MayChange) -> list[Statement]:
     """Return the statements of one fact in the order in which they were made, with corrections applied.
 
-    A correction gives a start or an end, and leaves the other unchanged. After a correction, any later statement with a
-    different date for the same period is a correction too, because the order of arrival decides which one was marked as
-    such. *may_change* says whether one statement may change another.
+    A correction gives a new start or end, and leaves the other unchanged. Once a period was corrected, any later
+    statement with a different date for it counts as a correction too. *may_change* says whether one statement may
+    change another.
     """
     current: list[Statement] = []
     for statement in sorted(statements, key=lambda one: (one.order, one.valid_at, one.invalid_at, one.width)):
@@ -139,7 +139,7 @@ def _apply_corrections(statements: Iterable[Statement], may_change: MayChange) -
 
 
 def _refine(statement: Statement, statements: Iterable[Statement]) -> Statement:
-    """Return *statement* with the most exact start that other *statements* give within its vague start.
+    """Return *statement* with its vague start replaced by the most exact start in *statements* that fits.
 
     For example, "since 2024" becomes "since May 2024" if another statement says so.
     """
@@ -158,7 +158,7 @@ def _refine(statement: Statement, statements: Iterable[Statement]) -> Statement:
 
 
 def _end(statement: Statement, ending: Iterable[Statement], may_change: MayChange) -> Statement:
-    """Return *statement* with the earliest end that applies to its period: its own, or one of the statements *ending*.
+    """Return *statement* with the earliest end of its period, its own or one that the statements *ending* give.
 
     *may_change* says whether one statement may change another.
     """
@@ -171,10 +171,11 @@ def _end(statement: Statement, ending: Iterable[Statement], may_change: MayChang
 
 
 def _is_redundant(statement: Statement, statements: Iterable[Statement], may_change: MayChange) -> bool:
-    """Return whether *statement* adds nothing to the other *statements* of the same fact.
+    """Return whether *statement* adds nothing to the other *statements* of the same fact, and can be left out.
 
-    "No longer" adds nothing if another statement starts before that end, or ends earlier. An undated statement adds
-    nothing if its time lies in the period of another one whose end was stated as past: the fact did not begin again.
+    For example, "Ann no longer lives in Oslo" adds nothing if another statement gives an earlier end. An undated
+    statement adds nothing if it was made within the period of a statement whose end was past when stated. *may_change*
+    says whether one statement may change another.
     """
     if statement.only_ends:
         return any(_says_more(source, statement, may_change) for source in statements)
@@ -182,9 +183,10 @@ def _is_redundant(statement: Statement, statements: Iterable[Statement], may_cha
 
 
 def _covers(source: Statement, statement: Statement, may_change: MayChange) -> bool:
-    """Return whether *statement*, which is undated, was made within the period of *source*.
+    """Return whether *statement*, which is undated, was made within the period of the statement *source*.
 
-    Only a period counts whose end was stated as past. *may_change* says whether *source* may change *statement*.
+    The end of *source* must have been past when it was stated. *may_change* says whether one statement may change
+    another.
     """
     if not source.end_stands or source.only_ends or not may_change(source, statement):
         return False
@@ -193,7 +195,7 @@ def _covers(source: Statement, statement: Statement, may_change: MayChange) -> b
 
 
 def _says_more(source: Statement, ending: Statement, may_change: MayChange) -> bool:
-    """Return whether *source* makes *ending* ("no longer") redundant: it starts before that end, or ends earlier."""
+    """Return whether *source* makes *ending* ("no longer") redundant, as it starts before that end or ends earlier."""
     if not source.only_ends:
         return source.begin <= ending.invalid_at
     return source.invalid_at < ending.invalid_at and may_change(source, ending)
@@ -210,7 +212,7 @@ def _may_end(source: Statement, statement: Statement) -> bool:
 
 
 def _disputes(statement: Statement, earlier: Statement) -> bool:
-    """Return whether *statement* gives a start or end that contradicts the one that the *earlier* statement gives."""
+    """Return whether *statement* gives another start or another end than the *earlier* statement of the same fact."""
     if earlier.order >= statement.order:
         return False
     if statement.undated:
@@ -223,9 +225,9 @@ def _disputes(statement: Statement, earlier: Statement) -> bool:
 
 
 def _correct(current: Sequence[Statement], correction: Statement, may_change: MayChange) -> list[Statement]:
-    """Return the *current* statements of a fact after *correction*, followed by *correction* itself.
+    """Return the *current* statements of a fact, changed by *correction*, and then *correction* itself.
 
-    Statements about the same period get the date that *correction* gives, or are left out if it replaces all of them.
+    Statements about the same period get the date that *correction* gives. They are left out if it replaces all of them.
     """
     everything = [*current, correction]
     *ended, corrected_period = [_end(statement, everything, may_change) for statement in everything]
@@ -247,7 +249,7 @@ def _correct(current: Sequence[Statement], correction: Statement, may_change: Ma
 
 
 def _subtract(statement: Statement, correction: Statement) -> Statement | None:
-    """Return *statement* with its start or end as *correction* gives it; None if *correction* replaces all of it."""
+    """Return *statement* with its start or end replaced as *correction* says; None if nothing of it remains."""
     if correction.undated:
         if not statement.ends:
             return statement
@@ -261,10 +263,10 @@ def _subtract(statement: Statement, correction: Statement) -> Statement | None:
 
 
 def _share_period(one: Statement, another: Statement, statements: Iterable[Statement]) -> bool:
-    """Return whether both statements are about the same period: they overlap, and nothing began between their ends.
+    """Return whether *one* and *another* are statements about the same period of the fact.
 
-    *statements* are all statements of the fact. They are searched for a new beginning only if one of both is a "no
-    longer".
+    They are if they overlap, and if no new period began between their ends. *statements* are all statements of the
+    fact.
     """
     first, last = sorted((one, another), key=lambda statement: statement.invalid_at)
     if not (one.begin < another.invalid_at and another.begin < one.invalid_at):
@@ -275,6 +277,6 @@ def _share_period(one: Statement, another: Statement, statements: Iterable[State
 
 
 def _begins_between(statement: Statement, first: Statement, last: Statement) -> bool:
-    """Return whether *statement* begins a new period between the ends of *first* and *last*."""
+    """Return whether *statement* starts a new period of the fact between the ends of *first* and *last*."""
     between = first.invalid_at <= statement.begin < last.invalid_at
     return between and not statement.only_ends and not _may_end(first, statement)

@@ -30,7 +30,7 @@ _OUT_OF_DATE = WIDTH["season"]
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A period ``[valid_at, invalid_at)`` in which a fact holds, last stated at *stated_at*.
+    """A period in which a fact holds, from *valid_at* up to *invalid_at*; it was last stated at *stated_at*.
 
     *known_from* is the first time at which the fact surely holds, later than *valid_at* if its start is unknown. Times
     are microseconds since the epoch.
@@ -46,9 +46,9 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """The periods in which one fact holds, earliest first.
+    """The periods in which one fact holds, earliest first, and whether a person must review it.
 
-    If the fact *waits* for review, it is not believed yet, and would hold in these periods. If it is *disputed*, it is
+    If it *waits* for review, the fact is not believed yet, and would hold in these periods. If it is *disputed*, it is
     in review but believed in the meantime.
     """
 
@@ -60,11 +60,11 @@ class Truth:
 def truths(
     statements: Iterable[Statement], verdicts: Collection[Verdict] = (), policy: ConflictPolicy = _DEFAULT_POLICY
 ) -> dict[str, Truth]:
-    """Return the periods in which each fact holds, by fact id, computed from all *statements* and *verdicts*.
+    """Compute the periods in which each fact holds from all *statements* and *verdicts*, and return them by fact id.
 
-    A fact that waits for review, was refused or lost a conflict does not affect other facts. A statement of less weight
-    (see `ConflictPolicy.weigh`) does not shorten the period of a weightier one: it holds in the remaining time. For a
-    fact that a person retracted, only statements that arrived later count.
+    Facts that wait for review, were refused or lost a conflict do not affect other facts. A statement does not shorten
+    the period of a statement with more weight (see `ConflictPolicy.weigh`): it holds in the remaining time. For a fact
+    that a person retracted, only statements that arrived later count.
     """
     by_fact: dict[str, list[Statement]] = defaultdict(list)
     retractions = {verdict.new: verdict for verdict in verdicts if verdict.is_retraction}
@@ -95,14 +95,14 @@ def truths(
 
 
 def _links_two(verdict: Verdict, by_fact: Mapping[str, object]) -> bool:
-    """Return whether *verdict* links two different facts that both have statements; *by_fact* is by fact id."""
+    """Return whether *verdict* links two different facts that both have statements in *by_fact* (by fact id)."""
     return verdict.new in by_fact and verdict.existing in by_fact and verdict.new != verdict.existing
 
 
 def _prefer_subjects(by_fact: Mapping[str, list[Statement]], verdicts: Iterable[Verdict]) -> dict[str, list[Statement]]:
-    """Return *by_fact* (statements by fact id) with a little less trust in assistants where people speak of themselves.
+    """Return *by_fact* with slightly less trust in assistants for facts that people state about themselves.
 
-    This concerns facts that a person states about themselves, and facts that *verdicts* link to them.
+    *by_fact* has the statements by fact id. The change is also made for facts that *verdicts* link to such facts.
     """
     own = {one.fact for one in _gather(by_fact, by_fact) if one.teller == "subject"}
     pairs = [{verdict.new, verdict.existing} for verdict in verdicts]
@@ -121,7 +121,7 @@ def _settle_conflicts(
 ) -> set[str]:
     """Return the ids in *facts* of the facts that win all their conflicts, or have none.
 
-    A fact that has lost itself does not defeat others. *by_fact* has the statements by fact id.
+    A fact that has lost a conflict does not defeat others. *by_fact* has the statements by fact id.
     """
     against = rivals_by(verdicts, "conflicts")
     claims = {fact: policy.claim(fact, by_fact[fact]) for fact in facts}
@@ -148,10 +148,10 @@ def _settle_conflicts(
 def _place_periods(
     facts: Collection[str], by_fact: Mapping[str, Sequence[Statement]], rivals: _Rivals, policy: ConflictPolicy
 ) -> dict[str, list[Period]]:
-    """Return the periods in which *facts* (ids) hold, by fact id.
+    """Return the periods in which each of *facts* (ids) holds, by fact id.
 
-    The statements of the greatest weight get their periods first; others get what is left. *by_fact* has the results of
-    `reconcile` by fact id, *rivals* the facts that cannot hold at the same time as each fact.
+    Facts that cannot hold at the same time, *rivals*, share the time: statements of the greatest weight get their
+    periods first, others get the remaining time. *by_fact* has the results of `reconcile` by fact id.
     """
     near = {fact: set(rivals.get(fact, ())).intersection(facts) for fact in facts}
     placed: dict[str, list[Statement]] = {}
@@ -174,7 +174,7 @@ def _place_periods(
 
 
 def _gather(facts: Iterable[str], by_fact: Mapping[str, Iterable[T]]) -> Iterator[T]:
-    """Yield all items of *facts*, one fact after another; *by_fact* has the items by fact id."""
+    """Yield the items of all *facts* (ids), one fact after another, from *by_fact*, which has the items by fact id."""
     return chain.from_iterable(by_fact[fact] for fact in facts)
 
 
@@ -184,20 +184,19 @@ def _first_rank(statements: Iterable[Statement]) -> Rank:
 
 
 def _filter_weight(statements: Iterable[Statement], weight: object, policy: ConflictPolicy) -> list[Statement]:
-    """Return the *statements* to which *policy* gives exactly this *weight*."""
+    """Return the *statements* whose weight, by *policy*, is exactly *weight*."""
     return [statement for statement in statements if policy.weigh(statement) == weight]
 
 
 def _place(
     statement: Statement, own: Iterable[Statement], against: Sequence[Statement], policy: ConflictPolicy
 ) -> Statement:
-    """Return *statement* with another start, if the dates of contradicting facts show that it began at another time.
+    """Return *statement* with another start if statements of contradicting facts show when it really began.
 
-    *own* are all statements of the fact, *against* those of contradicting facts. A start that was not stated gives way
-    to a stated end: "I live in Oslo" and later "I left Rome in June" mean Oslo since June. It also gives way to a start
-    that was stated later: "I live in Oslo" and later "I moved to Bergen last week" mean that Oslo ended last week. A
-    vague start comes after more exact starts that were stated before: "I moved to Oslo in 2019", stated in December
-    after "I moved to Paris in March", means later in 2019.
+    *own* are all statements of the fact, *against* those of contradicting facts. Three examples: "I live in Oslo" and
+    later "I left Rome in June" mean Oslo since June. "I live in Oslo" and later "I moved to Bergen last week" mean that
+    Oslo ended last week. "I moved to Paris in March" and later "I moved to Oslo in 2019" mean that Oslo began after
+    March.
     """
     if statement.only_ends:
         return statement
@@ -229,10 +228,10 @@ def _place(
 def _find_correction(
     statement: Statement, own: Iterable[Statement], against: Iterable[Statement], policy: ConflictPolicy
 ) -> Statement | None:
-    """Return the statement of a contradicting fact by which *statement*, which is undated, was already out of date.
+    """Return the statement of a contradicting fact which shows that *statement* was out of date, or None.
 
-    It was made later, and gives a start before *statement* was made; only the last such start counts. None if there is
-    none. *own* are all statements of the fact, *against* those of contradicting facts.
+    *statement* is undated. The result was made later, and gives the last start before *statement* was made: "I moved to
+    Bergen last week". *own* are all statements of the fact, *against* those of contradicting facts.
     """
     begun = (one for one in (*own, *against) if not one.undated and one.begin <= statement.begin)
     last = max((one for one in begun if policy.may_change(one, statement)), key=lambda one: one.rank, default=None)
@@ -243,10 +242,10 @@ def _find_correction(
 
 
 def _behind_ends(statement: Statement, against: Iterable[Statement], policy: ConflictPolicy) -> Statement:
-    """Return *statement*, which gives no start, with the stated end of a contradicting fact as its start.
+    """Return *statement*, which gives no start, with the stated end of a contradicting fact as its start, if any.
 
     *against* are the statements of contradicting facts. For example, "I left Rome in June" lets "I live in Oslo",
-    stated in May, begin in June. Without such an end, *statement* is returned unchanged.
+    stated in May, begin in June.
     """
     ends = [rival for rival in against if rival.end_stands and policy.weigh(rival) >= policy.weigh(statement)]
     moved = statement
@@ -259,11 +258,10 @@ def _behind_ends(statement: Statement, against: Iterable[Statement], policy: Con
 def _periods(own: Iterable[Statement], against: Sequence[Statement], first: Rank) -> Iterator[Period]:
     """Yield the periods of a fact, from its *own* statements and those of contradicting facts (*against*).
 
-    All statements have the same weight. A statement holds until its end or until a contradicting fact begins, whichever
-    is first; but an end that was past when it was stated is kept. Of two statements that begin at the same time, the
-    one stated later holds. An undated statement has an unknown start if nothing came before it; otherwise it began by
-    the time when it was stated. A statement that only ends held before all others. *first* is the rank of the first
-    statement.
+    A statement holds until its end or until a contradicting fact begins, whichever is first; but an end that was past
+    when it was stated is kept. Of two statements that begin at the same time, the one stated later holds. An undated
+    statement has an unknown start if nothing came before it; otherwise it began by the time when it was stated. All
+    statements have the same weight. *first* is the rank of the one that begins first.
     """
     lasting = sorted((rival.rank, _vagueness(_start_precision(rival))) for rival in against if not rival.only_ends)
     former = [
@@ -290,17 +288,17 @@ def _periods(own: Iterable[Statement], against: Sequence[Statement], first: Rank
 
 
 def _end_key(statement: Statement) -> tuple[int, bool, int, int, str]:
-    """Return a sort key for statements: by their end, and of two equal ends the one stated later first."""
+    """Return a sort key that puts statements in the order of their ends; of equal ends, the last stated is first."""
     return (statement.invalid_at, statement.only_ends, -statement.stated_at, -statement.arrived_at, statement.fact)
 
 
 def _start_precision(statement: Statement) -> Precision:
-    """Return the precision of the start of *statement*; "by" if undated: it began by the time of the statement."""
+    """Return how exact the start of *statement* is; "by" if undated: it began by the time when it was stated."""
     return "by" if statement.undated and not statement.only_ends else statement.precision
 
 
 def _vagueness(precision: Precision) -> tuple[bool, int, Precision]:
-    """Return a sort key for dates of equal time by *precision*: a day comes before a month, "by" comes last."""
+    """Return a sort key for dates that begin at the same time: a day comes before a month, and "by" comes last."""
     return (precision == "by", WIDTH[precision], precision)
 
 
@@ -310,7 +308,7 @@ def _cut_order(period: Period) -> tuple[Any, ...]:
 
 
 def _cut(period: Period, taken: Iterable[Period]) -> Period | None:
-    """Return the part of *period* outside of the periods *taken*, which contradict it and have more weight.
+    """Return *period* without the time that is *taken* by contradicting periods of more weight.
 
     The result begins after such a period, or ends where one begins; None if nothing is left. *taken* is in the order of
     `_cut_order`.
