@@ -169,9 +169,9 @@ def _validate_predicate(value: object) -> str:
 
 
 def _validate_premises(value: object) -> tuple[str, ...]:
-    """Return *value*, the `rests_on` of a fact, as a tuple of different fact ids.
+    """Return the ids in *value*, the facts on which a declared fact depends, as a tuple without duplicates.
 
-    Only their form is checked: an id may be of a fact that was forgotten since.
+    Only their form is checked: an id may be that of a fact that was forgotten since.
 
     Raises: `InputError` for anything but an id or a list of at most `MOST_PREMISES` ids.
     """

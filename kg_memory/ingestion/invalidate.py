@@ -113,7 +113,7 @@ def _with_earlier(revision: Revision, draft: Draft) -> Revision:
 
 
 def _find_unused_starts(facts: Collection[StatedFact], history: History, revision: Revision) -> Iterator[Loss]:
-    """Yield a `Loss` for each of *facts* whose start date is not used because it was believed earlier already."""
+    """Yield a `Loss` for each of *facts* whose start date is not used, as the fact was believed earlier already."""
     for fact in facts:
         recorded = [belief.period for belief in revision.beliefs if belief.fact == fact.stored_id]
         held = [one.period for one in history.beliefs[fact.stored_id] if one.id not in revision.closed]
