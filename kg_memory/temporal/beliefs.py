@@ -110,7 +110,7 @@ def has_ended(truth: Truth, held: Iterable[Belief]) -> bool:
 
 
 def enters_review(truth: Truth, held: Iterable[Belief], recorded: Iterable[Period]) -> bool:
-    """Return whether a fact must now be reviewed by a person, but did not before.
+    """Return whether a fact needs a review by a person that it did not need before.
 
     *truth* is the newly computed state of the fact, *held* are its stored beliefs, and *recorded* its periods that are
     not stored yet. A disputed fact enters review only if there are any such periods.

@@ -53,7 +53,7 @@ class Statement:
 
     @property
     def rank(self) -> Rank:
-        """A sort key that puts statements in the order of their starts, and of being stated if these are equal."""
+        """A sort key: statements with earlier starts come first, and of equal starts the one made earlier."""
         return (self.begin, self.stated_at, not self.undated, self.arrived_at, self.id, self.fact)
 
     @property

@@ -293,7 +293,7 @@ def _end_key(statement: Statement) -> tuple[int, bool, int, int, str]:
 
 
 def _start_precision(statement: Statement) -> Precision:
-    """Return how exact the start of *statement* is; "by" if undated: it began by the time when it was stated."""
+    """Return how exact the start of *statement* is. An undated one gives "by": it began by the time of stating."""
     return "by" if statement.undated and not statement.only_ends else statement.precision
 
 
@@ -303,7 +303,7 @@ def _vagueness(precision: Precision) -> tuple[bool, int, Precision]:
 
 
 def _cut_order(period: Period) -> tuple[Any, ...]:
-    """Return a sort key for periods: by start, then by end, and of equal times the most exact first."""
+    """Return a sort key that puts periods in the order of their starts, then ends; of equal times, exact ones first."""
     return (period.known_from, _vagueness(period.precision), period.invalid_at, _vagueness(period.end_precision))
 
 
