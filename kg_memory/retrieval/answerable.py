@@ -38,11 +38,11 @@ STATED = 40
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question, with what is stored about its words: the input of the estimate whether the memory holds an answer.
+    """A question and what is stored about its words, to estimate whether the memory holds an answer.
 
-    `frequencies` are how many nodes of each kind contain each of its search `terms`, and `counts` the number of stored
-    nodes of each kind. `subjects` are the alias keys of the people and things that the question is about: known
-    entities that it names, and the asker. `named` says whether it names a known entity.
+    `frequencies` has the number of nodes by kind that contain each of the words `terms`, `counts` the number of all
+    nodes by kind. `subjects` are the alias keys (hashes of names) of the asker, if meant, and of known entities that
+    the question names; `named` is whether it names one.
     """
 
     terms: Sequence[str]
@@ -60,12 +60,11 @@ class Asked:
 class Evidence:
     """The features from which the probability of an answer is computed, with typical values as defaults.
 
-    The values mean the same for every embedding model. A nearness of 0.5 is that of two random episodes. For the
-    subject: `known` is the share of the question's words that occur in any stored node, `covered` the score of the best
-    result by words as a share of the highest possible one, `agreed` how far the rankings by words and by meaning agree
-    on the best result, and `nearest` the nearness of the nearest result. For the detail: `lines` is the mean nearness
-    of the nearest ten episodes, and `told` the score of the best fact stated by a subject of the question, minus that
-    of the best fact stated by others, from -1 to 1.
+    A nearness of 0.5 is that of two random episodes, for every embedding model. Whether the subject is known: `known`
+    is the share of the question's words that are stored anywhere, `covered` the best score by words as a share of the
+    possible one, `agreed` whether words and meaning find the same best result, and `nearest` the nearness of that by
+    meaning. Whether the detail is known: `lines` is the mean nearness of the nearest ten episodes, and `told` how much
+    better the best fact stated by a subject scores than those stated by others, -1 to 1.
     """
 
     known: float = 0.0
@@ -88,8 +87,8 @@ UNLIKELY, NO = 0.2, 0.1
 def read_usual(model: str, count: int, *, all_read: bool) -> Flow[Row]:
     """Return the usual distance between two episodes, and some speakers: ``{"distance": 0.4, "speakers": ["Ann"]}``.
 
-    *model* is the name of the embedding model, *count* the number of episodes. The row is cached until the namespace
-    grows, but only if *all_read*: before that, few of the episodes have a vector.
+    *model* is the name of the embedding model, *count* the number of episodes. The row is cached only if *all_read*, so
+    that all episodes have a vector, and until the namespace has grown.
     """
     version = (model, min(count, SAMPLE), growth(count)) if all_read else None
     rows = yield from read_once(version, features.SPREAD, sample=SAMPLE)
@@ -103,11 +102,10 @@ def weigh(
     near: Mapping[str, float] | None = None,
     usual: Row | None = None,
 ) -> Evidence:
-    """Return the evidence whether the search results *hits* contain an answer, such as the best score by words.
+    """Return the evidence on whether the search results *hits* contain an answer to *asked*.
 
-    *asked* is the question with statistics about its words. *tellers* are the speakers who state each fact, by fact id.
-    *near* is the cosine similarity of the nearest episodes to the question, by episode id. *usual* is the row of
-    `read_usual`.
+    *tellers* maps fact ids to the speakers who state the fact, and *near* episode ids to the cosine similarity to the
+    question. *usual* is the row of `read_usual`.
     """
     values = {"known": sum(map(asked.is_known, asked.terms)) / (len(asked.terms) or 1)}
     if not any(hits[kind].searched for kind in EVIDENCE):
@@ -132,7 +130,7 @@ def weigh(
 
 
 def _shares(hits: Hits) -> dict[str, float]:
-    """Return a score per id that combines the rankings of *hits* by words and by meaning; an id first in both has 1."""
+    """Return ``{id: score}``, 0 to 1, from the rankings by words and by meaning; an id that is first in both has 1."""
     return relative_shares([hits.words, hits.meaning], [1.0, 1.0])
 
 
@@ -142,10 +140,10 @@ def _lead(
     speakers: Iterable[str | None],
     asked: Asked,
 ) -> float:
-    """Return how much better the best fact stated by a subject of the question is than the best one stated by others.
+    """Return how much better the best fact stated by a subject of the question scores than those stated by others.
 
-    The result is a difference of scores, -1 to 1. *shares* are scores by fact id, *tellers* the speakers of each fact,
-    *speakers* some speakers of the namespace. Return 0 if the only subject is an asker who never spoke here.
+    The result is from -1 to 1, and 0 if the only subject is an asker who never spoke here. *shares* has the scores and
+    *tellers* the speakers by fact id, *speakers* are some speakers of the namespace.
     """
     if not asked.subjects:
         return 0.0
@@ -159,10 +157,10 @@ def _lead(
 
 
 def nearness(hits: Sequence[Scored], distance: float, count: int = 1) -> float:
-    """Return the mean nearness of the first of *hits*, 0 to 1, where 0.5 means as far apart as two random episodes.
+    """Return how near the best of *hits* are on average, 0 to 1; 0.5 means as near as two random episodes.
 
-    *hits* are ids with cosine similarities, *distance* is the usual distance of two episodes. Of *count* stored nodes,
-    one in `NEAREST_SHARE` is averaged, and at most `NEAREST`.
+    *hits* are ``(id, cosine similarity)``, *distance* is the usual distance of two episodes. The average is over one in
+    `NEAREST_SHARE` of the *count* stored nodes, at most over `NEAREST`.
     """
     most = min(max(count // NEAREST_SHARE, 1), NEAREST)
     away = max(1 - fmean(score for _, score in hits[:most]), 0.0)
@@ -171,7 +169,7 @@ def nearness(hits: Sequence[Scored], distance: float, count: int = 1) -> float:
 
 
 def likelihood(evidence: Evidence) -> tuple[float, float]:
-    """Return the probabilities, 0 to 1, that the memory knows the subject of the question, and the asked detail.
+    """Return two probabilities: that the memory knows the subject of the question, and that it knows the asked detail.
 
     Each is a logistic function of *evidence*.
     """
@@ -183,19 +181,19 @@ def likelihood(evidence: Evidence) -> tuple[float, float]:
 
 
 def probability(evidence: Evidence) -> float:
-    """Return the probability that the memory holds an answer, 0 to 1, if half of all questions have one.
+    """Return the probability, 0 to 1, that the memory holds an answer, if half of all questions have one.
 
-    The result is the geometric mean of both probabilities of `likelihood`. Their product would be too low, because they
+    It is the geometric mean of the two probabilities of `likelihood`; their product would be too low, because they
     depend on much the same evidence.
     """
     return round(math.sqrt(math.prod(likelihood(evidence))), 4)
 
 
 def judge(relevance: float | None, doubt: str, abstain_below: float) -> Answerable | None:
-    """Return the verdict whether the memory holds an answer: ``yes``, ``unlikely`` or ``no``.
+    """Return the verdict on whether the memory holds an answer (``yes``, ``unlikely`` or ``no``); None if unknown.
 
-    *relevance* is the probability of an answer; return None if it is None. *doubt* becomes the reason of the verdict
-    unless it is ``yes``. The verdict abstains if *relevance* is less than *abstain_below*.
+    *relevance* is the probability of an answer or None, and *doubt* the reason given with ``unlikely`` and ``no``. The
+    verdict is to abstain if *relevance* is less than *abstain_below*.
     """
     if relevance is None:
         return None
@@ -216,10 +214,9 @@ LONGEST_WORD = 40
 
 
 def explain_doubt(question: str, asked: Asked, evidence: Evidence) -> str:
-    """Return in a few plain words why the memory may hold no answer.
+    """Return in plain words why the memory may hold no answer: "nothing here is about Lily".
 
-    An unknown name in the question comes first ("nothing here is about Lily"), then an unknown word, then facts that
-    only other speakers state.
+    An unknown name is the first reason, then an unknown word, then that only other speakers state similar facts.
     """
     if not asked.terms:
         return WORDLESS
@@ -235,9 +232,9 @@ def explain_doubt(question: str, asked: Asked, evidence: Evidence) -> str:
 
 
 def _unknown_words(question: str, asked: Asked) -> Iterator[tuple[bool, str]]:
-    """Yield ``(is_name, word)`` for each word of *question* that occurs in no stored node.
+    """Yield ``(is_name, word)`` for each word of *question* that occurs nowhere in the memory.
 
-    A word counts as a name if it has a capital and does not begin a sentence.
+    A capitalised word that does not begin a sentence counts as a name.
     """
     for start, word in _words(question):
         if len(word) <= LONGEST_WORD and not any(map(asked.is_known, terms(word))):
@@ -246,7 +243,7 @@ def _unknown_words(question: str, asked: Asked) -> Iterator[tuple[bool, str]]:
 
 
 def _find_subject(question: str, subjects: Collection[str]) -> str:
-    """Return the first word of *question* that names one of *subjects* (alias keys, hashes of names), or ""."""
+    """Return the first word of *question* that is the name of one of *subjects* (hashes of names), or ""."""
     return next((word for _, word in _words(question) if alias_key(word) in subjects), "")
 
 

@@ -44,10 +44,10 @@ WORDS = 2000
 
 
 def find_time(question: Question) -> Flow[QuestionTime]:
-    """Return the period of valid time and the transaction time that *question* is about.
+    """Return the time that *question* is about: the valid time of facts, and the time as of which they were believed.
 
-    Without time parameters and time words, both are now. Errors: `InputError` if `as_of`, `believed_at` or `during`
-    cannot be read as a time, or if both `as_of` and `during` are given.
+    Without time parameters and time words, both are now. Errors: `InputError` if `as_of`, `believed_at` or `during` is
+    not a time, or if both `as_of` and `during` are given.
     """
     time = yield from now()
     believed_at = parse_moment("believed_at", question.believed_at, time)
@@ -62,9 +62,9 @@ def find_time(question: Question) -> Flow[QuestionTime]:
 
 
 def parse_moment(name: str, value: UserTime, time: int) -> int:
-    """Return the first instant of *value* in microseconds since the epoch, or *time*, which is now, if *value* is None.
+    """Return the start of *value* in microseconds since the epoch, or *time* (now) if *value* is None.
 
-    Errors: `InputError` if *value* is not a time or has no start; the message calls it *name*.
+    Errors: `InputError`, which calls the value *name*, if *value* is not a time or has no start.
     """
     if value is None:
         return time
@@ -75,7 +75,7 @@ def parse_moment(name: str, value: UserTime, time: int) -> int:
 
 
 def parse_window(as_of: UserTime, during: object, time: int) -> Window | None:
-    """Return the period of valid time that `as_of` or `during` gives, or None if both are None.
+    """Return the period, in microseconds since the epoch, that `as_of` or `during` gives; None if both are None.
 
     `as_of` gives one instant. `during` is a period in words ("2019") or a pair of times, in which None means no limit.
     *time* is now. Errors: `InputError` if both are given, one is not a time, or the period is empty.
@@ -101,7 +101,7 @@ def parse_window(as_of: UserTime, during: object, time: int) -> Window | None:
 
 
 def _parse_interval(name: str, value: object, time: int) -> Interval:
-    """Return the interval that *value* means at *time*, which is now; an `InputError` calls the value *name*."""
+    """Return the period that *value*, such as "last March", means; *time* is now, *name* is for the error message."""
     if isinstance(value, date | str):
         try:
             return parse_when(value, instant(time) or EPOCH)
@@ -113,10 +113,10 @@ def _parse_interval(name: str, value: object, time: int) -> Interval:
 def _find_in_words(
     question: str, asker: str | None, time: int, believed_at: int
 ) -> Flow[tuple[str | None, Window | None, int | None]]:
-    """Return the time words of *question*, the period that they mean, and its vagueness: three times None without any.
+    """Return the time words of *question*, such as "in May", their period, and its vagueness; or three times None.
 
-    Several time words are joined, and their periods are intersected; one that does not overlap the others is ignored.
-    The vagueness is the width of the most exact one in microseconds, such as a day for "on 4 May".
+    Of several times, the period that they share is returned; a time that does not overlap it is ignored. The vagueness
+    is in microseconds: a day for "on 4 May".
     """
     words: list[str] = []
     vagueness: list[int] = []
@@ -137,9 +137,9 @@ def _find_in_words(
 
 
 def _subjects(event: EventTime, question: str, asker: str | None) -> list[str]:
-    """Return the alias keys of the entities that *event*, an event named in the question, may be about.
+    """Return the alias keys (hashes of names) of the entities that *event*, an event in the question, may be about.
 
-    They are all possible names in the question, and the asker if the question says "I" or *event* has no subject.
+    These are all possible names in the question. The asker is added if it says "I", or if the event has no subject.
     """
     about = replace_unstorable(f"{event.subject or ''} {question}")
     who = asker_keys(about, asker) if event.subject else [alias_key(replace_unstorable(asker or USER))]
@@ -147,10 +147,10 @@ def _subjects(event: EventTime, question: str, asker: str | None) -> list[str]:
 
 
 def _find_around(event: EventTime, subjects: list[str], time: int, believed_at: int) -> Flow[Window | None]:
-    """Return the period before, after or during *event*, whose dates a stored fact gives: "before she moved".
+    """Return the period before, after or during *event*, such as "before she moved", by the dates of a stored fact.
 
-    *subjects* are alias keys of the entities that *event* may be about, *time* is now. Return None if no matching fact
-    has the needed start or end.
+    *subjects* are hashes of the names of entities that the event may be about, *time* is now. The result is None if no
+    matching fact has the needed date.
     """
     rows = yield from read(
         EVENTS,
@@ -177,7 +177,7 @@ def _find_around(event: EventTime, subjects: list[str], time: int, believed_at: 
 
 
 def _edge(rows: Sequence[Row], edge: str) -> int | None:
-    """Return the latest known start of the facts in *rows*, or with *edge* "end" their latest known end, or None."""
+    """Return the latest known start of the facts in *rows*, or their latest known end if *edge* is "end", or None."""
     if edge == "end":
         return max((row["invalid_at"] for row in rows if row["invalid_at"] != OPEN_END), default=None)
     starts = [row["valid_at"] for row in rows if row["valid_at"] != OPEN_START]
@@ -185,7 +185,7 @@ def _edge(rows: Sequence[Row], edge: str) -> int | None:
 
 
 def _describe(instants: Instants, words: str | None, time: int) -> QueryTime:
-    """Return the time of a question as users see it, with a text such as "what was so at 2024-05-14"; *time* is now."""
+    """Return the time of a question for users, with words such as "what was so at 2024-05-14"; *time* is now."""
     since, until = instant(max(instants.since, OPEN_START)), instant(min(instants.until, OPEN_END))
     if instants.until - instants.since == 1:
         reading = "what is so now" if instants.since == time else f"what was so at {_in_words(since)}"
@@ -219,20 +219,19 @@ Sentences = dict[str, str]
 
 
 def point_of(window: Window | None, believed_at: int) -> Point:
-    """Return the point of valid and transaction time at which to check whether facts are doubtful or ended.
+    """Return the instant, of valid time and of belief, at which to check whether facts are doubtful or ended.
 
-    Its valid time is the last instant of *window*, a period, or *believed_at* if *window* is None or open, since the
-    present of that belief is meant.
+    The valid time is the last instant of the period *window*; if that is None or without an end, it is *believed_at*.
     """
     until = OPEN_END if window is None else window[1]
     return Point(believed_at if until >= OPEN_END else until - 1, believed_at)
 
 
 def add_standing(rows: Sequence[Row], point: Point) -> Flow[list[Row]]:
-    """Return *rows*, facts with beliefs, with `doubt` or `absent` added if a fact is doubtful or ended at *point*.
+    """Return *rows* of facts, with `doubt` added to facts that are doubtful at *point*, and `absent` to ended facts.
 
-    `doubt` says since when and why, and `absent` that nothing replaced the ended fact. Only derived facts can be
-    doubtful.
+    A fact is doubtful if a fact from which it was derived has ended or is refuted; `doubt` says since when and why.
+    `absent` is only for facts that no other fact replaced.
     """
     premised = [row["fact"]["id"] for row in rows if row["fact"].get("premises")]
     sentences: Sentences = {}
@@ -247,9 +246,9 @@ def add_standing(rows: Sequence[Row], point: Point) -> Flow[list[Row]]:
 
 
 def describe_doubt(doubt: Doubt, sentences: Mapping[str, str]) -> dict[str, Any]:
-    """Return *doubt* as a dict with its `since`, `precision` and `because`, the facts that lead to the doubtful one.
+    """Return *doubt* as a dict: ``{"since": ..., "precision": ..., "because": [facts]}``.
 
-    These are the premises on the path of the doubt, each with its id and sentence. *sentences* are by fact id.
+    The facts lead from the doubtful fact to one that ended or was refuted. *sentences* maps fact ids to sentences.
     """
     *way, last = doubt.path
     path: list[Row] = [{"id": id_, "sentence": sentences[id_]} for id_ in way]
@@ -258,9 +257,9 @@ def describe_doubt(doubt: Doubt, sentences: Mapping[str, str]) -> dict[str, Any]
 
 
 def read_grounds(ids: Iterable[str]) -> Flow[tuple[Grounds, Sentences]]:
-    """Return the facts *ids*, their premises, the premises of these and so on, and the sentences of all, by fact id.
+    """Return the facts *ids*, all facts from which they were derived, directly or indirectly, and all their sentences.
 
-    A premise is a fact from which another one was derived. Reading stops after about `MOST_GROUNDS` facts.
+    Both dicts are by fact id. Reading stops after about `MOST_GROUNDS` facts.
     """
     grounds: Grounds = {}
     sentences: Sentences = {}
@@ -276,9 +275,9 @@ def read_grounds(ids: Iterable[str]) -> Flow[tuple[Grounds, Sentences]]:
 
 
 def read_resting(ids: Collection[str], most: int) -> Flow[dict[str, str]]:
-    """Return the facts derived from the facts *ids*, in one or more steps, as ``{fact id: id of its premise}``.
+    """Return the facts derived from the facts *ids*, directly or indirectly: ``{fact id: id of its premise}``.
 
-    The nearest facts come first, and at most *most* are returned.
+    Directly derived facts come first, and at most *most* facts are returned.
     """
     before: dict[str, str] = {}
     edge = sorted(ids)
@@ -291,7 +290,7 @@ def read_resting(ids: Collection[str], most: int) -> Flow[dict[str, str]]:
 
 
 def _to_grounded(row: Row) -> Grounded:
-    """Return *row* of the query `premises.GROUNDS` as a `Grounded`: a fact with beliefs, statements and premises."""
+    """Return *row* of the query `premises.GROUNDS` as a `Grounded`, a fact with the facts from which it was derived."""
     fact = row["fact"]
     ending = (rival for rival in row["rivals"] if rival["ruling"] == "supersedes")
     refuting = (rival for rival in row["rivals"] if rival["ruling"] == "conflicts")
@@ -309,9 +308,9 @@ def _to_grounded(row: Row) -> Grounded:
 
 
 def _to_tellings(rows: Iterable[Row], stated: Collection[tuple[str, str]] = ()) -> tuple[Telling, ...]:
-    """Return the statements of a fact in *rows* as `Telling` values; rows without `saved_at` (no episode) are skipped.
+    """Return the statements of a fact in *rows* as `Telling` values; rows without an episode are left out.
 
-    *stated* has the pairs ``(episode id, premise id)`` of premises that an episode gives as a reason for the fact.
+    *stated* has pairs ``(episode id, fact id)``: facts that an episode gives as a reason.
     """
     values = itemgetter("stated_at", "saved_at", "valid_at", "invalid_at", "reasons")
     reasons: defaultdict[str, set[str]] = defaultdict(set)
@@ -322,9 +321,9 @@ def _to_tellings(rows: Iterable[Row], stated: Collection[tuple[str, str]] = ()) 
 
 
 def _with_standing(row: Row, doubts: Doubts, sentences: Sentences, absent: set[tuple[str, int]], point: Point) -> Row:
-    """Return *row*, a fact with a belief, with `absent` set if *absent* has it, or with its `doubt` from *doubts*.
+    """Return *row*, a fact with a belief, with `absent` set if it is in *absent*, or else with its `doubt` if any.
 
-    *absent* has pairs ``(fact id, end)``. A doubt is only added to a belief that has not ended by *point*.
+    *absent* has pairs ``(fact id, end)``, *doubts* doubts by fact id. A fact that has ended by *point* gets no doubt.
     """
     id_, until = row["fact"]["id"], row["belief"]["invalid_at"]
     if (id_, until) in absent:
@@ -336,10 +335,10 @@ def _with_standing(row: Row, doubts: Doubts, sentences: Sentences, absent: set[t
 
 # Ended facts without a replacement
 def read_absent(episodes: Sequence[str], question: str, point: Point) -> Flow[list[Fact]]:
-    """Return facts that the best *episodes* state and that have ended without a replacement, such as "Ann has a car".
+    """Return facts that *episodes* state and that have ended without a replacement, such as "Ann has a car".
 
-    *episodes* are ids, best first. At most `MOST_ABSENT` facts are returned, and only facts whose sentence, predicate
-    or quote shares a word with *question*, apart from the words of their subject.
+    *episodes* are ids, best first. At most `MOST_ABSENT` facts are returned. They share a word, besides their subject,
+    with *question*.
     """
     if not episodes:
         return []
@@ -352,15 +351,15 @@ def read_absent(episodes: Sequence[str], question: str, point: Point) -> Flow[li
 
 
 def _find_words(fact: Fact) -> set[str]:
-    """Return the search terms in the sentence, predicate and quotes of *fact* that its subject does not contain."""
+    """Return the search terms of *fact*, from its sentence, predicate and quotes, without those of its subject."""
     texts = (fact.sentence, fact.predicate.replace("_", " "), *(source.quote for source in fact.sources))
     return set(terms(" ".join(texts))) - set(terms(fact.subject))
 
 
 def _find_absent(rows: Iterable[Row], point: Point) -> Flow[set[tuple[str, int]]]:
-    """Return ``(fact id, end)`` of the facts in *rows*, except events, that ended by *point* without a replacement.
+    """Return ``(fact id, end)`` for the facts in *rows* that have ended by *point* without a replacement; no events.
 
-    The replacement is a fact that superseded it, or the next value if the predicate is single-valued ("lives in").
+    A replacement supersedes the fact, or is the next value of a single-valued predicate such as "lives in".
     """
     ended = {(row["fact"]["id"], row["belief"]["invalid_at"]): row["fact"] for row in rows if _has_ended(row, point)}
     params = {"as_of": point.as_of, "believed_at": point.believed_at}
@@ -377,9 +376,9 @@ def _find_absent(rows: Iterable[Row], point: Point) -> Flow[set[tuple[str, int]]
 
 
 def _has_ended(row: Row, point: Point) -> bool:
-    """Return whether *row*, a fact with a belief, is a reviewed state that has ended by *point*.
+    """Return whether *row*, a fact with a belief, is a state that has ended by *point*; False if it is not reviewed.
 
-    Its predicate must be in the present tense, such as LIVES_IN, or single-valued.
+    Its predicate must be single-valued or in the present tense, such as LIVES_IN.
     """
     fact, belief = row["fact"], row["belief"]
     if not belief["reviewed"] or belief["invalid_at"] > point.as_of or (fact.get("kind") or "state") != "state":
@@ -388,12 +387,12 @@ def _has_ended(row: Row, point: Point) -> bool:
 
 
 def _is_single(name: str) -> bool:
-    """Return whether the predicate *name* is known to be single-valued, as "lives in" is: one value at a time."""
+    """Return whether the predicate *name* is single-valued: a subject has one value at a time, as for "lives in"."""
     predicate = canonical_predicate(name)
     return predicate is not None and predicate.single_valued is True
 
 
 @cache
 def _single_valued() -> list[str]:
-    """Return the single-valued predicates of the built-in vocabulary that describe the present."""
+    """Return the names of all built-in predicates that are single-valued and in the present tense, such as LIVES_IN."""
     return [name for name in canonical_predicates() if is_present(name) and _is_single(name)]

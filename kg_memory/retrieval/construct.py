@@ -37,11 +37,11 @@ BEFORE_ABSENT = 3
 
 
 def construct(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Context]]:
-    """Read the best candidates, build the search results, and write them as a context of at most `max_tokens`.
+    """Read the best results from the database, and write the text for a prompt, the context.
 
-    Input: `question`, `found` and `ranked`, from the steps before. Output: `context`, with the results in it, explained
-    if the question asks for that. If the memory abstains, the context only says that it does not know. Rerankers that
-    count how often facts are used get the ids of the facts returned.
+    Input: `question`, and from the steps before `found` and `ranked`. Output: `context`, which also has the results. If
+    the memory probably has no answer and is set to abstain, the context only says that it does not know. Rerankers that
+    count how often facts are used get the ids of the returned facts.
     """
     question, found, ranked = values["question"], values["found"], values["ranked"]
     winners = yield from read_winners(question, found, ranked)
@@ -60,7 +60,7 @@ def construct(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, C
 
 
 def _make_results(question: Question, found: Found, winners: Winners, settings: Settings) -> SearchResults:
-    """Return *winners*, the best results, as `SearchResults`, with a verdict whether they answer the question."""
+    """Return the best results *winners* as `SearchResults`, with a verdict on whether they answer the question."""
     results = SearchResults(
         question=question.text,
         time=found.time,
@@ -76,15 +76,15 @@ def _make_results(question: Question, found: Found, winners: Winners, settings: 
 
 
 def _with_absent(results: SearchResults, absent: Sequence[Fact]) -> SearchResults:
-    """Return *results* with the *absent* facts, which ended without a replacement, inserted after three other facts."""
+    """Return *results* with the facts *absent*, which ended without a replacement, inserted after the third fact."""
     facts = (*results.facts[:BEFORE_ABSENT], *absent, *results.facts[BEFORE_ABSENT:])
     return results.model_copy(update={"facts": facts}) if absent else results
 
 
 def _filters_episodes_or_facts(question: Question) -> bool:
-    """Return whether the filter of *question* concerns episodes or facts, not only entities.
+    """Return whether the filter of *question* has a condition on episodes or facts, not only on entities.
 
-    Summaries are left out then, because they also describe episodes that do not pass the filter.
+    With such a filter, no summaries are returned: they also describe episodes that do not match.
     """
     if question.where is None:
         return False
@@ -92,9 +92,9 @@ def _filters_episodes_or_facts(question: Question) -> bool:
 
 
 def _without_summaries(results: SearchResults) -> SearchResults:
-    """Return *results* without the summaries of entities and communities.
+    """Return *results* with empty summaries of entities and communities.
 
-    Summaries describe the present, from all episodes, so they do not fit a question about the past or with a filter.
+    Summaries describe the present, from all episodes. So they do not fit a question about the past or with a filter.
     """
     entities = tuple(entity.model_copy(update={"summary": ""}) for entity in results.entities)
     communities = tuple(community.model_copy(update={"summary": ""}) for community in results.communities)
@@ -106,10 +106,10 @@ def _without_summaries(results: SearchResults) -> SearchResults:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """How to read the results of one kind from the database, given their ids.
+    """How to read results of one kind, such as facts, from the database by their ids.
 
-    *query* returns a row for each id, with the properties of the node in the column *name*. *value* is a function that
-    makes a result, such as a `Fact`, of the row and a score.
+    *query* returns a row for each id, with the stored properties in the column *name*. *value* is a function that
+    returns a result, such as a `Fact`, for a row and a score.
     """
 
     query: str
@@ -135,11 +135,10 @@ RowsById = dict[str, list[Row]]
 
 @dataclass(frozen=True, slots=True)
 class Winners:
-    """The best results of a search by kind, best first, as `Fact`, `Entity`, `Community` and `Episode`.
+    """The best results of a search, best first for each kind, as `Fact`, `Entity`, `Community` and `Episode`.
 
-    `absent` are facts that ended without a replacement. `texts` are the texts of all candidates that were read, by kind
-    and id, if the search explains itself. `fillers` are the ids of messages without content, such as "Noted.", which
-    are left out.
+    `absent` has facts that ended without a replacement. `texts` maps kind and id to a text, for a search with
+    explanations. `fillers` has the ids of messages without content, such as "Noted.", which are left out.
     """
 
     values: Mapping[Kind, Sequence[Any]]
@@ -149,9 +148,9 @@ class Winners:
 
 
 def read_winners(question: Question, found: Found, ranked: Ranked) -> Flow[Winners]:
-    """Read the best candidates of each kind from the database, and return them as `Fact`, `Episode` and so on.
+    """Read the best *ranked* results of each kind from the database, and return them as `Fact`, `Episode` and so on.
 
-    If the question asks for explanations, up to `FURTHER` more candidates are read for their texts.
+    For a question with explanations, the texts of up to `FURTHER` more candidates are read.
     """
     most = question.limit + (FURTHER if question.explain else 0)
     ids = {kind: ids_of(ranked.ranked.get(kind, [])[:most]) for kind in KINDS}
@@ -174,14 +173,14 @@ def read_winners(question: Question, found: Found, ranked: Ranked) -> Flow[Winne
 
 
 def _texts(stored: Mapping[Kind, RowsById]) -> dict[Kind, dict[str, str]]:
-    """Return the texts of results by kind and id, from their database rows *stored*."""
+    """Return the texts ``{kind: {id: text}}`` of the results whose database rows are *stored*."""
     return {kind: {id_: text_of(_value(kind, row)) for id_, (row, *_) in stored[kind].items()} for kind in KINDS}
 
 
 def _read_rows(kind: Kind, ids: Sequence[str], found: Found) -> Flow[RowsById]:
-    """Return the database rows of the results *ids*, by id, without nodes that are deleted or saved too late.
+    """Return ``{id: database rows}`` for the results *ids* of one *kind*; a fact has a row for each of its periods.
 
-    Too late is after the transaction time of the question, in *found*. A fact has a row for each of its periods.
+    Deleted results are left out, and so are those saved after the time whose knowledge the question asks for.
     """
     if not ids:
         return {}
@@ -210,9 +209,9 @@ def _read_rows(kind: Kind, ids: Sequence[str], found: Found) -> Flow[RowsById]:
 
 
 def _read_absent(episodes: Sequence[str], question: Question, found: Found) -> Flow[list[Fact]]:
-    """Return facts that *episodes* state and that have ended without a replacement, such as "Ann has a car".
+    """Return facts that one of *episodes* (ids) states and that ended without a replacement, such as "Ann has a car".
 
-    They are only read for a context, without a filter, and for a question about one instant such as the present.
+    The list is empty without a context, with a filter, and for a question about more than one instant.
     """
     instants = found.instants
     if not question.max_tokens or question.where or instants.until - instants.since > 1:
@@ -222,12 +221,15 @@ def _read_absent(episodes: Sequence[str], question: Question, found: Found) -> F
 
 
 def _values(kind: Kind, stored: RowsById, best: Sequence[Scored]) -> list[Any]:
-    """Return the candidates *best* as results, in their order; a fact once for each of its periods in *stored*."""
+    """Return the results, such as `Fact`, for the ids and scores *best*; a fact once for each of its periods.
+
+    *stored* has the database rows by id.
+    """
     return [_value(kind, row, score) for id_, score in best for row in stored.get(id_, ())]
 
 
 def _value(kind: Kind, row: Row, score: float | None = None) -> Any:
-    """Return the result, such as a `Fact`, that the database *row* describes, with its *score*."""
+    """Return the `Fact`, `Entity`, `Community` or `Episode` in the database *row*, with its *score*."""
     reader = READERS[kind]
     return reader.value(row if kind == "facts" else row[reader.name], score)
 
@@ -235,11 +237,11 @@ def _value(kind: Kind, row: Row, score: float | None = None) -> Any:
 def _complete(
     episodes: Sequence[Episode], stored: Mapping[str, Row], question: Question, found: Found
 ) -> Flow[list[Episode]]:
-    """Return *episodes* with remarks and questions, each followed by episodes that explain it; as many as before.
+    """Return *episodes* with remarks and questions, and with episodes inserted that explain them.
 
-    A remark such as "no longer so since May" refers to another episode, and a question to the message that answers it.
-    These take the place of the last episodes. *stored* are the database rows of *episodes*. With a filter, only
-    episodes are added that the search itself found.
+    A remark such as "no longer so since May" is explained by the episode to which it refers, a question by its answer.
+    The number of episodes stays the same: the last ones are dropped. *stored* has the database rows of *episodes*. With
+    a filter, only episodes that the search found are inserted.
     """
     # A question is shown with its answer in a context only, and only hits of the search are known to pass a filter.
     asked = pair_turns(episodes, stored) if question.max_tokens and not question.where else {}
@@ -261,7 +263,10 @@ def _complete(
 
 
 def _with_remarks(episode: Episode, known: Mapping[str, Row], asked: Mapping[str, Asked]) -> Episode:
-    """Return *episode* with the remarks of its row in *known*, and with the question from *asked* that it answers."""
+    """Return *episode* with the remarks of its database row in *known*, and with the question that it answers.
+
+    *asked* maps episode ids to such questions.
+    """
     remarks = tuple(map(rows.to_remark, known[episode.id]["remarks"]))
     return episode.model_copy(update={"remarks": remarks, "asked": asked.get(episode.id)})
 
@@ -270,9 +275,10 @@ def _with_remarks(episode: Episode, known: Mapping[str, Row], asked: Mapping[str
 
 
 def find_fillers(episodes: Mapping[str, Row]) -> set[str]:
-    """Return the ids of messages without content: "Noted.", or "Sure!" unless the message before asks or proposes.
+    """Return the ids of messages without content, such as "Noted.".
 
-    *episodes* are database rows by id, each with the message before the episode.
+    "Sure!" counts too, unless the message before asks or proposes something. *episodes* has a database row by id, with
+    the message before the episode.
     """
     messages = {id_: row for id_, row in episodes.items() if row["episode"]["kind"] == "message"}
     fillers = set()
@@ -284,10 +290,10 @@ def find_fillers(episodes: Mapping[str, Row]) -> set[str]:
 
 
 def pair_turns(episodes: Iterable[Episode], beside: Mapping[str, Row]) -> dict[str, Asked]:
-    """Return the questions that messages of a conversation answer: ``{episode id of the answer: question}``.
+    """Return ``{episode id: question}`` for messages that answer the question at the end of the message before.
 
-    A question ends the message just before its answer; one of the two is among *episodes*. *beside* has rows with the
-    message `before` and the message `after` each episode, by its id.
+    The question or its answer is among *episodes*. *beside* has a row by episode id, with the messages `before` and
+    `after` the episode.
     """
     pairs: dict[str, Asked] = {}
     for episode in episodes:
@@ -305,7 +311,8 @@ def pair_turns(episodes: Iterable[Episode], beside: Mapping[str, Row]) -> dict[s
 def find_question(content: str) -> str:
     """Return the question with which *content* ends, or "": "I moved. Where do you live?" -> "Where do you live?".
 
-    It must have words besides stop words, at most `LONGEST_QUESTION` characters, and be among the last two sentences.
+    One more sentence may follow the question. Questions of stop words only, or longer than `LONGEST_QUESTION`
+    characters, are not returned.
     """
     asking = [sentence.text for sentence in split_sentences(content)[-2:] if sentence.asks]
     if not asking or not content_words(asking[-1]) or len(asking[-1]) > LONGEST_QUESTION:

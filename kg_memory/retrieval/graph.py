@@ -38,12 +38,12 @@ STEPS = (search, rerank, construct)
 def build(
     driver: Driver[Any], settings: Settings
 ) -> StateGraph[RetrievalState, RetrievalContext, RetrievalInput, RetrievalState]:
-    """Return the retrieval graph, which searches for a question; it is not compiled, and runs sync and async."""
+    """Return the retrieval graph, the LangGraph graph that answers a search; it is not compiled yet."""
     return make_pipeline(driver, settings).graph
 
 
 def make_pipeline(driver: Driver[Any], settings: Settings) -> Pipeline:
-    """Return the retrieval graph with its steps search, rerank and construct, and the JSON converters of its state."""
+    """Return the retrieval graph with its steps search, rerank and construct, and with its conversion to JSON."""
     graph = StateGraph(RetrievalState, RetrievalContext.of(settings), input_schema=RetrievalInput)
     for step in STEPS:
         graph.add_node(step.__name__, make_node(step, driver, settings, decode=decode, encode=encode))
@@ -98,7 +98,7 @@ class RetrievalInput(TypedDict, total=False):
 
 
 class RetrievalContext(RunConfig):
-    """The settings of one run of the retrieval graph; they replace those of the memory."""
+    """The settings of one run of the retrieval graph, which replace the settings of the memory."""
 
     temporal_decay_rate: float = setting_field(
         "temporal_decay_rate",
@@ -154,7 +154,7 @@ _FOUND, _RANKED = TypeAdapter(Found), TypeAdapter(Ranked)
 
 
 def encode(values: Mapping[str, Any]) -> Plain:
-    """Return *values*, the results of steps such as a `Question` or `Found`, as JSON: keys of a `RetrievalState`."""
+    """Return the results of steps, such as a `Question` or `Found`, as JSON values for the `RetrievalState`."""
     state: Plain = {}
     for key, value in values.items():
         match value:
@@ -173,7 +173,7 @@ def encode(values: Mapping[str, Any]) -> Plain:
 
 
 def decode(state: Mapping[str, Any]) -> Plain:
-    """Return the values that *state*, a `RetrievalState`, has as JSON: a `Question`, `Found`, `Ranked` and `Context`.
+    """Return the results of steps that *state*, a `RetrievalState`, has as JSON: a `Question`, `Found` and so on.
 
     Errors: `InputError` if the question in it is not valid.
     """
@@ -199,6 +199,6 @@ def _decode_context(state: Mapping[str, Any]) -> Context:
 
 
 def _plain_lines(context: Context) -> list[Plain]:
-    """Return the lines of *context*, and then the results that were left out of it, as JSON objects."""
+    """Return the lines of *context* as JSON objects, followed by the results that did not fit into it."""
     left_out = (line.model_dump(include={"kind", "id", "text", "left_out"}) for line in context.left_out)
     return [line.model_dump() for line in context.lines] + list(left_out)

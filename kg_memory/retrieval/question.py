@@ -65,9 +65,10 @@ class Question:
 
     @classmethod
     def parse(cls, options: Mapping[str, Any]) -> Self:
-        """Return the question that *options* describe; an option that is None gets its default.
+        """Return the `Question` with the *options* of a search, such as ``{"question": "Where is Ann?", "limit": 5}``.
 
-        Errors: `InputError` if an option has a wrong type, or names an unknown recipe, filter or template.
+        An option that is None gets its default. Errors: `InputError` if an option has a wrong type, or names an unknown
+        recipe, filter or template.
         """
         given = {name: options[name] for name in (*_NAMES, "question") if options.get(name) is not None}
         if "question" not in given:
@@ -88,7 +89,7 @@ class Question:
         return cls(given.pop("question"), **given)
 
     def as_state(self) -> dict[str, Any]:
-        """Return the question as input of the retrieval graph: JSON, without options at their defaults."""
+        """Return the question as JSON, the input of the retrieval graph; options with default values are left out."""
         changed = {name: value for name in _NAMES if (value := getattr(self, name)) != _DEFAULTS[name]}
         plain: dict[str, Any] = {"where": to_plain(self.where) if self.where else None, "center": list(self.center)}
         plain |= {"recipe": self.recipe.as_state(), "during": _plain_period(self.during)}
@@ -101,7 +102,7 @@ _NAMES = tuple(_DEFAULTS)
 
 
 def _plain_period(during: Any) -> Any:
-    """Return `during`, a text or a pair of times, as JSON: a pair becomes a list of two ISO 8601 texts."""
+    """Return *during* as JSON: a text unchanged, and a pair of times as a list of two ISO 8601 texts."""
     is_pair = isinstance(during, Iterable) and not isinstance(during, str)
     return list(map(iso_or_text, during)) if is_pair else during
 
@@ -110,10 +111,10 @@ def ask(
     text: str, limits: Mapping[str, int], times: Mapping[str, Any], thread: str | None = None,
     how: Mapping[str, Any] = MappingProxyType({}),
 ) -> Question:  # fmt: skip
-    """Return the question that a method such as `GraphMemory.search` was called with.
+    """Return the `Question` for the arguments of a method such as `GraphMemory.search`.
 
-    *limits* are counts by option name, such as `limit` and `max_tokens`; *times* are `as_of`, `during` and
-    `believed_at`; *how* has all other options. Errors: `InputError` if *text* has no words, or an option is not valid.
+    *limits* has counts such as `limit` and `max_tokens`, *times* has `as_of`, `during` and `believed_at`, and *how* all
+    other options. Errors: `InputError` if *text* has no words, or an option is not valid.
     """
     validate_name("question", text, "some words to look for")
     if thread is not None:
@@ -125,15 +126,15 @@ def ask(
 
 
 def lines_within(max_tokens: Any) -> int:
-    """Return how many lines of each kind may fit into a context of *max_tokens* tokens, at least `MIN_LINES`."""
+    """Return how many results of each kind to search for a context of *max_tokens* tokens, at least `MIN_LINES`."""
     return max(MIN_LINES, max_tokens // TOKENS_A_LINE) if isinstance(max_tokens, int) else MIN_LINES
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionTime:
-    """The time that a question is about: `instants` for database queries, and `time` as users see it.
+    """The time that a question is about: `instants` for database queries, and `time` for users.
 
-    `past` says that this time is over, in valid or transaction time.
+    `past` says whether this time is over, either as valid time or as time of belief.
     """
 
     instants: Instants
@@ -143,13 +144,12 @@ class QuestionTime:
 
 @dataclass(frozen=True, slots=True)
 class Found(QuestionTime):
-    """The result of the step search: the time of the question, and the results of each kind and each retriever.
+    """The result of the step search: what was found for each kind, such as facts, and the time of the question.
 
     `named` and `centers` are the ids of the entities that the question and its `center` name. `unread` are the ids of
-    found episodes that are saved but not read by a model yet; only the search by words can find them. `relevance` is
-    the probability that the memory holds an answer, computed from `evidence` (None for a search without words), and
-    `doubt` a reason why there may be none. `degraded` says why the search by meaning was skipped if the embedding model
-    failed.
+    found episodes that no model has read yet. `relevance` is the probability that the memory holds an answer, computed
+    from `evidence` (None for a search without words), and `doubt` a reason why it may not. `degraded` says why the
+    search by meaning was skipped if the embedding model failed.
     """
 
     hits: Mapping[Kind, Hits]
@@ -164,9 +164,9 @@ class Found(QuestionTime):
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """The result of the step rerank: the candidates of each kind, best first.
+    """The result of the step rerank: ``(id, score)`` of the candidates of each kind, best first.
 
-    `stages` has the scores of each id after each stage of ranking, if the search explains itself.
+    `stages` has the scores of each id after each reranker, if the search explains itself.
     """
 
     ranked: Mapping[Kind, list[Scored]]
@@ -187,22 +187,22 @@ _EDGES = re.compile(r"^[\W_]+|[\W_]+$")
 
 
 def asker_keys(question: str, asker: str | None) -> list[str]:
-    """Return ``[alias key of the asker]`` if *question* is about the asker, otherwise ``[]``; None means `USER`.
+    """Return ``[alias key of the asker]`` if *question* says "I", "my", "the user" or 我, otherwise ``[]``.
 
-    A question is about the asker if it says "I", "my", "the user" or 我.
+    An alias key is the hash of a name. *asker* is the name; None means `USER`.
     """
     return [alias_key(replace_unstorable(asker or USER))] if is_first_person(question) else []
 
 
 def name_keys(text: str) -> list[str]:
-    """Return the alias keys (hashes) of all stretches of *text* that could be a name: "Ann", "Lee" and "Ann Lee"."""
+    """Return the alias keys (hashes of names) of all possible names in *text*: "Ann Lee" has three of them."""
     return list(dict.fromkeys(alias_key(name) for name in _possible_names(text)))
 
 
 def without_names(text: str, keys: AbstractSet[str]) -> str:
-    """Return *text* without the names whose alias keys are in *keys*; unchanged if only stop words would be left.
+    """Return *text* without some names: ``"Where did Ann swim?" -> "Where did swim?"`` for the key of "Ann".
 
-    With the key of "Ann": ``"Where did Ann swim?" -> "Where did swim?"``.
+    *keys* are alias keys (hashes of names). The text is unchanged if only stop words would be left.
     """
     words = text.split()
     for length in range(min(LONGEST_NAME, len(words)), 0, -1):
@@ -214,7 +214,7 @@ def without_names(text: str, keys: AbstractSet[str]) -> str:
 
 
 def _without_unspaced(run: str, keys: AbstractSet[str]) -> str:
-    """Return *run*, Chinese or other text without spaces, without the names whose alias keys are in *keys*."""
+    """Return *run*, text without spaces such as Chinese, without the names that have one of the alias keys *keys*."""
     for length in range(min(LONGEST_UNSPACED, len(run)), 1, -1):
         for start in range(len(run) - length, -1, -1):
             if alias_key(run[start : start + length]) in keys:
@@ -223,10 +223,10 @@ def _without_unspaced(run: str, keys: AbstractSet[str]) -> str:
 
 
 def _possible_names(text: str) -> list[str]:
-    """Return all stretches of up to `LONGEST_NAME` words of *text* that could be a name, in different spellings.
+    """Return all phrases in *text* that could be a name, in different spellings.
 
-    ``"Ann's dog" -> ["Ann's", "Ann", "dog", "Ann's dog", "Ann's-dog"]``. In scripts without spaces, a stretch has up to
-    `LONGEST_UNSPACED` characters.
+    ``"Ann's dog" -> ["Ann's", "Ann", "dog", "Ann's dog", "Ann's-dog"]``. A phrase has up to `LONGEST_NAME` words, or up
+    to `LONGEST_UNSPACED` characters in scripts without spaces.
     """
     words = text.split()
     if _UNSPACED.search(text):
@@ -249,9 +249,9 @@ def _has_terms(word: str) -> bool:
 
 
 def _forms(stretch: str) -> list[str]:
-    """Return the spellings in which *stretch* may be a known name.
+    """Return the spellings in which the phrase *stretch* may be stored as a name.
 
-    ``"(Ann's)" -> ["(Ann's)", "Ann's", "Ann"]``; spaces and hyphens also replace each other.
+    ``"(Ann's)" -> ["(Ann's)", "Ann's", "Ann"]``; "Ann Lee" gives "Ann-Lee" too, and the other way round.
     """
     bare = _EDGES.sub("", stretch)
     plain = without_possessive(bare)

@@ -59,13 +59,13 @@ class Hits:
     graph: list[Scored]
 
     def of(self, retriever: Retriever) -> list[Scored]:
-        """Return the results of *retriever*, best first."""
+        """Return the results of one *retriever* ("words", "meaning" or "graph"), best first."""
         scores: list[Scored] = getattr(self, retriever)
         return scores
 
     @property
     def searched(self) -> list[str]:
-        """The ids found by words or by meaning, each once; those found only along the graph are left out."""
+        """The ids found by words or by meaning, each once, without ids found only along the graph."""
         return list(dict.fromkeys(id_ for id_, _ in (*self.words, *self.meaning)))
 
 
@@ -73,16 +73,16 @@ NO_HITS = Hits([], [], [])
 
 
 class Part(Value, extra="forbid"):
-    """Base class of the parts of a recipe, such as rerankers: immutable pydantic models without unknown fields."""
+    """Base class of the parts of a recipe, such as rerankers: immutable pydantic models that forbid unknown fields."""
 
 
 @dataclass(frozen=True, slots=True)
 class Instants:
-    """The time of a question for database queries: any instant in ``[since, until)``, as believed at `believed_at`.
+    """The time of a question: any instant in ``[since, until)``, as believed at `believed_at`.
 
-    All are microseconds since the epoch. `unreviewed` includes facts that wait for review. A time that the caller
-    gives, and the present, filters the results. A time that only the words of the question name is a preference:
-    results at that time come first, and results up to `vagueness` before or after it are preferred a little.
+    All are microseconds since the epoch. `unreviewed` includes facts that wait for review. If `vagueness` is None, only
+    facts true at this time are returned. Else only the words of the question name the time, and it is a preference:
+    results at this time come first, then results up to `vagueness` before or after it.
     """
 
     since: int
@@ -94,22 +94,22 @@ class Instants:
 
     @property
     def params(self) -> dict[str, int]:
-        """The parameters `since`, `until`, `believed_at` and `unreviewed` with which database queries filter facts."""
+        """The query parameters `since`, `until`, `believed_at` and `unreviewed`, by which database queries filter."""
         since, until = (self.since, self.until) if self.vagueness is None else EVER
         return {"since": since, "until": until, "believed_at": self.believed_at, "unreviewed": self.unreviewed}
 
     def nearness(self, since: int, until: int) -> float:
-        """Return how near ``[since, until)`` is to the question's time: 1 if they overlap, 0 beyond `vagueness`."""
+        """Return how near the period from *since* to *until* is: 1 if it overlaps this time, 0 beyond `vagueness`."""
         gap = max(since - self.until, self.since - until) + 1
         return 1.0 if gap <= 0 else max(0.0, 1 - gap / ((self.vagueness or 0) + 1))
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionView:
-    """A question as rerankers see it, with its time and its named entities looked up.
+    """What a reranker knows about a question: its text and time, and the entities that it names.
 
-    `named` are the ids of entities that the question names, `centers` the ids of entities that `center` names. `past`
-    says that the time of the question is over.
+    `named` are the ids of entities that the question names, `centers` those of entities that `center` names. `past`
+    says whether the time of the question is over.
     """
 
     text: str
@@ -122,7 +122,7 @@ class QuestionView:
 
     @property
     def start(self) -> tuple[str, ...]:
-        """The ids of the entities near which to search: those of `center`, or else those that the question names."""
+        """The ids of the entities near which to search: those in `centers`, or if there are none, those in `named`."""
         return self.centers or self.named
 
 
@@ -148,7 +148,7 @@ Feature = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """The features of one candidate, for rerankers. Features that the recipe does not need have their defaults."""
+    """What a reranker may know about one candidate, such as its age; features that are not needed have defaults."""
 
     stated_at: int = 0
     """The time of an episode, or of the latest statement of a fact, in microseconds since the epoch."""
@@ -183,7 +183,7 @@ class Features:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """The features that a reranker needs for each kind of candidate; a kind that is None keeps its order.
+    """The features that a reranker needs for each kind of result. A kind that is None is not reordered.
 
     `hops` are counted up to `max_hops`. `similarity` and `answer` are computed for the best `depth` candidates only.
     """
@@ -197,50 +197,50 @@ class Needs:
 
     @classmethod
     def of_all(cls, *features: Feature, max_hops: int = 4, depth: int = 40) -> Self:
-        """Return the needs of a reranker that uses the same *features* for candidates of all kinds."""
+        """Return a `Needs` with the same *features* for facts, entities, communities and episodes."""
         return cls(features, features, features, features, max_hops=max_hops, depth=depth)
 
     def of(self, kind: Kind) -> Sequence[Feature]:
-        """Return the features that are needed for *kind*."""
+        """Return the features needed for one *kind*, such as facts."""
         return getattr(self, kind) or ()
 
     @property
     def all(self) -> frozenset[Feature]:
-        """The features that are needed for any kind."""
+        """The features that are needed for at least one kind."""
         return frozenset(feature for kind in KINDS for feature in self.of(kind))
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """The kinds whose order the reranker changes."""
+        """The kinds of results that the reranker reorders."""
         return tuple(kind for kind in KINDS if getattr(self, kind) is not None)
 
 
 @runtime_checkable
 class Reranker(Protocol):
-    """Protocol of rerankers, which change the order of candidates, one kind at a time."""
+    """Protocol of rerankers: each changes the order of the results of a search, one kind after another."""
 
     @property
     def by(self) -> str:
-        """The name of the reranker in recipes and explanations."""
+        """The name of the reranker, as in recipes: "recency"."""
 
     @property
     def features(self) -> Needs:
-        """The features that the reranker needs."""
+        """The features of candidates that the reranker needs."""
 
     def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: QuestionView) -> list[Scored]:
-        """Return the candidates of *ranking* in a new order, with scores from 0 to 1; *features* are by id."""
+        """Return the candidates of *ranking*, ``(id, score)``, in a new order, scores 0 to 1; *features* are by id."""
 
 
 @runtime_checkable
 class ServedReranker(Reranker, Protocol):
-    """Protocol of rerankers that also record which facts a search returned."""
+    """Protocol of rerankers that record which facts a search has returned, for example to count their use."""
 
     def record(self, facts: Sequence[str]) -> Flow[None]:
         """Record that a search returned the facts with the ids *facts*."""
 
 
 class Link(NamedTuple):
-    """A fact as a walk along the graph returns it: its edge type, such as LIVES_IN, and the ids of its entities.
+    """A fact with its edge type, such as LIVES_IN, and the ids of its entities, as the search along the graph reads it.
 
     `statements` maps the ids of the episodes that state the fact to their speakers; None if they were not read.
     """
@@ -258,21 +258,21 @@ Activity = dict[str, float]
 
 @runtime_checkable
 class Walk(Protocol):
-    """Protocol of walks, which follow facts in the graph, starting at the entities that a question is about.
+    """Protocol of ways to follow facts in the graph, starting at the entities of a question.
 
-    A walk may have a method `find_starts(hits)`, a flow that gets the results of the other retrievers by kind and
-    returns more entities to start from, with weights.
+    A walk may also have a method `find_starts(hits)`: a flow that gets the results by words and meaning by kind, and
+    returns more entities to start from, ``{entity id: weight}``.
     """
 
     @property
     def method(self) -> str:
-        """The name of the walk in recipes."""
+        """The name of the walk in recipes, such as "bfs"."""
 
     def walk(self, start: Mapping[str, float], instants: Instants) -> Flow[tuple[Links, Activity]]:
-        """Return the facts that the walk followed, and the weights of the entities that it reached, both by id.
+        """Return the facts followed from the entities *start*, and the weights of all entities reached, both by id.
 
-        *start* maps the ids of entities to weights. Do one database read at a time, so that the reads of several flows
-        can share a round trip.
+        *start* maps entity ids to weights. Read from the database once at a time, so that reads of several flows can
+        share a round trip.
         """
 
 
@@ -282,9 +282,10 @@ class Walk(Protocol):
 def fuse(
     rankings: Sequence[Ranking], weights: Sequence[float], method: Literal["scores", "rrf"], rank_constant: float
 ) -> list[Scored]:
-    """Return the ids of all *rankings* with fused scores from 0 to 1, best first; an id that is first in each has 1.
+    """Return the ids of all *rankings*, each with one combined score from 0 to 1, best first.
 
-    *method* is "scores" (see `relative_shares`) or "rrf" (see `rrf`, with *rank_constant* as k).
+    *method* is "scores" (see `relative_shares`) or "rrf" (see `rrf`, with *rank_constant* as k). An id that is first in
+    every ranking has 1.
     """
     if method == "scores":
         shares = relative_shares(rankings, weights)
@@ -295,9 +296,9 @@ def fuse(
 
 
 def rrf(rankings: Sequence[Ranking], weights: Sequence[float], k: float = 10.0) -> list[Scored]:
-    """Return the weighted reciprocal rank fusion of *rankings*: ``sum(weight / (k + rank))``, best first.
+    """Return the weighted reciprocal rank fusion of *rankings*: each id with ``sum(weight / (k + rank))``, best first.
 
-    A ranking may be in any order. Ids with the same score share the best of their ranks, and NaN is worst. An id gets 0
+    A ranking may be in any order. Ids with equal scores share the best of their ranks, and NaN is worst. An id gets 0
     from a ranking that lacks it.
     """
     fused: dict[str, float] = {}
@@ -308,10 +309,10 @@ def rrf(rankings: Sequence[Ranking], weights: Sequence[float], k: float = 10.0) 
 
 
 def relative_shares(rankings: Sequence[Ranking], weights: Sequence[float]) -> dict[str, float]:
-    """Return the weighted mean of each id's scores, scaled so that a ranking's best id has 1 and its last has `LAST`.
+    """Return ``{id: score}``, the weighted mean of the scores of each id in *rankings*, after scaling each ranking.
 
-    An id gets 0 from a ranking that lacks it or has no finite score for it. If all scores of a ranking are equal, each
-    counts as 1.
+    The best id of a ranking gets 1, its last `LAST`, and all get 1 if their scores are equal. An id gets 0 from a
+    ranking that lacks it or has no finite score for it.
     """
     fused = {id_: 0.0 for ranking in rankings for id_, _ in ranking}
     total = sum(weights) or 1.0
@@ -330,7 +331,7 @@ def relative_shares(rankings: Sequence[Ranking], weights: Sequence[float]) -> di
 
 
 def ranks(ranking: Ranking) -> dict[str, int]:
-    """Return the rank of each id, from 1; equal scores share a rank, and a repeated id has its best one."""
+    """Return ``{id: rank}``, counted from 1. Equal scores share a rank; a repeated id has its best one."""
     places: dict[str, int] = {}
     place, last = 0, None
     for position, (id_, score) in enumerate(sort_scores(ranking), start=1):
@@ -341,7 +342,7 @@ def ranks(ranking: Ranking) -> dict[str, int]:
 
 
 def sort_scores(scores: Iterable[Scored]) -> list[Scored]:
-    """Return *scores* best first, ties in order of id; NaN becomes minus infinity."""
+    """Return *scores*, pairs ``(id, score)``, best first; ties in order of id, NaN as minus infinity."""
     numbers = sorted(scores, key=itemgetter(0))
     if any(map(isnan, map(itemgetter(1), numbers))):
         numbers = [(id_, -inf if isnan(score) else score) for id_, score in numbers]
@@ -350,12 +351,12 @@ def sort_scores(scores: Iterable[Scored]) -> list[Scored]:
 
 
 def positive(scores: Mapping[str, float]) -> list[Scored]:
-    """Return the *scores* above 0, rounded, best first, ties in order of id."""
+    """Return the *scores* above 0 as pairs ``(id, score)``, rounded, best first; ties in order of id."""
     return [(id_, round(score, DIGITS)) for id_, score in sort_scores(scores.items()) if score > 0]
 
 
 def ids_of(ranking: Ranking) -> list[str]:
-    """Return the ids of *ranking*, in its order."""
+    """Return the ids of *ranking* without the scores, in the same order."""
     return [id_ for id_, _ in ranking]
 
 
@@ -365,25 +366,25 @@ def clamp(number: float) -> float:
 
 
 def blend(ranking: Ranking, shares: Mapping[str, float], weight: float) -> list[Scored]:
-    """Return *ranking* rescored as ``(1 - weight) * score + weight * share``; *shares* are by id, 0 if missing."""
+    """Return *ranking* with ``(1 - weight) * score + weight * share`` as scores; *shares* are by id, 0 if missing."""
     return sort_scores(
         (id_, (1 - weight) * clamp(score) + weight * clamp(shares.get(id_, 0.0))) for id_, score in ranking
     )
 
 
 def scale(ranking: Ranking, factors: Mapping[str, float]) -> list[Scored]:
-    """Return *ranking* with each score multiplied by its factor (by id, from 0 to 1, default 1), best first."""
+    """Return *ranking*, best first, with each score multiplied by a factor; *factors* maps ids to 0 to 1, default 1."""
     return sort_scores((id_, clamp(score) * clamp(factors.get(id_, 1.0))) for id_, score in ranking)
 
 
 def rescore(ranking: Ranking, scores: Mapping[str, float]) -> list[Scored]:
-    """Return *ranking* sorted by the new *scores* of its ids; ids without a new score follow in their old order."""
+    """Return *ranking* sorted by *scores*, new scores by id; ids without a new score follow in their old order."""
     head = sort_scores((id_, clamp(scores[id_])) for id_, _ in ranking if id_ in scores)
     return stack(head, [(id_, score) for id_, score in sort_scores(ranking) if id_ not in scores])
 
 
 def stack(head: Ranking, tail: Ranking) -> list[Scored]:
-    """Return *head* followed by *tail*, two rankings, with all scores of *tail* below those of *head*."""
+    """Return *head* followed by *tail*, with the scores of *tail* lowered below those of *head*."""
     if not head or not tail:
         return [(id_, clamp(score)) for id_, score in (*head, *tail)]
     raised = [(id_, BELOW + (1 - BELOW) * score) for id_, score in head]
@@ -391,6 +392,6 @@ def stack(head: Ranking, tail: Ranking) -> list[Scored]:
 
 
 def log_shares(counts: Mapping[str, float]) -> dict[str, float]:
-    """Return *counts* on a logarithmic scale from 0 to 1: ``log(1 + count) / log(1 + largest)``."""
+    """Return *counts* by id on a logarithmic scale from 0 to 1: ``log(1 + count) / log(1 + largest)``."""
     most = log1p(max(counts.values(), default=0.0)) or 1.0
     return {id_: log1p(count) / most for id_, count in counts.items()}

@@ -55,7 +55,10 @@ SPREAD = 3
 
 
 class ByRecency(Part):
-    """Reranker that prefers recent statements: it adds ``1 / (1 + age in days * rate)``, at most the score itself."""
+    """Reranker that prefers recent statements: it adds ``1 / (1 + age in days * rate)`` to their scores.
+
+    At most, a score is doubled.
+    """
 
     by: Literal["recency"] = "recency"
     rate: Annotated[float, Field(ge=0, le=10, allow_inf_nan=False)] = 0.1
@@ -68,10 +71,10 @@ class ByRecency(Part):
 
 
 def prefer_newer(ranking: Ranking, ages: Mapping[str, float], rate: float) -> list[Scored]:
-    """Return *ranking* with newer candidates preferred: scores are raised by age, then all are halved to stay within 1.
+    """Return *ranking* with the scores of newer candidates raised, best first; all scores are halved to stay within 1.
 
-    *ages* are in days, by id. A score is raised by ``1 / (1 + age * rate)``, at most to twice itself. A negative age
-    counts as 0, and a candidate without an age is not raised.
+    *ages* maps ids to days. ``1 / (1 + age * rate)`` is added to a score, at most the score itself; nothing is added
+    without an age. A negative age counts as 0.
     """
     boosts = {id_: 1 / (1 + max(age, 0.0) * rate) for id_, age in ages.items()}
     scores = {id_: clamp(score) for id_, score in ranking}
@@ -79,11 +82,11 @@ def prefer_newer(ranking: Ranking, ages: Mapping[str, float], rate: float) -> li
 
 
 class ByTime(Part):
-    """Reranker that prefers facts true, and episodes said, at the time that the question names.
+    """Reranker that prefers facts that were true, and episodes said, at the time that the question names.
 
-    The new score is ``(1 - w) * score + w * nearness``. Nearness is 1 at that time and falls to 0 within the vagueness
-    of the time words: a day beside "on 4 May", a month beside "in May". `hold` limits how far a candidate falls. Every
-    search whose question names a time ends with this reranker.
+    The new score is ``(1 - w) * score + w * nearness``. Nearness is 1 at the named time, and falls to 0 within a day of
+    "on 4 May", or within a month of "in May". A candidate falls at most to three times its rank, see `hold`. This
+    reranker is applied last to every question that names a time.
     """
 
     by: Literal["time"] = "time"
@@ -112,10 +115,10 @@ def _nearness(feature: Features, instants: Instants) -> float:
 
 
 def hold(ranking: Ranking, before: Ranking) -> list[Scored]:
-    """Return *ranking* reordered so that a candidate falls to three times its rank in the ranking *before*, at most.
+    """Return *ranking* reordered so that no candidate falls to more than three times its rank in *before*.
 
-    The first one stays among the first 3 (`SPREAD`), the second among the first 6. Scores are raised where needed, so
-    that they still descend.
+    The first one of *before* stays among the first 3 (`SPREAD` times 1), the second among the first 6. Scores are
+    raised where needed, so that they still descend.
     """
     scores, former = dict(ranking), ids_of(sort_scores(before))
     order: dict[str, None] = {}
@@ -140,9 +143,9 @@ WALKS: tuple[type[Any], ...] = (BreadthFirst, *load_plugins("walks"))
 
 
 def _accept(protocol: type) -> WrapValidator:
-    """Return a pydantic validator that accepts any object that follows *protocol* unchanged.
+    """Return a pydantic validator that accepts any object that implements *protocol*, and returns it unchanged.
 
-    Other values are validated as the fields of a built-in reranker or walk, such as ``{"by": "recency"}``.
+    Other values are validated as a built-in reranker or walk, such as ``{"by": "recency"}``.
     """
 
     def validate(value: Any, check: Callable[[Any], Any]) -> Any:
@@ -171,7 +174,7 @@ NO_WEIGHTS = Weights(words=0, meaning=0, graph=0)
 
 
 class Recipe(Part):
-    """How to search and rank: retrievers and their weights by kind, a walk, and rerankers.
+    """How a search finds and ranks results: the weights of the retrievers by kind, a walk along facts, and rerankers.
 
     A recipe is immutable; `with_` returns a changed copy: ``DEFAULT.with_(kinds=("facts",))``.
     """
@@ -209,7 +212,7 @@ class Recipe(Part):
             raise InputError(describe_invalid(error, "the recipe", Recipe.model_fields)) from None
 
     def weights(self, kind: Kind) -> Weights:
-        """Return the weights of the retrievers for *kind*, all 0 if the recipe leaves the kind out."""
+        """Return the weights of the retrievers for *kind*, such as facts; all are 0 for a kind that is not searched."""
         weights: Weights = getattr(self, kind)
         return weights if kind in self.kinds else NO_WEIGHTS
 
@@ -225,15 +228,15 @@ class Recipe(Part):
         return tuple(retriever for retriever in RETRIEVERS if retriever not in run)
 
     def fuse(self, kind: Kind, hits: Hits) -> list[Scored]:
-        """Return the ids in *hits*, the results of the retrievers for *kind*, with fused scores, 0 to 1, best first."""
+        """Return the ids in *hits*, the results for one *kind*, with the combined score of all retrievers."""
         weights = self.retrievers(kind)
         rankings = [hits.of(retriever) for retriever in weights]
         return fuse(rankings, list(weights.values()), self.fusion, self.rank_constant)
 
     def as_state(self) -> str | Mapping[str, Any] | Self:
-        """Return the recipe as JSON: its name if it is a named recipe, else its fields.
+        """Return the recipe as JSON: its name if it has one, else its fields.
 
-        A recipe with a reranker or walk of the user's own is returned unchanged.
+        A recipe with a reranker or walk of the user's own is not JSON, and is returned unchanged.
         """
         if RECIPES.get(self.name) == self:
             return self.name
@@ -256,7 +259,7 @@ ROUTED = DEFAULT.with_(name="routed", route=True)
 
 
 def _name_recipes() -> dict[str, Recipe]:
-    """Return all recipes by name: those above, and one for each other walk and each reranker added to the default."""
+    """Return all recipes by name: the built-in ones, and the default with each other walk and with each reranker."""
     recipes = {recipe.name: recipe for recipe in (DEFAULT, WORDS, MEANING, HYBRID, FACTS, OVERVIEW, ROUTED)}
     for walk in WALKS:
         method = walk.model_fields["method"].default
@@ -272,7 +275,7 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(_name_recipes())
 
 
 def find_recipe(value: Recipe | str | Mapping[str, Any] | None) -> Recipe:
-    """Return the recipe that *value* means: its name, changes to the default recipe, or a `Recipe`, returned unchanged.
+    """Return the recipe that *value* describes: a name, a dict of changes to the default recipe, or a `Recipe`.
 
     None means the default. Errors: `InputError` for an unknown name or field, or a value that is not valid.
     """

@@ -37,11 +37,11 @@ UNREAD_SHARE = 0.75
 
 
 def rerank(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Ranked]]:
-    """Fuse the search results of each kind, apply the rerankers of the recipe one after another, and keep the best.
+    """Combine the search results of each kind into one ranking, apply the rerankers of the recipe, and keep the best.
 
-    Input: `question` and `found`, the result of the step search. Output: `ranked`, with scores from 0 to 1, best first,
-    as many as the limit. Candidates that were deleted in the meantime are left out. If the question asks for
-    explanations, all candidates are kept, with their scores after each stage.
+    Input: `question`, and `found` from the step search. Output: `ranked`, best first, with scores from 0 to 1.
+    Candidates deleted in the meantime are left out. For a question with explanations, all candidates are kept, with
+    their scores after each reranker.
     """
     question: Question = values["question"]
     found: Found = values["found"]
@@ -75,10 +75,10 @@ def rerank(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Rank
 
 
 def lift_unread(ranking: list[Scored], words: list[Scored], unread: Collection[str], recipe: Recipe) -> list[Scored]:
-    """Return *ranking* with the scores of *unread* episodes raised to the scores that their rank by *words* gives.
+    """Return *ranking* with the scores of *unread* episodes raised to the scores that their rank in *words* gives.
 
-    *words* is the ranking by words. Other retrievers cannot find episodes that are not read by a model yet. Without
-    this, any episode that shares a name with the question would come before an unread message that answers it.
+    *words* is the ranking by words, the only search that finds episodes which no model has read yet. Without this, any
+    episode with a name of the question would come before an unread message that answers it.
     """
     factor = UNREAD_SHARE if recipe.fusion == "scores" else 1.0
     shares = dict(fuse([words], [1.0], recipe.fusion, recipe.rank_constant))
@@ -87,9 +87,9 @@ def lift_unread(ranking: list[Scored], words: list[Scored], unread: Collection[s
 
 
 def _useful_rerankers(question: Question, view: QuestionView, settings: Settings) -> tuple[Reranker, ...]:
-    """Return the rerankers of the recipe that can have an effect, and those that settings and time words add.
+    """Return the rerankers to apply to *question*: those of the recipe that can have an effect, and up to two more.
 
-    A `ByRecency` from the settings comes first; a `ByTime`, for a question that names a time, comes last.
+    A `ByRecency` comes first if the settings have a decay rate, a `ByTime` last if the question names a time.
     """
     rerankers = question.recipe.rerankers
     if view.instants.vagueness is None:  # the question names no time
@@ -105,9 +105,9 @@ def _useful_rerankers(question: Question, view: QuestionView, settings: Settings
 
 
 def _apply(reranker: Reranker, rankings: Rankings, table: Table, view: QuestionView) -> Flow[Rankings]:
-    """Apply *reranker* to *rankings*, and return only the new rankings of the kinds that it orders.
+    """Apply *reranker* to *rankings*, and return the new rankings of the kinds that it reorders.
 
-    *table* has the features read so far; those that only this reranker needs are added to it.
+    *table* has the features of the candidates; features that only this reranker needs are added to it.
     """
     kinds = [kind for kind in rankings if rankings[kind] and kind in reranker.features.kinds]
     yield from read_features_of_best(table, rankings, reranker, view)
@@ -115,7 +115,7 @@ def _apply(reranker: Reranker, rankings: Rankings, table: Table, view: QuestionV
 
 
 def _cut(rankings: Rankings, limit: int | None) -> Rankings:
-    """Return the best *limit* candidates of each kind (and `SPARE` more episodes), scores rounded; all for None."""
+    """Return the best *limit* candidates of each kind, all for None, with rounded scores; `SPARE` more for episodes."""
     cut = {}
     for kind, ranking in rankings.items():
         most = limit + SPARE if limit is not None and kind == "episodes" else limit
@@ -124,9 +124,9 @@ def _cut(rankings: Rankings, limit: int | None) -> Rankings:
 
 
 def _stages(stages: Sequence[tuple[str, Rankings]]) -> dict[Kind, dict[str, list[Stage]]]:
-    """Return the scores of each candidate after each stage: ``{"facts": {id: [("fused", 0.9), ("recency", 0.8)]}}``.
+    """Return all scores of each candidate in order: ``{"facts": {id: [("fused", 0.9), ("recency", 0.8)]}}``.
 
-    *stages* are pairs of a reranker's name and its rankings. The first one, "fused", has all kinds.
+    *stages* are pairs of a reranker's name and the rankings after it; the first pair is "fused".
     """
     scores: dict[Kind, dict[str, list[Stage]]] = {kind: {} for kind in stages[0][1]}
     for stage, rankings in stages:
@@ -180,7 +180,7 @@ Table = dict[Kind, dict[str, dict[str, Any]]]
 
 
 def features_of(table: Table, kind: Kind) -> dict[str, Features]:
-    """Return the features of the candidates of *kind* in *table* as `Features`, by id."""
+    """Return ``{id: features}`` for the candidates of one *kind* in *table*."""
     return {
         id_: Features(**{name: value for name, value in row.items() if name in COLUMNS})
         for id_, row in table.get(kind, {}).items()
@@ -188,10 +188,10 @@ def features_of(table: Table, kind: Kind) -> dict[str, Features]:
 
 
 def read_features(rankings: Rankings, rerankers: Sequence[Reranker], view: QuestionView) -> Flow[Table]:
-    """Return the features that *rerankers* need of all candidates in *rankings*, by kind, id and feature name.
+    """Return the features of all candidates in *rankings* that *rerankers* need, by kind, id and feature name.
 
-    Features that are computed for the best candidates only are left out. Errors: `InputError` if a reranker needs a
-    feature that a kind does not have.
+    Costly features, which are read for the best candidates only, are not among them. Errors: `InputError` if a reranker
+    needs a feature that a kind does not have.
     """
     queries = dict.fromkeys(_queries(rankings, rerankers))
     key = thread_key(replace_unstorable(view.thread)) if view.thread else None
@@ -213,7 +213,7 @@ def read_features(rankings: Rankings, rerankers: Sequence[Reranker], view: Quest
 
 
 def _queries(rankings: Rankings, rerankers: Sequence[Reranker]) -> Iterable[tuple[Kind, str]]:
-    """Yield ``(kind, database query)`` for each feature that any of *rerankers* needs, with repeats."""
+    """Yield ``(kind, database query)`` for each feature that *rerankers* need; a query may come twice."""
     for reranker, kind in product(rerankers, KINDS):
         for feature in reranker.features.of(kind):
             queries = [query for of, query, features in QUERIES if of == kind and feature in features]
@@ -224,13 +224,13 @@ def _queries(rankings: Rankings, rerankers: Sequence[Reranker]) -> Iterable[tupl
 
 
 def _entities(table: Table, kinds: Iterable[Kind]) -> Iterator[tuple[dict[str, Any], list[str]]]:
-    """Yield ``(features, entity ids)`` of each candidate of *kinds* in *table* whose entities were read."""
+    """Yield ``(features, entity ids)`` for each candidate of *kinds* in *table* that has entities."""
     for kind in kinds:
         yield from ((row, row["entities"].split()) for row in table.get(kind, {}).values() if "entities" in row)
 
 
 def _add_hops(table: Table, start: Sequence[str], max_hops: int, instants: Instants) -> Flow[None]:
-    """Set `hops` of each candidate in *table*: the distance from the entities *start* to its nearest entity."""
+    """Set `hops` of each candidate in *table*: how many facts separate its nearest entity from the entities *start*."""
     targets = {id_ for _, entities in _entities(table, KINDS) for id_ in entities}
     hops = yield from count_hops(start, targets, max_hops, instants)
     for row, entities in _entities(table, KINDS):
@@ -240,9 +240,9 @@ def _add_hops(table: Table, start: Sequence[str], max_hops: int, instants: Insta
 def count_hops(
     start: Collection[str], targets: Collection[str], max_hops: int, instants: Instants
 ) -> Flow[dict[str, int]]:
-    """Return the distance in facts from the nearest of the entities *start* to each other entity: ``{entity id: 2}``.
+    """Return how many facts separate other entities from the nearest of the entities *start*: ``{entity id: 2}``.
 
-    It stops when all *targets* are reached, or after *max_hops*. Only facts that hold at *instants* connect entities.
+    Counting stops when all *targets* are reached, or after *max_hops*. Only facts that are true at *instants* count.
     Each hop takes one query.
     """
     hops = dict.fromkeys(sorted(start)[:MOST_ENTITIES], 0)
@@ -263,7 +263,7 @@ def count_hops(
 def _add_mentions(table: Table, key: str | None) -> Flow[None]:
     """Set `mentions` of each candidate in *table*, except facts: how often episodes mention its entities.
 
-    With a thread *key*, only episodes of that thread count.
+    *key* is the key of a conversation thread, to count only its episodes; None counts all.
     """
     kinds = [kind for kind in table if kind != "facts"]
     ids = sorted({id_ for _, entities in _entities(table, kinds) for id_ in entities})
@@ -278,10 +278,7 @@ def _add_mentions(table: Table, key: str | None) -> Flow[None]:
 
 
 def read_features_of_best(table: Table, rankings: Rankings, reranker: Reranker, view: QuestionView) -> Flow[None]:
-    """Add to *table* the features `similarity` and `answer`, which are costly, if *reranker* needs them.
-
-    They are computed for the best candidates in *rankings* only. *table* has all features by kind, id and name.
-    """
+    """Add the costly features `similarity` and `answer` of the best candidates to *table* if *reranker* needs them."""
     needs = reranker.features
     best = {kind: ids_of(ranking[: needs.depth]) for kind, ranking in rankings.items() if ranking}
     if alike := {kind: ids for kind, ids in best.items() if "similarity" in needs.of(kind)}:
@@ -293,7 +290,7 @@ def read_features_of_best(table: Table, rankings: Rankings, reranker: Reranker, 
 
 
 def _add_column(table: Table, kind: Kind, name: str, values: Mapping[str, Any]) -> None:
-    """Set the feature *name* of the candidates of *kind* to *values*, by id."""
+    """Set the feature *name* of candidates of one *kind* in *table*; *values* maps ids to values."""
     rows = table.setdefault(kind, {})
     for id_, value in values.items():
         rows.setdefault(id_, {})[name] = value
@@ -302,7 +299,7 @@ def _add_column(table: Table, kind: Kind, name: str, values: Mapping[str, Any]) 
 def _similarities(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
     """Return ``{id: {other id: cosine similarity}}`` for all pairs of candidates in *rows*.
 
-    The column `alike` of a row has its similarities to the rows after it, as text: ``"0.91 0.4"``.
+    The column `alike` of a row has the similarities to all later rows, as text: ``"0.91 0.4"``.
     """
     similarities: dict[str, dict[str, float]] = {row["id"]: {} for row in rows}
     for place, row in enumerate(rows, start=1):
@@ -312,9 +309,9 @@ def _similarities(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
 
 
 def _add_answers(table: Table, best: Mapping[Kind, Sequence[str]], view: QuestionView) -> Flow[None]:
-    """Set `answer` in *table* to the scores that the cross-encoder gives to the texts of the *best* candidates.
+    """Set `answer` of the *best* candidates (ids by kind) in *table*: how well its text answers the question.
 
-    *best* are their ids by kind. A cross-encoder is a model that scores how well a text answers a question.
+    The scores are those of a cross-encoder, a model for this purpose.
     """
     answers = yield from in_step(read(TEXTS[kind], ids=ids, length=LONGEST) for kind, ids in best.items())
     texts: dict[str, str] = {}
@@ -328,6 +325,6 @@ def _add_answers(table: Table, best: Mapping[Kind, Sequence[str]], view: Questio
 
 
 def _text(row: Row, *, only_name: bool) -> str:
-    """Return the text of *row* for the cross-encoder: "name: text", or the name alone with *only_name*."""
+    """Return the text of *row* for the model that scores answers: "name: text", or only the name."""
     parts = (row["name"], None if only_name else hide_payloads(row["text"] or "", row.get("kind")))
     return ": ".join(part for part in parts if part)[:LONGEST]

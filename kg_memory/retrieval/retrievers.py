@@ -38,10 +38,11 @@ EVERYTHING = Step("", {})
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """A search for one kind of result, such as facts: how many are stored, the filter, the time, and the most results.
+    """Where and how to search for one kind of result, such as facts.
 
-    `where` is the filter, and `names` are the ids of the entities that it names, by alias key. If few nodes match the
-    filter, `few` is the query step that matches all of them, and `count` their number.
+    `count` is the number of stored nodes of the kind, `limit` the most results. `where` is the filter, and `names` the
+    ids of the entities that it names, by alias key. If few nodes match the filter, `few` is the Cypher that finds them
+    all, and `count` their number.
     """
 
     kind: Kind
@@ -53,15 +54,15 @@ class Scope:
     few: Step | None = None
 
     def filter_step(self, *carried: str) -> Step:
-        """Return the piece of a Cypher query that drops rows not matching the filter and keeps columns *carried*."""
+        """Return Cypher that drops rows which do not match the filter, and keeps the columns *carried*."""
         if self.where is None:
             return EVERYTHING
         return filter_step(self.where, self.kind, self.names, carried)
 
     def sift_step(self, *carried: str) -> Step:
-        """Return the piece of a Cypher query that keeps rows that the memory believes and that match the filter.
+        """Return Cypher that drops rows which the memory does not believe or which do not match the filter.
 
-        The filter is left out if `few` has applied it before. The columns *carried* are kept.
+        The columns *carried* are kept. The filter is not applied again if `few` has applied it.
         """
         passing = EVERYTHING if self.few else self.filter_step(*carried)
         believed = cypher.belief_step(self.kind, unreviewed=self.instants.unreviewed)
@@ -69,7 +70,7 @@ class Scope:
 
     @property
     def is_sifted(self) -> bool:
-        """Whether the query drops some rows after the search, so that more rows must be examined than returned."""
+        """Whether some search results are dropped afterwards, so that more nodes must be examined than returned."""
         return self.kind == "facts" or (self.where is not None and self.few is None)
 
     @property
@@ -80,11 +81,11 @@ class Scope:
     def best(
         self, query: str, most: int, examined: int | None = None, least: int = 0, bound: str = "examined", **params: Any
     ) -> Flow[list[Scored]]:
-        """Run *query* and return the best results; repeat with more nodes examined while fewer than `limit` match.
+        """Run the search *query* and return its results, best first.
 
-        It stops when *most* nodes were examined. *examined* is the number of nodes to examine at first, given to the
-        query as the parameter *bound*. With *least*, the query also gets `looked`: how many texts to score, at least
-        *least*. *params* are its other parameters.
+        If fewer than `limit` match the filter, it runs again and examines more nodes, until *most* were examined.
+        *examined* is the number of nodes at first, passed to the query as the parameter named *bound*. *least* is the
+        fewest texts to score, for queries that need the parameter `looked`. *params* are the other parameters.
         """
         examined = examined or self.examined
         while True:
@@ -98,13 +99,13 @@ class Scope:
 
 
 def search_both(words: Flow[list[Scored]], meaning: Flow[list[Scored]]) -> Flow[tuple[list[Scored], list[Scored]]]:
-    """Run a search by words and one by meaning as one database query, and return the results of both."""
+    """Run a search by words and a search by meaning in one round trip to the database, and return both results."""
     by_words, by_meaning = yield from through(in_step((words, meaning)), _join_reads)
     return by_words, by_meaning
 
 
 def _join_reads(effect: Any) -> Flow[Any]:
-    """Run the reads in *effect* as one database query, and return the rows of each; other effects are passed on."""
+    """Run all database queries in *effect* as one query, and return the rows of each; other effects are passed on."""
     if not isinstance(effect, Reads) or len(effect.queries) == 1:
         return (yield effect)
     searches = effect.queries
@@ -117,15 +118,12 @@ def _join_reads(effect: Any) -> Flow[Any]:
 
 
 def scores_of(rows: Sequence[Row]) -> list[Scored]:
-    """Return ``(id, score)`` for each of the database *rows*, with rounded scores."""
+    """Return ``(id, score)`` for each of *rows*, the rows of a search, with rounded scores."""
     return [(row["id"], round(row["score"], DIGITS)) for row in rows]
 
 
 def measure(scope: Scope) -> Flow[Scope]:
-    """Count the nodes that match the filter of *scope*; if at most `FEW` do, return a scope that searches only these.
-
-    Otherwise, or without a filter, *scope* is returned unchanged.
-    """
+    """Return *scope* restricted to the nodes that match its filter if these are at most `FEW`, otherwise unchanged."""
     if scope.where is None or not scope.count:
         return scope
     first = start_step(scope.where, scope.kind, scope.names)
@@ -139,13 +137,13 @@ def measure(scope: Scope) -> Flow[Scope]:
 
 
 def filter_hits(scopes: Mapping[Kind, Scope], hits: Mapping[Kind, list[Scored]]) -> Flow[dict[Kind, list[Scored]]]:
-    """Return *hits*, search results by kind, without those that do not match the filter of their kind in *scopes*."""
+    """Return the search results *hits* that match the filter of their kind in *scopes*."""
     passed = yield from in_step(_filter(scopes[kind], scores) for kind, scores in hits.items())
     return dict(zip(hits, passed, strict=True))
 
 
 def _filter(scope: Scope, hits: list[Scored]) -> Flow[list[Scored]]:
-    """Return *hits*, search results, without those that do not match the filter of *scope*."""
+    """Return the search results *hits* that match the filter of *scope*."""
     passing = scope.filter_step("d", "score")
     if not passing.cypher or not hits:
         return hits
@@ -177,10 +175,10 @@ Frequencies = Mapping[Kind, Mapping[str, int]]
 def search_words(
     scope: Scope, frequencies: Mapping[str, int], documents: int, average: float | None
 ) -> Flow[list[Scored]]:
-    """Return the stored nodes whose texts match the terms of a question best, as ids with BM25 scores.
+    """Return the ids of the nodes in *scope* whose texts match the words of a question best, with BM25 scores.
 
-    *scope* says which nodes to search. *frequencies* are the numbers of nodes that contain each term, *documents* is
-    the number of all nodes of the kind, and *average* the mean length of their texts.
+    *frequencies* has the number of nodes that contain each word. *documents* is the number of all nodes of this kind,
+    and *average* the mean length of their texts.
     """
     terms = weigh_terms(frequencies, documents)
     if not terms or not scope.count:
@@ -209,15 +207,18 @@ def search_words(
 
 
 def weigh_terms(frequencies: Mapping[str, int], documents: int) -> list[Params]:
-    """Return the terms with their BM25 weights, rarest first, as query parameters ``{"term": ..., "idf": ...}``."""
+    """Return the query parameters for the terms of a question, rarest first: ``[{"term": "oslo", "idf": 5.1}]``.
+
+    *frequencies* has the number of nodes that contain each term, *documents* is the number of all nodes.
+    """
     return [{"term": term, "idf": rarity(often, documents)} for often, term in _rarest_first(frequencies)]
 
 
 def measure_leading(frequencies: Mapping[str, int], times: float = 1.0) -> tuple[int, int]:
-    """Return how many of the rarest terms to look up, and how many postings (index entries) these terms have together.
+    """Return how many of the rarest terms to look up in the index, and how many index entries these have together.
 
-    They have at most `MOST_POSTINGS` times *times* postings, unless the rarest term alone has more. *frequencies* are
-    the numbers of texts that contain each term. Only texts with one of these terms are scored.
+    *frequencies* has the number of index entries of each term. All chosen terms together have at most `MOST_POSTINGS`
+    times *times* entries, unless the rarest term alone has more.
     """
     count = postings = 0
     for often, _ in _rarest_first(frequencies)[:MOST_WEIGHED]:
@@ -228,12 +229,11 @@ def measure_leading(frequencies: Mapping[str, int], times: float = 1.0) -> tuple
 
 
 def pick_rare(frequencies: Mapping[str, int], texts: int, times: float = 1.0) -> tuple[list[str], list[list[str]]]:
-    """Return very rare terms, and all pairs of the other terms of `measure_leading`, to look up the texts to score.
+    """Return rare terms, and pairs of less rare terms: the texts with one of these are worth scoring.
 
-    The first list has the rarest terms that together occur in at most *texts* nodes. A text with one of these, or with
-    a pair of the others, has the best chances, and looking these up is much faster than counting terms per text. Both
-    lists are empty if no term is that rare, or if looking up the pairs would be slower. *times* is that of
-    `measure_leading`.
+    The rare terms occur in at most *texts* nodes together. Looking up terms and pairs is faster than counting the terms
+    in each text; both lists are empty where it would be slower. *frequencies* has the number of nodes with each term,
+    and *times* is that of `measure_leading`.
     """
     count, postings = measure_leading(frequencies, times)
     terms = _rarest_first(frequencies)[:count]
@@ -249,20 +249,20 @@ def pick_rare(frequencies: Mapping[str, int], texts: int, times: float = 1.0) ->
 
 
 def _rarest_first(frequencies: Mapping[str, int]) -> list[tuple[int, str]]:
-    """Return ``(frequency, term)`` for each term that occurs, rarest first."""
+    """Return ``(frequency, term)`` for each term with a frequency above 0, rarest first."""
     return sorted((often, term) for term, often in frequencies.items() if often)
 
 
 def rarity(frequency: int, documents: int) -> float:
-    """Return the inverse document frequency of BM25, never negative, for a term in *frequency* of *documents* nodes."""
+    """Return the BM25 weight of a term that *frequency* of *documents* nodes contain: the rarer, the higher, from 0."""
     frequency = min(frequency, documents)
     return math.log(1 + (documents - frequency + 0.5) / (frequency + 0.5))
 
 
 def coverage(best: float, frequencies: Mapping[str, int], terms: Sequence[str], documents: int) -> float:
-    """Return the BM25 score *best* as a share, 0 to 1, of the highest score that a text with all *terms* could have.
+    """Return the BM25 score *best* divided by the score of a perfect text, which has all *terms*: 0 to 1.
 
-    *frequencies* are the numbers of nodes with each term, *documents* is the number of all nodes.
+    *frequencies* has the number of nodes with each term, *documents* is the number of all nodes.
     """
     most = sum(rarity(frequencies.get(term, 0), documents) for term in terms)
     return min(best / most, 1.0) if most else 0.0
@@ -280,7 +280,7 @@ MOST_NEIGHBOURS = 1000
 
 
 def search_meaning(scope: Scope, vector: Vector | None) -> Flow[list[Scored]]:
-    """Return the nodes of *scope* nearest to *vector*, the question's embedding, with scores; none without a vector."""
+    """Return the ids of the nodes in *scope* whose embeddings are nearest to *vector*, with scores; none for None."""
     if vector is None or not scope.count:
         return []
     params: Params = {"vector": vector, "bound": "compared"}
@@ -318,10 +318,10 @@ USUAL = "What is it?"
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """A transformation of question vectors that shrinks the components common to all episodes of a namespace.
+    """A transformation of the embeddings of questions: it weakens what all episodes of a namespace have in common.
 
-    `center` is the mean of the episode vectors, `directions` are the directions in which they vary most (one a row),
-    and `shares` the factors by which the components in these directions are multiplied.
+    `center` is the mean of the episode vectors. The rows of `directions` are the directions in which these vary most,
+    and `shares` the factors from 0 to 1 by which a question's components in these directions are multiplied.
     """
 
     center: Array
@@ -329,9 +329,10 @@ class Contrast:
     shares: Array
 
     def apply(self, vector: Vector, usual: Vector) -> Vector:
-        """Return *vector*, the embedding of a question, transformed and scaled to length 1.
+        """Return *vector*, the embedding of a question, transformed and with length 1.
 
-        *usual* is the embedding of the question `USUAL`. A vector of another dimension is returned unchanged.
+        *usual* is the embedding of a question without content (`USUAL`). A vector of another dimension is returned
+        unchanged.
         """
         import numpy as np  # noqa: PLC0415 - importing takes 0.1 s
 
@@ -347,9 +348,9 @@ TINY = 1e-6
 
 
 def sharpen(vector: Vector, count: int) -> Flow[Vector]:
-    """Return *vector*, a question's embedding, with less weight on what all episodes of the namespace have in common.
+    """Return *vector*, a question's embedding, with less weight on what all episodes have in common (see `Contrast`).
 
-    *count* is the number of these episodes; with fewer than `LEAST` the vector is returned unchanged. See `Contrast`.
+    *count* is the number of episodes; with fewer than `LEAST`, the vector is returned unchanged.
     """
     if count < LEAST:
         return vector
@@ -362,12 +363,12 @@ def sharpen(vector: Vector, count: int) -> Flow[Vector]:
 
 
 def growth(count: int) -> int:
-    """Return a whole number that changes each time a namespace of *count* episodes has grown by the factor `GROWTH`."""
+    """Return a whole number that grows by 1 each time the number of episodes, *count*, has grown by `GROWTH`."""
     return int(math.log(max(count, 1), GROWTH))
 
 
 def learn(rows: Sequence[Row]) -> Contrast | None:
-    """Return the `Contrast` of the episode vectors in *rows*; None for fewer than `LEAST`, or for equal vectors."""
+    """Return the `Contrast` of the episode vectors in *rows*; None if they are all equal or fewer than `LEAST`."""
     import numpy as np  # noqa: PLC0415
 
     if len(rows) < LEAST:

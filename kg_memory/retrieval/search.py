@@ -61,11 +61,11 @@ RECENT = 4
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """The embedding vectors of a question, and the statistics and entities of the graph that a search needs.
+    """What a search needs about its question: the embedding, statistics of the words, and the entities that it names.
 
-    `vector` is the embedding of the question, `episode_vector` the one by which episodes are searched. `lengths` are
-    the average text lengths by kind. `centers` are the alias keys of the names in `center`, and `names` the ids of the
-    entities that the filter names. `degraded` says why there are no vectors if the embedding model failed.
+    `vector` is the embedding of the question, `episode_vector` a variant for searching episodes. `lengths` has the mean
+    length of texts by kind. `centers` has the alias keys (hashes) of the names in `center`, and `names` the ids of the
+    entities that the filter names. `degraded` says why the vectors are missing if the embedding model failed.
     """
 
     asked: Asked
@@ -80,10 +80,10 @@ class Lookup:
 
 
 def search(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Found]]:  # noqa: ARG001 - a step
-    """Find the time that the question is about, and candidates of each kind (facts, entities, communities, episodes).
+    """Find what may answer the question: facts, entities, communities and episodes.
 
-    Input: `question`. Output: `found`. Errors: `InputError` if a time cannot be read, or an entity in `center` is
-    unknown.
+    Input: `question`. Output: `found`, with the time that the question is about. Errors: `InputError` if a time cannot
+    be read, or an entity in `center` is unknown.
     """
     question: Question = values["question"]
     time = yield from find_time(question)
@@ -94,11 +94,10 @@ def search(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Foun
 
 
 def find_candidates(question: Question, time: QuestionTime) -> Flow[Found]:
-    """Return the stored objects of each kind that may answer *question*, and the probability that there is an answer.
+    """Return what may answer *question*, by kind, and the probability that the memory has an answer.
 
-    A question without a letter, digit or emoji has none. Named entities are looked up only if the recipe needs them.
-    There is no probability if the recipe does not search facts or episodes by words. Errors: `InputError` if an entity
-    in `center` is unknown.
+    Nothing is found for a question without a letter, digit or emoji. The probability is None if the recipe does not
+    search facts or episodes by words. Errors: `InputError` if an entity in `center` is unknown.
     """
     nothing = Found(time.instants, time.time, time.past, dict.fromkeys(KINDS, NO_HITS))
     text = replace_unstorable(question.text)[:LONGEST_QUESTION]
@@ -129,7 +128,7 @@ def find_candidates(question: Question, time: QuestionTime) -> Flow[Found]:
 
 
 def _search(lookup: Lookup, recipe: Recipe, scopes: Mapping[Kind, Scope]) -> Flow[tuple[dict[Kind, Hits], Row | None]]:
-    """Return the results of each kind by words and by meaning, and the row of `answerable.read_usual` if needed."""
+    """Return the results of each kind by words and by meaning, and the row of `answerable.read_usual` or None."""
     searches: list[Flow[Any]] = []
     asked = lookup.asked
     for kind, scope in scopes.items():
@@ -148,14 +147,14 @@ def _search(lookup: Lookup, recipe: Recipe, scopes: Mapping[Kind, Scope]) -> Flo
 
 
 def _find_unread(episodes: Hits, around: Surroundings) -> list[str]:
-    """Return the ids of found episodes that no model has read yet; only the search by words can find these."""
+    """Return the ids of found episodes that no model has read yet; only the search by words finds such episodes."""
     near = {id_ for id_, _ in episodes.meaning}
     ids = [id_ for id_, _ in episodes.words if id_ not in near]
     return [id_ for id_ in ids if id_ in around.episodes and around.episodes[id_]["unread"]]
 
 
 def _look_up(text: str, question: Question, time: QuestionTime) -> Flow[Lookup | None]:
-    """Embed the question, and look up its words and names in the graph; return None if the namespace is empty.
+    """Return the embeddings of the question and what the graph has on its words and names; None without episodes.
 
     Errors: `InputError` if an entity in `center` is unknown.
     """
@@ -206,12 +205,12 @@ def _look_up(text: str, question: Question, time: QuestionTime) -> Flow[Lookup |
 def _embed(
     text: str, named: Sequence[Row], episodes: int, recipe: Recipe
 ) -> Flow[tuple[Vector | None, Vector | None, str | None]]:
-    """Return the vector of the question *text*, the vector for searching episodes, and why both are None, if they are.
+    """Return the embedding of *text*, a question, and its embedding for searching episodes; if both are None, also why.
 
-    *named* are rows of the entities that the question names, *episodes* is the number of episodes. The second vector
-    leaves out the names of people: the walk finds their episodes, and their names are in so many episodes that they
-    would hide the topic. If the embedding model fails, both vectors are None. Errors: `EmbeddingMismatch`, and the
-    error of the model if the recipe searches by meaning only.
+    The second one leaves out the names of people: these are in so many episodes that they would hide the topic, and the
+    search along the graph finds such episodes. *named* are rows of the entities that the question names, *episodes* is
+    the number of episodes. Errors: `EmbeddingMismatch`, and the error of the model if the recipe searches by meaning
+    only.
     """
     if not any(recipe.weights(kind).meaning for kind in KINDS):
         return None, None, None
@@ -231,24 +230,24 @@ def _embed(
 
 
 def _without_asker(question: str, asker: Sequence[str], centers: Sequence[str], named: Sequence[Row]) -> Sequence[Row]:
-    """Return *named* without the asker, if "my" only refers to another named entity, as in "my sister Lily".
+    """Return *named*, rows of the entities that the question names, without the asker if it is not about the asker.
 
-    *named* are rows of the entities that the question names. *asker* and *centers* are alias keys; an entity in
-    *centers* is never removed.
+    "Where does my sister Lily live?" is about Lily only. *asker* and *centers* are alias keys (hashes of names); an
+    entity in *centers* is never removed.
     """
     others = [row for row in named if not set(row["keys"]) <= {*asker} - {*centers}]
     return others if asker and others and not is_subject(question) else named
 
 
 def counts_of(row: Row) -> dict[Kind, int]:
-    """Return the number of nodes of each kind, such as ``{"facts": 120, ...}``, from a row of `word_statistics`."""
+    """Return the number of stored nodes by kind, such as ``{"facts": 120, ...}``, in a *row* of the word statistics."""
     return {kind: row["labels"].get(label, 0) for kind, label in cypher.LABELS.items()}
 
 
 def frequencies_of(rows: Sequence[Row], unused: Collection[str]) -> Frequencies:
-    """Return how many nodes of each kind contain each term, such as ``{"facts": {"paris": 3}}``.
+    """Return how many nodes of each kind contain each word: ``{"facts": {"paris": 3}}``.
 
-    *rows* are those of `queries.search.word_statistics`. The terms *unused* are left out.
+    *rows* are the results of the query `word_statistics`. Words in *unused* are left out.
     """
     frequencies: dict[Kind, dict[str, int]] = {}
     for kind, pairs in (item for row in rows for item in row["often"].items()):
@@ -257,11 +256,10 @@ def frequencies_of(rows: Sequence[Row], unused: Collection[str]) -> Frequencies:
 
 
 def _read_statistics(recipe: Recipe, words: list[str], keys: list[str], instants: Instants) -> list[Flow[Any]]:
-    """Return database reads of the statistics of *words*, such as how many nodes contain each, for each kind.
+    """Return database queries that count, for each kind, how many nodes contain each of *words*.
 
-    Only kinds that are searched by words are read. Episodes have a read of their own, because it takes as long as those
-    of the other kinds together. The first read also returns the entities with the alias *keys*, the last one whether
-    there are unread episodes.
+    Only kinds that the recipe searches by words are counted; episodes have a query of their own, for speed. The first
+    query also returns the entities with the alias *keys*, the last one whether any episode is unread.
     """
     kinds = [kind for kind in KINDS if recipe.weights(kind).words]
     others: list[Kind] = [kind for kind in kinds if kind != "episodes"]
@@ -274,18 +272,18 @@ def _read_statistics(recipe: Recipe, words: list[str], keys: list[str], instants
 
 
 def _needs_names(recipe: Recipe) -> bool:
-    """Return whether *recipe* uses the entities that a question names: for a search around them, or for distances."""
+    """Return whether *recipe* uses the entities that a question names, to follow facts or to measure distances."""
     walks = any(recipe.weights(kind).graph for kind in KINDS)
     return walks or any("hops" in reranker.features.all for reranker in recipe.rerankers)
 
 
 def _read_names(where: Filter | None) -> Flow[Names]:
-    """Return the ids of the entities that the filter *where* names, by alias key."""
+    """Return the ids of the entities that the filter *where* names, by alias key (hash of the name)."""
     return {} if where is None else (yield from read_names(where))
 
 
 def _measure_scopes(lookup: Lookup, question: Question, time: QuestionTime) -> Flow[dict[Kind, Scope]]:
-    """Return how to search each kind that the recipe returns: how many nodes match the filter, and the most results."""
+    """Return the `Scope` of each kind to search: its filter, the number of nodes that match, and the most results."""
     scopes = []
     for kind in KINDS:
         if kind in question.recipe.kinds:

@@ -59,11 +59,11 @@ PERSON = 0.6
 
 @dataclass(frozen=True, slots=True)
 class Origins:
-    """The entities from which a walk along the graph may start: those *named* by the question, and *recent* ones.
+    """The entities from which a search may follow facts: those *named* in the question, and those mentioned recently.
 
-    All are database rows: of *named* with `id`, `keys`, `mentions` and `type`, of *recent* (entities in the latest
-    episodes of the conversation) with `id` and `mentions`. *parts* maps the id of a named place or thing to the ids of
-    entities inside it: Paris to Montmartre. *episodes* is the number of all episodes.
+    *named* and *recent* are database rows; *recent* has the entities of the conversation's latest episodes. *parts*
+    maps the id of a place to the ids of entities inside it: Paris to Montmartre. *episodes* is the number of stored
+    episodes.
     """
 
     named: Sequence[Row]
@@ -73,7 +73,7 @@ class Origins:
 
     @property
     def keys(self) -> dict[str, Sequence[str]]:
-        """The alias keys (hashes of names) by entity id; entities inside a named place have an empty list."""
+        """The hashes of names (alias keys) by id of the named entities; an entity inside a named place has none."""
         inner = {part: () for row in self.named for part in self.parts.get(row["id"], ())}
         return inner | {row["id"]: row["keys"] for row in self.named}
 
@@ -86,12 +86,11 @@ class Origins:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """The part of the graph around the results of the searches by words and by meaning.
+    """The facts, entities, communities and episodes of the graph that are near the first search results.
 
-    `links` are facts by id: these results, the facts that the walk along the graph followed, and those in `named`.
-    `activity` maps the ids of entities that the walk reached to weights, `communities` the ids of their communities.
-    `named` maps facts to places and things that their sentences name. `episodes` are rows with the speaker and mentions
-    of each episode among the results, by id.
+    `links` has facts by id. `activity` has the weights of the entities that were reached along facts, and `communities`
+    the weights of communities, both by id. `named` maps fact ids to the ids of places and things that the sentences of
+    these facts name. `episodes` has a database row, with speaker and mentions, for each episode found.
     """
 
     links: Links
@@ -112,11 +111,11 @@ def look_around(
     statements: bool = True,
     signs: bool = True,
 ) -> Flow[Surroundings]:
-    """Return the part of the graph around *hits*: facts, entities that the walk reaches, communities and episodes.
+    """Return the facts, entities, communities and episodes of the graph that are near the first search results *hits*.
 
-    *hits* are the results by words and meaning, *origins* the entities from which to walk along facts, *vector* is the
-    embedding of the question. If *recipe* does not use the graph, there is no walk; then the episodes that state each
-    fact, and the speakers of episodes, are only read with *statements* and *signs*.
+    Facts are followed from the entities *origins* if *recipe* searches along the graph. If not, *statements* says
+    whether to read which episodes state each fact, and *signs* whether to read the speakers of episodes. *vector* is
+    the embedding of the question.
     """
     walks = any(recipe.weights(kind).graph for kind in scopes)
     start: dict[str, float] = {}
@@ -143,7 +142,7 @@ def look_around(
 def add_graph_hits(
     hits: Mapping[Kind, Hits], recipe: Recipe, scopes: Mapping[Kind, Scope], origins: Origins, around: Surroundings
 ) -> Flow[dict[Kind, Hits]]:
-    """Return *hits*, the results by words and meaning of each kind, with those of the search along the graph added."""
+    """Return *hits*, the search results by kind, with those of the search along the graph, from *around*, added."""
     hits = dict(hits)
     kinds = [kind for kind in scopes if recipe.weights(kind).graph]
     if not kinds:
@@ -168,7 +167,7 @@ def add_graph_hits(
 
 
 def find_seeds(origins: Origins, entities: Hits) -> dict[str, float]:
-    """Return the entities from which to walk, by id with weights: rare named ones have most, recent ones less."""
+    """Return the entities from which to follow facts, with weights by id: rarely mentioned *named* ones weigh most."""
     rare = {row["id"]: rarity(row["mentions"], origins.episodes) for row in (*origins.recent, *origins.named)}
     named = {row["id"] for row in origins.named}
     weights = {id_: weight * (1.0 if id_ in named else HIT_WEIGHT) for id_, weight in rare.items()}
@@ -181,7 +180,7 @@ def find_seeds(origins: Origins, entities: Hits) -> dict[str, float]:
 
 
 def walk_from(walk: Walk, start: Mapping[str, float], instants: Instants) -> Flow[tuple[Links, Activity]]:
-    """Return the facts and the weighted entities that *walk* reaches from the entities *start*; empty without any."""
+    """Return ``(facts, entity weights)``, both by id, that *walk* reaches along facts from the entities in *start*."""
     if not start:
         return {}, {}
     links, weights = yield from walk.walk(start, instants)
@@ -191,9 +190,10 @@ def walk_from(walk: Walk, start: Mapping[str, float], instants: Instants) -> Flo
 def read_facts(
     ids: Sequence[str], things: Sequence[str], instants: Instants
 ) -> Flow[tuple[Links, dict[str, Sequence[str]]]]:
-    """Return the facts *ids* with their entities, and facts whose sentences name *things* but do not link to them.
+    """Return ``(facts by id, {fact id: entity ids})`` for the fact ids *ids* and the entity ids *things*.
 
-    *ids* are fact ids, *things* entity ids. The second result maps the ids of the latter facts to the named things.
+    The first dict has the facts *ids*, and facts whose sentences name one of *things* without a link to it. The second
+    dict says which of *things* the latter name.
     """
     if not ids and not things:
         return {}, {}
@@ -207,9 +207,9 @@ def read_facts(
 
 
 def _read_signs(episodes: Hits, named: Mapping[str, Sequence[str]], vector: Vector | None) -> Flow[dict[str, Row]]:
-    """Return a row for each of the found *episodes*, by id: its speaker, mentions, and cosine similarity to *vector*.
+    """Return a database row for each episode in the search results *episodes*, by id: its speaker and mentions.
 
-    *named* are entities by id: only mentions of these are read. The nearness is read for the nearest episodes only.
+    The mentions are those of the entities *named*. The best results by meaning also have their similarity to *vector*.
     """
     nearest = ids_of(episodes.meaning)[:NEAREST]
     query = cypher.episode_signs(mentions=bool(named), nearness=vector is not None and bool(nearest))
@@ -219,7 +219,7 @@ def _read_signs(episodes: Hits, named: Mapping[str, Sequence[str]], vector: Vect
 
 
 def _read_statements(facts: Iterable[str], links: Links) -> Flow[Mapping[str, Mapping[str, str | None]]]:
-    """Return ``{fact id: {episode id: speaker}}`` for the fact ids *facts*; only facts not in *links* are read."""
+    """Return the episodes that state each of *facts*: ``{fact id: {episode id: speaker}}``; *links* may have them."""
     known = {id_: links[id_].statements for id_ in facts if id_ in links}
     missing = [id_ for id_ in facts if known.get(id_) is None]
     rows = yield from read_if(missing, cypher.facts_with_links(), ids=missing)
@@ -238,7 +238,7 @@ def weigh_facts(links: Links, weights: Mapping[str, float]) -> dict[str, float]:
 
 
 def find_communities(start: Mapping[str, float]) -> Flow[dict[str, float]]:
-    """Return a dict from the id of each community with members in *start* to the sum of these members' weights."""
+    """Return a score for each community of the entities *start*: the sum of its members' weights in *start*."""
     rows = yield from read_if(start, cypher.COMMUNITIES_OF, ids=list(start))
     return {row["id"]: sum(start[id_] for id_ in row["entities"]) for row in rows}
 
@@ -249,11 +249,11 @@ def score_episodes(
     named: Mapping[str, Sequence[str]],
     candidates: Mapping[str, Row],
 ) -> dict[str, float]:
-    """Return the scores of the episodes that state *facts*, and of *candidates* that concern the *named* entities.
+    """Return ``{episode id: score}`` for the episodes that state *facts* or that concern one of the *named* entities.
 
-    *facts* are scores from 0 to 1 by id, *statements* the speakers by episode id for each fact, and *named* alias keys
-    by entity id. *candidates* are rows of found episodes, with speaker and mentions. A candidate counts if a named
-    entity spoke it or is mentioned in it. If an assistant speaks too, episodes of people score more.
+    *facts* maps fact ids to scores, *statements* fact ids to speakers by episode id, *named* entity ids to hashes of
+    names. *candidates* are rows of found episodes; they concern a named entity if it spoke or is mentioned. In a
+    conversation with an assistant, episodes of people score more.
     """
     shares: dict[str, float] = {}
     speaker_of = {id_: row["speaker"] for id_, row in candidates.items()}
@@ -272,14 +272,14 @@ def score_episodes(
 
 
 def _find_spoken(named: Mapping[str, Sequence[str]], speakers: Mapping[str, str | None]) -> set[str]:
-    """Return the ids of the episodes whose speaker is one of the entities *named*, alias keys by entity id."""
+    """Return the ids of the episodes that a *named* entity spoke; *named* has hashes of names, *speakers* names."""
     keys = {key for own in named.values() for key in own}
     ours = {speaker for speaker in set(speakers.values()) if keys and speaker and alias_key(speaker) in keys}
     return {id_ for id_, speaker in speakers.items() if speaker in ours}
 
 
 def _find_people(speakers: Mapping[str, str | None]) -> set[str]:
-    """Return the ids of the episodes not spoken by an assistant; an empty set if no assistant speaks at all."""
+    """Return the ids of the episodes that people spoke, given all *speakers* by id; none if no assistant speaks."""
     assistants = {speaker for speaker in set(speakers.values()) if is_assistant(speaker)}
     return {id_ for id_, speaker in speakers.items() if speaker not in assistants} if assistants else set()
 
@@ -301,7 +301,7 @@ Statements = Mapping[str, Mapping[str, str | None]]
 
 
 class BreadthFirst(Part):
-    """The default walk: follow facts step by step from the entities that the question is about, breadth first."""
+    """The default way to follow facts from the entities of a question: one step after another, breadth first."""
 
     method: Literal["bfs"] = "bfs"
     max_hops: Hops = 2
@@ -316,11 +316,11 @@ class BreadthFirst(Part):
 def walk_breadth_first(
     start: Mapping[str, float], instants: Instants, hops: int, facts: int, neighbours: int
 ) -> Flow[tuple[Links, Activity]]:
-    """Follow facts for *hops* steps from the entities *start*; return these facts, and weights of the entities reached.
+    """Return the facts up to *hops* steps away from the entities *start*, and the weights of all entities reached.
 
-    The first step follows the latest facts of each start, at most *facts* of them; each further step half as many, from
-    the *neighbours* entities that share most facts with the step before. An entity after one step has 1/2 of the weight
-    of its start, after two steps 1/3.
+    The first step follows the latest *facts* facts of each entity in *start*, each further step half as many, from the
+    *neighbours* entities with most facts in the step before. An entity after one step has 1/2 of the weight of its
+    start, after two steps 1/3.
     """
     row = yield from _read_walk(list(start), instants, hops, facts, neighbours)
     statements = parse_statements(row.get("statements", ""))
@@ -335,9 +335,9 @@ def walk_breadth_first(
 
 
 def read_near(ids: Sequence[str], instants: Instants, facts: int, most: int = MOST_SORTED) -> Flow[Links]:
-    """Return the facts of the entities *ids* that are true at *instants*, at most the latest *facts* of each entity.
+    """Return the facts of the entities *ids* that are true at *instants*: the latest *facts* of each entity.
 
-    Of an entity with more than *most* facts, any of these facts are returned, not the latest.
+    For an entity with more than *most* facts, these are any of its facts, because sorting them would take too long.
     """
     row = yield from _read_walk(ids, instants, 1, facts, 0, most)
     return parse_links(row.get("links1", ""), parse_statements(row.get("statements", "")))
@@ -346,7 +346,7 @@ def read_near(ids: Sequence[str], instants: Instants, facts: int, most: int = MO
 def _read_walk(
     ids: Sequence[str], instants: Instants, hops: int, facts: int, neighbours: int, most: int = MOST_SORTED
 ) -> Flow[Row]:
-    """Return the row of a query for the facts within *hops* steps of the entities *ids*, with a text for each step."""
+    """Return one database row with the facts up to *hops* steps away from the entities *ids*, a text for each step."""
     limits = {f"limit{hop}": max(facts >> (hop - 1), 1) for hop in range(1, hops + 1)}
     depths = {name.replace("limit", "depth"): limit * LOOKED_THROUGH for name, limit in limits.items()}
     bounds = {"most": most, "hub": HUB, "neighbours": neighbours, **limits, **depths}
@@ -355,10 +355,10 @@ def _read_walk(
 
 
 def _neighbours(near: Links, origins: Mapping[str, float], reached: Mapping[str, float], most: int) -> Activity:
-    """Return the *most* entities in *near* that are not in *reached* and share most facts with *origins*, with weights.
+    """Return ``{entity id: weight}`` for the *most* new entities that share most facts with the entities *origins*.
 
-    *near* are the facts of the last step, *origins* the weighted entities from which it went. An entity gets the
-    highest weight of the origins with which it shares a fact.
+    *near* are the facts to look at; entities in *reached* are not new. The weight is the highest weight in *origins* of
+    the entities with which it shares a fact.
     """
     shared = Counter([id_ for link in near.values() for id_ in link.entities if id_ not in reached])
     weights = {id_: 0.0 for id_, _ in sort_scores(shared.items())[:most]}
@@ -371,9 +371,9 @@ def _neighbours(near: Links, origins: Mapping[str, float], reached: Mapping[str,
 
 
 def parse_links(links: str, statements: Statements) -> Links:
-    """Return the facts in *links*, a text that a graph query returns, by fact id, with their *statements*.
+    """Return the facts in the text *links*, by fact id, each with its *statements*.
 
-    Each line has the id, edge type, subject id and object id of a fact, separated by tabs.
+    A line of the text has a fact id, edge type, subject id and object id, separated by tabs.
     """
     parsed: Links = {}
     for line in links.split("\n"):
@@ -387,9 +387,9 @@ def parse_links(links: str, statements: Statements) -> Links:
 
 
 def parse_statements(text: str) -> Statements:
-    """Return which episodes state each fact, and their speakers: ``{fact id: {episode id: speaker or None}}``.
+    """Return the episodes that state each fact, with speakers: ``{fact id: {episode id: speaker or None}}``.
 
-    *text* has lines of a fact id, an episode id and a speaker, separated by tabs.
+    A line of *text* has a fact id, an episode id and a speaker, separated by tabs.
     """
     statements: defaultdict[str, dict[str, str | None]] = defaultdict(dict)
     for line in text.split("\n"):
