@@ -23,7 +23,7 @@ _DAY = timedelta(days=1)
 
 
 class Period(Protocol):
-    """Protocol of a fact with dates, whose period can be written in words; `models.graph.Fact` follows it."""
+    """Protocol of an object with dates, such as a `models.graph.Fact`, whose period can be written in words."""
 
     @property
     def kind(self) -> FactKind: ...
@@ -45,10 +45,10 @@ class Period(Protocol):
 
 
 def period_in_words(fact: Period, now: datetime | None = None, write: Writer | None = None) -> str:
-    """Return when a fact was true or takes place: "since May 2023", "from 2021 to 7 May 2023", "on 7 May 2023".
+    """Return when a fact is true: "since May 2023", "from 2021 to 7 May 2023", or "on 7 May 2023" for an event.
 
-    A fact without dates gets the day when it was stated: "said on 7 May 2023". A state that has ended by *now* begins
-    with "no longer so", unless it lasted a day at most. *write* writes the dates (default: `date_in_words`).
+    A fact without dates gets the day when it was stated: "said on 7 May 2023". A state that ended before *now* begins
+    with "no longer so", unless it lasted a day at most. *write* turns a date into words (default: `date_in_words`).
     """
     is_over = fact.invalid_at is not None and now is not None and fact.invalid_at <= now
     write = write or date_in_words
@@ -62,7 +62,7 @@ def period_in_words(fact: Period, now: datetime | None = None, write: Writer | N
 def _phrase(fact: Period, write: Writer, *, is_over: bool) -> str:
     """Return the period of *fact* in words: "since May 2023", "in May 2023" for an event, "said on 7 May 2023".
 
-    A state that *is_over* begins with "no longer so". *write* writes the dates.
+    With *is_over*, a state begins with "no longer so". *write* is a function that turns a date into words.
     """
     start, end = _bounds(fact, write)
     mark = "no longer so: " if is_over else ""
@@ -79,22 +79,25 @@ def _phrase(fact: Period, write: Writer, *, is_over: bool) -> str:
 
 
 def bounds_in_words(fact: Period) -> tuple[str, str]:
-    """Return the start and the end of a fact's period in words: ``("May 2023", "present")``."""
+    """Return the start and the end of the time when *fact* is true, in words: ``("May 2023", "present")``."""
     latest = f"by {date_in_words(fact.known_from)}" if fact.known_from else "date unknown"
     begin, end = _bounds(fact, date_in_words)
     return begin or latest, end or "present"
 
 
 def _bounds(fact: Period, write: Writer) -> tuple[str, str]:
-    """Return the start and the end of *fact* as *write* writes them, "" where unknown: ``("May 2023", "")``."""
+    """Return the start and end of *fact* as text, such as ``("May 2023", "")``; "" for an unknown date.
+
+    *write* is a function that turns a date into text.
+    """
     begin = write(fact.valid_at, fact.precision) if fact.valid_at else ""
     return begin, write(fact.invalid_at, fact.end_precision) if fact.invalid_at else ""
 
 
 def date_in_words(moment: datetime, precision: Precision = "instant") -> str:
-    """Return *moment* in words, only as exactly as *precision* says: "7 May 2023", "May 2023", "about 2023".
+    """Return *moment* in words, as exact as *precision* says: "7 May 2023", "May 2023", "about 2023".
 
-    An instant that is not midnight has its time of day.
+    With the precision "instant", the time of day is added unless it is midnight.
     """
     moment = _round(moment, precision)
     match precision:
@@ -119,14 +122,14 @@ def _date(moment: datetime, precision: Precision = "day") -> str:
 
 
 def _granularity(moment: datetime) -> Precision:
-    """Return the precision of a vague date: "year" for 1 January, "month" for the first of a month, else "day"."""
+    """Return how exact a vague date seems: "year" for 1 January, "month" for the first day of a month, else "day"."""
     if moment.day > 1 or moment != midnight(moment):
         return "day"
     return "month" if moment.month > 1 else "year"
 
 
 def _day(fact: Period, write: Writer) -> str:
-    """Return the words for the day of a fact that lasts at most one day, such as "on 7 May 2023"; else ""."""
+    """Return the day of a fact that is true for one day at most, as "on 7 May 2023"; "" for other facts."""
     start, end = fact.valid_at, fact.invalid_at
     if not start or not end or not {fact.precision, fact.end_precision} <= {"instant", "day"} or end - start > _DAY:
         return ""
@@ -141,7 +144,7 @@ def _day(fact: Period, write: Writer) -> str:
 
 
 def period_in_figures(fact: Fact) -> str:
-    """Return when a fact was true, in figures: "2023-05 - now", or "2023-05-07" for one whole day."""
+    """Return when *fact* is true, with dates as numbers: "2023-05 - now", or "2023-05-07" for one whole day."""
     start, end = fact.valid_at, fact.invalid_at
     if start and end and {fact.precision, fact.end_precision} <= {"instant", "day"} and _is_day(start, end):
         return day_in_figures(start)
@@ -151,7 +154,7 @@ def period_in_figures(fact: Fact) -> str:
 
 
 def date_in_figures(moment: datetime, precision: Precision) -> str:
-    """Return *moment* in figures, only as exactly as *precision* says: "2023-05-07", "2023-05", "about 2023"."""
+    """Return *moment* as numbers, as exact as *precision* says: "2023-05-07", "2023-05", "about 2023"."""
     moment = _round(moment, precision)
     match precision:
         case "instant" | "day":
@@ -199,9 +202,9 @@ _DATE = re.compile(r" \((?:since|from|until|on|in|by|about|said on|planned)\b[^(
 
 
 class DatedFact(TypedDict):
-    """A fact with the dates of its latest period, in microseconds since the epoch, as database queries return it.
+    """A database row of a fact with the dates of its latest period, in microseconds since the epoch.
 
-    `offset` is the UTC offset, in minutes, of the speaker who stated the fact last, at `said_at`.
+    `said_at` is when the fact was last stated, and `offset` the speaker's UTC offset in minutes.
     """
 
     sentence: str
@@ -215,7 +218,7 @@ class DatedFact(TypedDict):
 
 
 class _Period(NamedTuple):
-    """The properties of `Period` that a `DatedFact` has, with datetimes in the time zone of its speaker."""
+    """The dates of a `DatedFact` as datetimes in the time zone of its speaker; None where unknown."""
 
     kind: FactKind
     valid_at: datetime | None
@@ -227,9 +230,10 @@ class _Period(NamedTuple):
 
 
 def dated(fact: DatedFact) -> str:
-    """Return the sentence of *fact* with its dates: "Ann lives in Oslo (since 2024-05).", without times of day.
+    """Return the sentence of *fact* with its dates: "Ann lives in Oslo" -> "Ann lives in Oslo (since 2024-05)".
 
-    A fact without known dates whose sentence names no date is returned without any.
+    Times of day are left out. If no date of the fact is known, the day of the statement is added only to a sentence
+    that names a date.
     """
     period, sentence = _period_of(fact), fact["sentence"].rstrip()
     is_timeless = fact["kind"] == "state" and not period.valid_at and not period.invalid_at
@@ -240,9 +244,9 @@ def dated(fact: DatedFact) -> str:
 
 
 def dated_past(fact: DatedFact) -> str:
-    """Return the sentence of an ended state with its dates in front: "Until 2024-05: Ann lives in Oslo".
+    """Return the sentence of an ended fact with its dates in front: "Until 2024-05: Ann lives in Oslo".
 
-    An event is written as `dated` writes it.
+    The dates of an event are at the end, as `dated` writes them.
     """
     if fact["kind"] == "event":
         return dated(fact)
@@ -252,12 +256,12 @@ def dated_past(fact: DatedFact) -> str:
 
 
 def without_dates(sentence: str) -> str:
-    """Return *sentence* without dates that `dated` added: "Ann is here (since 2024-05)." -> "Ann is here"."""
+    """Return *sentence* without the dates that `dated` added: "Ann is here (since 2024-05)." -> "Ann is here"."""
     return _DATE.sub("", sentence)
 
 
 def _period_of(fact: DatedFact) -> _Period:
-    """Return the period of *fact* with datetimes in place of microseconds, and None for an open start or end."""
+    """Return the dates of *fact* as datetimes in its speaker's time zone; an unknown start or end is None."""
     offset = fact["offset"]
     return _Period(
         fact["kind"],
@@ -270,7 +274,7 @@ def _period_of(fact: DatedFact) -> _Period:
 
 
 def date_without_time(moment: datetime, precision: Precision) -> str:
-    """Return a date in figures as `date_in_figures` does, without the time of day."""
+    """Return the date of *moment* as numbers, as `date_in_figures` does, but without the time of day."""
     if precision == "by" and moment != midnight(moment):
         return f"by {midnight(moment):%Y-%m-%d}"  # the day of a message; a midnight may stand for a month or a year
     written = date_in_figures(midnight(moment) if precision == "instant" else moment, precision)

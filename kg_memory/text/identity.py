@@ -41,7 +41,7 @@ def replace_unstorable(text: str) -> str:
 
 
 def display_name(name: str) -> str:
-    """Return *name* on one line, without control characters, cut to `LONGEST_NAME` bytes."""
+    """Return *name* on one line, without control characters, shortened to `LONGEST_NAME` bytes."""
     visible = "".join(
         " " if unicodedata.category(char) in ("Cc", "Zl", "Zp") else char for char in replace_unstorable(name)
     )
@@ -50,16 +50,16 @@ def display_name(name: str) -> str:
 
 
 def name_of_speaker(speaker: str | None) -> str:
-    """Return the display name of *speaker*; "" if it is no name, such as markup, a list item or a line of a context."""
+    """Return the name of *speaker* for display; "" if it cannot be a name, such as markup or a list item."""
     name = display_name(speaker or "")
     is_name = len(name) <= LONGEST_SPEAKER and any(map(str.isalnum, name)) and not _NO_NAME.search(speaker or "")
     return name if is_name else ""
 
 
 def canonical_name(name: str) -> str:
-    """Return *name* in the form used for comparison: "Ann  Lee" -> "ann lee".
+    """Return *name* in the form in which names are compared: "Ann  Lee" -> "ann lee".
 
-    It is NFKC, case-folded, on one line, and has at most `LONGEST_NAME` bytes.
+    This is NFKC, case-folded, on one line, and at most `LONGEST_NAME` bytes.
     """
     if name.isascii() and name.isprintable():  # a shortcut with the same result
         return " ".join(name.casefold().split())[:LONGEST_NAME].strip()
@@ -67,12 +67,12 @@ def canonical_name(name: str) -> str:
 
 
 def alias_key(name: str) -> str:
-    """Return the hash of the canonical form of a name, by which entities are found whatever their type."""
+    """Return the alias key of *name*: the hash by which entities are found. "Ann Lee" and "ann  lee" have the same."""
     return _cached_alias_key(name) if len(name) <= MAX_CACHED_NAME else _alias_key(name)
 
 
 def _alias_key(name: str) -> str:
-    """Return the alias key of *name*, without the cache."""
+    """Return the alias key of *name*, a hash of its canonical form, without the cache of `alias_key`."""
     return _hash(canonical_name(name))
 
 
@@ -80,35 +80,35 @@ _cached_alias_key = lru_cache(maxsize=65_536)(_alias_key)
 
 
 def entity_key(name: str, type_: str, apart: str | None = None) -> str:
-    """Return the key of the entity with the type *type_* that was first called *name*: a hash of both.
+    """Return the key of an entity: a hash of *name*, by which it was first called, and of its type.
 
-    *apart* distinguishes it from another entity of the same name and type: the id of the episode or decision that
-    separated them.
+    *apart* distinguishes another entity of the same name and type: it is the id of the episode or decision that
+    separated the two.
     """
     parts = (canonical_name(type_), canonical_name(name))
     return _hash(*parts) if apart is None else _hash(*parts, "apart", apart)
 
 
 def thread_key(thread: str | None) -> str:
-    """Return the key (a hash) of a conversation thread; all messages without a thread share one key."""
+    """Return the key of a conversation *thread*, a hash; messages with None share one key."""
     return _hash("thread", thread or "")
 
 
 def episode_id(namespace: str, parts: Iterable[str | None]) -> str:
-    """Return the id of the episode in *namespace* that *parts* identify.
+    """Return the id of an episode, a hash of the *namespace* and of *parts*.
 
-    These are its source and the id there, or else its kind, content, speaker, thread and time.
+    These are its source and its id there, or else its kind, content, speaker, thread and time.
     """
     return _uuid(namespace, "episode", *(part or "" for part in parts))
 
 
 def entity_id(namespace: str, key: str) -> str:
-    """Return the id of the entity in *namespace* whose entity key is *key*."""
+    """Return the id of the entity with the entity key *key* in *namespace*."""
     return _uuid(namespace, "entity", key)
 
 
 def fact_id(namespace: str, subject: str, predicate: str, objects: Iterable[str], sentence: str) -> str:
-    """Return the id of the fact with this subject, predicate, objects and sentence in *namespace*.
+    """Return the id of a fact in *namespace*; equal facts have equal ids.
 
     *subject* and *objects* are entity keys. Case and punctuation of *sentence* and the order of *objects* do not
     matter.
@@ -117,7 +117,7 @@ def fact_id(namespace: str, subject: str, predicate: str, objects: Iterable[str]
 
 
 def canonical_sentence(sentence: str) -> str:
-    """Return *sentence* in the form used for comparison, letters and digits only: "Ann's here!" -> "ann s here"."""
+    """Return *sentence* in the form in which sentences are compared: "Ann's here!" -> "ann s here"."""
     folded = unicodedata.normalize("NFKC", replace_unstorable(sentence)).casefold()
     return " ".join("".join(char if char.isalnum() else " " for char in folded).split())
 
@@ -125,19 +125,22 @@ def canonical_sentence(sentence: str) -> str:
 def belief_id(namespace: str, fact: str, cause: str, *times: int) -> str:
     """Return the id of a belief: that the fact with the id *fact* is true in one period.
 
-    *cause* is the id of the episode or decision that led to it. *times* are the dates of the period in microseconds
-    since the epoch, and 1 if the belief waits for review, else 0.
+    *cause* is the id of the episode or decision that led to the belief. *times* are the dates of the period in
+    microseconds since the epoch, and 1 if the belief waits for review, else 0.
     """
     return _uuid(namespace, "belief", fact, cause, *map(str, times))
 
 
 def verdict_id(namespace: str, fact: str, opponent: str) -> str:
-    """Return the id of the verdict how two facts relate; *fact* and *opponent* are their ids, in either order."""
+    """Return the id of the verdict on how two facts relate; *fact* and *opponent* are their ids, in any order."""
     return _uuid(namespace, "verdict", *sorted((fact, opponent)))
 
 
 def community_id(namespace: str, oldest: str, level: int = 0) -> str:
-    """Return the id of the community, a group of entities, at *level* whose oldest member has the id *oldest*."""
+    """Return the id of a community (a group of entities); *oldest* is the id of its oldest member.
+
+    *level* is 0 for a group of entities, 1 for a group of such groups, and so on.
+    """
     return _uuid(namespace, "community", oldest, *([str(level)] if level else []))
 
 
@@ -147,7 +150,7 @@ def decision_id(namespace: str, verdict: str, at: int) -> str:
 
 
 def identity_id(namespace: str, *parts: object) -> str:
-    """Return the id of a merge, a split, or a doubt whether two entities are one.
+    """Return the id of a decision about whether two entities are the same: a merge, a split or a doubt.
 
     *parts* are the ids of the entities, and a time where needed.
     """
@@ -160,7 +163,7 @@ def _uuid(namespace: str, *parts: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _namespace_id(namespace: str) -> UUID:
-    """Return the UUID namespace for the ids in *namespace*."""
+    """Return the UUID from which the ids of everything in *namespace* are derived."""
     return uuid5(_ROOT, _hash(namespace))
 
 
@@ -175,17 +178,17 @@ def without_possessive(name: str) -> str:
 
 
 def spoken_line(speaker: str | None, content: str) -> str:
-    """Return *content* as a line of conversation: "Ann: I moved."; without a speaker, *content* alone."""
+    """Return *content* with its speaker in front: "Ann: I moved."; without a speaker, *content* alone."""
     return f"{speaker}: {content}" if speaker else content
 
 
 def is_assistant(speaker: str | None) -> bool:
-    """Return whether *speaker* is a usual name of an assistant or a tool, such as "assistant" or "bot"."""
+    """Return whether *speaker* is a usual name of an assistant or a tool: "assistant", "bot"."""
     return speaker is not None and speaker.casefold() in _ASSISTANTS
 
 
 def block_thread(label: str) -> str:
-    """Return the thread that holds the versions of a memory block, a text that an agent edits: "block/persona"."""
+    """Return the thread of the memory block *label*, a text that an agent edits: "persona" -> "block/persona"."""
     return f"block/{label}"
 
 
@@ -210,10 +213,10 @@ _LOWER = re.compile(r"[^\W\d_]")
 
 
 def is_pronoun(name: str, context: str = "") -> bool:
-    """Return whether *name* is a pronoun, and not an acronym such as "US" or "WHO".
+    """Return whether *name* is a pronoun such as "she", and not an acronym such as "US" or "WHO".
 
-    A name in capitals counts as an acronym if *context*, the text that mentions it, contains it in capitals and is not
-    written in capitals altogether.
+    *context* is the text that mentions it. A name in capitals is an acronym if the text has it in capitals, but not all
+    its other words.
     """
     if canonical_name(name) not in PRONOUNS:
         return False
@@ -225,9 +228,9 @@ def is_pronoun(name: str, context: str = "") -> bool:
 
 
 def why_no_name(name: str, context: str = "") -> str | None:
-    """Return why *name* cannot be the name of an entity (empty, without letters and digits, or a pronoun), or None.
+    """Return the reason why *name* cannot be the name of an entity, such as that it is a pronoun; None if it can be.
 
-    *context* is the text that mentions it, see `is_pronoun`.
+    *context* is the text that mentions the name, see `is_pronoun`.
     """
     if not canonical_name(name):
         return "it has no name"
@@ -237,26 +240,26 @@ def why_no_name(name: str, context: str = "") -> str | None:
 
 
 def is_first_person(question: str) -> bool:
-    """Return whether *question* mentions the person who asks: "Where do I live?"."""
+    """Return whether *question* has a word such as "I" or "my": "Where do I live?"."""
     return FIRST_PERSON.search(question) is not None
 
 
 def is_subject(question: str) -> bool:
-    """Return whether *question* is about the person who asks, and not only about something of theirs.
+    """Return whether *question* is about the person who asks: "Where do I live?".
 
-    True for "Where do I live?", false for "Where does my sister live?".
+    It is not if it is only about something of that person: "Where does my sister live?".
     """
     matches = FIRST_PERSON.finditer(question)
     return any(not _OWNER.match(word[0]) and not question.startswith(_OWNED_BY, word.end()) for word in matches)
 
 
 def name_asker(question: str, asker: str) -> str:
-    """Return *question* with the name *asker* in place of first-person words: "my job" -> "Ann's job"."""
+    """Return *question* with *asker*, a name, in place of "I" and "my": "my job" -> "Ann's job"."""
     asker = display_name(asker)
     return FIRST_PERSON.sub(lambda word: f"{asker}'s" if _OWNER.match(word[0]) else asker, question)
 
 
 def _is_shouted(context: str, name: str) -> bool:
-    """Return whether *context* has letters besides *name*, and all of them are capitals."""
+    """Return whether *context* is all in capitals, apart from *name*; False if it has no other letters."""
     letters = "".join(_LOWER.findall(context.replace(name, "")))
     return letters.isascii() and letters.isupper()

@@ -50,7 +50,7 @@ def parse_time(value: Any) -> datetime:
 
 
 def _parse(value: Any) -> datetime:
-    """Return *value*, in one of the formats of `parse_time`, as a datetime, naive if it names no zone.
+    """Return *value* as a datetime, in one of the formats of `parse_time`; naive if it names no time zone.
 
     Errors: `TypeError` for a wrong type, `ValueError` for an unknown format.
     """
@@ -109,15 +109,15 @@ def _part_text(part: Any) -> str:
 
 
 def json_type(value: Any) -> str:
-    """Return the JSON name of the type of *value*, for messages: "an object", "a list", "null"."""
+    """Return the JSON name of the type of *value*, for error messages: "an object", "a list", "null"."""
     names = {dict: "an object", list: "a list", str: "a string", bool: "true or false", type(None): "null"}
     return names.get(type(value), "a number")
 
 
 def parse_facts(content: str) -> list[dict[str, Any]] | None:
-    """Return the facts in *content*, the JSON content of a declared episode, as dicts; None if it is not such JSON.
+    """Return the facts in *content*, the JSON of an episode that declares facts, or None if it is something else.
 
-    It is one fact, or an object with a list: ``'{"facts": [{"sentence": "Ann likes jazz"}]}'``.
+    The JSON is one fact, or an object with a list: ``'{"facts": [{"sentence": "Ann likes jazz"}]}'``.
     """
     try:
         value = json.loads(content)
@@ -128,9 +128,9 @@ def parse_facts(content: str) -> list[dict[str, Any]] | None:
 
 
 def tell_facts(content: str) -> str:
-    """Return the JSON *content* of a declared episode in words: "Ann works at Acme (since 2020-05); Ann likes jazz".
+    """Return the declared facts in the JSON *content* as text: "Ann works at Acme (since 2020-05); Ann likes jazz".
 
-    The record from which the facts were made, if any, comes last, as JSON. Content without facts is returned unchanged.
+    The record from which the facts were made, if any, follows as JSON. Content without facts is returned unchanged.
     """
     rows = parse_facts(content)
     if not rows:
@@ -147,7 +147,7 @@ def _tell_period(start: object, end: object) -> str:
 
 
 def has_more_values(text: str, most: int) -> bool:
-    """Return whether the JSON *text* has more than *most* values (keys included), without parsing it.
+    """Return whether the JSON *text* has more than *most* keys and values, without parsing it.
 
     Parsed lists and objects can take a hundred times the memory of their text.
     """

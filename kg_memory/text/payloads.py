@@ -60,10 +60,10 @@ _LONG_LINE = re.compile(rf"[^\n]{{{SHORTEST_STRETCH},}}")
 
 
 def hide_payloads(text: str, kind: str | None = None) -> str:
-    """Return *text* with a placeholder such as "[data: image/png, 1.4 kB]" for each payload; JSON stays valid JSON.
+    """Return *text* with data replaced by placeholders such as "[data: image/png, 1.4 kB]"; JSON stays valid.
 
-    A payload is data that is not language, such as a file in base64. *kind* is the kind of the episode that *text* is
-    from, see `find_payloads`.
+    Data is what no person reads, such as a file in base64. *kind* is the kind of the episode that has the text, see
+    `find_payloads`.
     """
     parts, place = list[str](), 0
     for start, end, placeholder in find_payloads(text, kind):
@@ -73,9 +73,9 @@ def hide_payloads(text: str, kind: str | None = None) -> str:
 
 
 def place_in_original(text: str, kind: str | None, place: int, *, is_end: bool = False) -> int:
-    """Return the index in *text* of a character that has the index *place* in ``hide_payloads(text, kind)``.
+    """Return the index in *text* of the character that stands at *place* in ``hide_payloads(text, kind)``.
 
-    An index within a placeholder gives the start of its payload, or its end with *is_end*.
+    For an index within a placeholder, this is the start of the replaced data, or with *is_end* its end.
     """
     moved = 0
     for start, end, placeholder in find_payloads(text, kind):
@@ -89,10 +89,10 @@ def place_in_original(text: str, kind: str | None, place: int, *, is_end: bool =
 
 @lru_cache(maxsize=8)
 def find_payloads(text: str, kind: str | None = None) -> tuple[Payload, ...]:
-    """Return ``(start, end, placeholder)`` of each payload in *text*, in order.
+    """Return ``(start, end, placeholder)`` for each piece of data in *text* that no person reads, such as base64.
 
-    A payload is data that is not language, such as a file in base64. *kind* is the kind of the episode that *text* is
-    from: with ``"json"``, minified code is not a payload; with ``"fact"`` (declared facts), there are no payloads.
+    *kind* is the kind of the episode that has the text. In ``"json"``, minified code is kept; in ``"fact"`` (declared
+    facts), everything is.
     """
     found, place = list[Payload](), 0
     for start, end, name in () if kind == "fact" else (*_find_runs(text), (len(text), len(text), "")):
@@ -108,7 +108,7 @@ def _placeholder(kind: str, size: int) -> str:
 
 
 def _find_runs(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield ``(start, end, type)`` of each data URL, PEM block, JWT, long URL, and long run of base64 or hex digits."""
+    """Yield ``(start, end, type)`` of data in *text*: data URLs, PEM blocks, JWTs, long URLs, long base64 or hex."""
     for match in _CANDIDATE.finditer(text):
         start, end = match.span()
         match match.lastgroup:
@@ -123,9 +123,9 @@ def _find_runs(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _kind_of_run(run: str) -> str:
-    """Return "base64" or "hex" for *run*, a long string of such characters with or without line breaks; "" for others.
+    """Return "base64" or "hex" for a long *run* of such characters, or "" if it seems to be words or a hash.
 
-    Words and hashes are others.
+    Line breaks in it are ignored.
     """
     plain, lines = _SPACE.sub("", run), run.splitlines()
     if len(plain) <= LONGEST_HASH:
@@ -138,7 +138,7 @@ def _kind_of_run(run: str) -> str:
 
 
 def _find_stretches(text: str, start: int, end: int) -> Iterator[Payload]:
-    """Yield the payloads of minified code in ``text[start:end]``: runs of long words with brackets within a line."""
+    """Yield ``(start, end, placeholder)`` of minified code in ``text[start:end]``: long words with many brackets."""
     for line in _LONG_LINE.finditer(text, start, end):
         if not _ANY_DENSE.search(text, *line.span()):
             continue

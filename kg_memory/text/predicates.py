@@ -104,7 +104,7 @@ class Predicate:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """The known predicates by wording: `exact` as written, `stems` by the verb's stem, `joined` without underscores."""
+    """All known names of predicates: `exact` as written, `stems` with the verb's stem, `joined` without underscores."""
 
     exact: dict[str, Predicate]
     stems: dict[str, Predicate | None]
@@ -112,7 +112,7 @@ class _Table:
 
 
 def predicate_name(text: str) -> str:
-    """Return *text* as the name of a predicate: "lives in" -> "LIVES_IN"; `DEFAULT_PREDICATE` if it has no word."""
+    """Return *text* as a predicate name: "lives in" -> "LIVES_IN"; `DEFAULT_PREDICATE` if it has no word."""
     upper = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", replace_unstorable(text)).upper())
     words = ("".join(char if char.isalnum() or _is_mark(char) else " " for char in upper)).split()
     named = [word for word in words if word[0].isalnum()]
@@ -120,15 +120,15 @@ def predicate_name(text: str) -> str:
 
 
 def _is_mark(char: str) -> bool:
-    """Return whether *char* belongs to the letter before it, such as a vowel sign; variation selectors do not."""
+    """Return whether *char* modifies the letter before it, such as a vowel sign; False for variation selectors."""
     return not char.isascii() and unicodedata.category(char) in ("Mn", "Mc") and not 0xFE00 <= ord(char) <= 0xFE0F
 
 
 @lru_cache(maxsize=4096)
 def canonical_predicate(name: str) -> Predicate | None:
-    """Return the known predicate that *name* is a wording of: "resided in" -> ``LIVES_IN``; None if there is none.
+    """Return the known predicate that *name* means: "resided in" -> ``LIVES_IN``; None if there is none.
 
-    Both the table of predicates and rules (such as for tenses) are used.
+    *name* is looked up in a table of synonyms; rules handle tenses, negations and the like.
     """
     predicate = _look_up(predicate_name(name))
     # Nested rules ("打算不再") are ambiguous: the result is valid only if it is looked up as itself.
@@ -137,9 +137,9 @@ def canonical_predicate(name: str) -> Predicate | None:
 
 @lru_cache(maxsize=1024)
 def declared_predicate(name: str, fact_types: tuple[FactType, ...]) -> Predicate | None:
-    """Return the predicate of the user's own *fact_types* that *name* or a synonym of it denotes, or None.
+    """Return the predicate of *fact_types*, declared by the user, that has *name* as its name or synonym, or None.
 
-    A fact type takes precedence over the built-in table, which supplies the properties that the fact type leaves open.
+    Where the fact type does not say whether it is single-valued, the built-in predicate of that name decides.
     """
     plain, canonical = _join(predicate_name(name)), canonical_predicate(name)
     declared = [(fact_type, predicate_name(fact_type.name)) for fact_type in fact_types]
@@ -154,12 +154,12 @@ def declared_predicate(name: str, fact_types: tuple[FactType, ...]) -> Predicate
 
 
 def is_past_state(name: str) -> bool:
-    """Return whether *name*, of a predicate, denotes a state in the past, such as "lived in"."""
+    """Return whether the predicate *name* describes a state in the past, such as "lived in"."""
     return _OVER.match(predicate_name(name)) is not None
 
 
 def is_lasting(name: str) -> bool:
-    """Return whether *name* is known to denote a state with one value at a time: "moved to" is ``LIVES_IN``."""
+    """Return whether the predicate *name* describes a single-valued state: "moved to", which means ``LIVES_IN``."""
     predicate = canonical_predicate(name)
     if predicate is None or predicate.family in _LIFELONG:
         return False
@@ -173,9 +173,9 @@ def canonical_predicates() -> tuple[str, ...]:
 
 
 def _look_up(name: str) -> Predicate | None:
-    """Return the predicate that *name*, such as "LIVED_IN", denotes, or None.
+    """Return the predicate that *name*, such as "LIVED_IN" or "NO_LONGER_LIVES_IN", means, or None.
 
-    Each rule that applies removes or expands a word of the name and looks up the rest.
+    Each rule handles one kind of word in the name, such as a negation, and looks up the remaining words.
     """
     if exact := _TABLE.exact.get(name):
         return exact
@@ -190,15 +190,15 @@ def _look_up(name: str) -> Predicate | None:
 
 
 def _read_rest(framed: str) -> Predicate | None:
-    """Return the predicate of a name framed in underscores, such as "_LIVES_IN_"; None if it is empty or unknown."""
+    """Return the predicate of a name between underscores, such as "_LIVES_IN_"; None if it is empty or unknown."""
     name = framed.strip("_")
     return _look_up(name) if name else None
 
 
 def _compose(mark: str, base: Predicate | None) -> Predicate | None:
-    """Return *base* with a *mark* that changes its meaning: ("NOT", ``LIVES_IN``) -> ``NOT_LIVES_IN``.
+    """Return *base* with a prefix that changes its meaning: ("NOT", ``LIVES_IN``) -> ``NOT_LIVES_IN``.
 
-    It is another predicate of the same family. None for a double negation, whose meaning is unclear.
+    The result has the same family. None for a double negation or without *base*.
     """
     if base is None or len(mark) + 1 + len(base.name) > MAX_LENGTH:
         return None
@@ -209,14 +209,14 @@ def _compose(mark: str, base: Predicate | None) -> Predicate | None:
 
 
 def _lasts(base: Predicate | None) -> bool:
-    """Return whether *base* is a state ("lives in") rather than an event ("visited")."""
+    """Return whether *base* describes a state ("lives in"), not an event ("visited")."""
     if base is None or base.family in _LIFELONG:
         return False
     return base.single_valued is True or is_present(base.name)
 
 
 def _expand_contraction(framed: str) -> tuple[bool, Predicate | None]:
-    """Return (True, the predicate) if *framed*, such as "_DOESNT_LIKE_", has a contraction; else (False, None)."""
+    """Return (True, predicate or None) for a name with a contraction, "_DOESNT_LIKE_"; (False, None) for others."""
     rest = _CONTRACTION.sub(lambda match: f"{match[1]}_NOT" if match[1] else "CANNOT", framed)
     return (True, _read_rest(rest)) if rest != framed else (False, None)
 
@@ -231,7 +231,7 @@ def _read_negation(framed: str) -> tuple[bool, Predicate | None]:
 
 
 def _strip_adverbs(framed: str) -> tuple[bool, Predicate | None]:
-    """Return (True, the predicate) if *framed*, such as "_NOW_LIVES_IN_", has adverbs to drop; else (False, None)."""
+    """Return (True, predicate or None) for a name with adverbs, "_NOW_LIVES_IN_"; (False, None) for others."""
     rest = _ADVERBS.sub("", framed)
     return (True, _read_rest(rest)) if rest != framed else (False, None)
 
@@ -251,7 +251,7 @@ def _read_start(framed: str) -> tuple[bool, Predicate | None]:
 
 
 def _read_plan(framed: str) -> tuple[bool, Predicate | None]:
-    """Return (True, the predicate PLANS_TO_VISIT) for *framed*, a name such as "_WILL_VISIT_"; else (False, None)."""
+    """Return (True, predicate) for the name of a plan: "_WILL_VISIT_" -> PLANS_TO_VISIT; (False, None) for others."""
     for mark, pattern in _PLANS:
         match = pattern.search(framed)
         if match is not None and len(framed) > match.end() + 1:
@@ -260,7 +260,7 @@ def _read_plan(framed: str) -> tuple[bool, Predicate | None]:
 
 
 def _read_mark(framed: str) -> tuple[bool, Predicate | None]:
-    """Return (True, the predicate) if *framed*, such as "_ALSO_WORKS_AT_", has "also" or the like; else (False, None).
+    """Return (True, predicate or None) for a name with "also" and the like, "_ALSO_WORKS_AT_"; else (False, None).
 
     Such a predicate is not single-valued: "also works at" does not contradict another job.
     """
@@ -277,7 +277,7 @@ def _is_altered(mark: str, base: Predicate | None) -> bool:
 
 
 def _read_inflection(name: str) -> Predicate | None:
-    """Return the predicate of *name* in another tense or number, or None: "WAS_LIVING_IN" -> ``LIVES_IN``."""
+    """Return the predicate of a *name* in another tense or number: "WAS_LIVING_IN" -> ``LIVES_IN``; None if unknown."""
     words = name.split("_")
     helpers = list(takewhile(_AUXILIARIES.__contains__, words))
     rest = words[len(helpers) :]
@@ -301,7 +301,7 @@ def _stem_first(words: list[str]) -> str:
 
 
 def _stem(verb: str) -> str:
-    """Return the stem that the tenses of an English *verb* share: "LIVED", "LIVES" and "LIVING" -> "LIV"."""
+    """Return the part that all tenses of an English *verb* share: "LIVED", "LIVES" and "LIVING" -> "LIV"."""
     verb = _IRREGULAR.get(verb, verb)
     for ending, instead in (("IES", "Y"), ("IED", "Y"), ("ING", ""), ("ED", ""), ("SSES", "SS"), ("S", "")):
         if verb.endswith(ending) and len(verb) - len(ending) >= 2 and not verb.endswith("SS"):
@@ -312,7 +312,7 @@ def _stem(verb: str) -> str:
 
 
 def _read_favorite(name: str) -> Predicate | None:
-    """Return a predicate such as FAVORITE_COLOR, single-valued, or FAVORITE_BOOKS, not; None for other names."""
+    """Return the predicate of a name such as "FAVORITE_COLOR" (single-valued) or "FAVORITE_BOOKS" (not), or None."""
     match = _FAVORITE.match(name)
     if match is None:
         return None
@@ -321,7 +321,7 @@ def _read_favorite(name: str) -> Predicate | None:
 
 
 def _read_field(name: str) -> Predicate | None:
-    """Return a single-valued predicate for a field of a record, such as "ORDER_STATUS"; None for other names."""
+    """Return a single-valued predicate if *name* is that of a field of a record, such as "ORDER_STATUS", or None."""
     match = _FIELD.search(name)
     if match is None or match.start() == 0:
         return None
@@ -331,7 +331,7 @@ def _read_field(name: str) -> Predicate | None:
 
 
 def _read_chinese(name: str) -> Predicate | None:
-    """Return the predicate of a Chinese *name* without particles and adverbs; None if it is unknown or not Chinese."""
+    """Return the predicate that a Chinese *name* means, without its particles and adverbs; None for other names."""
     written = _join(name)
     if not _CJK.match(written):
         return None
@@ -370,7 +370,7 @@ def _read_table() -> _Table:
 
 
 def _read_entries(families: dict[str, dict[str, Any]]) -> Iterator[tuple[str, Predicate, bool]]:
-    """Yield each name and synonym in *families*, its predicate, and whether it begins with a verb that has tenses."""
+    """Yield ``(name or synonym, predicate, has tenses)`` for all predicates in *families*, a parsed TOML file."""
     for family, groups in families.items():
         for group, predicates in groups.items():
             for name, synonyms in predicates.items():
@@ -380,7 +380,7 @@ def _read_entries(families: dict[str, dict[str, Any]]) -> Iterator[tuple[str, Pr
 
 
 def _add_stem(stems: dict[str, Predicate | None], written: str, predicate: Predicate) -> None:
-    """Add the stem of *written*; a stem shared by two predicates denotes the one in the present tense, or neither."""
+    """Add *predicate* to *stems* by the stem of its name *written*. If two share a stem, the present tense wins."""
     stem = _stem_first(written.split("_"))
     current = stems.setdefault(stem, predicate)
     if current is None or current.name == predicate.name:
@@ -393,7 +393,7 @@ def _add_stem(stems: dict[str, Predicate | None], written: str, predicate: Predi
 
 
 def is_present(name: str) -> bool:
-    """Return whether the canonical *name* is in the present tense, as LIVES_IN is."""
+    """Return whether the predicate *name* is in the present tense, such as LIVES_IN."""
     return name.partition("_")[0].endswith("S")
 
 

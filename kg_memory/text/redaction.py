@@ -88,7 +88,10 @@ def redact_secrets(text: str) -> str:
 
 
 def replace_all(pattern: re.Pattern[str], replace: Callable[[re.Match[str]], str], text: str) -> str:
-    """Return ``pattern.sub(replace, text)``, but search a long text piece by piece (see `find_all`)."""
+    """Return *text* with each match of *pattern* replaced, as ``pattern.sub(replace, text)`` does.
+
+    A long text is searched in pieces, so that other threads can run in between; see `find_all`.
+    """
     if len(text) <= WINDOW:
         return pattern.sub(replace, text)
     parts: list[str] = []
@@ -100,10 +103,10 @@ def replace_all(pattern: re.Pattern[str], replace: Callable[[re.Match[str]], str
 
 
 def find_all(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
-    """Yield the matches of ``pattern.finditer(text)``, but search *text* in pieces of `WINDOW` characters.
+    """Yield the matches of *pattern* in *text*, as ``pattern.finditer(text)`` does.
 
-    One call of `re` on a long text would block all other threads. Matches of *pattern* must have between 1 and
-    `LONGEST_MATCH` characters.
+    The text is searched in pieces of `WINDOW` characters, because one search of a long text blocks all other threads. A
+    match must have between 1 and `LONGEST_MATCH` characters.
     """
     place = 0
     for start in range(0, len(text), WINDOW):
@@ -116,7 +119,7 @@ def find_all(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
 
 
 def hide_secrets(text: str, keys: Iterable[str] = ()) -> str:
-    """Return *text* with ``[secret]`` in place of the given API *keys* and of everything that looks like a secret."""
+    """Return *text* with ``[secret]`` in place of the API *keys* and of everything else that looks like a secret."""
     for key in keys:
         text = text.replace(key, SECRET) if len(key) >= SHORTEST_KEY else text
     return redact_secrets(text)
@@ -139,16 +142,17 @@ BUILT_IN: Mapping[str, RedactHook] = MappingProxyType({"secrets": redact_secrets
 
 
 def _hooks(setting: RedactHook | str) -> tuple[RedactHook, ...]:
-    """Return the functions of the setting `Settings.redact`: "secrets,personal" gives the two built-in ones."""
+    """Return the functions that *setting* means: "secrets,personal" gives the two built-in ones."""
     if setting == NO_REDACTION:
         return ()
     return (setting,) if callable(setting) else tuple(BUILT_IN[name.strip()] for name in setting.split(","))
 
 
 def redact(text: str, setting: RedactHook | str) -> str:
-    """Return *text* redacted by the hooks of *setting*, the value of `Settings.redact`: "secrets", names or a function.
+    """Return *text* redacted as *setting* says: "secrets", "secrets,personal", the name of another hook, or a function.
 
-    Errors: `InputError` if a hook fails, returns anything but text, or changes text that it has redacted.
+    *setting* is the value of `Settings.redact`. Errors: `InputError` if a hook fails, returns anything but text, or
+    would change the redacted text again.
     """
     hooks, redacted = _hooks(setting), text
     for hook in hooks:
@@ -158,7 +162,7 @@ def redact(text: str, setting: RedactHook | str) -> str:
 
 
 def _apply(hook: RedactHook, text: str) -> str:
-    """Return *text* redacted by *hook*; raise `InputError` if the hook would change the redacted text again."""
+    """Return *text* redacted by *hook*; raise `InputError` if the hook would change the result again."""
     redacted = _call(hook, text)
     if redacted != text and _call(hook, redacted) != redacted:
         raise InputError("the redact hook changes text that it has redacted: make it leave its own marks unchanged")
@@ -166,11 +170,9 @@ def _apply(hook: RedactHook, text: str) -> str:
 
 
 def redact_json(content: str, setting: RedactHook | str) -> str:
-    """Return the JSON text *content* redacted by the hooks of *setting*, the value of `Settings.redact`.
+    """Return the JSON text *content* redacted as *setting*, the value of `Settings.redact`, says; it stays JSON.
 
-    It stays JSON: a number that a hook changes becomes a string.
-
-    Errors: `InputError` as `redact`, and if the result is not JSON.
+    A number that a hook changes becomes a string. Errors: `InputError` as for `redact`, and if the result is not JSON.
     """
     redacted = redact(content, setting)
     if redacted == content or _is_json(redacted):
@@ -203,9 +205,9 @@ def _is_json(text: str) -> bool:
 
 
 def _numbers_to_texts(value: Any, setting: RedactHook | str, key: str = "") -> Any:
-    """Return *value*, parsed JSON, with each number that the hooks of *setting* change replaced by the redacted text.
+    """Return *value*, parsed JSON, with a redacted string in place of each number that *setting* redacts.
 
-    A number is redacted alone, and together with its *key* in an object.
+    A number counts as redacted if a hook changes it alone or together with its *key* in an object.
     """
     match value:
         case dict():
@@ -219,9 +221,9 @@ def _numbers_to_texts(value: Any, setting: RedactHook | str, key: str = "") -> A
 
 
 def _redact_cards(numbers: str) -> str:
-    """Return *numbers*, groups of digits such as "4111 1111 1111 1111", with a mark for each payment card in them.
+    """Return *numbers*, groups of digits such as "4111 1111 1111 1111", with a mark in place of each payment card.
 
-    A card is all of *numbers*, or consecutive groups of four or more digits (the last group may be shorter).
+    A card number is all of the digits, or consecutive groups of four or more digits (the last group may be shorter).
     """
     groups = [match.span() for match in _GROUP.finditer(numbers)]
     parts: list[str] = []
@@ -235,14 +237,14 @@ def _redact_cards(numbers: str) -> str:
 
 
 def _redact_card(numbers: str) -> str:
-    """Return "[card number]" if *numbers* are one card number, in whatever groups of digits; else *numbers*."""
+    """Return "[card number]" if all digits of *numbers* together are a card number, else *numbers* unchanged."""
     return numbers.replace(numbers.strip(" -"), CARD) if _is_card(numbers) else numbers
 
 
 def _end_of_card(numbers: str, groups: Sequence[tuple[int, int]]) -> int:
-    """Return the index in *numbers* where the longest card number that begins with the first of *groups* ends, or 0.
+    """Return the index in *numbers* where the longest card number from the first group on ends; 0 if there is none.
 
-    *groups* are the starts and ends of groups of digits in *numbers*.
+    *groups* are ``(start, end)`` of the groups of digits in *numbers*.
     """
     end = 0
     for start, stop in groups:
@@ -254,7 +256,7 @@ def _end_of_card(numbers: str, groups: Sequence[tuple[int, int]]) -> int:
 
 
 def _is_card(digits: str) -> bool:
-    """Return whether *digits* begin like a payment card's number and pass the Luhn check."""
+    """Return whether *digits* look like a payment card's number: the first digits, and the check digit (Luhn)."""
     digits = re.sub(r"\D", "", digits)
     if not _CARDS.fullmatch(digits) or (digits[0] in "25" and len(digits) != 16):
         return False

@@ -85,22 +85,22 @@ _stemming = Lock()  # the stemmer is not thread-safe: it stores the current word
 
 
 def has_words(text: str) -> bool:
-    """Return whether *text* has a letter or a digit; a question without any can only search for emoji."""
+    """Return whether *text* has a letter or a digit."""
     return any(map(str.isalnum, text))
 
 
 def terms(text: str) -> list[str]:
-    """Return the index terms of *text* in order, without stop words: "Ann's two dogs" -> ["ann", "two", "dog"].
+    """Return the search terms of *text* in order, without stop words: "Ann's two dogs" -> ["ann", "two", "dog"].
 
-    It never raises, and no term is empty.
+    No term is empty. It never raises.
     """
     return list(iterate_terms(text))
 
 
 def iterate_terms(text: str) -> Iterator[str]:
-    """Yield the index terms of *text* in order, as `terms` returns them.
+    """Yield the search terms of *text* in order: "Ann's two dogs" -> "ann", "two", "dog".
 
-    A long text is split in parts, so that other threads can run in between.
+    A long text is processed in parts, so that other threads can run in between.
     """
     return _iterate_terms(text) if len(text) <= PART else chain.from_iterable(map(_iterate_terms, _parts(text)))
 
@@ -118,7 +118,7 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def _iterate_terms(text: str) -> Iterator[str]:
-    """Yield the index terms of *text*: fold its characters, drop contractions, and split it into words by script."""
+    """Yield the search terms of *text* in order, without stop words: "Ann's two dogs" -> "ann", "two", "dog"."""
     is_ascii = text.isascii()  # needs no folding, and has one script only
     if not is_ascii:
         text = unicodedata.normalize("NFKD", text.translate(_FOLDS))
@@ -136,7 +136,7 @@ def _iterate_terms(text: str) -> Iterator[str]:
 
 
 def _split_run(run: str, kind: str) -> Iterable[str]:
-    """Return the index terms of *run*, a word or other consecutive characters of one *kind* of script."""
+    """Return the search terms of *run*, consecutive characters of the same script, whose name is *kind*: "han"."""
     if kind == _WORD:
         return _words(run[:MAX_LENGTH])
     if kind == _HAN:
@@ -148,12 +148,12 @@ def _split_run(run: str, kind: str) -> Iterable[str]:
 
 
 def count_terms(text: str, weight: int = 1) -> Counter[str]:
-    """Return how often each index term occurs in *text*, multiplied by *weight*: "two dogs" -> {"two": 1, "dog": 1}."""
+    """Return ``{term: count * weight}`` for the search terms of *text*: "two dogs" -> {"two": 1, "dog": 1}."""
     return Counter({word: times * weight for word, times in Counter(terms(text)).items()})
 
 
 def count_fact_terms(sentence: str, predicate: str) -> Counter[str]:
-    """Return the term counts of a fact: those of its *sentence*, plus 1 for each term that only its *predicate* has.
+    """Return how often each search term occurs in *sentence*, with 1 for each term that only *predicate* has.
 
     So the question "What pets does Ann have?" finds the fact "Ann has two snakes" with the predicate HAS_PET.
     """
@@ -162,9 +162,9 @@ def count_fact_terms(sentence: str, predicate: str) -> Counter[str]:
 
 @lru_cache(maxsize=65_536)
 def _words(run: str) -> tuple[str, ...]:
-    """Return the index terms of the word *run*, and of its parts if it is camelCase or has letters and digits.
+    """Return the search terms of the word *run*; "userNames" also gives those of "user" and "Names".
 
-    "userNames" gives the terms of "userNames", "user" and "Names".
+    A word with letters and digits is split in the same way.
     """
     parts = _PARTS.findall(run) if run.isascii() else []
     several = [part for part in parts if len(part) > 1] if len(parts) > 1 else []
@@ -194,7 +194,7 @@ def _stem(word: str) -> str:
 
 @lru_cache(maxsize=65_536)
 def _script(character: str) -> str:
-    """Return the kind of script of *character*, such as "han"; "" for characters between words, such as a comma."""
+    """Return the kind of script of *character*, such as "han" for Chinese; "" for a space or punctuation."""
     category, point = unicodedata.category(character), ord(character)
     if category == "So" and (point >= 0x1F000 or 0x2300 <= point <= 0x2BFF):
         return _EMOJI
@@ -210,7 +210,7 @@ _WIDE = re.compile("[^\x00-\x7f]")
 
 
 def estimate_tokens(text: str) -> int:
-    """Return an estimate of the number of tokens of *text* for a language model, rather too high than too low."""
+    """Return about how many tokens *text* has for a language model, rather too many than too few."""
     if not text:
         return 0
     if text.isascii():
