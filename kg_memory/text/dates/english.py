@@ -91,7 +91,7 @@ _rule = partial(add_rule, RULES)
 
 
 def number(text: str) -> tuple[float, bool]:
-    """Return the number that *text* names, and whether it is vague: "two" -> (2, False), "a few" -> (3, True)."""
+    """Return the number in *text*, and whether it is vague: "two" -> (2, False), "a few" -> (3, True)."""
     words = text.casefold().split()
     if words[0].isdigit():
         return int(words[0]), False
@@ -100,7 +100,7 @@ def number(text: str) -> tuple[float, bool]:
 
 
 def unit(text: str, count: float) -> tuple[str, float]:
-    """Return the name of a unit of time and *count* converted to it: ("fortnight", 2) -> ("week", 4)."""
+    """Return the standard unit of time for *text*, and *count* in that unit: ("fortnight", 2) -> ("week", 4)."""
     name = text.casefold()
     if name == "fortnight":
         return "week", 2 * count
@@ -114,7 +114,7 @@ def unit(text: str, count: float) -> tuple[str, float]:
 
 
 def weekday(text: str) -> int:
-    """Return the number of a weekday, Monday 0: "Tue" -> 1."""
+    """Return the weekday that *text* names as a number from 0 for Monday: "Tue" -> 1."""
     return next(number for number, name in enumerate(WEEKDAYS) if name.startswith(text.casefold()[:3]))
 
 
@@ -127,7 +127,10 @@ def _offset(which: str) -> int:
 
 
 def _period(name: str, now: datetime, offset: int) -> Interval:
-    """Return the week, weekend, month, year or season (*name*) that is *offset* periods after the present one."""
+    """Return the period of *now* called *name* ("week", "month", "year" or a season), or the one *offset* later.
+
+    An *offset* of -1 is the last week, 1 the next one.
+    """
     match name:
         case "week":
             return periods.week(now, offset)
@@ -142,7 +145,7 @@ def _period(name: str, now: datetime, offset: int) -> Interval:
 
 
 def _amount(match: re.Match[str]) -> tuple[float, str, bool]:
-    """Return ``(count, unit, is vague)`` of the duration in *match*: "two and a half years" -> (2.5, "year", False)."""
+    """Return ``(count, unit, is vague)`` of a duration, *match*: "two and a half years" -> (2.5, "year", False)."""
     count, vague = number(match["n"] or "one")
     name, count = unit(match["unit"], count)
     return count + 0.5 * bool((match.groupdict().get("half") or "").strip()), name, vague
@@ -181,7 +184,10 @@ def _month_day(match: re.Match[str], now: datetime) -> Interval:
 
 @_rule(r"\bon the (?P<day>[12]?\d|3[01])(?:st|nd|rd|th)(?=[,.!?;]|$)")
 def _day_of_month(match: re.Match[str], now: datetime) -> Interval:
-    """Return the day that "on the 5th" names: the next one in a sentence about the future, otherwise the last one."""
+    """Return the day that *match*, such as "on the 5th", means relative to *now*.
+
+    It is the next such day in a sentence about the future, otherwise the last one.
+    """
     day_ = int(match["day"])
     offsets = (0, 1, 2) if tense_of(match) > 0 else (0, -1, -2)
     for offset in offsets:
@@ -250,7 +256,7 @@ def _which_period(match: re.Match[str], now: datetime) -> Interval:
 
 @_rule(rf"\b(?:the{_})?(?P<which>{WHICH}){_}(?P<weekday>{WEEKDAY}|{SHORT_WEEKDAY})\b")
 def _which_weekday(match: re.Match[str], now: datetime) -> Interval:
-    """Return the day that a weekday with "last", "this", "next" or "coming" names: "last Friday"."""
+    """Return the day that *match* means relative to *now*: "last Friday", "this Monday", "next Sunday"."""
     which, day_ = _offset(match["which"]), weekday(match["weekday"])
     if which < 0:
         return periods.last_weekday(now, day_)
@@ -292,7 +298,7 @@ def _steps(match: re.Match[str], now: datetime) -> Interval | None:
 )
 @_rule(rf"\b(?P<n>{NUMBER}){_}(?P<unit>weekend|{WEEKDAY})s?{_}ago\b")
 def _periods_ago(match: re.Match[str], now: datetime) -> Interval:
-    """Return the day or period that "two weekends ago" or "the weekend before last" names."""
+    """Return the day or period that *match* means relative to *now*: "two weekends ago", "the weekend before last"."""
     count, name = int(number(match.groupdict().get("n") or "two")[0]), match["unit"].casefold()
     if name not in WEEKDAYS:
         return _period(name, now, -count)
@@ -304,9 +310,9 @@ def _periods_ago(match: re.Match[str], now: datetime) -> Interval:
     rf"last){_})?(?P<n>{NUMBER}){_}(?P<unit>{UNIT})s?\b(?!-)"
 )
 def _since(match: re.Match[str], now: datetime) -> Interval | None:
-    """Return the open period that began a duration ago: "for 4 years" -> from 4 years ago on.
+    """Return the period that "for 4 years" means: it began four years before *now* and has no end.
 
-    None if the sentence is about the past or the future.
+    The result is None in a sentence about the past or the future, such as "I lived there for 4 years".
     """
     count, name, vague = _amount(match)
     sentence = sentence_around(match).replace("’", "'")

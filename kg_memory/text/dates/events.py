@@ -17,10 +17,10 @@ Edge = Literal["start", "end"]
 
 @dataclass(frozen=True, slots=True)
 class EventTime:
-    """A time that a question gives by a fact: before, after or since one *edge* of its period, or while it holds.
+    """A time given by an event: "before she moved to Oslo".
 
-    "before she moved to Oslo" is before the start of ``LIVES_IN``, the *predicate*, with the subject "she" and the
-    object "Oslo". None stands for a subject or object that the question lacks.
+    In the graph, the event is the start or end (*edge*) of a fact, here one with the *predicate* ``LIVES_IN``, the
+    subject "she" and the object "Oslo"; None if the question does not name these.
     """
 
     relation: Relation
@@ -32,7 +32,7 @@ class EventTime:
 
 @dataclass(frozen=True, slots=True)
 class EventMention:
-    """An event that a text uses as a time, and its characters, ``text[start:end]``: "before she moved to Oslo"."""
+    """An event that a text uses as a time, such as "before she moved to Oslo", which is ``text[start:end]``."""
 
     start: int
     end: int
@@ -83,9 +83,9 @@ _TABLES: dict[str, dict[str, str]] = tomllib.loads(files(__package__).joinpath("
 
 @cache
 def _slots() -> dict[str, str]:
-    """Return the regular expressions of the placeholders in ``events.toml``, such as NAME for a name, by placeholder.
+    """Return a regular expression for each placeholder of ``events.toml``, such as NAME for a name.
 
-    A pattern may contain earlier placeholders, which are filled in.
+    Placeholders within these expressions are filled in.
     """
     slots: dict[str, str] = {}
     for name, pattern in _TABLES["slots"].items():
@@ -95,9 +95,9 @@ def _slots() -> dict[str, str]:
 
 @cache
 def _rows(name: str) -> tuple[Row, ...]:
-    """Return ``(predicate, edge, pattern)`` for each pattern of an event in the table *name* of ``events.toml``.
+    """Return ``(predicate, edge, compiled pattern)`` for each event in the table *name* of ``events.toml``.
 
-    The patterns are compiled at the first call, as that takes too long for an import.
+    They are compiled at the first call, as that takes too long for an import.
     """
     slots = _slots()
     before, after = _AROUND[name]
@@ -112,9 +112,9 @@ def _rows(name: str) -> tuple[Row, ...]:
 
 
 def _fill(words: str, slots: dict[str, str]) -> str:
-    """Return *words*, a pattern, with each placeholder such as NAME replaced by its pattern in *slots*.
+    """Return *words*, a pattern, with each placeholder such as NAME replaced by its expression in *slots*.
 
-    Names become the groups `object1`, `object2`.
+    Each NAME becomes a group called `object1`, `object2` and so on.
     """
     numbers = count(1)
 
@@ -132,7 +132,7 @@ _compile = cache(re.compile)
 
 
 def find_events(text: str) -> list[EventMention]:
-    """Return the events that *text* uses as a time, in order, without overlaps.
+    """Return the events that *text* uses as times, in order, without overlaps.
 
     "Where did she live before she moved to Oslo?" has the event "before she moved to Oslo".
     """
@@ -146,7 +146,7 @@ def find_events(text: str) -> list[EventMention]:
 
 
 def _english_event(text: str, conjunction: re.Match[str]) -> EventMention | None:
-    """Return the event in the clause after *conjunction*, a match of "before", "while" and so on; None if unknown."""
+    """Return the event named after *conjunction*, a match of a word such as "before" or "while" in *text*, or None."""
     word, start = " ".join(conjunction["word"].casefold().split()), conjunction.start()
     relation = _RELATIONS[word]
     graduation = _compile(rf"(?i)graduation{_slots()['THEN']}")
@@ -163,10 +163,9 @@ def _english_event(text: str, conjunction: re.Match[str]) -> EventMention | None
 
 
 def _bare_event(text: str, conjunction: re.Match[str]) -> EventMention | None:
-    """Return the event that is named only by a place, as in "Where did Ann live before Oslo?"; None if there is none.
+    """Return the event in a question that ends with a place, as in "Where did Ann live before Oslo?", or None.
 
-    *conjunction* is the match of "before" or "after". The verb in front of it gives the predicate, here ``LIVES_IN``.
-    Without any words there, it is ``WORKS_AT``; retrieval then tries ``LIVES_IN`` too.
+    *conjunction* is the match of "before" or "after". The verb before it gives the predicate, here ``LIVES_IN``.
     """
     relation = _RELATIONS[" ".join(conjunction["word"].casefold().split())]
     match = _compile(rf"{_slots()['CAPITAL']}(?=\s*[?,.!]*\s*$)").match(text, conjunction.end())
@@ -180,9 +179,9 @@ def _bare_event(text: str, conjunction: re.Match[str]) -> EventMention | None:
 
 
 def _verb_before(text: str) -> str | None:
-    """Return the predicate of the verb in *text*: "Where did Ann live" -> "LIVES_IN"; None without a known verb.
+    """Return the predicate of the verb in *text*: "Where did Ann live" -> "LIVES_IN"; None if there is none.
 
-    ``WORKS_AT`` if *text* has no words besides "and" or "what about".
+    A text without a verb, such as "What about", gives "WORKS_AT".
     """
     if not re.search(r"\w", re.sub(r"^\s*(?:and|what about|how about)\b", "", text, flags=re.IGNORECASE)):
         return "WORKS_AT"
@@ -191,7 +190,7 @@ def _verb_before(text: str) -> str | None:
 
 
 def _former_times(text: str) -> Iterator[EventMention]:
-    """Yield the time before the present home, job or school: "Where did Ann live before?", 以前住在哪里."""
+    """Yield the time before the present home, job or school where *text* asks for it: "Where did Ann live before?"."""
     for match in _FORMER.finditer(text):
         predicate = _verb_before(text[: match.start()] + " " + text[match.end() :])
         if predicate is not None and re.search(r"\w", text.replace(match[0], "")):
@@ -199,7 +198,7 @@ def _former_times(text: str) -> Iterator[EventMention]:
 
 
 def _has_actor(match: re.Match[str]) -> bool:
-    """Return whether the clause in *match* has a subject, or needs none, as in "before moving"."""
+    """Return whether the event in *match* says who acts, or needs nobody, as in "before moving"."""
     subject = match["subject"]
     if subject is None:
         return match["verb"].split()[0].casefold().endswith("ing")
@@ -207,10 +206,10 @@ def _has_actor(match: re.Match[str]) -> bool:
 
 
 def _event(relation: Relation, predicate: str, edge: Edge | None, match: re.Match[str]) -> EventTime | None:
-    """Return the event of *predicate* that *match*, a clause such as "she moved to Oslo", names.
+    """Return the event that *match*, a clause such as "she moved to Oslo", describes as a fact with *predicate*.
 
-    *edge* is the end of the event's period that the words name; None means the whole period. Return None for an instant
-    with "when" ("when she moved"), and for possessives ("joined Acme's gym").
+    *edge* says whether the fact starts or ends then; None means its whole period. The result is None for "when she
+    moved", a single instant, and for a thing of the named one: "joined Acme's gym".
     """
     named = next((value for name, value in match.groupdict().items() if name.startswith("object") and value), "")
     named = named.strip().rstrip(".-")
@@ -224,13 +223,13 @@ def _event(relation: Relation, predicate: str, edge: Edge | None, match: re.Matc
 
 
 def _subject(words: str | None) -> str | None:
-    """Return the subject in *words* without a contracted verb, "she's" -> "she"; None without a subject."""
+    """Return the subject in *words* without a contracted verb: "she's" -> "she"; None if there is none."""
     bare = re.sub(r"'(?:s|d|ve|re|m)$", "", (words or "").strip(), flags=re.IGNORECASE)
     return bare if bare and bare.casefold() != "the" else None
 
 
 def _chinese_events(text: str) -> Iterator[EventMention]:
-    """Yield the events that the Chinese *text* uses as times, such as 搬到奥斯陆之前 ("before moving to Oslo")."""
+    """Yield the events that *text* uses as times in Chinese, such as 搬到奥斯陆之前 ("before moving to Oslo")."""
     if text.isascii():
         return
     markers = {marker: relation for relation, each in _TABLES["markers"].items() for marker in each.split()}

@@ -49,10 +49,10 @@ _THIRDS = {"early": 0, "beginning": 0, "start": 0, "mid": 1, "middle": 1, "late"
 
 
 def find_dates(text: str, reference: datetime) -> list[DateMention]:
-    """Return the dates that *text* names, in order: "last week" is the week before *reference*, the time of writing.
+    """Return the dates that *text* names, in order, in UTC. "last week" is the week before *reference*.
 
-    A *reference* without a time zone is taken as UTC. Words for the present ("now", "currently") are not dates. A
-    period such as "last week" begins and ends at midnight in the time zone of *reference*. It never raises.
+    *reference* is when the text was written, in UTC if it has no time zone. Its time zone decides when a day begins and
+    ends. Words for the present ("now", "currently") are not dates. It never raises.
     """
     now = reference if reference.tzinfo else reference.replace(tzinfo=UTC)
     rules: list[Rule] = []
@@ -67,7 +67,7 @@ def find_dates(text: str, reference: datetime) -> list[DateMention]:
 
 
 def _matches(text: str, now: datetime, rules: Iterable[Rule]) -> list[DateMention]:
-    """Return the dates in *text* that match any of *rules*, relative to *now*; they may overlap."""
+    """Return all dates in *text* that match one of *rules*, relative to *now*; some may overlap."""
     mentions = []
     for pattern, resolve in rules:
         for match in pattern.finditer(text):
@@ -82,7 +82,10 @@ def _matches(text: str, now: datetime, rules: Iterable[Rule]) -> list[DateMentio
 
 
 def _longest(mentions: list[DateMention]) -> list[DateMention]:
-    """Return *mentions* without dates that overlap a longer one, or an equally long one found by an earlier rule."""
+    """Return *mentions*, dates in a text, without overlaps: of two that overlap, the longer one stays.
+
+    Of two equally long ones, the first in the list stays.
+    """
     kept: list[DateMention] = []
     taken: set[int] = set()
     for mention in sorted(mentions, key=lambda mention: mention.start - mention.end):
@@ -93,9 +96,9 @@ def _longest(mentions: list[DateMention]) -> list[DateMention]:
 
 
 def _modify(text: str, mention: DateMention) -> DateMention:
-    """Return *mention* changed by the words directly before or after it: "early", "since", "two weeks before".
+    """Return the date *mention* in *text*, changed by words beside it such as "early", "since" or "two weeks before".
 
-    It is unchanged if the calendar has no such date.
+    It is returned unchanged if the changed date does not exist in the calendar.
     """
     try:
         return _apply_modifiers(text, mention)
@@ -104,9 +107,9 @@ def _modify(text: str, mention: DateMention) -> DateMention:
 
 
 def _apply_modifiers(text: str, mention: DateMention) -> DateMention:
-    """Return *mention*, a date in *text*, changed by the words around it: "since May" -> from May on, without an end.
+    """Return the date *mention* in *text*, changed by the words beside it: "since May" has no end.
 
-    Errors: `ValueError` or `OverflowError` if the calendar has no such date.
+    Errors: `ValueError` or `OverflowError` if the changed date does not exist in the calendar.
     """
     interval, start = mention.interval, mention.start
     before = text[max(0, start - _BEFORE) : start]
@@ -136,7 +139,7 @@ def _apply_modifiers(text: str, mention: DateMention) -> DateMention:
 
 
 def _shift(match: re.Match[str], of: Interval) -> Interval:
-    """Return the period that *match*, such as "two weeks before", names relative to the date *of*, which follows it."""
+    """Return the period that *match* and the date *of* mean together: "two weeks before" and Easter."""
     if of.start is None or of.end is None:
         return of
     ahead = match["side"].casefold() == "after"
@@ -154,7 +157,7 @@ def _shift(match: re.Match[str], of: Interval) -> Interval:
 
 
 def _join_ranges(mentions: list[DateMention], text: str) -> list[DateMention]:
-    """Return *mentions* with "from A to B", "between A and B" and "A - B" joined into one period each."""
+    """Return *mentions*, dates in *text*, with "from A to B", "between A and B" or "A - B" joined into one period."""
     joined: list[DateMention] = []
     for mention in mentions:
         first = joined[-1] if joined else None
@@ -167,7 +170,7 @@ def _join_ranges(mentions: list[DateMention], text: str) -> list[DateMention]:
 
 
 def _is_range(first: DateMention, second: DateMention, text: str) -> bool:
-    """Return whether the words between two dates in *text* join them to a period: "from *first* to *second*"."""
+    """Return whether the words around two dates in *text* make them one period: "from *first* to *second*"."""
     gap = text[first.end : second.start]
     if len(gap) > 14 or not _BETWEEN.fullmatch(gap):
         return False
@@ -176,7 +179,7 @@ def _is_range(first: DateMention, second: DateMention, text: str) -> bool:
 
 
 def _range(first: DateMention, second: DateMention, text: str) -> Interval | None:
-    """Return the period from the start of *first* to the end of *second*, or None if a side is open or it is empty."""
+    """Return the period from the start of *first* to the end of *second*, two dates in *text*, or None if empty."""
     start, end = first.interval.start, second.interval.end
     if start is None or end is None:
         return None
@@ -188,7 +191,7 @@ def _range(first: DateMention, second: DateMention, text: str) -> Interval | Non
 
 
 def _in_utc(mention: DateMention) -> DateMention | None:
-    """Return *mention* with its time in UTC; None if that leaves the calendar, or the period is empty."""
+    """Return *mention* with its period in UTC; None if the period is empty or outside of the calendar."""
     interval = mention.interval
     try:
         start = interval.start.astimezone(UTC) if interval.start else None

@@ -33,7 +33,7 @@ _PRECISION: dict[str, Precision] = {
 
 @dataclass(frozen=True, slots=True)
 class DateMention:
-    """A time in UTC, and the characters ``text[start:end]`` that name it."""
+    """A date in a text: its period in UTC, and the characters ``text[start:end]`` that name it."""
 
     start: int
     end: int
@@ -41,7 +41,7 @@ class DateMention:
 
 
 def add_rule(rules: list[Rule], pattern: str) -> Callable[[Resolve], Resolve]:
-    """Return a decorator that adds a function to *rules*, to resolve matches of the regular expression *pattern*."""
+    """Return a decorator that adds a function to *rules*. The function returns the date of a match of *pattern*."""
 
     def add(resolve: Resolve) -> Resolve:
         rules.append((re.compile(pattern, re.IGNORECASE), resolve))
@@ -51,7 +51,7 @@ def add_rule(rules: list[Rule], pattern: str) -> Callable[[Resolve], Resolve]:
 
 
 def day(at: datetime, offset: int = 0) -> Interval:
-    """Return the day that is *offset* days after the day of *at*."""
+    """Return the calendar day of *at*, or the day *offset* days later."""
     start = midnight(at) + timedelta(days=offset)
     return Interval(start, start + timedelta(days=1), "day")
 
@@ -62,19 +62,19 @@ def date(year: int, month: int, day_: int, now: datetime) -> Interval:
 
 
 def week(at: datetime, offset: int = 0) -> Interval:
-    """Return the week (Monday to Sunday) that is *offset* weeks after the week of *at*."""
+    """Return the week of *at*, from Monday to Sunday, or the week *offset* weeks later."""
     start = midnight(at) - timedelta(days=at.weekday()) + timedelta(weeks=offset)
     return Interval(start, start + timedelta(weeks=1), "week")
 
 
 def weekend(at: datetime, offset: int = 0) -> Interval:
-    """Return Saturday and Sunday of the week that is *offset* weeks after the week of *at*."""
+    """Return the Saturday and Sunday of the week of *at*, or of the week *offset* weeks later."""
     start = midnight(at) - timedelta(days=at.weekday()) + timedelta(weeks=offset, days=5)
     return Interval(start, start + timedelta(days=2), "day")
 
 
 def month(year_: int, month_: int, now: datetime) -> Interval:
-    """Return the given calendar month; *month_* outside 1..12 carries into the year: 13 is January of the next year."""
+    """Return a calendar month, in the time zone of *now*; a month 13 is January of the next year."""
     year_, month_ = year_ + (month_ - 1) // 12, (month_ - 1) % 12 + 1
     start = datetime(year_, month_, 1, tzinfo=now.tzinfo)
     return Interval(start, step(start, 1, "month"), "month")
@@ -91,22 +91,22 @@ def easter(year_: int) -> tuple[int, int]:
 
 
 def season(year_: int, first_month: int, now: datetime) -> Interval:
-    """Return the three months that begin with the month *first_month* of *year_*."""
+    """Return three months, from *first_month* of *year_* on, in the time zone of *now*."""
     start = datetime(year_, first_month, 1, tzinfo=now.tzinfo)
     return Interval(start, step(start, 3, "month"), "season")
 
 
 def year(year_: int, now: datetime, length: int = 1) -> Interval:
-    """Return *length* calendar years from *year_* on, in the time zone of *now*."""
+    """Return a period of *length* calendar years from *year_* on, in the time zone of *now*."""
     start = datetime(year_, 1, 1, tzinfo=now.tzinfo)
     return Interval(start, step(start, length, "year"), "year")
 
 
 def steps_away(now: datetime, count: float, unit: str, *, vague: bool = False) -> Interval:
-    """Return the period of one *unit* ("minute" to "year") that begins *count* units after *now*.
+    """Return a period that begins *count* units after *now* and lasts one *unit* ("minute" to "year").
 
-    With -2 and "week" it is the week that began two weeks ago, at midnight. If the count is *vague* ("a few"), the
-    period has the precision "about".
+    With -2 and "week", it is the seven days that began two weeks ago at midnight. If the count is *vague* ("a few"),
+    the period has the precision "about".
     """
     start = step(now if unit in ("minute", "hour") else midnight(now), count, unit)
     if vague and unit in ("month", "year"):
@@ -115,25 +115,25 @@ def steps_away(now: datetime, count: float, unit: str, *, vague: bool = False) -
 
 
 def last_weekday(now: datetime, weekday: int, *, today_counts: bool = False) -> Interval:
-    """Return the last day before today that is the given *weekday* (Monday 0); with *today_counts*, it may be today."""
+    """Return the last given *weekday* (Monday is 0) before today, or today itself with *today_counts*."""
     back = (now.weekday() - weekday) % 7
     return day(now, -(back or (0 if today_counts else 7)))
 
 
 def next_weekday(now: datetime, weekday: int) -> Interval:
-    """Return the next day that is the given *weekday* (Monday 0), which may be today."""
+    """Return the next given *weekday* (Monday is 0); it may be today."""
     return day(now, (weekday - now.weekday()) % 7)
 
 
 def weekday_of_week(now: datetime, weekday: int, offset: int) -> Interval:
-    """Return the given *weekday* (Monday 0) of the calendar week that is *offset* weeks after the week of *now*."""
+    """Return the given *weekday* (Monday is 0) of the week that is *offset* weeks after the week of *now*."""
     return day(now, weekday - now.weekday() + 7 * offset)
 
 
 def season_near(now: datetime, first_month: int, offset: int) -> Interval:
-    """Return the season that begins in the month *first_month*, such as 6 for summer, relative to *now*.
+    """Return the season that begins in the month *first_month* (6 for summer), relative to *now*.
 
-    *offset* 0 gives the current or else the next one, -1 the last one that has ended, 1 the next one.
+    With *offset* -1 it is the last one that has ended, with 0 the current one or else the next, with 1 the next one.
     """
     seasons = [season(now.year + shift, first_month, now) for shift in (-2, -1, 0, 1, 2)]
     ended = [period for period in seasons if period.end is not None and period.end <= now]
@@ -145,10 +145,10 @@ def season_near(now: datetime, first_month: int, offset: int) -> Interval:
 
 
 def yearly(now: datetime, make: Callable[[int], Interval], tense: int) -> Interval:
-    """Return the yearly period, such as May, that a sentence means: with *tense* -1 a past one, with 1 a future one.
+    """Return the occurrence of a yearly date, such as May, that a sentence written at *now* means.
 
-    *make* returns the period in a given year. *tense* -1 gives the last one that has begun, 1 the next one that has not
-    ended, 0 the nearest one.
+    *make* returns the date in a given year. With *tense* -1 (past) it is the last one that has begun, with 1 (future)
+    the next one that has not ended, with 0 the nearest one.
     """
     occurrences = []
     for year_ in range(max(1, now.year - 8), min(9998, now.year + 8) + 1):
@@ -166,16 +166,17 @@ def yearly(now: datetime, make: Callable[[int], Interval], tense: int) -> Interv
 
 
 def started(now: datetime, make: Callable[[int], Interval]) -> Interval:
-    """Return the last yearly period that has begun, or the next one if that begins within 92 days.
+    """Return the last occurrence of a yearly date, or the next one if that begins within 92 days of *now*.
 
-    For sentences about the present: "I work there from May", said in October, or "I am away from May", said in April.
+    *make* returns the date in a given year. This is for "from May" in the present tense: "I work there from May" said
+    in October, "I am away from May" said in April.
     """
     coming = yearly(now, make, 1)
     return coming if coming.start is not None and coming.start - now < _SOON else yearly(now, make, -1)
 
 
 def third(whole: Interval, which: int) -> Interval:
-    """Return the first (0), middle (1) or last (2) third of the period *whole*, in whole days: "late May" is 2."""
+    """Return a third of the period *whole*: the first (0), the middle (1) or the last (2), as for "late May"."""
     if whole.start is None or whole.end is None:
         return whole
     days = (whole.end - whole.start).days
@@ -215,7 +216,7 @@ _RANGE = re.compile(r"\s?(?:to\b|until|till|through|[-–—~])", re.IGNORECASE)
 
 
 def sentence_around(match: re.Match[str]) -> str:
-    """Return the sentence around *match*, at most 80 characters before and 40 after it, without the match itself."""
+    """Return the words of the sentence before and after *match*: at most 80 characters before it and 40 after it."""
     text, start, end = match.string, match.start(), match.end()
     before = _SENTENCE_END.split(text[max(0, start - 80) : start])[-1]
     after = _SENTENCE_END.split(text[end : end + 40], maxsplit=1)[0]
@@ -223,7 +224,7 @@ def sentence_around(match: re.Match[str]) -> str:
 
 
 def tense_of(match: re.Match[str]) -> int:
-    """Return -1 if the sentence around *match* is about the past, 1 if it is about the future, else 0."""
+    """Return -1 if the sentence around *match*, a date, is about the past, 1 for the future, else 0."""
     if DEADLINE.search(match.string[max(0, match.start() - 40) : match.start()]):
         return 0  # a deadline is the nearest date: "we finished the plan, and the first version is due by May 3"
     sentence = sentence_around(match).replace("’", "'")
@@ -235,9 +236,9 @@ def tense_of(match: re.Match[str]) -> int:
 
 
 def yearly_by_words(match: re.Match[str], now: datetime, make: Callable[[int], Interval]) -> Interval:
-    """Return the yearly period that *match* means, such as "May", in the year that fits the words around it.
+    """Return the date that *match*, such as "May", means in the year that fits the sentence around it.
 
-    The tense of the sentence decides; "since" makes it a past one. *make* returns the period in a given year.
+    A sentence in the past tense, or with "since", means a past May. *make* returns the date in a given year.
     """
     start = match.start("span" if "span" in match.re.groupindex else 0)
     found = _SINCE.search(match.string[max(0, start - 40) : start])

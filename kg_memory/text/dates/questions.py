@@ -76,10 +76,9 @@ _ABOUT_NOW = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class TimeWords:
-    """A time that a question asks about, and its *words*, ``question[start:end]``.
+    """A time that a question asks about, named by *words*, which are ``question[start:end]``.
 
-    The time is either a window of valid time, ``[interval.start, interval.end)`` with None for an open side, or an
-    event in the graph that gives such a window.
+    It is a period (*interval*) or an *event*, such as "before she moved", whose dates are in the graph.
     """
 
     words: str
@@ -90,10 +89,10 @@ class TimeWords:
 
 
 def parse_when(when: date | str, now: datetime) -> Interval:
-    """Return the period that *when* names: an instant, a day, ISO 8601 text, or words ("last March", also in Chinese).
+    """Return the period that *when* means: an instant, a day, ISO 8601 text, or words such as "last March".
 
-    Words are relative to *now*; "since 2016" and "until 2019" have an open side. A time without a zone is in UTC.
-    Raises `ValueError` if *when* names no time.
+    Words are relative to *now*. "since 2016" has no end, "until 2019" no start. A time without a zone is in UTC. Raises
+    `ValueError` if *when* is not a time.
     """
     here = now if now.tzinfo else now.replace(tzinfo=UTC)
     if isinstance(when, datetime):
@@ -122,7 +121,7 @@ def _instant(at: datetime) -> Interval:
 
 
 def _validate(when: object) -> str:
-    """Return *when* on one line; raise `ValueError` if it is empty, too long, or has control characters."""
+    """Return *when* as text on one line; raise `ValueError` if it is empty, too long, or has control characters."""
     text = str(when).strip()
     if not text:
         raise ValueError('The time is empty: give a date such as "2019-05-03", or words such as "last March".')
@@ -134,7 +133,7 @@ def _validate(when: object) -> str:
 
 
 def _only_date(text: str, now: datetime) -> Interval | None:
-    """Return the period of the date in *text*, or None if *text* says more than a date and words such as "in"."""
+    """Return the period of the date in *text*; None unless *text* is a single date, possibly with "in" and the like."""
     mentions = find_dates(text, now)
     if len(mentions) != 1:
         return None
@@ -146,9 +145,8 @@ def _only_date(text: str, now: datetime) -> Interval | None:
 def find_times(question: str, now: datetime) -> list[TimeWords]:
     """Return the times that *question* clearly asks about, in order: "before 2019" in "Where was Ann before 2019?".
 
-    Words such as "last year" are relative to *now*. A wrong window would rank wrong answers first, so the list is empty
-    if the words may mean something else: in questions for a time ("when did ..."), about a conversation, about the
-    present, and with several competing times. It never raises.
+    Words such as "last year" are relative to *now*. In doubt the list is empty, because a wrong time would rank wrong
+    answers first: for "when did ...", for a question about a conversation or about the present. It never raises.
     """
     here = now if now.tzinfo else now.replace(tzinfo=UTC)
     part = _question_part(question) if len(question) <= _LONGEST_QUESTION else None
@@ -170,9 +168,9 @@ def _times(text: str, now: datetime) -> Iterator[tuple[int, int, Interval | None
 
 
 def _question_part(question: str) -> tuple[int, str] | None:
-    """Return ``(offset, text)`` of the sentence of *question* that may ask about a time, with quotes in it blanked out.
+    """Return ``(offset, text)`` of the sentence in *question* that may name a time, with quotes blanked out, or None.
 
-    None for a question for a time, about a conversation, or about the present.
+    None is returned if it asks for a time ("when"), or is about a conversation or about the present.
     """
     text = question.translate(_SPACES)
     text = _QUOTED.sub(lambda match: "_" * len(match[0]), text)
@@ -189,7 +187,7 @@ def _question_part(question: str) -> tuple[int, str] | None:
 
 
 def _question_sentence(text: str) -> tuple[int, int] | None:
-    """Return the span of the only question in *text*, or else of its only sentence; None if there are several."""
+    """Return ``(start, end)`` of the only question in *text*, or of its only sentence; None if there are several."""
     sentences = []
     start = 0
     for match in [*_SENTENCE_END.finditer(text), None]:
@@ -264,10 +262,9 @@ _NAMES_A_THING = re.compile(r"(?:\b(?:is|are|am)|\b(?:what|who|where|which|that|
 
 
 def find_windows(text: str, now: datetime, events: Sequence[tuple[int, int]] = ()) -> list[DateMention]:
-    """Return the window of time that the question *text* asks about, such as "before 2019"; empty if there is none.
+    """Return the period that the question *text* asks about, such as "before 2019", in a list of at most one item.
 
-    The list has at most one item. *events* are the spans of events in *text*: a date inside an event or its clause
-    dates the event, and is left out.
+    *events* are ``(start, end)`` of events in *text*; a date inside an event, or in its clause, is left out.
     """
     dates = find_dates(text, now)
     mentions = [replace(date, end=date.start + len(text[date.start : date.end].rstrip("的 "))) for date in dates]
@@ -279,7 +276,7 @@ def find_windows(text: str, now: datetime, events: Sequence[tuple[int, int]] = (
 
 
 def _has_rival(text: str, window: DateMention, mentions: Sequence[DateMention]) -> bool:
-    """Return whether another date of *mentions* stands next to *window* as an alternative: "May 2020 or June 2021"."""
+    """Return whether one of *mentions* is an alternative to the date *window* in *text*: "May 2020 or June 2021"."""
     if len(mentions) > 1 and _HAN.search(text, window.start, window.end):
         return True
     return any(
@@ -289,7 +286,7 @@ def _has_rival(text: str, window: DateMention, mentions: Sequence[DateMention]) 
 
 
 def _both_sides(windows: list[DateMention]) -> list[DateMention]:
-    """Return *windows*, a pair such as "after A and before B", joined into one; empty for any other, unclear pair."""
+    """Return one period made of two, such as "after May" and "before July", in a list; empty if they do not fit."""
     first, second = (window.interval for window in windows)
     start, end = first.start or second.start, first.end or second.end
     if (first.start is None) == (second.start is None) or (first.end is None) == (second.end is None):
@@ -302,7 +299,10 @@ def _both_sides(windows: list[DateMention]) -> list[DateMention]:
 def _window(
     text: str, mention: DateMention, mentions: Sequence[DateMention], events: Sequence[tuple[int, int]]
 ) -> DateMention | None:
-    """Return the window that the date *mention* in *text* gives with its preposition; None if it may mean more."""
+    """Return the period that the date *mention* and its preposition mean, such as "before 2019"; None if unclear.
+
+    *mentions* are all dates in *text*, *events* the ``(start, end)`` of events in it.
+    """
     if any(start <= mention.start < end for start, end in events):
         return None
     if _HAN.search(text, mention.start, mention.end):
@@ -322,9 +322,9 @@ def _window(
 
 
 def _in_other_clause(head: str, mentions: Sequence[DateMention], events: Sequence[tuple[int, int]]) -> bool:
-    """Return whether the time after *head* belongs to another clause than the question.
+    """Return whether a date belongs to another clause than the question, as in "the book she read in 2019".
 
-    "after the trip in 2019" and "the book she read in 2019" are such clauses; *head* is the text before the time.
+    *head* is the text before the date. *mentions* are all dates, *events* the ``(start, end)`` of events in the text.
     """
     masked = head
     for mention in mentions:
@@ -337,9 +337,9 @@ def _in_other_clause(head: str, mentions: Sequence[DateMention], events: Sequenc
 
 
 def _apply_lead(interval: Interval, kind: str | None) -> Interval | None:
-    """Return the period that a preposition of *kind* makes of *interval*: "before" 2019 is the time until its start.
+    """Return *interval* changed by a preposition of the given *kind*: with "before", the time until its start.
 
-    None if the side of *interval* that it needs is open.
+    None if *interval* has no start or end where one is needed.
     """
     if kind in ("before", "until"):
         return Interval(None, interval.start, interval.precision) if interval.start else None
@@ -353,10 +353,10 @@ def _apply_lead(interval: Interval, kind: str | None) -> Interval | None:
 
 
 def _fits_tense(text: str, words: str, head: str) -> bool:
-    """Return whether *words*, the time in the question *text*, can be the window of time that it asks about.
+    """Return whether *words*, a date in the question *text*, can be the time that the question asks about.
 
-    Without a year it needs a tense, and the question must be about the time, not about a thing that has it. *head* is
-    the text before the time.
+    "in May" needs a verb in the past or future tense. In "What is the book she bought in 2019?" the date belongs to the
+    book. *head* is the text before the date.
     """
     if _WITHOUT_YEAR.match(words) and (_HABIT.search(text) or not _TENSE.search(text)):
         return False
@@ -383,7 +383,7 @@ _LATER = re.compile(r".*(?:后|来)$")
 
 
 def _chinese_window(text: str, mention: DateMention) -> DateMention | None:
-    """Return the window that the Chinese date *mention* gives with words around it; None if it may mean more."""
+    """Return the period that a Chinese date and the words beside it mean, such as 2019年之前; None if unclear."""
     words, before, after = text[mention.start : mention.end], text[: mention.start], text[mention.end :]
     prefix, suffix = _PREFIX.search(before), _SUFFIX.match(after)
     if _THING.match(after) or (_LATER.match(words) and before.strip()) or (not prefix and _TAKES_AWAY.search(before)):
