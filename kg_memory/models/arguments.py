@@ -13,18 +13,18 @@ LEFT_OUT = frozenset({"", "null", "none", "undefined", "n/a"})
 
 
 def is_left_out(value: object) -> bool:
-    """Return whether *value*, of an optional argument, means "not given": None, blank text, ``"null"`` or ``"none"``.
+    """Return whether *value* means that an optional argument is not given: None, blank text, ``"null"``, ``"none"``.
 
-    ``"undefined"`` and ``"n/a"`` count too, in any case.
+    ``"undefined"`` and ``"n/a"`` count too. Case does not matter.
     """
     return value is None or (isinstance(value, str) and value.strip().casefold() in LEFT_OUT)
 
 
 class Arguments(BaseModel):
-    """Base class of the arguments of a tool and of request bodies, which accepts values of a slightly wrong JSON type.
+    """Base class of the arguments of a tool or request, which corrects values of a wrong JSON type.
 
-    An optional argument that `is_left_out` has its default; required text is kept as it is. Where no text is expected,
-    text may be a number, a list or an object in JSON, or the only item of a list: ``"Ann"`` for ``["Ann"]``.
+    A number, list or object may be given as JSON text, and a list of one text as that text: ``"Ann"`` for ``["Ann"]``.
+    An optional argument that `is_left_out` gets its default.
     """
 
     model_config = ConfigDict(coerce_numbers_to_str=True)
@@ -38,7 +38,7 @@ class Arguments(BaseModel):
 
     @classmethod
     def _read_each(cls, given: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-        """Yield the name and the converted value of each argument in *given* that is not left out."""
+        """Yield ``(name, corrected value)`` for the arguments in *given*, except optional ones that are left out."""
         for name, value in given.items():
             field = cls.model_fields.get(name)
             read = value if field is None else _read_value(field.annotation, value)
@@ -50,7 +50,7 @@ class Arguments(BaseModel):
 
 
 def _read_value(annotation: Any, value: Any) -> Any:
-    """Return *value* as the type *annotation*: ``"[1]"`` becomes ``[1]`` for a list, and ``"a"`` becomes ``["a"]``."""
+    """Return *value* corrected to the type *annotation*: for a list, ``"[1]"`` -> ``[1]``, and ``"a"`` -> ``["a"]``."""
     if not isinstance(value, str):
         return value
     kinds = {get_origin(kind) or kind for kind in _alternatives(annotation)}
@@ -65,7 +65,7 @@ def _read_value(annotation: Any, value: Any) -> Any:
 
 
 def _alternatives(annotation: Any) -> Iterator[Any]:
-    """Yield the members of a union type, or the type itself, without `Annotated`."""
+    """Yield the types of which *annotation* is a union, or *annotation* itself; `Annotated` is removed."""
     origin = get_origin(annotation)
     if origin in (Union, UnionType):
         for kind in get_args(annotation):

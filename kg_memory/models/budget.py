@@ -90,12 +90,12 @@ class Budget:
         return any(self.of(scope) for scope in SCOPES)
 
     def of(self, scope: Scope) -> Limits:
-        """Return the limits that apply to *scope*: ``"episode"``, ``"day"`` or ``"namespace"``."""
+        """Return the limits of *scope*: ``"episode"``, ``"day"`` or ``"namespace"``."""
         limits: Limits = getattr(self, scope)
         return limits
 
     def money(self, usage: Usage) -> float | None:
-        """Return the cost of *usage* by the prices, or None if no prices are set."""
+        """Return what *usage* costs at the prices of this budget, or None if it has no prices."""
         if self.input_price is None or self.output_price is None:
             return None
         cached_price = self.input_price if self.cached_price is None else self.cached_price
@@ -104,16 +104,17 @@ class Budget:
         return paid / PER_PRICE
 
     def measure(self, usage: Usage, measure: str) -> float:
-        """Return how much of *usage* counts for a limit: its calls, tokens or money, as *measure* names them."""
+        """Return the number of calls or tokens, or the money, in *usage*; *measure* is "calls", "tokens" or "money"."""
         if measure == "calls":
             return usage.calls
         return usage.input_tokens + usage.output_tokens if measure == "tokens" else self.money(usage) or 0.0
 
     @classmethod
     def from_env(cls, environment: Mapping[str, str]) -> Self:
-        """Return the budget read from the variables ``KG_MEMORY_BUDGET_*`` in *environment*, such as `os.environ`.
+        """Return the budget that the environment variables ``KG_MEMORY_BUDGET_*`` describe.
 
-        Raises `SettingsError`, which names the invalid or unknown variable.
+        *environment* is a dict such as `os.environ`. Raises `SettingsError`, which names the invalid or unknown
+        variable.
         """
         names = (*(f"{scope}_{measure}" for scope in SCOPES for measure in MEASURES), *PRICES, "namespace_days")
         variables = sorted(ENV_PREFIX + name.upper() for name in names)
@@ -142,11 +143,11 @@ NO_BUDGET = Budget()
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """A group of model calls that are left out together when a budget runs out.
+    """A group of model calls that are skipped when most of a budget is spent, to keep the rest for other calls.
 
-    `prompts` are the names of the prompts of these calls. The calls are left out once more than `share` (0 to 1) of the
-    budget of the day or the namespace is spent: the rest is for more important calls. Within an episode they leave room
-    for the calls still to come.
+    `prompts` are the names of the prompts of these calls. `share` is the share of the budget of the day or namespace,
+    from 0 to 1, after which they are skipped. Within an episode, they are skipped if they leave too little for the
+    calls still to come.
     """
 
     name: str
@@ -167,5 +168,5 @@ _RUNGS = {prompt: rung for rung in LADDER for prompt in rung.prompts}
 
 
 def rung_of(prompt: str) -> Rung:
-    """Return the group of model calls that calls with the prompt *prompt* belong to: `READING` if no other has it."""
+    """Return the group of model calls to which the prompt named *prompt* belongs; `READING` if it is in no other."""
     return _RUNGS.get(prompt, READING)

@@ -53,7 +53,7 @@ MAX_CHARACTERS = 1_000_000
 
 
 class Field(NamedTuple):
-    """A field of filters: the kind of object that has it (`of`), its type (`holds`), and whether it may be missing."""
+    """A field that a filter can test: the kind of object that has it, its type, and whether it may be missing."""
 
     of: Owner
     holds: Literal["text", "number", "time", "label"]
@@ -85,20 +85,20 @@ LABEL = Field("episode", "label", optional=True)
 
 
 def find_field(name: object) -> Field | None:
-    """Return the field called *name*, such as ``"speaker"`` or ``"labels.tags"``, or None if there is no such field."""
+    """Return the filter field called *name*, such as ``"speaker"`` or ``"labels.tags"``, or None if there is none."""
     if isinstance(name, str) and name.startswith(PREFIX):
         return LABEL
     return FIELDS.get(name) if isinstance(name, str) else None
 
 
 def field_of(comparison: Comparison) -> Field:
-    """Return the field that *comparison* tests: its owner, type, and whether it may be missing."""
+    """Return the description of the field that *comparison* tests."""
     return LABEL if comparison.field.startswith(PREFIX) else FIELDS[comparison.field]
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A test of one field: ``Comparison("trust", "$gte", 0.5)`` for ``{"trust": {"$gte": 0.5}}``.
+    """A test of one field in a filter: ``{"trust": {"$gte": 0.5}}`` is ``Comparison("trust", "$gte", 0.5)``.
 
     The value of ``$in`` and ``$nin`` is a tuple. Times are ISO 8601 text in UTC.
     """
@@ -110,9 +110,9 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """A filter: the comparisons of one dict such as ``{"thread": "t1", "speaker": "Ann"}``.
+    """A filter that matches if all *comparisons* match: ``{"thread": "t1", "speaker": "Ann"}``.
 
-    The same episode, entity or fact must match all of them.
+    They must match the same episode, the same entity, or the same fact.
     """
 
     comparisons: tuple[Comparison, ...]
@@ -120,21 +120,21 @@ class Fields:
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """A filter that matches if all *parts* match: ``{"$and": [...]}``."""
+    """A filter that matches if all of its *parts*, which are filters, match: ``{"$and": [...]}``."""
 
     parts: tuple[Filter, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """A filter that matches if at least one of *parts* matches: ``{"$or": [...]}``."""
+    """A filter that matches if at least one of its *parts*, which are filters, matches: ``{"$or": [...]}``."""
 
     parts: tuple[Filter, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """A filter that matches if *part* does not match: ``{"$not": {...}}``."""
+    """A filter that matches if another filter, *part*, does not: ``{"$not": {...}}``."""
 
     part: Filter
 
@@ -143,16 +143,15 @@ Filter = Fields | AllOf | AnyOf | Not
 
 
 def parse_filter(where: Mapping[str, Any] | None) -> Filter | None:
-    """Return the filter that the dict *where* describes, or None if it is empty.
+    """Return the filter that a dict such as ``{"speaker": "Ann"}`` describes; None for an empty dict or None.
 
-    ``{"speaker": "Ann"}`` becomes ``Fields((Comparison("speaker", "$eq", "Ann"),))``. Raises `InputError`, which names
-    the invalid part and its valid values.
+    Raises `InputError`, which names the invalid part and its valid values.
     """
     return None if where is None or where == {} else _Parser().filter(where)
 
 
 def comparisons(where: Filter) -> Iterator[Comparison]:
-    """Yield all comparisons in the filter *where*, nested ones included."""
+    """Yield all comparisons in the filter *where*, including those in nested filters."""
     if isinstance(where, Fields):
         yield from where.comparisons
     else:
@@ -161,7 +160,7 @@ def comparisons(where: Filter) -> Iterator[Comparison]:
 
 
 def to_plain(where: Filter) -> dict[str, Any]:
-    """Return the filter *where* as a dict of JSON values, from which `parse_filter` makes the same filter again."""
+    """Return the filter *where* as a dict for JSON; `parse_filter` turns this dict into the same filter again."""
     if isinstance(where, Fields):
         fields: dict[str, Any] = {}
         for comparison in where.comparisons:
@@ -175,13 +174,13 @@ def to_plain(where: Filter) -> dict[str, Any]:
 
 
 class _Parser:
-    """Parses one filter, and raises `InputError` if it has more conditions, values or characters than allowed."""
+    """Converts a dict into a filter; raises `InputError` for an invalid one, or one that is too large."""
 
     def __init__(self) -> None:
         self._left = {"tests": MAX_TESTS, "values": MAX_VALUES, "characters": MAX_CHARACTERS}
 
     def filter(self, where: Any, depth: int = 1) -> Filter:
-        """Return the filter that the dict *where* describes; *depth* is how deeply it is nested, from 1."""
+        """Return the filter that the dict *where* describes, itself *depth* filters deep, counted from 1."""
         if not isinstance(where, Mapping):
             raise InputError(f"a filter must be a dict such as {{'thread': 't1'}}, got {type(where).__name__}")
         if depth > MAX_DEPTH:
@@ -197,7 +196,7 @@ class _Parser:
         return parts[0] if len(parts) == 1 else AllOf(tuple(parts))
 
     def _join(self, name: str, value: Any, depth: int) -> Filter:
-        """Return the filter of ``{name: value}``, where *name* is ``$and``, ``$or`` or ``$not``."""
+        """Return the filter for ``{name: value}``, where *name* is ``$and``, ``$or`` or ``$not``."""
         if name == "$not":
             return Not(self.filter(value, depth))
         if not isinstance(value, list | tuple):
@@ -208,7 +207,7 @@ class _Parser:
         return AllOf(parts) if name == "$and" else AnyOf(parts)
 
     def _tests(self, name: str, condition: Any) -> Iterator[Comparison]:
-        """Yield the comparisons of ``{name: condition}``, where *name* is a field."""
+        """Yield the comparisons for ``{name: condition}``, such as ``{"trust": {"$gte": 0.5, "$lt": 1}}``: two."""
         field = find_field(name) or LABEL
         if field is LABEL:
             check_key(name.removeprefix(PREFIX))
@@ -226,7 +225,7 @@ class _Parser:
             yield Comparison(name, operator, self._value(name, field, operator, value))
 
     def _value(self, name: str, field: Field, operator: str, value: Any) -> Plain | tuple[Plain, ...]:
-        """Return *value*, with which *operator* compares the field *name*, validated; a tuple for a list."""
+        """Return *value*, valid for *operator* and the field *name*; a list or set as a tuple. Raises `InputError`."""
         if operator not in LISTS:
             if value is None and operator in ORDERS:
                 raise InputError(f"{operator} of {name} is None: give a value, or leave it out")
@@ -237,7 +236,10 @@ class _Parser:
         return tuple(sorted(values, key=repr)) if isinstance(value, set | frozenset) else values
 
     def _scalar(self, name: str, field: Field, value: Any, *, is_number: bool = False) -> Plain:
-        """Return *value*, a single one, in the type of the field *name*; raise `InputError` if it has another type."""
+        """Return *value* converted to the type of the field *name*; raise `InputError` if it has another type.
+
+        With *is_number*, the value of a label must be a number.
+        """
         self._count("values")
         if isinstance(value, str):
             self._count("characters", len(value))
@@ -256,7 +258,7 @@ class _Parser:
         return str.__str__(value)  # plain text, also for a member of an enum
 
     def _count(self, kind: str, count: int = 1) -> None:
-        """Count *count* more tests, values or characters (*kind*); raise `InputError` if they are too many."""
+        """Add *count* to the tests, values or characters (*kind*) of the filter; raise `InputError` for too many."""
         self._left[kind] -= count
         if self._left[kind] < 0:
             limits = f"{MAX_TESTS} tests, {MAX_VALUES} values and {MAX_CHARACTERS:,} characters"
@@ -264,9 +266,9 @@ class _Parser:
 
 
 def _parse_time(name: str, value: Any) -> str:
-    """Return *value*, a datetime or ISO 8601 text, as ISO 8601 text in UTC; naive times are UTC.
+    """Return *value*, a datetime or ISO 8601 text, as ISO 8601 text in UTC; a time without a zone is in UTC.
 
-    Raises `InputError` for other values; *name* is the name of the field, for the message.
+    Raises `InputError`, which mentions the field *name*, for other values.
     """
     try:
         moment = datetime.fromisoformat(value) if isinstance(value, str) else value
@@ -280,7 +282,7 @@ def _parse_time(name: str, value: Any) -> str:
 
 
 def _parse_number(name: str, value: Any) -> float:
-    """Return *value* as a finite float; otherwise raise an `InputError` that names the field *name*."""
+    """Return *value* as a finite float; raise `InputError`, which mentions the field *name*, if it is none."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         try:
             number = float(value)
@@ -292,7 +294,7 @@ def _parse_number(name: str, value: Any) -> float:
 
 
 def _unknown(kind: str, value: object, allowed: tuple[str, ...]) -> InputError:
-    """Return the error for an unknown field or operator *value*, with the most similar one of *allowed* as a hint."""
+    """Return an `InputError` for *value*, an unknown field or operator; it suggests the most similar of *allowed*."""
     near = get_close_matches(str(value).lower()[:100], allowed, 1)
     hint = f"did you mean {near[0]}? Else use" if near else "use"
     return InputError(f"unknown {kind} {value!r:.100} in a filter: {hint} one of {', '.join(allowed)}")

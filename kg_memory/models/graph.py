@@ -55,7 +55,7 @@ class EpisodeKind(StrEnum):
     """The kind of an episode's content.
 
     `FACT`: facts that an application declares. `BLOCK`: a version of a text that an agent edits and has in its prompt;
-    it is stored, but not read into facts, and no search returns it.
+    it is stored, but neither read into facts nor found by searches.
     """
 
     MESSAGE = "message"
@@ -66,9 +66,9 @@ class EpisodeKind(StrEnum):
 
 
 class EpisodeStatus(StrEnum):
-    """How far an episode has been read; in each status it is stored, and searchable by its words.
+    """How far an episode has been read. In each status it is stored, and a search by words finds it.
 
-    `SAVED`: not read yet. `WORKING`: being read, or the process that read it ended. `WAITING`: read later, see
+    `SAVED`: not read yet. `WORKING`: being read, or the process that read it ended. `WAITING`: to be read later, see
     `Episode.reason`. `DONE`: read completely. `SKIPPED`: not read, on purpose. `FAILED`: reading failed.
     """
 
@@ -81,7 +81,7 @@ class EpisodeStatus(StrEnum):
 
 
 class Source(Value):
-    """A statement of a fact in one episode: `quote` is ``content[start:end]`` of the episode with the id `episode`.
+    """A quote that states a fact: `quote` is ``content[start:end]`` of the episode with the id `episode`.
 
     `at` is when it was said. `source` is the system that the episode comes from, `source_id` its id there. `trust` and
     `labels` are those of the episode.
@@ -115,7 +115,7 @@ class Remark(Value):
 
 
 class Asked(Value):
-    """The question in a conversation that an episode answers: the message just before it."""
+    """The question that an episode answers, with the id and speaker of the message before it that asks it."""
 
     episode: str
     source_id: str | None = None
@@ -157,7 +157,7 @@ class Episode(Value):
 
     @property
     def withheld(self) -> bool:
-        """Whether contexts and tools hide the content, as it looks like a prompt injection of an untrusted source."""
+        """Whether the content is hidden from models, as it looks like a prompt injection of an untrusted source."""
         return bool(self.flags) and self.status is not EpisodeStatus.DONE
 
     @field_serializer("content")
@@ -265,7 +265,7 @@ class Fact(Value):
 
     @property
     def mark(self) -> str:
-        """The warning that contexts and lists show after the fact, or ``""``.
+        """A warning to show after the fact, or ``""`` if there is no reason for one.
 
         It is ``"not reviewed"``, ``"disputed"`` or ``"not confirmed by its words"``.
         """
@@ -277,7 +277,7 @@ class Fact(Value):
 
 
 class Consequence(Value):
-    """A `fact` derived from another fact. `path` has the facts between the two in order; its last is `fact` itself."""
+    """A `fact` derived from another fact, and the `path` of facts from that other fact to `fact`, which is the last."""
 
     fact: Fact
     path: tuple[Premise, ...]
@@ -286,8 +286,8 @@ class Consequence(Value):
 class Community(Value):
     """A group of entities that share many facts, with a summary.
 
-    A community of `level` 1 or more is a group of communities of the level below, named in `parts`. Lists set `members`
-    (the names of entities) and `parts`. `joined` is the number of members that joined after it was summarised.
+    A community of `level` 1 or more is a group of smaller communities, whose names are `parts`. `members` are the names
+    of entities. Only lists of communities set both. `joined` is the number of members that joined since the summary.
     """
 
     id: str
@@ -301,7 +301,7 @@ class Community(Value):
 
 
 class Review(Value):
-    """A verdict how two facts relate, such as a contradiction; it waits for a person or has taken effect.
+    """A verdict on how two facts relate, such as a contradiction; it waits for a person or has taken effect.
 
     `kind` is the verdict, `confidence` and `reason` those of the model. `ruling` is what the verdict does now.
     `pending` is the fact stated later, and `existing` the fact that it ends or refutes, or would. `preferred` is the id
@@ -325,7 +325,7 @@ class Review(Value):
 
 
 class Decision(Value):
-    """A person's decision about a verdict, such as to accept it; an undone decision is kept."""
+    """A person's decision about a verdict, such as to accept it. It is kept even if it is undone later."""
 
     id: str
     decision: Literal["accept", "reject", "edit", "undo"]
@@ -336,7 +336,7 @@ class Decision(Value):
 
 
 class Change(Value):
-    """A change of a fact that the memory believes, `at` a time of the memory's clock.
+    """A change of what the memory believes about a fact, at the time `at`.
 
     ``learned``: a new fact. ``ended``: its end was learned. ``corrected``: its dates were changed. ``retracted``: it is
     no longer believed. ``restored``: it is believed again. ``doubtful``: a premise ended or was refuted. ``sure``: it
@@ -352,7 +352,7 @@ class Change(Value):
 
 
 class TimelineEvent(Value):
-    """A date in the history of a fact: it ``began`` or ``ended``, or was stated (``said``) with an unknown start."""
+    """A date in the history of a fact: when it ``began``, ``ended`` or, without a known start, was ``said``."""
 
     at: datetime
     precision: Precision = "instant"
@@ -361,7 +361,7 @@ class TimelineEvent(Value):
 
 
 class PredicateInfo(Value):
-    """A predicate that facts use, such as `name` "RESIDES_IN", which is stored as `canonical` "LIVES_IN".
+    """A predicate that facts use: `name` "RESIDES_IN" is a synonym, stored as `canonical` "LIVES_IN".
 
     `single_valued` says whether a subject has one object at a time. `origin` is who defined it: a person
     (``corrected``), the settings (``declared``), built-in rules, or a model (``learned``).
@@ -374,12 +374,12 @@ class PredicateInfo(Value):
 
 
 class IdentityDecision(Value):
-    """A decision, or an open doubt, about whether two entities are the same.
+    """A decision about whether two entities are the same, or a doubt about that which is still open.
 
-    `kind` is ``merge``, ``split``, or ``doubt``: is the new entity `second` the existing `entity`? `state` is
+    `kind` is ``merge``, ``split`` or ``doubt`` (is the new entity `second` the existing `entity`?). `state` is
     ``waiting`` (an open doubt), ``done``, ``apart`` (a person keeps the two apart) or ``undone``. `second` is None if
-    it was merged away. `facts` is the number of facts that were moved, and `latest` has the latest sentences about each
-    of the two in a doubt.
+    it was merged away. `facts` is the number of facts that were moved. In a doubt, `latest` has the latest sentences
+    about each.
     """
 
     id: str

@@ -31,17 +31,17 @@ _KEY = re.compile(r"\w[\w.-]{0,63}")
 
 
 class Labels(dict[str, LabelValue]):
-    """The labels of an episode or a fact: a dict from keys to values, hashable, not to be changed."""
+    """The labels of an episode or a fact, such as ``{"tags": ("vip",)}``: a hashable dict that must not be changed."""
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(frozenset(self.items()))
 
 
 def read_labels(labels: Mapping[str, Any] | None) -> Labels:
-    """Return *labels*, a dict such as ``{"tags": ["billing", "vip"]}``, as validated `Labels`.
+    """Return a dict such as ``{"tags": ["billing", "vip"]}`` as validated `Labels`.
 
-    Lists become tuples, and keys with None or an empty list are dropped. Raises `InputError` for an invalid key or
-    value, and for more than `MOST_LABELS` values.
+    Lists become tuples. Keys with None or an empty list are dropped. Raises `InputError` for an invalid key or value,
+    and for more than `MOST_LABELS` values.
     """
     if not isinstance(labels, Mapping | None):
         raise InputError(f"labels must be a dict such as {{'agent': 'support'}}, got {type(labels).__name__}")
@@ -56,9 +56,9 @@ def read_labels(labels: Mapping[str, Any] | None) -> Labels:
 
 
 def check_most(labels: Any) -> Any:
-    """Return *labels* unchanged, or raise `ValueError` if they have over ten times `MOST_LABELS` values.
+    """Return *labels* unchanged; raise `ValueError` if they have more than ten times `MOST_LABELS` values.
 
-    This comes before the validation of each value, which would take long.
+    This quick check comes before each value is validated, which takes long.
     """
     if isinstance(labels, Mapping):
         count = sum(len(_to_tuple(value)) for value in labels.values())
@@ -72,14 +72,14 @@ LabelField = Annotated[Mapping[str, LabelValue], BeforeValidator(check_most), Af
 
 
 def check_key(key: object) -> str:
-    """Return *key* if it can be the key of a label, such as "agent"; otherwise raise `InputError`."""
+    """Return *key* unchanged if it is valid as the key of a label, such as "agent"; otherwise raise `InputError`."""
     if not isinstance(key, str) or not _KEY.fullmatch(key):
         raise InputError(f"the key of a label must have up to 64 letters, digits, '_', '-' and '.', got {short(key)}")
     return key
 
 
 def check_label(key: str, value: object) -> Label:
-    """Return *value* if it can be the value of the label *key*, whole floats as int; otherwise raise `InputError`."""
+    """Return *value* if it is valid as a value of the label *key*; otherwise raise `InputError`. 2.0 becomes 2."""
     if isinstance(value, str) and len(value) <= LONGEST_LABEL:
         return str.__str__(value)  # plain text, also for a member of an enum
     if isinstance(value, bool):
@@ -91,7 +91,7 @@ def check_label(key: str, value: object) -> Label:
 
 
 def _read_value(key: str, value: object) -> LabelValue:
-    """Return the validated value of a label; a list becomes a tuple without repeats, a set a sorted tuple."""
+    """Return the validated *value* of the label *key*; a list becomes a tuple without repeats, a set a sorted tuple."""
     if not isinstance(value, list | tuple | set | frozenset):
         return check_label(key, value)
     items = (check_label(key, item) for item in value)
@@ -100,14 +100,14 @@ def _read_value(key: str, value: object) -> LabelValue:
 
 
 def encode_label(key: str, value: Label) -> str:
-    """Return a label value as the graph stores it: ``("tags", "vip") -> 'tags:"vip"'``."""
+    """Return a label as the text that the graph stores: ``("tags", "vip") -> 'tags:"vip"'``."""
     return f"{key}:{json.dumps(value, ensure_ascii=False)}"
 
 
 def encode_labels(labels: Labels) -> list[str] | None:
-    """Return *labels* as the list of texts that the graph stores, or None if there are no labels.
+    """Return *labels* as texts that the graph stores, such as ``['tags:"vip"', 'tags:[]']``; None without labels.
 
-    A label with a list of values also has a text ``key:[]``, so that `decode_labels` returns a list again.
+    The text ``tags:[]`` marks a label with a list of values, for `decode_labels`.
     """
     lists = (key for key, value in labels.items() if isinstance(value, tuple))
     marks = [f"{key}:[]" for key in lists]
@@ -115,9 +115,9 @@ def encode_labels(labels: Labels) -> list[str] | None:
 
 
 def decode_labels(stored: Sequence[str] | None) -> Labels:
-    """Return the labels in *stored*, the texts that `encode_labels` made: ``['tags:"vip"'] -> {"tags": "vip"}``.
+    """Return the labels from the texts that the graph stores: ``['tags:"vip"'] -> {"tags": "vip"}``.
 
-    Raises `ValueError` for invalid text.
+    Raises `ValueError` for text that `encode_labels` cannot have written.
     """
     labels: dict[str, Any] = {}
     for text in stored or ():
@@ -140,7 +140,7 @@ def merge_labels(many: Iterable[Mapping[str, LabelValue]]) -> Labels:
 
 
 def _pairs(labels: Labels) -> Iterator[tuple[str, Label]]:
-    """Yield ``(key, value)`` for each value in *labels*: ``("tags", "billing")``, ``("tags", "vip")``."""
+    """Yield ``(key, value)`` for each value of each label: ``{"tags": ("a", "b")}`` gives two pairs."""
     for key, value in labels.items():
         for item in _to_tuple(value):
             yield key, item

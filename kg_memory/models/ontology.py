@@ -28,7 +28,7 @@ from kg_memory.errors import SettingsError
 
 @dataclass(frozen=True, slots=True)
 class EntityType:
-    """A type of entities, such as "Person"; the model that reads episodes decides by `description` when to use it."""
+    """A type of entities, such as "Person"; `description` tells the model that reads episodes when to use it."""
 
     name: str
     description: str
@@ -36,13 +36,13 @@ class EntityType:
 
 @dataclass(frozen=True, slots=True)
 class FactType:
-    """A type of facts: a predicate, its meaning, and the pairs of entity types that it may connect.
+    """A type of facts that a user declares: a predicate, its meaning, and the types of entities that it may connect.
 
     Example::
 
         FactType("RUNS_ON", "a service runs on a device", signature=(("Service", "Device"),))
 
-    The model prefers these predicates where they fit; it may use others unless `Settings.strict_fact_types` is set.
+    The model prefers declared predicates where they fit. It may use others unless `Settings.strict_fact_types` is set.
     """
 
     name: str
@@ -54,7 +54,7 @@ class FactType:
 
 @dataclass(frozen=True, slots=True)
 class Ontology:
-    """The types of entities and facts that a memory uses; if `strict`, facts with other predicates are dropped."""
+    """The types of entities and facts that a memory knows; if `strict`, facts of other types are not stored."""
 
     entity_types: tuple[EntityType, ...]
     fact_types: tuple[FactType, ...] = ()
@@ -73,7 +73,7 @@ ENTITY_TYPES = (
 
 
 def read_ontology(file: str) -> Ontology:
-    """Return the ontology in the TOML file *file*. Raises `SettingsError` if it cannot be read or is invalid."""
+    """Return the ontology in the TOML file at the path *file*. Raises `SettingsError` for a missing or invalid file."""
     path = Path(file).expanduser()
     try:
         return _parse_ontology(tomllib.loads(path.read_text(encoding="utf-8")))
@@ -101,6 +101,6 @@ def _parse_ontology(content: Mapping[str, Any]) -> Ontology:
 
 
 def _read_fact_type(row: Mapping[str, Any]) -> FactType:
-    """Return the fact type of *row*, one ``[[fact_types]]`` table of a TOML file."""
+    """Return the fact type that *row*, a ``[[fact_types]]`` table of a TOML file, describes."""
     signature = tuple((str(subject), str(target)) for subject, target in row.get("signature", ()))
     return FactType(**{**row, "signature": signature})

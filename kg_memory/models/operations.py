@@ -13,7 +13,7 @@ COUNTS = ("calls", "input_tokens", "output_tokens", "cached_tokens", "dropped")
 
 
 class Usage(BaseModel):
-    """The usage of a language model by one call or many: requests and tokens. Add two with ``+``."""
+    """How much a language model was used: numbers of requests and tokens. Add two usages with ``+``."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -35,21 +35,21 @@ class Usage(BaseModel):
 
 
 class StepUsage(Usage):
-    """The usage of a language model by one step of reading an episode; `seconds` includes all waiting."""
+    """The model usage of one step of reading an episode; `seconds` is how long the step took, with all waiting."""
 
     step: str
     seconds: float
 
 
 class DailyUsage(Usage):
-    """The usage of a namespace on one day (UTC); `money` follows the prices in the settings, None without prices."""
+    """The model usage of a namespace on one day (UTC), with its cost `money`; None without prices in the settings."""
 
     day: date
     money: float | None = None
 
 
 class Range(Value):
-    """An estimated number: its likely value, and its lowest and highest."""
+    """An estimated number: its likely value, and the lowest and the highest one."""
 
     low: float
     likely: float
@@ -60,11 +60,11 @@ class Range(Value):
 
 
 class Estimate(Value):
-    """The estimated cost of reading `episodes` episodes, of which only `to_read` cost anything.
+    """The estimated cost of reading `episodes` episodes. Only `to_read` of them cost anything.
 
-    `finished` were read before, and `skipped` would be skipped. `seconds` is the time if all calls run at once, and if
-    they run one after the other; None if unknown. `past` is the number of episodes of the namespace that the estimate
-    is based on; with fewer than 20, the likely values come from a measured conversation.
+    `finished` ones were read before, and `skipped` ones would be skipped. `seconds` is the fastest and the slowest
+    time: with all model calls in parallel, and one after the other; None if unknown. `past` is the number of episodes
+    of the namespace on which the estimate is based; below 20, typical values are used.
     """
 
     episodes: int
@@ -79,7 +79,7 @@ class Estimate(Value):
     past: int = 0
 
     def __add__(self, other: Estimate) -> Estimate:
-        """Return the cost of both estimates together; `money` and `seconds` are None if either is unknown."""
+        """Return the sum of both estimates; `money` and `seconds` are None if either has none."""
         counts = ("episodes", "to_read", "finished", "skipped", "calls", "input_tokens", "output_tokens", "past")
         whole = {name: getattr(self, name) + getattr(other, name) for name in counts}
         money = self.money + other.money if self.money and other.money else None
@@ -90,10 +90,10 @@ class Estimate(Value):
 
 
 class Dropped(Value):
-    """An entity or fact that was read from an episode and not stored: its `text`, and the `reason`.
+    """An entity or fact that was read from an episode but not stored: its `text`, and the `reason`.
 
-    A fact that was stored without one of its objects is listed too. ``part`` is a part of a long text that the model
-    declined to read, with the beginning and the end of the part as `text`.
+    A fact that was stored without one of its objects is listed too. A ``part`` is a part of a long text that the model
+    declined to read; its `text` has the beginning and the end of the part.
     """
 
     kind: Literal["entity", "fact", "part"]
@@ -102,13 +102,13 @@ class Dropped(Value):
 
 
 class AddResult(Value):
-    """The result of adding one episode.
+    """The result of adding one episode: its id, and what was stored.
 
-    `episode` is its id, and `new` is False if it had been added before. `facts` are the sentences of the facts that it
-    states, `ended` of facts that no longer hold because of it, and `pending` of facts that wait for review. `dropped`
-    lists what was read and not stored, with the reasons. If `status` is not ``done``, `error` says why it could not be
-    read, or `skipped` why it was skipped. `unmapped` lists the facts of a mapping that the record does not state, with
-    the reasons. `steps` is the usage of each ingestion step, in order.
+    `episode` is the id, and `new` is False if it had been added before. `facts` are the sentences of the facts that it
+    states, `ended` of facts that it ended, and `pending` of facts that wait for review. `dropped` has entities and
+    facts that were read but not stored. If `status` is not ``done``, `error` says why reading failed, or `skipped` why
+    it was not tried. `unmapped` has the facts of a mapping that the record does not state, with reasons. `steps` is the
+    model usage of each step of reading.
     """
 
     episode: str
@@ -131,10 +131,10 @@ class AddResult(Value):
 
 
 class PreviewedVerdict(Value):
-    """A judgement how a fact in a previewed text relates to a stored fact, whose id is `existing`.
+    """How a fact in a text that is only previewed relates to a stored fact, whose id is `existing`.
 
-    `verdict` is the relation, such as ``duplicate`` or ``supersedes``; `ruling` is its effect if the text is added and
-    the two contradict each other.
+    `verdict` is the relation, such as ``duplicate`` or ``supersedes``. `ruling` is what would happen to two
+    contradicting facts if the text were added.
     """
 
     fact: str
@@ -147,11 +147,12 @@ class PreviewedVerdict(Value):
 
 
 class Preview(Value):
-    """What reading a text would change; nothing was stored.
+    """What adding a text to the memory would change. Nothing was stored.
 
-    Sentences: `facts` would be new, `known` exist already, `ended` would no longer hold, and `pending` would wait for
-    review. Names: `entities` would be new, and `merged` would be recognised as existing ones. `skipped` says why the
-    text would not be read. `usage` is the cost of the preview; adding the text costs about the same again.
+    `facts`, `known`, `ended` and `pending` are sentences: of new facts, of facts that exist already, of facts that
+    would end, and of facts that would wait for review. `entities` are the names of new entities, `merged` of existing
+    ones. `skipped` says why the text would not be read. `usage` is the cost of the preview; adding the text costs about
+    the same again.
     """
 
     facts: tuple[str, ...] = ()
@@ -166,12 +167,11 @@ class Preview(Value):
 
 
 class Stats(Value):
-    """The number of objects in a namespace.
+    """The number of episodes, entities, facts and other objects in a namespace.
 
-    `messages` are the episodes of that kind; `blocks` (versions of agent-edited texts) are not counted in `episodes`.
-    `waiting` episodes are not read yet, `failed` ones could not be read, and `skipped` ones are not to be read.
-    `reviews` are verdicts that wait for a person. `paused` is whether new episodes are refused; see
-    `GraphMemory.pause`.
+    `blocks` (versions of texts that agents edit) are not counted in `episodes`. `waiting` episodes will be read,
+    `failed` ones could not be read, and `skipped` ones are not to be read. `reviews` are verdicts that wait for a
+    person. `paused` says whether new episodes are refused, see `GraphMemory.pause`.
     """
 
     episodes: int = 0
@@ -189,11 +189,11 @@ class Stats(Value):
 
 
 class CommunityRefresh(Value):
-    """The result of refreshing the communities: their number, and how many changed or were removed.
+    """The result of refreshing the communities, groups of entities: how many there are, changed, and were removed.
 
-    Communities that `changed` were summarised again. `levels` is the number of levels (communities of communities).
-    `drift` is the share of the entities that are in another community than before, None if there were no communities.
-    `questions` is the number of calls to the model, and `usage` their usage.
+    Communities that `changed` have a new summary. `levels` is the number of levels (communities of communities).
+    `drift` is the share of entities that are in another community than before, None if there were none before.
+    `questions` is the number of model calls, and `usage` their usage.
     """
 
     communities: int = 0
@@ -207,10 +207,10 @@ class CommunityRefresh(Value):
 
 
 class EvictionResult(Value):
-    """The outdated data that an eviction removed, or would remove in a dry run.
+    """The outdated data that an eviction deleted, or would delete in a dry run.
 
-    `beliefs` is the number of closed beliefs; `facts`, `entities` and `episodes` are ids; the episodes had expired and
-    were deleted. `texts` maps some of the ids to their texts, except for deleted episodes.
+    `beliefs` is the number of beliefs that had ended. `facts`, `entities` and `episodes` are ids; the episodes had
+    expired. `texts` maps ids to texts, but not those of deleted episodes.
     """
 
     beliefs: int = 0
@@ -223,11 +223,11 @@ class EvictionResult(Value):
 
 
 class Residue(Value):
-    """A trace of deleted content that was found in the property `name` of a node or relationship.
+    """A trace of deleted content that is still stored, in the property `name` of a node or relationship.
 
-    `label` and `id` are those of the node or relationship. `trace` is what was found: an ``id``, a ``word``, a
-    ``name``, a ``quote``, the ``text`` of an episode or a ``vector``. With the trace ``replica``, `name` is the address
-    of a replica that has not deleted the content yet, or ``replica_url`` for the one in the settings.
+    `label` and `id` are those of the node or relationship. `trace` says what was found: an ``id``, ``word``, ``name``,
+    ``quote``, ``text`` of an episode, or ``vector``. With ``replica``, a replica has not deleted the content yet:
+    `name` is its address, or ``replica_url`` for the one in the settings.
     """
 
     label: str
@@ -240,16 +240,15 @@ class ForgetReceipt(Value):
     """The result of `privacy.forget`: the ids of everything that was deleted, or would be deleted in a dry run.
 
     `episodes`, `facts` and `entities` are deleted. `restored` facts are true again, because the fact that ended them is
-    deleted; `changed` facts have another wording or time. `unread` episodes need to be read again, by
-    `episodes.resume`, because they made sense only together with deleted ones. `redacted` has the new ids of episodes
-    of which only some characters were deleted. `texts` has the texts of the ids, in a dry run only.
+    deleted. `changed` facts have another wording or time. `unread` episodes made sense only together with deleted ones;
+    `episodes.resume` reads them again. `redacted` has the new ids of episodes of which some characters were deleted.
+    `texts` has the texts of the ids, in a dry run only.
 
-    `parts` is the number of atomic steps. `residue` lists the traces found afterwards: empty if there are none, None in
-    a dry run. Ids are always searched for; words, names, quotes and vectors only on request, and `searched` is the
-    number of properties that were searched for them. `erased` says whether the server's files are clean too; if not,
-    `advice` says what to do. `cleared` is the number of caches and buffers of this process that were emptied.
-    `checkpoints` are the threads whose LangGraph checkpoints were deleted. `receipt` is the id in the audit log, and
-    `head` the hash of the log's entry.
+    `parts` is the number of transactions. `residue` lists the traces found afterwards: empty if there are none, None in
+    a dry run. Ids are always searched for. Words, names, quotes and vectors are searched for on request, in `searched`
+    properties. `erased` says whether the server's files are clean too; if not, `advice` says what to do. `cleared` is
+    the number of caches of this process that were emptied. `checkpoints` are the threads whose LangGraph checkpoints
+    were deleted. `receipt` is the id in the audit log, and `head` the hash of its entry.
     """
 
     kind: str = "episode"
@@ -281,12 +280,12 @@ PLANNED = ("kind", "episodes", "facts", "entities", "restored", "changed", "reda
 
 
 class AuditEntry(Value):
-    """One entry of the audit log: the kind of a deletion, `at` which time and by whom, without any deleted text.
+    """An entry of the audit log about one deletion: its kind, when and by whom, but no deleted text.
 
     `what`, `namespace` and `messages` (the first 1,000) are salted hashes. `residue` is the number of traces of deleted
-    content that were found: of ids, or in `searched` properties. `complete` is False for the entry that is written
-    before anything is deleted; it has the number of `episodes` to delete, and if it is the last one of a receipt, the
-    call is running or was killed. `before` is the hash of the previous entry, and `hash` its own.
+    content that were found. Before anything is deleted, an entry is written in which `complete` is False; without a
+    second entry of the same `receipt`, the deletion is running or was killed. `before` is the hash of the previous
+    entry, `hash` that of this one.
     """
 
     number: int
@@ -310,10 +309,10 @@ class AuditEntry(Value):
 
 
 class AuditReport(Value):
-    """The result of verifying the audit log: its `problems`, and the number and last hash of its entries.
+    """The result of verifying the audit log: its `problems`, and its number of `entries`.
 
-    `entries` is their number, and `head` the hash of the last one, None for an empty log. `pending` is the number of
-    deletions that began and did not end: they are running, or were killed.
+    `head` is the hash of the last entry, None for an empty log. `pending` is the number of deletions that began and did
+    not end: they are running, or were killed.
     """
 
     entries: int
@@ -323,14 +322,14 @@ class AuditReport(Value):
 
     @property
     def ok(self) -> bool:
-        """Whether the log has no problems."""
+        """Whether no problems were found in the log."""
         return not self.problems
 
 
 class ExportResult(Value):
-    """The result of exporting `namespace`: `records` has the number of nodes by label, and of relationships.
+    """The result of exporting `namespace`: `records` has the number of nodes by label, and the number of relationships.
 
-    `bytes` is the size of the exported lines before compression, and `sha256` their hash.
+    `bytes` is the size of the exported text before compression, and `sha256` its hash.
     """
 
     namespace: str
@@ -340,10 +339,10 @@ class ExportResult(Value):
 
 
 class ImportResult(Value):
-    """The result of importing into `namespace`: `records` has the number of records of each kind.
+    """The result of importing data into `namespace`: `records` has the number of records of each kind.
 
-    `embedded` is the number of vectors that were computed again. `replaced` says whether the former content was
-    deleted. `left_out` counts records of another memory that are not supported, and `repeated` those that were stored
+    `embedded` is the number of vectors that were computed again. `replaced` says whether the content from before was
+    deleted. `left_out` counts records of another memory that are not supported, and `repeated` records that were stored
     before. `unread` has the errors of episodes that were saved but could not be read.
     """
 
