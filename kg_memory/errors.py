@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 class KGMemoryError(Exception):
     """Base class of all errors that kg-memory raises on purpose.
 
-    If reading an episode failed, `steps` has the usage of each ingestion step up to the failure.
+    If reading an episode failed, `steps` has the model usage of each step up to the failure.
     """
 
     steps: tuple[StepUsage, ...] = ()
@@ -62,7 +62,7 @@ class InputError(KGMemoryError, ValueError):
 
 @contextmanager
 def renaming(**names: str) -> Iterator[None]:
-    """Replace the name of the argument in the message of any `InputError` raised in the block.
+    """Return a context manager that renames an argument in the message of any `InputError` raised in its block.
 
     With ``renaming(center="near")``, "center must be a string" becomes "near must be a string".
     """
@@ -75,7 +75,7 @@ def renaming(**names: str) -> Iterator[None]:
 
 
 class NotFound(InputError):
-    """An argument names an episode, fact or other object that does not exist in the namespace, or was deleted."""
+    """An episode, fact or other object that an argument names does not exist in the namespace, or was deleted."""
 
 
 class MemoryPaused(KGMemoryError):
@@ -83,7 +83,7 @@ class MemoryPaused(KGMemoryError):
 
 
 class EpisodeAborted(KGMemoryError):
-    """Reading an episode ended the process several times. It stays stored, and only `episodes.retry` reads it again."""
+    """Reading this episode ended the process several times, so it is only read again by `episodes.retry`."""
 
 
 class DatabaseError(KGMemoryError):
@@ -91,7 +91,7 @@ class DatabaseError(KGMemoryError):
 
 
 class DatabaseMissing(DatabaseError):
-    """FalkorDB is not installed, and no server is set; the message lists the ways to get one."""
+    """FalkorDB is not installed, and no server is set. The message lists the ways to get it."""
 
 
 class DatabaseStartError(DatabaseError):
@@ -107,7 +107,7 @@ class DatabaseClosed(DatabaseError):
 
 
 class DatabaseVersionError(DatabaseError):
-    """The server's FalkorDB is older than the first version that stores data safely."""
+    """The FalkorDB version of the server is too old to store data safely."""
 
 
 class QueryError(DatabaseError):
@@ -115,11 +115,11 @@ class QueryError(DatabaseError):
 
 
 class DatabaseForbidden(QueryError):
-    """The user of the database has no permission for a command."""
+    """The database user has no permission for the command."""
 
 
 class SchemaError(DatabaseError):
-    """The schema stored in the graph is newer than this package supports, or damaged."""
+    """The schema stored in the graph is damaged, or newer than this version of the package supports."""
 
 
 class EmbeddingError(KGMemoryError):
@@ -127,11 +127,11 @@ class EmbeddingError(KGMemoryError):
 
 
 class EmbeddingUnavailable(EmbeddingError):
-    """The embedding model could not be reached, after all retries: rate limit, server error, timeout, no connection."""
+    """The embedding model could not be reached after all retries: rate limit, server error, timeout, no connection."""
 
 
 class EmbeddingMismatch(EmbeddingError):
-    """The vectors in the graph come from another embedding model, or have another dimension; see `data.reembed`."""
+    """The vectors in the graph are from another embedding model, or have another dimension; see `data.reembed`."""
 
 
 class ModelError(KGMemoryError):
@@ -139,7 +139,7 @@ class ModelError(KGMemoryError):
 
 
 class ModelUnavailable(ModelError):
-    """The language model could not be reached, after all retries: rate limit, server error, timeout, no connection."""
+    """The language model could not be reached after all retries: rate limit, server error, timeout, no connection."""
 
 
 class ModelRefusal(ModelError):
@@ -147,11 +147,11 @@ class ModelRefusal(ModelError):
 
 
 class AnswerError(ModelError):
-    """The language model's answer stayed invalid after all retries that asked for a correction."""
+    """The language model's answer was invalid, even after all retries that asked for a correction."""
 
 
 class BudgetSpent(ModelError):
-    """A budget does not cover a call to the model, which was therefore not made.
+    """A call to the model was not made, because no budget is left for it.
 
     `scope` is the limit that was reached: ``"episode"``, ``"day"`` or ``"namespace"``.
     """
@@ -165,10 +165,10 @@ _CALL = re.compile(r"`?memory\.([a-z]+\.[a-z]+)\([^()]*\)`?(?: and `(kg-memory [
 
 
 def name_calls(text: str, names: Mapping[str, str]) -> str:
-    """Return an error message with calls such as ``memory.facts.list()`` replaced by names for another interface.
+    """Return an error message with calls such as ``memory.facts.list()`` renamed for another interface.
 
-    *names* maps the name of a method to its replacement: ``{"facts.list": "GET /facts"}``. A command of the command
-    line that stands beside the call is removed.
+    *names* maps methods to names there: ``{"facts.list": "GET /facts"}``. A command of the command line beside the call
+    is removed.
     """
 
     def rename(found: re.Match[str]) -> str:

@@ -17,15 +17,15 @@ from kg_memory.errors import SettingsError
 
 
 def plugin_names(kind: str) -> tuple[str, ...]:
-    """Return the sorted names of the installed plug-ins of *kind*: ``("memoryd", "zeph")`` for ``"ontologies"``."""
+    """Return the sorted names of the installed plug-ins of *kind*, such as ``("memoryd", "zeph")`` for "ontologies"."""
     return tuple(sorted(_plugins(kind)))
 
 
 @cache
 def load_plugin(kind: str, name: str) -> Any:
-    """Import the plug-in *name* of *kind*, and return its object, such as a function or a class.
+    """Import the installed plug-in *name*, and return the function, class or other object that it provides.
 
-    Raises `SettingsError` if it is not installed.
+    *kind* is the kind of plug-in, such as "ontologies". Raises `SettingsError` if it is not installed.
     """
     plugin = _plugins(kind).get(name)
     if plugin is None:
@@ -35,17 +35,17 @@ def load_plugin(kind: str, name: str) -> Any:
 
 
 def load_plugins(kind: str) -> list[Any]:
-    """Import all installed plug-ins of *kind*, and return their objects, sorted by the names of the plug-ins."""
+    """Import all installed plug-ins of *kind*, and return the objects that they provide, in order of plug-in names."""
     return [load_plugin(kind, name) for name in plugin_names(kind)]
 
 
 @cache
 def _installed() -> Any:  # the type differs between versions of Python
-    """Return all entry points; cached, because each call reads the metadata of all distributions."""
+    """Return the entry points of all installed packages; cached, because reading them is slow."""
     return entry_points()
 
 
 @cache
 def _plugins(kind: str) -> dict[str, EntryPoint]:
-    """Return the entry points of *kind* by name."""
+    """Return the entry points of the plug-ins of *kind*, such as "ontologies", by name."""
     return {point.name: point for point in _installed().select(group=f"kg_memory.{kind}")}

@@ -31,7 +31,7 @@ RedactHook = Callable[[str], str]
 
 
 def _check_scheme(*schemes: str) -> AfterValidator:
-    """Return a pydantic validator of URLs that begin with one of *schemes*, such as "http://"."""
+    """Return a pydantic validator that accepts only URLs which begin with one of *schemes*, such as "http://"."""
 
     def check(url: str) -> str:
         if not url.startswith(schemes):
@@ -42,7 +42,7 @@ def _check_scheme(*schemes: str) -> AfterValidator:
 
 
 def _split(value: Any) -> Any:
-    """Return the parts of a text between commas, ``"a, b" -> ("a", "b")``; a *value* of another type as it is."""
+    """Return a text split at its commas, ``"a, b" -> ("a", "b")``; a *value* that is no text is returned unchanged."""
     return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
 
 
@@ -58,9 +58,10 @@ CENTURY = 100 * 365 * 24 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Maintenance:
-    """Background maintenance of an open memory: expiry, eviction and refresh of communities, in all namespaces.
+    """Options of the background maintenance of an open memory: expiry, eviction, and refreshing communities.
 
-    One process at a time maintains a namespace, by a lease in its graph. See `docs/eviction.md`.
+    All namespaces are maintained. Only one process at a time maintains a namespace, which it locks by a lease. See
+    `docs/eviction.md`.
     """
 
     every_seconds: Seconds = 3600.0
@@ -258,10 +259,10 @@ class Settings:
 
     @classmethod
     def from_env(cls, environment: Mapping[str, str] | None = None) -> Self:
-        """Return the settings read from the environment variables ``KG_MEMORY_*``.
+        """Return the settings that the environment variables ``KG_MEMORY_*`` describe.
 
-        ``OPENAI_API_KEY``, ``OPENAI_BASE_URL`` and ``XDG_DATA_HOME`` are read too. *environment* replaces `os.environ`.
-        Raises `SettingsError`, which names the invalid variable.
+        ``OPENAI_API_KEY``, ``OPENAI_BASE_URL`` and ``XDG_DATA_HOME`` are read too. *environment* is used instead of
+        `os.environ`. Raises `SettingsError`, which names the invalid variable.
         """
         environment = MappingProxyType(dict(os.environ if environment is None else environment))
         special = ("entity_types", "fact_types", "budget", "maintenance")
@@ -275,11 +276,11 @@ class Settings:
         return read_variables(cls, names, environment, ENV_PREFIX, given)
 
     def with_(self, **changes: Any) -> Self:
-        """Return a copy of the settings with the fields in *changes* replaced; None leaves a field as it is."""
+        """Return a copy of the settings with *changes*; a change to None is ignored."""
         return replace(self, **{name: value for name, value in changes.items() if value is not None})
 
     def __post_init__(self) -> None:
-        """Fill in the fields that `ontology` sets, and raise `SettingsError` for an invalid value.
+        """Set the fields that depend on `ontology`, and raise `SettingsError` for an invalid value.
 
         The message names the setting and its valid values.
         """
@@ -313,9 +314,9 @@ class Settings:
 
 
 def _find_ontology(name: str) -> Ontology:
-    """Return the ontology *name*: the name of an installed plug-in, or the path of a TOML file.
+    """Return the ontology called *name*, which is an installed plug-in or the path of a TOML file.
 
-    Raises `SettingsError` if there is neither, or the file is invalid.
+    Raises `SettingsError` if neither exists, or the file is invalid.
     """
     names = plugin_names("ontologies")
     if name in names:

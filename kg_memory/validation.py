@@ -29,10 +29,10 @@ LONGEST_SHOWN = 100
 
 
 def validate_namespace(namespace: object) -> str:
-    """Return *namespace* if it is a non-blank string without unfilled placeholders such as ``{user_id}``.
+    """Return *namespace* unchanged if it is a valid name; otherwise raise `InputError`.
 
-    Otherwise raises `InputError`. None and blank strings do not mean the default namespace: users whose id is missing
-    would share one memory.
+    A name has visible characters and no placeholder such as ``{user_id}`` that should have been filled in. None and
+    blank text do not mean the default namespace: users whose id is missing would share one memory.
     """
     if not isinstance(namespace, str) or _is_blank(namespace):
         raise InputError(
@@ -48,14 +48,14 @@ def validate_namespace(namespace: object) -> str:
 
 
 def _is_blank(text: str) -> bool:
-    """Return whether *text* has only whitespace and invisible characters, such as zero-width spaces."""
+    """Return whether *text* is empty or has only whitespace and invisible characters, such as zero-width spaces."""
     return all(char.isspace() or unicodedata.category(char) == "Cf" for char in text)
 
 
 def validate_count(name: str, value: object, least: int = 1) -> int:
     """Return *value* if it is a whole number from *least* to `MAX_COUNT`; otherwise raise `InputError`.
 
-    *name* is the name of the argument, for the message.
+    *name* is the name of the argument, for the error message.
     """
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MAX_COUNT:
         raise InputError(f"{name} must be a whole number from {least} to {MAX_COUNT}, got {value!r}")
@@ -65,7 +65,7 @@ def validate_count(name: str, value: object, least: int = 1) -> int:
 def validate_number(name: str, value: object, least: float, most: float) -> float:
     """Return *value* as a float if it is a number from *least* to *most*; otherwise raise `InputError`.
 
-    *name* is the name of the argument, for the message.
+    *name* is the name of the argument, for the error message.
     """
     if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
         raise InputError(f"{name} must be a number from {least:.0f} to {most:.0f}, got {value!r}")
@@ -73,9 +73,9 @@ def validate_number(name: str, value: object, least: float, most: float) -> floa
 
 
 def validate_seconds(name: str, value: object) -> float:
-    """Return *value* as a float if it is a finite number of seconds, 0 or more; otherwise raise `InputError`.
+    """Return *value* as a float if it is a finite number, 0 or more; otherwise raise `InputError`.
 
-    *name* is the name of the argument, for the message.
+    *name* is the name of the argument, for the error message.
     """
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
         raise InputError(f"{name} must be a number of seconds, 0 or more, got {value!r}")
@@ -83,9 +83,9 @@ def validate_seconds(name: str, value: object) -> float:
 
 
 def validate_text(name: str, value: object, hint: str = "") -> str:
-    """Return *value* if it is a string, which may be empty; otherwise raise `InputError`.
+    """Return *value* if it is a string, possibly an empty one; otherwise raise `InputError`.
 
-    *name* is the name of the argument, and *hint* says what to give, for the message.
+    For the error message: *name* is the name of the argument, and *hint* says what to give.
     """
     if not isinstance(value, str):
         raise InputError(f"{name} must be a string, got {short(value)}" + (hint and f"; give {hint}"))
@@ -95,7 +95,7 @@ def validate_text(name: str, value: object, hint: str = "") -> str:
 def validate_name(name: str, value: object, hint: str) -> str:
     """Return *value* if it is a non-blank string; otherwise raise `InputError`.
 
-    *name* is the name of the argument, and *hint* says what to give, for the message.
+    For the error message: *name* is the name of the argument, and *hint* says what to give.
     """
     if not isinstance(value, str) or not value.strip():
         raise InputError(f"{name} must be a non-empty string, got {value!r}; give {hint}")
@@ -103,10 +103,10 @@ def validate_name(name: str, value: object, hint: str) -> str:
 
 
 def validate_names(name: str, value: object, hint: str) -> tuple[str, ...]:
-    """Return *value*, which may be None, one string, a list or a tuple, as a tuple of non-blank strings.
+    """Return *value* as a tuple of non-blank strings: ``None -> ()``, ``"Ann" -> ("Ann",)``, ``["Ann"] -> ("Ann",)``.
 
-    None gives an empty tuple. Raises `InputError` for other values; *name* is the name of the argument, and *hint* says
-    what to give.
+    Raises `InputError` for other values. For its message, *name* is the name of the argument, and *hint* says what to
+    give.
     """
     values = () if value is None else (value,) if isinstance(value, str) else value
     if not isinstance(values, list | tuple):
@@ -115,7 +115,7 @@ def validate_names(name: str, value: object, hint: str) -> tuple[str, ...]:
 
 
 def validate_author(by: object, reason: object) -> None:
-    """Raise `InputError` unless *by* (who decides) is a non-blank string and *reason* a string.
+    """Raise `InputError` unless *by*, the name of who decides, is a non-blank string and *reason* a string.
 
     Each may have up to `LONGEST_REASON` characters.
     """
@@ -133,7 +133,7 @@ def validate_author(by: object, reason: object) -> None:
 def describe_invalid(error: ValidationError, where: str, names: Iterable[str]) -> str:
     """Return the first problem in *error* as a sentence: "the recipe has the unknown field 'limt'; use facts, ...".
 
-    *where* is the validated value, such as ``"the recipe"``, and *names* are those of its fields.
+    *where* is what was validated, such as ``"the recipe"``, and *names* are the valid field names.
     """
     errors = error.errors(include_url=False)
     first = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
@@ -148,14 +148,14 @@ def describe_invalid(error: ValidationError, where: str, names: Iterable[str]) -
 
 @cache
 def _adapter(kind: type) -> TypeAdapter[dict[str, Any]]:
-    """Return a pydantic validator for a dict of the fields of the dataclass *kind*."""
+    """Return a pydantic validator for a dict that has the fields of the dataclass *kind*."""
     return TypeAdapter(TypedDict(kind.__name__, get_type_hints(kind, include_extras=True)))  # type: ignore[operator]
 
 
 def validate_fields(owner: object, prefix: str = "") -> None:
-    """Convert each field of the dataclass *owner*, in place, to its annotated type: ``"7"`` to 7 where that is ``int``.
+    """Validate each field of the dataclass instance *owner*, and convert it to its type: ``"7"`` to 7 for ``int``.
 
-    Raises `SettingsError` for the first invalid value, with *prefix* before the name of its field.
+    The instance is changed in place. Raises `SettingsError` for the first invalid field, with *prefix* before its name.
     """
     try:
         values = _adapter(type(owner)).validate_python({each.name: getattr(owner, each.name) for each in fields(owner)})  # type: ignore[arg-type]
@@ -171,10 +171,10 @@ def validate_fields(owner: object, prefix: str = "") -> None:
 def read_variables(
     make: Callable[..., T], names: Iterable[str], environment: Mapping[str, str], prefix: str, given: Mapping[str, Any]
 ) -> T:
-    """Return ``make(**values)``: the values *given*, and for *names* those of environment variables that are set.
+    """Return ``make(**values)`` with the values *given*, replaced by those of environment variables that are set.
 
-    With the prefix ``KG_MEMORY_``, the variable of ``plan`` is ``KG_MEMORY_PLAN``; it replaces a value in *given*.
-    Raises `SettingsError`, which names the variable.
+    *names* are the arguments that a variable may set: with the *prefix* ``KG_MEMORY_``, the variable of ``plan`` is
+    ``KG_MEMORY_PLAN``. Raises `SettingsError`, which names the variable.
     """
     values = {name: text for name in names if (text := environment.get(prefix + name.upper()))}
     try:
@@ -187,7 +187,7 @@ def read_variables(
 
 
 def hide_password(url: str) -> str:
-    """Return *url* with its user and password replaced by ``***``: ``"falkor://***@host"``."""
+    """Return *url* with ``***`` in place of its user and password: ``"falkor://***@host"``."""
     return _PASSWORD.sub("***", url)
 
 
