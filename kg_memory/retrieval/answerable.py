@@ -60,11 +60,12 @@ class Asked:
 class Evidence:
     """The features from which the probability of an answer is computed, with typical values as defaults.
 
-    A nearness of 0.5 is that of two random episodes, for every embedding model. Whether the subject is known: `known`
-    is the share of the question's words that are stored anywhere, `covered` the best score by words as a share of the
-    possible one, `agreed` whether words and meaning find the same best result, and `nearest` the nearness of that by
-    meaning. Whether the detail is known: `lines` is the mean nearness of the nearest ten episodes, and `told` how much
-    better the best fact stated by a subject scores than those stated by others, -1 to 1.
+    The first four say whether the memory knows the subject of the question: `known` is the share of its words that are
+    stored, `covered` the best score by words as a share of the possible one, `agreed` how far the searches by words and
+    meaning agree on the best result, `nearest` how near that result is in meaning (0.5: as two random episodes).
+
+    The last two say whether it knows the detail: `lines` is how near the nearest episodes are on average, and `told`
+    how much better the best fact stated by the subject scores than facts stated by others, from -1 to 1.
     """
 
     known: float = 0.0
@@ -130,7 +131,7 @@ def weigh(
 
 
 def _shares(hits: Hits) -> dict[str, float]:
-    """Return ``{id: score}``, 0 to 1, from the rankings by words and by meaning; an id that is first in both has 1."""
+    """Return ``{id: score}`` from the rankings by words and by meaning in *hits*; an id that is first in both has 1."""
     return relative_shares([hits.words, hits.meaning], [1.0, 1.0])
 
 

@@ -177,7 +177,7 @@ def _find_around(event: EventTime, subjects: list[str], time: int, believed_at: 
 
 
 def _edge(rows: Sequence[Row], edge: str) -> int | None:
-    """Return the latest known start of the facts in *rows*, or their latest known end if *edge* is "end", or None."""
+    """Return the latest known start of the facts in *rows*, or the latest known end for the *edge* "end"; else None."""
     if edge == "end":
         return max((row["invalid_at"] for row in rows if row["invalid_at"] != OPEN_END), default=None)
     starts = [row["valid_at"] for row in rows if row["valid_at"] != OPEN_START]
@@ -185,7 +185,7 @@ def _edge(rows: Sequence[Row], edge: str) -> int | None:
 
 
 def _describe(instants: Instants, words: str | None, time: int) -> QueryTime:
-    """Return the time of a question for users, with words such as "what was so at 2024-05-14"; *time* is now."""
+    """Return the time of a question as users see it; *words* are its time words such as "in May", *time* is now."""
     since, until = instant(max(instants.since, OPEN_START)), instant(min(instants.until, OPEN_END))
     if instants.until - instants.since == 1:
         reading = "what is so now" if instants.since == time else f"what was so at {_in_words(since)}"

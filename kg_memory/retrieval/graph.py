@@ -62,15 +62,14 @@ Plain = dict[str, Any]
 class RetrievalInput(TypedDict, total=False):
     """The input of the retrieval graph: a question, and where and how to search; only `question` is required.
 
-    Times are ISO 8601 or plain words such as "last March". `as_of` asks for facts that were true at that instant,
+    Times are ISO 8601 or plain words such as "last March". `as_of` asks for facts that were true at an instant,
     `during` for facts that were true at some time in a period (in words, or a pair of times), and `believed_at` for
-    what the memory believed at that time. Without `as_of` and `during`, results that fit time words in the question
-    come first. `unreviewed` includes facts that wait for review. `thread` is the conversation in which the question is
-    asked: entities that it mentioned last are found more easily.
+    what the memory believed at a time. `unreviewed` includes facts that wait for review. `thread` is the conversation
+    in which the question is asked: entities that it mentioned last are found more easily.
 
-    `recipe` is a `kg_memory.retrieval.recipe.Recipe` or its name, `where` a filter of `kg_memory.models.filters`,
-    `center` the names of one or more entities near which to search, `asker` the name of the person whom "I" and "my" in
-    the question mean, and `template` the format of the context.
+    `recipe` is a `kg_memory.retrieval.recipe.Recipe` or its name, and `where` a filter of `kg_memory.models.filters`.
+    `center` has the names of entities near which to search, and `asker` is the name of the person whom "I" and "my" in
+    the question mean. `template` is the format of the context.
     """
 
     question: Required[Annotated[str, describe_key("The question to answer.", examples=["Where does Ann live?"])]]
@@ -117,19 +116,19 @@ class RetrievalContext(RunConfig):
 
 
 class RetrievalState(RetrievalInput, total=False):
-    """The state of the retrieval graph: the input, and the results of each step.
+    """The state of the retrieval graph: its input, and the results of its steps.
 
-    Set by search: `instants`, the time for database queries; `time`, the same as a
-    `kg_memory.models.results.QueryTime`; `past`, whether that time is over, so that summaries, which describe the
-    present, are left out; `hits` as ``[id, score]``; `named` and `centers`, the ids of entities that the question and
-    `center` name; `unread`, the ids of found episodes that are not read by a model yet; `relevance`, the probability of
-    an answer, with its `evidence` and the `doubt`, a reason why there may be none; `degraded`, why the search by
-    meaning was skipped if the embedding model failed.
+    From the step search: `instants` and `time` are the time of the question, for database queries and for users; `past`
+    says whether it is over. `hits` are the results as ``[id, score]``. `named` and `centers` are the ids of entities
+    that the question and `center` name, `unread` those of found episodes that no model has read yet. `relevance` is the
+    probability of an answer, `evidence` what it is computed from, and `doubt` a reason why there may be none.
+    `degraded` says why the search by meaning was skipped if the embedding model failed.
 
-    Set by rerank: `ranked`, the best candidates as ``[id, score]``; with `explain`, all candidates, and in `stages`
-    their scores after each stage as ``[stage, score]``.
+    From the step rerank: `ranked` has the best candidates as ``[id, score]``. With `explain` it has all candidates, and
+    `stages` has their scores after each reranker.
 
-    Set by construct: `results`, a `kg_memory.models.results.SearchResults`; `context`, the text; and its `lines`.
+    From the step construct: `results`, a `kg_memory.models.results.SearchResults`; `context`, the text; and its
+    `lines`.
     """
 
     instants: Plain

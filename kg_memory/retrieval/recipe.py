@@ -103,9 +103,9 @@ class ByTime(Part):
 
 
 def _nearness(feature: Features, instants: Instants) -> float:
-    """Return how near a candidate is to the time of the question, 0 to 1.
+    """Return how near a fact or episode is to the time of the question, from 0 to 1 (at that time).
 
-    For a fact, its best period counts; for an episode, its time.
+    The nearest period of a fact counts.
     """
     periods = feature.periods or [(feature.stated_at, feature.stated_at, feature.stated_at + 1)]
     return max(

@@ -115,7 +115,10 @@ def _apply(reranker: Reranker, rankings: Rankings, table: Table, view: QuestionV
 
 
 def _cut(rankings: Rankings, limit: int | None) -> Rankings:
-    """Return the best *limit* candidates of each kind, all for None, with rounded scores; `SPARE` more for episodes."""
+    """Return the best *limit* candidates of each kind, with rounded scores; all of them if *limit* is None.
+
+    Of episodes, there are `SPARE` more.
+    """
     cut = {}
     for kind, ranking in rankings.items():
         most = limit + SPARE if limit is not None and kind == "episodes" else limit

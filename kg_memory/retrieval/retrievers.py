@@ -75,17 +75,17 @@ class Scope:
 
     @property
     def examined(self) -> int:
-        """The number of nodes to examine at first."""
+        """The number of nodes to examine at first: the limit, or twice the limit if some are dropped later."""
         return self.limit * 2 if self.is_sifted else self.limit
 
     def best(
         self, query: str, most: int, examined: int | None = None, least: int = 0, bound: str = "examined", **params: Any
     ) -> Flow[list[Scored]]:
-        """Run the search *query* and return its results, best first.
+        """Run the search *query*, and return its results, best first.
 
-        If fewer than `limit` match the filter, it runs again and examines more nodes, until *most* were examined.
-        *examined* is the number of nodes at first, passed to the query as the parameter named *bound*. *least* is the
-        fewest texts to score, for queries that need the parameter `looked`. *params* are the other parameters.
+        While fewer than `limit` results match the filter, the query runs again with more nodes to examine, up to
+        *most*. *examined* is the number at first, and *bound* the name of this query parameter. *least* is the fewest
+        texts to score, for queries with the parameter `looked`. *params* are the other parameters.
         """
         examined = examined or self.examined
         while True:
@@ -229,11 +229,10 @@ def measure_leading(frequencies: Mapping[str, int], times: float = 1.0) -> tuple
 
 
 def pick_rare(frequencies: Mapping[str, int], texts: int, times: float = 1.0) -> tuple[list[str], list[list[str]]]:
-    """Return rare terms, and pairs of less rare terms: the texts with one of these are worth scoring.
+    """Return rare terms, and pairs of less rare terms; the texts with one of these are worth scoring.
 
-    The rare terms occur in at most *texts* nodes together. Looking up terms and pairs is faster than counting the terms
-    in each text; both lists are empty where it would be slower. *frequencies* has the number of nodes with each term,
-    and *times* is that of `measure_leading`.
+    The rare terms occur in at most *texts* nodes together. Both lists are empty where another search would be faster.
+    *frequencies* has the number of nodes with each term, and *times* is that of `measure_leading`.
     """
     count, postings = measure_leading(frequencies, times)
     terms = _rarest_first(frequencies)[:count]

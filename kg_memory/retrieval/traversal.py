@@ -209,7 +209,7 @@ def read_facts(
 def _read_signs(episodes: Hits, named: Mapping[str, Sequence[str]], vector: Vector | None) -> Flow[dict[str, Row]]:
     """Return a database row for each episode in the search results *episodes*, by id: its speaker and mentions.
 
-    The mentions are those of the entities *named*. The best results by meaning also have their similarity to *vector*.
+    Only mentions of the entities *named* are read. The best results by meaning also have their similarity to *vector*.
     """
     nearest = ids_of(episodes.meaning)[:NEAREST]
     query = cypher.episode_signs(mentions=bool(named), nearness=vector is not None and bool(nearest))
