@@ -45,7 +45,7 @@ class Period(Protocol):
 
 
 def period_in_words(fact: Period, now: datetime | None = None, write: Writer | None = None) -> str:
-    """Return when a fact is true: "since May 2023", "from 2021 to 7 May 2023", or "on 7 May 2023" for an event.
+    """Return when *fact* is true: "since May 2023", "from 2021 to 7 May 2023", or "on 7 May 2023" for an event.
 
     A fact without dates gets the day when it was stated: "said on 7 May 2023". A state that ended before *now* begins
     with "no longer so", unless it lasted a day at most. *write* turns a date into words (default: `date_in_words`).

@@ -95,9 +95,9 @@ def thread_key(thread: str | None) -> str:
 
 
 def episode_id(namespace: str, parts: Iterable[str | None]) -> str:
-    """Return the id of an episode, a hash of the *namespace* and of *parts*.
+    """Return the id of an episode in *namespace*, a hash; the same *parts* give the same id.
 
-    These are its source and its id there, or else its kind, content, speaker, thread and time.
+    *parts* are the source system and the id there, or else the kind, content, speaker, thread and time of the episode.
     """
     return _uuid(namespace, "episode", *(part or "" for part in parts))
 
@@ -228,7 +228,7 @@ def is_pronoun(name: str, context: str = "") -> bool:
 
 
 def why_no_name(name: str, context: str = "") -> str | None:
-    """Return the reason why *name* cannot be the name of an entity, such as that it is a pronoun; None if it can be.
+    """Return why *name* cannot be the name of an entity, such as "its name is a pronoun"; None if it can be one.
 
     *context* is the text that mentions the name, see `is_pronoun`.
     """
@@ -245,9 +245,9 @@ def is_first_person(question: str) -> bool:
 
 
 def is_subject(question: str) -> bool:
-    """Return whether *question* is about the person who asks: "Where do I live?".
+    """Return whether *question* is about the person who asks: true for "Where do I live?".
 
-    It is not if it is only about something of that person: "Where does my sister live?".
+    It is false for a question that is only about something of that person: "Where does my sister live?".
     """
     matches = FIRST_PERSON.finditer(question)
     return any(not _OWNER.match(word[0]) and not question.startswith(_OWNED_BY, word.end()) for word in matches)

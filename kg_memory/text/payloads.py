@@ -60,10 +60,9 @@ _LONG_LINE = re.compile(rf"[^\n]{{{SHORTEST_STRETCH},}}")
 
 
 def hide_payloads(text: str, kind: str | None = None) -> str:
-    """Return *text* with data replaced by placeholders such as "[data: image/png, 1.4 kB]"; JSON stays valid.
+    """Return *text* with a placeholder for each piece of data such as a file in base64: "[data: image/png, 1.4 kB]".
 
-    Data is what no person reads, such as a file in base64. *kind* is the kind of the episode that has the text, see
-    `find_payloads`.
+    JSON stays valid. *kind* is the kind of the episode that has the text, see `find_payloads`.
     """
     parts, place = list[str](), 0
     for start, end, placeholder in find_payloads(text, kind):

@@ -380,7 +380,7 @@ def _read_entries(families: dict[str, dict[str, Any]]) -> Iterator[tuple[str, Pr
 
 
 def _add_stem(stems: dict[str, Predicate | None], written: str, predicate: Predicate) -> None:
-    """Add *predicate* to *stems* by the stem of its name *written*. If two share a stem, the present tense wins."""
+    """Add *predicate* to *stems* by the stem of its name *written*: "LIVED_IN" -> "LIV_IN"; the present tense wins."""
     stem = _stem_first(written.split("_"))
     current = stems.setdefault(stem, predicate)
     if current is None or current.name == predicate.name:

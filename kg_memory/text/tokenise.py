@@ -162,10 +162,7 @@ def count_fact_terms(sentence: str, predicate: str) -> Counter[str]:
 
 @lru_cache(maxsize=65_536)
 def _words(run: str) -> tuple[str, ...]:
-    """Return the search terms of the word *run*; "userNames" also gives those of "user" and "Names".
-
-    A word with letters and digits is split in the same way.
-    """
+    """Return the search terms of a word and of its parts: "userNames" has those of itself, "user" and "Names"."""
     parts = _PARTS.findall(run) if run.isascii() else []
     several = [part for part in parts if len(part) > 1] if len(parts) > 1 else []
     return tuple(chain(*map(_to_terms, (run, *several))))

@@ -126,7 +126,7 @@ def next_weekday(now: datetime, weekday: int) -> Interval:
 
 
 def weekday_of_week(now: datetime, weekday: int, offset: int) -> Interval:
-    """Return the given *weekday* (Monday is 0) of the week that is *offset* weeks after the week of *now*."""
+    """Return the given *weekday* (Monday is 0) in the week of *now*, or in the week *offset* weeks later."""
     return day(now, weekday - now.weekday() + 7 * offset)
 
 

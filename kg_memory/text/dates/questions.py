@@ -276,7 +276,7 @@ def find_windows(text: str, now: datetime, events: Sequence[tuple[int, int]] = (
 
 
 def _has_rival(text: str, window: DateMention, mentions: Sequence[DateMention]) -> bool:
-    """Return whether one of *mentions* is an alternative to the date *window* in *text*: "May 2020 or June 2021"."""
+    """Return whether *text* names another of its dates, *mentions*, as an alternative to *window*: "May or June"."""
     if len(mentions) > 1 and _HAN.search(text, window.start, window.end):
         return True
     return any(
