@@ -180,7 +180,7 @@ class _Parser:
         self._left = {"tests": MAX_TESTS, "values": MAX_VALUES, "characters": MAX_CHARACTERS}
 
     def filter(self, where: Any, depth: int = 1) -> Filter:
-        """Return the filter that the dict *where* describes, itself *depth* filters deep, counted from 1."""
+        """Return the filter that the dict *where* describes; *depth* is its level of nesting, 1 for the outermost."""
         if not isinstance(where, Mapping):
             raise InputError(f"a filter must be a dict such as {{'thread': 't1'}}, got {type(where).__name__}")
         if depth > MAX_DEPTH:
@@ -207,7 +207,7 @@ class _Parser:
         return AllOf(parts) if name == "$and" else AnyOf(parts)
 
     def _tests(self, name: str, condition: Any) -> Iterator[Comparison]:
-        """Yield the comparisons for ``{name: condition}``, such as ``{"trust": {"$gte": 0.5, "$lt": 1}}``: two."""
+        """Yield a comparison for each operator in ``{name: condition}``: ``{"trust": {"$gte": 0.5}}`` has one."""
         field = find_field(name) or LABEL
         if field is LABEL:
             check_key(name.removeprefix(PREFIX))
@@ -225,7 +225,7 @@ class _Parser:
             yield Comparison(name, operator, self._value(name, field, operator, value))
 
     def _value(self, name: str, field: Field, operator: str, value: Any) -> Plain | tuple[Plain, ...]:
-        """Return *value*, valid for *operator* and the field *name*; a list or set as a tuple. Raises `InputError`."""
+        """Return the *value* that *operator* compares with the field *name*, validated; a list becomes a tuple."""
         if operator not in LISTS:
             if value is None and operator in ORDERS:
                 raise InputError(f"{operator} of {name} is None: give a value, or leave it out")
@@ -282,7 +282,7 @@ def _parse_time(name: str, value: Any) -> str:
 
 
 def _parse_number(name: str, value: Any) -> float:
-    """Return *value* as a finite float; raise `InputError`, which mentions the field *name*, if it is none."""
+    """Return *value* as a finite float; otherwise raise `InputError`, which mentions the field *name*."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         try:
             number = float(value)

@@ -127,10 +127,10 @@ class Episode(Value):
     """A stored message, text or record; its content never changes.
 
     `at` is when it was said, `created_at` when it was saved. `trust`, from 0 to 1, is how far its source is believed.
-    `reason` says why it waits, failed or was skipped, `step` at which ingestion step it failed, `attempts` how often
-    reading began, and `plan` by which plan it was read. `flags` are the patterns of prompt injection found in it. From
-    `expires_at` on no search returns it, and the next `evict` deletes it. Searches set `remarks` (facts in it that have
-    changed since) and `score`; contexts set `asked` (the question before it).
+    `reason` says why it waits, failed or was skipped, `step` at which step reading failed, `attempts` how often reading
+    began, and `plan` by which plan it was read. `flags` are the patterns of prompt injection found in it. From
+    `expires_at` on no search returns it, and the next `evict` deletes it. Searches set `score` and `remarks`: its facts
+    that have changed since. Contexts set `asked`: the question before it.
     """
 
     id: str
@@ -210,14 +210,14 @@ class Premise(Value):
 class Fact(Value):
     """A fact in one period, such as "Ann lives in Oslo" since 2023: when it is true, and when it was believed.
 
-    `valid_at` and `invalid_at` are when it is true in the world; `created_at` and `expired_at` when it was believed.
-    The end is exclusive, and None is open. `precision` and `end_precision` say how exactly the first two are known. If
-    the start is unknown, `known_from` is the earliest time at which it is known to be true. `objects` has one name, or
-    several for a fact about more than two entities. `predicate` is canonical, `wording` as it was read; `edge_type` is
-    semantic, causal, temporal, hierarchical or co_occurrence. `trust` is that of its most trusted episode. `voices`
-    counts the independent sources: speakers, and texts without one. `support`, from 0 to 1, is how well its best quote
+    `valid_at` and `invalid_at` are when it begins and ends to be true; `created_at` and `expired_at` when it began and
+    ceased to be believed. Ends are exclusive, and None is open. `precision` and `end_precision` say how exactly the
+    first two are known. If the start is unknown, `known_from` is the earliest time at which it is known to be true.
+    `objects` has more than one name for a fact about more than two entities. `predicate` is canonical, `wording` as it
+    was read. `edge_type` is semantic, causal, temporal, hierarchical or co_occurrence. `trust` is that of its most
+    trusted episode. `voices` is the number of independent sources. `support`, from 0 to 1, is how well its best quote
     supports it (None is unknown), and `confirmed` whether that is enough. A fact that is not `reviewed` waits for
-    review, and is not believed yet. Ids of other facts: `supersedes` (ended by this one), `superseded_by`, and
+    review and is not believed yet. Ids of other facts: `supersedes` (ended by this one), `superseded_by`, and
     `disputed_by` (may contradict it; a person must decide).
 
     A fact is doubtful if a fact that it was derived from has ended or is refuted, and it was not stated since:

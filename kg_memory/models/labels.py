@@ -105,9 +105,9 @@ def encode_label(key: str, value: Label) -> str:
 
 
 def encode_labels(labels: Labels) -> list[str] | None:
-    """Return *labels* as texts that the graph stores, such as ``['tags:"vip"', 'tags:[]']``; None without labels.
+    """Return *labels* as the texts that the graph stores: ``{"tags": ("vip",)} -> ['tags:"vip"', 'tags:[]']``.
 
-    The text ``tags:[]`` marks a label with a list of values, for `decode_labels`.
+    The text ``tags:[]`` says that the label has a list of values. Returns None without labels.
     """
     lists = (key for key, value in labels.items() if isinstance(value, tuple))
     marks = [f"{key}:[]" for key in lists]

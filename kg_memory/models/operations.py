@@ -126,7 +126,7 @@ class AddResult(Value):
 
     @property
     def usage(self) -> Usage:
-        """The usage of all steps together."""
+        """The model usage of all steps together."""
         return sum(self.steps, Usage())
 
 
