@@ -17,10 +17,10 @@ LINKS_PER_QUERY = 5_000
 
 @dataclass(frozen=True, slots=True)
 class VectorSource:
-    """Cypher parts for one kind of node with vectors: which nodes ``n`` have one, of which text, and where.
+    """Parts of a Cypher query for one kind of node that has vectors; the node is bound to the variable ``n``.
 
-    *label*: the node label. *text*: the expression for the text to embed. *has*: the condition that a node has a
-    vector. *on*: the clause that binds ``v``, the node with the property ``embedding``.
+    *label*: the node label. *text*: an expression for the text to embed. *has*: a condition that the node has a vector.
+    *on*: a clause that binds ``v``, the node with the property ``embedding``.
     """
 
     label: str

@@ -35,7 +35,7 @@ Content = Row
 
 
 def read_salt() -> Flow[str]:
-    """Return the salt with which the audit log hashes ids and names; create and store a random salt on first use."""
+    """Return the random salt with which the audit log hashes ids and names; create and store one if there is none."""
     salt = yield from command("GET", SALT, at=SALT)
     if salt is None:
         yield from command("SET", SALT, secrets.token_hex(32), "NX", at=SALT)
@@ -51,8 +51,8 @@ def mask(salt: str, text: str) -> str:
 def append(content: Content) -> Flow[AuditEntry]:
     """Append an entry to the audit log, and return the entry with its number and hash.
 
-    *content*: the other fields of the entry. Concurrent writers compete for the next number; the loser retries with the
-    number after it, so the chain never forks. Errors: `DatabaseUnavailable` after `ATTEMPTS` retries.
+    *content*: the fields of the entry, without number and hash. If another process takes the same number first, the
+    next number is tried. Errors: `DatabaseUnavailable` after `ATTEMPTS` tries.
     """
     for _ in range(ATTEMPTS):
         last = yield from last_number()
@@ -64,7 +64,7 @@ def append(content: Content) -> Flow[AuditEntry]:
 
 
 def seal(content: Content) -> str:
-    """Return the fields of an audit log entry as the JSON text to store, with the hash of these fields added."""
+    """Return *content*, the fields of an audit log entry, as JSON text to store, with a hash of these fields added."""
     return _to_text({**content, "hash": _hash(content)})
 
 
@@ -97,8 +97,8 @@ def read_entries(limit: int, skip: int = 0, namespace: str | None = None) -> Flo
 def verify(head: str | None = None) -> Flow[AuditReport]:
     """Check every entry of the audit log against its hash and the entry before; return a report of the problems.
 
-    *head*: the hash of an entry that must be in the log, as kept from an earlier receipt. With it, a log is reported
-    whose latest entries were removed.
+    *head*: the hash of an entry that must be in the log, such as the one in a receipt that you kept. Without it, the
+    removal of the latest entries goes unnoticed.
     """
     last = yield from last_number()
     before, has_head, problems = FIRST, head is None, []
@@ -119,9 +119,9 @@ def verify(head: str | None = None) -> Flow[AuditReport]:
 
 
 def _find_problem(number: int, text: str | None, before: str) -> str:
-    """Return what is wrong with an audit log entry, such as ``"is missing: it was removed"``, or ``""``.
+    """Return the problem of an audit log entry, such as ``"is missing: it was removed"``, or ``""`` if it is correct.
 
-    *number*: the number that it must have. *text*: its JSON, or None. *before*: the hash of the entry before.
+    *number*: the expected number of the entry. *text*: its JSON, or None. *before*: the hash of the previous entry.
     """
     if text is None:
         return "is missing: it was removed"

@@ -176,7 +176,7 @@ concurrent community summaries and readings of episodes start again: they may co
 
 
 def _unlink(id_: str) -> str:
-    """Return Cypher that deletes links "fact A rests on fact B" which only one forgotten episode stated.
+    """Return Cypher that deletes a link "fact A depends on fact B" if only a forgotten episode stated the link.
 
     *id_*: the Cypher expression for the id of that episode.
     """

@@ -45,9 +45,9 @@ LOST_REPLICA = "a replica that was connected before"
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """Whether the database server's files no longer contain deleted data (`done`).
+    """The result of erasing: `done` is true if the database server's files no longer contain deleted data.
 
-    If they may, `advice` tells what to do.
+    Otherwise `advice` tells the user what to do.
     """
 
     done: bool = False
@@ -55,12 +55,12 @@ class Erasure:
 
 
 def erase_leftovers(key: str, mark: str, *, rewrite: bool) -> Flow[Erasure]:
-    """Delete copies of deleted data on the database server outside the graph; return whether its files are clean.
+    """Delete copies of deleted data that the database server keeps outside the graph *key*, such as its query log.
 
-    Deleted are the log of recent queries (a Redis stream) of the graph *key*, and copies left by killed exports.
-    *mark*: a unique text. It is sent in a query, and the stream is deleted once that query has arrived there, since
-    FalkorDB writes it with a delay. *rewrite*: also reset slow logs, delete the streams of all `KGStore` graphs, and
-    let the server rewrite its append-only file and snapshot. A `DatabaseError` is not raised but put into the advice.
+    Returns whether the server's files are free of deleted data. *mark*: a unique text, which is sent in a query; the
+    query log is deleted once this query is in it, because FalkorDB writes the log with a delay. *rewrite*: also reset
+    slow logs, and let the server rewrite its append-only file and snapshot. A `DatabaseError` is not raised but added
+    to the advice.
     """
     try:
         yield from _delete_stream(key, mark)
@@ -78,11 +78,10 @@ def erase_leftovers(key: str, mark: str, *, rewrite: bool) -> Flow[Erasure]:
 
 
 def find_stale_replicas(key: str) -> Flow[list[str]]:
-    """Return the addresses of database replicas that lack the latest writes.
+    """Return the addresses of the database replicas that lack the latest writes.
 
-    They get up to `CAUGHT_UP_IN` seconds to catch up. *key*: the graph whose server is asked. A disconnected replica is
-    reported as ``"replica_url"`` if the settings name it. Otherwise the server knows for an hour (``repl-backlog-ttl``)
-    only that it had a replica: `LOST_REPLICA`.
+    Waits up to `CAUGHT_UP_IN` seconds for them. *key*: the name of a graph on the server. A replica that is not
+    connected is returned as ``"replica_url"`` if it is the one in the settings, else as the text `LOST_REPLICA`.
     """
     now = yield from _try_command(key, "INFO", "replication")
     if not isinstance(now, dict):
@@ -96,9 +95,10 @@ def find_stale_replicas(key: str) -> Flow[list[str]]:
 
 
 def _list_replicas(key: str, history: str, offset: int) -> Flow[tuple[list[str], list[str]]]:
-    """Return the addresses of the replicas that are behind *offset*, and those of disconnected replicas.
+    """Return two lists of replicas of the database server: those that lack the latest writes, and disconnected ones.
 
-    *history* and *offset*: the server's replication id and replication offset after the deletion.
+    *key*: the name of a graph on the server. *history* and *offset*: the server's replication id and offset; a replica
+    with a smaller offset lacks writes.
     """
     state: Row = yield from command("INFO", "replication", at=key)
     replicas = [value for name, value in state.items() if _REPLICA.fullmatch(name)]
@@ -115,7 +115,7 @@ def _list_replicas(key: str, history: str, offset: int) -> Flow[tuple[list[str],
 
 
 def _delete_stream(key: str, mark: str) -> Flow[None]:
-    """Delete the stream of recent queries on the graph *key*, once the query with the text *mark* has arrived there."""
+    """Delete the log of recent queries on the graph *key*, after waiting for the query with the text *mark* in it."""
     stream = STREAM.format(key)
     setting = yield from _try_command(key, "GRAPH.CONFIG", "GET", "CMD_INFO")
     if setting is None or setting[1]:
@@ -129,17 +129,17 @@ def _delete_stream(key: str, mark: str) -> Flow[None]:
 
 
 def drop_stream(key: str) -> Flow[None]:
-    """Delete the stream of recent queries on the graph *key*, which contain the texts of their parameters.
+    """Delete FalkorDB's log of recent queries on the graph *key*, as it contains the parameters of the queries.
 
-    Queries of the last second may be missed: FalkorDB writes them to the stream about a second later.
+    Queries of the last second may be missed: FalkorDB logs them about a second later.
     """
     yield from _try_command(key, "DEL", STREAM.format(key))
 
 
 def _delete_copies(graphs: Sequence[str], key: str) -> Flow[None]:
-    """Delete temporary copies of graphs that a killed export left behind.
+    """Delete temporary copies of graphs that an export left behind because its process was killed.
 
-    *graphs*: the names of all graphs on the server. *key*: the graph whose server is used.
+    *graphs*: the names of all graphs on the server. *key*: one of them, which identifies the server.
     """
     if any(graph.startswith(PREFIX) for graph in graphs):
         for copy in orphans(graphs, (yield from command("CLIENT LIST", at=key))):
@@ -147,7 +147,7 @@ def _delete_copies(graphs: Sequence[str], key: str) -> Flow[None]:
 
 
 def _rewrite_files(key: str) -> Flow[Erasure]:
-    """Let the server of the graph *key* rewrite its append-only file and snapshot; return whether that succeeded."""
+    """Let the server of the graph *key* rewrite its append-only file and snapshot; return whether it succeeded."""
     yield from command("SLOWLOG", "RESET", at=key)
     state = yield from _wait_until_idle(key)
     if state["aof_enabled"]:
@@ -166,7 +166,7 @@ def _rewrite(key: str, how: str) -> Flow[Row]:
 
 
 def _wait_until_idle(key: str) -> Flow[Row]:
-    """Wait until the server of the graph *key* has finished rewriting files; return its reply to ``INFO persistence``.
+    """Wait until the server of the graph *key* has rewritten its files; return its reply to ``INFO persistence``.
 
     Errors: `QueryError` after `LONGEST` seconds.
     """
@@ -181,7 +181,7 @@ def _wait_until_idle(key: str) -> Flow[Row]:
 
 
 def _makes_snapshots(key: str) -> Flow[bool]:
-    """Return whether the server of the graph *key* makes snapshots; true if it does not allow ``CONFIG GET``."""
+    """Return whether the server of the graph *key* makes snapshots; True if it refuses to show its configuration."""
     setting = yield from _try_command(key, "CONFIG", "GET", "save")
     return not isinstance(setting, dict) or bool(setting.get("save"))
 
@@ -218,7 +218,7 @@ def _clear() -> int:
 
 
 def find_cached_functions() -> list[Any]:
-    """Return all functions of this package with a bounded ``lru_cache``, whose entries may contain forgotten text."""
+    """Return the functions of this package with a bounded ``lru_cache``; their caches may contain forgotten text."""
     modules = [module for name, module in list(sys.modules.items()) if name.startswith("kg_memory") and module]
     return [value for module in modules for value in vars(module).values() if _is_bounded_cache(value)]
 

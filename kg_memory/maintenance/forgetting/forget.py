@@ -49,24 +49,23 @@ OnProgress = Callable[[int, int], None]
 
 
 class Searcher(Protocol):
-    """Protocol of plug-ins (kind `searches`) that search a namespace for traces of deleted episodes.
+    """Protocol of plug-ins that search a namespace for traces of deleted episodes, such as ids, words and vectors.
 
-    Traces are ids, words, names, quotes and vectors. `gather` is called before each batch is deleted, `add` after it,
-    and `search` at the end.
+    Call `gather` before each batch of episodes is deleted, `add` after it, and `search` at the end.
     """
 
     def gather(self, impact: Impact, parameters: Row) -> Flow[Any]:
-        """Return the traces (ids, words, vectors, ...) to search for, before a batch of episodes is deleted.
+        """Return the traces of a batch of episodes that is about to be deleted, such as its ids, words and vectors.
 
         *impact*: the data that the deletion affects. *parameters*: the parameters of the deleting query
         `cypher.FORGET`.
         """
 
     def add(self, traces: Any) -> None:
-        """Add *traces*, a result of `gather`, to the search, after that batch is deleted."""
+        """Add the traces of a deleted batch, as `gather` returned them, to the traces that `search` looks for."""
 
     def search(self) -> Flow[tuple[list[Residue], int]]:
-        """Search the namespace; return the traces found, and the number of stored properties that were searched."""
+        """Search the namespace for the traces; return those found, and how many stored properties were searched."""
 
 
 def ignore_progress(_: int, __: int) -> None:
@@ -75,12 +74,12 @@ def ignore_progress(_: int, __: int) -> None:
 
 @dataclass(slots=True)
 class Run:
-    """The progress of one call to forget: the ids deleted or changed so far, and the traces found.
+    """The progress of one call to forget: the ids deleted or changed so far, and the traces of deleted text found.
 
-    `receipt` is the id of the call in the audit log. `redactions` maps ids of episodes that lose only a range of
-    characters to their new content. `restored` are facts that hold again, `unread` episodes to read again, `redacted`
-    the new ids of episodes that lost a range. `texts` (of a dry run) maps ids to text. `times` has the time of each
-    batch in microseconds since the epoch, and `words` the words of the deleted episodes.
+    `receipt`: the id of the call in the audit log. `redactions`: for episodes that lose only a range of characters,
+    their new content by id. `restored`: ids of facts that hold again. `unread`: ids of episodes to read again.
+    `redacted`: the new ids of episodes that lost a range. `texts`: what a dry run would delete, by id. `times`: the
+    time of each batch in microseconds since the epoch. `words`: the words of the deleted episodes.
     """
 
     request: ForgetRequest
@@ -135,7 +134,7 @@ class Run:
         return audit.mask(self.salt, text)
 
     def to_entry(self, messages: Sequence[str], time: int) -> audit.Content:
-        """Return the fields that both audit log entries of the call share, with all ids and names as salted hashes.
+        """Return the fields for an audit log entry about this call, with all ids and names as salted hashes.
 
         *messages*: the ids of the episodes to delete. *time*: microseconds since the epoch.
         """
@@ -157,11 +156,11 @@ def forget(
     on_progress: OnProgress = ignore_progress,
     ids: Sequence[str] | None = None,
 ) -> Flow[ForgetReceipt]:
-    """Delete the episodes that *request* selects, or the episodes *ids*, with all that only they support.
+    """Delete the episodes that *request* selects, and all facts and entities that only they support; return a receipt.
 
-    Returns the receipt. With ``request.dry_run`` the receipt lists the effects and nothing is written. *on_progress* is
-    called after each batch with the number of episodes processed and the total. Errors: `InputError` if there is
-    nothing to forget.
+    *ids*: delete these episodes instead. With ``request.dry_run`` nothing is deleted, and the receipt says what would
+    be. *on_progress* is called after each batch with the number of episodes processed and the total. Errors:
+    `InputError` if no episode is selected.
     """
     run = Run(request, settings, namespace)
     ids = (yield from select_episodes(request)) if ids is None else ids
@@ -199,7 +198,10 @@ def forget(
 
 
 def _describe(impact: Impact, plan: Plan) -> dict[str, str]:
-    """Return what a dry run shows, as ``{id: text}``: episodes, facts and entities to delete, and facts to change."""
+    """Return the texts that a dry run shows, as ``{id: text}``: what would be deleted, and facts that would change.
+
+    *impact*: the data that the deletion would affect. *plan*: the planned changes.
+    """
     episodes = {episode["id"]: line(episode) for episode in impact.episodes}
     facts = {id_: impact.facts[id_]["sentence"] for id_ in plan.parameters["gone_facts"]}
     entities = {id_: impact.entities[id_]["name"] for id_ in impact.gone_entities}
@@ -207,9 +209,9 @@ def _describe(impact: Impact, plan: Plan) -> dict[str, str]:
 
 
 def _plan_batch(ids: Sequence[str], run: Run) -> Flow[tuple[Impact, Plan, int] | None]:
-    """Return the data that deleting the episodes *ids* affects, the plan of the deletion, and the current time.
+    """Return how to delete the episodes *ids*: the data that the deletion affects, the planned changes, and the time.
 
-    The time is in microseconds since the epoch. Returns ``None`` if none of the episodes exists.
+    The time is now, in microseconds since the epoch. Returns ``None`` if none of the episodes exists.
     """
     for _ in range(ATTEMPTS):
         times = yield from read(cypher.FORGOTTEN)
@@ -229,9 +231,9 @@ def _plan_batch(ids: Sequence[str], run: Run) -> Flow[tuple[Impact, Plan, int] |
 
 
 def _check_model() -> Flow[str]:
-    """Return the name of the memory's embedding model, after a check that the graph's vectors come from it.
+    """Return the name of the memory's embedding model; raise an error unless it made the stored vectors.
 
-    Errors: `EmbeddingMismatch` if they come from another model, or the graph is being re-embedded.
+    Errors: `EmbeddingMismatch`, also while the vectors are being replaced.
     """
     model = yield from embedding_model()
     for meta in (yield from read(schema.READ_META)):
@@ -240,11 +242,11 @@ def _check_model() -> Flow[str]:
 
 
 def _delete_batch(ids: Sequence[str], run: Run, searcher: Searcher | None) -> Flow[set[str]]:
-    """Delete the episodes *ids* with one query, and return the ids and keys of all deleted nodes.
+    """Delete the episodes *ids* with one query, and return the ids of all deleted nodes, such as facts and entities.
 
-    The effects are added to *run*, and traces to search for to *searcher*. If other writers changed the affected data
-    in between, the batch is planned again, up to `ATTEMPTS` times. Errors: `EmbeddingMismatch` while the graph is being
-    re-embedded, before anything is deleted.
+    *run* collects the effects, and *searcher*, if any, the traces to search for later. If other processes change the
+    data meanwhile, the deletion is planned again, up to `ATTEMPTS` times. Errors: `EmbeddingMismatch`, before anything
+    is deleted.
     """
     for _ in range(ATTEMPTS):
         model = yield from _check_model()
@@ -266,9 +268,9 @@ def _gave_up() -> DatabaseUnavailable:
 
 
 def find_gone_ids(impact: Impact, parameters: Row) -> set[str]:
-    """Return the ids and keys of all nodes that the query `cypher.FORGET` deletes or gives a new id.
+    """Return the ids that no longer exist after a deletion: those of deleted nodes, and old ids of shortened episodes.
 
-    *impact*: the data that the deletion affects. *parameters*: the parameters of the query.
+    *impact*: the data that the deletion affects. *parameters*: the parameters of the query `cypher.FORGET`.
     """
     kinds = ("episodes", "facts", "entities", "beliefs", "verdicts", "decisions")
     ids = set(chain.from_iterable(parameters[f"gone_{kind}"] for kind in kinds))
@@ -281,7 +283,7 @@ def find_gone_ids(impact: Impact, parameters: Row) -> set[str]:
 def forget_everything(
     request: ForgetRequest, settings: Settings, namespace: str, delete: Callable[[], None]
 ) -> Flow[ForgetReceipt]:
-    """Delete the whole graph of *namespace* by calling *delete*, with log entries before and after; return the receipt.
+    """Delete all content of *namespace* by calling *delete*, with audit log entries before and after; return a receipt.
 
     Errors: `NotFound` if the namespace does not exist.
     """
@@ -300,16 +302,16 @@ def forget_everything(
 
 
 def _begin(run: Run, ids: Sequence[str]) -> Flow[None]:
-    """Write the first audit log entry of a call to forget: that the episodes with these ids will be deleted."""
+    """Write the first audit log entry of a call to forget: the episodes with these ids are about to be deleted."""
     run.salt = yield from audit.read_salt()
     entry = run.to_entry(ids, (yield from now()))
     yield from audit.append({**entry, "by": run.mask(run.request.by), "complete": False})
 
 
 def _find_left(ids: Collection[str], time: int) -> Flow[list[Residue]]:
-    """Return the nodes of the graph that still have one of the deleted *ids*, as residue for the receipt.
+    """Search the graph for nodes that still have one of the deleted *ids*, and return them for the receipt.
 
-    Only nodes created before *time* count (microseconds since the epoch): later ones may have been added again.
+    *time*: only nodes created before it are returned (microseconds since the epoch).
     """
     rows: Sequence[Row] = ()
     with suppress(EmbeddingMismatch):
@@ -334,7 +336,7 @@ def _finish(run: Run) -> Flow[ForgetReceipt]:
 
 
 def _tell_of_replicas(receipt: ForgetReceipt, stale: Sequence[str]) -> ForgetReceipt:
-    """Return *receipt* with the addresses of outdated replicas added to its residue and its advice."""
+    """Return *receipt* with a warning that the replicas with the addresses *stale* still have the deleted data."""
     left = [Residue(label="Replica", name=name, trace="replica") for name in stale]
     advice = f"{ADVICE_FOR_STALE_REPLICAS} {', '.join(stale)}"
     advice = "; ".join(filter(None, (receipt.advice, advice)))
@@ -342,10 +344,10 @@ def _tell_of_replicas(receipt: ForgetReceipt, stale: Sequence[str]) -> ForgetRec
 
 
 def _to_entry(run: Run, receipt: ForgetReceipt) -> Flow[audit.Content]:
-    """Return the fields of the last audit log entry of the call.
+    """Return the fields for the last audit log entry of a call to forget.
 
-    If `by` or `reason` has a word of a deleted episode that occurs nowhere else in the namespace, it is replaced by
-    `LEFT_OUT`.
+    `by` and `reason` could repeat deleted text: if one of them has a word that only deleted episodes used, its whole
+    text is replaced by `LEFT_OUT`.
     """
     texts = {"by": receipt.by, "reason": receipt.reason}
     words = run.words.intersection(chain.from_iterable(map(terms, texts.values())))
@@ -360,7 +362,7 @@ def _to_entry(run: Run, receipt: ForgetReceipt) -> Flow[audit.Content]:
 
 
 def _build_receipt(run: Run) -> ForgetReceipt:
-    """Return the receipt of a call to forget with its effects so far; its fields `erased` and `head` are set later."""
+    """Return the receipt of a call to forget with its effects so far; its fields `erased` and `head` are not set yet."""
     request = run.request
     return ForgetReceipt(
         kind=request.kind if request.span is None else "span",

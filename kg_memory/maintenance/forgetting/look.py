@@ -27,7 +27,7 @@ Parameters = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """The ids of the episodes to forget, and all words in their text, as word stems."""
+    """The ids of the episodes to forget, and the word stems of all their text."""
 
     ids: frozenset[str]
     words: frozenset[str]
@@ -41,14 +41,13 @@ class Forgotten:
 
 @dataclass(slots=True)
 class Impact:
-    """The data that forgetting some episodes affects, as it is before the deletion.
+    """The data that forgetting some episodes affects, as stored before the deletion.
 
-    `episodes`: rows of the episodes to forget. `entities` and `facts`: rows, by id, of those that the episodes or their
-    neighbours in the thread mention. `names`: by entity id, the names that remain, empty if the entity is deleted.
-    `other_words`: by entity or fact id, the words that remaining episodes use for it. `redactions`: by id, the new
-    content of episodes that lose only a range of characters. `postings`: new entries of the word index for neighbours
-    of forgotten episodes. `threads`: the time ranges of threads that were read, each with its number of episodes, to
-    notice later additions.
+    `episodes`: database rows of the episodes to forget. `entities` and `facts`: rows of affected ones, by id. `names`:
+    by entity id, the names that remain; an empty list if the entity is deleted. `other_words`: by entity or fact id,
+    the words that remaining episodes use for it. `redactions`: by id, the new content of episodes that lose only some
+    characters. `postings`: new word index entries for neighbouring episodes. `threads`: the time ranges of
+    conversations that were read, with their numbers of episodes, to notice later additions.
     """
 
     episodes: Sequence[Row]
@@ -67,7 +66,7 @@ class Impact:
         return {id_ for id_, names in self.names.items() if not names}
 
     def ids_of(self, link: str) -> set[str]:
-        """Return the ids of entities (*link* ``"mention"``) or facts (``"state"``) linked to the episodes to forget."""
+        """Return the ids of the entities (*link* ``"mention"``) or facts (``"state"``) in the episodes to forget."""
         return {id_ for episode in self.episodes for id_ in episode[link]}
 
     def find_lost_names(self, id_: str) -> list[str]:
@@ -110,7 +109,7 @@ def read_impact(
 
 
 def add_ends(impact: Impact, facts: Iterable[str]) -> Flow[set[str]]:
-    """Add the subjects and objects of some facts (ids) to *impact*, with all their names; return the entities' ids."""
+    """Add the subjects and objects of the facts with the ids *facts* to *impact*; return the ids of these entities."""
     ends = {row["id"] for row in (yield from read(REVISIONS_OF_FACTS, ids=sorted(facts)))}
     missing, forgotten = sorted(ends - impact.entities.keys()), sorted(impact.forgotten.ids)
     for row in (yield from read(cypher.ENTITIES, ids=missing, going=forgotten)):
@@ -120,7 +119,7 @@ def add_ends(impact: Impact, facts: Iterable[str]) -> Flow[set[str]]:
 
 
 def pick(row: Row, *names: str) -> Parameters:
-    """Return only some columns of a row: ``pick({"a": 1, "b": 2}, "a") -> {"a": 1}``."""
+    """Return a dict with only the keys *names* of *row*: ``pick({"a": 1, "b": 2}, "a")`` -> ``{"a": 1}``."""
     return {name: row[name] for name in names}
 
 
@@ -129,10 +128,10 @@ def _select_ids(episode: Row, rows: Iterable[Row]) -> list[str]:
 
 
 def _read_neighbours(impact: Impact) -> Flow[dict[str, Row]]:
-    """Return the remaining episodes that are near forgotten ones in a thread, as ``{id: row}``.
+    """Return the remaining episodes that stand near forgotten ones in a conversation, as ``{id: row}``.
 
-    The word index lists each episode under words of its neighbours too. The neighbours' new entries are added to
-    ``impact.postings``, and the time ranges that were read to ``impact.threads``.
+    The word index lists an episode also under words of its neighbours. So the new index entries of these episodes are
+    added to ``impact.postings``, and the time ranges that were read to ``impact.threads``.
     """
     times_of: defaultdict[str, list[int]] = defaultdict(list)
     for episode in impact.episodes:
@@ -162,8 +161,8 @@ def _read_neighbours(impact: Impact) -> Flow[dict[str, Row]]:
 def _read_entities(impact: Impact, mentioned: Iterable[str], facts: Iterable[str], aside: Sequence[str]) -> Flow[None]:
     """Add entities to ``impact.entities``, and the names that each of them keeps to ``impact.names``.
 
-    *mentioned*: ids of entities. *facts*: ids of facts, whose subjects and objects are added. *aside*: ids of episodes
-    to ignore, as the word index lists forgotten words under them.
+    *mentioned*: ids of entities to add. *facts*: ids of facts whose subjects and objects are added. *aside*: ids of
+    episodes that do not count as users of a name.
     """
     ends = yield from read(REVISIONS_OF_FACTS, ids=sorted(facts))
     missing = sorted({*mentioned, *(row["id"] for row in ends)} - impact.entities.keys())
@@ -184,10 +183,10 @@ def _read_facts(impact: Impact, facts: Iterable[str], aside: Sequence[str]) -> F
 
 
 def _read_other_words(impact: Impact, query: str, doubtful: Mapping[str, set[str]], aside: Sequence[str]) -> Flow[None]:
-    """Add to ``impact.other_words`` the words that remaining episodes contain too, so that they need not disappear.
+    """Add to ``impact.other_words`` the words of forgotten episodes that remaining episodes contain too.
 
-    *doubtful*: words of forgotten episodes by entity or fact id. *query*: `SAID_OF_ENTITIES` or `SAID_OF_FACTS`.
-    *aside*: ids of episodes to ignore, as the word index lists forgotten words under them.
+    *doubtful*: words of forgotten episodes, by entity or fact id. *query*: `SAID_OF_ENTITIES` or `SAID_OF_FACTS`.
+    *aside*: ids of episodes that do not count as remaining.
     """
     pairs = [{"id": id_, "word": word} for id_, words in doubtful.items() for word in sorted(words)]
     for row in (yield from read(query, words=pairs, aside=aside)):
@@ -210,8 +209,8 @@ def words_of_names(entity: Row, forgotten: Forgotten) -> set[str]:
 def words_of_fact(fact: Row, forgotten: Forgotten) -> set[str]:
     """Return the words of a fact that may come from forgotten episodes.
 
-    If a forgotten episode gave the fact its wording, these are all words of its sentence and wording. Otherwise they
-    are the words of its sentence, wording and predicate that occur in forgotten episodes.
+    If a forgotten episode gave the fact its sentence, these are all words of the sentence. Otherwise they are only
+    those that occur in forgotten episodes.
     """
     words = {*tokenise.terms(fact["sentence"]), *split_name(fact["wording"] or "")}
     if fact["told_by"] in forgotten.ids:
@@ -222,8 +221,7 @@ def words_of_fact(fact: Row, forgotten: Forgotten) -> set[str]:
 def select_names(entity: Row, forgotten: Forgotten, other_words: Collection[str]) -> list[str]:
     """Return the names of an entity that remaining episodes use too, best first; empty if there are none.
 
-    *other_words*: the words that remaining episodes use for the entity. The current name stays first; if it is lost,
-    the longest remaining name comes first.
+    *other_words*: the words that remaining episodes use for the entity. The best is the present name, else the longest.
     """
     own = forgotten.words - set(other_words)
     names = [name for name in all_names(entity) if own.isdisjoint(tokenise.terms(name))]
@@ -235,8 +233,8 @@ def is_own_predicate(
 ) -> bool:
     """Return whether a predicate such as ``"COLLECTS_STAMPS"`` has a word that only forgotten episodes use.
 
-    Built-in predicates and predicates that the settings declare (*declared*) never count. *other_words*: the words that
-    remaining episodes use for the fact.
+    *other_words*: the words that remaining episodes use for the fact. *declared*: the predicates of the settings; for
+    these and for built-in predicates the result is False.
     """
     if predicates.declared_predicate(predicate, declared) or predicates.canonical_predicate(predicate):
         return False
@@ -244,11 +242,11 @@ def is_own_predicate(
 
 
 def reword(fact: Row, names: Mapping[str, str], forgotten: Forgotten, other_words: Collection[str]) -> tuple[str, str]:
-    """Return the sentence and the wording of a fact, without words that only forgotten episodes use.
+    """Return the sentence and the predicate wording of a fact, without words that only forgotten episodes use.
 
-    A sentence with such words is replaced by names and predicate, ``"Ann lives in Oslo"``, such a wording by the
-    predicate. *names*: the remaining name of each entity by id. *other_words*: the words that remaining episodes use
-    for the fact.
+    A sentence with such words is replaced by a plain one, such as ``"Ann lives in Oslo"``; a wording such as
+    ``"MOVED_TO"`` by the canonical predicate. *names*: entity names by id. *other_words*: the words that remaining
+    episodes use for the fact.
     """
     subject, objects = names[fact["subject"]], sorted(names[id_] for id_ in fact["objects"])
     plain = f"{subject} {fact['predicate'].replace('_', ' ').lower()} {', '.join(objects)}"
@@ -260,7 +258,7 @@ def reword(fact: Row, names: Mapping[str, str], forgotten: Forgotten, other_word
 
 
 def _quotes_forgotten(fact: Row, forgotten: Forgotten) -> bool:
-    """Return whether the fact's sentence contains a quote from a forgotten episode that no remaining episode has."""
+    """Return whether the fact's sentence quotes words of a forgotten episode that no remaining quote contains."""
     quotes = [row["quote"] for row in fact["statements"] if row["id"] in forgotten.ids]
     other_quotes = [row["quote"] for row in fact["statements"] if row["id"] not in forgotten.ids]
     return any(quote in fact["sentence"] and not any(quote in other for other in other_quotes) for quote in quotes)

@@ -41,11 +41,11 @@ _Times = tuple[int, int, bool]
 
 @dataclass(frozen=True, slots=True)
 class BeliefPlan:
-    """The changes of beliefs (periods in which a fact is believed to hold) that a deletion makes.
+    """The changes that a deletion makes to beliefs: stored periods in which a fact is believed to hold.
 
     `removed`: ids of beliefs to delete. `reopened`: rows ``{"id", "until"}`` of beliefs that now end later. `revision`:
-    beliefs to end and to add. `restored`: ids of facts that hold again. `changed`: ids of other facts whose periods
-    change. `sentences`: the sentences of the restored and changed facts by id.
+    beliefs to end and to add. `restored`: ids of facts that hold again. `changed`: ids of other facts with new dates.
+    `sentences`: the sentences of these facts by id.
     """
 
     removed: list[str]
@@ -58,7 +58,7 @@ class BeliefPlan:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The plan of a deletion: all parameters of the query `cypher.FORGET`, and the changes of beliefs among them."""
+    """The plan of a deletion: the parameters of the query `cypher.FORGET`, and the changes of beliefs in them."""
 
     parameters: Parameters
     beliefs: BeliefPlan
@@ -112,10 +112,10 @@ def plan_removal(impact: Impact, settings: Settings, namespace: str, time: int) 
 
 
 def _is_gone(fact: Row, impact: Impact, settings: Settings) -> bool:
-    """Return whether a fact must be deleted with the forgotten episodes.
+    """Return whether a fact must be deleted together with the forgotten episodes.
 
-    This is so if only they state the fact, if its subject or an object is deleted, or if only they use the words of its
-    predicate.
+    True if no other episode states it, if its subject or an object is deleted, or if its predicate has words that only
+    forgotten episodes use.
     """
     if all(row["id"] in impact.forgotten.ids for row in fact["statements"]):
         return True
@@ -126,10 +126,10 @@ def _is_gone(fact: Row, impact: Impact, settings: Settings) -> bool:
 
 
 def _plan_facts(impact: Impact, gone_facts: Collection[str]) -> Flow[Parameters]:
-    """Return the query parameters for facts that remain but change.
+    """Return the query parameters that update the remaining facts.
 
-    ``evidence``: rows with new confidence and times; ``retold``: rows with a new sentence, its vector and words;
-    ``unrefuted``: statements that are no longer refuted. *gone_facts*: ids of the facts to delete.
+    ``evidence``: rows with new confidence and times; ``retold``: rows with a new sentence and its vector;
+    ``unrefuted``: statements whose correction is forgotten. *gone_facts*: ids of facts to delete, which are skipped.
     """
     names = {id_: remaining[0] for id_, remaining in impact.names.items() if remaining}
     stated = impact.ids_of("state")
@@ -156,7 +156,7 @@ def _plan_facts(impact: Impact, gone_facts: Collection[str]) -> Flow[Parameters]
 
 
 def _evidence(fact: Row, impact: Impact) -> Parameters:
-    """Return the confidence of a fact, and when and in which episode it was stated, by its remaining statements."""
+    """Return the fields of a fact that follow from its remaining statements, such as its confidence and latest time."""
     evidence = evidence_of([row for row in fact["statements"] if row["id"] not in impact.forgotten.ids])
     if fact["told_by"] not in impact.forgotten.ids:
         evidence |= pick(fact, "told_at", "told_by", "told_end")
@@ -164,9 +164,9 @@ def _evidence(fact: Row, impact: Impact) -> Parameters:
 
 
 def _select_unrefuted(fact: Row, gone: Collection[str]) -> list[Row]:
-    """Return the remaining statements of a fact that only a forgotten correction ("no, that is wrong") had refuted.
+    """Return the statements of a fact that count again, because the correction that refuted them is forgotten.
 
-    *gone*: ids of the forgotten episodes.
+    A correction is an episode such as "no, that is wrong". *gone*: ids of the forgotten episodes.
     """
     remaining = [row for row in fact["statements"] if row["id"] not in gone]
     refuted = [row for row in remaining if row["refuted"]]
@@ -176,10 +176,10 @@ def _select_unrefuted(fact: Row, gone: Collection[str]) -> list[Row]:
 
 
 def _plan_verdicts(impact: Impact, gone_facts: Collection[str]) -> Flow[Parameters]:
-    """Return the query parameters for verdicts: ``gone_verdicts`` to delete, and ``scrubbed`` whose reason is emptied.
+    """Return the query parameters that delete or clean verdicts, which say how two facts relate.
 
-    Verdicts about *gone_facts* (ids of facts to delete) are deleted with the decisions about them. The reason of
-    another verdict is emptied if it came from a forgotten episode or has words of one.
+    ``gone_verdicts`` are ids to delete: the verdicts about *gone_facts* (ids of facts to delete). ``scrubbed`` are
+    verdicts whose stored reason is emptied, because it may repeat a forgotten episode.
     """
     rows = yield from read(cypher.VERDICTS, ids=sorted(impact.facts))
     verdicts = {row["id"]: row for row in rows}
@@ -195,7 +195,7 @@ def _plan_verdicts(impact: Impact, gone_facts: Collection[str]) -> Flow[Paramete
 
 
 def _select_reasons(impact: Impact) -> Flow[list[str]]:
-    """Return the ids of merge and split decisions whose stored reason has words of forgotten episodes."""
+    """Return the ids of decisions to merge or split entities whose stored reason has words of forgotten episodes."""
     rows = yield from read(REASONS_ABOUT)
     words = impact.forgotten.words
     return [row["id"] for row in rows if not words.isdisjoint(tokenise.terms(" ".join(row["texts"])))]
@@ -207,10 +207,9 @@ def _select_reasons(impact: Impact) -> Flow[list[str]]:
 def _remove_from_history(
     history: History, impact: Impact, gone_facts: Collection[str], unrefuted: Iterable[Row]
 ) -> None:
-    """Remove from *history* the statements of forgotten episodes, the facts *gone_facts*, and verdicts about them.
+    """Remove forgotten statements from *history*, and the facts *gone_facts* with all verdicts about them.
 
-    *unrefuted*: rows ``{"episode", "fact"}`` of statements to add back, because the correction that refuted them is
-    forgotten.
+    *unrefuted*: rows ``{"episode", "fact"}`` of statements to add to *history*, because their correction is forgotten.
     """
     for id_, verdict in list(history.verdicts.items()):
         if verdict.new in gone_facts or verdict.existing in gone_facts:
@@ -231,9 +230,9 @@ def _plan_beliefs(
 ) -> BeliefPlan:
     """Return how the stored beliefs must change, so that they follow from the remaining statements only.
 
-    *history*: the remaining statements and verdicts, with the stored beliefs. *rows*: all beliefs about its facts, also
-    ended ones, from `cypher.BELIEFS`. *causes*: ids of forgotten episodes and decisions; beliefs that they caused are
-    removed. *recorded_by*: the namespace, and the id of this deletion as the cause of new beliefs.
+    *history*: the remaining statements, verdicts and current beliefs. *rows*: all stored beliefs about the same facts.
+    *causes*: ids of forgotten episodes and decisions; beliefs that they caused are removed. *recorded_by*: the
+    namespace, and the id of this deletion.
     """
     removed: list[str] = []
     saved = set[int]()
@@ -263,10 +262,10 @@ def _plan_beliefs(
 
 
 def _find_end(belief: Row, beliefs: Iterable[Row]) -> int:
-    """Return when *belief* ends if the change that ended it is forgotten: at the next belief about its fact.
+    """Return the new end of *belief* when the change that ended it is forgotten: the start of the next belief.
 
-    *beliefs*: all remaining beliefs about that fact. Returns `OPEN_END` if none is later. Times are microseconds since
-    the epoch.
+    *beliefs*: the remaining beliefs about the same fact. Returns `OPEN_END` if none is later. Times are microseconds
+    since the epoch.
     """
     # A belief may expire before its own creation if a clock was set back.
     others = (row["created_at"] for row in beliefs if row["id"] != belief["id"])
@@ -303,10 +302,9 @@ def _is_current(times: Iterable[_Times]) -> bool:
 
 
 def _plan_entities(impact: Impact, changed: Iterable[str]) -> Flow[Parameters]:
-    """Return the query parameters for entities that remain but change: times, names, vectors, and aliases to remove.
+    """Return the query parameters that update the remaining entities: their times, names, vectors and aliases.
 
-    These are entities that forgotten episodes mention, entities that lose a name, and those with the ids *changed*.
-    Their summaries are emptied, and written again later.
+    Updated are entities that forgotten episodes mention, entities that lose a name, and those with the ids *changed*.
     """
     lost = {id_: impact.find_lost_names(id_) for id_ in impact.entities}
     touched = impact.ids_of("mention").union(changed, (id_ for id_, names in lost.items() if names))
@@ -330,10 +328,10 @@ def _plan_entities(impact: Impact, changed: Iterable[str]) -> Flow[Parameters]:
 
 
 def _plan_unused(impact: Impact, gone_facts: Iterable[str], touched: Sequence[str]) -> Flow[Parameters]:
-    """Return the query parameters for communities to delete, and for predicates and aliases to delete if unused.
+    """Return the query parameters that delete communities, and predicates and name keys that may be unused now.
 
-    *touched*: ids of entities that change or are deleted; their communities, whose summaries may contain forgotten
-    text, are deleted on all levels. *gone_facts*: ids of facts to delete, whose predicates may become unused.
+    *touched*: ids of entities that change or are deleted; their communities are deleted, as summaries may repeat
+    forgotten text. *gone_facts*: ids of the facts to delete.
     """
     communities = yield from read(cypher.COMMUNITIES, ids=touched)
     learned = yield from read(cypher.LEARNED_PREDICATES)
@@ -350,7 +348,10 @@ def _plan_unused(impact: Impact, gone_facts: Iterable[str], touched: Sequence[st
 
 
 def _select_unread(impact: Impact, gone_facts: Iterable[str]) -> Flow[list[str]]:
-    """Return the ids of remaining episodes to read again, because a fact that they state or an entity is deleted."""
+    """Return the ids of remaining episodes to read again, because one of their facts or entities is deleted.
+
+    *gone_facts*: ids of the facts to delete.
+    """
     rows = yield from read(cypher.MENTIONING, ids=sorted(impact.gone_entities))
     unread = {row["id"] for row in rows}
     for id_ in gone_facts:
@@ -359,10 +360,10 @@ def _select_unread(impact: Impact, gone_facts: Iterable[str]) -> Flow[list[str]]
 
 
 def relink(episodes: Iterable[Row]) -> list[dict[str, str]]:
-    """Return the links ``{"before": id, "after": id}`` that close the gaps of deleted episodes in their threads.
+    """Return new links ``{"before": id, "after": id}`` that close the gaps of deleted episodes in their threads.
 
-    *episodes*: rows of the deleted episodes, each with the ids of the episodes ``before`` and ``after``. If b of the
-    thread a, b, c is deleted, the result is ``[{"before": "a", "after": "c"}]``.
+    *episodes*: rows of the deleted episodes, each with the ids of its neighbours, ``before`` and ``after``. If b is
+    deleted from the thread a, b, c, the result is ``[{"before": "a", "after": "c"}]``.
     """
     after = {episode["id"]: episode["after"] for episode in episodes}
 

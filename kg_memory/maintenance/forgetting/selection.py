@@ -40,13 +40,11 @@ _ORDER = itemgetter("created_at", "id")
 
 @dataclass(frozen=True, slots=True)
 class ForgetRequest:
-    """A validated request to forget one *target*: an id, a name, a thread or a source.
+    """A validated request to forget one *target*: an id, a name, a thread or a source, as *kind* says (one of `KINDS`).
 
-    *kind* says which, one of `KINDS`. *span*: ``(start, end)`` character offsets in an episode; only these are
-    forgotten. *by* and *reason* go into the audit log. *erase*: whether the database server rewrites its files without
-    the deleted data; ``None`` means only for the embedded server. *search*: whether the namespace is searched
-    afterwards for words, names, quotes and vectors of the deleted episodes. *dry_run*: report the effects, delete
-    nothing.
+    *span*: forget only these characters of an episode, ``(start, end)``. *by* and *reason*: texts for the audit log.
+    *erase*: let the database server rewrite its files without the deleted data; None does so only for the embedded
+    server. *search*: search the namespace afterwards for traces of the deleted text. *dry_run*: delete nothing.
     """
 
     kind: str
@@ -101,7 +99,7 @@ def _validate_span(span: Any, kind: str) -> None:
 
 
 def select_episodes(request: ForgetRequest) -> Flow[list[str]]:
-    """Return the ids of the episodes to delete for *request*, in the order in which they were stored."""
+    """Return the ids of the episodes that *request* selects, in the order in which they were stored."""
     if request.kind == "entity":
         about = yield from _select_about_entity(request.target)
         return [row["id"] for row in about]
@@ -121,18 +119,18 @@ def select_episodes(request: ForgetRequest) -> Flow[list[str]]:
 
 
 def add_summaries(ids: Sequence[str]) -> Flow[list[str]]:
-    """Return the ids of episodes, followed by the ids of the conversation summaries of their threads.
+    """Return *ids*, followed by the ids of the summaries of the conversations to which these episodes belong.
 
-    A summary may repeat the text of an episode, so it is deleted with it.
+    A summary may repeat the text of an episode, so it is deleted too.
     """
     summaries = yield from read(SUMMARIES, ids=list(ids), source=SESSION_SOURCE)
     return list(dict.fromkeys([*ids, *(row["id"] for row in summaries)]))
 
 
 def select_threads(request: ForgetRequest) -> Flow[list[str]]:
-    """Return the sorted names of the threads whose episodes *request* deletes.
+    """Return the sorted ids of the conversations whose episodes *request* selects.
 
-    They are also the ``thread_id`` of LangGraph checkpoints.
+    LangGraph stores checkpoints under the same ids (``thread_id``).
     """
     if request.kind == "everything":
         return [row["thread"] for row in (yield from read(ALL_THREADS))]
@@ -147,10 +145,9 @@ def select_threads(request: ForgetRequest) -> Flow[list[str]]:
 def _select_about_entity(target: str) -> Flow[list[Row]]:
     """Return rows with id and time of the episodes about the entity *target*, given by id, name or alias.
 
-    These are the episodes that are linked to the entity, and those whose text contains one of its names. Episodes that
-    mention only another entity of the same name are left out. If the entity does not exist, return the memory blocks
-    (texts in an agent's prompt, from which entities are never extracted) that contain *target*. Errors: `InputError` if
-    several entities have the name.
+    These are episodes that are linked to the entity, or whose text contains one of its names. Episodes about another
+    entity of the same name are left out. If no such entity exists, return the memory blocks (parts of an agent's
+    prompt) that contain *target*. Errors: `InputError` if several entities have the name.
     """
     rows = yield from read(NAMED_OR_ID, name=target, alias=alias_key(target))
     if not rows:
@@ -194,12 +191,11 @@ def _match_words(name: str) -> str:
 
 
 def redact(id_: str, span: tuple[int, int], settings: Settings, namespace: str) -> Flow[dict[str, Row]]:
-    """Return a stored episode with a range of its text replaced by ``[forgotten]``; nothing is written.
+    """Return a stored episode with a range of its text replaced by ``[forgotten]``; the database is not changed.
 
     *id_*: the episode. *span*: start and end of the range, in characters. The result is ``{id_: {"new_id": ...,
-    "content": ..., "flags": ...}}``: the id changes because it is a hash of the text. It is ``{}`` if the episode does
-    not exist, or if another episode already has the new text. Errors: `InputError` if the content has no such
-    characters, or is no longer valid JSON.
+    "content": ..., "flags": ...}}``, because the id is a hash of the text, or ``{}`` if the episode does not exist.
+    Errors: `InputError` if the text is shorter than the range, or would no longer be valid JSON.
     """
     rows = yield from read(cypher.WHOLE_EPISODE, id=id_)
     if not rows:

@@ -46,8 +46,8 @@ Plan = Callable[[int], Flow[Move]]
 def merge(into: str, others: Sequence[str], by: str, reason: str, namespace: str) -> Flow[list[IdentityDecision]]:
     """Merge the entities *others*, which are the same person or thing, into *into*; return one decision for each.
 
-    Entities are given by id, name or alias. *by* (who decides) and *reason* are stored with the decisions. Errors:
-    `NotFound` for an unknown entity; `InputError` for an ambiguous name, or an entity given twice.
+    Entities are given by id, name or alias. *by* (who decides) and *reason* are stored. Errors: `NotFound` for an
+    unknown entity; `InputError` for an ambiguous name, or an entity given twice.
     """
     validate_author(by, reason)
     target = yield from find_entity("into", into)
@@ -71,10 +71,11 @@ def merge(into: str, others: Sequence[str], by: str, reason: str, namespace: str
 def split(
     entity: str, request: SplitRequest, by: str, reason: str, policy: ConflictPolicy, namespace: str
 ) -> Flow[IdentityDecision]:
-    """Move the facts and episodes of *entity* that are about another one to a new entity; return the decision.
+    """Split *entity*, which mixes two people or things: move some of its facts and episodes to a new entity.
 
-    *entity*: an id, name or alias. *request*: the ids of these facts and episodes. *by* and *reason* are stored with
-    the decision. Errors: `NotFound` for an unknown entity; `InputError` if nothing or everything would be moved.
+    Returns the decision. *entity*: an id, name or alias. *request*: the ids of the facts and episodes to move. *by*
+    (who decides) and *reason* are stored. Errors: `NotFound` for an unknown entity; `InputError` if nothing or
+    everything would be moved.
     """
     validate_author(by, reason)
     source = yield from find_entity("entity", entity)
@@ -114,11 +115,11 @@ def decide_doubt(doubt: str, choice: Literal["accept", "reject"], by: str, reaso
 
 
 def undo(decision: str, by: str, reason: str, policy: ConflictPolicy, namespace: str) -> Flow[IdentityDecision]:
-    """Undo a merge, a split or the decision of a doubt, and return the decision with its new state.
+    """Undo a merge, a split or the decision of a doubt (whether two entities are the same); return the decision.
 
-    *decision*: its id. An undone doubt waits for a decision again. Facts and episodes move back as far as they still
-    exist; later ones stay where they are. Errors: `NotFound` for an unknown id; `InputError` if the decision was
-    undone already, or cannot be undone because an entity was merged or forgotten since.
+    *decision*: its id. Facts and episodes move back if they still exist; later ones stay where they are. Errors:
+    `NotFound` for an unknown id; `InputError` if the decision was undone already, or an entity was merged or forgotten
+    since.
     """
     validate_author(by, reason)
     row = yield from read_identity(decision)
@@ -131,7 +132,7 @@ def undo(decision: str, by: str, reason: str, policy: ConflictPolicy, namespace:
     state = "waiting" if identity["kind"] == "doubt" else "undone"
 
     def plan(time: int) -> Flow[Move]:
-        """Return the changes that undo the decision at *time* (microseconds since the epoch)."""
+        """Return the database changes that undo the decision at *time* (microseconds since the epoch)."""
         wholes = yield from _read_all(*about.values())
         undone = {**identity, "state": state, **_author(by, reason, time, "undone_")}
         move = Move(undone, wholes, time, before="done")
@@ -149,11 +150,10 @@ def undo(decision: str, by: str, reason: str, policy: ConflictPolicy, namespace:
 def list_identities(
     states: Sequence[str], limit: int, skip: int = 0, kinds: Sequence[str] = KINDS
 ) -> Flow[list[IdentityDecision]]:
-    """Return merge and split decisions, and doubts (pairs of entities that may be the same), the latest first.
+    """Return decisions to merge or split entities, and doubts whether two entities are the same, the latest first.
 
-    *states*: the states to return, of ``"done"``, ``"undone"``, ``"apart"`` and ``"waiting"``. *kinds*: of ``"merge"``,
-    ``"split"`` and ``"doubt"``. Decisions whose entities no longer exist are left out. *limit* and *skip*: the maximum
-    number to read, and how many to skip before.
+    *states*: which of ``"done"``, ``"undone"``, ``"apart"`` and ``"waiting"``. *kinds*: which of ``"merge"``,
+    ``"split"`` and ``"doubt"``. *limit* and *skip*: the maximum number to return, and how many to skip before.
     """
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     stored = yield from read(queries.IDENTITIES, states=list(states), kinds=list(kinds), **page)
@@ -166,9 +166,9 @@ def list_identities(
 
 
 def to_decision(row: Row, sentences: dict[str, tuple[str, ...]] | None = None) -> IdentityDecision:
-    """Convert a result row with a stored decision and its entities to an `IdentityDecision`.
+    """Convert a database row of a decision and its entities to an `IdentityDecision`.
 
-    *sentences*: for each entity id, the sentences of its latest facts, which are shown with a doubt.
+    *sentences*: sentences about each entity, by its id, to show with a doubt.
     """
     ends = {about["role"]: rows.to_entity(about["entity"]) for about in row["about"]}
     known = {name: value for name, value in row["identity"].items() if value is not None}
@@ -199,7 +199,7 @@ def find_entity(argument: str, name: object) -> Flow[str]:
 
 
 def read_identity(decision: object) -> Flow[Row]:
-    """Return the stored decision or doubt with the id *decision*, with its entities and the facts and names it moved.
+    """Return the stored decision or doubt with the id *decision*, with its entities and all that it moved.
 
     Errors: `NotFound` if it does not exist, or if its first entity no longer exists.
     """
@@ -212,10 +212,10 @@ def read_identity(decision: object) -> Flow[Row]:
 
 
 def _carry_out(plan: Plan) -> Flow[IdentityDecision]:
-    """Compute the changes of a decision with *plan*, write them, refresh summaries, and return the stored decision.
+    """Write the database changes that the function *plan* computes, and return the stored decision.
 
-    *plan* is a function from the time in microseconds to the changes; it is called again if other writers changed the
-    entities in between. Errors: `DatabaseUnavailable` after `ATTEMPTS` conflicts.
+    *plan* takes the time in microseconds since the epoch. It is called again if other processes changed the entities
+    meanwhile. Errors: `DatabaseUnavailable` after `ATTEMPTS` conflicts.
     """
     for _ in range(ATTEMPTS):
         time = yield from now()
@@ -233,18 +233,18 @@ def _identity(id_: str, kind: str, by: str, reason: str, time: int) -> dict[str,
 
 
 def _author(by: str, reason: str, time: int, prefix: str = "") -> dict[str, object]:
-    """Return who decided, when and why as columns: ``{"by": ..., "at": time, "reason": ...}``.
+    """Return who decided, when and why, as a dict: ``{"by": ..., "at": time, "reason": ...}``.
 
-    With the *prefix* ``"undone_"`` they are ``undone_by``, ``undone_at`` and ``undone_reason``.
+    With the *prefix* ``"undone_"`` the keys are ``undone_by``, ``undone_at`` and ``undone_reason``.
     """
     author = {"by": replace_unstorable(by), "at": time, "reason": replace_unstorable(reason)}
     return {f"{prefix}{name}": value for name, value in author.items()}
 
 
 def _ends(row: Row) -> dict[str, str]:
-    """Return the ids of the entities of a decision, ``{"one": id, "other": id}``, without deleted entities.
+    """Return the ids of the two entities of a decision, ``{"one": id, "other": id}``; deleted entities are left out.
 
-    *row*: a result row with the decision and its entities.
+    *row*: a database row of the decision and its entities.
     """
     ends = {about["role"]: about["entity"]["id"] for about in row["about"]}
     return {role: ends[role] for role in ("one", "other") if role in ends}
@@ -267,11 +267,10 @@ def _plan_merge(identity: dict[str, object], one: Whole, second: Whole, time: in
 
 
 def _plan_unmerge(move: Move, whole: Whole, moved: Sequence[Row], namespace: str) -> Flow[None]:
-    """Add to *move* the changes that undo a merge: recreate the merged entity with its facts, episodes and names.
+    """Add to *move* the database changes that undo a merge: recreate the merged entity with its facts and names.
 
-    *whole*: the entity into which it was merged. *moved*: rows of the facts, episodes and names that came from the
-    merged entity; those that *whole* no longer has are left as they are. Errors: `InputError` if the merged entity
-    exists again.
+    *whole*: the entity into which it was merged. *moved*: rows of the facts, episodes and names that the merge moved;
+    those that *whole* no longer has are skipped. Errors: `InputError` if the merged entity exists again.
     """
     identity = move.identity
     id_ = entity_id(namespace, identity["former_key"])
@@ -307,10 +306,10 @@ def _plan_unmerge(move: Move, whole: Whole, moved: Sequence[Row], namespace: str
 
 
 def _set_apart(identity: Row, state: str, by: str, reason: str) -> Flow[IdentityDecision]:
-    """Store that two entities are different (*state* ``"apart"``) or undecided (``"waiting"``); return the decision.
+    """Store whether two entities are different (*state* ``"apart"``) or undecided (``"waiting"``); return the decision.
 
-    *identity*: the properties of the doubt about them. Errors: `InputError` if its state changed meanwhile, or one of
-    the entities no longer exists.
+    *identity*: the stored doubt whether they are the same. Errors: `InputError` if the doubt was decided meanwhile, or
+    one of the entities no longer exists.
     """
     time = yield from now()
     fields = {name: identity[name] for name in ("by", "at", "reason", "undone_by", "undone_at", "undone_reason")}

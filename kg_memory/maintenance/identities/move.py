@@ -25,9 +25,9 @@ Parameters = dict[str, Any]
 class Whole:
     """An entity with the ids of all facts, episodes and names that are linked to it.
 
-    `mentions`: its episodes, by id, with their times in microseconds. `subjects` and `objects`: ids of the facts of
-    which it is the subject or an object. `aliases`: keys of its names (hashes of the normalised names). `apart`: ids of
-    entities known to be different. `revision`: a counter that every change of the entity raises.
+    `mentions`: times in microseconds by id of the episodes that mention it. `subjects` and `objects`: ids of the facts
+    of which it is the subject or an object. `aliases`: hashes of its names. `apart`: ids of entities known to be
+    different. `revision`: a counter that every change of the entity raises.
     """
 
     entity: Row
@@ -70,16 +70,16 @@ class Whole:
 
 
 def read_wholes(*ids: str) -> Flow[list[Whole]]:
-    """Return the entities with the ids *ids*, with all facts, episodes and names linked to them; skip unknown ids."""
+    """Return the entities with the ids *ids*, each with the ids of its facts, episodes and names; skip unknown ids."""
     rows = yield from read(queries.WHOLE, ids=list(ids))
     wholes = {row["entity"]["id"]: Whole.from_row(row) for row in rows}
     return [wholes[id_] for id_ in ids if id_ in wholes]
 
 
 def entity_row(id_: str, names: Sequence[str], times: Iterable[int]) -> Parameters:
-    """Return query parameters that set the names of the entity *id_*, its words in the index, and when it was seen.
+    """Return query parameters that set the names of the entity *id_*, the words to find it by, and when it was seen.
 
-    *names*: its display name, then its aliases. *times*: the times of the episodes that mention it, in microseconds.
+    *names*: its display name, then its aliases. *times*: when episodes mention it, in microseconds since the epoch.
     ``{"id": ..., "name": ..., "aliases": [...], "first_seen": ..., "last_seen": ..., "n": number of words, "terms":
     ...}``
     """
@@ -91,11 +91,10 @@ def entity_row(id_: str, names: Sequence[str], times: Iterable[int]) -> Paramete
 
 
 def evidence_of(statements: Sequence[Row]) -> Parameters:
-    """Return the fields of a fact that follow from its statements: confidence, latest time, first episode.
+    """Return the fields of a fact that are computed from its statements: ``{"confidence": 0.9, "said_at": ..., ...}``.
 
-    ``{"confidence": 0.9, "said_at": ..., "told_by": ..., ...}``: the confidence is the highest, ``said_at`` the latest
-    time, in microseconds. ``told_by`` is the id of the episode of the first statement, whose wording the fact has;
-    statements that only say that the fact ended count for this only if there are no others.
+    The confidence is the highest of all statements, ``said_at`` their latest time in microseconds. ``told_by`` is the
+    id of the episode with the first statement.
     """
     ends, at, _, by = min((_only_ends(row), row["said_at"], row["arrived_at"], row["id"]) for row in statements)
     last = max(row["said_at"] for row in statements)
@@ -117,8 +116,8 @@ WAYS = tuple(f"{kind}_{way}" for kind in ("subjects", "objects", "mentions", "al
 class Move:
     """The database changes of one merge, split or undo; its fields are the parameters of the query that writes them.
 
-    `identity`: the properties of the stored decision. `before`: its state in the database until now, None for a new
-    decision. `expected`: the entities as they were read. `now`: microseconds since the epoch.
+    `identity`: the properties of the decision. `before`: the decision's stored state, None if it is new. `expected`:
+    the entities as they were read. `now`: microseconds since the epoch.
     """
 
     identity: Parameters
@@ -166,16 +165,16 @@ class Move:
         self.links[f"{kind}_in"].append({"id": id_, "entity": entity})
 
     def note(self, label: str, role: str, id_: str, **fields: Any) -> None:
-        """Record that this decision moves a fact, an episode or a name between entities; an undo can then move it back.
+        """Record that this decision moves a fact, an episode or a name, so that an undo can move it back.
 
-        *label* and *id_*: its node label and id. *role*: the kind of its link, such as ``"subject"`` or ``"mention"``.
-        *fields*: more columns, such as ``kept=True`` if the old link remains too.
+        *label* and *id_*: its node label and id. *role*: how it is linked to the entity, such as ``"subject"`` or
+        ``"mention"``. *fields*: more properties, such as ``kept=True`` if the old link remains too.
         """
         empty = {"kept": False, "origin": None, "ruling": None, "refused": None}
         self.moved.append({"label": label, "role": role, "id": id_, **empty, **fields})
 
     def write(self) -> Flow[bool]:
-        """Write all changes in one atomic query, and return true; if an entity changed meanwhile, write nothing."""
+        """Write all changes in one atomic query, and return True; if an entity changed meanwhile, write nothing."""
         parameters = {each.name: getattr(self, each.name) for each in fields(self)}
         parameters |= {**parameters.pop("links"), **parameters.pop("revision").to_parameters()}
         rows = yield from write(queries.MOVE, **{**parameters, "expected": list(map(Whole.expect, self.expected))})
@@ -183,9 +182,9 @@ class Move:
 
 
 def move_all(move: Move, source: Whole, target: Whole, without: Sequence[str] = ()) -> None:
-    """Plan to give *target* all facts, episodes and names of *source*, and to delete *source*.
+    """Plan to move all facts, episodes and names of the entity *source* to *target*, and to delete *source*.
 
-    *without*: names of *source* that *target* does not get.
+    *without*: names that are not moved.
     """
     dropped = set(map(alias_key, without))
     for kind, label, role in (*LINKS, ("aliases", "Alias", "alias")):
@@ -203,9 +202,9 @@ def move_all(move: Move, source: Whole, target: Whole, without: Sequence[str] = 
 
 
 def names_with(names: Iterable[str], keys: Iterable[str]) -> list[str]:
-    """Return the names whose key is among *keys*; the key of a name is a hash that ignores case and the like.
+    """Return those of *names* whose hash is among *keys*; the hash of a name ignores case.
 
-    If *keys* has the key of "ann", then of ``["Ann", "Bo"]`` the result is ``["Ann"]``.
+    If *keys* has the hash of "ann", then of ``["Ann", "Bo"]`` the result is ``["Ann"]``.
     """
     among = frozenset(keys)
     return [name for name in names if alias_key(name) in among]

@@ -27,9 +27,9 @@ from kg_memory.text.identity import alias_key, entity_id, entity_key, fact_id
 
 @dataclass(frozen=True, slots=True)
 class SplitRequest:
-    """A request to split an entity: the ids of the facts and episodes that are about another entity.
+    """A request to split an entity: the ids of the facts and episodes to move to a new entity.
 
-    *name* and *type* are those of the new entity; ``None`` means the same as those of the old one.
+    *name* and *type* describe the new entity; ``None`` means the name or type of the old entity.
     """
 
     facts: tuple[str, ...]
@@ -40,10 +40,10 @@ class SplitRequest:
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """Which facts and episodes of an entity a split moves to the new entity, and which stay.
+    """How a split divides the facts and episodes of an entity between that entity and a new one.
 
-    `whole`: ids of facts that move completely. `parts`: ids of facts that both entities get, with the ids of the
-    episodes whose statements move. `moving` and `staying`: ids of the episodes that mention the new and the old entity
+    `whole`: ids of facts that move. `parts`: ids of facts that both entities get, each with the ids of the episodes
+    whose statements move. `moving` and `staying`: ids of the episodes that mention the new and the old entity
     afterwards; an episode can be in both.
     """
 
@@ -102,11 +102,11 @@ def plan_split(move: Move, whole: Whole, request: SplitRequest, policy: Conflict
 
 
 def divide(whole: Whole, rows: Mapping[str, Row], request: SplitRequest) -> Division:
-    """Return which facts, statements and episodes of the entity *whole* a split moves to the new entity.
+    """Return which facts, statements and episodes of the entity *whole* a split moves to a new entity.
 
-    *rows*: all facts about the entity by id, from `read_facts`. A fact that only the requested episodes state moves
-    completely. Of a fact that other episodes state too, only the statements of the requested episodes move. Errors:
-    `InputError` for ids that do not belong to the entity, or if nothing or everything would move.
+    *rows*: all facts about the entity by id, from `read_facts`. A fact moves if only the requested episodes state it.
+    If other episodes state it too, only the statements of the requested episodes move. Errors: `InputError` for ids of
+    another entity, or if nothing or everything would move.
     """
     unknown = sorted(set(request.facts) - rows.keys())
     if unknown:
@@ -135,9 +135,9 @@ def divide(whole: Whole, rows: Mapping[str, Row], request: SplitRequest) -> Divi
 
 
 def _share_names(whole: Whole, division: Division, request: SplitRequest) -> Flow[tuple[list[str], list[str]]]:
-    """Return the names that the old entity *whole* keeps, and the names of the new entity, each display name first.
+    """Return two lists of names after a split: those of the old entity *whole*, and those of the new entity.
 
-    A name goes to the entity whose episodes contain it, or to both.
+    A name goes to the entity whose episodes contain it, or to both. Each list begins with the display name.
     """
     episodes = sorted(division.moving | division.staying)
     rows = yield from read(queries.NAMES_IN_USE, episodes=episodes, names=whole.names)
@@ -158,10 +158,10 @@ def _copy_facts(
     ends: tuple[Whole, str, str],
     namespace: str,
 ) -> Flow[None]:
-    """Add to *move* copies of facts that other episodes state too; each copy is about the new entity.
+    """Copy the facts that both entities get in a split; add the copies, which are about the new entity, to *move*.
 
-    *parts*: for each such fact id, the episodes whose statements go to the copy; the original keeps the others. *rows*:
-    facts by id. *ends*: the old entity, then key and id of the new one. *history* is changed accordingly.
+    *parts*: for each such fact id, the episodes whose statements move to the copy. *rows*: facts by id. *ends*: the old
+    entity, then key and id of the new one. *history* is changed accordingly.
     """
     whole, key, id_ = ends
     vectors = yield from embed([rows[fact]["fact"]["sentence"] for fact in sorted(parts)])
@@ -195,10 +195,9 @@ def divide_statements(statements: Iterable[Row], episodes: Collection[str]) -> t
 
 
 def move_statements(history: History, origin: str, fact: str, episodes: Collection[str]) -> None:
-    """Change *history* so that statements of the fact *origin* count for the fact *fact* instead.
+    """Change *history* so that some statements of the fact *origin* count as statements of the fact *fact*.
 
-    These are the statements of the episodes with the ids *episodes*; the facts are ids too. The database is not
-    changed.
+    These are the statements of *episodes*. All arguments are ids; the database is not changed.
     """
     for statement in list(history.statements[origin].values()):
         if statement.id in episodes:
@@ -209,11 +208,10 @@ def move_statements(history: History, origin: str, fact: str, episodes: Collecti
 
 
 def _annul_verdicts(move: Move, rows: Mapping[str, Row], moved: Collection[str], entity: str, history: History) -> None:
-    """Cancel verdicts (such as "fact A ends fact B") between facts that no longer share an entity after the split.
+    """Cancel verdicts (such as "fact A ends fact B") between facts that are about different entities after a split.
 
-    Their ruling becomes ``"both"`` (both facts hold) in *move* and *history*; the old ruling is stored for an undo.
-    *rows*: all facts of the split entity by id. *moved*: ids of the facts that move. *entity*: the id of the split
-    entity.
+    Their ruling becomes ``"both"``: both facts hold. *move* and *history* are changed. *rows*: all facts of the split
+    entity by id. *moved*: ids of the facts that move. *entity*: the id of the split entity.
     """
     for fact in sorted(moved):
         ends = {rows[fact]["subject"], *rows[fact]["objects"]} - {entity}
@@ -228,9 +226,10 @@ def _annul_verdicts(move: Move, rows: Mapping[str, Row], moved: Collection[str],
 
 
 def set_ruling(history: History, verdict: str, ruling: str, refused: str | None) -> None:
-    """Set the effect and the rejected fact of the verdict with the id *verdict* in *history*; skip unknown ids.
+    """Set the ruling of the verdict with the id *verdict* in *history*; do nothing for an unknown id.
 
-    *ruling*: such as ``"both"`` (both facts hold). *refused*: the id of a fact that a person rejected, or None.
+    *ruling*: the effect, such as ``"both"`` (both facts hold). *refused*: the id of a fact that a person rejected, or
+    None.
     """
     if verdict in history.verdicts:
         changed = replace(history.verdicts[verdict], ruling=ruling, refused=refused)  # type: ignore[arg-type]
@@ -273,9 +272,9 @@ def plan_unsplit(
 
 
 def _find_unused(move: Move, second: Whole) -> Flow[list[str]]:
-    """Return the name that a split gave to the new entity as a one-element list; ``[]`` if an episode uses this name.
+    """Return the name that a split gave to the new entity, as a list; ``[]`` if an episode uses this name.
 
-    *second*: the new entity. *move*: the undoing of the split.
+    *second*: the new entity. *move*: the changes that undo the split.
     """
     named = names_with(second.names, [move.identity["former_name"] or ""])
     used = yield from read(queries.NAMES_IN_USE, episodes=sorted(second.mentions), names=named)

@@ -57,12 +57,12 @@ _Date = tuple[int, Precision]
 
 @dataclass(frozen=True, slots=True)
 class DecisionRequest:
-    """A person's decision about a verdict, which says how a new, pending fact relates to an existing one.
+    """A person's decision about a verdict; a verdict says how a new, pending fact relates to an existing one.
 
     *choice*: ``"accept"`` the pending fact, ``"reject"`` it, or ``"edit"``. *by* and *reason*: who decides, and why.
-    *verdict*, *valid_at* and *invalid_at* belong to an edit: the right relation of the two facts, and the right dates
-    of the pending fact; `OPEN` as *invalid_at* means that it has not ended. *seen*: the ruling that the person saw; if
-    it has changed since, the decision is refused.
+    For an edit, *verdict* is the right relation of the two facts, and *valid_at* and *invalid_at* are the right dates
+    of the pending fact (`OPEN`: it has not ended). *seen*: the ruling that the person saw; if it has changed since, the
+    decision is refused.
     """
 
     choice: Choice
@@ -74,10 +74,7 @@ class DecisionRequest:
     seen: Ruling | None = None
 
     def validate(self) -> None:
-        """Check the choice, author, verdict and dates, as far as possible without the stored verdict.
-
-        Errors: `InputError` for an invalid value, or edits that do not fit the choice.
-        """
+        """Raise `InputError` for an invalid choice, author, verdict or date, or edits that do not fit the choice."""
         if self.choice not in get_args(Choice):
             raise InputError(f"choice must be one of {', '.join(get_args(Choice))}, got {self.choice!r}")
         validate_author(self.by, self.reason)
@@ -92,9 +89,9 @@ class DecisionRequest:
         self.dates(0)
 
     def kind(self, default: VerdictKind) -> VerdictKind:
-        """Return how the two facts relate: *verdict* if the person edited it, else *default*, the stored kind.
+        """Return how the two facts relate: *verdict* if the person edited it, else *default*, the stored relation.
 
-        Errors: `InputError` for an unknown kind, or an edit of an ``"admission"``, which is about one fact.
+        Errors: `InputError` for an unknown relation, or an edit of a verdict about one fact only (``"admission"``).
         """
         kind = default if self.verdict is None else self.verdict
         if default == "admission":
@@ -130,7 +127,7 @@ NextState = Callable[[StoredVerdict, History, int], VerdictState]
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What is stored about a decision: its kind, author and reason.
+    """The kind, author and reason of a decision, as they are stored.
 
     *before*: the state of the verdict that an undo restores; ``None`` means its state when the decision is written.
     """
@@ -144,14 +141,18 @@ class Note:
 def decide(review: str, request: DecisionRequest, policy: ConflictPolicy, namespace: str) -> Flow[Review]:
     """Apply a person's decision about the verdict with the id *review*, and return the verdict with its new ruling.
 
-    A verdict compares a pending fact with an existing one. Accepting lets it take effect. Rejecting refuses the pending
-    fact. Editing changes the kind of verdict or the dates of the pending fact, then accepts. Errors: `NotFound` for an
-    unknown id; `InputError` for an invalid *request*, a retraction, or a ruling that is no longer ``request.seen``.
+    A verdict says how a pending fact relates to an existing one. Accepting lets it take effect. Rejecting means that
+    the pending fact is not believed. Editing changes the relation or the dates, then accepts. Errors: `NotFound` for an
+    unknown id; `InputError` for an invalid *request*, or if the ruling is no longer ``request.seen``.
     """
     request.validate()
 
     def next_state(stored: StoredVerdict, history: History, time: int) -> VerdictState:
-        """Return the state of the verdict after the decision of *request*; see `NextState`."""
+        """Return the state of the verdict after the person's decision.
+
+        *stored*: the verdict as stored. *history*: its facts with their statements. *time*: microseconds since the
+        epoch.
+        """
         _check_seen(stored, request.seen)
         kind: VerdictKind = stored.row["kind"]
         if kind == "retracted":
@@ -175,7 +176,7 @@ def undo(review: str, by: str, reason: str, policy: ConflictPolicy, namespace: s
     validate_author(by, reason)
 
     def next_state(stored: StoredVerdict, _history: History, _time: int) -> VerdictState:
-        """Return the state that the verdict had before its latest decision that is not undone."""
+        """Return the state that the stored verdict had before its latest decision that is not undone."""
         standing: list[Row] = []
         for decision in stored.decisions:
             if decision["decision"] == "undo":
@@ -199,9 +200,9 @@ def refuse(state: VerdictState, fact: str, time: int) -> VerdictState:
 
 
 def rule(state: VerdictState, ruling: Ruling) -> VerdictState:
-    """Return the state of a verdict with the effect *ruling*, such as ``"both"`` (both facts hold).
+    """Return the state of a verdict after it got the ruling *ruling*, such as ``"both"`` (both facts hold).
 
-    No fact counts as rejected any more.
+    A fact that was rejected before is not rejected any more.
     """
     return replace(state, ruling=ruling, refused=None, refused_at=None)
 
@@ -246,12 +247,11 @@ def record(
     *,
     new: bool = False,
 ) -> Flow[Review]:
-    """Store a decision about a verdict and the changes of beliefs that follow; return the verdict as a `Review`.
+    """Store a decision about a verdict, update the beliefs that depend on it, and return the verdict as a `Review`.
 
-    *next_state* computes the verdict's new state. *note*: what to store about the decision. *new*: the verdict itself
-    is not stored yet and is written too. If other writers changed facts about the same entities in between, everything
-    is computed again. Errors: `InputError` if the verdict was decided meanwhile; `DatabaseUnavailable` after `ATTEMPTS`
-    conflicts.
+    *stored*: the verdict before the decision. *next_state*: a function that computes its new state; it is called again
+    if other processes change the facts meanwhile. *note*: who decides, and why. *new*: the verdict itself is not stored
+    yet. Errors: `InputError` if the verdict was decided meanwhile; `DatabaseUnavailable` after `ATTEMPTS` conflicts.
     """
     for _ in range(ATTEMPTS):
         based_on = yield from read(queries.REVISIONS_OF_FACTS, ids=list(stored.facts))
@@ -295,10 +295,10 @@ def record(
 
 
 def retract(fact: str, by: str, reason: str, policy: ConflictPolicy, namespace: str) -> Flow[Review]:
-    """Stop believing the fact with the id *fact*, and return the verdict that records the retraction.
+    """Stop believing the fact with the id *fact*, and return the verdict that records this.
 
-    *by* (who decides) and *reason* are stored. If the fact is retracted already and was not stated since, return the
-    existing verdict. Errors: `NotFound` for an unknown id; `InputError` for an invalid author.
+    *by* (who decides) and *reason* are stored. If the fact was retracted before and not stated since, the existing
+    verdict is returned. Errors: `NotFound` for an unknown id; `InputError` for an invalid author.
     """
     validate_author(by, reason)
     history = yield from require_fact(fact)
@@ -316,11 +316,11 @@ def retract(fact: str, by: str, reason: str, policy: ConflictPolicy, namespace: 
 def replace_fact(
     fact: str, episode: str, author: tuple[str, str], policy: ConflictPolicy, namespace: str
 ) -> Flow[Review]:
-    """Replace a fact by the fact that an episode states, and return the verdict between the two facts.
+    """Replace a fact by a fact that an episode states, and return the verdict between the two facts.
 
-    *fact* and *episode*: their ids. The old fact ends when the new one begins. If the new one does not begin later, the
-    old one was wrong, and is not believed any more. *author*: who decides, and the reason. Errors: `InputError` if the
-    episode states no other fact.
+    *fact* and *episode*: their ids. If the new fact begins later, the old one ends then. Otherwise the old one was
+    wrong, and is not believed any more. *author*: who decides, and the reason. Errors: `InputError` if the episode
+    states no other fact.
     """
     by, saved_at = yield from _find_successor(fact, episode)
     stored, new = yield from _find_or_make(by, fact, "supersedes", REPLACED, namespace)
@@ -338,19 +338,19 @@ def replace_fact(
 
 
 def _takes_place(truth: Truth, former: Truth) -> bool:
-    """Return whether one fact replaces a former one in time: it begins when or after all periods of the other ended.
+    """Return whether the fact *truth* begins when or after all periods of the fact *former* have ended.
 
-    *truth* and *former*: the periods in which the two facts hold.
+    Both arguments are the periods in which a fact holds.
     """
     begin = max((period.known_from for period in truth.periods), default=None)
     return begin is not None and all(period.invalid_at <= begin for period in former.periods)
 
 
 def _find_successor(fact: str, episode: str) -> Flow[tuple[str, int]]:
-    """Return the id of the fact that an episode states in place of *fact*, and when the episode was saved.
+    """Return the id of the fact in an episode that replaces *fact* (an id), and when the episode was saved.
 
-    The time is in microseconds since the epoch. Of several facts, one with the same subject, then with the same
-    predicate, is preferred. Errors: `InputError` if the episode states no fact, or only *fact* itself.
+    *episode*: its id. Facts with the same subject, then with the same predicate, are preferred. The time is in
+    microseconds since the epoch. Errors: `InputError` if the episode states no other fact.
     """
     stated: Sequence[Row] = yield from read(REPLACING, fact=fact, episode=episode)
     others = [row for row in stated if row["id"] != fact]
@@ -365,10 +365,10 @@ def _find_successor(fact: str, episode: str) -> Flow[tuple[str, int]]:
 def _find_or_make(
     one: str, existing: str, kind: VerdictKind, reason: str, namespace: str
 ) -> Flow[tuple[StoredVerdict, bool]]:
-    """Return the verdict (how two facts relate) about two fact ids, and whether it is new.
+    """Return the verdict on how two facts relate, and True if it is new: then it is not in the database yet.
 
-    A new verdict has this *kind* and *reason* and the ruling ``"both"``: both facts hold. It is not written to the
-    database.
+    *one* and *existing*: the ids of the facts. *kind* and *reason*: those of a new verdict; its ruling is ``"both"``
+    (both facts hold).
     """
     id_ = verdict_id(namespace, one, existing)
     stored = yield from find_verdict(id_)

@@ -35,7 +35,7 @@ CHOICES: Mapping[str, Choice] = {"approve": "accept", "edit": "edit", "reject": 
 
 
 class ReviewInput(TypedDict, total=False):
-    """The input of the review graph: the namespace, how many verdicts to ask about, and who decides."""
+    """The input of the review graph: a namespace, the maximum number of verdicts to ask about, and who decides."""
 
     namespace: Annotated[str, describe_key("The namespace whose verdicts are reviewed.", DEFAULT_NAMESPACE)]
     limit: Annotated[int, describe_key("The number of verdicts to ask about at once.", AT_ONCE, minimum=1)]
@@ -43,7 +43,7 @@ class ReviewInput(TypedDict, total=False):
 
 
 class ReviewState(ReviewInput, total=False):
-    """The state of the review graph: its input, the waiting verdicts, the decisions, and what each decision did."""
+    """The state of the review graph: its input, the waiting verdicts, the decisions, and the results."""
 
     waiting: list[Json]
     decisions: list[Json]
@@ -61,9 +61,9 @@ def load(state: ReviewState, settings: Settings) -> Flow[Json]:  # noqa: ARG001 
 
 
 def ask(state: ReviewState) -> Json:
-    """Interrupt the graph until a person has decided all waiting verdicts; return ``{"decisions": [...]}``.
+    """Interrupt the graph until a person has decided the waiting verdicts in *state*; return ``{"decisions": [...]}``.
 
-    An invalid answer interrupts again, with a ``problem`` that says why.
+    After an invalid answer, the graph is interrupted again, with a ``problem`` that says what was invalid.
     """
     reviews = [Review.model_validate(review) for review in state["waiting"]]
     question, problem = build_request(reviews), None
@@ -76,9 +76,9 @@ def ask(state: ReviewState) -> Json:
 
 
 def apply(state: ReviewState, settings: Settings) -> Flow[Json]:
-    """Write the decisions to the database one after the other, and return the results: ``{"decided": [...]}``.
+    """Write the decisions in *state* to the database, one after the other, and return ``{"decided": [results]}``.
 
-    A decision that fails, such as about a verdict that was decided meanwhile, gets a ``problem``; the rest goes on.
+    If a decision fails, its result has a ``problem``, and the next one is written.
     """
     by, namespace = state.get("by") or USER, validate_namespace(state.get("namespace", DEFAULT_NAMESPACE))
     policy = ConflictPolicy.from_settings(settings)
@@ -112,7 +112,7 @@ def build(driver: Driver[Any], settings: Settings) -> StateGraph[ReviewState, No
 
 
 def build_request(reviews: Sequence[Review]) -> Json:
-    """Return what the interrupt shows to a person: a ``HITLRequest`` of LangChain with one action for each review."""
+    """Return the question to show to a person: a LangChain ``HITLRequest`` with one action for each review."""
     actions = [{"name": ACTION, "args": _arguments(review), "description": describe(review)} for review in reviews]
     return {
         "action_requests": actions,
@@ -121,7 +121,7 @@ def build_request(reviews: Sequence[Review]) -> Json:
 
 
 def describe(review: Review) -> str:
-    """Return the question whether one fact takes the place of another, with the reason and the quote, for a person."""
+    """Return a question for a person: does the new fact take the place of the existing one? With reason and quote."""
     effect = "take the place of" if review.kind == "supersedes" else "refute"
     kinds = f"{' or '.join(CONTRADICTIONS)}; {', '.join(COMPATIBLE)} let both hold"
     edits = f'another verdict ({kinds}) or other dates (invalid_at "{OPEN}": it has not ended)'
@@ -175,7 +175,7 @@ def _parse_edit(decision: Mapping[str, object], arguments: Mapping[str, object])
 
 
 def _arguments(review: Review) -> Json:
-    """Return the arguments of the action that a person sees and edits: the verdict, the two facts and the dates."""
+    """Return the values that a person sees and can edit for *review*: the verdict, the two facts and the dates."""
     pending = review.pending
     return {
         "review": review.id,

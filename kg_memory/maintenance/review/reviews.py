@@ -55,7 +55,7 @@ class VerdictState:
 
 @dataclass(frozen=True, slots=True)
 class StoredVerdict:
-    """A stored verdict (how a new fact relates to an existing one), and the decisions about it, earliest first."""
+    """A stored verdict (how a new fact relates to an existing one) with all decisions about it, earliest first."""
 
     row: Row
     decisions: tuple[Row, ...] = ()
@@ -76,7 +76,7 @@ class StoredVerdict:
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict in the form that the rules for conflicting facts work with."""
+        """The verdict as a `Verdict`, the type that the rules for conflicting facts use."""
         return to_verdict(self.row)
 
     @property
@@ -91,11 +91,11 @@ class StoredVerdict:
 
 
 def list_reviews(limit: int, skip: int = 0, *, decided: bool = False) -> Flow[list[Review]]:
-    """Return the verdicts (how a new fact relates to an existing one) that a person can decide now, earliest first.
+    """Return the verdicts (how a new fact relates to an existing one) that wait for a person, earliest first.
 
-    A verdict between two facts that both wait for review is left out until the earlier fact is decided. *decided*:
-    return the verdicts that people decided instead, latest decision first. *limit* and *skip*: the maximum number to
-    return, and how many to skip before.
+    *decided*: return the verdicts that people decided instead, latest decision first. *limit* and *skip*: the maximum
+    number to return, and how many to skip before. If both facts of a verdict wait, it is returned only after the
+    earlier fact is decided.
     """
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     if not decided:
@@ -105,20 +105,20 @@ def list_reviews(limit: int, skip: int = 0, *, decided: bool = False) -> Flow[li
 
 
 def list_conflicts(limit: int, skip: int = 0) -> Flow[list[Review]]:
-    """Return the verdicts that two facts cannot both be true (``"conflicts"``), earliest first.
+    """Return the verdicts that say that two facts cannot both be true, earliest first.
 
-    Verdicts that were decided automatically and verdicts that wait for a person are both returned. *limit* and *skip*
-    select a page.
+    Some were decided automatically, others wait for a person. *limit* and *skip*: the maximum number to return, and how
+    many to skip before.
     """
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     return (yield from _read_reviews(queries.REVIEWS, rulings=["conflicts", "waiting"], kinds=["conflicts"], **page))
 
 
 def list_verdicts(fact: str | None, limit: int, skip: int = 0) -> Flow[list[Review]]:
-    """Return all verdicts (how two facts relate) about the fact with the id *fact*, latest first.
+    """Return all verdicts (how two facts relate) about the fact with the id *fact*, latest first; None means any fact.
 
-    ``None`` means verdicts about any fact. Verdicts that took effect without a person are included.
-    Errors: `NotFound` for an unknown id.
+    Verdicts that took effect without a person are included. *limit* and *skip*: the maximum number to return, and how
+    many to skip before. Errors: `NotFound` for an unknown id.
     """
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     if fact is None:
@@ -135,7 +135,7 @@ def _read_reviews(query: str, **params: object) -> Flow[list[Review]]:
 
 
 def validate_fact(fact: object) -> str:
-    """Return *fact* if it is a non-empty string, as the id of a fact must be; else raise `InputError`."""
+    """Return *fact*, the id of a fact, unchanged; raise `InputError` unless it is a non-empty string."""
     if not isinstance(fact, str) or not fact:
         raise InputError(f"fact must be the id of a fact, got {fact!r}; memory.facts.about(...) shows the ids")
     return replace_unstorable(fact)
@@ -158,9 +158,10 @@ def require_fact(fact: str) -> Flow[History]:
 
 
 def _read_pending(limit: int, skip: int) -> Flow[list[StoredVerdict]]:
-    """Return a page of the waiting verdicts (how a new fact relates to an existing one) that a person can decide now.
+    """Return the verdicts (how a new fact relates to an existing one) that wait for a person, earliest first.
 
-    A verdict is left out while its existing fact waits for review too.
+    *limit* and *skip*: the maximum number to return, and how many to skip before. A verdict is left out while its
+    existing fact waits too.
     """
     size = min(max(skip + limit, _LEAST_PAGE), _MOST_PAGE)
     pending: list[StoredVerdict] = []
@@ -180,8 +181,8 @@ def _read_pending(limit: int, skip: int) -> Flow[list[StoredVerdict]]:
 def _select_pending(verdicts: Iterable[StoredVerdict], history: History) -> list[StoredVerdict]:
     """Return those of *verdicts* that a person can decide now.
 
-    The later of the two facts must wait for review, and the earlier one must neither wait nor be rejected. *history*:
-    the statements and verdicts of these facts.
+    Of the two facts of a verdict, the later one must wait for review, and the earlier one must be decided and not
+    rejected. *history*: the statements and verdicts of these facts.
     """
     by_fact, all_verdicts = history.statements_by_fact(), history.verdicts.values()
     waiting = facts_in_review(all_verdicts, by_fact, facts_to_admit(all_verdicts))
@@ -213,9 +214,9 @@ def to_reviews(verdicts: Sequence[StoredVerdict]) -> Flow[list[Review]]:
 
 
 def _last_statement(fact: str, history: History, verdicts: Iterable[StoredVerdict]) -> Row:
-    """Return a row like a stored belief for a fact that was never believed, with the dates of its last statement.
+    """Return a row that looks like a stored belief, with the dates of the last statement of a fact.
 
-    *fact*: its id. *verdicts*: the verdicts to show, some of which may change the dates.
+    Used for facts that were never believed. *fact*: its id. *verdicts*: verdicts that may have changed its dates.
     """
     last = history.last_statement(fact)
     judged = min(stored.row["created_at"] for stored in verdicts if fact in stored.facts)
@@ -224,9 +225,9 @@ def _last_statement(fact: str, history: History, verdicts: Iterable[StoredVerdic
 
 
 def _to_review(stored: StoredVerdict, facts: Mapping[str, Fact], pending: str) -> Review:
-    """Return a stored verdict as a `Review` with its two facts.
+    """Convert a stored verdict to a `Review`.
 
-    *facts*: the facts by id. *pending*: the id of the one that waits or waited for the decision.
+    *facts*: its two facts by id. *pending*: the id of the fact that waits, or waited, for the decision.
     """
     existing = next((fact for fact in stored.facts if fact != pending), pending)
     decisions = tuple(rows.to_decision(row) for row in stored.decisions)

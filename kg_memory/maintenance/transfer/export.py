@@ -59,10 +59,10 @@ def export(
 ) -> ExportResult:
     """Write a memory, or the items of a `KGStore`, to the file *target*; return the number of records and a checksum.
 
-    *progress* is called with the records written and the total. The export is a snapshot of one moment and blocks no
-    writer: if the graph is changed during the export, the export starts again from a copy of the graph. Errors:
-    `InputError` if the namespace is empty, or *target* cannot be written; `EmbeddingMismatch` if vectors are wanted
-    while the namespace is being re-embedded; `SchemaError` for a graph of a newer version.
+    *progress* is called with the records written and the total. The file is a snapshot of one moment, and other
+    processes can write meanwhile. Errors: `InputError` if the namespace is empty, or *target* cannot be written;
+    `EmbeddingMismatch` if vectors are wanted while they are being replaced; `SchemaError` for a graph of a newer
+    version.
     """
     with rewritable(target) as file:
 
@@ -78,7 +78,7 @@ def _write_graph(
 ) -> ExportResult:
     """Write the header, all nodes and relations of the graph *key*, and the checksum; return the counts.
 
-    Errors: those of `export`, except for an unwritable file.
+    *writer*: writes the lines of the export file. *progress* is called with the records written and the total.
     """
     meta = database.query(key, cypher.META, {}, write=False)
     if not meta:
@@ -129,7 +129,7 @@ def _count_records(database: Database, key: str, holds: str) -> int:
 
 
 def _read_records(database: Database, key: str, options: ExportOptions) -> Iterator[Record]:
-    """Yield all nodes and relations of the graph *key* as records, nodes first; the order of types is `RECORDS`."""
+    """Yield all nodes, then all relations, of the graph *key* as records for an export file."""
     last = database.query(key, cypher.LAST, {}, write=False)[0]["last"]
     for name in RECORDS[options.holds]:
         has_vectors = "$embeddings" in cypher.READ[name]
@@ -157,5 +157,5 @@ def _to_record(name: str, row: Row) -> Record:
 
 
 def pack_vector(vector: Sequence[float]) -> str:
-    """Encode a vector as text: base64 of little-endian single-precision floats, as exports contain it."""
+    """Encode a vector as text for an export file: base64 of little-endian 32-bit floats."""
     return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()

@@ -45,8 +45,8 @@ M = TypeVar("M", bound=BaseModel)
 class LineWriter:
     """Writes the lines of an export file to *stream*, and counts records and bytes.
 
-    `counts`: the records written by kind, ``{"entity": 12, "relation": 40, ...}``. `bytes`: their size before
-    compression. `sha256`: the checksum, set by `end`.
+    `counts`: the number of records of each kind, ``{"entity": 12, "relation": 40}``. `bytes`: their size before
+    compression. `sha256`: the checksum, which `end` sets.
     """
 
     def __init__(self, stream: IO[bytes]) -> None:
@@ -64,7 +64,7 @@ class LineWriter:
         self._write(record)
 
     def end(self) -> None:
-        """Write the last line of the file: the number of records of each kind, and the SHA-256 of all lines before."""
+        """Write the last line: the number of records of each kind, and the SHA-256 checksum of all lines before."""
         self.sha256 = self._sum.hexdigest()
         self._write(End(record="end", counts=dict(self.counts), sha256=self.sha256))
 
@@ -79,8 +79,8 @@ class LineWriter:
 def rewritable(target: Target) -> Iterator[IO[bytes]]:
     """Yield a temporary file that replaces *target* when the block ends without an error.
 
-    The file can be written from the start again, as an export must if the graph changes meanwhile. If the export fails
-    or the process dies, *target* is unchanged. Errors: `InputError` if *target* cannot be written, or the disk is full.
+    The caller may empty the file and write it again from the start. If the block fails or the process dies, *target* is
+    unchanged. Errors: `InputError` if *target* cannot be written, or the disk is full.
     """
     try:
         with _open_target(target) as file:
@@ -95,7 +95,7 @@ def rewritable(target: Target) -> Iterator[IO[bytes]]:
 def _open_target(target: Target) -> Iterator[IO[bytes]]:
     """Yield a temporary file whose content goes to *target* (a path, a device, a stream) when the block ends.
 
-    A path is replaced at once; the content for a device or a stream is copied.
+    If *target* is a regular file, it is replaced atomically; otherwise the content is copied.
     """
     path = None if not isinstance(target, str | Path) or str(target) == STANDARD else Path(target).resolve()
     if path is not None and (path.is_file() or not path.exists()):
@@ -110,9 +110,9 @@ def _open_target(target: Target) -> Iterator[IO[bytes]]:
 
 
 def _open_stream(target: Target, path: Path | None) -> AbstractContextManager[IO[bytes]]:
-    """Return a context manager for an output that is no regular file: a device, an open file or standard output.
+    """Return a context manager for an output that is not a regular file: a device, an open file or standard output.
 
-    *path*: the device, or None. *target*: the open file; a string is ``"-"``, standard output.
+    *target*: the open file, or ``"-"`` for standard output. *path*: the device, or None.
     """
     if path is not None:
         return _open(path, "wb")
@@ -134,9 +134,9 @@ def _open(path: Path, mode: str) -> IO[bytes]:
 
 @contextmanager
 def _write_part(path: Path) -> Iterator[IO[bytes]]:
-    """Yield a file at *path* with ``.part`` added, and rename it to *path* when the block ends without an error.
+    """Yield a new file named *path* plus ``.part``, and rename it to *path* when the block ends without an error.
 
-    A killed process leaves the file behind, and the next export to *path* overwrites it. Errors: `InputError` if
+    If the process is killed, the file remains, and the next export to *path* overwrites it. Errors: `InputError` if
     another process is writing the same file.
     """
     part = path.with_name(f"{path.name}.part")
@@ -163,7 +163,7 @@ def _lock(file: IO[bytes], path: Path) -> None:
 
 @contextmanager
 def compress(file: IO[bytes], target: Target) -> Iterator[IO[bytes]]:
-    """Empty *file*, and yield a stream that writes to it, compressed if the name of *target* ends in ``.gz``."""
+    """Empty *file*, and yield a stream that writes to it: with gzip if the name of *target* ends in ``.gz``."""
     file.seek(0)
     file.truncate()
     if not str(target).endswith(GZIP_SUFFIX):
@@ -199,7 +199,7 @@ class LineReader:
     """
 
     def __init__(self, file: IO[bytes], name: str, size: int = 0) -> None:
-        """Begin to read *file*; its first bytes show whether it is compressed."""
+        """Start to read *file*; gzip is recognised by its first bytes."""
         self._raw = file
         buffered = file if hasattr(file, "peek") else io.BufferedReader(file)  # type: ignore[type-var]
         packed = buffered.peek(2)[:2] == MAGIC
@@ -211,7 +211,7 @@ class LineReader:
 
     @property
     def place(self) -> int:
-        """The number of bytes of the file that were read so far, before decompression; 0 if its size is unknown."""
+        """The number of bytes of the (compressed) file that were read so far; 0 if the file size is unknown."""
         return self._raw.tell() if self.size else 0
 
     def header(self) -> Header:
@@ -288,7 +288,7 @@ class LineReader:
 
 
 def count_as(record: Record) -> str:
-    """Return the kind under which a record is counted: its label in lower case, ``"entity"``, or ``"relation"``."""
+    """Return the kind under which a record is counted: ``"relation"``, or a node's label such as ``"entity"``."""
     return record.label.lower() if isinstance(record, Node) else "relation"
 
 

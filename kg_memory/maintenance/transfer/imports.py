@@ -44,9 +44,9 @@ MakeError = Callable[[int, str], InputError]
 class ImportOptions:
     """The options of an import.
 
-    *namespace*: where to import to; None means the namespace in the export. *replace*: delete its present content.
-    *embeddings*: use the vectors of the file; if false, compute them again. *max_content*: the maximum number of
-    characters of an episode; None means no limit. *memory_only*: refuse an export of a `KGStore`.
+    *namespace*: where to import to; None means the namespace in the file. *replace*: delete what it contains now.
+    *embeddings*: use the vectors of the file; False computes new ones. *max_content*: the maximum number of characters
+    of an episode; None means no limit. *memory_only*: reject an export of a `KGStore`.
     """
 
     namespace: str | None = None
@@ -61,10 +61,9 @@ def import_export(
 ) -> ImportResult:
     """Import an export file into a namespace, and return the number of records of each kind.
 
-    The content of the namespace is replaced at once at the end; if the import fails, it is unchanged. *progress* is
-    called with the bytes read and the size of the file. Errors: `InputError` for an invalid file, or a namespace that
-    is not empty if ``replace`` is false; `EmbeddingMismatch` for vectors of another model; `SchemaError` for another
-    version.
+    If the import fails, the namespace is unchanged. *progress* is called with the bytes read and the size of the file.
+    Errors: `InputError` for an invalid file, or if the namespace has content and ``options.replace`` is false;
+    `EmbeddingMismatch` for vectors of another model; `SchemaError` for another version.
     """
     with open_lines(source) as reader:
         header = reader.header()
@@ -89,10 +88,10 @@ def import_export(
 
 @contextmanager
 def _replace_graph(driver: FalkorDriver, target: str, key: str, *, replace: bool) -> Iterator[tuple[ShadowGraph, bool]]:
-    """Yield a new graph, and whether the graph *key* has content; the new one replaces it when the block ends.
+    """Yield a new graph that replaces the graph *key* when the block ends, and whether *key* has content now.
 
     *target*: the namespace, for error messages. Errors: `InputError` if *replace* is false and the namespace has
-    content, or is written to by others during the import.
+    content, or another process writes to it during the import.
     """
     database = driver.store.database
     with shadow_graph(database, key) as shadow:
@@ -108,7 +107,7 @@ def _replace_graph(driver: FalkorDriver, target: str, key: str, *, replace: bool
 
 
 def _check_header(driver: FalkorDriver, header: Header, name: str, *, embeddings: bool) -> None:
-    """Check that this package and the memory's embedding model can import a file with this header.
+    """Raise an error if this package or the memory's embedding model cannot import a file with this header.
 
     *name*: the file, for the message. *embeddings*: whether its vectors are used. Errors: `SchemaError` for another
     version; `EmbeddingMismatch` for vectors of another model.
@@ -130,9 +129,10 @@ def _check_header(driver: FalkorDriver, header: Header, name: str, *, embeddings
 def _prepare_memory(
     driver: FalkorDriver, shadow: ShadowGraph, renaming: Renaming, header: Header, options: ImportOptions
 ) -> GraphWriter:
-    """Create the schema of a memory in the new graph *shadow*, and return the writer of its records.
+    """Create the database schema of a memory in the new graph *shadow*, and return the object that writes its records.
 
-    Vectors that the file lacks are computed by the memory's embedding model.
+    *renaming* replaces the ids of the records. Vectors that the file lacks are computed by the memory's embedding
+    model.
     """
     model = driver.embedder.name
     dimension = header.dimension if header.model == model else None
@@ -150,9 +150,9 @@ def _prepare_memory(
 def _prepare_store(
     driver: FalkorDriver, shadow: ShadowGraph, renaming: Renaming, header: Header, options: ImportOptions
 ) -> GraphWriter:
-    """Create the schema of a `KGStore` in the new graph *shadow*, and return the writer of its items.
+    """Create the database schema of a `KGStore` in the new graph *shadow*, and return the object that writes its items.
 
-    Missing vectors are not computed: only the store knows which fields of an item it embeds.
+    *renaming* replaces the ids of the records. Missing vectors are not computed.
     """
     if header.model is not None and options.embeddings:
         vector_model = header.dimension, header.model
@@ -173,10 +173,10 @@ def _write_meta(driver: FalkorDriver, shadow: ShadowGraph, header: Header) -> No
 
 @dataclass(frozen=True, slots=True)
 class VectorReader:
-    """Decodes the vectors of an export file, or computes them if they are missing or to be ignored.
+    """Decodes the vectors of an export file; computes those that are missing, or all if they are to be ignored.
 
     *embed*: a function that computes vectors of texts. *dimension*: the length of each vector. *ignore*: compute all
-    vectors, also those in the file.
+    vectors.
     """
 
     embed: Callable[[list[str]], list[Vector]]
@@ -186,7 +186,7 @@ class VectorReader:
     def unpack(self, packed: str) -> EncodedVector:
         """Decode a vector from the base64 text of an export file.
 
-        Errors: `ValueError` for invalid data, and for a zero vector, which every search would return first.
+        Errors: `ValueError` for invalid data, and for a zero vector, which breaks the order of search results.
         """
         try:
             data = base64.b64decode(packed, validate=True)
@@ -199,7 +199,7 @@ class VectorReader:
 
 
 class _ExactVector(EncodedVector):
-    """A vector that is sent to the database with 9 significant digits, so that single-precision values stay exact."""
+    """A vector that is sent to the database with 9 significant digits, so that 32-bit floats stay exact."""
 
     @cached_property
     def text(self) -> str:
@@ -262,7 +262,7 @@ class GraphWriter:
             self._write_words(name, [row["properties"]["id"] for row in rows], words)
 
     def _to_row(self, record: Record) -> Row:
-        """Return a record as a row of the writing query, with the ids of the new namespace and with decoded vectors.
+        """Convert a record to a row for the writing query: with the ids of the new namespace and decoded vectors.
 
         Errors: `ValueError` for an invalid vector, or an episode that is too long.
         """
@@ -285,8 +285,8 @@ class GraphWriter:
     def _index(self, node: Node, properties: Row) -> Row:
         """Return the words and the vector of a node, ``{"words": ..., "embedding": vector, "text": None}``.
 
-        If the vector must be computed, ``embedding`` is None and ``text`` is the text to embed. If the file has no word
-        counts, they are made from *properties*, whose ``n`` (number of words) is then set.
+        If the file lacks the vector, ``embedding`` is None and ``text`` is the text to embed. If it lacks the words,
+        they are counted, and their number is stored as ``n`` in *properties*.
         """
         words: Mapping[str, float] = node.words or {}
         if node.words is None:
@@ -347,7 +347,7 @@ def _batches(records: Iterable[NumberedRecord]) -> Iterator[list[NumberedRecord]
 
 
 def _keys(record: Record) -> set[Any]:
-    """Return the keys of a record that must be unique in the graph, such as its id; a relation has none."""
+    """Return the values of a record that must be unique in the graph, such as its id; a relation has none."""
     if not isinstance(record, Node):
         return set()
     keys = {record.properties[key_of(record.label)]}
@@ -355,9 +355,9 @@ def _keys(record: Record) -> set[Any]:
 
 
 def _count_words(label: str, properties: Row) -> dict[str, int]:
-    """Return the number of times that each word occurs in a node's text, as ingestion counts them for the word index.
+    """Return how often each word occurs in a node's text, for the word index.
 
-    Words that an episode shares with its neighbours in the thread are left out.
+    *label*: the node label. *properties*: its properties, with the text.
     """
     if label == "Episode":
         _, postings = index_words({"speaker": None, **properties}, (), ())

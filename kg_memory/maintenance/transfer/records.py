@@ -38,10 +38,7 @@ def _validate_text(text: str) -> str:
 
 
 def _validate_key(text: str) -> str:
-    """Return *text* if it can be the key of a node; raise `ValueError` for an empty, padded or too long text.
-
-    The database's indices do not find such texts.
-    """
+    """Return *text* unchanged if it can identify a node; raise `ValueError` if it is empty, padded or too long."""
     if not text or text != text.strip() or len(text.encode()) > LONGEST_KEY:
         raise ValueError(f"a key must have 1 to {LONGEST_KEY} bytes and no spaces around it; choose another")
     return _validate_text(text)
@@ -60,7 +57,7 @@ def _validate_json(text: str) -> str:
 
 
 def _check_time(*open_ends: int) -> AfterValidator:
-    """Return a pydantic validator for times in microseconds: years 1 to 9999, or one of the values *open_ends*."""
+    """Return a pydantic validator for times in microseconds: the years 1 to 9999, or one of the values *open_ends*."""
 
     def validate(value: int) -> int:
         if not FIRST <= value <= LAST and value not in open_ends:
@@ -122,10 +119,10 @@ _TYPES: Mapping[str, TypeAdapter[Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The properties that a node label or relation type of an export may have, with their types.
+    """The properties that nodes of one label, or relations of one type, may have in an export file.
 
-    *required*: names of required properties, separated by spaces. *defaults*: values of properties that are missing.
-    *types*: types that differ from the common ones of `_TYPES`.
+    *required*: the names of required properties, separated by spaces. *defaults*: values for properties that are
+    missing. *types*: types of properties that differ from `_TYPES`.
     """
 
     required: str = ""
@@ -210,10 +207,9 @@ INSIDE_RELATIONS = frozenset({"SUBJECT_OF", "OBJECT_IS", "MEANS", "HAS", *(f"IN_
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """What a relation type connects: the labels of its source and target nodes, and its properties.
+    """The labels of the nodes that a relation type connects, and the properties of such relations.
 
-    An export reads relations in pages of source nodes, or of target nodes if *by_target*: for types of which one source
-    may have very many relations.
+    An export reads relations page by page, by their source nodes, or by their target nodes if *by_target* is true.
     """
 
     source: str
@@ -260,9 +256,9 @@ def key_of(label: str) -> str:
 class Node(BaseModel):
     """A line of an export file that describes one node of the graph, such as an entity or a fact.
 
-    `ends`: the ids of a fact's subject and objects. `words`: how often the node's text has each word; None means that
-    an import counts them. `embedding`: the vector as base64 of little-endian single-precision floats, true to compute
-    it from the text, or None for no vector. `embeddings`: the vectors of a store's item.
+    `ends`: the ids of a fact's subject and objects. `words`: how often each word occurs in its text; None means that an
+    import counts them. `embedding`: the vector as base64 of little-endian 32-bit floats; True means that an import
+    computes it, None that there is none. `embeddings`: the vectors of an item of a `KGStore`.
     """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
@@ -281,7 +277,7 @@ class Node(BaseModel):
 
 
 class Relation(BaseModel):
-    """A line of an export file that describes one relation, between the nodes with the keys *source* and *target*."""
+    """A line of an export file that describes one relation; *source* and *target* are the keys of its two nodes."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", populate_by_name=True)
 
@@ -300,10 +296,10 @@ Record = Node | Relation
 
 
 class Header(BaseModel):
-    """The first line of an export file: namespace, versions, embedding model, and in `meta` the counters of the graph.
+    """The first line of an export file: namespace, versions and embedding model; `meta` has the counters of the graph.
 
-    `holds`: ``"memory"`` for a namespace, ``"items"`` for the `KGStore` whose name is in `namespace`. `schema_` and
-    `words`: versions of the graph and of its word index. `model`: None if a store has no vectors.
+    `holds`: ``"memory"``, or ``"items"`` for a `KGStore` whose name is `namespace`. `schema_` and `words`: the versions
+    of the graph and of its word index. `model`: None for a store without vectors.
     """
 
     model_config = ConfigDict(frozen=True, strict=True)
@@ -321,7 +317,7 @@ class Header(BaseModel):
 
 
 class End(BaseModel):
-    """The last line of an export file: the number of records of each kind, and the SHA-256 of all lines before."""
+    """The last line of an export file: the number of records of each kind, and the checksum of all lines before."""
 
     model_config = ConfigDict(frozen=True, strict=True)
 

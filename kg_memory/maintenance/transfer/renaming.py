@@ -17,9 +17,8 @@ _UUID = re.compile(r"(?<=\")[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?=\")")
 class Renaming:
     """Replaces the ids in exported records by the ids that the same content has in another namespace.
 
-    *source* is the exported namespace, *target* the new one. Most ids are hashes of namespace and content, so content
-    that is added again is recognised. Ids that are no such hashes are kept. Records must come in the order of the
-    export.
+    Most ids are hashes of namespace and content; other ids are not changed. *source*: the exported namespace. *target*:
+    the new one. Records must come in the order of the export.
     """
 
     def __init__(self, source: str, target: str) -> None:
@@ -47,11 +46,9 @@ class Renaming:
         return record.model_copy(update=update)
 
     def renamed_contents(self) -> list[Row]:
-        """Return rows ``{"id", "content"}`` of episodes whose content has ids of other facts, with the ids replaced.
+        """Return rows ``{"id", "content"}`` of the episodes whose text contains ids of facts, with these ids replaced.
 
-        Such an episode declares a fact with premises. Call this after all records, because these facts come later in
-        the file than the episodes that declare them. All ids have the same length, so character offsets in the content
-        stay valid.
+        Such an episode declares a fact that depends on other facts. Call this after all records were renamed.
         """
         return [
             {"id": id_, "content": _UUID.sub(lambda found: self._new(found[0]), content)}
@@ -62,7 +59,7 @@ class Renaming:
         return self._ids.get(id_, id_)
 
     def _derive_ids(self, node: Node) -> list[str]:
-        """Return the id of a node in the old and in the new namespace, or ``[]`` if its id is not a hash of content."""
+        """Return the old and the new id of a node as a list, or ``[]`` if its id is not a hash of its content."""
         properties, namespaces = node.properties, (self._source, self.target)
         match node.label:
             case "Entity":
