@@ -40,10 +40,10 @@ _LATE = (
 
 
 class Engine:
-    """The driver, the settings and the LangGraph pipelines that all method groups of one `GraphMemory` share.
+    """The driver, the settings and the LangGraph pipelines of one `GraphMemory`, shared by its groups of methods.
 
-    The driver runs database queries and model calls. Pipelines are built at first use, because LangGraph is slow to
-    import and simple reads do not need it.
+    The driver runs database queries and model calls. A pipeline is built when it is used first, because importing
+    LangGraph is slow.
     """
 
     def __init__(self, driver: FalkorDriver, settings: Settings) -> None:
@@ -65,21 +65,21 @@ class Engine:
 
     @cached_property
     def ingestion(self) -> Pipeline:
-        """The pipeline that saves one episode, reads it into facts, and updates the entity summaries."""
+        """The pipeline that saves an episode, extracts its facts, and updates the summaries of entities."""
         from kg_memory.ingestion.graph import make_pipeline  # noqa: PLC0415
 
         return make_pipeline(self.driver, self.settings)
 
     @cached_property
     def received_ingestion(self) -> Pipeline:
-        """The ingestion pipeline for an episode that is saved already: it omits the saving and the entity summaries."""
+        """The pipeline that extracts the facts of an episode that is saved already; it updates no summaries."""
         from kg_memory.ingestion.graph import make_pipeline  # noqa: PLC0415
 
         return make_pipeline(self.driver, self.settings, received=True)
 
     @cached_property
     def retrieval(self) -> Pipeline:
-        """The pipeline that searches for a question; it queries the replica if `Settings.replica_url` is set."""
+        """The pipeline that searches for a question; it reads from the replica if `Settings.replica_url` is set."""
         from kg_memory.retrieval.graph import make_pipeline  # noqa: PLC0415
 
         return make_pipeline(self.driver.for_reads(), self.settings)
@@ -92,7 +92,7 @@ class Engine:
 
     @cached_property
     def communities(self) -> Any:
-        """The compiled LangGraph graph that detects and summarises communities."""
+        """The compiled LangGraph graph that groups entities into communities and summarises each."""
         from kg_memory.communities.graph import build  # noqa: PLC0415
 
         return build(self.driver, self.settings).compile(name="communities")
@@ -109,7 +109,7 @@ class Graphs:
 
     @cached_property
     def ingestion(self) -> Any:
-        """The compiled graph that stores and reads one episode: entities, facts, contradictions, summaries."""
+        """The compiled graph that stores an episode, extracts its facts, and updates entities and summaries."""
         return self._engine.ingestion.graph.compile(name="ingestion")
 
     @cached_property
@@ -119,7 +119,7 @@ class Graphs:
 
     @property
     def communities(self) -> Any:
-        """The compiled graph that detects and summarises communities anew.
+        """The compiled graph that groups entities into communities and summarises each.
 
         ``memory.graphs.communities.stream(..., stream_mode="custom")`` yields progress.
         """
@@ -127,7 +127,7 @@ class Graphs:
 
     @cached_property
     def review(self) -> Any:
-        """The uncompiled review graph: it interrupts for each verdict that a person must decide.
+        """The uncompiled review graph, which interrupts for a person to decide whether facts contradict each other.
 
         Compile it with your own checkpointer: ``memory.graphs.review.compile(checkpointer=saver)``.
         """
@@ -137,7 +137,7 @@ class Graphs:
 
 
 class Group:
-    """Base class of the groups of public methods, such as `GraphMemory.facts`."""
+    """Base class of the groups of public methods of a memory; `GraphMemory.facts` is an instance of one."""
 
     _group: ClassVar[str] = ""
     """The attribute of `GraphMemory` that has this group, as a prefix of span names; empty for `GraphMemory` itself."""
@@ -156,10 +156,10 @@ class Group:
 def verb(
     flow: Callable[Concatenate[G, P], Flow[T]],
 ) -> tuple[Callable[Concatenate[G, P], T], Callable[Concatenate[G, P], Coroutine[Any, Any, T]]]:
-    """Return the public sync and async methods made from *flow*, a generator method whose name starts with ``_``.
+    """Return two public methods, sync and async, that run the generator method *flow*.
 
-    ``search, asearch = verb(_search)``. Each method validates the keyword argument *namespace* (``"default"`` if left
-    out), opens a telemetry span, and runs *flow* on the graph of that namespace.
+    ``search, asearch = verb(_search)``. Each validates the keyword argument *namespace* (``"default"`` if left out),
+    opens a telemetry span, and runs *flow* on the graph of that namespace. The name of *flow* must start with ``_``.
     """
     name = flow.__name__.removeprefix("_")
 
@@ -187,9 +187,9 @@ def verb(
 
 
 def run_plugin(name: str, *args: Any, **kwargs: Any) -> Flow[Any]:
-    """Call the plug-in function *name* of the kind ``verbs`` with *args* and *kwargs*, and return its result.
+    """Call the plug-in function *name* (of the kind ``verbs``) with the other arguments, and return its result.
 
-    The plug-in is imported at the first call, in a thread for an async caller.
+    The plug-in is imported at the first call.
     """
     flow = yield from work(partial(load_plugin, "verbs", name))
     return (yield from flow(*args, **kwargs))

@@ -47,10 +47,10 @@ State = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The progress of adding many episodes, passed to the callback *progress* after each episode.
+    """How far the addition of many episodes has come; the callback *progress* gets it after each episode.
 
     `done` of `total` episodes are added (`total` is None for an iterator without a length). Of these, `new` were not
-    stored before; together they stated `facts` facts. `seconds` is the time since the start. `added` is the result of
+    stored before. `facts` is the number of facts in them, `seconds` the time since the start, and `added` the result of
     the latest episode.
     """
 
@@ -63,7 +63,7 @@ class Progress:
 
 
 class Tally:
-    """Collects the results of added episodes in `added`, and reports the progress after each to a callback.
+    """Collects the results of added episodes in the list `added`, and reports the progress to a callback.
 
     *total* is the number of episodes to add, or None if unknown.
     """
@@ -81,7 +81,7 @@ class Tally:
         self._began = time.monotonic()
 
     def count(self, added: AddResult) -> None:
-        """Append the result of one episode to the list `added`, update the sums, and call the progress callback."""
+        """Append the result of one episode to `added`, update the counts, and call the progress callback."""
         if unmapped := next(self.unmapped):
             added = added.model_copy(update={"unmapped": unmapped})
         self.added.append(added)
@@ -99,8 +99,8 @@ class Tally:
 def count_items(name: str, items: Iterable[Any], what: str) -> int | None:
     """Return the length of *items*, or None if it is an iterator without a length; reject a single item.
 
-    ``count_items("episodes", "I moved to Oslo.", "episodes")`` raises `InputError`: a list is needed. *name* is the
-    name of the caller's argument and *what* the plural of its items, for the message.
+    A text in place of a list of episodes raises `InputError`. The error names *name*, the caller's argument, and
+    *what*, such as ``"episodes"``.
     """
     if isinstance(items, str | bytes | Mapping | EpisodeInput) or not isinstance(items, Iterable):
         raise InputError(f"{name} must be a list of {what}, got one {type(items).__name__}; put it into a list")
@@ -132,10 +132,10 @@ def input_state(episode: Input) -> State:
 
 
 def date_input(episode: Input, clock: Callable[[], int]) -> State:
-    """Return *episode* as the input dict of the ingestion graph; without a date it gets the current time.
+    """Return *episode* as the input dict of the ingestion graph; if it has no date, it gets the time of *clock*.
 
-    *clock* returns that time in microseconds since the epoch. The id of an episode depends on its date, so the date
-    must be fixed before the episode is saved.
+    *clock* returns microseconds since the epoch. The date must be set before the episode is saved, as its id depends on
+    it.
     """
     state = input_state(episode)
     return {**state, "at": iso_or_text(instant(clock()))} if state["at"] in (None, "") else state
@@ -152,7 +152,7 @@ def date_inputs(episodes: Iterable[Input], namespace: str, clock: Callable[[], i
 
 
 def input_of(episode: Episode) -> State:
-    """Return a stored episode as the input dict of the ingestion graph, to read it (again).
+    """Return a stored episode as the input dict of the ingestion graph, to extract its facts again.
 
     The dict has its id as ``saved_id``, so that an episode that was deleted meanwhile is not stored again.
     """
@@ -163,7 +163,7 @@ def input_of(episode: Episode) -> State:
 
 
 def add_input(engine: Engine, state: State, namespace: str) -> Flow[AddResult]:
-    """Save and read one episode, and return its result; then refresh the communities if that is due.
+    """Save one episode, extract its facts, and return its result; then refresh the communities if that is due.
 
     *state* is the episode as the input dict of the ingestion graph. With the plan ``economy`` the episode is only
     saved, and read later together with other episodes of its thread.
@@ -177,10 +177,10 @@ def add_input(engine: Engine, state: State, namespace: str) -> Flow[AddResult]:
 
 
 def add_inputs(engine: Engine, states: Iterable[State], namespace: str, tally: Tally) -> Flow[list[AddResult]]:
-    """Save and read many episodes, and return their results, which are collected in *tally*.
+    """Save many episodes, extract their facts, and return a result for each; *tally* collects the results.
 
     *states* are the episodes as input dicts of the ingestion graph, with dates. With the plan ``economy``, episodes
-    that wait from earlier calls are read first, to keep the order.
+    that wait from earlier calls are read first.
     """
     if engine.settings.plan == "economy":  # read the waiting episodes first: the new ones do not wait
         waiting = yield from load_plugin("plans", "economy").all_waiting()
@@ -193,12 +193,12 @@ def add_inputs(engine: Engine, states: Iterable[State], namespace: str, tally: T
 def read_inputs(
     engine: Engine, states: Iterable[State], namespace: str, tally: Tally, window: Window | None = None
 ) -> Flow[None]:
-    """Save and read episodes in batches, and count the result of each in *tally*.
+    """Save episodes and extract their facts, in batches; add the result of each to *tally*.
 
-    *states* are the episodes as input dicts of the ingestion graph, with dates; *window* collects a batch (by default
-    of twice `Settings.parallel` episodes), which the model reads in parallel. An invalid episode gets a result with an
-    error if it was stored before, else its error is raised after the episodes before it are read. If a model is
-    unreachable or a budget is spent, the rest of *states* is saved unread before the error is raised.
+    *states* are the episodes as input dicts of the ingestion graph, with dates. *window* collects a batch, which the
+    model reads in parallel; None is a batch of twice `Settings.parallel`. A new episode that is invalid raises its
+    error, after the episodes before it are read. If a model is unreachable or a budget is spent, the error is raised
+    after all other *states* are saved unread.
     """
     window, states = window or Window(engine.settings.parallel), iter(states)
     try:
@@ -228,9 +228,9 @@ def read_inputs(
 
 
 def save_rest(engine: Engine, states: Iterable[State], namespace: str) -> Flow[None]:
-    """Save those of *states* that are valid and not saved yet, without reading them, after an outage of a model.
+    """Save the valid ones of *states* without extracting facts, because the model is unavailable; skip the others.
 
-    *states* are episodes as input dicts of the ingestion graph. Invalid episodes are skipped.
+    *states* are episodes as input dicts of the ingestion graph.
     """
     for state in states:
         if "saved_id" not in state:
@@ -253,7 +253,7 @@ def _add_later(engine: Engine, state: State, namespace: str) -> Flow[AddResult]:
 
 
 def receive_input(engine: Engine, state: State, namespace: str) -> Flow[State]:
-    """Save one episode, and return *state* with the results: the stored episode, and whether it is new.
+    """Save one episode, and return *state* with two additions: the stored episode, and whether it is new.
 
     *state* is the episode as the input dict of the ingestion graph, with a date.
     """
@@ -268,9 +268,10 @@ def receive_input(engine: Engine, state: State, namespace: str) -> Flow[State]:
 
 
 def _read_window(engine: Engine, window: Sequence[State], namespace: str, tally: Tally) -> Flow[None]:
-    """Read the saved episodes of one batch, and count the result of each in *tally*.
+    """Extract the facts of one batch of saved episodes, and add the result of each to *tally*.
 
-    The model is asked about all of them at the same time; the entity summaries are refreshed once, at the end.
+    *window* is the batch, as input dicts of the ingestion graph. The model is asked about all episodes at the same
+    time.
     """
     if not window:
         return
@@ -287,9 +288,9 @@ def _read_window(engine: Engine, window: Sequence[State], namespace: str, tally:
 
 
 def _declared_texts(state: State) -> Iterator[str]:
-    """Yield the entity names and sentences of the facts that a saved episode declares; messages yield none.
+    """Yield the entity names and sentences of the facts that a saved episode declares, to embed them in one request.
 
-    The texts of a batch are embedded in one request.
+    *state* is the episode as the input dict of the ingestion graph. A message declares none.
     """
     if state["episode"].is_declared:
         for fact in parse_content(state["episode"].content):
@@ -297,9 +298,9 @@ def _declared_texts(state: State) -> Iterator[str]:
 
 
 def finish_received(engine: Engine, state: State) -> Flow[AddResult]:
-    """Read an episode that is saved already, without refreshing entity summaries, and return its result.
+    """Extract the facts of a saved episode, without refreshing summaries, and return its result.
 
-    *state* is what `receive_input` returned. If reading fails because of this episode, the result has the error.
+    *state* is what `receive_input` returned. If the episode itself causes an error, the result contains it.
     """
     try:
         return to_result((yield from run_graph(engine.received_ingestion, state)))
@@ -310,7 +311,7 @@ def finish_received(engine: Engine, state: State) -> Flow[AddResult]:
 
 
 def _summarise(namespace: str) -> Flow[StepUsage]:
-    """Refresh the outdated entity summaries of *namespace*, and return the tokens and the seconds that it took."""
+    """Refresh the outdated entity summaries of *namespace*, and return the tokens and the time that this took."""
     asking, began = CachedAnswers(namespace), time.perf_counter()
     outdated = refresh(since=0, before=(yield from now()))
     yield from telemetry.span_flow("summarise", namespace, asking.through(outdated))
@@ -318,7 +319,7 @@ def _summarise(namespace: str) -> Flow[StepUsage]:
 
 
 def read_again(engine: Engine, state: State, namespace: str, context: IngestionContext | None) -> Flow[AddResult]:
-    """Read a stored episode with the whole ingestion graph, and return its result, with the error if that fails.
+    """Extract the facts of a stored episode again, and return its result, which contains the error if that fails.
 
     *state* is what `input_of` returned. *context* has options of the run, such as another plan; None is the defaults.
     """
@@ -330,9 +331,9 @@ def read_again(engine: Engine, state: State, namespace: str, context: IngestionC
 
 
 def _refresh_if_due(engine: Engine, namespace: str) -> Flow[None]:
-    """Refresh the communities if `Settings.community_refresh_interval` episodes came since the last refresh.
+    """Refresh the communities if enough episodes were added since the last refresh; log errors, do not raise them.
 
-    A failure is logged, not raised.
+    `Settings.community_refresh_interval` says how many.
     """
     interval = engine.settings.community_refresh_interval
     if interval and (yield from claim_refresh(interval)):
@@ -344,7 +345,7 @@ def _refresh_if_due(engine: Engine, namespace: str) -> Flow[None]:
 
 
 def to_result(state: State) -> AddResult:
-    """Return the `AddResult` of one episode, from the final state of the ingestion graph."""
+    """Return the result of adding one episode, from *state*, the final state of the ingestion graph."""
     draft = Draft.of(state)
     return AddResult(
         episode=draft.episode.id,
@@ -361,7 +362,7 @@ def to_result(state: State) -> AddResult:
 
 
 def result_of_saving(state: State) -> AddResult:
-    """Return the `AddResult` of an episode that is saved but not read yet: no facts, and its status.
+    """Return the result of adding an episode that is saved, but whose facts are not extracted yet.
 
     *state* is what `receive_input` returned.
     """
@@ -369,14 +370,11 @@ def result_of_saving(state: State) -> AddResult:
 
 
 def result_of_failure(engine: Engine, state: State, began: int, error: KGMemoryError) -> Flow[AddResult]:
-    """Return the `AddResult` of a saved episode whose reading failed with *error*.
+    """Return the result of adding an episode that is saved, but whose reading failed with *error*.
 
     *state* is the input of the graph, with ``saved_id`` if the episode was stored before. *began* is the start of the
-    call, in microseconds since the epoch: an episode saved before that is not `new`. An `InputError` (such as a length
-    limit that was lowered later) counts as a failed reading only for an episode with ``saved_id``, which is then marked
-    as failed.
-
-    Raises *error* itself if the episode is not its cause (such as an unreachable model) or was not saved.
+    call, in microseconds since the epoch; an episode that was saved before it does not count as new. *error* is raised
+    instead if the episode is not its cause (as with an unreachable model), or was not saved.
     """
     saved_id = state.get("saved_id")
     about_it = isinstance(error, UNREADABLE) or (saved_id is not None and isinstance(error, InputError))

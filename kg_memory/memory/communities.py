@@ -22,33 +22,31 @@ class Communities(Group):
     def _list(
         self, *, namespace: str = DEFAULT_NAMESPACE, level: int | None = None, limit: int = 100, skip: int = 0
     ) -> Flow[builtins.list[Community]]:
-        """Return the communities with the names of their members, highest level first, then largest first.
+        """Return the communities (groups of entities) with their members' names, highest level first, then largest.
 
-        Communities of level 0 consist of entities, those of level 1 of communities of level 0, and so on. *level*
-        selects one level; None is all levels. Communities are detected by `refresh`; entities that were added later
-        have joined one.
+        A community of level 0 consists of entities, one of level 1 of communities of level 0, and so on. *level*
+        selects one level; None is all levels. `refresh` detects communities; entities that were added later join an
+        existing one.
         """
         return list_communities(limit, skip, level)
 
     list, alist = verb(_list)
 
     def _get(self, name: str, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100) -> Flow[CommunityCard | None]:
-        """Return a community with its latest facts, the communities below it and the one above it.
+        """Return a community with its latest facts, its parent community and its child communities, or None.
 
-        *name* is its id or the beginning of its name. *limit* is the maximum number of facts. Returns None if no
-        community matches.
+        *name* is its id or the beginning of its name. *limit* is the maximum number of facts.
         """
         return get_card(name, limit)
 
     get, aget = verb(_get)
 
     def _refresh(self, *, namespace: str = DEFAULT_NAMESPACE, full: bool = False) -> Flow[CommunityRefresh]:
-        """Group the entities by the facts that hold now into communities, and let the model summarise changed ones.
+        """Group the entities into communities by the facts that hold now, and let the model summarise changed ones.
 
-        Detection starts from the existing communities, so few of them change; *full* detects and summarises all from
-        scratch. Searches use the old communities until the refresh is complete. If the model cannot be reached, the
-        communities stay as they are, and the next refresh asks the model only for the missing summaries. Raises
-        `ModelError` and `DatabaseError`.
+        Most existing communities stay; *full* detects and summarises all from scratch. Searches use the old communities
+        until the refresh is complete. If the model cannot be reached, they remain, and the next refresh asks only for
+        the missing summaries. Raises `ModelError` and `DatabaseError`.
         """
         return refresh_communities(self._engine, namespace, full=full)
 

@@ -27,7 +27,7 @@ FROM_EXPORT = ""
 
 
 class Data(Group):
-    """`GraphMemory.data`: export, import and re-embed whole namespaces, and list them.
+    """`GraphMemory.data`: export, import and re-embed whole namespaces, and list the namespaces.
 
     The code that reads and writes files is imported at the first call.
     """
@@ -140,14 +140,14 @@ class Data(Group):
     reembed, areembed = verb(_reembed)
 
     def _namespaces(self) -> Flow[list[str]]:
-        """Return the names of all namespaces that have content, sorted; a very long name is shown as its hash."""
+        """Return the names of all namespaces that have content, sorted; a very long name is returned as its hash."""
         return work(self._engine.driver.store.database.namespaces)
 
     namespaces, anamespaces = verb(_namespaces)
 
 
 def _exporter(form: Form) -> Exporter:
-    """Return the function that writes an export in the file format *form*: ``jsonl``, ``graphml`` or ``cytoscape``."""
+    """Return the function that writes an export in the file format *form* (``jsonl``, ``graphml`` or ``cytoscape``)."""
     from kg_memory.maintenance.transfer.export import export  # noqa: PLC0415
 
     if form == "jsonl":

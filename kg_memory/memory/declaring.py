@@ -45,8 +45,8 @@ class FactRow(TypedDict, total=False):
     """A fact that an application declares, as a dict; only `subject` and `predicate` are required.
 
     ``{"subject": "Ann", "predicate": "works at", "object": "Acme", "valid_at": "2024-05"}``. `valid_at` and
-    `invalid_at` are when the fact began and ended in the world. `at` is when it is stated; now if left out. `rests_on`
-    has the ids of premises: when one of these facts ends, this fact becomes doubtful.
+    `invalid_at` are when the fact began and ended. `at` is when it is stated; now if left out. `rests_on` has ids of
+    facts on which it is based: when one of them ends, this fact becomes doubtful.
     """
 
     subject: str
@@ -72,10 +72,10 @@ FACT_FIELDS = FactRow.__annotations__.keys() - EPISODE_FIELDS
 
 
 class Declaration(NamedTuple):
-    """An episode that declares facts, validated and ready for the ingestion graph.
+    """A validated episode that declares facts, ready for the ingestion graph.
 
-    `state` is the input dict of the graph. `unmapped` names the facts of a mapping that could not be read from the
-    record, with the reasons. `premises` are the fact ids in `rests_on`, which must be stored.
+    `state` is the input dict of the graph. `premises` are ids of facts on which the declared facts are based.
+    `unmapped` names the facts of a JSON record that could not be extracted, with the reasons.
     """
 
     state: State
@@ -84,10 +84,10 @@ class Declaration(NamedTuple):
 
 
 class MappedRecord(NamedTuple):
-    """The result of applying a mapping to one JSON record.
+    """The facts that a mapping found in one JSON record.
 
-    `facts` are the facts found, `unmapped` the facts that could not be read from it, with the reasons, and `episode`
-    the fields of its episode, such as `source_id`.
+    `unmapped` names the facts that it could not extract, with the reasons. `episode` has fields of the episode for this
+    record, such as `source_id`.
     """
 
     facts: tuple[DeclaredFact, ...]
@@ -100,18 +100,18 @@ ApplyMapping = Callable[[Any], MappedRecord]
 
 
 def declare_one(engine: Engine, row: Row, namespace: str) -> Flow[AddResult]:
-    """Store one fact as an episode, update the graph with it, and return what changed.
+    """Store one fact that the application declares, and return what changed in the graph.
 
-    *row* is a dict with the fields of `FactRow`. The episode is saved first: if a later step fails, `episodes.resume`
-    finishes it.
+    *row* is a dict with the fields of `FactRow`. It is saved as an episode first: if a later step fails,
+    `episodes.resume` finishes it.
     """
     return _add_declaration(engine, declaration_of(row, engine), namespace)
 
 
 def _add_declaration(engine: Engine, declaration: Declaration, namespace: str) -> Flow[AddResult]:
-    """Run a validated declaration through the ingestion graph, and return what changed.
+    """Add the facts of a validated declaration to the graph, and return what changed.
 
-    Raises `InputError` if a premise (an id in `rests_on`) is not stored.
+    Raises `InputError` if a fact in its `rests_on` is not stored.
     """
     yield from check_premises([declaration])
     added = to_result((yield from run_graph(engine.ingestion, {**declaration.state, "namespace": namespace})))
@@ -123,9 +123,9 @@ def declare_many(
 ) -> Flow[list[AddResult]]:
     """Store the facts of *rows* in their order, and return one result for each row.
 
-    A row is a `FactRow` or a tuple ``(subject, predicate, object)``; with *mapping* it is a JSON record, in which the
-    mapping finds the facts. *tally* collects the results and reports the progress. Raises `InputError`, which lists the
-    invalid rows, before any row is saved.
+    A row is a `FactRow` or a tuple ``(subject, predicate, object)``. With *mapping*, each row is a JSON record from
+    which the mapping extracts facts. *tally* collects the results. Raises one `InputError` with all invalid rows,
+    before any row is saved.
     """
     apply = None if mapping is None else (yield from _open_mapping(mapping))
     declarations = _validate_rows(rows, apply, engine)
@@ -136,10 +136,10 @@ def declare_many(
 
 
 def declare_states(engine: Engine, states: Iterable[State], namespace: str, tally: Tally) -> Flow[None]:
-    """Store episodes that declare facts, and count the result of each in *tally*, without calling a model.
+    """Store episodes that declare facts, without calling a model; add the result of each to *tally*.
 
-    *states* are the episodes as input dicts of the ingestion graph. Entity summaries are also written without a model.
-    Raises `InputError` for the first episode that cannot be saved, such as one whose `source_id` is in use.
+    *states* are the episodes as input dicts of the ingestion graph. Raises `InputError` for the first episode that
+    cannot be saved, such as one whose `source_id` is in use.
     """
     yield from without_model(read_inputs(engine, states, namespace, tally, Window(WINDOW // ROUNDS)))
 
@@ -152,7 +152,7 @@ def add_record(
     episode: Row,
     namespace: str,
 ) -> Flow[AddResult]:
-    """Store a JSON record as an episode with the facts that *mapping* finds in it, and return what changed.
+    """Store a JSON record as an episode, add the facts that *mapping* extracts from it, and return what changed.
 
     *content* is the JSON text, and *kind* must be ``"json"``. *episode* has the other fields of the episode, such as
     `at` and `source`; they override those of the mapping. Raises `InputError`.
@@ -171,7 +171,7 @@ def add_record(
 
 
 def _open_mapping(mapping: FactMapping) -> Flow[ApplyMapping]:
-    """Return a function that finds the facts of a JSON record by *mapping*.
+    """Return a function that extracts facts from a JSON record, as *mapping* describes.
 
     Raises `InputError` if the mapping is invalid.
     """
@@ -181,9 +181,9 @@ def _open_mapping(mapping: FactMapping) -> Flow[ApplyMapping]:
 
 
 def _validate_rows(rows: Iterable[Any], apply: ApplyMapping | None, engine: Engine) -> list[Declaration]:
-    """Return the validated facts of all *rows*, or raise one `InputError` that lists the invalid rows by number.
+    """Return a validated declaration for each of *rows*; raise one `InputError` that lists all invalid rows by number.
 
-    *apply* finds the facts in a JSON record; None if the rows are facts themselves.
+    *apply* extracts the facts from a JSON record; None means that each row is a fact.
     """
     declarations: list[Declaration] = []
     problems: list[str] = []
@@ -229,7 +229,7 @@ def _map_record(record: Any, apply: ApplyMapping, episode: Row, engine: Engine) 
 
 
 def check_premises(declarations: Iterable[Declaration]) -> Flow[None]:
-    """Raise `InputError` if a premise of *declarations* (a fact id in `rests_on`) is not stored."""
+    """Raise `InputError` if a fact on which one of *declarations* is based (an id in `rests_on`) is not stored."""
     ids = list(dict.fromkeys(chain.from_iterable(declaration.premises for declaration in declarations)))
     if not ids:
         return

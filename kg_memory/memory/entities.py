@@ -48,8 +48,8 @@ class Entities(Group):
     ) -> Flow[builtins.list[Entity]]:
         """Return the entities of a namespace, last seen first; with *like* only matching ones, best match first.
 
-        *like* is searched in names and summaries; its last word may be incomplete: ``"rus"`` finds Rust. *limit* and
-        *skip* select a page.
+        *like* is a text to find in names and summaries; its last word may be incomplete: ``"rus"`` finds Rust. *limit*
+        is the maximum number of entities, after the first *skip*.
         """
         return read_entities(limit, skip, like)
 
@@ -58,10 +58,10 @@ class Entities(Group):
     def _similar(
         self, name: str, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 10
     ) -> Flow[builtins.list[Entity]]:
-        """Return the entities whose names mean nearly the same as *name*, best first, from links stored between them.
+        """Return stored entities with names that mean nearly the same as *name*, best first.
 
-        Links exist only for entities that were added while `Settings.note_linking` was on. `Entity.score` is the
-        similarity of the names, up to 1. *limit* is the maximum number of entities.
+        Only entities that were added while `Settings.note_linking` was on are found. `Entity.score` is the similarity
+        of the names, up to 1. *limit* is the maximum number of entities.
         """
         alias = alias_key(replace_unstorable(validate_name("name", name, NAME_HINT)))
         linked = yield from read(queries.SIMILAR_TO, alias=alias, limit=validate_count("limit", limit))
@@ -141,11 +141,11 @@ class Entities(Group):
         during: During | None = None,
         believed_at: Time | None = None,
     ) -> Flow[builtins.list[Fact]]:
-        """Return the facts of a shortest path from the entity *name* to the entity *target*, in order.
+        """Return a shortest chain of facts from the entity *name* to the entity *target*, in order.
 
         ``path("Ann", "Oslo")`` may return "Ann works at Acme" and "Acme is in Oslo". Both entities are given by a name,
         an alias or an id. Returns an empty list if they are more than *steps* facts apart (1 to 6). Only facts that
-        hold now are followed, or at the given time; `Facts` has the formats of times. Raises `InputError`.
+        hold now are used, or at the given time; `Facts` has the formats of times. Raises `InputError`.
         """
         window, believed = yield from read_times(as_of, during, believed_at)
         steps = _validate_steps(steps)
@@ -170,9 +170,9 @@ class Entities(Group):
     ) -> Flow[builtins.list[IdentityDecision]]:
         """Merge the entities *others* into *into*, because all are the same person or thing; return the decisions.
 
-        Give each entity by a name or, if several entities have that name, by its id. Facts, statements, mentions and
-        names move to *into*, in one atomic query for each merge, and later episodes follow the merge. *by* (who
-        decides) and *reason* are stored. ``entities.undo(decision.id)`` reverses a merge. Raises `InputError`.
+        Entities are given by a name, or by an id if several have that name. Their facts, mentions and names move to
+        *into*, and later episodes use the merged entity. *by* (who decides) and *reason* are stored.
+        ``entities.undo(decision.id)`` reverses a merge. Raises `InputError`.
         """
         return merge(into, others, by, reason, namespace)
 
@@ -223,9 +223,9 @@ class Entities(Group):
     def _decisions(
         self, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, skip: int = 0
     ) -> Flow[builtins.list[IdentityDecision]]:
-        """Return the decisions to merge, split or keep apart entities, undone ones included, latest first.
+        """Return the decisions to merge, split or keep apart entities, latest first, including undone ones.
 
-        *limit* and *skip* select a page.
+        *limit* is the maximum number of decisions, after the first *skip*.
         """
         return list_identities(("done", "apart", "undone"), limit, skip)
 
@@ -233,9 +233,9 @@ class Entities(Group):
 
 
 def _validate_ids(name: str, ids: object) -> tuple[str, ...]:
-    """Return the list *ids* as a tuple without repeats.
+    """Return the list *ids* as a tuple without duplicates; raise `InputError` if it is not a list of ids.
 
-    Raises `InputError` for another type; *name* is for its message.
+    *name* is the name of the caller's argument, for the message.
     """
     if isinstance(ids, str) or not isinstance(ids, Sequence):
         raise InputError(f"{name} must be a list of ids, got {ids!r}; put a single id into a list")
@@ -245,7 +245,7 @@ def _validate_ids(name: str, ids: object) -> tuple[str, ...]:
 def read_entities(limit: int, skip: int, like: str | None = None) -> Flow[list[Entity]]:
     """Return the entities of the namespace, last seen first; with *like* only matching ones, best match first.
 
-    *like* are words in the name or summary. *limit* and *skip* select a page.
+    *like* are words in the name or summary. *limit* is the maximum number of entities, after the first *skip*.
     """
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     if like is None:
@@ -261,11 +261,11 @@ def read_entities(limit: int, skip: int, like: str | None = None) -> Flow[list[E
 def read_neighbourhood(
     name: str, steps: int, limit: int, window: Window | None = None, believed_at: int | None = None
 ) -> Flow[Neighbourhood]:
-    """Return the entities that are connected with the entity *name* by at most *steps* facts, with these facts.
+    """Return the entities that are connected with the entity *name* by at most *steps* facts, and these facts.
 
-    The nearest come first; *limit* is the maximum number of facts. Only facts that hold at some time in *window*
-    ``(since, until)``, as believed at *believed_at*, are followed; both are in microseconds since the epoch, and
-    default to now.
+    The nearest come first; *limit* is the maximum number of facts. *window* ``(since, until)`` is the time in which the
+    facts must hold, *believed_at* the time at which they were believed, both in microseconds since the epoch; None is
+    now.
     """
     limit, steps = validate_count("limit", limit), _validate_steps(steps)
     window = window or (yield from read_present())
@@ -299,22 +299,22 @@ def read_neighbourhood(
 
 
 def read_present() -> Flow[Window]:
-    """Return the present instant as a period of one microsecond: ``(now, now + 1)``, since the epoch."""
+    """Return the present as a period of one microsecond, ``(now, now + 1)``, in microseconds since the epoch."""
     time = yield from now()
     return time, time + 1
 
 
 def _validate_steps(steps: int) -> int:
-    """Return *steps* if it is an integer from 1 to `MAX_STEPS`; else raise `InputError`."""
+    """Return *steps* unchanged if it is an integer from 1 to `MAX_STEPS`; else raise `InputError`."""
     if validate_count("steps", steps) > MAX_STEPS:
         raise InputError(f"steps must be at most {MAX_STEPS}, got {steps}")
     return steps
 
 
 def _neighbours(near: Neighbourhood, own: set[str], limit: int) -> tuple[Neighbour, ...]:
-    """Return the entities that share facts with one entity, each with the number of these facts, most first.
+    """Return the entities that share facts with one entity, each with the number of shared facts, most first.
 
-    *near* has the facts around the entity, *own* its names, which are left out; *limit* is the maximum length.
+    *near* has the facts about the entity, *own* its names; *limit* is the maximum number of entities to return.
     """
     shared: Counter[str] = Counter()
     for fact in near.facts:
@@ -328,7 +328,7 @@ def _neighbours(near: Neighbourhood, own: set[str], limit: int) -> tuple[Neighbo
 
 
 def find_named(argument: str, name: str) -> Flow[dict[str, rows.Row]]:
-    """Return the stored entities with the name or alias *name*, else the one with that id, as ``{id: row}``.
+    """Return the stored entities with the name or alias *name*, or else the entity with that id, as ``{id: row}``.
 
     Raises `InputError` if *name* is not text; *argument* is the name of the caller's argument, for the message.
     """
@@ -340,11 +340,10 @@ def find_named(argument: str, name: str) -> Flow[dict[str, rows.Row]]:
 
 
 def _go_on(links: Sequence[rows.Row], reached: set[str], came: Came) -> list[str]:
-    """Return the ids of the entities that are reached for the first time by *links*, one step of a path search.
+    """Return the ids of entities that one more step of a path search reaches for the first time.
 
-    Each link is a result row ``{"id": entity id, "fact": fact id, "ends": ids of the fact's other entities}``.
-    *reached* has the ids of the entities reached so far, *came* maps each to the entity and the fact before it; both
-    are updated.
+    *links* are rows of that step: ``{"id": entity id, "fact": fact id, "ends": ids of the fact's other entities}``.
+    *reached* has the entities reached so far, *came* maps each to the entity and the fact before it. Both are updated.
     """
     new: list[str] = []
     for link in links:
@@ -357,7 +356,7 @@ def _go_on(links: Sequence[rows.Row], reached: set[str], came: Came) -> list[str
 
 
 def _go_back(end: str | None, came: Came) -> list[str]:
-    """Return the ids of the facts on the path to the entity with the id *end*, the first fact first.
+    """Return the ids of the facts on the path to the entity with the id *end*, in path order.
 
     *came* maps each entity id to the entity and the fact before it on the path.
     """

@@ -69,9 +69,9 @@ class Episodes(Group):
     ) -> Flow[builtins.list[Episode]]:
         """Return the episodes of a namespace, latest first.
 
-        *where* is a filter, such as ``{"source": "mail"}``; see `kg_memory.models.filters`.
-        *characters* bounds the total length: the list ends with the episode that reaches it.
-        *status* is one `EpisodeStatus` or several; None is all. Raises `InputError`.
+        *where* is a filter, such as ``{"source": "mail"}``; see `kg_memory.models.filters`. *limit* is the maximum
+        number of episodes, after the first *skip*. *characters* limits their total length: the list ends with the
+        episode that reaches it. *status* is one `EpisodeStatus` or several; None is all. Raises `InputError`.
         """
         return read_episodes(limit, skip, status, where, characters)
 
@@ -86,11 +86,11 @@ class Episodes(Group):
     def _save(
         self, episodes: Iterable[Input], *, based_on: str | None = None, namespace: str = DEFAULT_NAMESPACE
     ) -> Flow[builtins.list[AddResult]]:
-        """Store *episodes* without reading them into facts, and return a result for each; no model is called.
+        """Store *episodes* without extracting facts, and return a result for each; no model is called.
 
-        They are durable, and can be found by their words, when this returns. `resume` or `GraphMemory.add_many` of the
-        same episodes reads them. *based_on* is the id of an episode from which their text derives: if that was deleted
-        meanwhile, `NotFound` is raised, and nothing is saved. Raises `InputError`, `MemoryPaused` and `DatabaseError`.
+        They can be found by their words at once; `resume` extracts their facts. *based_on* is the id of an episode from
+        which their text derives: if that was deleted meanwhile, nothing is saved, and `NotFound` is raised. Raises
+        `InputError`, `MemoryPaused` and `DatabaseError`.
         """
         tally = Tally()
         for dated in date_inputs(episodes, namespace, self._engine.driver.today):
@@ -103,10 +103,10 @@ class Episodes(Group):
     def _summarise(self, thread: str, *, namespace: str = DEFAULT_NAMESPACE, least: int = 4) -> Flow[Episode | None]:
         """Summarise the conversation *thread* with one model call; store the summary as an episode, and return it.
 
-        The summary has the intent, files, decisions, open questions and next steps, and updates the previous summary of
-        this thread. If fewer than *least* messages are new, the previous summary is returned, or None. The summary is
-        deleted when any message of the thread is forgotten. Raises `InputError` if the memory has no model;
-        `ModelError`, `DatabaseError` and `MemoryPaused`.
+        It updates the previous summary of this thread, with intent, files, decisions, open questions and next steps. If
+        fewer than *least* messages are new, the previous summary is returned, or None. The summary is deleted when a
+        message of the thread is forgotten. Raises `InputError` if the memory has no model; `ModelError`,
+        `DatabaseError` and `MemoryPaused`.
         """
         thread, least = validate_name("thread", thread, "the id of a conversation"), validate_count("least", least)
         return run_plugin("summarise", self._engine, thread, least, namespace)
@@ -141,11 +141,11 @@ class Episodes(Group):
         limit: int | None = None,
         progress: Callable[[Progress], None] | None = None,
     ) -> Flow[builtins.list[AddResult]]:
-        """Read the saved episodes that are not completely read yet, earliest first, and return a result for each.
+        """Extract the facts of saved episodes that are not completely read yet, earliest first; return the results.
 
-        Such episodes come from `save`, the plan ``economy``, interrupted processes and unreachable models. Outdated
-        summaries are refreshed as well. *limit* is the maximum number of episodes; None is all. *progress* and errors
-        are as in `GraphMemory.add_many`.
+        Such episodes come from `save`, the plan ``economy``, interrupted processes and unreachable models. *limit* is
+        the maximum number of episodes; None is all. *progress* is called after each. Outdated summaries are refreshed
+        too. Errors are as in `GraphMemory.add_many`.
         """
         most = MAX_COUNT if limit is None else validate_count("limit", limit)
         stats = yield from read_stats()
@@ -233,13 +233,13 @@ class Episodes(Group):
 
 
 def read_stats() -> Flow[Stats]:
-    """Return the number of episodes, entities, facts, communities and open reviews in the namespace."""
+    """Return the numbers of episodes, entities, facts, communities and waiting reviews in the namespace."""
     stats = yield from read(STATS, now=(yield from now()))
     return Stats.model_validate(stats[0]) if stats else Stats()
 
 
 def set_paused(*, paused: bool) -> Flow[bool]:
-    """Set whether the namespace rejects new episodes, and return whether that changed anything."""
+    """Make the namespace reject new episodes, or accept them again; return False if it was so before."""
     [row] = yield from write(queries.PAUSE, paused=paused, now=(yield from now()))
     return bool(row["before"] != paused)
 
@@ -251,10 +251,10 @@ def read_episodes(
     where: Mapping[str, Any] | None = None,
     characters: int | None = None,
 ) -> Flow[list[Episode]]:
-    """Return a page of the episodes, latest first, with the status *status* that match the filter *where*.
+    """Return the episodes with the status *status*, or those that match the filter *where*, latest first.
 
-    *status* is one status or several; None is all, and no filter. *limit* and *skip* select the page, which ends early
-    with the episode at which the total length reaches *characters*.
+    *status* is one status or several; None is all. *limit* is the maximum number, after the first *skip*. *characters*
+    limits their total length: the list ends with the episode that reaches it.
     """
     page: dict[str, Any] = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     page["statuses"] = None if status is None else _statuses(status)
@@ -271,20 +271,17 @@ def read_episodes(
 
 
 def read_oldest(statuses: Iterable[EpisodeStatus], limit: int, skip: int = 0) -> Flow[list[Episode]]:
-    """Return a page of the episodes that have one of these statuses, earliest first.
-
-    At most *limit* episodes are returned, after the first *skip*.
-    """
+    """Return at most *limit* episodes that have one of these statuses, earliest first, after the first *skip*."""
     names = [str(status) for status in statuses]
     episodes = yield from read(queries.EPISODES_TO_READ, statuses=names, limit=limit, skip=skip)
     return [rows.to_episode(row["episode"]) for row in episodes]
 
 
 def reopen(statuses: Iterable[EpisodeStatus], ids: Iterable[str] | None = None) -> Flow[list[Episode]]:
-    """Mark all episodes with one of these statuses as not read, for reading them again; return them, earliest first.
+    """Mark all episodes with one of these statuses as not read, and return them, earliest first.
 
-    *ids* restricts it to the episodes with these ids; `InputError` is raised if one of them does not exist or has
-    another status. Without *ids*, skipped episodes that look like prompt injections are left out.
+    *ids* restricts this to the episodes with these ids; `InputError` is raised if one of them does not exist or has
+    another status. Without *ids*, episodes that look like prompt injections are left out.
     """
     names, chosen = [str(status) for status in statuses], None if ids is None else set(ids)
     stored = yield from read_oldest(statuses, MAX_COUNT)
@@ -304,7 +301,7 @@ def _is_suspect(episode: Episode) -> bool:
 
 
 def _statuses(status: EpisodeStatus | Iterable[EpisodeStatus]) -> list[str]:
-    """Return one status or several as a list of strings. Raises `InputError` for an unknown status."""
+    """Return *status*, one status or several, as a list of strings. Raises `InputError` for an unknown status."""
     if isinstance(status, str) or not isinstance(status, Iterable):
         status = [status]
     statuses = list(status)
@@ -314,7 +311,7 @@ def _statuses(status: EpisodeStatus | Iterable[EpisodeStatus]) -> list[str]:
 
 
 def _deeper_plan(to: str | None, engine: Engine, *, reads: bool) -> str:
-    """Return the name of the plan for `deepen`: *to* if given, else the plan of the memory, else ``"standard"``.
+    """Return the name of the reading plan to use: *to* if given, else the plan of the memory, else ``"standard"``.
 
     *reads* is False for a dry run, which needs no model. Raises `InputError` for an unknown plan or a missing model.
     """

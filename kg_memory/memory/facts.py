@@ -140,12 +140,11 @@ class Facts(Group):
         believed_at: Time | None = None,
         unreviewed: bool = False,
     ) -> Flow[Paged[Fact]]:
-        """Return a page of the facts, latest first and past facts included; a fact that held twice is listed twice.
+        """Return a page of the facts, latest first, including past facts; a fact that held twice is listed twice.
 
         *where* is a filter, such as ``{"predicate": "LIVES_IN"}``; see `kg_memory.models.filters`. *about* is an
-        entity, by a name or its id. *as_of*, *during* and *believed_at* select facts by time; see `Facts`. *unreviewed*
-        includes facts that wait for review. *after* is the `next` of the previous page, which is None on the last page;
-        facts that are added or deleted meanwhile do not shift the pages. Raises `InputError`.
+        entity, by name or id. *as_of*, *during* and *believed_at* select facts by time; see `Facts`. *unreviewed*
+        includes facts that wait for review. *after* is the `next` of the previous page. Raises `InputError`.
         """
         window, believed = yield from read_times(as_of, during, believed_at)
         seen = yield from belief_params(window or EVER, believed, unreviewed=unreviewed)
@@ -221,7 +220,7 @@ class Facts(Group):
     def _explain(
         self, fact: str, *, namespace: str = DEFAULT_NAMESPACE, believed_at: Time | None = None
     ) -> Flow[FactExplanation]:
-        """Return the evidence for a fact: statements, verdicts about it, what superseded it, and what depends on it.
+        """Return the evidence for a fact: its statements, verdicts about it, its successors and dependent facts.
 
         *fact* is an id. Each list has at most 1,000 items. *believed_at* asks what was believed at that time.
         """
@@ -303,8 +302,8 @@ class Facts(Group):
     ) -> Flow[builtins.list[Change]]:
         """Return how the memory's beliefs changed from *since* until before *until* (None is now), earliest first.
 
-        Changes are facts that were learned, ended, corrected, retracted or restored, or became doubtful or sure again.
-        Times are of the memory's own clock: when it came to believe something.
+        Facts were learned, ended, corrected, retracted or restored, or became doubtful or sure again. The times are
+        when the memory came to believe this.
         """
         time = yield from now()
         begin = parse_moment("since", since, time)
@@ -315,7 +314,7 @@ class Facts(Group):
     changes, achanges = verb(_changes)
 
     def _evolution(self, fact: str, *, namespace: str = DEFAULT_NAMESPACE) -> Flow[builtins.list[Fact]]:
-        """Return the facts that *fact* (an id) superseded or that superseded it, earliest first, at most 64 periods."""
+        """Return the facts that *fact* (an id) replaced or that replaced it, with dates, earliest first, at most 64."""
         return read_evolution(fact)
 
     evolution, aevolution = verb(_evolution)
@@ -329,9 +328,9 @@ class Facts(Group):
         skip: int = 0,
         believed_at: Time | None = None,
     ) -> Flow[builtins.list[Source]]:
-        """Return the statements of *fact* (an id): each episode that states it, with its quote, earliest first.
+        """Return the sources of *fact* (an id): each episode that states it, with its quote, earliest first.
 
-        `Fact.sources` has only the first five. *believed_at* selects the statements that were saved by that time.
+        *limit* is the maximum number, after the first *skip*; *believed_at* leaves out sources that were saved later.
         """
         _, believed = yield from read_times(None, None, believed_at)
         return (yield from read_sources(fact, limit, skip, believed))
@@ -347,9 +346,9 @@ class Facts(Group):
         as_of: Time | None = None,
         believed_at: Time | None = None,
     ) -> Flow[builtins.list[Consequence]]:
-        """Return the facts that depend on *fact* (an id) as a reason, directly or through others, nearest first.
+        """Return the facts that are derived from *fact* (an id), directly or through other facts, nearest first.
 
-        Each has the path of facts to it; if it is doubtful at *as_of* (None is now), also since when and due to which.
+        Each has the path of facts to it. If it is doubtful at *as_of* (None is now), it has the time and the reason.
         """
         window, believed = yield from read_times(as_of, None, believed_at)
         return (yield from read_consequences(fact, limit, window, believed))
@@ -358,7 +357,7 @@ class Facts(Group):
 
 
 def read_evolution(fact: str) -> Flow[list[Fact]]:
-    """Return the periods of *fact* (an id) and of all facts in its chain of superseding facts, earliest first."""
+    """Return all periods of *fact* (an id) and of the facts that replaced it or that it replaced, earliest first."""
     history = yield from require_fact(fact)
     linked = sorted(_find_chain(history, fact))
     beliefs = yield from read(queries.TELL_FACTS, ids=linked, past=False, sources=SOURCES, believed_at=OPEN_END)
@@ -371,7 +370,7 @@ def read_evolution(fact: str) -> Flow[list[Fact]]:
 
 
 def read_sources(fact: str, limit: int, skip: int, believed_at: int | None) -> Flow[list[Source]]:
-    """Return a page of the statements of *fact* (an id) saved by *believed_at* (microseconds), earliest first."""
+    """Return the episodes that state *fact* (an id) and were saved by *believed_at* (microseconds), earliest first."""
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     seen = OPEN_END if believed_at is None else believed_at
     stating = yield from read(queries.SOURCES_OF_FACT, fact=validate_fact(fact), believed_at=seen, **page)
@@ -381,7 +380,7 @@ def read_sources(fact: str, limit: int, skip: int, believed_at: int | None) -> F
 
 
 def _events(fact: Fact) -> Iterable[TimelineEvent]:
-    """Yield when one period of *fact* ``began`` (if unknown: when it was ``said``) and, if it has an end, ``ended``."""
+    """Yield the event that *fact* ``began`` (``said``, if the start is unknown) and, if so, that it ``ended``."""
     if fact.valid_at:
         yield TimelineEvent(at=fact.valid_at, precision=fact.precision, kind="began", fact=fact)
     elif fact.known_from:
@@ -391,7 +390,7 @@ def _events(fact: Fact) -> Iterable[TimelineEvent]:
 
 
 def _find_chain(history: History, fact: str) -> set[str]:
-    """Return the ids of *fact* and of all facts in its chain of superseding facts: A superseded B, B superseded C."""
+    """Return the ids of *fact*, of the facts that it replaced, and of those that replaced it, also indirectly."""
     linked = rivals_by(history.verdicts.values(), "supersedes")
     chain, edge = {fact}, {fact}
     while edge:

@@ -41,18 +41,18 @@ def read_times(
 ) -> Flow[tuple[Window | None, int | None]]:
     """Parse the time arguments of a search into ``((since, until), believed_at)``, in microseconds since the epoch.
 
-    ``as_of="2019"`` gives the first instant of 2019, ``during="2019"`` the whole year; without both, the period is
-    None. *believed_at* defaults to now.
+    ``as_of="2019"`` gives the first instant of 2019 as the period, ``during="2019"`` the whole year; without both, the
+    period is None. *believed_at* is when the facts were believed; None is now.
     """
     time = yield from now()
     return parse_window(as_of, during, time), parse_moment("believed_at", believed_at, time)
 
 
 def belief_params(window: Window, believed_at: int | None, *, unreviewed: bool = False) -> Flow[dict[str, Any]]:
-    """Return the query parameters for beliefs that are true at some time in *window* and believed at *believed_at*.
+    """Return query parameters for facts that hold at some time in *window* and were believed at *believed_at*.
 
-    ``{"since": ..., "until": ..., "believed_at": ..., "unreviewed": ...}``, in microseconds since the epoch. None is
-    now. *unreviewed* includes facts that wait for review.
+    The result is ``{"since": ..., "until": ..., "believed_at": ..., "unreviewed": ...}``. Times are microseconds since
+    the epoch; None is now. *unreviewed* includes facts that wait for review.
     """
     time = (yield from now()) if believed_at is None else believed_at
     since, until = window
@@ -65,9 +65,9 @@ def facts_about(
 ) -> Flow[list[Fact]]:  # fmt: skip
     """Return the facts about the entity *name*, latest first; a fact that held in two periods is listed twice.
 
-    *name* is a name, an alias or an id. *window* ``(since, until)`` selects the periods that overlap it, and
-    *relation*, a canonical predicate such as ``LIVES_IN``, those of that predicate; None selects all. Times are
-    microseconds since the epoch.
+    *name* is a name, an alias or an id. *window* ``(since, until)`` selects facts that held at some time in it, and
+    *relation* those of one predicate, such as ``LIVES_IN``; None selects all. *believed_at* is when they were believed;
+    None is now. Times are microseconds since the epoch.
     """
     first = _start_about("name", name, relation)
     seen = yield from belief_params(window or EVER, believed_at, unreviewed=unreviewed)
@@ -75,11 +75,11 @@ def facts_about(
 
 
 def read_page(first: Step, limit: int, after: str | None, window: Window | None, seen: Seen) -> Flow[Paged[Fact]]:
-    """Return a page of at most *limit* facts, with the cursor of the next page in `Paged.next`.
+    """Return a page of at most *limit* facts; `Paged.next` has the cursor of the next page.
 
-    *first* is the beginning of the database query, which matches the facts; *seen* are its parameters that select their
-    beliefs, from `belief_params`. *after* is the cursor of the previous page, None for the first page. *window* is the
-    time at which facts are checked for being doubtful or absent.
+    *first* is the beginning of the database query, which matches the facts, and *seen* its parameters from
+    `belief_params`. *after* is the cursor of the previous page, None for the first page. Facts that are doubtful at the
+    end of *window* are marked.
     """
     size = validate_count("limit", limit)
     place = _parse_cursor(after)
@@ -91,24 +91,24 @@ def read_page(first: Step, limit: int, after: str | None, window: Window | None,
 
 
 def to_facts(stored: Sequence[Row], window: Window | None, believed_at: int) -> Flow[list[Fact]]:
-    """Convert result rows to `Fact` objects, and mark facts that are doubtful or absent at the end of *window*.
+    """Convert database rows to `Fact` objects, and mark facts that were doubtful at the end of the period *window*.
 
-    *believed_at* is the time of belief. Times are microseconds since the epoch.
+    A fact is doubtful if one that it is derived from has ended. Facts that ended without a successor are marked as
+    absent. *believed_at* is when they were believed. Times are microseconds since the epoch.
     """
     standing = yield from add_standing(stored, point_of(window, believed_at))
     return [rows.to_fact(row) for row in standing]
 
 
 def is_reviewed(row: Row) -> bool:
-    """Return whether the fact in a result row was ever believed and does not wait for review."""
+    """Return whether the fact in a database row was ever believed, and does not wait for a person's decision."""
     return bool(row["belief"] and row["belief"]["reviewed"])
 
 
 def start_list(about: str | None, where: Mapping[str, Any] | None) -> Flow[Step]:
     """Return the beginning of a database query that matches the facts to list.
 
-    *about* is the name of an entity, *where* a filter such as ``{"predicate": "LIVES_IN"}``; None matches all. An index
-    is used where the filter allows it.
+    *about* is the name of an entity, *where* a filter such as ``{"predicate": "LIVES_IN"}``; None matches all.
     """
     passing = parse_filter(where)
     if passing is None:
@@ -121,10 +121,10 @@ def start_list(about: str | None, where: Mapping[str, Any] | None) -> Flow[Step]
 
 
 def start_all(passing: Filter, kind: Kind, everything: str) -> Flow[Step]:
-    """Return the beginning of a database query that matches all facts or all episodes that fit a filter.
+    """Return the beginning of a database query that matches all facts, or all episodes, that fit the filter *passing*.
 
-    *passing*: the parsed filter. *kind*: ``"facts"`` or ``"episodes"``. If an index can serve the filter, it is used;
-    else the query starts with *everything*, Cypher that matches all objects of that kind.
+    *kind* is ``"facts"`` or ``"episodes"``. If no index can serve the filter, the query starts with *everything*:
+    Cypher that matches all objects of that kind.
     """
     names = yield from read_names(passing)
     rest = start_step(passing, kind, names)
@@ -145,7 +145,7 @@ def _start_about(argument: str, name: str, relation: str | None = None) -> Step:
 
 
 def _make_cursor(row: Row) -> str:
-    """Return the cursor of the page that follows the fact in *row*: its time, fact id and belief id as base64 text."""
+    """Return the cursor of the page after the fact in *row*: base64 text with its time, its id and its belief's id."""
     belief = row["belief"]
     time = belief["said_at"] if belief["known_from"] == OPEN_START else belief["known_from"]
     return base64.urlsafe_b64encode(json.dumps([time, row["fact"]["id"], belief["id"]]).encode()).decode()
@@ -171,11 +171,10 @@ def _parse_cursor(after: str | None) -> dict[str, Any]:
 
 
 def read_consequences(fact: str, limit: int, window: Window | None, believed_at: int | None) -> Flow[list[Consequence]]:
-    """Return the facts that depend on *fact* (an id) as a reason, directly or through others, nearest first.
+    """Return at most *limit* facts that are derived from *fact* (an id), directly or through others, nearest first.
 
-    Each has the path of facts to it; there are at most *limit*. *window* is the time at which they may be doubtful,
-    *believed_at* the time of belief (microseconds since the epoch); None is now. Raises `InputError` if the fact is not
-    stored.
+    Each has the path of facts to it, and is marked if it is doubtful at the end of *window*. *believed_at* is when they
+    were believed. Times are microseconds since the epoch; None is now. Raises `InputError` if *fact* is not stored.
     """
     root, limit = validate_fact(fact), validate_count("limit", limit)
     if not (yield from read(premises.STORED, ids=[root])):
@@ -193,9 +192,10 @@ def read_consequences(fact: str, limit: int, window: Window | None, believed_at:
 
 
 def _nearness(row: Row, as_of: int) -> tuple[bool, bool, int]:
-    """Return a sort key for the periods of one fact, by which the period nearest to the time *as_of* comes last.
+    """Return a sort key for the periods of a fact, which puts the period nearest to the time *as_of* last.
 
-    The order is: later periods, past periods, and the period that holds at *as_of*. *row* has the period as ``belief``.
+    Later periods come first, then past periods, then the period that contains *as_of*. *row* has the period as
+    ``belief``.
     """
     belief = row["belief"]
     begun = belief["known_from"] <= as_of
@@ -203,10 +203,10 @@ def _nearness(row: Row, as_of: int) -> tuple[bool, bool, int]:
 
 
 def _find_path(id_: str, before: Mapping[str, str], sentences: Mapping[str, str]) -> tuple[Premise, ...]:
-    """Return the facts on the way to the fact with the id *id_*, that fact last.
+    """Return the path of facts that leads to the fact with the id *id_*, which is the last.
 
-    *before* maps a fact's id to the fact that it depends on: for c and ``{"c": "b", "b": "a"}`` the path is b, c.
-    *sentences* maps ids to texts.
+    *before* maps each fact to the fact that it depends on: for c and ``{"c": "b", "b": "a"}`` the path is b, c.
+    *sentences* maps fact ids to texts.
     """
     path: list[Premise] = []
     while id_ in before:

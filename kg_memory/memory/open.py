@@ -51,7 +51,7 @@ all pairs of facts about one person in LoCoMo are below 0.85."""
 
 
 class NoModel(Embeddings):
-    """Placeholder for the language and embedding model of a memory that never calls one.
+    """Placeholder for the language model and the embedding model of a memory that needs neither.
 
     Each call raises `ModelUnavailable` or `EmbeddingUnavailable` with the message *why*.
     """
@@ -76,10 +76,9 @@ class NoModel(Embeddings):
 
 
 def without_models(settings: Settings, why: str) -> dict[str, Any]:
-    """Return arguments for `GraphMemory.open` that open a memory without any model or API key.
+    """Return keyword arguments for `GraphMemory.open` that open a memory without models, so that no API key is needed.
 
-    ``GraphMemory.open(**without_models(settings, why))``. *why* is the message of the error that is raised if a model
-    is needed after all.
+    *why* is the message of the error that is raised if a model is used after all.
     """
     none = NoModel(why)
     settings = replace(settings, rerank_url=None, rerank_model=None, maintenance=None)
@@ -87,7 +86,7 @@ def without_models(settings: Settings, why: str) -> dict[str, Any]:
 
 
 class NamedServer:
-    """The database server at a URL that the user gave, as a `Host`; it is neither started nor stopped here."""
+    """The database server at a URL that the user set; this process neither starts nor stops it."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -131,7 +130,7 @@ def database(settings: Settings, on_wait: Callable[[str], None] | None) -> Datab
 
 @cache
 def rules() -> Model:
-    """Return the offline model, which answers by built-in rules; the whole process shares one instance."""
+    """Return the offline model, which answers by built-in rules; each process has one instance."""
     offline: Model = load_plugin("models", OFFLINE)()
     return offline
 
@@ -157,7 +156,7 @@ def model(option: BaseChatModel | Model | str | None, settings: Settings) -> Mod
 
 
 def _given_model(option: BaseChatModel | Model, settings: Settings) -> Model:
-    """Wrap a chat model as a `Model`; a `Model` is returned as it is. Raises `SettingsError` for another type."""
+    """Return a chat model wrapped as a `Model`, or a `Model` unchanged. Raises `SettingsError` for another type."""
     from langchain_core.language_models import BaseChatModel  # noqa: PLC0415 - takes 0.3 s to import
 
     if isinstance(option, BaseChatModel):
@@ -168,7 +167,7 @@ def _given_model(option: BaseChatModel | Model, settings: Settings) -> Model:
 
 
 def _chat(option: BaseChatModel | str, settings: Settings) -> Model:
-    """Return a chat model, given as an object or by its name, as a `Model` with the rate limits of *settings*."""
+    """Return a chat model, given as an object or by name, as a `Model` that keeps the rate limits of *settings*."""
     # Imported here: OpenAI's client takes 0.5 s to import, and the offline model does not need it.
     from kg_memory.llm.chat import ChatModel, open_chat_model  # noqa: PLC0415
 
@@ -181,10 +180,10 @@ def _chat(option: BaseChatModel | str, settings: Settings) -> Model:
 
 
 def scorer(option: Reranker | None, settings: Settings, model: Model) -> CrossEncoder:
-    """Return the cross-encoder that scores how well texts answer a question, for ranking search results.
+    """Return the cross-encoder for ranking search results, a model that scores how well a text answers a question.
 
-    It is *option* if given, else that of *settings*, else the language model *model*. A string is the URL of a rerank
-    endpoint or the name of a chat model.
+    It is *option* if given, else that of *settings*, else the language model *model*. *option* may be the URL of a
+    rerank endpoint or the name of a chat model.
     """
     if option is not None and not isinstance(option, str):
         return _given_scorer(option, settings)
@@ -255,11 +254,11 @@ def open_driver(
     clock: Callable[[], int] | None = None,
     side_by_side: int = SIDE_BY_SIDE,
 ) -> FalkorDriver:
-    """Return the driver that runs the flows of a memory: it makes the model calls, vectors and database queries.
+    """Return the driver of a memory, which runs its model calls, embeddings and database queries.
 
     *scorer* is the cross-encoder; None scores with *model*. *budget* limits the calls to *model*; when it is spent,
-    *rules* answers those questions that a model without cost can answer. *clock* returns the time in microseconds since
-    the epoch. *side_by_side* is the maximum number of flows that run at once.
+    *rules* answers instead where it can. *clock* returns the time in microseconds since the epoch. *side_by_side* is
+    the maximum number of operations that run at the same time.
     """
     meter = make_meter(model, budget, rules or model)
     embedder = Embedder(embeddings, vector_model_name, EncodedVector)
@@ -270,10 +269,7 @@ def open_driver(
 
 
 def plan(settings: Settings, model: Model) -> Settings:
-    """Return *settings* with the name of *model*; for the offline model also with the reading plan ``thorough``.
-
-    The offline rules read better step by step.
-    """
+    """Return *settings* with the name of *model*, and for the offline model with the reading plan ``thorough``."""
     settings = settings.with_(model=model.name)
     return settings.with_(plan="thorough") if model.by_rules else settings
 

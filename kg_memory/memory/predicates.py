@@ -28,9 +28,9 @@ class Predicates(Group):
     def _list(
         self, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, skip: int = 0
     ) -> Flow[builtins.list[PredicateInfo]]:
-        """Return the predicates that the namespace learned, or that were declared or corrected in it, sorted by name.
+        """Return the predicates that the namespace learned, and those declared or corrected in it, sorted by name.
 
-        The built-in predicates are not listed. *limit* and *skip* select a page.
+        The built-in predicates are not included. *limit* is the maximum number, after the first *skip*.
         """
         page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
         rows = yield from read(queries.ALL_PREDICATES, **page)
@@ -92,8 +92,8 @@ def _is_name(value: object) -> bool:
 def read_predicate(name: str, fact_types: tuple[FactType, ...]) -> Flow[PredicateInfo]:
     """Return the predicate *name* with its canonical name and whether it is single-valued.
 
-    A correction by a person counts first, then the declared predicates *fact_types* (`Settings.fact_types`), then what
-    was learned, then the built-in rules. An unknown name is its own canonical name.
+    The first of these that knows the name decides: a correction by a person, the declared predicates *fact_types*, what
+    was learned, and the built-in rules. An unknown name is its own canonical name.
     """
     stored = yield from read(queries.PREDICATES, names=[name])
     info = PredicateInfo(**stored[0]["predicate"]) if stored else None

@@ -129,9 +129,10 @@ class Privacy(Group):
     evict, aevict = verb(_evict)
 
     def _audit(self, *, namespace: str = ALL, limit: int = 100, skip: int = 0) -> Flow[list[AuditEntry]]:
-        """Return the audit log of this server, latest first: what was forgotten, when and by whom, without any text.
+        """Return the audit log of this server, latest first: what was forgotten, when and by whom, without the text.
 
-        *namespace* restricts the log to one namespace; if left out, all are listed. *limit* and *skip* select a page.
+        *namespace* selects one namespace; if left out, all are listed. *limit* is the maximum number of entries, after
+        the first *skip*.
         """
         return log.read_entries(limit, skip, namespace or None)
 
@@ -140,8 +141,8 @@ class Privacy(Group):
     def _verify(self, *, head: str | None = None) -> Flow[AuditReport]:
         """Check that no entry of the audit log was changed, removed or inserted, and return the problems found.
 
-        *head* is the hash in a `ForgetReceipt` that you kept: the log must still have that entry. Without it, missing
-        entries at the end of the log are not noticed.
+        *head* is the hash in a `ForgetReceipt` that you kept; its entry must still be in the log. Without it, the
+        removal of the last entries is not noticed.
         """
         return log.verify(head)
 

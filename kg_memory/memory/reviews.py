@@ -17,19 +17,19 @@ from kg_memory.validation import DEFAULT_NAMESPACE
 
 
 class Reviews(Group):
-    """`GraphMemory.reviews`: decide verdicts on facts that may contradict each other, and doubts about identities."""
+    """`GraphMemory.reviews`: decisions of people on facts that may contradict each other, and on identities."""
 
     _group = "reviews"
 
     def _list(
         self, *, decided: bool = False, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, skip: int = 0
     ) -> Flow[builtins.list[Review]]:
-        """Return the verdicts about facts that wait for a person's decision, earliest first.
+        """Return the verdicts (how a new fact relates to an existing one) that wait for a person, earliest first.
 
-        Until it is decided, both facts are believed and marked as disputed; with `Settings.disputes` set to
-        ``withhold``, the later fact is stored but not believed, and searches return it only with *unreviewed*. A
-        verdict about two facts that both wait is listed once the earlier of them is decided. *decided* returns the
-        verdicts that persons have decided instead, latest decision first. *limit* and *skip* select a page.
+        Until one is decided, both facts are believed and marked as disputed. With `Settings.disputes` set to
+        ``withhold``, the later fact is stored but not believed, and searches return it only with *unreviewed*. If both
+        facts wait, the verdict is listed after the earlier fact is decided. *decided* returns the verdicts that persons
+        have decided instead, latest decision first. *limit* is the maximum number, after the first *skip*.
         """
         return list_reviews(limit, skip, decided=decided)
 
@@ -38,9 +38,10 @@ class Reviews(Group):
     def _conflicts(
         self, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, skip: int = 0
     ) -> Flow[builtins.list[Review]]:
-        """Return the verdicts about facts that cannot both be true, decided automatically or waiting, earliest first.
+        """Return the verdicts that say that two facts cannot both be true, earliest first.
 
-        *limit* and *skip* select a page.
+        Some were decided automatically, others wait for a person. *limit* is the maximum number, after the first
+        *skip*.
         """
         return list_conflicts(limit, skip)
 
@@ -49,11 +50,11 @@ class Reviews(Group):
     def _verdicts(
         self, fact: str | None = None, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, skip: int = 0
     ) -> Flow[builtins.list[Review]]:
-        """Return all verdicts about the fact with the id *fact*, or about any fact if None, latest first.
+        """Return all verdicts (how two facts relate) about the fact with the id *fact*, latest first; None is any fact.
 
-        They include verdicts that took effect automatically, with `decided_by` ``"auto"`` and the reason of the model;
-        each can be decided and undone by its id. *limit* and *skip* select a page. Raises `InputError` if the fact is
-        not stored.
+        Verdicts that took effect automatically have `decided_by` ``"auto"`` and the reason of the model; they can be
+        decided and undone too. *limit* is the maximum number, after the first *skip*. Raises `InputError` if the fact
+        is not stored.
         """
         return list_verdicts(fact, limit, skip)
 
@@ -102,9 +103,10 @@ class Reviews(Group):
     def _identities(
         self, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, skip: int = 0
     ) -> Flow[builtins.list[IdentityDecision]]:
-        """Return the waiting doubts whether a new entity is the same person or thing as an existing one.
+        """Return the waiting doubts: is a new entity the same person or thing as an existing one?
 
         Until a doubt is decided, the two entities are kept apart. `Entities.decisions` lists the decided doubts.
+        *limit* is the maximum number, after the first *skip*.
         """
         return list_identities(("waiting",), limit, skip, kinds=("doubt",))
 
@@ -119,10 +121,10 @@ class Reviews(Group):
         reason: str = "",
         namespace: str = DEFAULT_NAMESPACE,
     ) -> Flow[IdentityDecision]:
-        """Decide the doubt with the id *doubt*: ``"accept"`` merges the two entities, ``"reject"`` keeps them apart.
+        """Decide whether two entities are the same: ``"accept"`` merges them, ``"reject"`` keeps them apart for good.
 
-        Returns the decision. `Entities.undo` reverses it; then the doubt waits again. Entities that are kept apart are
-        never merged automatically. *by* and *reason* are stored. Raises `InputError`.
+        *doubt* is the id of the question, from `identities`. Returns the decision, which `Entities.undo` reverses; then
+        the question waits again. *by* (who decides) and *reason* are stored. Raises `InputError`.
         """
         return decide_doubt(doubt, choice, by, reason)
 

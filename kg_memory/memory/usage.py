@@ -24,9 +24,9 @@ class UsageReports(Group):
     def _estimate(self, episodes: Iterable[Input], *, namespace: str = DEFAULT_NAMESPACE) -> Flow[Estimate]:
         """Return the model calls, tokens, money and time that `GraphMemory.add_many` of *episodes* would take.
 
-        The current reading plan is used; no model is called, and nothing is stored. For 150 messages of a conversation,
-        calls and input tokens were within a tenth of the likely figure; for the first few messages of a new memory the
-        estimate is up to twice too high. Raises `InputError` for an episode that could not be stored.
+        No model is called, and nothing is stored. For 150 messages of a conversation, calls and input tokens were
+        estimated within a tenth; for the first few messages of a new memory the estimate is up to twice too high.
+        Raises `InputError` for an episode that could not be stored.
         """
         driver = self._engine.driver
         states = date_inputs(episodes, namespace, driver.today)
@@ -47,7 +47,7 @@ class UsageReports(Group):
 
 
 def _daily_usage(row: Row, budget: Budget) -> DailyUsage:
-    """Return the usage of one day from a result row, with its cost by the prices of *budget*."""
+    """Return the model usage of one day from a database row, with its cost at the prices in *budget*."""
     usage = Usage(**{name: row[name] for name in queries.COUNTS})
     day = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(days=row["day"])).date()
     return DailyUsage(**dict(usage), day=day, money=budget.money(usage))

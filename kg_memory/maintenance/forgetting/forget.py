@@ -362,7 +362,7 @@ def _to_entry(run: Run, receipt: ForgetReceipt) -> Flow[audit.Content]:
 
 
 def _build_receipt(run: Run) -> ForgetReceipt:
-    """Return the receipt of a call to forget with its effects so far; its fields `erased` and `head` are not set yet."""
+    """Return the receipt of a call to forget with its effects so far; `erased` and `head` are not set yet."""
     request = run.request
     return ForgetReceipt(
         kind=request.kind if request.span is None else "span",
