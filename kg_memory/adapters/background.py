@@ -45,10 +45,10 @@ CLOSED = "this BackgroundMemory was closed; open another"
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An episode that was saved, but from which no facts could be extracted; `GraphMemory.episodes.resume` tries again.
+    """An episode that was saved, but whose facts could not be extracted; `GraphMemory.episodes.resume` tries again.
 
-    `episode`: its id; None if the list of episodes that an earlier process left unread could not be queried.
-    `attempts`: how often reading was tried. `at`: the time of the last attempt (UTC).
+    `episode`: its id; None if the database could not list the unread episodes. `attempts`: how often reading was tried.
+    `at`: the time of the last attempt (UTC).
     """
 
     episode: str | None
@@ -60,11 +60,10 @@ class Failure:
 
 @dataclass(eq=False, slots=True)
 class _Task:
-    """A job to extract the facts of the saved episodes of one submission.
+    """A job to extract the facts of the episodes that one call of `submit` saved.
 
-    `ids` and `inputs` are the ids and the fields of these episodes. If `inputs` is None, the job is to read all
-    episodes of the namespace that earlier processes saved `before` that time and did not read. `future` gets the
-    results.
+    `ids` and `inputs`: the ids and the fields of these episodes. If `inputs` is None, the job is to read the episodes
+    that earlier processes saved in the namespace `before` that time and did not read. `future` gets the results.
     """
 
     namespace: str
@@ -76,10 +75,10 @@ class _Task:
 
 @dataclass(eq=False, slots=True)
 class _Thread:
-    """The reading jobs of one conversation, in order.
+    """The reading jobs that wait for one conversation, in order.
 
-    `began`: when the first was queued, `due`: when to start reading (both monotonic seconds). `tokens`: their estimated
-    size.
+    `began`: when the first was queued. `due`: when to start reading. Both are seconds of the monotonic clock. `tokens`:
+    the estimated size of their episodes.
     """
 
     began: float
@@ -93,7 +92,7 @@ class _Thread:
 
 
 class BackgroundMemory(Closing):
-    """Saves submitted episodes at once, and reads them (extracts their facts) later on a background thread.
+    """Saves submitted episodes immediately, and extracts their facts ("reads" them) later, on a thread.
 
     Example::
 
@@ -101,13 +100,13 @@ class BackgroundMemory(Closing):
             background.submit(["I live in Oslo."], namespace="ann", thread="monday")
 
     The episodes of a conversation are read when it has had no submission for *after_seconds*, when the first of them
-    has waited *at_most_seconds*, or at once when they have *after_tokens* tokens together (None: no such limit).
+    has waited *at_most_seconds*, or when they have *after_tokens* tokens together (None: no such limit).
 
     - *on_failure*: called with a `Failure` for each episode that cannot be read; the episode stays saved.
     - *resume*: the first submission to a namespace also reads episodes that earlier processes left unread there.
     - *retry_policy*: how reading is retried while a model or the database is unavailable.
-    - *exit_seconds*: how long pending episodes are read when *memory* is closed, or the process exits. The next process
-      reads the rest. `close`, and the end of a ``with`` block, read all pending episodes.
+    - *exit_seconds*: how long waiting episodes are still read when *memory* is closed or the process exits. The next process
+      reads the rest. `close`, and the end of a ``with`` block, read all of them.
 
     Errors: `SettingsError` if *memory* is not a `GraphMemory`; `InputError` for invalid numbers.
     """
@@ -140,7 +139,7 @@ class BackgroundMemory(Closing):
         memory.driver.before_close.append(WeakMethod(self._close_with_memory))
 
     def renew(self) -> None:
-        """Forget which namespaces have been used so far; called in a forked child process."""
+        """Forget which namespaces have had a submission; called in a child process after a fork."""
         self._met: set[str] = set()
 
     def _submit(
@@ -153,12 +152,11 @@ class BackgroundMemory(Closing):
     ) -> Flow[Future[list[AddResult]]]:
         """Save *episodes* now and queue them for reading; return a future of the list of their `AddResult`.
 
-        The episodes are durable when this method returns. *thread*: the conversation of episodes that name none.
-        *after_seconds*: start to read when the conversation has paused this long; None is the setting of this object.
-        The future raises the outage that outlasted all retries; an episode that cannot be read has `AddResult.error`.
-        Cancelling the future leaves the episodes saved and unread. In asyncio, await ``asyncio.wrap_future(future)``.
-        Errors: `InputError` for invalid episodes; `DatabaseError` if they cannot be saved, or this object is closed;
-        `MemoryPaused` in a paused namespace.
+        *thread*: the conversation of episodes that name none. *after_seconds*: read them when the conversation has
+        paused this long; None is the setting of this object. An episode that cannot be read has `AddResult.error`. The
+        future raises an error if a model or the database stays unavailable. In asyncio, await
+        ``asyncio.wrap_future(future)``. Errors: `InputError` for invalid episodes; `DatabaseError` if they cannot be
+        saved, or this object is closed; `MemoryPaused` in a paused namespace.
         """
         after, task = self._after(after_seconds), self._task(namespace, episodes, thread)
         left = self._meet(task.namespace)
@@ -184,15 +182,15 @@ class BackgroundMemory(Closing):
         return tuple(self._failures)
 
     def _flush(self, timeout: float | None = None) -> Flow[bool]:
-        """Read all pending episodes now, without waiting for a pause; return whether that finished in time.
+        """Read all waiting episodes now, without waiting for a pause; return whether that finished in time.
 
-        *timeout*: the seconds to wait for it; None waits until it is finished, 0 returns at once.
+        *timeout*: the seconds to wait for the end; None waits without limit, 0 does not wait.
         """
         ended: bool = yield in_thread(partial(self._worker.flush, timeout))
         return ended
 
     def _close(self, timeout: float | None = None) -> Flow[None]:
-        """Stop accepting episodes, and read the pending ones for *timeout* seconds at most (None: until all are read).
+        """Stop accepting episodes, and read the waiting ones for at most *timeout* seconds; None reads all.
 
         Episodes that are not read by then stay saved; the next process or `GraphMemory.episodes.resume` reads them.
         """
@@ -212,9 +210,9 @@ class BackgroundMemory(Closing):
         return self.after_seconds if seconds is None else validate_seconds("after_seconds", seconds)
 
     def _task(self, namespace: str, episodes: Iterable[EpisodeLike], thread: str | None) -> _Task:
-        """Return a job to read *episodes*; those without a date get the current time, those without a thread *thread*.
+        """Return a job that reads *episodes*; they get the current time and the thread *thread* if they have none.
 
-        The time is set now because an episode's id depends on it, and saving and reading must give the same id.
+        An episode's id depends on its time, so the time must be set before saving.
         """
         count_items("episodes", episodes, "episodes")
         dated = (date_input(episode, self.memory.driver.today) for episode in episodes)
@@ -222,9 +220,9 @@ class BackgroundMemory(Closing):
         return _Task(validate_namespace(namespace), inputs=inputs)
 
     def _meet(self, namespace: str) -> _Task | None:
-        """Return a job to read the episodes that earlier processes left unread in *namespace*.
+        """Return a job that reads the episodes that earlier processes left unread in *namespace*, or None.
 
-        Return None unless this is the first submission to it, or if ``resume`` is off.
+        None means that this is not the first submission to the namespace, or that ``resume`` is off.
         """
         now = instant(self.memory.driver.clock())
         with self._worker.changed:
@@ -234,15 +232,15 @@ class BackgroundMemory(Closing):
         return _Task(namespace, before=now)
 
     def _leave(self, namespace: str) -> None:
-        """Treat the next submission to *namespace* as the first, so that unread episodes are read again."""
+        """Forget that *namespace* has had a submission, so that the next one reads all unread episodes again."""
         with self._worker.changed:
             self._met.discard(namespace)
 
     def _queue(self, task: _Task, saved: list[AddResult], after: float, left: _Task | None) -> Future[list[AddResult]]:
-        """Add a job to the queue of its conversation, set when reading starts, and return the future of its results.
+        """Add a job to the queue of its conversation, and return the future of its results.
 
-        *saved*: the results of saving its episodes. *after*: the seconds to wait for further messages. *left*: a job
-        for episodes that earlier processes left unread, or None.
+        *saved*: the results of saving its episodes. *after*: the seconds to wait for further messages. *left*: a second
+        job, for episodes that earlier processes left unread, or None.
         """
         task.ids = [result.episode for result in saved]
         now, worker = time.monotonic(), self._worker
@@ -272,7 +270,7 @@ class BackgroundMemory(Closing):
             self._read(task)
 
     def _read(self, task: _Task) -> None:
-        """Read the episodes of a job in order, and set the results or the error of its future."""
+        """Read the episodes of a job in order; set the results, or the error, of its future."""
         if not task.future.set_running_or_notify_cancel():
             return
         added: list[AddResult] = []
@@ -291,7 +289,7 @@ class BackgroundMemory(Closing):
             task.future.set_result(added)
 
     def _read_one(self, id_: str, episode: dict[str, Any], namespace: str) -> list[AddResult]:
-        """Read one saved episode; return its result as a list, empty if the episode was forgotten since it was saved.
+        """Extract the facts of one saved episode; return a list with its result, or ``[]`` if it was deleted meanwhile.
 
         *id_*: the id of the saved episode. *episode*: its input fields.
         """
@@ -300,15 +298,15 @@ class BackgroundMemory(Closing):
         return self.memory.driver.run(flow, namespace)
 
     def _episodes(self, task: _Task) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Return pairs of id and input fields for the episodes that a job reads."""
+        """Return pairs (id, input fields) of the episodes that a job reads."""
         if task.before is not None:
             return self._unread(task.namespace, task.before)
         return zip(task.ids, task.inputs or (), strict=True)
 
     def _unread(self, namespace: str, before: datetime) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield id and input fields of the episodes that were saved in *namespace* before a time and are not read yet.
+        """Yield pairs (id, input fields) of the unread episodes that were saved in *namespace* before a time.
 
-        Episodes in this object's own queue are left out.
+        Episodes that wait in this object's own queue are left out.
         """
         with self._worker.changed:
             seen = set(self._pending_ids())
@@ -325,7 +323,7 @@ class BackgroundMemory(Closing):
             seen.update(episode.id for episode in episodes)
 
     def _call_patiently(self, id_: str | None, namespace: str, call: Callable[[], T]) -> T:
-        """Call *call*, retrying after outages as the retry policy allows, and return its result.
+        """Call *call* and return its result; retry as the retry policy says while a model or the database is down.
 
         The last error is recorded as a failure of the episode with the id *id_*, then raised.
         """
@@ -342,9 +340,9 @@ class BackgroundMemory(Closing):
             attempt += 1
 
     def _fail(self, id_: str | None, namespace: str, error: object, attempts: int) -> None:
-        """Record and log that an episode could not be read after some attempts, and call ``on_failure``.
+        """Record and log that an episode could not be read, and call ``on_failure``.
 
-        *id_*: its id; None if the list of episodes that an earlier process left unread could not be queried.
+        *id_*: the episode; None if the database could not list the unread episodes. *attempts*: how often it was tried.
         """
         failure = Failure(id_, namespace, str(error), attempts, datetime.now(UTC))
         self._failures.append(failure)

@@ -40,11 +40,10 @@ def episodes_of(
 ) -> list[EpisodeInput]:
     """Convert the human and AI messages of a conversation to episodes, in order; skip system and tool messages.
 
-    The speaker is the message's ``name``, else *user* or *assistant*. Each episode gets a `source_id` made of thread
-    and message, so adding the same message twice stores one episode.
-    *last_turn*: convert only the latest human messages and all messages after them.
-    *recalled*: the text from the memory that the model saw for these messages. Sentences of the assistant that only
-    repeat this text, or the result of a memory tool, are removed. Errors: `InputError` if *messages* are not messages.
+    The speaker is the message's ``name``, else *user* or *assistant*. Adding the same message of a *thread* again
+    stores no second episode. *last_turn*: convert only the latest human messages and all messages after them.
+    *recalled*: the text from the memory that the model was given. Sentences of the assistant that only repeat this
+    text, or a result of a memory tool, are removed. Errors: `InputError` if *messages* are not messages.
     """
     names = {USER: user or USER, ASSISTANT: assistant or ASSISTANT}
     conversation = messages_of(messages)
@@ -135,7 +134,7 @@ def _role(message: BaseMessage) -> str | None:
 
 
 def _last_turn(messages: Sequence[BaseMessage]) -> int:
-    """Return the index of the message where the last turn begins, which is the first of the latest human messages.
+    """Return the index of the first of the latest human messages, where the last turn of the conversation begins.
 
     In ``[user, assistant, user, user, assistant]`` it is 2.
     """
@@ -146,9 +145,9 @@ def _last_turn(messages: Sequence[BaseMessage]) -> int:
 
 
 def _source_id(thread: str | None, own: str | None, role: str, content: str, nth: int) -> str:
-    """Return a stable id for a message, built from its thread, its own id and a hash of its role and text.
+    """Return a stable id for a message, made from its conversation and its own id, role and text.
 
-    *own*: the message's id, or None; then *nth*, its number among equal messages, makes the id unique.
+    *own*: the message's id, or None. Without it, *nth*, the message's number among equal messages, makes the id unique.
     """
     digest = hashlib.sha256()
     for part in (thread or "", own or f"#{nth}", role, content):

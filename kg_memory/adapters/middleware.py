@@ -60,10 +60,10 @@ UNREACHABLE = "Nothing: your memory cannot be reached at the moment. Say so wher
 
 
 class Turn(TypedDict):
-    """A turn of the conversation: from the latest human messages to the agent's answer.
+    """The record of one turn of the conversation, from the latest human messages to the agent's answer.
 
-    `began`: ISO time of its start. `reached`: whether the memory could be searched. `saved`: the `source_id` of each
-    message that was saved.
+    `began`: when it started, as ISO text. `reached`: whether the memory could be searched. `saved`: the `source_id` of
+    each message that was saved.
     """
 
     namespace: str
@@ -74,10 +74,9 @@ class Turn(TypedDict):
 
 
 class MemoryState(AgentState[Any]):
-    """The agent's state, with two private keys of the middleware that are in neither input nor output.
+    """The agent's state, with two private keys of the middleware that are neither input nor output.
 
-    Checkpoints contain the turn but not the recalled text: forgetting cannot delete text from checkpoints of other
-    threads.
+    The text from the memory is not stored in checkpoints, because forgetting could not delete it there.
     """
 
     kg_memory_turn: NotRequired[Annotated[Turn, PrivateStateAttr]]
@@ -85,7 +84,7 @@ class MemoryState(AgentState[Any]):
 
 
 def _both_detached(flow: Callable[P, Flow[T]]) -> tuple[Callable[P, T], Callable[P, Coroutine[Any, Any, T]]]:
-    """Return a sync and an async function that run *flow* without the ``configurable`` of the agent's configuration.
+    """Return a sync and an async function that run *flow* outside of the agent's configuration.
 
     So graphs that *flow* runs cannot write to the agent's checkpoints, but are still traced under the agent.
     """
@@ -213,7 +212,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
             return self._answer_outage(request, error)
 
     def _turn(self, runtime: Runtime[Any]) -> Turn:
-        """Return the record of a turn that begins now, in the namespace and thread of this agent run."""
+        """Return a new `Turn` that begins now, in the namespace and thread of this agent run."""
         place = place_of(self._template, runtime.context, get_config())
         began = datetime.now(UTC).isoformat()
         return Turn(namespace=place.namespace, thread=place.thread, began=began, reached=True, saved=[])
@@ -221,7 +220,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
     def _begin(self, state: MemoryState, turn: Turn) -> Flow[dict[str, Any]]:
         """Search the memory for the question, then save the messages of the turn; return updates of the agent's state.
 
-        The search comes first, as it would otherwise find the question itself.
+        The search comes first, because otherwise it would find the question itself.
         """
         messages = _until_question(state)
         recalled, failed = "", None
@@ -238,8 +237,8 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
     def _recall(self, messages: Sequence[BaseMessage], turn: Turn, believed_at: Time | None = None) -> Flow[str]:
         """Return the text from the memory for the last question in *messages*, or ``""`` if there is none.
 
-        It has the profile of the person who asks and the facts found. *believed_at*: return what was believed at that
-        time; None means now.
+        It consists of the profile of the person who asks and of search results. *believed_at*: return what was believed
+        at that time; None means now.
         """
         question = last_question(messages)
         if not self._recalls or question is None:
@@ -252,10 +251,10 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         return "\n\n".join(filter(None, (str(profile or ""), self._leave_out(profile, context))))
 
     def _recall_again(self, state: Any) -> Flow[str]:
-        """Return the text from the memory for a resumed turn, as it was believed when the turn began.
+        """Search again for the question of a turn that was interrupted and goes on; return the text from the memory.
 
-        Checkpoints do not contain the text. Return ``""`` if the first search failed, or a notice for the model if the
-        memory is unavailable now.
+        The text is as it was believed when the turn began. It is ``""`` if the first search failed, and a notice for
+        the model if the memory is unavailable now.
         """
         turn: Turn | None = state.get("kg_memory_turn")
         if turn is None or not turn["reached"]:
@@ -267,9 +266,9 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
             return UNREACHABLE
 
     def _read_profile(self, asker: str, namespace: str) -> Flow[Profile | None]:
-        """Return the profile of the person who asks, or None if `profile_tokens` is 0 or a filter is set.
+        """Return the profile of the person who asks; None if `profile_tokens` is 0, or if searches are filtered.
 
-        A filter would not apply to the profile.
+        A filter cannot be applied to a profile.
         """
         if not self._profile_tokens or self._options.get("where") is not None:
             return None
@@ -279,7 +278,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         return profile
 
     def _leave_out(self, profile: Profile | None, context: Context) -> str:
-        """Return the text of *context* (the search results) without facts that are already in *profile*."""
+        """Return the text of the search results *context* without the facts that *profile* already has."""
         if profile is None or profile.facts.isdisjoint(fact.id for fact in context.results.facts):
             return str(context)
         facts = tuple(fact for fact in context.results.facts if fact.id not in profile.facts)
@@ -287,7 +286,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         return str(render(results, self._max_tokens, self._options.get("template")))
 
     def _end(self, state: MemoryState, turn: Turn) -> Flow[None]:
-        """Save the messages of the turn that are not saved yet; with ``remember="inline"`` also extract facts now."""
+        """Save the messages of the turn that are not saved yet; with ``remember="inline"`` also extract their facts."""
         recalled = state.get("kg_memory_recalled")
         if recalled is None:  # the turn was interrupted and resumed
             recalled = "" if self._remember == "off" else (yield from self._recall_again(state))
@@ -315,7 +314,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
     def _save(self, turn: Turn, episodes: list[EpisodeInput]) -> Flow[list[str]]:
         """Save those of *episodes* that are not saved yet; return the `source_id` of all saved episodes of the turn.
 
-        With ``remember="background"`` they are submitted to the `BackgroundMemory`, which reads them later.
+        With ``remember="background"``, their facts are extracted later on a background thread.
         """
         saved = list(turn["saved"])
         if self._remember == "off":
@@ -335,19 +334,19 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         return saved
 
     def _answer_outage(self, request: ToolCallRequest, error: KGMemoryError) -> ToolMessage:
-        """Return a result for a failed tool call, which tells the model that the memory is unreachable.
+        """Return an answer to a tool call that tells the model that the memory is unavailable.
 
-        Errors: raises *error* itself if ``on_error`` is ``"raise"``.
+        If ``on_error`` is ``"raise"``, *error* is raised instead.
         """
         call = request.tool_call
         self._pass_over(f"answer {call['name']}", error)
         return ToolMessage(UNREACHABLE, tool_call_id=call["id"], name=call["name"], status="error")
 
     def _pass_over(self, what: str, error: KGMemoryError) -> None:
-        """Log *error* as a warning if the agent may go on without the memory, else raise it.
+        """Log *error* as a warning and let the agent go on without the memory, or raise it.
 
-        The agent goes on after an outage or an `InputError`, unless ``on_error`` is ``"raise"``. *what*: the action
-        that failed, for the log: ``"recall"``.
+        It is raised if ``on_error`` is ``"raise"``, or if it is neither an outage nor an `InputError`. *what*: the
+        action that failed, for the log: ``"recall"``.
         """
         if self._on_error == "raise" or not isinstance(error, (*UNAVAILABLE, InputError)):
             raise error
@@ -369,9 +368,9 @@ def _until_question(state: Any) -> list[BaseMessage]:
 
 
 def _add_recalled(request: ModelRequest[Any], recalled: str) -> ModelRequest[Any]:
-    """Return the model request with text from the memory added to its system message.
+    """Return a copy of the model request with *recalled*, the text from the memory, added to its system message.
 
-    If the memory was unreachable, a notice is added instead. An empty text adds nothing.
+    If the memory was unavailable, *recalled* is a notice. An empty text adds nothing.
     """
     turn: Turn | None = request.state.get("kg_memory_turn")  # type: ignore[assignment]
     text = "" if turn is None else recalled if turn["reached"] else UNREACHABLE

@@ -23,9 +23,9 @@ from kg_memory.validation import validate_namespace
 
 
 class NamespaceTemplate:
-    """A namespace with placeholders, such as ``"{user_id}"``, filled in from the context of each run.
+    """A namespace with placeholders, such as ``"{user_id}"``, which are filled in for each run.
 
-    Different values never give the same namespace: in ``"{org}/{user_id}"`` a slash within a value is escaped.
+    In ``"{org}/{user_id}"`` a slash within a value is escaped, so that different values never give the same namespace.
     Errors: `SettingsError` for an invalid template, or placeholders without a separator between them.
     """
 
@@ -45,8 +45,9 @@ class NamespaceTemplate:
     def fill(self, *sources: Any) -> str:
         """Return the namespace with each placeholder replaced by its value: ``"{user_id}"`` -> ``"ann"``.
 
-        *sources*: mappings such as ``{"user_id": "ann"}``, or objects with attributes; the first that has the value is
-        used. Errors: `InputError` if a placeholder has no value, or one that is not a non-empty string or an integer.
+        *sources*: mappings such as ``{"user_id": "ann"}``, or objects with such attributes; the first that has the
+        value is used. Errors: `InputError` if a placeholder has no value, or a value that is not a non-empty string or
+        an integer.
         """
         filled = "".join(text + self._value(name, sources) for text, name in self._parts)
         return validate_namespace(filled + self._end)
@@ -88,14 +89,14 @@ def validate_speaker(name: str, speaker: str | None) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The namespace and the conversation thread that a graph node or a tool works on."""
+    """The namespace and the conversation in which a graph node or a tool works."""
 
     namespace: str
     thread: str | None = None
 
 
 def place_of(template: NamespaceTemplate, context: Any, config: Mapping[str, Any] | None) -> Place:
-    """Return the namespace and thread for a graph node or tool with LangGraph's runtime *context* and *config*.
+    """Return the namespace and the conversation for a graph node or tool, from LangGraph's *context* and *config*.
 
     The placeholders of *template* are filled from *context*, then from ``config["configurable"]``, which also has the
     ``thread_id``. Errors: `InputError` if a placeholder has no usable value.
@@ -106,7 +107,7 @@ def place_of(template: NamespaceTemplate, context: Any, config: Mapping[str, Any
 
 
 def place_here(template: NamespaceTemplate, config: Mapping[str, Any] | None = None) -> Place:
-    """Return the namespace and thread for the graph node or tool that LangGraph is running now.
+    """Return the namespace and the conversation for the graph node or tool that LangGraph is running now.
 
     *config* replaces the configuration of the run. Outside of a graph, the placeholders of *template* are filled from
     *config* only. Errors: `InputError` if a placeholder has no usable value.

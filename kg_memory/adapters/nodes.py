@@ -80,7 +80,7 @@ def recall_node(
     retrieval = validate_memory(memory).graphs.retrieval
 
     def recall(state: Any) -> Flow[dict[str, str]]:
-        """Search for the last human message in *state*, and return the context as an update of the state."""
+        """Search for the last human message in *state*, and return the text found as an update of the state."""
         messages = _messages(state, messages_key)
         place, text = place_here(place_template), last_question(messages)
         if text is None:
@@ -166,10 +166,10 @@ def summarise_node(
 ) -> RunnableLambda[Any, dict[str, Any]]:
     """Return a graph node that updates the stored summary of the conversation; place it at the end of the graph.
 
-    The node changes nothing in the state. It skips runs without a ``thread_id``, and threads with fewer than *least*
-    new messages since the last summary. It waits *seconds* at most (0 to 3,600): after that, an async run cancels the
-    summary, and a sync run finishes it on a background thread. Failures are logged, and the next run tries again.
-    *namespace* is as in `recall_node`. See `Episodes.summarise`.
+    The node changes nothing in the state. It skips runs without a ``thread_id``, and conversations with fewer than
+    *least* new messages since the last summary. It waits at most *seconds* (0 to 3,600); after that, an async run
+    cancels the summary, and a sync run finishes it on a background thread. Failures are logged, and the next run tries
+    again. *namespace* is a template, as in `recall_node`. See `Episodes.summarise`.
     """
     template, episodes = NamespaceTemplate(namespace), validate_memory(memory).episodes
     least = validate_count("least", least)
@@ -206,7 +206,7 @@ def _complete(future: Future[Any], function: Callable[[], Any]) -> None:
 
 @contextmanager
 def _log_missing_summary() -> Iterator[None]:
-    """Log errors of the memory and timeouts in the block instead of raising them; ignore a paused namespace."""
+    """Log errors of the memory and timeouts in the ``with`` block as warnings; ignore a paused namespace."""
     try:
         yield
     except (KGMemoryError, TimeoutError) as error:
@@ -216,11 +216,11 @@ def _log_missing_summary() -> Iterator[None]:
 
 
 def with_memory(messages: Iterable[MessageLikeRepresentation], context: str) -> list[BaseMessage]:
-    """Return a copy of *messages* with recalled text from the memory at the end of the system message.
+    """Return a copy of *messages* with *context*, the text from the memory, at the end of the system message.
 
-    A system message is added if there is none; an empty *context* adds nothing. Pass the list to the model; the
-    messages in the graph's state stay unchanged: ``model.invoke(with_memory(state["messages"],
-    state["memory_context"]))``. Errors: `InputError` if *messages* are not messages.
+    A system message is added if there is none; an empty *context* adds nothing. Pass the result to the model:
+    ``model.invoke(with_memory(state["messages"], state["memory_context"]))``. Errors: `InputError` if *messages* are
+    not messages.
     """
     prompt = messages_of(messages)
     if not context.strip():

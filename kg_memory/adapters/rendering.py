@@ -25,7 +25,7 @@ _ID = re.compile(r"(fact|episode):([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
 def render_results(results: SearchResults) -> str:
     """Return the facts and episodes that a search found as text for a model, best first, each with its id.
 
-    If the memory abstains (probably has no answer), return the sentence that says so instead.
+    If the memory probably has no answer, return a sentence that says so.
     """
     if results.abstains:
         return escape_line(str(results.answerable))
@@ -48,9 +48,9 @@ def render_history(name: str, facts: Iterable[Fact]) -> str:
 
 
 def render_added(added: AddResult) -> str:
-    """Return text for a model about an episode that was just added: its id, its facts, and the facts that it ended.
+    """Return text for a model about an episode that was just added: its id, its facts, and the facts that these ended.
 
-    It also names facts that wait for review, and says if the episode could not be read or is already known.
+    It also lists facts that wait for review, and says if the episode could not be read or was added before.
     """
     id_ = f"episode:{added.episode}"
     if added.error:
@@ -72,9 +72,9 @@ def render_added(added: AddResult) -> str:
 
 
 def render_receipt(id_: str, gone: ForgetReceipt) -> str:
-    """Return a text for a model with the numbers of messages, facts and entities that were deleted with *id_*.
+    """Return text for a model with the numbers of messages, facts and entities that were deleted with *id_*.
 
-    *id_*: as a tool showed it, such as ``"fact:..."``. The receipt *gone* contains no deleted text.
+    *id_*: such as ``"fact:..."``. *gone*: the receipt of the deletion, which contains no deleted text.
     """
     counts = f"messages: {len(gone.episodes)}, facts: {len(gone.facts)}, people and things: {len(gone.entities)}"
     again = f"\nFacts that hold again, as what had ended them is gone: {len(gone.restored)}." if gone.restored else ""
@@ -82,23 +82,23 @@ def render_receipt(id_: str, gone: ForgetReceipt) -> str:
 
 
 def section(kind: Kind, lines: Iterable[str]) -> str:
-    """Return lines of text with the heading and tags of *kind*, such as ``"facts"``; ``""`` if there are none."""
+    """Return *lines* as one text with the heading and the tags of *kind*, such as ``"facts"``; ``""`` without lines."""
     body = list(lines)
     return "\n".join((HEADINGS[kind], f"<{TAGS[kind]}>", *body, f"</{TAGS[kind]}>")) if body else ""
 
 
 def render_fact(fact: Fact, query_terms: set[str]) -> str:
-    """Return a fact as one line of a prompt, with its id in front: ``- fact:ID Ann lives in Oslo (since 2024) [mail]``.
+    """Return a fact as one line of text with its id: ``- fact:ID Ann lives in Oslo (since 2024) [mail]``.
 
-    *query_terms*: word stems of the question; a long sentence is cut around them.
+    *query_terms*: word stems of the question; a long sentence is shortened to the part around them.
     """
     return f"- fact:{fact.id} {fact_line(fact, query_terms).removeprefix('- ')}"
 
 
 def render_episode(episode: Episode, query_terms: set[str]) -> str:
-    """Return an episode as one line of a prompt, with its id in front: ``- episode:ID ...``.
+    """Return an episode as one line of text with its id: ``- episode:ID ...``.
 
-    *query_terms*: word stems of the question; a long text is cut around them.
+    *query_terms*: word stems of the question; a long text is shortened to the part around them.
     """
     return f"- episode:{episode.id} {episode_line(episode, query_terms).removeprefix('- ')}"
 

@@ -101,7 +101,7 @@ class KGRetriever(BaseRetriever):
     ) -> Flow[list[Document]]:
         """Return the documents for *query*; *overrides* replace fields of the retriever for this call.
 
-        *running*: LangChain's configuration of this call, for the namespace and the thread.
+        *running*: LangChain's configuration of this call, which has the namespace and the thread.
         """
         if not isinstance(query, str) or query.strip():
             settings = self._settings(overrides)
@@ -128,10 +128,10 @@ class KGRetriever(BaseRetriever):
     def _question_state(
         self, query: str, settings: Mapping[str, Any], running: RunnableConfig | None
     ) -> dict[str, Any]:
-        """Return the input state of the retrieval graph for the question *query*.
+        """Return the input of the retrieval graph for the question *query*.
 
-        *settings*: a result of `_settings`. *running*: LangChain's configuration of this call, for the namespace and
-        the thread.
+        *settings*: a result of `_settings`. *running*: LangChain's configuration of this call, which has the namespace
+        and the thread.
         """
         place = place_here(NamespaceTemplate(self.namespace), running)
         limits, times = {"limit": settings["k"]}, {name: settings[name] for name in TIMES}
@@ -143,8 +143,7 @@ class KGRetriever(BaseRetriever):
 def documents(results: SearchResults, kinds: Iterable[Kind], k: int) -> list[Document]:
     """Return the *k* best search results as documents: the best of each kind, then the second best, and so on.
 
-    *kinds*: such as ``("facts", "episodes")``. Return ``[]`` if the memory abstains, which means that it probably has
-    no answer.
+    *kinds*: such as ``("facts", "episodes")``. Return ``[]`` if the memory probably has no answer.
     """
     if results.abstains:
         return []
@@ -161,10 +160,10 @@ def _visible_items(results: SearchResults, kind: Kind) -> Iterator[Fact | Episod
 
 
 def _document(item: Fact | Episode | Entity | Community, results: SearchResults) -> Document:
-    """Convert one search result to a LangChain document: its text as content, its other fields as plain JSON metadata.
+    """Convert one search result to a LangChain document, with its text as content and its other fields as metadata.
 
-    The metadata of a fact includes its first source, and the ids of all its episodes. *results*: the whole result, for
-    its relevance.
+    The metadata of a fact has its first source and the ids of all its episodes. *results*: all results, for their
+    relevance.
     """
     plain = item.model_dump(mode="json", exclude={"id", "sentence", "content", "sources", "kind"})
     match item:

@@ -53,10 +53,10 @@ Steps = Callable[..., Flow[Answer]]
 
 @dataclass(frozen=True, slots=True)
 class CallContext:
-    """The context of one tool call: the memory, the namespace (never chosen by the model) and the thread.
+    """The context of one tool call: the memory, the namespace (never chosen by the model) and the conversation.
 
     `task`: the id of the LangGraph task, which stays the same if the task runs again. `context`: LangGraph's runtime
-    context and configuration, to fill in other namespace templates.
+    context and configuration.
     """
 
     memory: GraphMemory
@@ -68,7 +68,7 @@ class CallContext:
     def call(self, path: str, *args: object, **kwargs: object) -> Flow[Any]:
         """Call a method of the memory in the namespace of this tool call, and return its result.
 
-        *path*: its name, with its group if it has one: ``"search"``, ``"facts.history"``.
+        *path*: the method, such as ``"search"`` or ``"facts.history"``.
         """
         group, _, verb = path.rpartition(".")
         owner = getattr(self.memory, group) if group else self.memory
@@ -201,9 +201,8 @@ def search(
 ) -> Flow[SearchResults]:
     """Search the memory for a tool call, and return up to *limit* facts, episodes and other results of each kind.
 
-    *limit* is at most `MOST`. *during*: the time in question. *of_each*: a factor for *limit*, for callers that drop
-    some of the results. *options*: those of `GraphMemory.search`. Errors: `InputError`, which names the tool's
-    arguments.
+    *during*: the period that the question is about. *of_each*: multiplies *limit*, for callers that drop some results.
+    *options*: those of `GraphMemory.search`. Errors: `InputError`, which names the tool's arguments.
     """
     most = of_each * most_of(limit)
     with renaming(question="query", during="as_of"):
@@ -214,14 +213,17 @@ def search(
 
 
 def answer_results(results: SearchResults) -> Answer:
-    """Return search results as text for the model and as JSON; without facts and episodes if the memory abstains."""
+    """Return search results as text for the model and as JSON.
+
+    If the memory probably has no answer, facts and episodes are left out.
+    """
     shown = results.model_copy(update={"facts": (), "episodes": ()}) if results.abstains else results
     fields = {"question", "time", "facts", "episodes", "answerable", "degraded"}
     return render_results(results), shown.model_dump(mode="json", include=fields)
 
 
 def most_of(limit: int) -> int:
-    """Return *limit*, the number of results that the model asks for, reduced to `MOST` if it is greater.
+    """Return *limit*, the number of results that the model asks for, but at most `MOST`.
 
     Errors: `InputError` if it is not an integer above 0.
     """
@@ -269,9 +271,9 @@ def _digest(text: str) -> str:
 def tool(
     memory: GraphMemory, template: NamespaceTemplate, name: str, arguments: type[BaseModel], steps: Steps
 ) -> BaseTool:
-    """Return a LangChain tool called *name* that answers calls with the function *steps*, sync and async.
+    """Return a LangChain tool called *name*, which calls the function *steps* with its arguments.
 
-    *arguments*: a pydantic model of its arguments, whose docstring is the tool's description. *template*: the
+    *arguments*: a pydantic model of the arguments, whose docstring is the tool's description. *template*: the
     namespace. `InputError` and `MemoryPaused` are returned to the model as failed calls; other errors are raised.
     """
 
@@ -295,15 +297,15 @@ def tool(
 
 
 def _prose(docstring: str) -> str:
-    """Return a docstring as plain text, with each paragraph on one line."""
+    """Return a docstring as plain text, with each paragraph joined to one line."""
     return "\n".join(" ".join(paragraph.split()) for paragraph in inspect.cleandoc(docstring).split("\n\n"))
 
 
 def _where(memory: GraphMemory, template: NamespaceTemplate, runtime: object) -> CallContext:
-    """Return the context of a tool call: memory, namespace and thread.
+    """Return the context of a tool call: memory, namespace and conversation.
 
-    A *runtime* that is not LangGraph's is ignored, as a model may have forged it. Errors: `InputError` if a placeholder
-    of the namespace has no value.
+    *runtime*: LangGraph's runtime; another object is ignored, as a model may have forged it. Errors: `InputError` if a
+    placeholder of the namespace has no value.
     """
     if isinstance(runtime, ToolRuntime):
         place = place_of(template, runtime.context, runtime.config)

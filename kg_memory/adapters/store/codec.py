@@ -37,7 +37,7 @@ NOT = "$not"
 
 
 def compile_filter(conditions: Any) -> Predicate:
-    """Return a function that tells whether a stored value (a dict) matches a filter.
+    """Return a function that returns whether a stored value (a dict) matches a filter.
 
     ``compile_filter({"age": {"$gte": 18}})({"age": 20}) -> True``. Errors: `InputError` if *conditions* is not a dict,
     or has an unknown operator.
@@ -49,7 +49,7 @@ def compile_filter(conditions: Any) -> Predicate:
 
 
 def _compile_field(field: Any, condition: Any) -> Predicate:
-    """Return a function that tells whether a dict matches one entry of a filter: ``"age"`` and ``{"$gte": 18}``.
+    """Return a function that returns whether a dict matches one entry of a filter: ``"age"`` and ``{"$gte": 18}``.
 
     *field* may also be ``"$and"``, ``"$or"`` or ``"$not"``, with filters as the *condition*.
     """
@@ -68,7 +68,7 @@ def _compile_field(field: Any, condition: Any) -> Predicate:
 
 
 def _compile_condition(condition: Any) -> Predicate:
-    """Return a function that tells whether the value of one field matches *condition*: ``18`` or ``{"$gte": 18}``."""
+    """Return a function that returns whether the value of a field matches *condition*: ``18`` or ``{"$gte": 18}``."""
     if _is_operators(condition):
         if unknown := [name for name in condition if name not in OPERATORS]:
             raise InputError(f"operator must be one of {', '.join(OPERATORS)}, got {unknown[0]!r}")
@@ -96,18 +96,17 @@ def _value_at(value: Mapping[str, Any], field: Any) -> Any:
 
 
 def marks(value: Mapping[str, Any]) -> list[str]:
-    """Return a hash of name and value ("mark") for each field of *value* that is a string, number or boolean.
+    """Return a hash of name and value for each field of *value* that is a string, number or boolean.
 
-    The database finds items by these marks, without reading their values.
+    With these hashes ("marks") the database finds items by a field, without reading their values.
     """
     return [_mark(field, item) for field, item in value.items() if _is_scalar(item)]
 
 
 def split_filter(conditions: Filter) -> tuple[list[str], Filter]:
-    """Split a filter into conditions that the database can check, as marks, and the remaining conditions.
+    """Split a filter into hashes of the conditions that the database can check, and the remaining conditions.
 
-    A mark is a hash of field and value. ``{"kind": "note", "age": {"$gt": 18}}`` -> ``([mark of kind = "note"], {"age":
-    {"$gt": 18}})``.
+    ``{"kind": "note", "age": {"$gt": 18}}`` -> ``([hash of kind and "note"], {"age": {"$gt": 18}})``.
     """
     decided: list[str] = []
     rest: dict[str, Any] = {}
@@ -136,7 +135,10 @@ def _is_operators(condition: Any) -> bool:
 
 
 def _compare(value: Any, name: str, operand: Any) -> bool:
-    """Return whether *value* compares to *operand* by the operator *name*, such as ``"$gte"``; False if they cannot."""
+    """Return whether *value* and *operand* fulfil the operator *name*: ``_compare(20, "$gte", 18)`` -> True.
+
+    False if the two cannot be compared.
+    """
     if name in ORDERS:
         left, right = _number(value), _number(operand)
         if left is None or right is None:
@@ -148,9 +150,9 @@ def _compare(value: Any, name: str, operand: Any) -> bool:
 
 
 def _number(value: Any) -> int | float | None:
-    """Return a number, or a string that spells a number, as a number; None for other values.
+    """Convert a number, or a string that spells a number, to a number; return None for other values.
 
-    So ``"10"`` is ordered after ``"9"``, while dates and words are ordered as text.
+    It is used for comparisons, so that ``"10"`` comes after ``"9"``; dates and words are compared as text.
     """
     if isinstance(value, bool):
         return None
@@ -182,8 +184,8 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 def to_json(value: Any, name: str = "value") -> str:
     """Return *value* as JSON text, with NUL and lone surrogates escaped, because the database refuses them.
 
-    Errors: `InputError` for a value that JSON cannot have; the message has its path, ``"value.items[2]"``, which begins
-    with *name*.
+    Errors: `InputError` for a value that JSON cannot represent; the message has its path, such as ``"value.items[2]"``,
+    which begins with *name*.
     """
     _check(value, name)
     try:
@@ -204,7 +206,10 @@ def key_of(value: Any) -> str:
 
 
 def _check(value: Any, path: str, depth: int = 0) -> None:
-    """Raise `InputError` if *value* is not JSON-compatible or nested too deeply; *path* is for the message."""
+    """Raise `InputError` if *value* cannot be written as JSON, or is nested too deeply.
+
+    *path*: the place of the value, for the message. *depth*: how deeply it is nested.
+    """
     if depth > DEEPEST:
         raise InputError(f"{path[:40]}... is nested too deeply, or contains itself: store a flatter value")
     if isinstance(value, dict):
@@ -232,15 +237,15 @@ REMEMBERED = 4096
 
 @lru_cache(REMEMBERED)
 def prefixes(namespace: Labels) -> tuple[str, ...]:
-    """Return the hashed keys of a namespace and all its ancestors, from the root on.
+    """Return the hash keys of a namespace and of all its ancestors, from the root on.
 
-    ``("a", "b")`` has three: those of ``()``, ``("a",)`` and ``("a", "b")``.
+    For ``("a", "b")`` they are the keys of ``()``, ``("a",)`` and ``("a", "b")``.
     """
     return tuple(key_of(namespace[:depth]) for depth in range(len(namespace) + 1))
 
 
 def longest_prefix(conditions: Iterable[MatchCondition]) -> Labels:
-    """Return the longest beginning of a namespace that all matches must have, for a lookup by index.
+    """Return the labels with which every namespace that fulfils *conditions* must begin.
 
     The prefix condition ``("users", "*", "notes")`` -> ``("users",)``. Suffix conditions are ignored.
     """
@@ -254,9 +259,9 @@ def longest_prefix(conditions: Iterable[MatchCondition]) -> Labels:
 
 
 def select_namespaces(namespaces: Iterable[Labels], op: ListNamespacesOp) -> list[Labels]:
-    """Return the namespaces that match the list operation *op*: cut to its depth, without duplicates, sorted.
+    """Return the namespaces that the list operation *op* asks for, sorted and without duplicates.
 
-    Only the requested page is returned.
+    They match its conditions, and are cut to its depth. Only the requested page is returned.
     """
     conditions = op.match_conditions or ()
     selected: set[Labels] = set()
@@ -267,10 +272,9 @@ def select_namespaces(namespaces: Iterable[Labels], op: ListNamespacesOp) -> lis
 
 
 def validate_labels(namespace: object) -> Labels:
-    """Return a store namespace as a tuple: ``["users", "ann"]`` -> ``("users", "ann")``.
+    """Return a namespace of the store as a tuple: ``["users", "ann"]`` -> ``("users", "ann")``.
 
-    LangGraph validates the labels in it. Errors: `InputError` for a string, whose letters would become labels, and for
-    other values that are not iterable.
+    Errors: `InputError` for a string and for values that are not iterable. LangGraph checks the labels.
     """
     if isinstance(namespace, str) or not isinstance(namespace, Iterable):
         raise InputError(f"namespace must be a tuple such as ('users', 'ann'), got {namespace!r}")
@@ -278,7 +282,7 @@ def validate_labels(namespace: object) -> Labels:
 
 
 def check_conditions(conditions: Iterable[MatchCondition]) -> None:
-    """Raise `InputError` unless each condition of a namespace listing is for a prefix or a suffix."""
+    """Raise `InputError` unless each condition is about the prefix or the suffix of a namespace."""
     for condition in conditions:
         if condition.match_type not in ("prefix", "suffix"):
             raise InputError(f"match_type must be 'prefix' or 'suffix', got {condition.match_type!r}")

@@ -26,9 +26,9 @@ from kg_memory.runtime.telemetry import describe_error
 
 
 class ItemStore(GraphStore):
-    """Access to the database graphs that contain store items.
+    """Access to the database graphs of `KGStore`, which contain its items.
 
-    *kind*: the schema of these graphs. *embeds*: whether vectors are checked and used.
+    *kind*: the schema of these graphs. *embeds*: whether items have vectors.
     """
 
     def __init__(self, database: Database, vectors: Embedder, kind: Schema, *, embeds: bool) -> None:
@@ -48,7 +48,7 @@ class ItemStore(GraphStore):
 
 
 def open_item_driver(driver: FalkorDriver, kind: Schema, embeddings: Embeddings | None = None) -> Driver[ItemStore]:
-    """Return a driver for store items that uses the database, the model and the clock of a memory's *driver*.
+    """Return a driver for the items of a `KGStore`, with the database and the clock of the memory's *driver*.
 
     *kind*: the schema of the items' graphs. *embeddings*: the model for their vectors; None means no vectors.
     """
@@ -58,10 +58,10 @@ def open_item_driver(driver: FalkorDriver, kind: Schema, embeddings: Embeddings 
 
 
 def add_direction(model: Embeddings, dims: int | None = None) -> Embeddings:
-    """Wrap an embedding model with retries, and make its zero vectors usable by the database.
+    """Wrap an embedding model so that it retries failed calls and never returns a zero vector.
 
-    One dimension is added: 1 for a zero vector, 0 for others. *dims*: the number of dimensions that the model's vectors
-    must have; None means any.
+    Each vector gets one dimension more: 1 for a zero vector, 0 for others. *dims*: the number of dimensions that the
+    model's own vectors must have; None means any.
     """
     return make_reliable(_Directed(unwrap(model), dims))
 
@@ -69,8 +69,8 @@ def add_direction(model: Embeddings, dims: int | None = None) -> Embeddings:
 class _Directed(Embeddings):
     """An embedding model that adds a dimension to each vector of another model: 1 for a zero vector, 0 for all others.
 
-    So a zero vector has cosine 0 with all others. Without that, the database would rank it first, with a distance NaN.
-    Errors: `EmbeddingError` if a vector does not have *dims* dimensions.
+    The database would rank a zero vector first in each search; the changed vector is unlike all others. Errors:
+    `EmbeddingError` if a vector does not have *dims* dimensions.
     """
 
     def __init__(self, model: Embeddings, dims: int | None) -> None:
@@ -106,11 +106,11 @@ FOR_ALL = (DatabaseUnavailable, EmbeddingUnavailable)
 
 
 class Together(Generic[T, R]):
-    """Batches concurrent requests on an event loop: requests that arrive while *do* runs are passed to it together.
+    """Batches concurrent requests: those that arrive while the function *do* runs are passed to its next call together.
 
-    *do* is an async function from a list of items to the list of their results. Batches run one after the other, in the
-    order of arrival, with at most *most* items, unless one caller has more. If a batch fails, its callers' requests are
-    run again separately, so that only the caller at fault gets the error. So *do* must be safe to repeat.
+    *do* is an async function from a list of items to the list of their results. A batch has at most *most* items,
+    unless one caller has more. If a batch fails, each request is tried alone, so that only the caller at fault gets the
+    error; so *do* must be safe to repeat.
     """
 
     def __init__(self, do: Callable[[Sequence[T]], Awaitable[Sequence[R]]], most: int = MOST_AT_ONCE) -> None:
@@ -128,7 +128,7 @@ class Together(Generic[T, R]):
         return await answer
 
     async def _work(self, line: _Line[T, R]) -> None:
-        """Process batches until no request waits; when the event loop ends, cancel the requests that are left."""
+        """Process batches until no request waits; if the event loop ends before, cancel the remaining requests."""
         taken: list[_Place[T, R]] = []
         try:
             while line.waiting:
@@ -141,7 +141,7 @@ class Together(Generic[T, R]):
             line.waiting.clear()
 
     async def _serve(self, taken: Sequence[_Place[T, R]]) -> None:
-        """Process one batch of requests, and set the results or the error of each caller's future."""
+        """Process one batch of requests, and set the result or the error of each caller's future."""
         batch = [want for wants, _ in taken for want in wants]
         try:
             results = list(await self._do(batch))
@@ -164,14 +164,14 @@ _Place = tuple[Sequence[T], "asyncio.Future[Sequence[R]]"]
 
 
 class _Line(Generic[T, R]):
-    """The requests on one event loop that wait for the next batch, with the task that processes them."""
+    """The requests of one event loop that wait for the next batch, and the task that processes them."""
 
     def __init__(self) -> None:
         self.waiting: list[_Place[T, R]] = []
         self.work: asyncio.Task[None] | None = None
 
     def take(self, most: int) -> list[_Place[T, R]]:
-        """Remove and return the first waiting requests: at most *most* items together, but at least one request."""
+        """Remove and return the first waiting requests, at most *most* items together, but at least one request."""
         sizes = accumulate(len(wants) for wants, _ in self.waiting)
         count = max(1, sum(size <= most for size in sizes))
         taken, self.waiting = self.waiting[:count], self.waiting[count:]
@@ -184,9 +184,9 @@ INTERVAL = 5.0
 
 
 class Sweeping(Future[None]):
-    """A future that is done when the thread that deletes expired items ends; cancelling it stops the thread.
+    """A future that is done when the thread that deletes expired items has ended; cancelling it stops the thread.
 
-    As in LangGraph's async stores, awaiting it returns at once, with an asyncio future for the end of the thread.
+    Awaiting it returns an asyncio future for the end of the thread, as in LangGraph's async stores.
     """
 
     def __await__(self) -> Generator[None, None, asyncio.Future[None]]:
@@ -195,7 +195,7 @@ class Sweeping(Future[None]):
 
 
 class Sweeper:
-    """Calls a function that deletes expired items at an interval, on a daemon thread.
+    """Runs a function that deletes expired items at regular intervals, on a daemon thread.
 
     *sweep*: the function; it returns the number of deleted items.
     """
@@ -230,7 +230,7 @@ class Sweeper:
         return not self._thread.is_alive()
 
     def _run(self, seconds: float, stopping: threading.Event, ended: Future[None]) -> None:
-        """Call the function every *seconds* until *stopping* is set, then finish the future *ended*; log its errors."""
+        """Call the function every *seconds* until *stopping* is set, then complete the future *ended*; log errors."""
         try:
             while not stopping.wait(seconds):
                 try:

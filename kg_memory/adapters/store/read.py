@@ -55,12 +55,12 @@ LARGEST_PAGE = 16_000_000
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The conditions that items must meet to be found.
+    """The conditions that the items of a query must meet.
 
-    *prefix*: the key of the namespace that they are in or under. *marks*: hashes of fields and values that they must
-    have. *rest*: the part of the filter that marks cannot decide. *alive*: only items that expire at this time
-    (microseconds) or later; 0 for all. *rare*: a mark that few items have, from which the query starts; None to start
-    from the prefix.
+    *prefix*: the key of a namespace that contains them. *marks*: hashes of fields and values that they must have.
+    *rest*: the part of the filter that is checked in Python. *alive*: only items that expire at this time
+    (microseconds) or later; 0 for all. *rare*: one of the hashes that few items have, where the query starts; None
+    starts at the namespace.
     """
 
     prefix: str
@@ -70,7 +70,7 @@ class Selection:
     rare: str | None = None
 
     def params(self) -> dict[str, Any]:
-        """Return the database query parameters for these conditions, except for `rest`, which is checked in Python."""
+        """Return the database query parameters for these conditions, without `rest`, which is checked in Python."""
         mark = {} if self.rare is None else {"mark": self.rare}
         return {"prefix": self.prefix, "marks": self.marks, "alive": self.alive, **mark}
 
@@ -89,7 +89,7 @@ class Page:
 
 
 def find_rare_mark(marks: Iterable[str]) -> Flow[str | None]:
-    """Return the first mark (hash of a field and its value) that fewer than `RARE` items have, or None."""
+    """Return the first of *marks* (hashes of a field and its value) that fewer than `RARE` items have, or None."""
     for mark in marks:
         rows = yield from read(cypher.COUNT_MARKED, mark=mark, limit=RARE)
         if not rows or rows[0]["n"] < RARE:
@@ -100,7 +100,7 @@ def find_rare_mark(marks: Iterable[str]) -> Flow[str | None]:
 def list_items(selection: Selection, page: Page, *, unranked: bool = False) -> Flow[list[Row]]:
     """Return a page of the items that match *selection*, latest put first.
 
-    *unranked*: True lists only items without a vector.
+    *unranked*: only items that have no vector.
     """
     if selection.rest:
         query = cypher.LIST_IDS if selection.rare is None else cypher.LIST_IDS_MARKED
@@ -128,9 +128,9 @@ def rank_items(selection: Selection, vector: Vector, page: Page) -> Flow[list[Ro
 
 
 def _nearest(selection: Selection, vector: Vector, enough: int) -> Flow[list[Row]]:
-    """Return ids and scores of up to *enough* matching items, approximately nearest to *vector* first.
+    """Return ids and scores of up to *enough* matching items, nearest to *vector* first.
 
-    Results of a longer index lookup come after those of shorter ones, so that pages neither overlap nor have gaps.
+    The order is approximate if there are many vectors. It is the same for all pages of a list.
     """
     if selection.rest:
         query = cypher.RANK_IDS if selection.rare is None else cypher.RANK_IDS_MARKED
@@ -154,7 +154,7 @@ def _nearest(selection: Selection, vector: Vector, enough: int) -> Flow[list[Row
 
 
 def _read_ranked(ranked: Sequence[Row]) -> Flow[list[Row]]:
-    """Return the full items for rows of id and score, in their order; items deleted meanwhile are left out."""
+    """Return the full items for *ranked*, rows of id and score, in the same order; skip items that were deleted."""
     scores = {row["id"]: row["score"] for row in ranked}
     rows = yield from _fetch_in_order(list(scores), {}, cypher.GET_PLACED)
     return [{**row, "score": scores[row["id"]]} for row in rows]
@@ -166,13 +166,13 @@ def by_score(items: Iterable[SearchItem]) -> list[SearchItem]:
 
 
 def _ids(rows: Sequence[Row]) -> list[str]:
-    """Return the ids that a query returned as one space-separated text: ``[{"ids": "a b"}]`` -> ``["a", "b"]``."""
+    """Return the ids in the rows of a query, which separates them by spaces: ``[{"ids": "a b"}]`` -> ``["a", "b"]``."""
     ids: list[str] = rows[0]["ids"].split() if rows else []
     return ids
 
 
 def _filter_ids(ids: Sequence[str], rest: Filter, enough: int) -> Flow[list[str]]:
-    """Return the first *enough* of *ids* whose stored values match the filter *rest*, reading values page by page."""
+    """Return the first *enough* of *ids* whose stored values match the filter *rest*."""
     matching: list[str] = []
     matches = codec.compile_filter(rest)
     begin, length = 0, PAGE
@@ -191,9 +191,9 @@ def _filter_ids(ids: Sequence[str], rest: Filter, enough: int) -> Flow[list[str]
 
 
 def _fetch_in_order(ids: Sequence[str], rest: Filter, query: str, **params: Any) -> Flow[list[Row]]:
-    """Return the items with the ids *ids* in the same order, as rows of the query *query*.
+    """Read the items with the ids *ids* by the query *query*, and return its rows in the order of *ids*.
 
-    Items that were deleted, or changed so that they no longer match the filter *rest*, are left out.
+    Items that were deleted, or that do not match the filter *rest* any more, are left out.
     """
     rows = (yield from read(query, ids=ids, **params)) if ids else []
     matches = codec.compile_filter(rest)
@@ -202,9 +202,9 @@ def _fetch_in_order(ids: Sequence[str], rest: Filter, query: str, **params: Any)
 
 
 def _share(prefix: str) -> Flow[float | None]:
-    """Return which share (0 to 1) of all vectors belongs to items under the namespace with the key *prefix*.
+    """Return the share (0 to 1) of all vectors that belongs to items in the namespace with the key *prefix*.
 
-    Return None if there are at most `COMPARED` of them: then comparing all is faster than the index.
+    None if there are at most `COMPARED` of these: then comparing all of them is faster than using the index.
     """
     total = yield from read(cypher.COUNT_VECTORS)
     if not total or total[0]["n"] <= COMPARED:
@@ -228,9 +228,10 @@ FURTHEST = 10**9
 
 
 def check(op: Op) -> Look:
-    """Validate a read operation of LangGraph's store (`GetOp`, `SearchOp` or `ListNamespacesOp`), and return it.
+    """Return *op*, a read operation of LangGraph's store, after a check of its arguments.
 
-    Errors: `InputError` for an invalid limit, offset, filter or query; LangGraph's `InvalidNamespaceError`.
+    *op* is a `GetOp`, `SearchOp` or `ListNamespacesOp`. Errors: `InputError` for an invalid limit, offset, filter or
+    query; LangGraph's `InvalidNamespaceError`.
     """
     if not isinstance(op, Look):
         raise InputError(f"op must be a GetOp, SearchOp, ListNamespacesOp or PutOp, got {type(op).__name__}")
@@ -255,8 +256,8 @@ def check(op: Op) -> Look:
 def answer(ops: Sequence[Look], *, indexed: bool, omit_expired: bool) -> Flow[list[Result]]:
     """Run read operations of LangGraph's store, and return their results in order.
 
-    *indexed*: whether the store has vectors; if not, a search with a query is a listing. *omit_expired*: leave out
-    expired items that are not deleted yet. Items with a TTL live longer if the operation asks for that.
+    *indexed*: whether the store has vectors; without, a search returns the latest items. *omit_expired*: leave out
+    expired items that are not deleted yet. Reading an item restarts its time to live if the operation asks for that.
     """
     alive = (yield from now()) if omit_expired else 0
     queries = list(dict.fromkeys(op.query for op in ops if isinstance(op, SearchOp) and op.query)) if indexed else []
@@ -275,7 +276,7 @@ def answer(ops: Sequence[Look], *, indexed: bool, omit_expired: bool) -> Flow[li
 
 
 def _get(ids: Sequence[str], alive: int) -> Flow[list[Row | None]]:
-    """Return the rows of the items with the ids *ids*, None for an id that does not exist, with one query.
+    """Return the rows of the items with the ids *ids*, with None for each id that does not exist.
 
     *alive*: only items that expire at this time (microseconds) or later; 0 for all.
     """
@@ -304,7 +305,7 @@ def _namespaces(op: ListNamespacesOp, alive: int) -> Flow[list[tuple[str, ...]]]
 
 
 def _refresh(ops: Sequence[Look], answered: Mapping[int, Any]) -> Flow[None]:
-    """Restart the TTL of the items that were read by operations with ``refresh_ttl``.
+    """Restart the time to live of the items that operations with ``refresh_ttl`` have read.
 
     *answered*: the rows that each operation read, by its index in *ops*.
     """
@@ -318,7 +319,10 @@ def _refresh(ops: Sequence[Look], answered: Mapping[int, Any]) -> Flow[None]:
 
 
 def _result(op: Look, answer: Any) -> Result:
-    """Convert the rows that answer one operation to LangGraph's result: items, one item or None, or namespaces."""
+    """Convert the database rows for one operation to the result that LangGraph expects.
+
+    It is a list of items, one item or None, or a list of namespaces.
+    """
     match op:
         case ListNamespacesOp():
             return answer  # type: ignore[no-any-return]
@@ -341,7 +345,7 @@ def _fields(row: Row) -> dict[str, Any]:
 
 
 def _score(row: Row) -> float | None:
-    """Return the cosine of a result row, clamped to -1 to 1, as single precision may exceed 1; None without a score."""
+    """Return the cosine similarity in a result row, limited to -1 to 1 because of rounding; None without one."""
     score = row.get("score")
     return None if score is None else max(-1.0, min(1.0, score))
 

@@ -89,8 +89,8 @@ class KGStore(Closing, BaseStore):
     def _batch(self, ops: Iterable[Op]) -> Flow[list[Result]]:
         """Run store operations and return their results in order; the result of puts and deletes is None.
 
-        Reads run first, so they do not see the writes of the same batch. Concurrent async calls are batched together.
-        Errors: `InputError` and LangGraph's `InvalidNamespaceError` for invalid operations; `DatabaseError`.
+        Reads run first, so they do not see the writes of the same batch. Errors: `InputError` and LangGraph's
+        `InvalidNamespaceError` for invalid operations; `DatabaseError`.
         """
         listed = list(ops)
         changes = [write.to_change(op, self._fields) for op in listed if isinstance(op, PutOp)]
@@ -107,7 +107,7 @@ class KGStore(Closing, BaseStore):
         return results
 
     def _kind(self, looks: Sequence[Look]) -> str:
-        """Return the name of the slowest read operation among *looks*: search, else list, else get (see `KINDS`)."""
+        """Return the slowest kind of operation among *looks*: ``"search"``, else ``"list"``, else ``"get"``."""
         if self.index_config is not None and any(isinstance(op, SearchOp) and op.query for op in looks):
             return "search"
         return "get" if all(isinstance(op, GetOp) for op in looks) else "list"
@@ -157,7 +157,7 @@ class KGStore(Closing, BaseStore):
         return self._without_queries(applying) if deletes else applying
 
     def _without_queries(self, flow: Flow[T]) -> Flow[T]:
-        """Run a flow that deletes items, then delete the server's log of recent queries, which contains their text."""
+        """Run *flow*, which deletes items, then delete the server's query log, which contains their text."""
         result = yield from flow
         yield from drop_stream(self._driver.store.key(self.name))
         return result
@@ -185,7 +185,7 @@ def _index_config(index: IndexConfig | bool) -> IndexConfig | None:  # noqa: FBT
 
 
 def _embeddings(index: IndexConfig | None, memory: GraphMemory) -> Embeddings | None:
-    """Return the embedding model that *index* names, else that of the memory; None if *index* is None."""
+    """Return the embedding model that *index* names, or else that of the memory; None if *index* is None."""
     if index is None:
         return None
     embed = index.get("embed")

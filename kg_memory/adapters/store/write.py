@@ -84,7 +84,10 @@ def texts(op: PutOp, value: Mapping[str, Any], fields: Sequence[str] | None) -> 
 
 
 def apply_changes(changes: Iterable[Change]) -> Flow[None]:
-    """Compute the vectors of all changed items and write the changes; only the last change of each item counts."""
+    """Write puts and deletions to the database, with the vectors of their texts.
+
+    If an item is changed several times, only the last change counts.
+    """
     last: dict[str, Change] = {}
     for item in changes:
         last.pop(item.id, None)
@@ -121,7 +124,7 @@ def sweep() -> Flow[int]:
 
 
 def _stamps(count: int) -> Flow[list[int]]:
-    """Return *count* times in microseconds since the epoch, beginning now and strictly increasing, one for each put."""
+    """Return *count* strictly increasing times, one for each put; the first is now, in microseconds since the epoch."""
     stamps: list[int] = []
     for _ in range(count):
         stamps.append((yield from now()))  # noqa: PERF401 - a comprehension cannot yield
@@ -129,7 +132,10 @@ def _stamps(count: int) -> Flow[list[int]]:
 
 
 def _row(item: Change, vectors: Mapping[str, Vector], at: int) -> dict[str, Any]:
-    """Return the query parameters that write one item at the time *at*, with the vectors of its texts."""
+    """Return the query parameters that write one item at the time *at*.
+
+    *vectors*: the vector of each of its texts.
+    """
     within = prefixes(item.namespace)
     return {
         "id": item.id,
@@ -146,7 +152,7 @@ def _row(item: Change, vectors: Mapping[str, Vector], at: int) -> dict[str, Any]
 
 
 def parts(rows: Iterable[T], size: Callable[[T], int]) -> Iterator[list[T]]:
-    """Split rows into lists that one query can write: at most 500 rows and 16 million characters in each.
+    """Split rows into lists of at most 500 rows and 16 million characters each, for one query each.
 
     *size* returns the number of characters of a row.
     """
