@@ -88,9 +88,9 @@ class Episodes(Group):
     ) -> Flow[builtins.list[AddResult]]:
         """Store *episodes* without extracting facts, and return a result for each; no model is called.
 
-        They can be found by their words at once; `resume` extracts their facts. *based_on* is the id of an episode from
-        which their text derives: if that was deleted meanwhile, nothing is saved, and `NotFound` is raised. Raises
-        `InputError`, `MemoryPaused` and `DatabaseError`.
+        When this returns, they can be found by their words. `resume` extracts their facts. *based_on* is the id of an
+        episode from which their text derives: if that was deleted meanwhile, nothing is saved, and `NotFound` is
+        raised. Raises `InputError`, `MemoryPaused` and `DatabaseError`.
         """
         tally = Tally()
         for dated in date_inputs(episodes, namespace, self._engine.driver.today):

@@ -69,7 +69,7 @@ class GraphMemory(Group, Closing):
     `data` and `graphs`. Each method has an async twin, named with ``a``: `aadd`, `asearch`, ``memory.facts.aabout``.
 
     Each *namespace* (a user, a project) is a separate graph; the default is ``"default"``. The constructor connects to
-    the database at the first call, `open` at once.
+    the database at the first call, `open` immediately.
     """
 
     reports: Any
