@@ -92,7 +92,7 @@ class _Thread:
 
 
 class BackgroundMemory(Closing):
-    """Saves submitted episodes immediately, and extracts their facts ("reads" them) later, on a thread.
+    """Saves submitted episodes immediately, and extracts their facts ("reads" them) later on a background thread.
 
     Example::
 
@@ -105,8 +105,8 @@ class BackgroundMemory(Closing):
     - *on_failure*: called with a `Failure` for each episode that cannot be read; the episode stays saved.
     - *resume*: the first submission to a namespace also reads episodes that earlier processes left unread there.
     - *retry_policy*: how reading is retried while a model or the database is unavailable.
-    - *exit_seconds*: how long waiting episodes are still read when *memory* is closed or the process exits. The next process
-      reads the rest. `close`, and the end of a ``with`` block, read all of them.
+    - *exit_seconds*: how long waiting episodes are still read when *memory* is closed or the process exits. The next
+      process reads the rest. `close`, and the end of a ``with`` block, read all of them.
 
     Errors: `SettingsError` if *memory* is not a `GraphMemory`; `InputError` for invalid numbers.
     """
