@@ -31,7 +31,7 @@ _ID = re.compile(r"\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f-]{22}\b")
 
 
 class Answer(BaseModel):
-    """The model's answer to a question, one or more sentences."""
+    """The model's answer to a question, in one or more sentences."""
 
     sentences: list[str] = Field(min_length=1)
 
@@ -54,9 +54,9 @@ $question
 
 
 def ask(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory ask``: search, and print the best facts and episodes, and with a model its answer from them.
+    """Run ``kg-memory ask``: search the memory, and print the results and, if there is a model, its answer.
 
-    With ``--template``, print the context for a prompt instead. Return the exit code.
+    With ``--template``, print the search results as text for a prompt instead. Return the exit code.
     """
     with open_memory(arguments, screen) as memory:
         given = verb_arguments(memory, arguments)
@@ -84,7 +84,7 @@ def ask(arguments: Namespace, screen: Screen) -> int:
 
 
 def _show_results(results: SearchResults, screen: Screen, *, explain: bool) -> None:
-    """Print the facts found with dates and sources, then the episodes found; *explain* adds ranks and scores."""
+    """Print the facts found with dates and sources, then the episodes found; *explain* adds their ranks and scores."""
     extra = _columns({each.id: each for each in results.explanations}) if explain else {}
     if results.facts:
         screen.values(results.facts, {**FACT, **extra})
@@ -97,9 +97,9 @@ def _show_results(results: SearchResults, screen: Screen, *, explain: bool) -> N
 
 
 def _print_context(memory: GraphMemory, given: dict[str, Any], arguments: Namespace, screen: Screen) -> int:
-    """Print the context for a prompt in the format of ``--template``, and return the exit code.
+    """Print the search results as text for a prompt, in the format of ``--template``, and return the exit code.
 
-    *given*: the arguments of the search. Only the context goes to stdout, unless ``--explain`` is given.
+    *given*: the arguments of the search.
     """
     context = memory.context(**given, template=arguments.template)
     results = context.results
@@ -122,10 +122,9 @@ def _print_context(memory: GraphMemory, given: dict[str, Any], arguments: Namesp
 
 
 def _answer(memory: GraphMemory, given: dict[str, Any], screen: Screen) -> str | None:
-    """Return the model's answer to the question from the facts and episodes found, or None.
+    """Return the model's answer to the question, from the facts and episodes found; None without a model.
 
-    It is None without a model, or if the model fails: the results are then shown without an answer. *given*: the
-    arguments of the search.
+    None also if the model fails: the results are then shown without an answer. *given*: the arguments of the search.
     """
     model = memory.driver.model
     if model.by_rules:
@@ -145,7 +144,7 @@ def _explain_nothing(memory: GraphMemory, arguments: Namespace) -> str:
 
 
 def _describe_doubt(results: SearchResults) -> list[str]:
-    """Return warnings about a search: that it was degraded, or that the memory may not know the answer, and why."""
+    """Return warnings about a search: that part of it failed, or that the memory may not know the answer, and why."""
     texts = [f"Degraded: {results.degraded}."] if results.degraded else []
     if results.answerable is not None and not results.answerable:
         reason = f"{results.answerable.reason} (relevance {results.relevance:.2f})"
@@ -154,7 +153,7 @@ def _describe_doubt(results: SearchResults) -> list[str]:
 
 
 def _show_time(results: SearchResults, arguments: Namespace, screen: Screen) -> None:
-    """Print the time that the search was about, if the question mentions one or ``--explain`` is given."""
+    """Print the period that the search was about, if the question names one or ``--explain`` is given."""
     time = results.time
     if time is None or not (time.words or arguments.explain):
         return
@@ -168,7 +167,7 @@ def _show_time(results: SearchResults, arguments: Namespace, screen: Screen) -> 
 
 
 def _columns(explanations: Mapping[str, Explanation]) -> Columns:
-    """Return two table columns, for the ranks of a result in each search method and its score after each step.
+    """Return two table columns for search results: their ranks in each search method, and their scores after each step.
 
     *explanations*: how each result was found, by its id.
     """
@@ -185,7 +184,7 @@ def _columns(explanations: Mapping[str, Explanation]) -> Columns:
 
 
 def _show_left_out(explanations: Sequence[Explanation], screen: Screen) -> None:
-    """Print a table of the best results that a search left out, up to `_MOST` of each kind, with the reason."""
+    """Print a table of the best results that were found but not returned, each with the reason."""
     left = [each for each in explanations if each.left_out]
     shown = [each for kind in _KINDS for each in [one for one in left if one.kind == kind][:_MOST]]
     if not shown:

@@ -90,9 +90,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _describe_error(error: Exception, arguments: Namespace) -> str:
-    """Return an error message for users of the command line, with Python calls and arguments replaced.
+    """Return the message of *error* with Python names replaced by those of the command line.
 
-    ``memory.facts.list()`` becomes ``kg-memory facts --ids``, ``as_of must ...`` becomes ``--on must ...``.
+    ``memory.facts.list()`` becomes ``kg-memory facts --ids``, and ``as_of must ...`` becomes ``--on must ...``.
     """
     if not isinstance(error, KGMemoryError | OSError):
         return f"{type(error).__name__}: {error}\nThis is a fault of kg-memory: report what --debug shows"
@@ -109,9 +109,9 @@ def _describe_error(error: Exception, arguments: Namespace) -> str:
 
 @contextmanager
 def _show_log(screen: Screen, level: str | None) -> Iterator[None]:
-    """Print log messages of the package on stderr while the block runs.
+    """Print log messages of this package on stderr during the ``with`` block.
 
-    *level*: the lowest level to print, such as ``"info"``. None prints warnings, except those about episodes, which
+    *level*: the lowest level to print, such as ``"info"``. None prints warnings, without those about episodes, which
     commands print themselves.
     """
     notes, logger = _Notes(screen), logging.getLogger("kg_memory")
@@ -130,7 +130,7 @@ def _show_log(screen: Screen, level: str | None) -> Iterator[None]:
 
 
 class _Notes(logging.Handler):
-    """A log handler that prints messages on stderr by `Screen.note`."""
+    """A log handler that prints messages on stderr with `Screen.note`."""
 
     def __init__(self, screen: Screen) -> None:
         super().__init__()
@@ -141,7 +141,7 @@ class _Notes(logging.Handler):
 
 
 def _load(path: str) -> Callable[..., int]:
-    """Import and return a function by its path ``"module:name"``; a module without a dot is one of `kg_memory.cli`.
+    """Import a function by its path, ``"module:name"``, and return it; the module may be one of `kg_memory.cli`.
 
     Commands are imported this way so that only the one that runs is loaded.
     """
@@ -179,9 +179,9 @@ def namespace_of(arguments: Namespace) -> str:
 
 
 def open_memory(arguments: Namespace, screen: Screen) -> GraphMemory:
-    """Open the memory that the command line names, with its models; use the result as a context manager.
+    """Open the memory that the command line names, with its models; use the result in a ``with`` statement.
 
-    *screen* prints when the database must be waited for.
+    *screen* shows a message when the database must be waited for.
     """
     from kg_memory.memory.memory import GraphMemory  # noqa: PLC0415 - slow to import
 
@@ -189,12 +189,12 @@ def open_memory(arguments: Namespace, screen: Screen) -> GraphMemory:
 
 
 def open_to_look(arguments: Namespace, screen: Screen) -> GraphMemory:
-    """Open the memory for a command that only reads, without models: this needs no API key, and opens any graph."""
+    """Open the memory for a command that only reads; no models are opened, so no API key is needed."""
     return open_without_models(settings_of(arguments), screen)
 
 
 def open_to_change(arguments: Namespace, screen: Screen) -> GraphMemory:
-    """Open the memory for a command that changes it without calling a language model, but may compute vectors.
+    """Open the memory for a command that changes it and needs the embedding model, but not the language model.
 
     If the models cannot be opened (no API key, or a package is missing), open it without the language model.
     """
@@ -207,9 +207,9 @@ def open_to_change(arguments: Namespace, screen: Screen) -> GraphMemory:
 def open_without_models(
     settings: Settings, screen: Screen, why: str = "this command opens no model", **changes: None
 ) -> GraphMemory:
-    """Open the memory with placeholder models, which raise an error with the message *why* if they are used.
+    """Open the memory without models; a call to a model raises an error with the message *why*.
 
-    *changes*: placeholders to leave out, such as ``embeddings=None`` for the real embedding model.
+    *changes*: ``embeddings=None`` opens the real embedding model.
     """
     from kg_memory.memory.memory import GraphMemory  # noqa: PLC0415 - slow to import
     from kg_memory.memory.open import without_models  # noqa: PLC0415
@@ -221,7 +221,7 @@ def open_without_models(
 
 
 def call_verb(memory: GraphMemory, arguments: Namespace, **changes: Any) -> Any:
-    """Call the memory's method that belongs to this command, such as ``memory.facts.list``, and return its result.
+    """Call the memory's method that belongs to the command, such as ``memory.facts.list``, and return its result.
 
     Its arguments come from the command line; *changes* replace some of them.
     """
@@ -230,7 +230,7 @@ def call_verb(memory: GraphMemory, arguments: Namespace, **changes: Any) -> Any:
 
 
 def verb_arguments(memory: GraphMemory, arguments: Namespace) -> dict[str, Any]:
-    """Return the keyword arguments for the memory's method that belongs to this command, from the command line.
+    """Return the keyword arguments for the memory's method that belongs to the command, from the command line.
 
     Shortened ids are completed, ``FROM..UNTIL`` becomes a pair of times, ``by`` defaults to the login name, and the
     namespace is added.
@@ -248,9 +248,9 @@ def verb_arguments(memory: GraphMemory, arguments: Namespace) -> dict[str, Any]:
 
 
 def whole_id(memory: GraphMemory, arguments: Namespace, label: str, begin: str) -> str:
-    """Complete a shortened id: return the id of the only episode or fact that begins with *begin*.
+    """Return the full id of the only episode or fact whose id begins with *begin*.
 
-    *label*: ``"Episode"`` or ``"Fact"``. *begin*: 8 characters or more; it is returned unchanged if no id begins with
+    *label*: ``"Episode"`` or ``"Fact"``. *begin*: at least 8 characters; it is returned unchanged if no id begins with
     it. Errors: `InputError` if several ids begin with it.
     """
     from kg_memory.falkor.connect import graph_key  # noqa: PLC0415 - slow to import
@@ -266,7 +266,7 @@ def whole_id(memory: GraphMemory, arguments: Namespace, label: str, begin: str) 
 
 
 def explain_no_namespace(memory: GraphMemory, arguments: Namespace) -> str:
-    """Return a message that the namespace does not exist, with the names of existing ones; ``""`` if it exists."""
+    """Return a message if the namespace does not exist, with the names of existing ones; else ``""``."""
     namespace = namespace_of(arguments)
     try:
         names = memory.data.namespaces()
@@ -282,9 +282,9 @@ def explain_no_namespace(memory: GraphMemory, arguments: Namespace) -> str:
 
 
 def explain_nothing(memory: GraphMemory, arguments: Namespace, otherwise: str) -> str:
-    """Return a message that explains why a command found nothing.
+    """Return a message that says why a command found nothing.
 
-    Either the namespace does not exist, or ``--believed-at`` is before its first fact; else it is the text *otherwise*.
+    Reasons are an unknown namespace, or a time ``--believed-at`` before its first fact; else *otherwise* is returned.
     """
     if missing := explain_no_namespace(memory, arguments):
         return missing

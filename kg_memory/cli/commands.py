@@ -283,7 +283,7 @@ GROUPS: Mapping[str, Sequence[Command]] = {
 def parser(*, only: frozenset[str] | None = None, commands_help: str = argparse.SUPPRESS) -> ArgumentParser:
     """Return the argument parser of ``kg-memory`` with all commands.
 
-    *only*: the names of the commands whose arguments are defined (None: all); this saves imports. *commands_help*: a
-    heading, under which argparse lists the commands once more, as shell completion needs.
+    *only*: the commands that get their arguments, which takes imports; None means all. *commands_help*: a heading for a
+    second list of the commands, which shell completion needs.
     """
     return build_parser(GROUPS, OPTIONS, EITHER, FORGOTTEN, only=only, commands_help=commands_help)

@@ -39,9 +39,9 @@ def correct(arguments: Namespace, screen: Screen) -> int:
 
 
 def show_decision(decided: Review, arguments: Namespace, screen: Screen, *, undo: bool = True) -> None:
-    """Print a person's decision about a review and the state of its facts.
+    """Print a person's decision about a review, and the state of its two facts.
 
-    *decided*: the review. *undo*: also print the command that undoes the decision.
+    *decided*: the review after the decision. *undo*: also print the command that undoes it.
     """
     if screen.prints_json(decided):
         return
@@ -52,10 +52,10 @@ def show_decision(decided: Review, arguments: Namespace, screen: Screen, *, undo
 
 
 def complete_id(begin: str, ids: Iterable[str], noun: str, hint: str) -> str:
-    """Complete a shortened id: return the only one of *ids* that starts with *begin*.
+    """Return the only one of *ids* that starts with *begin*, a shortened id.
 
-    If none does, *begin* is returned if it has more than 8 characters. *noun* (``"decision"``) and *hint* are for the
-    error message. Errors: `InputError` if several ids start with it, or none and it is short.
+    If none does, *begin* is returned if it has more than 8 characters. *noun* (such as ``"decision"``) and *hint* are
+    for the error message. Errors: `InputError` if several ids start with it, or none and it is short.
     """
     named = sorted({id_ for id_ in ids if begin and id_.startswith(begin)})
     if len(named) == 1:
@@ -86,7 +86,7 @@ def entities(arguments: Namespace, screen: Screen) -> int:
 
 
 def _change_entities(memory: GraphMemory, arguments: Namespace, screen: Screen) -> None:
-    """Merge or split entities, or undo a decision, as the arguments say, and print the result."""
+    """Merge entities, split one or undo a decision, as the command line says, and print the result."""
     given, (first, *others) = verb_arguments(memory, arguments), arguments.names
     who = {name: given[name] for name in ("by", "reason", "namespace")}
     if arguments.action == "merge":
@@ -104,7 +104,7 @@ def _change_entities(memory: GraphMemory, arguments: Namespace, screen: Screen) 
 def _check_names(arguments: Namespace) -> None:
     """Raise `InputError` if the names or options of ``kg-memory entities`` do not fit its action.
 
-    Examples are a merge with one name, and options that have no effect.
+    An example is a merge with one name.
     """
     action, names = arguments.action, arguments.names
     most = {"merge": None, "split": 1, "undo": 1}.get(action, 0)
@@ -133,7 +133,7 @@ def show_identities(decisions: Sequence[IdentityDecision], arguments: Namespace,
 
 
 def describe_identity(decision: IdentityDecision) -> str:
-    """Return a sentence about the result of a merge, a split or a decided doubt: "Merged into Ann (Annie)."."""
+    """Return a sentence about a decision to merge, split or keep apart entities: "Merged into Ann (Annie)."."""
     name, second = cell(decision.entity.name), cell(decision.second.name if decision.second else "")
     moved = f"; {count_noun(decision.facts, 'fact')} moved" if decision.facts else ""
     if decision.state == "undone":
@@ -149,7 +149,7 @@ def describe_identity(decision: IdentityDecision) -> str:
 
 
 def describe_outcome(review: Review) -> list[str]:
-    """Return lines of text about the decision on a review, and the state of its two facts."""
+    """Return lines of text about the last decision on a review, and about its two facts."""
     last = review.decisions[-1].decision if review.decisions else None
     lines = [f"{DONE[last].capitalize()}: {DOES[review.ruling]}."] if last else []
     facts = {fact.id: fact for fact in (review.pending, review.existing)}

@@ -21,15 +21,15 @@ _OURS = (ENV_PREFIX, "OPENAI_")
 
 
 def path() -> Path:
-    """Return the path of the file with settings: ``KG_MEMORY_ENV_FILE``, else ``.env``; it may not exist."""
+    """Return the path of the file with settings: that in ``KG_MEMORY_ENV_FILE``, else ``.env``; it may not exist."""
     return Path(os.environ.get(OTHER_FILE) or ".env")
 
 
 def environment() -> dict[str, str]:
-    """Return the environment variables, with those added that the file ``.env`` sets and the environment does not.
+    """Return the environment variables, and those of the file ``.env`` that the environment does not have.
 
-    A file that other users can read or write is ignored: keys in it would not be safe, and a file that came with a
-    folder (`git clone`) could send messages and keys to another server.
+    A file that other users can read or write is ignored, because its keys would not be safe, or another person could
+    have set the server to which messages are sent.
 
     Raises: `SettingsError` if a line with a variable of kg-memory cannot be parsed.
     """
@@ -40,7 +40,7 @@ def environment() -> dict[str, str]:
 
 
 def is_private(file: Path) -> bool:
-    """Return whether *file* exists, belongs to this user, and is accessible to no other user."""
+    """Return whether *file* exists, belongs to the current user, and cannot be accessed by other users."""
     try:
         found = file.stat()
     except OSError:

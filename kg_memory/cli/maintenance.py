@@ -34,10 +34,10 @@ _SAVED: Columns = {
 
 
 def read_again(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory resume``, ``retry`` or ``deepen``; return 1 if an episode cannot be read, else 0.
+    """Run ``kg-memory resume``, ``retry`` or ``deepen``, which extract facts from stored episodes.
 
-    ``resume`` reads saved episodes, ``retry`` failed ones, and ``deepen`` reads episodes again that a cheaper plan
-    read.
+    ``resume`` does this for saved episodes, ``retry`` for failed ones, ``deepen`` for episodes that were read with a
+    cheaper plan. Return 1 if an episode cannot be read, else 0.
     """
     name, namespace = arguments.command.name, namespace_of(arguments)
     with open_memory(arguments, screen) as memory:
@@ -71,10 +71,9 @@ def _tell_number(episodes: int, screen: Screen) -> int:
 
 
 def forget(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory forget``: show what would be deleted, ask for confirmation, and delete.
+    """Run ``kg-memory forget``: show the content to delete, ask for confirmation, and delete it.
 
-    Return 1 if the person declines or a trace of the deleted text is left, else 0. ``--yes`` skips preview and
-    question.
+    Return 1 if the person declines or traces of the deleted text remain, else 0. With ``--yes``, delete without asking.
     """
     _check_asked(arguments, screen)
     with (open_to_look if arguments.dry_run else open_to_change)(arguments, screen) as memory:
@@ -87,7 +86,7 @@ def _check_asked(arguments: Namespace, screen: Screen) -> None:
 
 
 def _forget(memory: GraphMemory, given: dict[str, Any], arguments: Namespace, screen: Screen) -> int:
-    """Show what would be deleted, ask for confirmation, and delete; return the exit code as `forget` does.
+    """Show the content to delete, ask for confirmation, and delete it; return 1 if something is left, else 0.
 
     *given*: the arguments of `GraphMemory.privacy.forget`.
     """
@@ -110,7 +109,7 @@ def _forget(memory: GraphMemory, given: dict[str, Any], arguments: Namespace, sc
 
 
 def _show_preview(look: ForgetReceipt, screen: Screen) -> None:
-    """Print a table of the texts that would be deleted or changed, from the receipt of a dry run."""
+    """Print a table of the texts that would be deleted or changed; *look* is the receipt of a dry run."""
     if screen.prints_json(look):
         return
     groups = {
@@ -129,7 +128,7 @@ def _show_preview(look: ForgetReceipt, screen: Screen) -> None:
 
 
 def _show_receipt(done: ForgetReceipt, screen: Screen) -> None:
-    """Print what was deleted, the traces found, and the audit log entry."""
+    """Print the number of deleted items, the traces that remain, and the audit log entry; *done* is the receipt."""
     screen.line(f"Forgotten: {_count(done)}.")
     if done.restored:
         screen.line(f"Restored, as the forgotten messages had ended them: {count_noun(len(done.restored), 'fact')}.")
@@ -151,7 +150,7 @@ def _count(done: ForgetReceipt | EvictionResult) -> str:
 
 
 def evict(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory evict``: remove old content and print it, or with ``--dry-run`` only print it; return 0."""
+    """Run ``kg-memory evict``: remove old content and print the numbers; with ``--dry-run`` remove nothing."""
     with (open_to_look if arguments.dry_run else open_to_change)(arguments, screen) as memory:
         done: EvictionResult = call_verb(memory, arguments)
     if screen.prints_json(done):
@@ -213,9 +212,9 @@ def _set_paused(arguments: Namespace, screen: Screen, *, paused: bool) -> int:
 
 
 def saved(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory saved``: list current facts, show the sources of one, delete one, or turn saving off or on.
+    """Run ``kg-memory saved``: list current facts, show the sources of one, delete one, or turn saving on or off.
 
-    Return the exit code. Errors: `InputError` if an action lacks an id, or gets one that it does not take.
+    Return the exit code. Errors: `InputError` if an action needs an id and has none, or the reverse.
     """
     action = arguments.action
     if (action in ("source", "delete")) != (arguments.id is not None):
@@ -260,9 +259,9 @@ def _show_sources(memory: GraphMemory, fact: str, arguments: Namespace, screen: 
 
 
 def export(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory export``: write a namespace or a store to a file, and return 0.
+    """Run ``kg-memory export``: write a namespace or a `KGStore` to a file or stdout, and return 0.
 
-    Remarks go to stderr, as the file may be stdout.
+    Messages go to stderr.
     """
     with open_to_look(arguments, screen) as memory:
         done = memory.data.export(
@@ -289,7 +288,7 @@ def _count_records(records: dict[str, int]) -> str:
 
 
 def import_(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory import``: import a file and print the counts; return 1 if an episode could not be read."""
+    """Run ``kg-memory import``: import a file and print the counts; return 1 if an episode was not read, else 0."""
     with open_memory(arguments, screen) as memory:
         done = _import(memory, arguments, screen)
     if screen.prints_json(done):
@@ -310,7 +309,7 @@ def import_(arguments: Namespace, screen: Screen) -> int:
 
 
 def _import(memory: GraphMemory, arguments: Namespace, screen: Screen) -> ImportResult:
-    """Import a file of kg-memory, or with ``--from`` one of another memory system, and return the counts."""
+    """Import an export file of kg-memory, or with ``--from`` of another memory system; return the counts."""
     progress = note_progress(screen, "bytes" if arguments.origin == "kg-memory" else "records")
     if arguments.origin == "kg-memory":
         target: dict[str, Any] = {"namespace": namespace_of(arguments)} if hasattr(arguments, "namespace") else {}
@@ -325,7 +324,7 @@ def _import(memory: GraphMemory, arguments: Namespace, screen: Screen) -> Import
 
 
 def reembed(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory reembed``: compute all vectors of the namespace with the present embedding model; return 0."""
+    """Run ``kg-memory reembed``: replace all vectors of the namespace by those of the embedding model; return 0."""
     with open_memory(arguments, screen) as memory:
         screen.note("Computing all vectors; this takes a while, and searches still work meanwhile ...")
         made = memory.data.reembed(namespace=namespace_of(arguments), progress=note_progress(screen, "vectors"))

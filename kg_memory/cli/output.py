@@ -38,9 +38,9 @@ _STYLES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33}
 
 
 class Screen:
-    """Prints results on stdout, as text or (with *as_json*) as JSON, and remarks and errors on stderr.
+    """Prints results on stdout, as text or as JSON (with *as_json*), and messages and errors on stderr.
 
-    Control characters in texts are escaped, so that stored text cannot steer the terminal.
+    Control characters in stored text are escaped, so that they cannot control the terminal.
     """
 
     def __init__(self, *, as_json: bool = False) -> None:
@@ -55,10 +55,9 @@ class Screen:
     def values(
         self, items: Sequence[Any], columns: Columns | None = None, *, ids: bool = False, empty: str = ""
     ) -> None:
-        """Print a list of results, such as facts, as JSON or as a table, or the text *empty* if there are none.
+        """Print a list of results, such as facts, as JSON or as a table; print the text *empty* if there are none.
 
-        *columns*: the columns of the table; None means those for the type of the items. *ids*: add a column with their
-        ids.
+        *columns*: the columns of the table; None means those for the type of the items. *ids*: add a column with ids.
         """
         if self.prints_json(items):
             return
@@ -72,7 +71,7 @@ class Screen:
             self.table(tuple(columns), [[cell_of(item) for cell_of in cells] for item in items])
 
     def table(self, headings: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
-        """Print rows of cells as aligned columns under headings in capitals."""
+        """Print rows of cells as a table with aligned columns; the headings are printed in capitals."""
         cells = [[cell(value) for value in row] for row in rows]
         lines = [[name.upper() for name in headings], *cells]
         widths = [min(max(map(width, column)), _WIDEST) for column in zip(*lines, strict=True)]
@@ -81,7 +80,7 @@ class Screen:
             print("  ".join(padded).rstrip())
 
     def prints_json(self, value: Any) -> bool:
-        """Print *value* as JSON and return True if ``--json`` was given; else do nothing and return False."""
+        """Print *value* as JSON and return True, if ``--json`` was given; else print nothing and return False."""
         if self.as_json:
             self.json(value)
         return self.as_json
@@ -92,7 +91,7 @@ class Screen:
         print(_escape_unsafe(text, lambda char: f"\\u{ord(char):04x}"))
 
     def note(self, text: str) -> None:
-        """Print a remark, such as the progress, on stderr."""
+        """Print a message, such as the progress, on stderr."""
         print(printable(text), file=sys.stderr, flush=True)
 
     def error(self, text: str) -> None:
@@ -105,7 +104,7 @@ def _id_of(value: Any) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Return *text* with control characters except line ends escaped, so that it cannot steer a terminal.
+    r"""Return *text* with control characters escaped, except line ends, so that it cannot control a terminal.
 
     ``"\x1b[2J"`` becomes a visible ``\x1b[2J``.
     """
@@ -142,7 +141,7 @@ def cell(value: Cell) -> str:
 
 
 def width(text: str) -> int:
-    """Return the number of terminal columns that *text* takes: two for wide characters, none for combining ones."""
+    """Return the number of terminal columns that *text* takes: 2 for a wide character, 0 for a combining one."""
     return sum(
         0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
     )
@@ -155,17 +154,17 @@ def count_noun(number: int, noun: str) -> str:
 
 
 def count_waiting(number: int, noun: str) -> str:
-    """Return the number of things that wait, as a phrase: ``(1, "fact")`` -> "1 fact waits", "2 facts wait"."""
+    """Return a phrase about things that wait: ``(1, "fact")`` -> "1 fact waits", ``(2, "fact")`` -> "2 facts wait"."""
     return f"{count_noun(number, noun)} {'waits' if number == 1 else 'wait'}"
 
 
 def is_terminal() -> bool:
-    """Return whether stdin and stdout are a terminal, so that the program can ask the user."""
+    """Return whether stdin and stdout are a terminal, so that the user can be asked."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def ask_line(prompt: str) -> str | None:
-    """Print *prompt*, and return the line that the user types, stripped; None at the end of the input."""
+    """Print *prompt*, and return the line that the user types, stripped; None if the input has ended."""
     if isinstance(sys.stdin, io.TextIOWrapper) and sys.stdin.errors != "replace":  # can be changed only before reading
         sys.stdin.reconfigure(errors="replace")
     print(printable(prompt), end="", flush=True)
@@ -196,7 +195,7 @@ _PAUSE = 5.0
 
 
 class ProgressMeter:
-    """Counts and prints the progress of reading *total* episodes, over one or several calls.
+    """Counts the episodes that one or several calls read, out of *total*, and prints the progress.
 
     `done`: episodes processed. `new`, `known`: episodes added, and those added before. `facts`, `reviews`: new facts,
     and facts that wait for review. `saved`: episodes saved. `seconds`: elapsed time. `usage`: model calls and tokens.
@@ -215,9 +214,9 @@ class ProgressMeter:
         self._screen = screen
 
     def progress(self, progress: Progress) -> None:
-        """Update the counts from the progress of the current call; print them every 5 seconds with the time left.
+        """Update the counts; print them every 5 seconds, with the remaining time.
 
-        Pass this method as the callback *progress*.
+        Pass this method as the argument *progress* of a method that adds or reads episodes.
         """
         done, new, facts = self._before
         self.done, self.new, self.facts = done + progress.done, new + progress.new, facts + progress.facts
@@ -237,13 +236,13 @@ class ProgressMeter:
             self._screen.note(f"{self.done} of {self.total}, {self.rate:.1f} a second, {left:.0f} s left")
 
     def count_saved(self, episodes: Iterable[T]) -> Iterator[T]:
-        """Yield *episodes* unchanged, and count each as saved when the caller asks for the next one."""
+        """Yield *episodes* unchanged; each counts as saved when the next one is requested."""
         for episode in episodes:
             yield episode
             self.saved += 1
 
     def next(self) -> None:
-        """Prepare for another call that reads episodes: its counts start at 0, and are added to the counts so far."""
+        """Prepare for another call that reads episodes: keep the counts so far, and add those of that call."""
         self._before = (self.done, self.new, self.facts)
 
     @property

@@ -45,10 +45,10 @@ _PLUGINS = "serve and evaluate"
 
 @dataclass(frozen=True)
 class Option:
-    """One argument of commands: a help text, and what `ArgumentParser.add_argument` needs.
+    """One argument of commands: its help text, and the arguments of `ArgumentParser.add_argument`.
 
     *flags*: such as ``("--limit", "-l")``; if empty, ``--name``. *settings*: more arguments of `add_argument`;
-    ``choices`` may be a function that returns them, to avoid an import.
+    ``choices`` may be a function that returns the choices.
     """
 
     help: str
@@ -58,7 +58,10 @@ class Option:
 
 
 def option(about: str, metavar: str | None = None, *flags: str, **settings: Any) -> Option:
-    """Return an option that takes a value, with the help text *about*: ``--limit N``."""
+    """Return an option that takes a value, such as ``--limit N``, with the help text *about*.
+
+    *metavar* is the ``N`` of the example. *settings*: more arguments of `add_argument`.
+    """
     return Option(about, metavar, flags, settings)
 
 
@@ -68,9 +71,9 @@ def flag(about: str, *flags: str, **settings: Any) -> Option:
 
 
 def names_at(path: str) -> Callable[[], Sequence[str]]:
-    """Return a function that returns the names in a collection, such as the keys of a dict, to be used as choices.
+    """Return a function that returns the names in a collection, such as the keys of a dict, as choices of an option.
 
-    *path*: ``"module:NAME"``. The module is imported only when help or choices need the names.
+    *path*: the collection, as ``"module:NAME"``. The module is imported when the function is called.
     """
     return lambda: tuple(resolve_name(path))
 
@@ -79,11 +82,10 @@ def names_at(path: str) -> Callable[[], Sequence[str]]:
 class Command:
     """A command of ``kg-memory``, such as ``facts``.
 
-    *about*: its help, lower case. *run*: the function that runs it, ``"module:function"``. *verb*: the method of the
-    memory that it calls, such as ``"facts.list"``. *words* and *options*: the names of positional and other arguments,
-    separated by spaces; those that are parameters of the method get its types and defaults, and are passed to it.
-    *epilog*: text at the end of its help. *empty*: the text to print for an empty list; it may have arguments in
-    braces.
+    *about*: its help text. *run*: the function that runs it, ``"module:function"``. *verb*: the method of the memory
+    that it calls, such as ``"facts.list"``. *words* and *options*: the names of positional and other arguments,
+    separated by spaces; those that are parameters of the method get its types and defaults. *epilog*: text at the end
+    of the help. *empty*: the text to print for an empty list, with arguments in braces.
     """
 
     name: str
@@ -97,7 +99,7 @@ class Command:
 
     @property
     def end(self) -> str:
-        """The text at the end of the command's help: the epilog, and how to write times if it has ``--on``."""
+        """The text at the end of the command's help: the epilog, and the formats of times if it has ``--on``."""
         epilog = self.epilog if isinstance(self.epilog, str) else self.epilog()
         return epilog + (_TIMES if "as_of" in self.options else "")
 
@@ -120,7 +122,7 @@ def build_parser(
     def make(
         command: Command, group: str, texts: Mapping[str, Option] = options, either: Sequence[Sequence[str]] = either
     ) -> ArgumentParser:
-        """Add the parser of *command*, listed under the heading *group*, and return it."""
+        """Add a parser for *command* under the heading *group* of the help, and return it."""
         listed.setdefault(group, []).append(f"  {command.name:<12} {command.about}")
         made: ArgumentParser = parsers.add_parser(
             command.name,
@@ -146,10 +148,9 @@ def build_parser(
         either: Sequence[Sequence[str]] = (),
         **more: Any,
     ) -> ArgumentParser:
-        """Add a command of a plug-in and return its parser; the arguments are those of `Command`.
+        """Add a command of a plug-in, and return its parser; the arguments are those of `Command`.
 
-        *group*: the heading under which it is listed. *texts*: its own arguments by name, in addition to the common
-        ones.
+        *group*: the heading in the help. *texts*: its own arguments by name, in addition to the common ones.
         """
         return make(Command(name, about, run, epilog=epilog, **more), group, {**options, **texts}, either)
 
@@ -164,7 +165,7 @@ def build_parser(
 
 
 def _top_parser(common: ArgumentParser) -> ArgumentParser:
-    """Return the parser of ``kg-memory`` without commands; *common* has the options of all commands."""
+    """Return the parser of ``kg-memory`` without commands; *common* is the parser of the options of all commands."""
     top = ArgumentParser(
         "kg-memory",
         usage="kg-memory COMMAND [...] [options]",
@@ -197,7 +198,7 @@ def _fill(
 ) -> None:
     """Add the arguments of *command* to its parser *made*.
 
-    *options*: all arguments by name. *either*: pairs of option names that exclude each other, and whether one of them
+    *options*: all arguments by name. *either*: groups of options that exclude each other, each with whether one of them
     is required.
     """
     words, names = command.words.split(), command.options.split()
@@ -219,7 +220,10 @@ def _fill(
 
 
 def _parameters(verb: str) -> tuple[Mapping[str, inspect.Parameter], Mapping[str, Any]]:
-    """Return parameters and type hints of the memory's method *verb*, such as ``"facts.list"``; empty for ``""``."""
+    """Return the parameters and the type hints of the memory's method *verb*, such as ``"facts.list"``.
+
+    Both are empty if *verb* is ``""``.
+    """
     if not verb:
         return {}, {}
     function = find_verb(verb)
@@ -227,9 +231,9 @@ def _parameters(verb: str) -> tuple[Mapping[str, inspect.Parameter], Mapping[str
 
 
 def find_verb(path: str) -> Callable[..., Any]:
-    """Return a method of the memory's classes by its path: ``"facts.history"`` -> ``Facts.history``, not bound.
+    """Return a method of the memory's classes by its path: ``"facts.history"`` -> ``Facts.history``.
 
-    ``"search"`` is a method of `GraphMemory`, ``"module:Class.method"`` one of a plug-in.
+    ``"search"`` is a method of `GraphMemory`, ``"module:Class.method"`` a method of a plug-in.
     """
     if ":" not in path:
         group, _, name = path.rpartition(".")
@@ -241,8 +245,8 @@ def find_verb(path: str) -> Callable[..., Any]:
 def _settings(option: Option, parameter: inspect.Parameter | None, hint: Any, *, word: bool) -> dict[str, Any]:
     """Return the keyword arguments of `ArgumentParser.add_argument` for *option*.
 
-    *parameter* and *hint*: the parameter of that name of the memory's method and its type, or None. *word*: whether the
-    argument is positional.
+    *parameter* and *hint*: the parameter of the memory's method with that name, and its type; None if it has none.
+    *word*: whether the argument is positional.
     """
     settings: dict[str, Any] = {"help": option.help, "metavar": option.metavar}
     if parameter is not None:
@@ -260,7 +264,7 @@ def _settings(option: Option, parameter: inspect.Parameter | None, hint: Any, *,
 
 
 def _type_settings(hint: Any) -> dict[str, Any]:
-    """Return the keyword arguments of `add_argument` for a type: ``int | None`` -> ``{"type": int}``."""
+    """Return the keyword arguments of `add_argument` for a type hint: ``int | None`` -> ``{"type": int}``."""
     kinds = dict(_kinds(hint))
     if bool in kinds:
         return {"action": "store_true"}
@@ -276,7 +280,7 @@ def _type_settings(hint: Any) -> dict[str, Any]:
 
 
 def _kinds(hint: Any) -> list[tuple[Any, Any]]:
-    """Return the members of a union type, each as origin and arguments.
+    """Return the types in a union, each as a pair (type, arguments).
 
     ``list[str] | None`` -> ``[(list, (str,)), (NoneType, ())]``.
     """

@@ -33,16 +33,16 @@ _FILTERS = {"as_of": "--on", "during": "--during", "believed_at": "--believed-at
 
 
 def show_result(arguments: Namespace, screen: Screen) -> int:
-    """Call the memory's method of this command, such as ``memory.episodes.list``, and print the result; return 0."""
+    """Call the memory's method of the command, such as ``memory.episodes.list``, and print its result; return 0."""
     with open_to_look(arguments, screen) as memory:
         show_list(memory, call_verb(memory, arguments), arguments, screen)
     return 0
 
 
 def show_list(memory: GraphMemory, values: Any, arguments: Namespace, screen: Screen, empty: str = "") -> None:
-    """Print a list of results, and how to get the next page; for an empty list, print why it is empty.
+    """Print a list of results, such as facts, and how to get the next page; if there are none, print why.
 
-    *values*: such as facts or episodes. *empty*: the text for an empty list; ``""`` means that of the command.
+    *values*: the results. *empty*: the text for an empty list; ``""`` means that of the command.
     """
     if not values:
         empty = explain_nothing(memory, arguments, empty or arguments.command.empty.format_map(vars(arguments)))
@@ -52,9 +52,9 @@ def show_list(memory: GraphMemory, values: Any, arguments: Namespace, screen: Sc
 
 
 def show_facts(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory facts``, ``history`` or ``timeline``: print facts of an entity or all; return 0.
+    """Run ``kg-memory facts``, ``history`` or ``timeline``: print the facts about an entity, or all; return 0.
 
-    If ``facts`` finds nothing for a name, it prints those of an entity with a similar name.
+    If ``facts`` finds nothing for a name, it prints the facts about an entity with a similar name.
     """
     with open_to_look(arguments, screen) as memory:
         found, name = call_verb(memory, arguments), getattr(arguments, "about", None)
@@ -68,7 +68,7 @@ def show_facts(arguments: Namespace, screen: Screen) -> int:
 
 
 def _explain_no_facts(memory: GraphMemory, arguments: Namespace) -> str:
-    """Return a message that explains why no facts were found, with hints: known names, filters to drop, predicates."""
+    """Return a message that says why no facts were found, with hints such as similar names or filters to remove."""
     name = getattr(arguments, "name", None) or getattr(arguments, "about", None)
     predicate = getattr(arguments, "predicate", None)
     given = [option for argument, option in _FILTERS.items() if getattr(arguments, argument, None)]
@@ -84,7 +84,7 @@ def _explain_no_facts(memory: GraphMemory, arguments: Namespace) -> str:
 
 
 def show_around(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory around``: print the entities near an entity, nearest first, and the facts between; return 0."""
+    """Run ``kg-memory around``: print the entities near an entity, nearest first, and the facts that connect them."""
     with open_to_look(arguments, screen) as memory:
         found: Neighbourhood = call_verb(memory, arguments)
         otherwise = arguments.command.empty.format_map(vars(arguments))

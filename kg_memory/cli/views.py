@@ -41,7 +41,7 @@ _SHOWN = 8
 def describe_fact(fact: Fact) -> str:
     """Return the sentence of a fact, with a remark in brackets if it is doubtful, disputed or waits for review.
 
-    If the sentence is only a quote of the message, return subject, predicate and objects instead.
+    If the sentence only quotes the message, return subject, predicate and objects instead.
     """
     text = fact.sentence
     if is_quote(fact):
@@ -68,7 +68,7 @@ def validity(fact: Fact) -> str:
 
 
 def proposed_validity(fact: Fact) -> str:
-    """Return the period in which a fact that waits for review would hold if it is accepted: "2019 - 2021"."""
+    """Return the period in which a fact would hold if its review accepts it: "2019 - 2021"."""
     return period_in_figures(fact.model_copy(update={"reviewed": True, "disputed_by": ()}))
 
 
@@ -78,7 +78,7 @@ def first_quote(fact: Fact) -> str:
 
 
 def source(fact: Fact) -> str:
-    """Return the first source of a fact and the number of others: "Ann, 2024-05-14 [m1] and 2 times more"."""
+    """Return the first source of a fact, with the number of others: "Ann, 2024-05-14 [m1] and 2 times more"."""
     if not fact.sources:
         return ""
     more = f" and {count_noun(len(fact.sources) - 1, 'time')} more" if len(fact.sources) > 1 else ""
@@ -86,13 +86,13 @@ def source(fact: Fact) -> str:
 
 
 def said_by(source: Source) -> str:
-    """Return speaker, date and own id of the episode that states a fact: "Ann, 2024-05-14 [m1]"."""
+    """Return the speaker, date and original id of the episode that states a fact: "Ann, 2024-05-14 [m1]"."""
     name = f" [{source.source_id}]" if source.source_id else ""
     return f"{source.speaker or source.source or 'text'}, {source.at:%Y-%m-%d}{name}"
 
 
 def place(episode: Episode) -> str:
-    """Return where an episode comes from: its source id, else its thread, its source or its own id."""
+    """Return the origin of an episode for a table: its source id, else its thread, its source or its own id."""
     return episode.source_id or episode.thread or episode.source or episode.id
 
 
@@ -123,7 +123,7 @@ def _state(episode: Episode) -> str:
 
 
 def _changed(change: Change) -> Fact:
-    """Return the fact as it is after a change of belief, or as it was before if it is no longer believed."""
+    """Return the fact of a change of belief as it is now, or, if it is not believed any more, as it was before."""
     fact = change.after or change.before
     if fact is None:
         raise ValueError("a change needs a belief before or after it")
@@ -146,7 +146,10 @@ def _describe_earlier(review: Review) -> str:
 
 
 def _describe_ruling(review: Review) -> str:
-    """Return the state of a review: its last decision and who made it, "waits for review", or "by itself: ..."."""
+    """Return the state of a review: its last decision and its author, "waits for review", or "by itself: ...".
+
+    "by itself" means that it was decided without a person.
+    """
     if review.decisions:
         last = review.decisions[-1]
         why = f" ({last.reason})" if last.reason else ""
@@ -161,14 +164,15 @@ def _side(decision: IdentityDecision, side: int) -> str:
 
 
 def _plain(names: str) -> Columns:
-    """Return table columns that show attributes as they are: ``"name last_seen"`` -> columns "name" and "last seen"."""
+    """Return table columns for attributes of the values: ``"name last_seen"`` -> columns "name" and "last seen"."""
     return {name.replace("_", " "): name for name in names.split()}
 
 
 def _of(attribute: str, headings: str) -> Columns:
-    """Return table columns for a fact that is an attribute of the values to show.
+    """Return table columns about a fact that is an attribute of each value to show.
 
-    *attribute*: such as ``"pending"``. *headings*: the columns, keys of `FACT` separated by spaces: ``"since until"``.
+    *attribute*: its name, such as ``"pending"``. *headings*: the columns, keys of `FACT` separated by spaces: ``"since
+    until"``.
     """
     fact_of = attrgetter(attribute)
     return {heading: lambda value, of=FACT[heading]: of(fact_of(value)) for heading in headings.split()}  # type: ignore[misc]
@@ -224,7 +228,10 @@ COLUMNS: Mapping[type, Columns] = {
 
 
 def columns_of(values: Sequence[object]) -> Columns:
-    """Return the table columns for values of one type, such as facts; for changes, also the source of each change."""
+    """Return the table columns for a list of values of one type, such as facts.
+
+    Changes of belief also get a column with the source of each change.
+    """
     columns = COLUMNS[type(values[0])]
     changes = [value for value in values if isinstance(value, Change)]
     if not changes:
