@@ -169,12 +169,12 @@ class Episodes(Group):
         read: bool = True,
         progress: Callable[[Progress], None] | None = None,
     ) -> Flow[builtins.list[AddResult]]:
-        """Read failed episodes again, earliest first, and return a result for each.
+        """Extract the facts of failed episodes again, earliest first, and return a result for each.
 
-        *episodes* restricts it to these ids; None is all that failed. *skipped* also reads skipped episodes, such as
-        greetings; suspected prompt injections only by their ids. Stored answers of the model are reused, without new
-        cost. With ``read=False`` the episodes are only marked as saved, for `resume` or a background worker; this
-        excludes ``skipped=True``. Raises `InputError`, also for an unknown id.
+        *episodes* are the ids of the episodes to read; None is all that failed. *skipped* also reads skipped episodes,
+        such as greetings, but suspected prompt injections only if their ids are given. Stored answers of the model are
+        used again, without new cost. With ``read=False`` the episodes are only marked as unread, for `resume` or a
+        background worker; this cannot be combined with *skipped*. Raises `InputError`, also for an unknown id.
         """
         if skipped and not read:
             raise InputError("skipped episodes must be read at once (read=True): a later reader would skip them again")
@@ -200,14 +200,13 @@ class Episodes(Group):
         dry_run: bool = False,
         progress: Callable[[Progress], None] | None = None,
     ) -> Flow[builtins.list[AddResult]]:
-        """Read episodes again that were read with a cheaper plan than *to*, earliest first; return the results.
+        """Extract facts again from episodes that were read with a cheaper plan than *to*; return the results.
 
         *to* is ``"standard"`` or ``"thorough"``; None is the plan of this memory (``"standard"`` for ``"economy"``).
-        New facts are added, existing ones are not duplicated, and facts that the new reading does not find stay.
-        *skipped* includes skipped episodes, except for suspected prompt injections. *limit* is the maximum number of
-        episodes; None is all. Call it again to continue after an interruption. With *dry_run*, the episodes are only
-        listed. Raises `InputError` for an unknown plan or a memory without a model, and the errors of
-        `GraphMemory.add`.
+        The earliest episodes come first. New facts are added, and no fact is removed. *skipped* includes skipped
+        episodes, except for suspected prompt injections. *limit* is the maximum number of episodes; None is all. With
+        *dry_run*, the episodes are only listed. After an interruption, call it again. Raises `InputError` for an
+        unknown plan or a memory without a model, and the errors of `GraphMemory.add`.
         """
         plan = _deeper_plan(to, self._engine, reads=not dry_run)
         statuses = (EpisodeStatus.DONE, *([EpisodeStatus.SKIPPED] if skipped else []))
@@ -251,10 +250,10 @@ def read_episodes(
     where: Mapping[str, Any] | None = None,
     characters: int | None = None,
 ) -> Flow[list[Episode]]:
-    """Return the episodes with the status *status*, or those that match the filter *where*, latest first.
+    """Return the episodes with the status *status* that match the filter *where*, latest first; None is all.
 
-    *status* is one status or several; None is all. *limit* is the maximum number, after the first *skip*. *characters*
-    limits their total length: the list ends with the episode that reaches it.
+    *status* is one status or several. *limit* is the maximum number, after the first *skip*. *characters* limits their
+    total length: the list ends with the episode that reaches it.
     """
     page: dict[str, Any] = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     page["statuses"] = None if status is None else _statuses(status)

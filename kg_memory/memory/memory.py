@@ -64,7 +64,7 @@ class GraphMemory(Group, Closing):
             memory.add("I moved to Oslo last week.", speaker="Ann", namespace="ann")
             print(memory.context("Where does Ann live?", namespace="ann"))
 
-    `add` stores an episode, and reads it into dated facts with their sources; `search` and `context` find them. Other
+    `add` stores an episode, and extracts dated facts with their sources; `search` and `context` find them. Other
     methods are in groups: `facts`, `entities`, `episodes`, `communities`, `reviews`, `predicates`, `privacy`, `usage`,
     `data` and `graphs`. Each method has an async twin, named with ``a``: `aadd`, `asearch`, ``memory.facts.aabout``.
 
@@ -220,7 +220,7 @@ class GraphMemory(Group, Closing):
         labels: Mapping[str, Any] | None = None,
         mapping: FactMapping | None = None,
     ) -> Flow[AddResult]:
-        """Store one episode (a message, a text or a JSON record), read it into facts, and return what was learned.
+        """Store one episode (a message, a text or a JSON record), extract its facts, and return what was learned.
 
         *speaker* is the author of a message.
         *at* is when it was said: a datetime or ISO 8601 text (UTC without an offset); None is now.
@@ -252,7 +252,7 @@ class GraphMemory(Group, Closing):
         namespace: str = DEFAULT_NAMESPACE,
         progress: Callable[[Progress], None] | None = None,
     ) -> Flow[list[AddResult]]:
-        """Store and read many episodes in their order, and return one result for each.
+        """Store many episodes in their order, extract their facts, and return one result for each.
 
         Each is an `EpisodeInput`, a dict of its fields, or a string, the content of a message. *progress* is called
         with a `Progress` after each. An episode that cannot be read does not stop the others: `AddResult.error` says
@@ -344,7 +344,7 @@ class GraphMemory(Group, Closing):
     context, acontext = verb(_context)
 
     def _stats(self, *, namespace: str = DEFAULT_NAMESPACE) -> Flow[Stats]:
-        """Return the number of episodes, entities, facts, communities and open reviews in the namespace."""
+        """Return the numbers of episodes, entities, facts, communities and waiting reviews in the namespace."""
         return read_stats()
 
     stats, astats = verb(_stats)
