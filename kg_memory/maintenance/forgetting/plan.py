@@ -65,7 +65,7 @@ class Plan:
 
 
 def plan_removal(impact: Impact, settings: Settings, namespace: str, time: int) -> Flow[Plan]:
-    """Return the plan of deleting episodes: the nodes to delete, and the changes of remaining nodes.
+    """Return the plan of deleting episodes: which nodes to delete, and how the remaining nodes change.
 
     *impact*: the episodes, and the data that their deletion affects. *time*: when they are deleted, in microseconds
     since the epoch.
@@ -275,7 +275,7 @@ def _find_end(belief: Row, beliefs: Iterable[Row]) -> int:
 def _compare(
     before: Mapping[str, Iterable[Belief]], history: History, revision: Revision
 ) -> tuple[list[str], list[str]]:
-    """Return the ids of facts that hold again after a deletion, and of other facts whose periods change.
+    """Return the ids of facts that hold again after a deletion, and the ids of other facts whose dates change.
 
     *before*: the beliefs of each fact before the deletion. *history* and *revision*: the beliefs after it.
     """

@@ -60,10 +60,10 @@ def read_facts(ids: Iterable[str]) -> Flow[dict[str, Row]]:
 
 
 def plan_split(move: Move, whole: Whole, request: SplitRequest, policy: ConflictPolicy, namespace: str) -> Flow[None]:
-    """Add to *move* the changes of a split: a new entity, and the facts, episodes and names that it gets.
+    """Add to *move* the database changes of a split: a new entity, and the facts, episodes and names that move to it.
 
-    *whole*: the entity that is split. *request*: what the new entity gets. Errors: `InputError` if *request* has facts
-    or episodes of other entities, or if nothing or everything would move.
+    *whole*: the entity that is split. *request*: the facts and episodes that move. Errors: `InputError` if these are
+    about other entities, or if nothing or everything would move.
     """
     rows = yield from read_facts(whole.facts)
     division = divide(whole, rows, request)
@@ -239,10 +239,10 @@ def set_ruling(history: History, verdict: str, ruling: str, refused: str | None)
 def plan_unsplit(
     move: Move, wholes: tuple[Whole, Whole], moved: Sequence[Row], policy: ConflictPolicy, namespace: str
 ) -> Flow[None]:
-    """Add to *move* the changes that undo a split: the old entity gets back the facts, episodes and names.
+    """Add to *move* the database changes that undo a split: facts, episodes and names move back to the old entity.
 
-    *wholes*: the old and the new entity; the new one is deleted, and copied facts are merged. *moved*: rows of the
-    facts, episodes and names that the split moved.
+    *wholes*: the old and the new entity; the new one is deleted. *moved*: rows of the facts, episodes and names that
+    the split moved.
     """
     first, second = wholes
     copies = {row["id"]: row["origin"] for row in moved if row["role"] == "copy"}

@@ -216,10 +216,10 @@ def _check_seen(stored: StoredVerdict, seen: Ruling | None) -> None:
 
 
 def _edit(state: VerdictState, fact: str, dates: tuple[_Date | None, _Date | None], history: History) -> VerdictState:
-    """Return the state of a verdict (how two facts relate) with a person's new dates for one of the facts.
+    """Return the state of a verdict (how two facts relate) after a person changed the dates of one of the facts.
 
-    *fact*: its id. *dates*: start and end as ``(microseconds, precision)``; None leaves a date unchanged. *history*:
-    the fact's statements, which have the unchanged dates. Errors: `InputError` if the end is not after the start.
+    *fact*: its id. *dates*: start and end as ``(microseconds, precision)``; None leaves a date as it is. *history*: the
+    fact's statements, which have the old dates. Errors: `InputError` if the end is not after the start.
     """
     start, end = dates
     if start is None and end is None:
