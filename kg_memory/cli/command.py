@@ -194,9 +194,9 @@ def open_to_look(arguments: Namespace, screen: Screen) -> GraphMemory:
 
 
 def open_to_change(arguments: Namespace, screen: Screen) -> GraphMemory:
-    """Open the memory for a command that changes it and needs the embedding model, but not the language model.
+    """Open the memory for a command that changes it, but needs no language model.
 
-    If the models cannot be opened (no API key, or a package is missing), open it without the language model.
+    If the models cannot be opened (no API key, or a package is missing), only the embedding model is opened.
     """
     try:
         return open_memory(arguments, screen)
