@@ -103,21 +103,21 @@ def _both_detached(flow: Callable[P, Flow[T]]) -> tuple[Callable[P, T], Callable
 
 
 class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
-    """LangChain agent middleware that recalls memories before each answer and remembers the conversation.
+    """LangChain agent middleware that searches the memory before each answer and adds the conversation to it.
 
     Example::
 
         agent = create_agent("openai:gpt-4.1-mini", middleware=[KGMemoryMiddleware(memory)])
         agent.invoke({"messages": [("user", "Where do I live?")]}, context={"user_id": "ann"})
 
-    The context for the last question is added to the system message of each model call of the turn, and to no stored
-    message. Messages are saved before the model is called, and facts are read from them after the answer. Sentences of
-    the assistant that only repeat recalled text are not remembered.
+    The text found for the last question is added to the system message of each model call of the turn, and to no
+    stored message. Messages are saved before the model is called, and their facts are extracted after the answer.
+    Sentences of the assistant that only repeat the text from the memory are left out.
 
     - *namespace*: a template, filled in for each run from the runtime context or ``config["configurable"]``, whose
       ``thread_id`` names the conversation. A missing value raises `InputError` before any model call.
-    - *recall*: false turns recall off. *max_tokens*: the size of the context.
-    - *profile_tokens*: if above 0, the profile of the person who asks comes before the context; see
+    - *recall*: false turns the search off. *max_tokens*: the maximum size of the text from the memory.
+    - *profile_tokens*: if above 0, the profile of the person who asks comes before the text; see
       `GraphMemory.profile`. With *where* there is no profile.
     - *remember*: ``"background"`` reads facts later on a thread, ``"inline"`` before the agent returns, and ``"off"``
       saves nothing.

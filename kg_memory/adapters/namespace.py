@@ -74,7 +74,7 @@ def validate_memory(memory: object) -> GraphMemory:
 
 
 def validate_speaker(name: str, speaker: str | None) -> str | None:
-    """Return *speaker*, the name of a person or None.
+    """Return *speaker* unchanged if it is the name of a person, or None.
 
     *name*: the caller's argument, for the message. Errors: `SettingsError` if the speaker is blank, not a string, or a
     template.

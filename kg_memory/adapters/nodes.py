@@ -59,15 +59,15 @@ def recall_node(
     template: Template | str | None = None,
     believed_at: Time | None = None,
 ) -> RunnableLambda[Any, dict[str, str]]:
-    """Return a graph node that searches the memory for the last human message, and writes the context to the state.
+    """Return a graph node that searches the memory for the last human message, and writes the results to the state.
 
-    The text goes to ``state[key]``; it is ``""`` if there is no question or nothing is found. Declare the key in the
+    They go to ``state[key]`` as text: ``""`` if there is no question or nothing is found. Declare the key in the
     state, as in ``class State(MessagesState): memory_context: str``, because LangGraph drops undeclared keys. Declared
     as ``Annotated[str, UntrackedValue]``, the text stays out of checkpoints, which forgetting does not reach.
 
     - *namespace*: a template, filled in for each run from the runtime context or ``config["configurable"]``, whose
       ``thread_id`` names the conversation.
-    - *messages_key*: the state's key of the messages. *max_tokens*: the size of the context.
+    - *messages_key*: the state's key of the messages. *max_tokens*: the maximum size of the text.
     - *unreviewed*: include facts that wait for review.
     - *recipe*, *where*, *template* and *believed_at*: as in `GraphMemory.context`.
 

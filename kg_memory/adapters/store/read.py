@@ -98,7 +98,7 @@ def find_rare_mark(marks: Iterable[str]) -> Flow[str | None]:
 
 
 def list_items(selection: Selection, page: Page, *, unranked: bool = False) -> Flow[list[Row]]:
-    """Return a page of the items that match *selection*, latest put first.
+    """Return a page of the items that match *selection*, the most recently stored first.
 
     *unranked*: only items that have no vector.
     """
@@ -115,7 +115,7 @@ def list_items(selection: Selection, page: Page, *, unranked: bool = False) -> F
 
 
 def rank_items(selection: Selection, vector: Vector, page: Page) -> Flow[list[Row]]:
-    """Return a page of the items that match *selection*: nearest to *vector* first, items without a vector last."""
+    """Return a page of the items that match *selection*, nearest to *vector* first, those without a vector last."""
     ranked = yield from _nearest(selection, vector, page.end)
     nearest = ranked[page.offset :]
     if not selection.rest:
