@@ -54,8 +54,8 @@ class Communities(Group):
 
 
 def refresh_communities(engine: Engine, namespace: str, *, full: bool = False) -> Flow[CommunityRefresh]:
-    """Detect and summarise the communities of *namespace*; return how many changed, and the model calls used.
+    """Group the entities of *namespace* into communities and summarise each; return how many communities changed.
 
-    *full* starts from scratch; see `Communities.refresh`.
+    *full* starts from scratch; see `Communities.refresh`. The result also has the number of model calls.
     """
     return read_refresh((yield from run_graph(engine.communities, {"namespace": namespace, "full": full})))

@@ -348,7 +348,7 @@ class Facts(Group):
     ) -> Flow[builtins.list[Consequence]]:
         """Return the facts that are derived from *fact* (an id), directly or through other facts, nearest first.
 
-        Each has the path of facts to it. If it is doubtful at *as_of* (None is now), it has the time and the reason.
+        Each has the path of facts to it. If it is doubtful at *as_of* (None is now), it says since when and why.
         """
         window, believed = yield from read_times(as_of, None, believed_at)
         return (yield from read_consequences(fact, limit, window, believed))

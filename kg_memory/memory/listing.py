@@ -137,8 +137,8 @@ def start_all(passing: Filter, kind: Kind, everything: str) -> Flow[Step]:
 def _start_about(argument: str, name: str, relation: str | None = None) -> Step:
     """Return the beginning of a database query that matches the facts about the entity *name*.
 
-    *relation* is a canonical predicate; None is all. *argument* is the name of the caller's argument, for the
-    `InputError`.
+    *relation* is a canonical predicate, such as ``LIVES_IN``; None is all. *argument* is the name of the caller's
+    argument, for the error message.
     """
     text = replace_unstorable(validate_name(argument, name, NAME_HINT))
     return Step(queries.ABOUT, {"alias": alias_key(text), "about": text, "predicate": relation})

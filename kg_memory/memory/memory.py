@@ -183,7 +183,7 @@ class GraphMemory(Group, Closing):
 
     @property
     def settings(self) -> Settings:
-        """The settings in effect, completed with the reading plan and the thresholds that suit the models."""
+        """The settings in effect, with the defaults for the reading plan and the thresholds that suit the models."""
         return self._engine.settings
 
     def close(self) -> None:
