@@ -77,10 +77,11 @@ def last_number() -> Flow[int]:
 
 
 def read_entries(limit: int, skip: int = 0, namespace: str | None = None) -> Flow[list[AuditEntry]]:
-    """Return the last audit log entry of each call to forget, latest call first.
+    """Return one audit log entry for each call to forget, the latest call first.
 
-    *limit* and *skip*: the maximum number of calls, and how many to skip before. *namespace*: only calls for this
-    namespace; ``None`` means all. Entries that cannot be parsed are left out; `verify` reports them.
+    A call writes two entries; the last is returned. *limit* and *skip*: the maximum number of calls, and how many to
+    skip before. *namespace*: only calls for this namespace; ``None`` means all. Invalid entries are left out; `verify`
+    reports them.
     """
     masked = None if namespace is None else mask((yield from read_salt()), namespace)
     entries: dict[str, AuditEntry] = {}

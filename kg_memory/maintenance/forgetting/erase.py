@@ -232,7 +232,7 @@ def _is_bounded_cache(value: Any) -> bool:
 
 
 class Checkpointer(Protocol):
-    """The one method of a LangGraph checkpointer that forgetting calls: delete all checkpoints of a thread."""
+    """The methods of a LangGraph checkpointer that forgetting calls; they delete all checkpoints of a conversation."""
 
     def delete_thread(self, thread_id: str) -> Any: ...
 

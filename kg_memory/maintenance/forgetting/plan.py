@@ -328,7 +328,7 @@ def _plan_entities(impact: Impact, changed: Iterable[str]) -> Flow[Parameters]:
 
 
 def _plan_unused(impact: Impact, gone_facts: Iterable[str], touched: Sequence[str]) -> Flow[Parameters]:
-    """Return the query parameters that delete communities, and predicates and name keys that may be unused now.
+    """Return the query parameters that delete communities, and the predicates and aliases that are no longer used.
 
     *touched*: ids of entities that change or are deleted; their communities are deleted, as summaries may repeat
     forgotten text. *gone_facts*: ids of the facts to delete.
