@@ -181,7 +181,7 @@ def _read_pending(limit: int, skip: int) -> Flow[list[StoredVerdict]]:
 def _select_pending(verdicts: Iterable[StoredVerdict], history: History) -> list[StoredVerdict]:
     """Return those of *verdicts* that a person can decide now.
 
-    Of the two facts of a verdict, the later one must wait for review, and the earlier one must be decided and not
+    Of the two facts of a verdict, the later one must wait for review, and the earlier one must neither wait nor be
     rejected. *history*: the statements and verdicts of these facts.
     """
     by_fact, all_verdicts = history.statements_by_fact(), history.verdicts.values()
