@@ -112,7 +112,7 @@ class Database:
         self._servers = self._former = None
 
     def state(self, key: str) -> tuple[int, int]:
-        """Return a token that changes after a reconnection and when the graph *key* is found missing or is deleted."""
+        """Return two counters, of which one changes when the connection is renewed or the graph *key* goes missing."""
         return self.generation, self._absences[key]
 
     def query_flow(self, key: str, cypher: str, params: Params, *, write: bool) -> Flow[list[Row]]:
@@ -141,7 +141,7 @@ class Database:
     query, aquery = both(query_flow)
 
     def read_all_flow(self, key: str, queries: QueryBatch) -> Flow[list[list[Row]]]:
-        """Run read-only *queries* on the graph *key* as one batch; return the rows of each. Errors: as `query`."""
+        """Run the read-only *queries* on the graph *key* in one batch; return a list of rows for each query."""
         server = (yield from self.connect()).of(key)
         try:
             yield from self._check(server)
@@ -169,7 +169,7 @@ class Database:
         return []
 
     def command_flow(self, *words: str | int, at: str = "") -> Flow[Any]:
-        """Send the Redis command *words* to the server of the key *at*; return the reply. Errors: as `query`."""
+        """Send a Redis command, such as ``"GRAPH.LIST"``, to the server that holds the key *at*; return the reply."""
         reply = yield from self._route(
             at,
             lambda server, asking, replicas: server.call(
@@ -184,7 +184,7 @@ class Database:
     def _route(self, key: str, call: Callable[[Server, bool, int], Call], *, write: bool) -> Flow[Any]:
         """Send a command to the server that holds *key*, follow redirections of the cluster, and return the reply.
 
-        *call* makes the command from the server, whether to send ASKING first, and how many replicas must get a write.
+        *call* builds the command from a server, a flag to send ASKING first, and the number of replicas to wait for.
         """
         server, asking = (yield from self.connect()).of(key), False
         for _ in range(REDIRECTIONS):
@@ -198,7 +198,7 @@ class Database:
         raise DatabaseUnavailable(f"the cluster keeps moving the graph {key!r} between servers; try again in a moment")
 
     def _count_replicas(self, server: Server) -> Flow[int]:
-        """Return how many replicas of *server* must have a write before it is acknowledged."""
+        """Return how many replicas of *server* must have stored a write before the write is acknowledged."""
         if self.min_replicas >= self.wait_replicas:
             return self.wait_replicas
         replicas = yield from server.count_replicas(around=partial(self._map_errors, server))
@@ -316,7 +316,7 @@ class Database:
             return self._servers or self._open()
 
     def _open(self) -> Servers:
-        """Look for the servers at the host's URL, and connect to them; servers that are still connected are reused."""
+        """Ask the host for its URL, find the servers there, and connect to them; connected servers are reused."""
         former = self._former
         with self._map_errors():
             urls = redis_urls(self._host.url(), self._timeout)
@@ -347,7 +347,7 @@ class Database:
 
     @contextmanager
     def _map_errors(self, server: Server | None = None, key: str = "") -> Iterator[None]:
-        """Turn redis and network errors of *server* into `KGMemoryError`s, except for reading a missing graph *key*."""
+        """Context manager: raise redis and network errors as `KGMemoryError`s; ignore the error of a missing graph."""
         try:
             yield
         except KGMemoryError:
@@ -372,7 +372,7 @@ class Database:
             self._servers = None
 
     def close(self) -> None:
-        """Close all connections and the host for good; call `aclose` instead where an event loop is running."""
+        """Close all connections and the host; the database cannot be used again. On an event loop, call `aclose`."""
         self.closed = True
         if self.replica is not None:
             self.replica.close()
@@ -386,7 +386,7 @@ class Database:
                 self._host.close()
 
     async def aclose(self) -> None:
-        """Close the sync connections, those of the running event loop, and the host, for good."""
+        """Close all connections, including those of the running event loop, and the host."""
         self.closed = True
         if self.replica is not None:
             await self.replica.aclose()

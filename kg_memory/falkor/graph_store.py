@@ -93,8 +93,8 @@ class GraphStore:
     def perform(self, key: str, query: Query | Reads) -> Flow[Any]:
         """Run *query* on the graph *key* and return its rows; for a batch of reads, return a list of rows for each.
 
-        The graph is prepared first if necessary. It is prepared again, and the query repeated, if the query fails
-        because the graph was deleted or re-embedded meanwhile.
+        A graph is prepared (indices, version) before its first query. If the query fails because the graph was deleted
+        or re-embedded meanwhile, the graph is prepared again and the query repeated.
         """
         first = query.queries[0] if isinstance(query, Reads) else query
         yield from self.database.connect()  # first: a new connection means that the graph must be prepared again
@@ -139,7 +139,7 @@ class GraphStore:
             return schema.check(self.database, key, None, name)
 
     def state(self, key: str) -> tuple[int, ...]:
-        """Return a token that changes when the graph *key* must be prepared again, as after a reconnection."""
+        """Return a tuple of counters that changes when the graph *key* must be prepared again."""
         return (*self.database.state(key), self.vectors.length)
 
     def _is_ready(self, key: str) -> bool:
@@ -147,20 +147,17 @@ class GraphStore:
         return state == self.state(key) and time.monotonic() < until
 
     def _prepare(self, key: str, *, write: bool) -> None:
-        """Call `fit` for the graph *key*, unless that was done in the last `READY_SECONDS`, and note the time."""
+        """Create or check the indices of the graph *key*, unless that was done in the last `READY_SECONDS`."""
         length = self.vectors.length  # read before: if another thread sets it meanwhile, the indices are still missing
         if not self._is_ready(key) and self.fit(key, write=write):
             state = (*self.database.state(key), length)
             self._ready[key] = state, time.monotonic() + READY_SECONDS
 
     def _prepare_again(self, key: str, query: Query, refused: DatabaseError | EmbeddingMismatch) -> None:
-        """Prepare the graph *key* again after *query* failed with the error *refused*, so that *query* can be repeated.
+        """Prepare the graph *key* after *query* failed, so that the caller can repeat the query.
 
-        The failed query changed nothing. It may be repeated if the graph was deleted, or its vectors were made anew. A
-        graph without its ``(:Meta)`` node was deleted and written again, or is just being made: it is completed here,
-        even for a read.
-
-        Errors: *refused*, if repeating the query cannot help.
+        *refused* is the error of the query. It is raised again unless the graph was deleted, has no ``(:Meta)`` node
+        yet, or had its vectors replaced: then repeating the query can help.
         """
         self._ready.pop(key, None)
         meta = self.database.query(key, schema.READ_META, {}, write=False)

@@ -34,7 +34,7 @@ LONGEST_WAIT = 600.0
 
 
 class ShadowGraph:
-    """A graph under a temporary *key*, invisible to readers, and the connection that owns it."""
+    """A graph under a temporary *key* that readers do not see, and the database connection that owns the graph."""
 
     def __init__(self, key: str, connection: Any) -> None:
         self.key = key
@@ -45,8 +45,8 @@ class ShadowGraph:
     def copy(self, source: str) -> None:
         """Copy the graph with the key *source* into this shadow graph, as a consistent snapshot (GRAPH.COPY).
 
-        FalkorDB loses the answer to about one copy in some thousand, and cannot say whether a copy is still running. If
-        no answer comes in time, another copy is begun under another key, with twice the timeout.
+        FalkorDB sometimes never answers, and cannot say whether a copy is still running. After a timeout, a new copy is
+        started under another key, with twice the timeout.
 
         Errors: `DatabaseUnavailable` if the server stays too busy to fork, or never answers.
         """
@@ -82,7 +82,7 @@ class ShadowGraph:
             self._connection.execute_command("WATCH", key)
 
     def is_unchanged(self) -> bool:
-        """Return True if nobody has written to the watched graph since `watch` was called, and stop watching it."""
+        """Return True if no client has written to the graph since `watch` was called; stop watching the graph."""
         return self._execute() is not None
 
     def replace(self, key: str) -> bool:
@@ -137,10 +137,10 @@ def _pool_like(pool: Any, **options: Any) -> Any:
 
 
 def read_snapshot(database: Database, key: str, take: Callable[[str], T]) -> T:
-    """Return ``take(key)``, where *take* reads the graph with that key, as of one moment, while others may write to it.
+    """Return ``take(key)``: *take* is a function that reads the graph with that key, and sees it as of one moment.
 
-    If somebody wrote to the graph *key* while *take* ran, a copy is made, and *take* is called again with the copy's
-    key. Copying at once would take longer than reading a graph with vectors, and as much memory again.
+    If another client writes to the graph meanwhile, the graph is copied, and *take* is called again with the key of the
+    copy. Copying is the second choice because it takes longer than reading, and as much memory as the graph.
     """
     with shadow_graph(database, key) as copy:
         copy.watch(key)
@@ -152,10 +152,10 @@ def read_snapshot(database: Database, key: str, take: Callable[[str], T]) -> T:
 
 
 def orphans(graphs: Iterable[str], clients: Iterable[Mapping[str, str]]) -> list[str]:
-    """Return those of the graph keys *graphs* that are shadow graphs of killed processes, sorted.
+    """Return the keys in *graphs* of shadow graphs whose process has been killed, sorted.
 
-    *clients* are the connected clients, as rows of CLIENT LIST. The owner of a shadow graph is a client with the same
-    name; without its owner, a shadow graph is an orphan.
+    *clients* are the connected clients, as rows of CLIENT LIST. The process of a shadow graph lives if one of them has
+    the name of the graph.
     """
     names = {client["name"] for client in clients}
     shadows = (key for key in graphs if key.startswith(PREFIX))

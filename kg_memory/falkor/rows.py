@@ -25,9 +25,9 @@ def list_pages(last: int | None, size: int) -> list[dict[str, int]]:
 
 
 def to_fact(row: Row, score: float | None = None) -> Fact:
-    """Return the `Fact` of a result row with the columns `fact`, `belief`, `objects`, `sources` and `linked`.
+    """Build the `Fact` from a result row with the columns `fact`, `belief`, `objects`, `sources` and `linked`.
 
-    The optional columns `doubt` and `absent` are added by `retrieval.clocks`. *score* is the fact's search score.
+    *score* is the fact's search score. The row may also have the columns `doubt` and `absent`, from `retrieval.clocks`.
     """
     fact, belief, sources, doubt = row["fact"], row["belief"], row["sources"], row.get("doubt")
     valid_at, precision = belief["valid_at"], belief["precision"]
@@ -77,20 +77,21 @@ def _decode_labels(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def as_known(row: Row, at: int) -> Row:
-    """Return a fact's result *row* as it was known at the time *at*: without the sources that were saved later.
+    """Return a fact's result *row* without the sources that were saved after the time *at*.
 
-    *at* is in microseconds since the epoch. At most `SOURCES` sources are kept, the first ones.
+    *at* is in microseconds since the epoch. At most the first `SOURCES` sources are kept.
     """
     known = [source for source in row["sources"] if source["saved_at"] <= at]
     return {**row, "sources": known[:SOURCES]}
 
 
 def find_links(belief: Row, linked: Sequence[Row]) -> dict[str, tuple[str, ...]]:
-    """Return the ids of the facts that contradict a fact, by the keys "supersedes", "superseded_by" and "disputed_by".
+    """Return the ids of the facts that contradict a fact, by relation: ``{"supersedes": ("f2",), ...}``.
 
-    *belief* is the result map of the fact's belief; *linked* are rows of the contradicting facts. Such a fact disputes
-    the first if a review of the two is pending, or if both periods overlap although they cannot both hold. Otherwise
-    the fact with the later period supersedes the other.
+    The relations are "supersedes", "superseded_by" and "disputed_by". *belief* is a result map with the period in which
+    the fact holds; *linked* are the rows of the contradicting facts. Facts dispute each other while a review of them is
+    pending, or if their periods overlap although they cannot both be true. Otherwise the fact with the later period
+    supersedes the other.
     """
     links: dict[str, dict[str, None]] = {"supersedes": {}, "superseded_by": {}, "disputed_by": {}}
     own = _known_period(belief)
@@ -146,7 +147,7 @@ def to_episode(episode: Row, score: float | None = None) -> Episode:
 def tell_times(episode: Row) -> dict[str, Any]:
     """Return the result map *episode* with `at` and `created_at` as ISO 8601 text, and without `offset`.
 
-    `at` is in the time zone of the speaker.
+    `at` is the time of the message, in the time zone of its speaker.
     """
     times = {"at": local_time(episode["at"], episode["offset"]), "created_at": to_datetime(episode["created_at"])}
     told = {**episode, **{name: time.isoformat() for name, time in times.items()}}

@@ -59,7 +59,7 @@ HNSW = "M: 8, efConstruction: 100, efRuntime: 400"
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """One kind of graph: its key prefix, the version of its format, and the statements that prepare it."""
+    """A kind of graph: the prefix of its keys, the version of its format, and the statements that prepare it."""
 
     prefix: str
     version: int
@@ -143,9 +143,7 @@ def ensure(database: Database, key: str, dimension: int | None, model: str, sche
 def check(database: Database, key: str, dimension: int | None, model: str, schema: Schema = MEMORY) -> bool:
     """Return whether the graph *key* exists; if it does, wait until its indices can be used.
 
-    Missing vector indices are created if *dimension* is known.
-
-    Errors: as `ensure`.
+    Missing vector indices are created, if *dimension* (the length of the vectors) is known. Errors: as `ensure`.
     """
     rows = database.query(key, READ_META, {}, write=False)
     if not rows:
@@ -160,7 +158,7 @@ def check(database: Database, key: str, dimension: int | None, model: str, schem
 
 
 def _index_vectors(database: Database, key: str, dimension: int, model: str, schema: Schema) -> Row:
-    """Create the vector indices of the graph *key* unless another process did; return its ``(:Meta)`` properties."""
+    """Create the vector indices of the graph *key*, if they are missing, and return the properties of its Meta node."""
     with index_lock(database, key):
         meta = database.query(key, READ_META, {}, write=False)
         if not meta or meta[0]["dimension"] is not None:
@@ -228,7 +226,7 @@ def _run_all(database: Database, key: str, statements: Iterable[str]) -> None:
 
 @contextmanager
 def unless_there() -> Iterator[None]:
-    """Suppress a `QueryError` that says an index already exists or is already gone, as another process was faster."""
+    """Context manager: suppress the error that an index already exists, or is already deleted, by another process."""
     try:
         yield
     except QueryError as error:
@@ -238,9 +236,9 @@ def unless_there() -> Iterator[None]:
 
 @contextmanager
 def index_lock(database: Database, key: str) -> Iterator[None]:
-    """Context manager: hold a lock that all clients share, while creating graphs and indices on the server of *key*.
+    """Context manager: hold a lock in the database while creating graphs and indices on the server of *key*.
 
-    FalkorDB crashes if two clients create indices at once.
+    FalkorDB crashes if two clients create indices at the same time.
     """
     name = database.name_beside(LOCK, key)
     with database.map_errors(key):
@@ -256,7 +254,7 @@ def index_lock(database: Database, key: str) -> Iterator[None]:
 
 @contextmanager
 def _keep_lock(lock: Lock) -> Iterator[None]:
-    """Renew *lock* from a thread while the body of the ``with`` runs: indexing a million vectors takes minutes."""
+    """Context manager: renew *lock* from a thread while the body runs, as creating an index can take minutes."""
     ended = threading.Event()
     renewing = threading.Thread(target=_renew_lock, args=(lock, ended), name="kg-memory-index-lock", daemon=True)
     with suppress(RuntimeError):  # no thread starts while the interpreter ends

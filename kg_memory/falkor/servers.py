@@ -61,7 +61,7 @@ _POOL: dict[str, Any] = {"max_connections": CONNECTIONS, "timeout": None, "socke
 
 
 def redis_urls(url: str, timeout: float | None = None) -> list[str]:
-    """Return *url* as URLs for redis-py, one per host: ``falkor://a:6379,b:6379`` gives two.
+    """Return the redis-py URLs of the hosts in *url*: ``falkor://a:6379,b:6379`` gives two.
 
     *timeout* limits the wait for an answer, in seconds; None leaves it unlimited.
 
@@ -113,7 +113,7 @@ def _split(url: str) -> list[str]:
 
 
 def at_address(url: str, host: str | None, port: int) -> str:
-    """Return *url* with another *host* and *port*; with the host None, which a lone server sends, only the port."""
+    """Return *url* with another *host* and *port*; the host None (of a single server) keeps the host of *url*."""
     parts = urlsplit(url)
     user, at, _ = parts.netloc.rpartition("@")
     name = host or parts.hostname or ""
@@ -154,8 +154,8 @@ class Server:
     def call(self, words: Sequence[str | int], *, asking: bool = False, replicas: int = 0, **options: Any) -> Call:
         """Return the `Call` that sends the Redis command *words* and returns the reply.
 
-        With *replicas*, the reply is returned once that many replicas have the write. *asking* sends ASKING first, for
-        a graph that is being moved to this server. *options* are passed to `Call`.
+        With *replicas*, the command ends once that many replicas have stored the write. *asking* sends ASKING first,
+        for a graph that is being moved to this server. *options* are passed to `Call`.
         """
         commands: list[Sequence[str | int]] = [words]
         if asking:
@@ -195,7 +195,7 @@ class Server:
         return await self._await(loop_client.reads.gather(await loop_client.client(), key, queries))
 
     async def _await(self, reply: Awaitable[T]) -> T:
-        """Await *reply* and return it. Errors: `redis.TimeoutError` if another server has replaced this one."""
+        """Await *reply* and return it. Errors: `redis.TimeoutError` if a failover has replaced this server."""
         if not self.peers:
             return await reply
         watches: list[asyncio.Task[None]] = []
@@ -215,7 +215,7 @@ class Server:
                 watch.cancel()
 
     async def _watch(self, limit: asyncio.Timeout) -> None:
-        """Make the timeout *limit* of a waiting command expire once another server has replaced this one."""
+        """Make the timeout *limit* of a waiting command expire once a failover has replaced this server."""
         while True:
             if await asyncio.to_thread(self._is_replaced):
                 limit.reschedule(0)
@@ -223,7 +223,7 @@ class Server:
             await asyncio.sleep(SILENT / 5)
 
     def _is_replaced(self) -> bool:
-        """Return whether another server has replaced this one; if so, close connections that threads wait on."""
+        """Return whether a failover has replaced this server; if so, close the connections on which threads wait."""
         try:
             replaced = self.url not in find_servers(self.peers, {}).masters()
         except (*LOST_CONNECTION, redis.RedisError, DatabaseUnavailable):
@@ -238,7 +238,7 @@ class Server:
 
 
 class _LoopClient:
-    """The redis-py client of one event loop, created at most once even if several tasks ask for it at the same time."""
+    """The redis-py client of one event loop. It is created once, even if several tasks need it at the same time."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -265,8 +265,8 @@ class _LoopClient:
 async def _yield_client(url: str) -> AsyncGenerator[redis.asyncio.Redis, None]:
     """Yield a redis-py client for the running event loop, and close its sockets at the end.
 
-    A generator, because an event loop finalises its generators when it ends: sockets are then closed on their own loop,
-    and do not keep the loop alive.
+    This is a generator because an event loop finalises its generators when it ends, so that the sockets are closed in
+    time.
     """
     pool = redis.asyncio.BlockingConnectionPool.from_url(url, **options_for(url), **_POOL)
     try:
@@ -276,7 +276,7 @@ async def _yield_client(url: str) -> AsyncGenerator[redis.asyncio.Redis, None]:
 
 
 class Servers:
-    """A single server, or the masters of a Redis Cluster, each of which holds the graphs of some hash slots.
+    """A single server, or the masters of a Redis Cluster. Each master holds the graphs of some hash slots.
 
     *slots* is the reply to CLUSTER SLOTS; *known* maps URLs to servers that are connected already.
     """

@@ -37,7 +37,7 @@ _LITERALS: Mapping[type, Callable[[Any], str]] = MappingProxyType(
 
 
 class EncodedVector(list[float]):
-    """An embedding vector that caches its text form, as the four queries of one search send the same vector."""
+    """An embedding vector that caches its text form, because several queries of one search send the same vector."""
 
     def __init__(self, numbers: Iterable[float] = ()) -> None:
         super().__init__(numbers)
@@ -112,9 +112,9 @@ def fill_pipeline(client: Any, commands: Iterable[Sequence[str | int]]) -> Any:
 
 
 def settle_reply(replies: list[Any], replicas: int) -> Any:
-    """Return the reply to the actual command from *replies*, the replies of a pipeline.
+    """Return the reply to the command from *replies*, all replies of a pipeline.
 
-    With *replicas*, the last reply is that to WAIT: how many replicas have the write.
+    With *replicas*, the last reply is the number of replicas that have stored the write (Redis command WAIT).
 
     Errors: the error among the replies; `DatabaseUnavailable` if fewer than *replicas* have the write.
     """
@@ -140,7 +140,7 @@ _INTEGER, _NUMBER = 3, 5
 
 
 def decode_rows(answer: Sequence[Any]) -> list[Row]:
-    """Return the result rows, as dicts by column, of *answer*, a query's reply in FalkorDB's compact form.
+    """Convert *answer*, a query's reply in FalkorDB's compact form, to a list of rows: ``[{"id": "f1"}, ...]``.
 
     This is much faster than falkordb-py.
 
@@ -250,11 +250,10 @@ _MISSING = object()
 
 
 class PipelinedReads:
-    """Runs batches of read queries, each over several connections of a pool at once.
+    """Runs a batch of read queries in parallel over several connections of a pool.
 
-    *connections* is the size of the pool. A batch that would have to wait for connections uses a single one instead, so
-    that batches never wait for each other. Under load, when all threads of the server are busy, more connections gain
-    nothing.
+    *connections* is the size of the pool. A batch for which too few connections are free uses a single one instead, so
+    that batches never wait for each other.
     """
 
     def __init__(self, connections: int) -> None:
@@ -285,9 +284,9 @@ class PipelinedReads:
 
     @contextmanager
     def _deal(self, queries: QueryBatch) -> Iterator[list[QueryBatch]]:
-        """Yield *queries* split into lists to run at the same time: ``[a, b, c]`` -> ``[[a, c], [b]]``.
+        """Split *queries* into lists that run in parallel, one per connection: ``[a, b, c]`` -> ``[[a, c], [b]]``.
 
-        It is a single list while too many batches are running. `_interleave` restores the order.
+        While too many batches are running, it is a single list.
         """
         if len(queries) < 2 or not self._batches.acquire(blocking=False):
             yield [queries]
@@ -300,10 +299,10 @@ class PipelinedReads:
 
 
 def _run_lanes(pool: redis.ConnectionPool, key: str, lanes: Sequence[QueryBatch]) -> list[Any]:
-    """Return the answers to the queries of all *lanes* (lists of queries) in their original order.
+    """Return the answers to the queries of all *lanes* in their original order.
 
-    Each lane uses one connection. The text of a lane is built when it is sent, while the server already runs the lanes
-    before it.
+    A lane is a list of queries that is sent over one connection. The text of a lane is built while the server already
+    runs the lanes before.
     """
     connections: list[Any] = []
     answers: list[list[Any]] = []
@@ -333,6 +332,6 @@ def _read_answer(connection: Any) -> Any:
 
 
 def _interleave(lanes: Sequence[Any]) -> list[Any]:
-    """Return the answers in the order of the queries before they were split: ``[[1, 3], [2]]`` -> ``[1, 2, 3]``."""
+    """Merge the answers of several connections into the order of the queries: ``[[1, 3], [2]]`` -> ``[1, 2, 3]``."""
     answers = chain.from_iterable(zip_longest(*lanes, fillvalue=_MISSING))
     return [answer for answer in answers if answer is not _MISSING]

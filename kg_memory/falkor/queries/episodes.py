@@ -188,10 +188,10 @@ ALL_EPISODES = "MATCH (d:Episode)\nWITH d"
 
 
 def list_episodes(first: str) -> str:
-    """Return the Cypher query for a page of episodes, latest first.
+    """Return the Cypher query for a page of episodes (stored messages), latest first.
 
-    *first* is the clause that matches the episodes as ``d``, such as ``MATCH (d:Episode)``. The parameter
-    ``$characters`` limits the total length of the texts; the episode that reaches the limit is the last of the page.
+    *first* is the clause that matches the episodes as ``d``, such as ``MATCH (d:Episode)``. A page ends with the
+    episode at which the total length of the texts reaches the parameter ``$characters``.
     """
     return f"""{first}
 WITH d AS e
@@ -317,9 +317,9 @@ _COLUMNS = ("id", "kind", "sentence", "until", "precision", "by", "by_source_id"
 
 
 def _remarks(ids: str, remarks: str) -> str:
-    """Return the Cypher clauses that find remarks on episodes: facts that have ended, are disputed or were refused.
+    """Return the Cypher clauses that list the facts of some episodes that have ended, are disputed or were refused.
 
-    *ids* is the name of the variable with the episode ids; *remarks* that of the list with the results.
+    *ids* is the name of the variable with the episode ids, *remarks* the name of the variable for the list.
     """
     first = "WITH stated\nUNWIND stated AS pair\nWITH pair[0] AS e, pair[1] AS f\n"
     branches = "\nUNION ALL\n".join(first + each for each in (_DISPUTED, _REFUSED, _ENDED))
@@ -341,10 +341,10 @@ CALL {{
 
 
 def _of_another(turn: str) -> str:
-    """Return the Cypher expression for the message before or after the message ``e``, if another speaker sent it.
+    """Return the Cypher expression for a neighbour of the message ``e``; null if the same speaker sent both.
 
-    *turn* is the variable of that neighbouring message. The expression is null for a message by the same speaker, and
-    for one that searches may not show: expired, flagged, too far in time (``$gap``) or too long (``$length``).
+    *turn* is the variable of the neighbour: the message before or after. The expression is also null if searches may
+    not show the neighbour: expired, flagged, too far in time (``$gap``) or too long (``$length``).
     """
     return f"""CASE WHEN {turn}.kind = 'message' AND e.kind = 'message' AND {turn}.speaker <> e.speaker
     AND abs({turn}.at - e.at) <= $gap AND {turn}.created_at <= $believed_at AND size({turn}.content) <= $length

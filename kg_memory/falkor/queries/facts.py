@@ -12,7 +12,8 @@ from kg_memory.temporal.interval import OPEN_END, OPEN_START
 def tell_history(carried: str = "") -> str:
     """Return the Cypher clauses that add the verdicts, statements and present beliefs of each fact ``f`` to a query.
 
-    *carried* names the variables of the query to keep, each followed by a comma: ``"new, distance, "``.
+    A verdict is a judgement on two facts, a statement a fact as one episode states it. *carried* names the variables of
+    the query to keep, each followed by a comma: ``"new, distance, "``.
     """
     return f"""
 OPTIONAL MATCH (f)-[:JUDGED]->(v:Verdict)
@@ -137,9 +138,10 @@ ORDER BY belief.created_at, belief.known_from, fact.id
 
 
 def _list_changed(best: str, order: str) -> str:
-    """Return the Cypher query for the ids of facts with a belief that began or was replaced in ``[$since, $until)``.
+    """Return the Cypher query for the ids of the facts that changed in ``[$since, $until)``.
 
-    *best* aggregates the times of the changes of a belief, such as ``max(at)``; *order* sorts by the result, ``at``.
+    A fact changes when a belief in it (a period in which it is held to be true) begins or is replaced. *best* chooses
+    the time ``at`` by which a belief is sorted, such as ``max(at)``; *order* is the sort expression: ``at DESC``.
     """
     return f"""
 CALL {{
@@ -234,8 +236,8 @@ WITH d"""
 def _order(belief: str) -> str:
     """Return the Cypher expression for the time by which lists of facts are sorted.
 
-    *belief* is the variable of a belief. The time is that from which its fact holds, or, if unknown, that when the fact
-    was stated.
+    It is the start of the period in which the fact holds, or, if unknown, the time at which the fact was stated.
+    *belief* is the variable of the node with that period.
     """
     return f"CASE WHEN {belief}.known_from = {OPEN_START} THEN {belief}.said_at ELSE {belief}.known_from END"
 

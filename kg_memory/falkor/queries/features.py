@@ -109,11 +109,10 @@ RETURN {_TOGETHER}
 
 
 def _alike(label: str, means: str = "") -> str:
-    """Return the Cypher query for the cosine similarity of each pair of the nodes ``$ids``.
+    """Return the Cypher query for the cosine similarity of each pair of nodes with the ids ``$ids``.
 
-    The row of a node has its similarities to the nodes after it, as one text: ``"0.9 0.4"``. *label* is the label of
-    the nodes ``d``. *means* matches the node ``v`` that holds the vector of ``d``; if empty, ``d`` holds it itself. All
-    nodes must have a vector.
+    Its rows have an `id` and, as one text, the similarities to all later nodes: ``"0.9 0.4"``. *label* is the label of
+    the nodes. *means* is the clause that matches the node with the vector, if another node has it.
     """
     return f"""
 UNWIND $ids AS id
@@ -211,9 +210,8 @@ CALL {
 def _next_hop(before: str, hop: int, *, unreviewed: bool) -> str:
     """Return the Cypher clauses that follow facts one hop further, from the entities reached by the previous hop.
 
-    *before* is the variable with the previous hop's facts and entities; *hop* is the number of the new hop. The results
-    are the lists ``ends<hop>`` and ``links<hop>``, and the facts as ``more``. All entities are sorted at once, which
-    stays fast because entities with more than ``$hub`` facts are left out.
+    *before* is the variable with the results of the previous hop; *hop* is the number of the new hop. Entities with
+    more than ``$hub`` facts are left out, so that sorting stays fast.
     """
     return f"""
 CALL {{
@@ -242,12 +240,12 @@ CALL {{
 
 @cache
 def walk(hops: int, *, unreviewed: bool = False) -> str:
-    """Return the Cypher query for the facts within *hops* steps of the entities ``$ids``.
+    """Return the Cypher query for the facts that connect entities at most *hops* steps from the entities ``$ids``.
 
-    Its columns are the facts of each hop, `links1`, `links2` ..., and `statements`. The first hop follows the latest
-    ``$limit1`` true facts of each entity, among its latest ``$depth1``; of an entity with more than ``$most`` facts,
-    any ``$most`` are considered. Each further hop starts from the ``$neighbours`` entities that share most facts with
-    the entities before, without those that have more than ``$hub`` facts.
+    Its only row has the facts of each hop as text (`links1`, `links2` ...) and the episodes that state the facts
+    (`statements`). The parameters ``$limit<hop>`` and ``$depth<hop>`` limit how many facts of an entity are followed
+    and examined. From the second hop on, only the ``$neighbours`` entities with most facts in common with the previous
+    hop are followed, and only if they have at most ``$hub`` facts.
     """
     # The first hop sorts for each entity separately: sorting all at once takes three times as long at a hub. Two
     # directed matches take less time than one without direction.
@@ -306,10 +304,10 @@ WITH links, facts + more AS facts, named"""
 
 @cache
 def facts_with_links(*, things: bool = False) -> str:
-    """Return the Cypher query for the entities (`links`) of the facts ``$ids``, and the episodes that state the facts.
+    """Return the Cypher query for the subjects and objects (`links`) of the facts with the ids ``$ids``.
 
-    The episodes are the column `statements`. With *things*, the column `named` has the facts whose sentences name one
-    of the entities ``$things``.
+    The column `statements` has the episodes that state the facts. With *things*, the column `named` has further facts,
+    whose sentences name one of the entities ``$things``.
     """
     return f"""
 UNWIND $ids AS id
@@ -327,10 +325,10 @@ RETURN d.id AS id, collect(e.id) AS entities
 
 @cache
 def episode_signs(*, mentions: bool, nearness: bool) -> str:
-    """Return the Cypher query for the speakers of the episodes ``$ids``, and whether each episode is still unread.
+    """Return the Cypher query for the speakers of the episodes ``$ids``, and whether each still waits to be read.
 
-    With *mentions*, it also returns whether each episode mentions one of the entities ``$entities``; with *nearness*,
-    the cosine similarity to ``$vector`` of those episodes that are in ``$nearest``.
+    With *mentions*, each row also says whether the episode mentions one of the entities ``$entities``. With *nearness*,
+    it has the cosine similarity of the episode to ``$vector``, if the episode is in ``$nearest``.
     """
     mentioned = """
 OPTIONAL MATCH (d)-[:MENTIONS]->(e)

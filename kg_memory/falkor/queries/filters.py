@@ -69,14 +69,14 @@ INDEXED = ("thread", "name")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Cypher clauses that filter a query's rows, and their parameters besides those of `fragments.HOLDS`."""
+    """Cypher clauses that filter a query's rows, and the values of the parameters that the clauses use."""
 
     cypher: str
     params: Params
 
 
 def read_names(where: Filter) -> Flow[Names]:
-    """Return the ids of the entities for each entity name in the filter *where*: ``{"ann": ["e1", "e7"]}``."""
+    """Return the entity ids for each entity name in the filter *where*, from the graph: ``{"ann": ["e1", "e7"]}``."""
     names = (value for comparison in compared(where) if comparison.field == "name" for value in _values(comparison))
     keys = sorted({alias_key(str(name)) for name in names})
     if not keys:
@@ -97,10 +97,9 @@ def filter_step(where: Filter, kind: Kind, names: Names, carried: Sequence[str] 
 
 
 def start_step(where: Filter, kind: Kind, names: Names) -> Step | None:
-    """Return the Cypher clauses that find each node of *kind* that matches the filter *where*, once, as ``d``.
+    """Return the Cypher clauses that start a query with the nodes ``d`` of *kind* that match the filter *where*.
 
-    They begin a query, with an index where possible. None if *where* consists of ``$or`` and ``$not`` only, so that
-    every node of the kind would have to be examined. *names* are from `read_names`.
+    None if *where* consists of ``$or`` and ``$not`` only: an index could not be used. *names* are from `read_names`.
     """
     node = _Node("d", HOLDERS[kind])
     required = list(_mandatory_parts(where))
@@ -134,7 +133,7 @@ class _Node:
 
 @dataclass(slots=True)
 class _Writer:
-    """Writes the Cypher lines of a filter, and collects their parameters."""
+    """Translates a filter into lines of Cypher, and collects the query parameters of these lines."""
 
     names: Names
     lines: list[str] = field(default_factory=list)
@@ -142,7 +141,7 @@ class _Writer:
     variables: int = 0
 
     def start(self, group: Owner, comparisons: Sequence[Comparison], node: _Node) -> None:
-        """Write clauses that match as *node* each node that meets *comparisons*, or has a *group* node that does."""
+        """Write clauses that match as *node* the nodes that meet *comparisons*, or have a *group* node that does."""
         if group == node.owner:
             self.write(f"MATCH ({node.name}:{LABELS[group]})")
             self.write(f"WHERE {self.all_of(comparisons, node)}", f"WITH {node.name}")
@@ -162,7 +161,7 @@ class _Writer:
         self.write(f"WITH DISTINCT {node.name}")
 
     def require(self, where: Filter, node: _Node, carried: Sequence[str]) -> None:
-        """Write clauses that keep the rows whose *node* matches the filter *where*, with the variables *carried*."""
+        """Write clauses that drop rows whose *node* does not match the filter *where*; keep the variables *carried*."""
         if isinstance(where, AllOf):
             for inner in where.parts:
                 self.require(inner, node, carried)
@@ -186,18 +185,18 @@ class _Writer:
     def require_linked(
         self, group: Owner, comparisons: Sequence[Comparison], node: _Node, carried: Sequence[str]
     ) -> None:
-        """Write clauses that keep the rows whose *node* is linked to a *group* node that meets *comparisons*."""
+        """Write clauses that drop the rows whose *node* has no link to a *group* node that meets *comparisons*."""
         linked = self.linked_node(group)
         self.write(*(f"MATCH {link}" for link in _links(node, linked)))
         self.write(f"WHERE {self.test_linked(comparisons, linked)}", f"WITH DISTINCT {', '.join(carried)}")
 
     def truth(self, where: Filter, node: _Node, scope: list[str]) -> str:
-        """Return the Cypher expression for whether *node* matches *where*, and add its variables to *scope*."""
+        """Return a Cypher condition: *node* matches *where*. Names of new variables in it are added to *scope*."""
         flags = self.community_flags if node.owner == "community" else self.flags
         return self.joined(where, node, flags(dict.fromkeys(_fields_in(where)), node, scope))
 
     def joined(self, where: Filter, node: _Node, flags: Mapping[Fields, list[str]]) -> str:
-        """Return the Cypher expression of *where*: *flags* are the variables that say whether a linked node matches."""
+        """Return *where* as a Cypher condition on *node*; *flags* has its variables for fields of linked nodes."""
         if isinstance(where, Not):
             return f"NOT {self.joined(where.part, node, flags)}"
         if not isinstance(where, Fields):
@@ -208,9 +207,9 @@ class _Writer:
         return f"({' AND '.join([*tests, *flags.get(where, ())])})"
 
     def flags(self, fields: Iterable[Fields], node: _Node, scope: list[str]) -> Mapping[Fields, list[str]]:
-        """Return, for each of *fields*, names of Cypher variables that say whether a node linked to *node* matches it.
+        """Return, for each of *fields*, the Cypher variables that say whether a node linked to *node* matches it.
 
-        One OPTIONAL MATCH is written for each kind of linked node. The new variables are added to *scope*.
+        Also write the clauses that compute these variables, and add the names of the variables to *scope*.
         """
         groups: defaultdict[Owner, dict[Fields, str]] = defaultdict(dict)
         linked: dict[Owner, _Node] = {}
@@ -237,7 +236,7 @@ class _Writer:
         return flags
 
     def flag(self, tests: Collection[str], scope: list[str]) -> list[str]:
-        """Write a variable for each Cypher expression of *tests*, true if any row meets it; return the names."""
+        """Write a boolean variable for each Cypher condition in *tests*, true if any row meets it; return the names."""
         names = [self.new_name() for _ in tests]
         passed = (
             f"max(CASE WHEN {test} THEN 1 ELSE 0 END) = 1 AS {name}" for test, name in zip(tests, names, strict=True)
@@ -250,7 +249,7 @@ class _Writer:
         return _Node(BELIEF, group) if group == "belief" else self.new_node(group)
 
     def test_linked(self, comparisons: Sequence[Comparison], linked: _Node) -> str:
-        """Return the Cypher expression for whether the node *linked*, or a belief of it, meets all *comparisons*."""
+        """Return a Cypher condition: the node *linked*, or one of its beliefs, meets all *comparisons*."""
         own = [comparison for comparison in comparisons if field_of(comparison).of == linked.owner]
         if linked.owner not in ("fact", "belief"):
             return f"{linked.name} IS NOT NULL AND {self.all_of(own, linked)}"
@@ -259,11 +258,11 @@ class _Writer:
         return " AND ".join([*facts, part.HOLDS, *self.tests(beliefs, _Node(BELIEF, "belief"))])
 
     def all_of(self, comparisons: Sequence[Comparison], node: _Node) -> str:
-        """Return the Cypher expression for whether *node* meets all *comparisons*."""
+        """Return a Cypher condition: *node* meets all *comparisons*."""
         return " AND ".join(self.tests(comparisons, node))
 
     def tests(self, comparisons: Sequence[Comparison], node: _Node) -> list[str]:
-        """Return a Cypher expression for each of *comparisons*, for whether *node* meets it."""
+        """Return a Cypher condition on *node* for each of *comparisons*: ``["d.kind IN $where0"]``."""
         return [
             self.test_label(comparison, f"coalesce({node.name}.labels, [])")
             if field_of(comparison) is LABEL
@@ -272,7 +271,7 @@ class _Writer:
         ]
 
     def test(self, comparison: Comparison, place: str) -> str:
-        """Return the Cypher expression that compares *place*, such as ``d.kind``: ``"d.kind IN $where0"``."""
+        """Return *comparison* as a Cypher condition on *place*: ``"d.kind"`` -> ``"d.kind IN $where0"``."""
         values = self.values_in_graph(comparison)
         if comparison.operator in ORDERS:
             return f"{place} {SIGNS[comparison.operator]} {self.param(values[0])}"
@@ -284,7 +283,7 @@ class _Writer:
         return f"({place} IS NULL OR NOT {among})" if field_of(comparison).optional else f"NOT {among}"
 
     def test_label(self, comparison: Comparison, labels: str) -> str:
-        """Return the Cypher expression for whether one of *labels*, as ``tags:"vip"``, meets *comparison*."""
+        """Return a Cypher condition: *labels*, a Cypher list such as ``["tags:vip"]``, meets *comparison*."""
         key = comparison.field.removeprefix(PREFIX)
         begins = f"label STARTS WITH {self.param(f'{key}:')}"
         if comparison.operator in ORDERS:
@@ -327,13 +326,13 @@ def _link(a: _Node, b: _Node) -> str:
 
 
 def _links(node: _Node, linked: _Node) -> list[str]:
-    """Return the MATCH patterns from *node* to *linked*; if *linked* is a fact, also the one to its beliefs."""
+    """Return the MATCH patterns from *node* to *linked* and, if *linked* is a fact, from there to its beliefs."""
     beliefs = [_link(linked, _Node(BELIEF, "belief"))] if linked.owner == "fact" else []
     return [_link(node, linked), *beliefs]
 
 
 def _fields_in(where: Filter) -> Iterator[Fields]:
-    """Yield the field conditions in *where*, at any depth."""
+    """Yield every `Fields` in the filter *where*, also those nested in ``$and``, ``$or`` and ``$not``."""
     if isinstance(where, Fields):
         yield where
     else:
@@ -351,7 +350,7 @@ def _place(name: str, node: _Node) -> str:
 
 
 def _by_owner(fields: Fields, owner: Holder) -> dict[Owner, list[Comparison]]:
-    """Return the comparisons of *fields* by kind of node, ``{"fact": [...], ...}``; beliefs go with a linked fact."""
+    """Group the comparisons of *fields* by the kind of node that has the field: ``{"fact": [...], ...}``."""
     groups: defaultdict[Owner, list[Comparison]] = defaultdict(list)
     for comparison in fields.comparisons:
         of = field_of(comparison).of
@@ -360,7 +359,7 @@ def _by_owner(fields: Fields, owner: Holder) -> dict[Owner, list[Comparison]]:
 
 
 def _cost(fields: Fields, group: Owner, node: _Node) -> int:
-    """Return how slow a query that starts from *group* nodes is: 0 with an index, 1 by own fields, 2 or 3 by links."""
+    """Return how slow it is to start a query from *group* nodes: from 0 (the field has an index) to 3 (slowest)."""
     comparisons = _by_owner(fields, node.owner)[group]
     if any(comparison.field in INDEXED and comparison.operator in ("$eq", "$in") for comparison in comparisons):
         return 0
@@ -368,7 +367,7 @@ def _cost(fields: Fields, group: Owner, node: _Node) -> int:
 
 
 def _mandatory_parts(where: Filter) -> Iterator[Filter]:
-    """Yield the parts of the filter *where* that must all match: *where* itself, or the parts of nested ``$and``s."""
+    """Yield the filters that must all match for *where* to match: ``a AND (b AND c)`` gives ``a``, ``b`` and ``c``."""
     if isinstance(where, AllOf):
         for inner in where.parts:
             yield from _mandatory_parts(inner)

@@ -37,17 +37,17 @@ def truncate(text: str) -> str:
 def of_speaker(episode: str, subject: str) -> str:
     """Return the Cypher expression for whether the entity *subject* is the speaker of *episode*.
 
-    Both are names of variables. An episode without a speaker counts as spoken by the user.
+    Both arguments are names of query variables. An episode without a speaker counts as spoken by the user.
     """
     names = f"[name IN [{subject}.name] + coalesce({subject}.aliases, []) | toLower(name)]"
     return f"toLower(coalesce({episode}.speaker, 'user')) IN {names}"
 
 
 def for_each(carried: str = "e", /, **bodies: str | tuple[str, ...]) -> str:
-    """Return a Cypher fragment that runs clauses once for each element of a list parameter, as ``row``.
+    """Return a Cypher fragment that runs clauses once for each element of a list parameter; the element is ``row``.
 
-    ``for_each(facts="MATCH ...")`` runs the clauses for each row of ``$facts``. Several parameters are worked through
-    one after the other. *carried* is the variable of the query before that all clauses may use.
+    ``for_each(facts="MATCH ...")`` runs the clauses for each element of ``$facts``; several lists are processed in
+    turn. *carried* is a variable from the query before that the clauses may use.
     """
     fragment = ""
     for name, own in bodies.items():
@@ -57,7 +57,7 @@ def for_each(carried: str = "e", /, **bodies: str | tuple[str, ...]) -> str:
 
 
 def replace_words(label: str, node: str) -> str:
-    """Return the Cypher fragment that replaces the indexed words of a node by ``row.terms``.
+    """Return the Cypher fragment that replaces the search words of a node by ``row.terms``.
 
     *node* is the variable of the node, *label* its label, such as ``Entity``.
     """
@@ -119,9 +119,9 @@ HOLDS = f"{BELIEVED} AND ($unreviewed OR type(h) = 'HELD')"
 
 
 def match_believed(*, unreviewed: bool) -> str:
-    """Return the Cypher clause that matches beliefs ``b`` of the facts ``d`` that were held at ``$believed_at``.
+    """Return the Cypher clause that matches the beliefs ``b`` in the facts ``d`` that were current at ``$believed_at``.
 
-    The condition is `BELIEVED`. With *unreviewed*, beliefs that are only proposed for review match too.
+    With *unreviewed*, beliefs that still wait for a person's approval match too.
     """
     return f"""
 MATCH (d)-[:{"HELD|PROPOSED" if unreviewed else "HELD"}]->(b)
@@ -154,9 +154,9 @@ UNEXPIRED = f"coalesce(x.expires_at, {OPEN_END}) > timestamp() * 1000"
 
 
 def map_source(x: str, st: str) -> str:
-    """Return the Cypher map of a fact's source, as `falkor.rows.to_source` reads it: ``{episode: x.id, ...}``.
+    """Return the Cypher map of a fact's source: ``{episode: x.id, ...}``, which `falkor.rows.to_source` reads.
 
-    *x* is the variable of the episode, *st* that of the relation that says where the episode states the fact.
+    *x* is the variable of the episode; *st* is the variable of the relation from the episode to the fact.
     """
     return f"""{{
     episode: {x}.id, source: {x}.source, source_id: {x}.source_id, speaker: {x}.speaker, at: {x}.at,
@@ -269,10 +269,11 @@ KEEP_APART = SET_APART + for_each(
 
 
 def _link(other: str) -> str:
-    """Return the clauses that link a fact to two premises (facts that it follows from), if all three hold together.
+    """Return the Cypher clauses that link a fact to two premises, the facts from which it follows.
 
-    They run for each row with a newly stated fact, which may be any of the three, and the predicates of all three.
-    *other* is the pattern that matches the second premise ``b``. ``e`` is the episode.
+    All three facts must be true in overlapping periods. The clauses run for each ``row``: a newly stated fact, which
+    may be any of the three, and the predicates of all three. *other* is the pattern that matches the second premise as
+    ``b``.
     """
     overlap = " AND ".join(
         f"{one}.known_from < {two}.invalid_at AND {two}.known_from < {one}.invalid_at"

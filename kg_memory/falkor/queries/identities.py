@@ -216,9 +216,9 @@ _FACTS = (
 def _moves(name: str, label: str, key: str, pattern: str, create: str) -> str:
     """Return the Cypher fragment that moves relations, such as SUBJECT_OF, from one entity to another.
 
-    The relations lead from the entity ``n`` to nodes ``x`` with *label*, identified by their property *key*. *pattern*
-    matches the relation to delete as ``old``, for each row of ``$<name>_out``; *create* is the pattern of the relation
-    to create for each row of ``$<name>_in``.
+    *label* is the label of the nodes at the other end, and *key* the property that identifies them. *pattern* matches
+    the old relation as ``old``; it is deleted for each row of ``$<name>_out``. *create* is the pattern of the new
+    relation, which is created for each row of ``$<name>_in``.
     """
     ends = f"MATCH (x:{label} {{{key}: row.id}}) MATCH (n:Entity {{id: row.entity}})"
     return part.for_each(

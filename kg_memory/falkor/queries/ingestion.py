@@ -14,10 +14,10 @@ from kg_memory.temporal.interval import OPEN_END, OPEN_START
 
 
 def _tell_of_stale(carried: str = "") -> str:
-    """Return the Cypher clauses that find the latest true and ended facts of entities ``e`` with outdated summaries.
+    """Return the Cypher clauses that read the latest facts of the entities ``e`` whose summaries are outdated.
 
-    *carried* names the variables to keep, each followed by a comma. MATCH reads all entities at once; OPTIONAL MATCH
-    would read row by row. Of a fact with several periods, the latest counts.
+    Facts that have ended are included. *carried* names the variables to keep, each followed by a comma. MATCH reads all
+    entities in one step; OPTIONAL MATCH would read row by row.
     """
     return f"""WITH {carried}e ORDER BY e.stale, e.key LIMIT $most
 WITH {carried}collect(e) AS stale

@@ -67,11 +67,11 @@ POSTINGS: Mapping[Kind, str] = {kind: f"IN_{label.upper()}" for kind, label in L
 
 @cache
 def word_statistics(kinds: tuple[Kind, ...], *, unread: bool = True, names: bool = False) -> str:
-    """Return the Cypher query for the number of nodes by label, and the statistics that BM25 needs for each of *kinds*.
+    """Return the Cypher query for the statistics that BM25 needs for each of *kinds*, and the node counts by label.
 
-    These are the average length of the texts, estimated from a sample, and how many texts contain each of ``$terms``.
-    With *unread*, the query also returns whether there are unread episodes; with *names*, the entities named by
-    ``$keys``.
+    The statistics are the average length of the texts, estimated from a sample, and how many texts contain each of
+    ``$terms``. With *unread*, the query also returns whether episodes wait to be read; with *names*, the entities whose
+    names are in ``$keys``.
     """
     statistics = "".join(map(_length_and_frequencies, kinds))
     lengths = ", ".join(f"{kind}: {kind}_length" for kind in kinds)
@@ -143,8 +143,7 @@ CARRIED = ("d", "score", "vector")
 def belief_step(kind: Kind, *, unreviewed: bool) -> str:
     """Return the Cypher clauses that keep the facts that were believed at ``$believed_at``; ``""`` for other *kind*s.
 
-    They contain only the necessary conditions of `fragments.HOLDS`: binding the relation to a variable and one more
-    condition double the time.
+    With *unreviewed*, facts that wait for a person's approval are kept too.
     """
     if kind != "facts":
         return ""
@@ -153,7 +152,7 @@ def belief_step(kind: Kind, *, unreviewed: bool) -> str:
 
 @assembled
 def bm25_among(kind: Kind, first: str, sifting: str) -> str:
-    """Return the Cypher query that ranks by BM25 those nodes of *kind* that the clause *first* matches as ``d``.
+    """Return the Cypher query that ranks by BM25 the nodes of *kind* that the clause *first* matches as ``d``.
 
     *sifting* are the clauses of a filter (see `filters.filter_step`), or ``""``.
     """
@@ -165,10 +164,10 @@ WITH d, $weights[t.s] / {_SPREAD} AS part{_SUMMED}{_EXAMINED}{sifting}{_BEST}"""
 
 @assembled
 def bm25(kind: Kind, looked_at: str, sifting: str) -> str:
-    """Return the Cypher query that ranks by BM25 those nodes of *kind* that the clauses *looked_at* match as ``d``.
+    """Return the Cypher query that ranks by BM25 the nodes of *kind* that the clauses *looked_at* match as ``d``.
 
-    The best ``$examined`` nodes are filtered by the clauses *sifting*, and the best ``$limit`` returned. Most time goes
-    into reading how often a term occurs in a text, so only the texts that *looked_at* matches are read.
+    The clauses *sifting* filter the best ``$examined`` nodes, and the best ``$limit`` of the rest are returned. Reading
+    the word counts of a text is slow, so *looked_at* should match few nodes.
     """
     return f"""{looked_at}
 WITH collect(d) AS texts
@@ -206,8 +205,8 @@ CALL {{
 def find_by_most_words(kind: Kind, *, tied: bool) -> str:
     """Return the Cypher clauses that match the ``$looked`` nodes of *kind* that share most with the terms ``$leading``.
 
-    Each term in a node's text adds its rarity to the sum by which nodes are sorted. If many sums are equal (*tied*), as
-    for a single term, the shortest texts come first.
+    A rare term counts more than a common one. If many nodes would share the same (*tied*), as for a single term, the
+    shortest texts come first.
     """
     return f"""
 UNWIND $leading AS q
@@ -242,8 +241,7 @@ def exact_vector_search(kind: Kind, sifting: str, first: str = "") -> str:
     """Return the Cypher query that ranks nodes of *kind* by exact cosine similarity to ``$vector``.
 
     It compares the nodes that the clause *first* matches as ``d``, or all of the kind; *sifting* are the clauses of a
-    filter. It asks the vector index for one node first, so that it fails while the graph is re-embedded and has no
-    index.
+    filter. The query fails if the vector index is missing, as it is while the graph is re-embedded.
     """
     label, node, means = _VECTORS[kind]
     meant = f"\nWITH d{means}\nWITH d, v" if means else "\nWITH d"
@@ -262,10 +260,10 @@ def _best_by_meaning(kind: Kind, sifting: str) -> str:
 
 @assembled
 def join_searches(*searches: str) -> str:
-    """Return one Cypher query that runs all *searches* (queries with the columns `id` and `score`).
+    """Return one Cypher query that runs all *searches*, which are queries with the columns `id` and `score`.
 
-    Its only row has a column for each search, `rows0`, `rows1` ...: a list of pairs of id and score. Parameters with
-    the same name must have the same value in all *searches*.
+    Its only row has a column for each search, `rows0`, `rows1` ...: a list of pairs of id and score. A parameter that
+    several searches use must have the same value in all.
     """
     # Each search is collected in its own subquery: otherwise one without rows would drop the rows of the others.
     collected = [
@@ -278,7 +276,7 @@ def join_searches(*searches: str) -> str:
 
 @assembled
 def filter_ids(kind: Kind, passing: str) -> str:
-    """Return the Cypher query for those of the ids ``$ids`` whose node of *kind* passes a filter.
+    """Return the Cypher query that returns the ids in ``$ids`` whose node of *kind* matches a filter.
 
     *passing* are the clauses of the filter (see `filters.filter_step`).
     """
