@@ -48,12 +48,12 @@ _caches: WeakSet[Cache] = WeakSet()
 
 
 def clear_with_all(cache: Cache) -> None:
-    """Register *cache*, by a weak reference, to be cleared whenever a user's data is deleted (see `clear_caches`)."""
+    """Register *cache* so that `clear_caches` clears it, whenever a user's data is deleted. The reference is weak."""
     _caches.add(cache)
 
 
 def clear_caches() -> int:
-    """Clear every cache and buffer of users' texts in this process, and return the number of them."""
+    """Clear every cache and buffer with texts of users in this process, and return how many were cleared."""
     caches = list(_caches)
     for cache in caches:
         cache.clear()
@@ -61,9 +61,9 @@ def clear_caches() -> int:
 
 
 class BoundedCache(Generic[K, V]):
-    """A thread-safe cache of at most *limit* values, which drops the least recently used values first.
+    """A thread-safe cache of at most *limit* values. When it is full, the least recently used value is dropped.
 
-    With *texts*, the values contain texts of users: the cache is cleared whenever a user's data is deleted.
+    Set *texts* if the values contain texts of users: the cache is then cleared whenever a user's data is deleted.
     """
 
     def __init__(self, limit: int, *, texts: bool = True) -> None:
@@ -87,7 +87,7 @@ class BoundedCache(Generic[K, V]):
             self._values.clear()
 
     def get(self, keys: Iterable[K]) -> dict[K, V]:
-        """Return a dict of the cached values of *keys*, without the keys that are not cached."""
+        """Return the cached values of *keys* as a dict; keys that are not cached are left out."""
         if not self._values:
             return {}
         with self._lock:
@@ -97,7 +97,7 @@ class BoundedCache(Generic[K, V]):
             return values
 
     def get_or_make(self, key: K, make: Callable[[], V]) -> V:
-        """Return the cached value of *key*; if there is none, call *make*, then cache and return its result."""
+        """Return the cached value of *key*; if there is none, cache and return the result of ``make()``."""
         with self._lock:
             if key not in self._values:
                 self._values[key] = make()
@@ -111,7 +111,7 @@ class BoundedCache(Generic[K, V]):
             return self._values.pop(key, None)
 
     def put(self, values: Mapping[K, V]) -> None:
-        """Add *values* to the cache, and drop the oldest values above the limit."""
+        """Add *values* to the cache; above the limit, the least recently used values are dropped."""
         with self._lock:
             self._values.update(values)
             self._drop_oldest()
@@ -123,10 +123,10 @@ class BoundedCache(Generic[K, V]):
 
 @dataclass(frozen=True, slots=True)
 class GraphCache:
-    """A model's answers about an episode that are stored in the graph database, as JSON by key.
+    """A model's answers about an episode, stored in the graph database so that a retry need not ask the model again.
 
-    *episode* is the id of the episode, or None. *store* writes a further answer; None stores none, as no later run
-    would read it. Only answers to the prompts named in *kept* are stored; an empty set stores all.
+    *answers* are JSON texts by key. *store* writes another answer; None stores none. Only answers to the prompts named
+    in *kept* are stored; an empty set stores all. *episode* is the id of the episode, or None.
     """
 
     episode: str | None
@@ -136,12 +136,12 @@ class GraphCache:
     kept: frozenset[str] = frozenset()
 
     def take(self, ask: Ask) -> BaseModel | None:
-        """Return the stored answer to the question *ask*, or None."""
+        """Return the stored answer to the question *ask*, or None if there is none."""
         answer = self.answers.get(self.key(ask)) if self.answers else None
         return None if answer is None else ask.prompt.answer.model_validate_json(answer)
 
     def put(self, ask: Ask, answer: BaseModel) -> Flow[None]:
-        """Store *answer* to the question *ask* in the graph, if `kept` allows it."""
+        """Store *answer*, the model's answer to *ask*, in the graph, if the settings of this cache allow it."""
         if self.store is not None and (not self.kept or ask.prompt.name in self.kept):
             yield from self.store(self.key(ask), answer.model_dump_json())
 
@@ -156,7 +156,7 @@ def ignore_progress(_: int, __: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class CachedAnswers:
-    """The model's answers to the questions of one run of a step, and the caches where they are looked up first."""
+    """The model's answers during one run of a step; they are looked up in caches before the model is asked."""
 
     namespace: str
     cache: BoundedCache[str, BaseModel] = field(default_factory=partial(BoundedCache, CACHED_ANSWERS))
@@ -170,9 +170,10 @@ class CachedAnswers:
 
     @contextmanager
     def cache_on_failure(self) -> Iterator[None]:
-        """Context manager that caches the model's answers if its body is interrupted, or the model or database fails.
+        """Context manager: if a model call or the database fails inside, cache the model's answers so far for a retry.
 
-        If the step itself raised the error, the answers are dropped, as they may be the cause.
+        They are cached on an interruption, too. If the step itself raised the error, the answers are dropped, as they
+        may be the cause.
         """
         try:
             yield
@@ -182,7 +183,7 @@ class CachedAnswers:
             raise
 
     def usage(self, step: str, began: float) -> StepUsage:
-        """Return the model calls, tokens and seconds that the step named *step* has used.
+        """Return how many model calls, tokens and seconds the step named *step* has used so far.
 
         *began* is the time of its start, by `time.perf_counter`.
         """
@@ -190,11 +191,11 @@ class CachedAnswers:
         return StepUsage(step=step, seconds=round(time.perf_counter() - began, 6), **spent)
 
     def is_raised_by_step(self, error: Exception) -> bool:
-        """Return whether the step's own code raised *error*, rather than a model call or the database."""
+        """Return True if the step's own code raised *error*, False if a model call or the database failed with it."""
         return not any(error is failure for failure in self.failures)
 
     def through(self, flow: Flow[T]) -> Flow[T]:
-        """Run *flow* and return its result; questions with a cached answer do not reach the model."""
+        """Run *flow* and return its result. The model is asked only the questions that have no cached answer."""
         return through(flow, self._perform)
 
     def _perform(self, effect: Any) -> Flow[Any]:
@@ -212,9 +213,9 @@ class CachedAnswers:
         return answer
 
     def _one_of(self, total: int, flow: Flow[T], ended: Iterator[int]) -> Flow[T]:
-        """Run *flow*, one of *total* parallel flows, and return its result; report the progress when it ends.
+        """Run *flow*, one of *total* parallel flows, report the progress and return the result.
 
-        *ended* yields the number of flows that have ended: 1, 2, ...
+        *ended* yields how many of the flows have ended so far: 1, 2, ...
         """
         result = yield from self.through(flow)
         if total > 1:
@@ -222,7 +223,7 @@ class CachedAnswers:
         return result
 
     def _ask(self, ask: Ask) -> Flow[BaseModel]:
-        """Return the cached answer to *ask*, or else ask the model and store its answer."""
+        """Return the cached answer to *ask*; if there is none, ask the model, and store and return its answer."""
         cached = self.cache.pop(_key(self.namespace, ask)) if self.cache else None
         if cached is None and self.durable:
             cached = self.durable.take(ask)

@@ -31,11 +31,11 @@ class ValidatedModel(BaseModel):
 
 
 class RunConfig(ValidatedModel):
-    """Settings for one run that override those of the memory; a field that is not given overrides nothing."""
+    """Settings for a single run, which override those of the memory; fields that are left out override nothing."""
 
     @classmethod
     def of(cls, settings: Settings) -> type[Self]:
-        """Return a subclass whose JSON schema shows the values of *settings* as the defaults of its fields."""
+        """Return a subclass of this model whose JSON schema shows the values of *settings* as defaults."""
 
         def fill(schema: dict[str, Any]) -> None:
             for name, shown in schema["properties"].items():
@@ -68,10 +68,10 @@ _DEFAULTS = Settings()
 
 
 def describe_key(description: str, default: Any = ..., **more: Any) -> Any:
-    """Return a pydantic field that describes one key of a graph's input or output in its JSON schema.
+    """Return a pydantic field that describes a key in the input or output of a LangGraph graph, for its JSON schema.
 
-    *default* is what the graph does without the key; it is only shown, not filled in. *more* are further keywords of
-    JSON schema, such as ``examples=["ann"]``.
+    *default* is shown as the value that the graph uses without the key; it is not filled in. *more* are further
+    keywords of JSON schema, such as ``examples=["ann"]``.
     """
     extra = more if default is ... else {"default": default, **more}
     return Field(description=description, json_schema_extra=extra)

@@ -53,13 +53,13 @@ CLOSED = "this memory was closed; open another"
 
 
 class Store(Protocol):
-    """The graphs of a database. Each graph has a key, and is prepared (indices, version) before its first query."""
+    """Interface of a graph database: runs queries on its graphs, each of which is identified by a key."""
 
     @property
     def closed(self) -> bool: ...
 
     def for_reads(self) -> Self:
-        """Return a store that reads from a replica, whose data may be slightly old; without a replica, this store."""
+        """Return a store that reads from a replica, which may lag behind; return this store if there is no replica."""
 
     def key(self, namespace: str) -> str: ...
 
@@ -74,7 +74,7 @@ class Store(Protocol):
 
 
 class Meter(Protocol):
-    """A function that wraps a flow, so that its model calls are counted for *namespace* and kept within a budget."""
+    """A function that wraps a flow so that its model calls are counted and limited by the budget of *namespace*."""
 
     def __call__(self, flow: Flow[T], namespace: str) -> Flow[T]: ...
 
@@ -87,7 +87,7 @@ def without_meter(flow: Flow[T], namespace: str) -> Flow[T]:  # noqa: ARG001 - a
 class Clock:
     """A strictly increasing clock: ``clock()`` returns the system's time in microseconds since the epoch.
 
-    If the system's clock is set back, this clock does not follow, but counts on; `today` follows.
+    It keeps increasing if the system's clock is set back; `today` follows the system's clock.
     """
 
     def __init__(self) -> None:
@@ -105,9 +105,9 @@ class Clock:
             return self._last
 
     def today(self) -> int:
-        """Return the time for the date of a new message, in microseconds since the epoch.
+        """Return the current time, to date a new message, in microseconds since the epoch.
 
-        It increases with each call, but follows the system's clock if that is set back by more than a second.
+        It increases with each call, unless the system's clock is set back by more than a second.
         """
         with self._lock:
             time_now = time.time_ns() // 1000
@@ -142,10 +142,10 @@ class Embedder:
     def embed_flow(
         self, texts: Sequence[str], role: Role = "document", later: Sequence[str] = ()
     ) -> Flow[list[Vector]]:
-        """Return one vector for each of *texts*.
+        """Return one embedding vector for each of *texts*.
 
-        *role* says whether they are documents or a search query. *later* are texts that will be needed soon: the model
-        starts on them in the background if it can, otherwise they are embedded in the same request.
+        *role* says whether they are documents or a search query. *later* are texts that will be needed soon: a model
+        that can do so starts on them in the background, other models embed them in the same request.
         """
         if later and not _begin(self.embeddings, self._look_up(later, role)[1]):
             return (yield from self.embed_flow((*texts, *later), role))[: len(texts)]
@@ -165,19 +165,19 @@ class Embedder:
     embed, aembed = both(embed_flow)
 
     def dimension(self) -> int:
-        """Return the length of the vectors; if it is unknown, a text is embedded to find it out."""
+        """Return the length of the vectors; the first call may embed a text to find it out."""
         return self.length or len(self.embed(("dimension",))[0])
 
     def _look_up(self, texts: Sequence[str], role: Role) -> tuple[dict[str, Vector], list[str]]:
-        """Return a dict of the cached vectors of *texts*, and a list of the texts without a cached vector."""
+        """Return the cached vectors of *texts* as a dict, and the list of texts that are not cached."""
         cached = self.vectors.get((text, role) for text in texts)
         vectors = {text: vector for (text, _), vector in cached.items()}
         return vectors, [text for text in dict.fromkeys(texts) if text not in vectors]
 
     def _learn(self, texts: list[str], role: Role, vectors: list[list[float]]) -> dict[str, Vector]:
-        """Cache the *vectors* of *texts*, and return them as a dict by text.
+        """Cache *vectors*, one for each of *texts*, and return them as a dict by text.
 
-        Errors: `EmbeddingError` if the lengths differ: the database would store such a vector, and never find it.
+        Errors: `EmbeddingError` if their lengths differ, as the database would store such a vector and never find it.
         """
         for vector in vectors:
             self.length = self.length or len(vector)
@@ -192,7 +192,7 @@ class Embedder:
 
 
 def _map_side_by_side(function: Callable[[str], T], texts: Sequence[str]) -> list[T]:
-    """Return ``[function(text) for text in texts]``; with several texts, each is processed in its own thread."""
+    """Return ``[function(text) for text in texts]``, computed in parallel threads if there are several texts."""
     if len(texts) == 1:
         return [function(texts[0])]
     with ThreadPoolExecutor(len(texts), thread_name_prefix="kg-memory-questions") as pool:
@@ -297,9 +297,9 @@ class Driver(Generic[S]):
         return run(self._to_calls(key, effect), Call.run)
 
     def _to_calls(self, key: str, effect: Any) -> Flow[Any]:
-        """Perform *effect* (a query, a model call, ...) on the graph *key* and return the answer.
+        """Perform *effect* (a query, a model call, ...) on the graph *key* and return its answer.
 
-        The flow yields `Call` effects only.
+        Each effect is translated to `Call` effects, which run both with threads and on an event loop.
         """
         match effect:
             case Query() | Reads():
@@ -321,9 +321,10 @@ class Driver(Generic[S]):
         raise TypeError(f"a flow yielded {effect!r}: yield an effect of kg_memory.runtime.effects")
 
     def _read_rows(self, key: str, query: Query | Reads) -> Flow[Any]:
-        """Return the answer to *query*, usually result rows; for a batch of reads, return a list of answers.
+        """Run *query* on the graph *key*, or answer it from the cache, and return its rows.
 
-        The answer to a query with a version of the data (`Query.as_of`) is cached.
+        For a batch of reads, return a list with the rows of each. Only a query that names the version of the data that
+        it reads (`Query.as_of`) is cached.
         """
         if isinstance(query, Query):
             if kept := self._find_answer(key, query):
@@ -338,7 +339,7 @@ class Driver(Generic[S]):
         return answers
 
     def _find_answer(self, key: str, query: Query) -> tuple[Any, ...]:
-        """Return ``(answer,)`` if the answer to *query* is cached for its version of the data, else ``()``."""
+        """Return ``(answer,)`` if *query* has a cached answer for its version of the data, otherwise ``()``."""
         if query.as_of is None:
             return ()
         place = (key, query.cypher)
@@ -346,17 +347,14 @@ class Driver(Generic[S]):
         return (answer,) if as_of == query.as_of else ()
 
     def _keep_answer(self, key: str, query: Query, rows: Any) -> Flow[Any]:
-        """Return the answer to *query*: its *rows*, or ``query.make(rows)``. Cache it if the query has a version."""
+        """Return ``query.make(rows)``, or *rows* if the query has no `make`. Cache it if the query has a version."""
         answer = rows if query.make is None else (yield in_thread(partial(query.make, rows)))
         if query.as_of is not None:
             self.tables.put({(key, query.cypher): (query.as_of, answer)})
         return answer
 
     def _score(self, question: str, texts: Sequence[str]) -> Flow[list[float]]:
-        """Return a score from 0 to 1 for each of *texts*: how well it answers *question*, by the cross-encoder.
-
-        The latest scores are cached.
-        """
+        """Return the cross-encoder's scores from 0 to 1: how well each of *texts* answers *question*."""
         scorer = self.scorer
         cached = self.scores.get((scorer.name, question, text) for text in texts)
         by_text = {text: score for (_, _, text), score in cached.items()}
@@ -369,7 +367,7 @@ class Driver(Generic[S]):
 
 
 def check_scores(scores: Sequence[Any], texts: Sequence[str], name: str) -> list[float]:
-    """Return the *scores* of *texts* as floats from 0 to 1; *name* is the cross-encoder that made them.
+    """Return *scores* as floats from 0 to 1; *name* is the cross-encoder that gave one to each of *texts*.
 
     Errors: `ModelError` for a wrong number of scores or an invalid score; it shows the text's position, not the text.
     """

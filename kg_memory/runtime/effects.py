@@ -27,7 +27,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Prompt(Generic[Answer]):
-    """A question to a model: its text with ``$name`` placeholders for *fields*, and the pydantic type of its answer."""
+    """A question to a model: a text with placeholders such as ``$name``, and the pydantic type of the answer."""
 
     name: str
     text: str
@@ -45,7 +45,7 @@ def ignore_usage(_: Usage) -> None:
 
 
 def always() -> bool:
-    """Return True; the default of `Ask.again`, which allows every request."""
+    """Return True; the default of `Ask.again`, which allows any number of requests."""
     return True
 
 
@@ -53,10 +53,9 @@ def always() -> bool:
 class Ask:
     """A request to a model to answer *prompt*, filled with *fields* (JSON-compatible values).
 
-    A flow that yields it gets a ``prompt.answer`` back. *meter* is called with the usage of each request to the model
-    as soon as it is known, so that failed requests are counted too. *episode* is the id of the episode that the
-    question is about, if any. *again* is called before a request that repairs an invalid answer, and returns whether
-    the budget allows it.
+    A flow that yields it gets the answer back, an instance of ``prompt.answer``. *meter* is called with the tokens of
+    each request to the model, also of one that fails. *episode* is the id of the episode that the question is about.
+    *again* returns whether the budget allows another request, to repair an invalid answer.
     """
 
     prompt: Prompt[Any]
@@ -75,7 +74,7 @@ class Model(Protocol):
 
     @property
     def by_rules(self) -> bool:
-        """True for the offline reader: it answers at once and for free, but only questions on reading episodes."""
+        """True for the offline reader, which uses rules instead of a language model and only reads episodes."""
 
     def answer(self, ask: Ask) -> BaseModel: ...
 
@@ -157,15 +156,15 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """A request for the time; a flow that yields it gets microseconds since the epoch, never the same number twice."""
+    """A request for the time: a flow that yields it gets microseconds since the epoch, a higher number each time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
     """A request to call *function*, or, on an event loop, to await *coroutine*, which does the same.
 
-    A flow that yields it gets back the result, converted by `read` if given. `around` opens a context manager around
-    the call, such as one that translates errors.
+    A flow that yields it gets the result back. `read` converts the result, if given. `around` returns a context manager
+    for the call, such as one that translates errors.
     """
 
     function: Callable[[], Any]
@@ -193,14 +192,14 @@ def in_thread(task: Callable[[], Any]) -> Call:
 
 
 def call(owner: object, verb: str, *args: object, **kwargs: object) -> Flow[Any]:
-    """Call the method *verb* of *owner*, or on an event loop await its method ``a<verb>``, and return the result."""
+    """Call the method *verb* of *owner* and return the result; on an event loop, await the method ``a<verb>``."""
     forms = getattr(owner, verb), getattr(owner, f"a{verb}")
     result = yield Call(*(partial(form, *args, **kwargs) for form in forms))
     return result
 
 
 def both(flow: Callable[P, Flow[T]]) -> tuple[Callable[P, T], Callable[P, Coroutine[Any, Any, T]]]:
-    """Return a sync function and a coroutine function that run *flow*, a generator function yielding only `Call`s.
+    """Return a sync function and a coroutine function that both run *flow*, a generator function that yields `Call`s.
 
     ``add, aadd = both(_add)`` defines two methods by one generator.
     """
@@ -218,9 +217,9 @@ def both(flow: Callable[P, Flow[T]]) -> tuple[Callable[P, T], Callable[P, Corout
 
 
 def name_forms(flow: Any, sync: Any, asynchronous: Any) -> None:
-    """Name the *sync* and *asynchronous* forms of *flow*: ``_add`` gives ``add`` and ``aadd``.
+    """Set the names of *sync* and *asynchronous*, two functions made from *flow*: ``_add`` gives ``add`` and ``aadd``.
 
-    *flow* itself gets the public name too, which a `TypeError` for wrong arguments then shows.
+    *flow* gets the name ``add`` too, which a `TypeError` for wrong arguments then shows.
     """
     own = flow.__name__
     name = own.removeprefix("_")
@@ -248,21 +247,21 @@ def command(*words: str | int, at: str, replica: bool = False) -> Flow[Any]:
 
 
 def work(task: Callable[[], T]) -> Flow[T]:
-    """Return the result of *task*, a long computation; an event loop is not blocked meanwhile."""
+    """Run *task*, a long computation, and return its result; on an event loop it runs in a thread."""
     done: T = yield in_thread(task)
     return done
 
 
 def work_on(count: int, task: Callable[[], T]) -> Flow[T]:
-    """Return the result of *task*, a computation on *count* items.
+    """Run *task*, a computation on *count* items, and return its result.
 
-    For more than `MANY` items it runs in a thread, so that an event loop is not blocked.
+    With more than `MANY` items it runs in a thread if there is an event loop, so as not to block the loop.
     """
     return (yield in_thread(task)) if count > MANY else task()
 
 
 def in_threads(flow: Flow[T]) -> Flow[T]:
-    """Run *flow*, whose own code computes for long, in threads, so as not to block an event loop; return its result.
+    """Run *flow* in threads, so that its long computations do not block an event loop; return its result.
 
     Flows that it starts with `every` run in threads too.
     """
@@ -338,25 +337,25 @@ def read_if(needed: object, cypher: str, **params: Any) -> Flow[list[Row]]:
 
 
 def read_once(version: Hashable, cypher: str, **params: Any) -> Flow[list[Row]]:
-    """Run a read-only query and return its rows, which are cached for this *version* of the data.
+    """Run a read-only query and return its rows; a repeated call with the same *version* gets them from the cache.
 
-    With the version None, they are not cached.
+    *version* identifies a state of the data. With None, nothing is cached.
     """
     rows: list[Row] = yield Query(cypher, params, as_of=version)
     return rows
 
 
 def make_once(version: Hashable, cypher: str, make: Callable[[list[Row]], T], **params: Any) -> Flow[T]:
-    """Run a read-only query and return ``make(rows)``, which is cached for this *version* of the data.
+    """Run a read-only query and return ``make(rows)``; a repeated call with the same *version* gets it from the cache.
 
-    *make* runs in a thread if there is an event loop. With the version None, the result is not cached.
+    *version* identifies a state of the data. With None, nothing is cached. On an event loop, *make* runs in a thread.
     """
     answer: T = yield Query(cypher, params, as_of=version, make=make)
     return answer
 
 
 def in_step(flows: Iterable[Flow[Any]]) -> Flow[list[Any]]:
-    """Run read-only *flows* in lockstep, with the next query of each in one batch, and return their results."""
+    """Run read-only *flows* together and return their results: the next queries of all flows are sent as one batch."""
     running = list(flows)
     results: list[Any] = [None] * len(running)
     answers: dict[int, Any] = dict.fromkeys(range(len(running)))
@@ -377,13 +376,13 @@ def in_step(flows: Iterable[Flow[Any]]) -> Flow[list[Any]]:
 
 
 def write(cypher: str, **params: Any) -> Flow[list[Row]]:
-    """Run a query that writes, and return its rows. It is atomic, and retried only if it changed nothing."""
+    """Run a query that writes to the graph, and return its rows. Either all of its changes are stored or none."""
     rows: list[Row] = yield Query(cypher, params, write=True)
     return rows
 
 
 def without_model(flow: Flow[T]) -> Flow[T]:
-    """Return *flow* without its model calls: each question gets an answer whose fields are empty lists."""
+    """Run *flow* without a model and return its result: each question gets an answer whose fields are empty lists."""
     return through(flow, _answer_nothing)
 
 

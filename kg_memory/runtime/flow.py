@@ -38,17 +38,17 @@ class Every:
 def every(flows: Iterable[Flow[Any]], at_once: int | None = None) -> Flow[list[Any]]:
     """Run *flows* in parallel and return their results in order.
 
-    At most *at_once* flows run at a time; with None, the driver's limit holds. If flows fail, the first error is raised
-    after all have ended.
+    At most *at_once* flows run at a time; with None, the driver's limit applies. An error of a flow is raised after all
+    flows have ended.
     """
     results: list[Any] = yield Every(tuple(flows), at_once)
     return results
 
 
 def through(flow: Flow[T], perform: Callable[[Any], Flow[Any]]) -> Flow[T]:
-    """Run *flow* and return its result; ``perform(effect)`` answers each of its effects.
+    """Run *flow* and return its result; ``perform(effect)`` returns the answer to each effect that the flow yields.
 
-    An effect is a request for I/O that a flow yields, such as a query.
+    An effect is a request for I/O, such as a query.
     """
     try:
         effect = next(flow)
@@ -109,7 +109,7 @@ async def arun(flow: Flow[T], perform: APerform, side_by_side: int = SIDE_BY_SID
 
 
 def _run_every(effect: Every, perform: Perform, pool: Executor | None) -> list[Any]:
-    """Return the results of all flows of *effect*, run in the threads of *pool*, or without threads one by one."""
+    """Run all flows of *effect* in the threads of *pool* (None: one after another); return their results in order."""
     # While the process exits, threads can no longer start: the flows then run one after another.
     if pool is None or len(effect.flows) < 2 or not _threads_start():
         return [run(flow, perform) for flow in effect.flows]
@@ -138,7 +138,7 @@ def _threads_start() -> bool:
 
 
 async def _arun_every(effect: Every, perform: APerform, side_by_side: int) -> list[Any]:
-    """Return the results of all flows of *effect*, of which at most *side_by_side* run at once."""
+    """Run all flows of *effect* on the event loop, at most *side_by_side* at a time; return their results in order."""
     room = asyncio.Semaphore(min(side_by_side, effect.at_once or side_by_side))
     # As in a pool, flows nested in one of several run one after another: *side_by_side* limits the total.
     inner = 1 if len(effect.flows) > 1 else side_by_side

@@ -58,8 +58,8 @@ MOST_STEPS = 1000
 class PipelineNode(Runnable[Any, State]):
     """A node of a LangGraph graph that runs one step, sync or async.
 
-    *take* and *atake* run the step without LangGraph, too. *decode* converts the states that LangGraph passes, from
-    checkpoints and from Studio; *encode* converts the updates back.
+    *take* and *atake* run the step without LangGraph. *decode* converts the state that LangGraph passes to the node;
+    *encode* converts the update that the node returns.
     """
 
     def __init__(
@@ -78,10 +78,10 @@ class PipelineNode(Runnable[Any, State]):
 
 
 class Pipeline:
-    """A graph of steps. LangGraph runs it if a trace or stream observes the steps, or if they are interrupted.
+    """A graph of steps. It is run by LangGraph if a trace or stream observes the steps, or if it can be interrupted.
 
-    Otherwise the nodes of *graph* are called directly, in the same order, which is faster. *encode* and *decode*
-    convert the values of the steps into LangGraph states and back.
+    Otherwise the nodes of *graph* are called directly in the same order, which is faster. *encode* and *decode* convert
+    the values of the steps to LangGraph states and back.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class Pipeline:
         return branch.ends[choice] if branch.ends else choice
 
     def _reduce(self, state: Update, update: State) -> Update:
-        """Return *state* updated by *update*; values of keys with a reducer, such as lists, are merged by it."""
+        """Return *state* updated by *update*; the values of keys with a reducer, such as lists, are combined."""
         merged = {**state, **update}
         for key in self._reducers.keys() & state.keys() & update.keys():
             merged[key] = self._reducers[key](state[key], update[key])
@@ -137,7 +137,7 @@ class Pipeline:
 
 
 def are_steps_seen() -> bool:
-    """Return whether a trace or stream observes the steps, or all LangChain runs of the process are traced."""
+    """Return whether a trace or stream observes the steps, so that LangGraph must run them."""
     return ensure_config().get("callbacks") is not None or bool(CallbackManager.configure().handlers)
 
 
@@ -204,9 +204,9 @@ def _report(step: str, write: Write, done: int, total: int) -> None:
 
 
 def _add_usage(state: State, update: Update, namespace: str, usage: StepUsage) -> Update:
-    """Return *update*, the output of a step, with the *usage* of the step under the key "steps".
+    """Return *update*, the output of a step, with *usage* (calls, tokens and time of the step) under the key "steps".
 
-    If the step saved the episode, the usage of all its steps is logged.
+    If the step saved the episode, the usage of all steps is logged.
     """
     if "saved_at" in update:
         log_end(namespace, {**state, **update}, usage)
@@ -216,9 +216,9 @@ def _add_usage(state: State, update: Update, namespace: str, usage: StepUsage) -
 def _handle_failure(
     on_failure: OnFailure, state: State, error: Exception, answers: CachedAnswers, usage: StepUsage
 ) -> Flow[None]:
-    """Run *on_failure* after a step failed with *error*, and log the failure, even if *on_failure* fails itself.
+    """Call *on_failure* after a step failed with *error*. Log the failure, even if *on_failure* raises an error itself.
 
-    *answers* are the model's answers to the step, *usage* the calls and tokens of the step.
+    *answers* are the model's answers to the step; *usage* has the calls and tokens of the step.
     """
     if isinstance(error, KGMemoryError):
         error.steps = (*(StepUsage(**step) for step in state.get("steps") or ()), usage)
@@ -230,9 +230,9 @@ def _handle_failure(
 
 
 def summarise_update(update: State) -> Update:
-    """Return the counts in a step's output, without its texts: ``{"facts": [f, g], "id": "a"}`` -> ``{"facts": 2}``.
+    """Return the sizes of a step's output, without its texts: ``{"facts": [f, g], "id": "a"}`` -> ``{"facts": 2}``.
 
-    Lists are replaced by their lengths; numbers and booleans are kept.
+    A list is replaced by its length; numbers and booleans are kept.
     """
     summaries = {key: value if _is_count(value) else _summarise(value) for key, value in update.items()}
     return {key: summary for key, summary in summaries.items() if summary is not None}
@@ -243,7 +243,7 @@ def _is_count(value: Any) -> bool:
 
 
 def _summarise(value: Any) -> Any:
-    """Return the length of a list, a bool as it is, a dict with its values summarised; None for anything else."""
+    """Return the length of a list, a bool unchanged, or a dict with its values summarised; None for other values."""
     match value:
         case bool():
             return value

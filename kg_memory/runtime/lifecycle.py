@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class PerLoop(Generic[T]):
-    """One value for each event loop: *make* creates it at the first `get` there, and it is dropped with the loop."""
+    """Holds one value for each event loop. `get` creates it by *make* when needed; it is dropped with the loop."""
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make

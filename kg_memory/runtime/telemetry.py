@@ -61,7 +61,7 @@ Describe = Callable[[Any], Attributes]
 
 
 class Recorder:
-    """A callable that records a result as attributes of *span*, and returns the result unchanged.
+    """A function that adds attributes of a result to *span*, and returns the result unchanged.
 
     *describe* returns the attributes of a result.
     """
@@ -99,10 +99,10 @@ class Instruments:
     def span(
         self, name: str, dimensions: Attributes, more: Attributes, seconds: Histogram, describe: Describe
     ) -> Iterator[Recorder]:
-        """Context manager that opens a span called *name*, and records its duration in the histogram *seconds*.
+        """Context manager: open a span called *name*, and record its duration in the histogram *seconds*.
 
-        It yields a `Recorder` that records a result on the span, with the attributes that *describe* returns.
-        *dimensions* are attributes of both the span and the histogram; *more* are attributes of the span only.
+        It yields a `Recorder`: calling it with a result adds the attributes ``describe(result)`` to the span.
+        *dimensions* are attributes of the span and the histogram, *more* attributes of the span only.
         """
         began = perf_counter()
         # An error may quote users: without *message_text*, only its kind is recorded.
@@ -197,9 +197,9 @@ def _name_counts(summary: Mapping[str, Any]) -> Attributes:
 
 
 def count_retry(reason: str, seconds: float = 0.0) -> None:
-    """Count a repeated request to a model in the metrics, and add an event to the current span.
+    """Count a repeated model request in the metrics, and add an event to the current span.
 
-    *reason* is a metric label, so it must be one of few values; *seconds* is the wait before the request.
+    *reason* is a metric label, so use few different texts; *seconds* is the wait before the request.
     """
     _on.retries.add(1, {"kg_memory.reason": reason})
     if is_on():
@@ -213,7 +213,7 @@ def count_tokens(model: str, usage: Usage) -> None:
 
 
 def count_episode(status: str | None, attributes: Mapping[str, str]) -> None:
-    """Count an episode that got the new *status* in the metrics; an ``error.type`` in *attributes* counts a failure."""
+    """Count an episode with the new *status* in the metrics; ``error.type`` in *attributes* marks a failure."""
     if status is not None:
         _on.episodes.add(1, {"kg_memory.status": status})
     if "error.type" in attributes:
@@ -224,15 +224,15 @@ def count_episode(status: str | None, attributes: Mapping[str, str]) -> None:
 
 
 def error_kind(error: BaseException) -> str:
-    """Return the HTTP status that *error* carries, or else the name of its class: ``"429"``, ``"TimeoutError"``."""
+    """Return a short label for *error*: its HTTP status (``"429"``), or else its class (``"TimeoutError"``)."""
     status = getattr(error, "status_code", None) or getattr(getattr(error, "response", None), "status_code", None)
     return str(status) if isinstance(status, int) else type(error).__name__
 
 
 def describe_error(error: BaseException) -> str:
-    """Return a text about *error* that is safe to log: ``"ModelError (429)"``, its kind and that of its cause.
+    """Return a text about *error* that is safe to log: its kind and that of its cause, ``"ModelError (429)"``.
 
-    For the errors in `OWN_WORDS`, whose messages quote no user, it is the full message.
+    Errors in `OWN_WORDS` give their full message, because these messages never quote users.
     """
     if isinstance(error, OWN_WORDS):
         return str(error)
@@ -255,10 +255,10 @@ def log_end(namespace: str, state: Mapping[str, Any], last: StepUsage) -> None:
 def log_failure(
     namespace: str, state: Mapping[str, Any], failed: StepUsage, error: Exception, status: str | None
 ) -> None:
-    """Log that a step failed with *error*; *failed* is the step's name and usage, *state* the state before it.
+    """Log that a step failed with *error*; *failed* is the step's name and usage, *state* the state before the step.
 
-    *status* is the new status of the episode, or None if it stays the same. Refused input of which nothing is stored is
-    logged as info, not as a warning: the caller gets the error.
+    *status* is the new status of the episode, or None if it stays the same. Rejected input is logged as info, not as a
+    warning, because the caller gets the error.
     """
     count_episode(status, {"kg_memory.step": failed.step, "error.type": error_kind(error)})
     details = {"status": status, "step": failed.step, "reason": describe_error(error)}

@@ -29,11 +29,11 @@ J = TypeVar("J", bound=Job)
 
 
 class Worker(Generic[J]):
-    """Runs `jobs` one after another on a thread, which starts with the first job and ends with the last.
+    """Runs `jobs` one after another on a background thread, which lives only while there are jobs.
 
-    *do* runs a job. Acquire `changed` to read or change `jobs`, and call `wake` after a change. A forked child starts
-    without jobs: its parent runs them. When the process exits, all jobs are run at once, for at most *exit_seconds*.
-    `close` calls *drop* with the jobs that were not run.
+    *do* runs a job. Acquire `changed` to read or change `jobs`, and call `wake` after a change. A forked child process
+    starts without jobs. When the process exits, all jobs are run without waiting for their due time, for at most
+    *exit_seconds*. `close` passes the jobs that were not run to *drop*.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Worker(Generic[J]):
         self._thread: threading.Thread | None = None
 
     def wake(self) -> None:
-        """Make the thread check the jobs again, and start one if none is running. Acquire `changed` before the call."""
+        """Make the thread look for due jobs; start a thread if none is running. Acquire `changed` first."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
             self._thread.start()
@@ -67,7 +67,10 @@ class Worker(Generic[J]):
         return [*([] if self._current is None else [self._current]), *self.jobs.values()]
 
     def flush(self, timeout: float | None = None) -> bool:
-        """Run all jobs now, and return whether they ended within *timeout* seconds (None: wait without limit)."""
+        """Run all jobs without waiting for their due time.
+
+        Return whether they ended within *timeout* seconds (None: wait without limit).
+        """
         with self.changed:
             futures = [future for job in self.pending() for future in job.futures]
             for job in self.jobs.values():
@@ -76,7 +79,7 @@ class Worker(Generic[J]):
         return not wait(futures, timeout).not_done
 
     def close(self, timeout: float | None = None) -> None:
-        """Refuse new jobs, run pending jobs for at most *timeout* seconds (None: no limit), and cancel the rest."""
+        """Reject new jobs, run the pending ones for at most *timeout* seconds (None: no limit), and cancel the rest."""
         self.closed = True
         self.flush(timeout)
         with self.changed:
@@ -92,7 +95,7 @@ class Worker(Generic[J]):
             self._drop(left)
 
     def ends_within(self, seconds: float) -> bool:
-        """Wait until the worker is closed, but at most *seconds*; return whether it is closed."""
+        """Wait at most *seconds* for the worker to be closed, and return whether it is."""
         with self.changed:
             return self.changed.wait_for(lambda: self._ended, seconds)
 
@@ -101,7 +104,7 @@ class Worker(Generic[J]):
             self._do(job)
 
     def _take(self) -> J | None:
-        """Wait until a job is due, remove it from `jobs` and return it; return None if there are no jobs."""
+        """Wait until a job is due, and remove and return it; return None if no jobs are left."""
         with self.changed:
             self._current = None
             while self.jobs:
@@ -119,7 +122,7 @@ _workers: WeakSet[Worker[Any]] = WeakSet()
 
 
 def _finish_all() -> None:
-    """Run the jobs of all workers at exit, while new threads can still start, which model clients may need."""
+    """Run the jobs of all workers when the process exits, early enough that model clients can still start threads."""
     workers, began = list(_workers), time.monotonic()
     for worker in workers:
         worker.flush(0)
