@@ -199,7 +199,7 @@ class CachedAnswers:
         return through(flow, self._perform)
 
     def _perform(self, effect: Any) -> Flow[Any]:
-        """Return the answer to an effect (a model call, a query, ...) of the step, from the cache where possible."""
+        """Perform *effect* (a model call, a query, ...) and return its result; a model's answer may be cached."""
         if isinstance(effect, Every):
             ended = count(1)
             flows = tuple(self._one_of(len(effect.flows), flow, ended) for flow in effect.flows)

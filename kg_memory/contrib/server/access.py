@@ -41,7 +41,7 @@ class Access:
 
 
 class Guard:
-    """Checks the API key of each request against the stored *keys*, and rejects requests above the rate *limit*."""
+    """Checks the API key of each request against the stored *keys*, and rejects keys that send too many requests."""
 
     def __init__(self, keys: KeyRing, limit: RateLimit) -> None:
         self.keys, self._limit = keys, limit
@@ -49,8 +49,8 @@ class Guard:
     async def identify(self, secret: str | None, request: Request) -> ApiKey | None:
         """Return the API key with the secret text *secret*, or ``None`` if it is wrong or missing.
 
-        A request from this machine without a secret gets the key `OPEN`, which allows everything, as long as the
-        database has never had a key.
+        As long as no key was ever created, a request from this machine without a secret gets the key `OPEN`, which
+        allows everything.
         """
         if secret:
             return await self.keys.afind(secret)
@@ -77,7 +77,7 @@ class Guard:
         return key
 
     async def is_valid(self, key: ApiKey) -> bool:
-        """Return whether *key*, which was valid before, still is; open streams check this before they send."""
+        """Return whether *key* has not been revoked meanwhile; open streams check this before they send."""
         return not await self.keys.aexist() if key == OPEN else await self.keys.ais_valid(key.id)
 
 
@@ -142,10 +142,10 @@ def authorize(key: ApiKey, scope: Scope, namespace: str) -> Access:
 
 
 def is_local(request: Request) -> bool:
-    """Return whether *request* comes from this machine: its socket address and the host in its URL are both loopback.
+    """Return whether *request* comes from this machine: its socket address and the host in its URL are loopback.
 
-    With ``trust_proxy``, the last address in ``X-Forwarded-For`` must be loopback too. Otherwise a request with any
-    header that proxies add counts as remote.
+    If a proxy is trusted (``trust_proxy``), the last address in ``X-Forwarded-For`` must be loopback too. Otherwise a
+    request with headers of a proxy counts as remote.
     """
     clients = [request.client.host if request.client else "", request.url.hostname or ""]
     if request.app.state.service.options.trust_proxy:

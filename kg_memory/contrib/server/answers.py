@@ -36,11 +36,10 @@ class Page(BaseModel, Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A position in a paged list, which a ``cursor`` encodes.
+    """A position in a paged list: where the next page begins. The client gets it encoded as a ``cursor``.
 
-    The next page begins after *skip* items, or where *after*, a cursor of the memory method itself, points.
-    *believed_at* (ISO 8601) is the transaction time as of which all pages of the list are read, so that they fit
-    together.
+    The page begins after *skip* items, or at *after*, a cursor from the memory's own method. All pages of a list show
+    the data as it was believed at *believed_at* (ISO 8601), so that they fit together.
     """
 
     skip: int = 0
@@ -70,10 +69,10 @@ class Place:
 
 
 def cut_page(items: Sequence[T], place: Place, limit: int) -> Page[T]:
-    """Return the first *limit* of *items* as a page, with the cursor of the next page if there are more items.
+    """Return the first *limit* of *items* as a page, with a cursor for the next page if there are more items.
 
-    *place* is the position of the first item in the whole list. The caller reads one item more than *limit*, which
-    shows that a next page exists.
+    *place* is the position of the first item in the whole list. The caller passes one item more than *limit*, if there
+    is one, to show that a next page exists.
     """
     end = place.skip + min(limit, len(items))
     more = (len(items) > limit or _are_long(items)) and end <= DEEPEST
@@ -81,7 +80,7 @@ def cut_page(items: Sequence[T], place: Place, limit: int) -> Page[T]:
 
 
 def _are_long(items: Sequence[object]) -> bool:
-    """Return whether the episodes among *items* have at least `MOST_CHARACTERS` characters together."""
+    """Return whether the texts of the episodes in *items* have at least `MOST_CHARACTERS` characters in total."""
     return sum(len(item.content) for item in items if isinstance(item, Episode)) >= MOST_CHARACTERS
 
 
@@ -96,7 +95,7 @@ class ContextView(Value):
 
 
 def view_context(context: Context) -> ContextView:
-    """Return *context* as the model that the HTTP API answers with."""
+    """Convert *context* to the response model of the HTTP API."""
     return ContextView(
         text=str(context),
         tokens=context.tokens,

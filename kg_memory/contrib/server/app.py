@@ -78,7 +78,7 @@ def create_app(memory: GraphMemory, options: Options = DEFAULT, *, close_memory:
 
 
 def _add_routes(router: APIRouter, service: Service) -> None:
-    """Add all routes to *router*, without nested routers, which LangGraph's server cannot wrap."""
+    """Add all routes to *router* itself; LangGraph's server cannot use nested routers."""
     for part in (graph, writing, transfer, events, explorer):
         part.add_routes(router, service)
     for route in ROUTES:
@@ -105,22 +105,22 @@ def _add_routes(router: APIRouter, service: Service) -> None:
 
 
 class StoppingServer(uvicorn.Server):
-    """A uvicorn server that ends open event streams when it gets a stop signal: they would never end by themselves."""
+    """A uvicorn server that closes open event streams on a stop signal. Otherwise it would wait for them forever."""
 
     def __init__(self, config: uvicorn.Config, service: Service) -> None:
         super().__init__(config)
         self._service = service
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Set `Service.stopping`, which ends the event streams, and let uvicorn shut down."""
+        """Set `Service.stopping`, so that the event streams end, and let uvicorn shut down."""
         self._service.stopping = True
         super().handle_exit(sig, frame)
 
 
 def make_auth(memory: GraphMemory) -> Auth:
-    """Return an ``auth`` object for ``langgraph.json`` that makes LangGraph's server accept the same API keys.
+    """Return an ``auth`` object for ``langgraph.json``: LangGraph's server then requires the API keys of *memory*.
 
-    Requests from this machine need no key as long as the database has never had one.
+    Requests from this machine need no key as long as no key was ever created.
     """
     guard, auth = Service(memory, Options()).guard, Auth()
 

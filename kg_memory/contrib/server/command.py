@@ -57,9 +57,9 @@ MOST_PORTS = 65_535
 
 
 def add_commands(command: Callable[..., ArgumentParser]) -> None:
-    """Add the commands ``kg-memory serve``, ``worker``, ``keys`` and ``mcp``.
+    """Add the commands ``kg-memory serve``, ``worker``, ``keys`` and ``mcp`` to the command line.
 
-    *command* returns an argument parser for the command that it is given.
+    *command* is a function that adds a command and returns its argument parser.
     """
     _add_serve(command("serve", "kg_memory.contrib.server.command:serve", "serve the memory over HTTP", SERVE_EPILOG))
     about = "read the episodes that servers save"
@@ -175,7 +175,7 @@ def serve(arguments: Namespace, screen: Screen) -> int:
 def _check_address(host: str, port: int) -> None:
     """Raise `InputError` if the server cannot listen at *host* and *port*.
 
-    This is checked before the memory is opened, because uvicorn would report it only afterwards.
+    uvicorn would report this only after the memory has been opened.
     """
     try:
         for family, kind, _, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):

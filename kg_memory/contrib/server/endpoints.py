@@ -62,10 +62,9 @@ PROBLEM_RESPONSES: dict[int | str, Arguments] = {
 
 
 def describe(operation: str, answers: Mapping[int | str, Arguments] | None = None) -> Arguments:
-    """Return keyword arguments that document a route in FastAPI: operation id, tag and possible responses.
+    """Return keyword arguments for a FastAPI route that document it: operation id, tag and possible responses.
 
-    *operation* is a dotted name such as ``data.export``. *answers* are responses by status code, besides those for
-    errors.
+    *operation* is a dotted name such as ``data.export``. *answers* are responses by status code, in addition to errors.
     """
     tag, responses = operation.partition(".")[0], PROBLEM_RESPONSES | dict(answers or {})
     return {"operation_id": operation, "tags": [tag], "responses": responses}
@@ -75,9 +74,8 @@ def describe(operation: str, answers: Mapping[int | str, Arguments] | None = Non
 class Route:
     """An HTTP route that calls the `GraphMemory` method named *verb*, such as ``facts.list``.
 
-    Names in the braces of *path* are parameters of that method. *whole*: the list must be read to its end before it is
-    split into pages. *heavy*: calls go through `Jobs`, which limits how many run at once. *example* is a request body
-    for the API description.
+    Names in the braces of *path* are parameters of that method. *whole* reads a list completely before it is split into
+    pages. *heavy* limits how many calls run at a time. *example* is a request body for the API description.
     """
 
     method: str
@@ -91,10 +89,10 @@ class Route:
 
 
 class LenientRoute(APIRoute):
-    """A route that treats optional query parameters that are empty or ``null`` as left out."""
+    """A FastAPI route that ignores optional query parameters whose value is empty or ``null``."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return the request handler of FastAPI, wrapped so that it drops empty optional query parameters."""
+        """Return FastAPI's request handler, wrapped so that it drops empty optional query parameters."""
         linecache.getlines(inspect.getfile(self.endpoint))  # cached here, or FastAPI reads the file on the event loop
         handle = super().get_route_handler()
         optional = {field.alias for field in self.dependant.query_params if not field.field_info.is_required()}
@@ -111,7 +109,7 @@ class LenientRoute(APIRoute):
 
 @dataclass(frozen=True, slots=True)
 class _Verb:
-    """A `GraphMemory` method with all that a route needs: sync and async form, parameters, type hints, docstring."""
+    """A method of `GraphMemory` as a route needs it: sync and async form, parameters, type hints, docstring."""
 
     name: str
     function: Callable[..., Any]
@@ -122,7 +120,7 @@ class _Verb:
 
     @classmethod
     def find(cls, memory: GraphMemory, name: str) -> _Verb:
-        """Return the method of *memory* with the dotted *name*, such as ``facts.list``."""
+        """Return the method of *memory* that *name* denotes, such as ``facts.list``."""
         group, _, last = name.rpartition(".")
         call = attrgetter(f"{group}.a{last}".lstrip("."))(memory)
         function = attrgetter(name)(memory)
@@ -131,9 +129,10 @@ class _Verb:
         )
 
     async def call(self, arguments: Arguments, *, apart: bool) -> Any:
-        """Call the `GraphMemory` method with *arguments*: its async form, or with *apart* its sync form in a thread.
+        """Call the `GraphMemory` method with *arguments* and return its result.
 
-        The argument of a ``*args`` parameter is a list in a request; it is spread here.
+        With *apart*, the sync form is called in a thread; otherwise the async form is awaited. A list for a ``*args``
+        parameter is unpacked.
         """
         listed: Sequence[Any] = ()
         for name, parameter in self.parameters.items():
@@ -165,7 +164,7 @@ class _Verb:
 
 
 def add_route(router: APIRouter, service: Service, route: Route) -> None:
-    """Add *route* to *router*: an endpoint with the parameters, documentation and result type of its memory method."""
+    """Add an endpoint for *route* to *router*, with the parameters and documentation of its memory method."""
     verb = _Verb.find(service.memory, route.verb)
     taken = {*HIDDEN, *_names_in(route.path)}
     offered = [name for name in verb.parameters if name not in taken]
@@ -218,9 +217,9 @@ def add_route(router: APIRouter, service: Service, route: Route) -> None:
 
 
 def _parameters(verb: _Verb, route: Route, offered: Sequence[str]) -> list[inspect.Parameter]:
-    """Return the parameters of the endpoint function of *route*: request, access, path parameters, and *offered* ones.
+    """Return the signature of the endpoint function of *route*: request, access, path parameters, and *offered* ones.
 
-    *offered* names the parameters of the memory method that become query parameters (GET) or fields of the body.
+    *offered* are names of the memory method's parameters that become query parameters (GET) or body fields.
     """
     parameters = [
         _parameter("request", Request),
@@ -262,8 +261,8 @@ class _Answer:
     ) -> Response:
         """Call the memory method with *arguments* and return its result as JSON; of a list, the page at *place*.
 
-        *shown* includes the text of withheld episodes. *apart* calls the method and serializes its result in a thread.
-        Raises `ProblemError` 404 if the method returns ``None``.
+        With *shown*, withheld episodes include their text. With *apart*, the work is done in a thread. Raises
+        `ProblemError` 404 if the method returns ``None``.
         """
         call = partial(self._verb.call, apart=apart)
         if self._paged:
@@ -277,9 +276,10 @@ class _Answer:
         return json_response(request, await asyncio.to_thread(dump) if apart else dump(), self._route.status)
 
     async def _page(self, call: Callable[..., Awaitable[Any]], arguments: Arguments, place: Place) -> Page[Any]:
-        """Return the page at *place* of the list that the memory method *call* returns for *arguments*.
+        """Call the memory method *call* with *arguments* and return the page at *place* of the list that it returns.
 
-        All pages of a list are read as of one ``believed_at``: the time of the first request if the client gave none.
+        All pages of a list show the data as believed at the time of the first request, or at the client's
+        ``believed_at``.
         """
         limit, parameters = arguments.get("limit", MOST), self._verb.parameters
         if "believed_at" in parameters:
@@ -299,10 +299,9 @@ class _Answer:
 
 
 def to_argument(name: str, value: Any) -> Any:
-    """Return the query parameter *name* as `GraphMemory` takes it: ``"2023..2024"`` as a pair, JSON texts parsed.
+    """Convert the query parameter *name* for `GraphMemory`: ``("during", "2023..2024") -> ("2023", "2024")``.
 
-    ``("during", "2023..2024") -> ("2023", "2024")``; other values are returned unchanged. Raises `ProblemError` 422 for
-    invalid JSON.
+    JSON texts are parsed; other values are returned unchanged. Raises `ProblemError` 422 for invalid JSON.
     """
     if name == "during" and isinstance(value, str) and ".." in value:
         return tuple(end.strip() or None for end in value.split("..", 1))
@@ -343,7 +342,7 @@ def _query_parameters(verb: _Verb, offered: Sequence[str], *, paged: bool) -> li
 
 
 def _body_model(verb: _Verb, route: Route, offered: Sequence[str]) -> type[BaseModel]:
-    """Return a new pydantic model of the JSON body of *route*; its fields are the method's parameters *offered*."""
+    """Create the pydantic model for the JSON body of *route*, with the method's parameters *offered* as fields."""
     fields: dict[str, Any] = {}
     for name in offered:
         (least, most), about = _bounds(name), find_parameter(verb.name, name).about
@@ -355,5 +354,5 @@ def _body_model(verb: _Verb, route: Route, offered: Sequence[str]) -> type[BaseM
 
 
 def _bounds(name: str) -> tuple[int, int] | tuple[None, None]:
-    """Return the smallest and largest value of parameter *name*: ``(None, None)`` unless it is ``limit``."""
+    """Return the smallest and largest allowed value of ``limit``; ``(None, None)`` for other parameters."""
     return (1, MOST) if name == "limit" else (None, None)

@@ -60,9 +60,9 @@ class Event:
 
 
 class Listener:
-    """The queue of events for one open stream, which the stream has not sent yet.
+    """The queue of events that wait to be sent over one open stream.
 
-    `ended` is set when events were dropped: the stream then ends, and its client reconnects and catches up.
+    If the client is too slow, events are dropped and `ended` is set: the stream ends, and the client must reconnect.
     """
 
     def __init__(self) -> None:
@@ -71,9 +71,9 @@ class Listener:
         self._looks = 0
 
     def put(self, events: Sequence[Event]) -> None:
-        """Add *events* to the queue of this stream; they come from one read of the database.
+        """Add *events*, all from one read of the database, to the queue.
 
-        If the client took no event during `SLOWEST` reads, the queue is dropped and the stream ends.
+        If the client has not taken an event for `SLOWEST` reads, the queue is cleared and the stream ends.
         """
         self._looks = self._looks + 1 if self._news else 0
         if self._looks > SLOWEST:
@@ -82,7 +82,7 @@ class Listener:
             self._news.extend(events)
 
     def begin(self, events: Sequence[Event]) -> None:
-        """Insert *events* at the front of the stream's queue."""
+        """Insert *events* at the front of the queue, before those that wait already."""
         self._news.extendleft(reversed(events))
 
     def take(self) -> str:
@@ -102,8 +102,8 @@ class Listener:
 class Feed:
     """Reads the changes of *namespace* from the database once a second, and queues them for all open streams.
 
-    It runs while at least one stream is open. Events are kept only until the streams have sent them, because another
-    process may forget the data at any time; a reconnecting client gets older events from the graph.
+    It runs while at least one stream is open. Sent events are not kept, as data may be deleted at any time; a client
+    that reconnects gets the events that it missed from the graph.
     """
 
     def __init__(self, service: Service, namespace: str) -> None:
@@ -119,16 +119,16 @@ class Feed:
         return bool(self._listeners)
 
     def clear(self) -> None:
-        """Remove the queued events of all streams, because data was deleted that they may contain."""
+        """Remove the queued events of all streams, which may contain data that was just deleted."""
         self._cleared += 1
         for listener in list(self._listeners):
             listener.drop()
 
     async def listen(self, last: EventId | None) -> AsyncGenerator[str | None, None]:
-        """Yield the texts of the events after the id *last* (None: from now on) until the server or stream stops.
+        """Yield the texts of the events after the event id *last* (None: of new events) until the stream stops.
 
-        Before each batch, and after `PING` seconds of silence, ``None`` is yielded: the caller then checks the client's
-        key. After each batch comes the comment `END`, so that proxies do not hold the last event back.
+        Before each batch, and after `PING` seconds without events, ``None`` is yielded, so that the caller can check
+        the client's key. Each batch ends with the comment `END`, so that proxies send its last event without delay.
         """
         listener = Listener()
         self._listeners.append(listener)
@@ -155,7 +155,7 @@ class Feed:
     async def _follow(self, watch: Watch) -> None:
         """Read changes every `INTERVAL` seconds and queue them for the streams, until no stream is open.
 
-        If data is deleted meanwhile, start again with a new *watch*, without the data that the old one remembers.
+        If data is deleted meanwhile, a new *watch* replaces the old one, which may remember the deleted data.
         """
         counts: Row = {}
         begun = False
@@ -171,10 +171,10 @@ class Feed:
             await asyncio.sleep(INTERVAL)
 
     async def _look(self, watch: Watch, counts: Row) -> Row:
-        """Read the changes since the last read, queue them for all streams, and return the new counts.
+        """Queue the changes since the last read for all streams, and return the new counts of episodes and model usage.
 
-        The counts are those of episodes and model usage; *counts* are those of the read before. If data is deleted
-        during the read, its result is dropped and *counts* returned.
+        *counts* are those of the last read. If data is deleted during this read, nothing is queued and *counts*
+        returned.
         """
         cleared, since = self._cleared, watch.reached or watch.since
         seen = await self._run(watch.look())
@@ -188,7 +188,7 @@ class Feed:
     async def _catch_up(self, listener: Listener, since: int) -> None:
         """Queue the events since the time *since* (microseconds since the epoch) for a client that has reconnected.
 
-        Some events may be sent twice.
+        The client may get some events twice.
         """
         cleared = -1
         while cleared != self._cleared:  # read again if something was forgotten meanwhile
@@ -247,7 +247,7 @@ async def _stream(service: Service, access: Access, feed: Feed, place: EventId |
 
 
 def _to_events(seen: Seen, time: int, counts: Row) -> Iterator[Event]:
-    """Return the events for one read: one for each episode and change in *seen*, and one if the counts have changed.
+    """Return one event for each episode and change in *seen*, and one for the counts if they differ from *counts*.
 
     *counts* are those of the read before. *time* becomes the first part of the event ids.
     """
@@ -260,7 +260,7 @@ def _to_events(seen: Seen, time: int, counts: Row) -> Iterator[Event]:
 
 
 def _describe_episode(episode: Row) -> Row:
-    """Return the JSON data of an ``episode`` event, with times as ISO 8601 texts and the cost as an object."""
+    """Return the JSON data of an ``episode`` event: times as ISO 8601 texts, the cost as an object."""
     return {**tell_times(episode), "took": dict(zip(COST, episode["took"] or (), strict=False))}
 
 
@@ -276,9 +276,9 @@ def _describe_change(change: Change) -> Iterator[tuple[str, Row]]:
 
 
 def _parse_id(text: str | None) -> EventId | None:
-    """Return the event id in a ``Last-Event-ID`` header: ``"1715679000000000-3" -> (1715679000000000, 3)``.
+    """Parse the event id in a ``Last-Event-ID`` header: ``"1715679000000000-3" -> (1715679000000000, 3)``.
 
-    Raises `ProblemError` 422 for another form.
+    Raises `ProblemError` 422 for an invalid text.
     """
     if text is None:
         return None

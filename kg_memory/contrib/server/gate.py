@@ -45,10 +45,10 @@ FAULT = "internal server error; find the request id in the server's log"
 
 
 class Gate:
-    """Middleware that checks requests whose path begins with one of *paths*; other requests pass unchanged.
+    """ASGI middleware that checks requests whose path begins with one of *paths*; other requests pass unchanged.
 
-    It rejects unknown hosts and origins, missing keys and large bodies, adds the headers ``X-Request-ID`` and
-    ``X-Content-Type-Options``, logs each request, and answers exceptions with problem details.
+    It rejects unknown hosts and origins, missing keys and large bodies; it adds a request id, logs each request, and
+    answers exceptions with problem details.
     """
 
     def __init__(self, app: ASGIApp, *, paths: Sequence[str], service: Service) -> None:
@@ -100,9 +100,9 @@ class Gate:
             )
 
     async def _pass(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
-        """Check the request, pass it on to the application, and read its body first where the route has a body limit.
+        """Check the request's headers and key, read the body if the route limits its size, and call the application.
 
-        The head and the key are checked before the body is read. Raises `ProblemError`.
+        Raises `ProblemError`.
         """
         path = own_path(scope)
         limit = most_bytes(path, self._max_body)
@@ -131,9 +131,9 @@ class Gate:
             await self._app(scope, _replay(body, receive), send_and_release)
 
     def _check(self, scope: Scope, headers: Headers, limit: int | None) -> None:
-        """Raise `ProblemError` if the head size, host, origin or content length of a request is not allowed.
+        """Raise `ProblemError` if the size of the headers, the host, the origin or the content length is not allowed.
 
-        *limit* is the largest body in bytes; ``None`` where the route limits a stream itself.
+        *limit* is the largest body in bytes, or ``None`` if the route itself limits the body.
         """
         head = len(scope.get("raw_path") or b"") + len(scope["query_string"])
         if head + sum(len(name) + len(value) for name, value in headers.raw) > LONGEST_HEAD:
@@ -154,7 +154,7 @@ class Gate:
 
 
 def _keep_encoded(scope: Scope) -> Scope:
-    """Return *scope* with the path as it was sent, so that ``%2F`` in a path parameter does not act as a slash."""
+    """Return *scope* with the path as the client sent it, so that ``%2F`` in a parameter is not read as a slash."""
     raw: bytes = scope.get("raw_path") or b""
     if own_path(scope).startswith(ENCODED) and raw:
         return {**scope, "path": raw.partition(b"?")[0].decode("ascii", "replace")}
@@ -170,7 +170,7 @@ def _split(url: str) -> SplitResult:
 
 
 def _may_exceed(headers: Headers, size: int) -> bool:
-    """Return whether a request body may have more than *size* bytes by its headers; a chunked body always may."""
+    """Return whether, by its headers, a request body may have more than *size* bytes; always true if chunked."""
     return "transfer-encoding" in headers or int(headers.get("content-length", "0")) > size
 
 
@@ -196,7 +196,7 @@ async def _read_body(receive: Receive, limit: int) -> bytes:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """Return an ASGI ``receive`` function that returns *body*, which was already read, and then calls *receive*."""
+    """Return an ASGI ``receive`` function that returns the already read *body* first, and then calls *receive*."""
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive_again() -> Message:
@@ -206,5 +206,5 @@ def _replay(body: bytes, receive: Receive) -> Receive:
 
 
 def _route(scope: Any) -> str:
-    """Return the path template of a request, as ``/facts/{fact}``, for the log: real paths contain users' names."""
+    """Return the path template of a request for the log, such as ``/facts/{fact}``: real paths have users' names."""
     return getattr(scope.get("route"), "path", "(no route)")

@@ -171,7 +171,7 @@ def _to_arguments(**given: str | None) -> dict[str, Any]:
 
 
 def read_graph(facts: Sequence[Fact], ids: Iterable[str] = ()) -> Flow[Elements]:
-    """Return the graph of *facts*, with their entities as nodes, and also the entities with these *ids* as nodes."""
+    """Return the graph of *facts*, with their entities as nodes; *ids* are further entities to add as nodes."""
     ends = yield from read(queries.ENDS_OF_FACTS, ids=list({fact.id for fact in facts}))
     by_fact = {row["fact"]: row for row in ends}
     reached = {*ids, *(row["subject"] for row in ends)}
@@ -182,7 +182,7 @@ def read_graph(facts: Sequence[Fact], ids: Iterable[str] = ()) -> Flow[Elements]
 
 
 def _draw(facts: Sequence[Fact], by_fact: Mapping[str, Row], stored: Sequence[Row]) -> Elements:
-    """Return the nodes and edges of *facts* from database rows.
+    """Build the nodes and edges of *facts* from database rows.
 
     *by_fact* has the ids of subject and objects by fact id; *stored* are the rows of the entities.
     """
@@ -199,10 +199,7 @@ def _draw(facts: Sequence[Fact], by_fact: Mapping[str, Row], stored: Sequence[Ro
 
 
 def _node(row: Row, alone: Mapping[str, list[str]]) -> Node:
-    """Return the node of the entity in *row*, with the sentences of its facts that have no object.
-
-    *alone* has these sentences by entity id.
-    """
+    """Return the entity in *row* as a node; *alone* has the sentences of facts without an object, by entity id."""
     entity = to_entity(row["entity"])
     common = entity.model_dump(include={"id", "type", "summary", "first_seen", "last_seen"})
     return Node(

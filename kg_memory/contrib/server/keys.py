@@ -66,8 +66,8 @@ class KeyRing:
     ) -> Flow[tuple[ApiKey, str]]:
         """Create an API key; return the key and its secret, which the client sends and which is not stored.
 
-        *name* says what the key is for, *scopes* are among ``read``, ``write``, ``review``, ``forget`` and ``admin``,
-        and *namespaces* are names or patterns such as ``team/*``. Raises `InputError` for an empty or unknown value.
+        *name* says what the key is for. *scopes* are among ``read``, ``write``, ``review``, ``forget`` and ``admin``.
+        *namespaces* are names or patterns such as ``team/*``. Raises `InputError` for an empty or unknown value.
         """
         validate_name("name", name, "a name that says what the key is for")
         if not scopes or (unknown := set(scopes) - set(SCOPES)):
@@ -100,9 +100,9 @@ class KeyRing:
     list, alist = both(list_flow)
 
     def revoke_flow(self, id_: str) -> Flow[ApiKey]:
-        """Revoke the key with the id *id_* and return it: requests with it are rejected from now on.
+        """Revoke the key with the id *id_* and return it: from now on, requests with it are rejected.
 
-        Revoking a revoked key changes nothing. Raises `InputError` if there is no such key.
+        Revoking a key twice is allowed. Raises `InputError` if there is no such key.
         """
         stored = yield from self._read(id_)
         if stored is None:
@@ -130,9 +130,9 @@ class KeyRing:
     is_valid, ais_valid = both(is_valid_flow)
 
     def exist_flow(self) -> Flow[bool]:
-        """Return whether any key was ever created.
+        """Return whether any key was ever created, including revoked keys.
 
-        Revoked keys count, so that revoking the last key does not open the server to everybody.
+        Revoked keys count so that the server does not become open to everybody when the last key is revoked.
         """
         return bool((yield from self._database.command_flow("EXISTS", KEYS, at=KEYS)))
 
@@ -155,7 +155,7 @@ def _without_hash(stored: _StoredKey) -> ApiKey:
 def _matches(pattern: str, namespace: str) -> bool:
     """Return whether *namespace* matches *pattern*: ``"team/*"`` matches ``"team/ann"``.
 
-    ``*`` stands for any characters. Takes linear time: the regular expression never backtracks into an earlier part.
+    ``*`` matches any characters. The time is linear: the regular expression does not backtrack.
     """
     first, *parts = map(re.escape, pattern.split("*"))
     if not parts:

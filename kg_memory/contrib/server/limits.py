@@ -32,7 +32,10 @@ BUSY = "the server is busy with expensive calls; try again later"
 
 
 class RateLimit:
-    """Limits the requests of each API key to *rate* per second, with bursts of `BURST` times as many (token bucket)."""
+    """Limits each API key to *rate* requests per second on average; after a pause, a burst of requests is allowed.
+
+    This is a token bucket that holds `BURST` times *rate* requests.
+    """
 
     def __init__(self, rate: float) -> None:
         if not 0 < rate < math.inf:
@@ -41,7 +44,7 @@ class RateLimit:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, name: str) -> float:
-        """Count one request of the key or address *name*; return 0 if it is allowed, else the seconds to wait."""
+        """Count a request of *name*, a key or address. Return 0 if it is allowed, else the seconds to wait."""
         now = time.monotonic()
         tokens, before = self._buckets.pop(name, (self._burst, now))
         tokens = min(self._burst, tokens + (now - before) * self._rate)
@@ -55,7 +58,7 @@ class RateLimit:
 class Shares:
     """Limits how many streams, sessions and imports are open at the same time.
 
-    *limits* has, for each of these kinds, the most that one key may have open, and the most for all keys together.
+    For each kind, *limits* has a limit for each API key and a limit for all keys together.
     """
 
     def __init__(self, limits: Mapping[str, tuple[int, int]]) -> None:
@@ -65,7 +68,7 @@ class Shares:
 
     @contextmanager
     def hold(self, kind: str, key: str) -> Iterator[None]:
-        """Context manager: count one more open *kind*, such as "sessions", for the API key with the id *key*.
+        """Context manager: while the body runs, count an open *kind*, such as "sessions", for the API key *key*.
 
         Raises `ProblemError` 429 above the limit of the key, 503 above the limit of all keys.
         """
@@ -81,14 +84,14 @@ class Shares:
             self._all -= Counter([kind])
 
     def check(self, kind: str, wanted: int) -> None:
-        """Raise `ProblemError` 429 if *wanted* is more of *kind*, such as "sessions", than one key may have open."""
+        """Raise `ProblemError` 429 if one key may not have *wanted* of *kind*, such as "sessions", open."""
         most = self._limits[kind][0]
         if wanted > most:
             raise ProblemError(429, f"one key may have at most {most} {kind} open; close some first", headers=SOON)
 
 
 class Held(Response):
-    """Wraps *response* so that it is sent within the context manager *share*, such as `Shares.hold`."""
+    """A response that sends another *response* within the context manager *share*, such as `Shares.hold`."""
 
     def __init__(self, response: Response, share: AbstractContextManager[Any]) -> None:
         self._response, self._share, self.background = response, share, None
@@ -100,14 +103,14 @@ class Held(Response):
 
 
 class StoppedError(Exception):
-    """Raised within an expensive call whose clients have all disconnected, to stop it."""
+    """Raised within an expensive call to stop it, when all clients that wait for the result have disconnected."""
 
 
 @dataclass(slots=True)
 class Job:
-    """An expensive call that runs.
+    """A running expensive call, whose result several equal requests can share.
 
-    *asked* identifies the request; *clients* counts the requests that wait for the result.
+    *asked* identifies the request; *clients* is the number of requests that wait for the result.
     """
 
     asked: Hashable
@@ -116,13 +119,13 @@ class Job:
     clients: int = 0
 
     def check(self, *_: object) -> None:
-        """Raise `StoppedError` if all clients have disconnected; the progress callback of calls in threads."""
+        """Raise `StoppedError` if all clients have disconnected. Calls in threads use this as progress callback."""
         if self.stopped.is_set():
             raise StoppedError
 
 
 class Jobs:
-    """Runs expensive calls: at most one at a time for each namespace, and `AT_ONCE` in total."""
+    """Runs expensive calls, at most one at a time for each namespace and `AT_ONCE` in total."""
 
     def __init__(self) -> None:
         self._jobs: dict[str, Job] = {}
@@ -130,10 +133,10 @@ class Jobs:
     async def run(
         self, request: Request, namespace: str, asked: Hashable, call: Callable[[Job], Awaitable[T]], *, cancel: bool
     ) -> T:
-        """Run *call* and return its result, or that of a running call in *namespace* with an equal *asked*.
+        """Run *call* and return its result, or share the result of a running call in *namespace* with an equal *asked*.
 
-        Waits for its turn up to `WAIT` seconds, then raises `ProblemError` 429. Once all clients of a call have
-        disconnected, `Job.check` raises; *cancel* also cancels the call's task. Calls in threads cannot be cancelled.
+        Waits at most `WAIT` seconds for other calls to end, then raises `ProblemError` 429. When all clients have
+        disconnected, `Job.check` raises within the call; with *cancel*, its task is cancelled too.
         """
         job = await self._find(namespace, asked)
         if job is None:
@@ -158,10 +161,10 @@ class Jobs:
                 await asyncio.wait((job.task,))
 
     async def _find(self, namespace: str, asked: Hashable) -> Job | None:
-        """Wait until a call may run in *namespace*.
+        """Wait until a call can start in *namespace*, and return ``None``.
 
-        Return ``None`` to start a new call, or the running call with an equal *asked*, whose result can be shared.
-        Raises `ProblemError` 429 after `WAIT` seconds.
+        If a call with an equal *asked* is running, return that call, whose result can be shared. Raises `ProblemError`
+        429 after `WAIT` seconds.
         """
         loop = asyncio.get_running_loop()
         latest = loop.time() + WAIT
@@ -183,6 +186,6 @@ class Jobs:
 
 
 async def _wait_until_left(request: Request) -> None:
-    """Return when the client of *request* disconnects."""
+    """Wait until the client of *request* disconnects."""
     while (await request.receive())["type"] != "http.disconnect":
         pass

@@ -71,10 +71,9 @@ RETURN {_WATCHED_EPISODE} AS episode
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The result of one read of a `Watch`: new or changed episodes, and changes of facts.
+    """The result of one read of a `Watch`: the new or changed episodes, and the changes of facts.
 
-    `counts` has the number of all episodes, the number with each status in `UNREAD`, and today's model calls and
-    tokens.
+    `counts` has the number of episodes, in total and for each status in `UNREAD`, and today's model calls and tokens.
     """
 
     counts: Mapping[str, int]
@@ -84,9 +83,9 @@ class Seen:
 
 @dataclass(slots=True)
 class Watch:
-    """Reads the changes in a namespace since the time *since*, in microseconds since the epoch.
+    """Reads the changes in a namespace. Each call of `look` returns the changes since the call before.
 
-    Each call of `look` returns the changes since the call before.
+    The first call returns the changes since the time *since*, in microseconds since the epoch.
     """
 
     since: int
@@ -98,7 +97,7 @@ class Watch:
     """The times of the latest returned changes, by key, so that the overlap does not return them again."""
 
     def look(self) -> Flow[Seen]:
-        """Return the changes since the last call of this method, by seven queries, five of them in one round trip."""
+        """Return the changes since the last call of this method. Seven queries are run, five in one round trip."""
         time = yield from now()
         begin = self.since if self.reached is None else max(self.since, self.reached - OVERLAP)
         unread = [id_ for id_, (status, *_) in self.states.items() if status in UNREAD][:MAX_EVENTS]
@@ -124,9 +123,9 @@ class Watch:
         return Seen(_sum_counts(counts, statuses, usage), tuple(moved), tuple(news))
 
     def remaining(self, limit: int) -> Flow[list[Row]]:
-        """Return the latest *limit* episodes that are unread, being read or failed.
+        """Return the latest *limit* episodes that are not read yet, being read, or failed.
 
-        Later calls of `look` return them again when their status changes.
+        `look` returns them again when their status changes.
         """
         stored = yield from read(EPISODES_IN, statuses=UNREAD, limit=limit, length=EXCERPT)
         episodes = [row["episode"] for row in stored]
@@ -134,9 +133,9 @@ class Watch:
         return episodes
 
     def _take_episodes(self, episodes: Mapping[str, Row], begin: int) -> list[Row]:
-        """Return those of *episodes* (rows by id) that are new or changed, earliest first, and remember their status.
+        """Return the rows in *episodes* (rows by id) of new or changed episodes, earliest first; remember their status.
 
-        Read episodes older than *begin* are no longer remembered.
+        The status of episodes that were read before the time *begin* is dropped.
         """
         changed = [episode for id_, episode in episodes.items() if self.states.get(id_) != _state(episode)]
         for id_, episode in episodes.items():
@@ -147,7 +146,7 @@ class Watch:
         return sorted(changed, key=lambda episode: (episode["created_at"], episode["id"]))
 
     def _take_changes(self, changes: list[Change], begin: int) -> list[Change]:
-        """Return the *changes* that no earlier call has returned; those before *begin* are no longer remembered."""
+        """Return the *changes* that no earlier call has returned, and forget those before the time *begin*."""
         new = {key: change for change in changes if (key := _key(change)) not in self.changes}
         times = self.changes | {key: time_of(change) for key, change in new.items()}
         self.changes = {key: time for key, time in times.items() if time >= begin}
@@ -155,7 +154,7 @@ class Watch:
 
 
 def _sum_counts(counts: list[Row], statuses: list[Row], usage: list[Row]) -> dict[str, int]:
-    """Return the field `counts` of `Seen`, from the rows of three queries; zeros for a namespace without a graph."""
+    """Return the numbers for `Seen.counts` from the rows of three queries; zeros for a namespace without a graph."""
     by_status = {row["status"]: row["many"] for row in statuses}
     sums = {name: int(sum(row[name] or 0 for row in usage)) for name in SPENT}
     episodes = sum(row["episodes"] for row in counts)
@@ -163,7 +162,7 @@ def _sum_counts(counts: list[Row], statuses: list[Row], usage: list[Row]) -> dic
 
 
 def _state(episode: Row) -> tuple[Any, ...]:
-    """Return the status, step, reason and attempts of *episode*, a result row; if these change, it has changed."""
+    """Return the status, step, reason and attempts of *episode*, a result row, to notice when one of them changes."""
     return episode["status"], episode["step"], episode["reason"], episode["attempts"]
 
 

@@ -50,9 +50,9 @@ class StrictBody(Arguments):
 
 
 def most_bytes(path: str, most: int) -> int | None:
-    """Return the largest allowed request body for *path*, in bytes and at most *most*.
+    """Return the size limit in bytes of a request body for *path*; it is at most *most*.
 
-    ``None`` for imports, whose route limits the stream itself.
+    ``None`` for imports, whose route limits the body itself.
     """
     if _STREAMED.fullmatch(path):
         return None
@@ -171,6 +171,6 @@ NAMES: Mapping[str, Parameter] = {
 def find_parameter(verb: str, name: str) -> Parameter:
     """Return the description of the parameter *name* of the memory method *verb*, such as ``facts.list``.
 
-    A description for this method alone (``"usage.estimate.episodes"``) comes before the general one (``"episodes"``).
+    A description for one method (key ``"usage.estimate.episodes"``) is preferred to a general one (``"episodes"``).
     """
     return NAMES.get(f"{verb}.{name}") or NAMES.get(name) or Parameter(f"The id of the {name}.")

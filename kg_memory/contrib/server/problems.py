@@ -75,7 +75,7 @@ class Problem(BaseModel):
 
 
 class ProblemError(Exception):
-    """An exception that the server answers with a problem response of *status*, *detail* and further JSON *fields*."""
+    """An exception that the server answers with an error response: *status*, *detail* and further JSON *fields*."""
 
     def __init__(self, status: int, detail: str, *, headers: Mapping[str, str] | None = None, **fields: Any) -> None:
         super().__init__(detail)
@@ -91,7 +91,7 @@ def own_path(scope: Scope) -> str:
 def problem_response(
     status: int, detail: str, request_id: str, *, headers: Mapping[str, str] | None = None, **fields: Any
 ) -> Response:
-    """Return a problem response with *status*, *detail* and further JSON *fields*."""
+    """Return an error response (RFC 9457) with *status*, *detail* and further JSON *fields*."""
     title = TITLES.get(status, "Refused")
     body = {"type": f"urn:kg-memory:{title.lower().replace(' ', '-')}", "title": title, "status": status}
     body |= {"detail": detail[:LONGEST_DETAIL], "request_id": request_id, **fields}
@@ -99,7 +99,7 @@ def problem_response(
 
 
 def describe_problems(app: FastAPI) -> None:
-    """Make the OpenAPI description of *app* declare errors as `MEDIA_TYPE`, not as plain JSON, FastAPI's default."""
+    """Make the OpenAPI description of *app* declare the media type `MEDIA_TYPE` for errors instead of plain JSON."""
     describe = app.openapi
 
     def openapi() -> dict[str, Any]:
@@ -117,9 +117,9 @@ def describe_problems(app: FastAPI) -> None:
 
 
 def to_problem(error: Exception, routes: Mapping[str, str] = MappingProxyType({})) -> ProblemError | None:
-    """Return the `ProblemError` that answers *error*, or ``None`` for an unexpected exception (a fault of the server).
+    """Convert *error* to the `ProblemError` that answers it; ``None`` for an unexpected exception, a server fault.
 
-    The error's text may advise to call a Python method; *routes* has the HTTP routes to name instead, by method name.
+    An error's text may advise to call a Python method; *routes* has the HTTP routes to name instead, by method name.
     """
     if isinstance(error, ProblemError):
         return error
@@ -133,9 +133,9 @@ def to_problem(error: Exception, routes: Mapping[str, str] = MappingProxyType({}
 
 
 def _tell_invalid(error: Mapping[str, Any]) -> dict[str, str]:
-    """Return the path and message of *error*, a pydantic validation error of one field: ``{"field": ..., ...}``.
+    """Return the field path and message of *error*, a pydantic error: ``{"field": "limit", ...}``.
 
-    Each is shortened to `LONGEST_ERROR` characters.
+    Both texts are shortened to `LONGEST_ERROR` characters.
     """
     is_time = error["type"].startswith("datetime_")
     message = "must be a time, such as 2024-05-14 or 2024-05-14T09:30:00Z" if is_time else str(error["msg"])
@@ -143,7 +143,7 @@ def _tell_invalid(error: Mapping[str, Any]) -> dict[str, str]:
 
 
 def add_handlers(app: FastAPI, paths: tuple[str, ...], routes: Mapping[str, str]) -> None:
-    """Register handlers on *app* that answer errors below *paths* with problem responses.
+    """Make *app* answer errors in requests below *paths* with problem responses (RFC 9457).
 
     An error's text may advise to call a Python method; *routes* has the HTTP routes to name instead, by method name.
     """

@@ -33,23 +33,23 @@ TURN = 200
 
 
 def pause_after(failures: int, first: float = 0.375, growth: float = 1.5) -> float:
-    """Return the seconds to wait before a retry, after a number of *failures* in a row; at most `LONGEST_PAUSE`.
+    """Return how many seconds to wait before a retry, after *failures* failed attempts; at most `LONGEST_PAUSE`.
 
-    The first wait takes *first* seconds, and each further one *growth* times as long. By default the wait is about half
-    of the time that retries have taken so far: a database replica takes over within seconds.
+    The first wait takes *first* seconds, and each further wait *growth* times as long as the one before. By default,
+    the next attempt soon follows when a database replica has taken over, which takes seconds.
     """
     return min(LONGEST_PAUSE, first * growth ** min(failures - 1, 20))
 
 
 class _StoppedError(Exception):
-    """Reading stops because the server stops or the lease was lost. Unread episodes stay saved."""
+    """Raised to stop reading when the server stops or another process has the lease. Unread episodes stay saved."""
 
 
 class Reader:
-    """Reads saved, unread episodes in the background, in up to *at_once* namespaces at the same time.
+    """Reads saved episodes in the background, in up to *at_once* namespaces at the same time.
 
-    *leases* make sure that only one reader of a database works on a namespace. Episodes are saved before they are read,
-    so a crash loses none: the next reader continues. All methods must be called from one event loop.
+    *leases* let only one process at a time read a namespace. After a crash, the next reader continues with the saved
+    episodes. All methods must be called from one event loop.
     """
 
     def __init__(self, memory: GraphMemory, at_once: int = 4, leases: Leases | None = None) -> None:
@@ -61,15 +61,15 @@ class Reader:
         self._started = self._stopping = False
 
     def start(self, only: str | None = None) -> None:
-        """Start reading, beginning with the episodes that earlier servers left unread; with *only*, in that namespace.
+        """Start reading, first the episodes that earlier servers left unread; with *only*, only in that namespace.
 
-        Until then `wake` has no effect.
+        Before this call, `wake` has no effect.
         """
         self._started = True
         self._start = asyncio.create_task(self.look(only))
 
     def wake(self, namespace: str) -> None:
-        """Make the reader read the unread episodes of *namespace* soon, in the background."""
+        """Schedule the unread episodes of *namespace* to be read in the background."""
         if not self._started or self._stopping:
             return
         self._due.add(namespace)
@@ -90,9 +90,9 @@ class Reader:
             logger.warning("stopped while reading %d namespaces; the next reader continues", len(left))
 
     async def look(self, only: str | None = None) -> None:
-        """Find the namespaces with unread episodes and schedule them; with *only*, look at that namespace alone.
+        """Find the namespaces with unread episodes and schedule them; with *only*, check only that namespace.
 
-        Namespaces whose database server is down are skipped. Errors are logged, not raised.
+        Namespaces on an unreachable database server are skipped. Errors are logged, not raised.
         """
         database = self._memory.driver.store.database
         try:
@@ -110,9 +110,9 @@ class Reader:
                 logger.warning("could not search a namespace for unread episodes: %s", describe_error(error))
 
     async def _read(self, namespace: str) -> None:
-        """Read the episodes of *namespace* until all that are due are read; retry after outages with growing pauses.
+        """Read the episodes of *namespace* until none is left; after an outage, retry with growing pauses.
 
-        Other errors are logged: the episodes stay saved, and the next `wake` tries again.
+        Other errors are logged. The episodes stay saved, and the next `wake` tries again.
         """
         settings, failures = self._memory.settings, 0
         pause = settings.window_seconds if settings.plan == "economy" else GATHERING
@@ -140,9 +140,9 @@ class Reader:
             self._tasks.pop(namespace, None)
 
     async def _take_turn(self, namespace: str) -> float:
-        """Read up to `TURN` unread episodes of *namespace*; return the seconds to wait before the next turn.
+        """Read up to `TURN` unread episodes of *namespace*; return the seconds to wait before the next call.
 
-        The namespace stays due if more episodes are unread, or if another process holds its lease.
+        The namespace stays scheduled if it has more unread episodes, or if another process is reading it.
         """
         async with self._slots, self._leases.hold(namespace) as lease:
             if lease is None:
@@ -157,6 +157,6 @@ class Reader:
         return GATHERING
 
     def _check(self, lease: Lease) -> None:
-        """Raise `_StoppedError` if the server stops or *lease* was lost; called after each episode that was read."""
+        """Raise `_StoppedError` if the server stops or *lease* was lost. Called after each episode."""
         if self._stopping or lease.lost:
             raise _StoppedError

@@ -119,9 +119,9 @@ def _add_imports(router: APIRouter, service: Service) -> None:
 
 
 async def _apart(service: Service, request: Request, access: Access, file: object, call: Callable[..., T]) -> T:
-    """Run *call*, a blocking function, in a thread as a `Job`, and return its result.
+    """Run *call*, a blocking function, in a thread and return its result; stop it when the client disconnects.
 
-    *file* identifies the job. When the client disconnects, the progress callback raises and so stops the call.
+    *file* identifies the call among the calls that are running (see `Jobs.run`).
     """
     return await service.jobs.run(
         request, access.namespace, file, lambda job: asyncio.to_thread(call, progress=job.check), cancel=False

@@ -45,7 +45,10 @@ STOP_SECONDS = 30.0
 
 
 class Outbox:
-    """Tells workers which namespaces have new episodes; replaces the `Reader` of a server that does not read itself."""
+    """Tells separate worker processes which namespaces have new episodes, if the server does not read episodes itself.
+
+    It has the same methods as `Reader`.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -56,13 +59,13 @@ class Outbox:
         """Do nothing: workers find unread episodes themselves."""
 
     def wake(self, namespace: str) -> None:
-        """Tell the workers, in the background, that *namespace* has new episodes: a Redis stream gets a hint."""
+        """Add a hint that *namespace* has new episodes to a Redis stream, in the background."""
         self._due[namespace] = None
         if self._sending is None or self._sending.done():
             self._sending = asyncio.create_task(self._send())
 
     async def stop(self, seconds: float) -> None:
-        """Send the hints that are not sent yet, for at most *seconds*."""
+        """Send the remaining hints to the workers, for at most *seconds*."""
         if self._sending is not None:
             await asyncio.wait((self._sending,), timeout=seconds)
             self._sending.cancel()
@@ -91,8 +94,7 @@ class Outbox:
 class Worker:
     """Reads saved episodes in all namespaces of *memory*'s database, *at_once* namespaces at a time, until stopped.
 
-    *lease_seconds* is the time after which another worker takes over from a killed one; *look_seconds* the time between
-    two checks of all namespaces.
+    If a worker is killed, another takes over after *lease_seconds*. Every *look_seconds*, all namespaces are checked.
     """
 
     def __init__(
@@ -109,7 +111,7 @@ class Worker:
         self._stopping = asyncio.Event()
 
     def stop(self) -> None:
-        """Tell `run` to finish the episodes being read and return."""
+        """Make `run` finish the episodes that are being read, and return."""
         self._stopping.set()
 
     async def run(self) -> None:
@@ -122,7 +124,7 @@ class Worker:
         await asyncio.gather(following, return_exceptions=True)
 
     async def _follow(self) -> None:
-        """Wake the reader for each hint in the stream, and check all namespaces from time to time."""
+        """Schedule the namespace of each hint in the Redis stream, and check all namespaces from time to time."""
         looked, took, failures = time.monotonic(), 0.0, 0
         last = FIRST
         while not self._stopping.is_set():
@@ -162,7 +164,7 @@ class Worker:
 def _pairs(answer: Any) -> Iterator[tuple[Any, Any]]:
     """Yield the key-value pairs of *answer*, a map in a Redis reply.
 
-    Depending on the protocol, that is a mapping, a flat list ``["a", 1]`` or a list of pairs.
+    Depending on the protocol, the reply is a mapping, a flat list ``["a", 1]``, or a list of pairs ``[["a", 1]]``.
     """
     if isinstance(answer, Mapping):
         yield from answer.items()

@@ -105,7 +105,7 @@ def _accept(request: Request, namespace: str, answer: BaseModel, last: AddResult
 
 
 def _to_input(body: EpisodeBody, key: str | None) -> EpisodeInput:
-    """Return the episode in *body*; if it has no source id, *key*, the request's idempotency key, becomes it."""
+    """Return the episode in *body*; without a source id, it gets *key*, the idempotency key of the request."""
     if key is None or body.source_id is not None:
         return body
     return body.model_copy(update={"source_id": key})
@@ -170,9 +170,9 @@ def _answer(request: Request, answer: ForgetAnswer) -> Response:
 
 
 def _hash(namespace: str, body: ForgetBody, look: ForgetReceipt) -> str:
-    """Return a hash of a request to forget and of everything that would be deleted.
+    """Return a hash of a request to forget and of the data that would be deleted, by which the client confirms it.
 
-    *look* is the receipt of a dry run, which lists what would be deleted.
+    *look* is the receipt of a dry run, which lists the data that would be deleted.
     """
     asked = body.model_dump(mode="json", exclude={"confirm", "reason", "erase"})
     parts = {name: getattr(look, name) for name in PLANNED}

@@ -103,7 +103,7 @@ COUNT = "MATCH ()-[r:%s]->() RETURN count(r) AS count"
 
 
 class ColumnCache:
-    """A cache of the graphs of the `CACHED` namespaces read last, as packed columns; outdated ones are read again."""
+    """A cache of the graphs of the last `CACHED` namespaces that were read, packed as bytes for the web page."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, tuple[str, bytes]] = OrderedDict()
@@ -115,7 +115,7 @@ class ColumnCache:
         return list(self._kept)
 
     def read(self, namespace: str) -> Flow[tuple[str, bytes]]:
-        """Return the graph of *namespace* as packed columns (see `pack`), with its revision, which works as an ETag."""
+        """Return the graph of *namespace* as bytes (see `pack`), and its revision, which can be used as an ETag."""
         revision = yield from read_revision()
         kept = self._kept.pop(namespace, None)
         if kept is None or kept[0] != revision:
@@ -133,10 +133,7 @@ class ColumnCache:
             del self._kept[namespace]
 
     def drop_unused(self, shown: Container[str], seconds: float) -> None:
-        """Remove namespaces from the cache that were not read for *seconds*, except those in *shown*.
-
-        *shown* has the namespaces that an explorer page shows.
-        """
+        """Remove the namespaces that nobody has read for *seconds* from the cache, except the namespaces in *shown*."""
         current = time.monotonic()
         self._used = {name: current if name in shown else self._used[name] for name in self._kept}
         for name, used in self._used.items():
@@ -149,13 +146,13 @@ class ColumnCache:
 
 
 def read_revision() -> Flow[str]:
-    """Return a text that changes whenever the graph changes in a way that the explorer shows."""
+    """Return a text that changes whenever a part of the graph changes that the explorer page shows."""
     first, *counts = yield from in_step(read(query) for query in (REVISION, *COUNTS))
     return json.dumps([first, counts])
 
 
 def read_answers() -> Flow[tuple[list[list[Row]], int]]:
-    """Return the result rows of each query in `QUERIES`, and the time of reading in microseconds since the epoch."""
+    """Run each query in `QUERIES`; return the rows of each, and the time of reading in microseconds since the epoch."""
     read_at = yield from now()
     counts = yield from in_step(read(COUNT % relation) for relation in RARE.values())
     needless = {query for query, rows in zip(RARE, counts, strict=True) if not (rows and rows[0]["count"])}
@@ -204,7 +201,7 @@ def to_columns(answers: Sequence[Sequence[Row]], read_at: int) -> Columns:
 
 
 class Places:
-    """Maps the node ids of the database to indexes in a column: the ids 7 and 9 to 0 and 1, any other id to -1."""
+    """Maps the database's node ids to positions in a column: for the nodes 7 and 9, 7 to 0, 9 to 1, others to -1."""
 
     def __init__(self, nodes: Numbers) -> None:
         self.length = len(nodes)
@@ -212,21 +209,21 @@ class Places:
         self._places[nodes] = np.arange(self.length)
 
     def of(self, nodes: Numbers) -> Numbers:
-        """Return the column index of each node id in *nodes*, -1 for unknown ids."""
+        """Return the position of each node id in *nodes*: 0, 1, ..., or -1 for unknown ids."""
         places: Numbers = self._places[np.minimum(nodes, len(self._places) - 1)]
         return places
 
     def keep(self, nodes: Numbers) -> Numbers:
-        """Return the column indexes of those node ids in *nodes* that are known."""
+        """Return the positions of the node ids in *nodes*, without the unknown ids."""
         places = self.of(nodes)
         kept: Numbers = places[places >= 0]
         return kept
 
 
 def pack(columns: Columns) -> bytes:
-    """Return *columns* as bytes: the length of a JSON text (8 bytes, little-endian), the text, and then the arrays.
+    """Return *columns* as bytes: the length of a JSON text (8 bytes, little-endian), the JSON text, and the arrays.
 
-    In the JSON, an array is ``{"array": TYPE, "length": NUMBER, "start": BYTES}``. Each array starts at a multiple of
+    The JSON has ``{"array": TYPE, "length": NUMBER, "start": BYTES}`` for an array. Each array starts at a multiple of
     eight bytes.
     """
     arrays: list[bytes] = []
@@ -254,29 +251,30 @@ def _pad(content: bytes) -> bytes:
 
 
 def _parse(text: str, type_: type[np.int64 | np.float64] = np.int64) -> Numbers:
-    """Return the numbers in a JSON list: ``"[1, 2]" -> array([1, 2])``. Five times as fast as a JSON parser."""
+    """Parse a JSON list of numbers, five times as fast as a JSON parser: ``"[1, 2]" -> array([1, 2])``."""
     return np.fromstring(text[1:-1], type_, sep=",")
 
 
 def _flatten(rows: Iterable[Row], name: str, type_: type[np.int64 | np.float64] = np.int64) -> Numbers:
-    """Return the numbers of column *name* of all *rows* as one array; a row has them as a JSON list."""
+    """Return the numbers in column *name* of all *rows* as one array; the column has a JSON list in each row."""
     return np.concatenate([np.empty(0, type_), *(_parse(row[name], type_) for row in rows)])
 
 
 def _join(rows: Iterable[Row], name: str) -> list[str]:
-    """Return the texts of column *name* of all *rows* as one list; a row has them as the lines of one text."""
+    """Return the lines in column *name* of all *rows* as one list; each row has a text of several lines there."""
     return [text for row in rows for text in row[name].split("\n")]
 
 
 def _repeat(values: Iterable[int], rows: Iterable[Row]) -> Numbers:
-    """Return an array with the value of each row, repeated for each id in that row: ``[5, 6]`` -> ``[5, 5, 6]``."""
+    """Return an array with the value of each row, repeated for each id in the row: ``[5, 6]`` -> ``[5, 5, 6]``."""
     return np.repeat(np.array([*values], np.int64), [row["ids"].count("\n") + 1 for row in rows])
 
 
 def _pair(row: Row, first: str, second: str, places: Places, others: Places) -> Columns:
-    """Return the columns *first* and *second* of *row*, lists of node ids, as arrays of indexes.
+    """Return two lists of node ids, the columns *first* and *second* of *row*, as arrays of positions.
 
-    A pair is left out if *places* or *others*, which map the ids to indexes, do not know its node.
+    *places* maps the ids of the first list to positions, *others* those of the second. Pairs with unknown ids are left
+    out.
     """
     one, other = places.of(_parse(row[first])), others.of(_parse(row[second]))
     there = (one >= 0) & (other >= 0)
@@ -284,7 +282,7 @@ def _pair(row: Row, first: str, second: str, places: Places, others: Places) -> 
 
 
 def _read_ends(subjects: Row, objects: Row, places: Places, nodes: Places) -> Columns:
-    """Return the subjects and objects of all facts as columns: a subject by fact, and pairs of fact and object.
+    """Return columns with the subject of each fact, and with pairs of fact and object.
 
     A fact without a known subject has -1. An object that equals the subject is left out.
     """
@@ -297,9 +295,9 @@ def _read_ends(subjects: Row, objects: Row, places: Places, nodes: Places) -> Co
 
 
 def _to_beliefs(held: Row, proposed: Row, places: Places) -> Columns:
-    """Return columns of all beliefs, with times in milliseconds; `proposed` is 1 for beliefs that wait for review.
+    """Return columns of all beliefs: fact, times in milliseconds, and `proposed` (1 if the belief waits for review).
 
-    *held* and *proposed* are result rows; *places* maps the node ids of facts to indexes.
+    *held* and *proposed* are result rows; *places* maps the node ids of facts to positions.
     """
     facts = [places.of(_parse(row["fact"])) for row in (held, proposed)]
     fact = np.concatenate(facts)
@@ -313,9 +311,9 @@ def _to_beliefs(held: Row, proposed: Row, places: Places) -> Columns:
 
 
 def _to_sources(sources: Row, statements: Row, places: Places) -> Columns:
-    """Return columns of the sources of facts: speaker, thread, source and trust, each combination once.
+    """Return columns of the sources of facts: speaker, thread, source and trust, without repeated combinations.
 
-    The columns `by` and `facts` are pairs of a source and a fact that it states, as indexes.
+    The columns `by` and `facts` connect the sources to the facts that they state, by position.
     """
     trusts = _parse(sources["trusts"], np.float64).tolist()
     texts = [sources[name].split("\n") if trusts else [] for name in ("speakers", "threads", "sources")]
@@ -330,6 +328,6 @@ def _to_sources(sources: Row, statements: Row, places: Places) -> Columns:
 
 
 def _milliseconds(times: Numbers) -> Numbers:
-    """Return *times* (microseconds) in milliseconds; an open start becomes -`FAR`, an open end `FAR`."""
+    """Convert *times* from microseconds to milliseconds; an open start becomes -`FAR`, an open end `FAR`."""
     inner = np.where(times <= OPEN_START, -FAR, times // 1000)
     return np.where(times >= OPEN_END, FAR, inner).astype("<f8")

@@ -116,9 +116,10 @@ def add_routes(router: APIRouter, service: Service) -> None:
 
 
 def read_doubts(as_of: int, believed_at: int) -> Flow[dict[str, int]]:
-    """Return the facts that were doubtful at the time *as_of*, as believed at *believed_at*: ``{fact id: since when}``.
+    """Return the facts that were doubtful at a time, with the start of the doubt: ``{"f1": 1715679000000000}``.
 
-    All times are microseconds since the epoch.
+    *as_of* is the time at which the facts were doubtful, *believed_at* the time at which that was believed. All times
+    are microseconds since the epoch.
     """
     premised = yield from read(PREMISED)
     grounds, _ = yield from read_grounds(row["id"] for row in premised)
@@ -127,7 +128,7 @@ def read_doubts(as_of: int, believed_at: int) -> Flow[dict[str, int]]:
 
 
 def _add_page(router: APIRouter, service: Service) -> None:
-    """Add the routes of the page's files, and one that reads a time in words, to *router*."""
+    """Add the routes for the files of the web page, and a route that parses a time in words, to *router*."""
     story = files("kg_memory.contrib.demo").joinpath("story.jsonl").read_text("utf-8")
     pages = StaticFiles(directory=STATIC)
 

@@ -36,9 +36,9 @@ class Remember(Arguments):
 
 
 async def remember(call: ToolCall, asked: Remember) -> Answer:
-    """Save the user's statement as an episode and read it; the answer lists the new facts and those that they ended.
+    """Save the user's statement as an episode and read it; answer with the new facts and the facts that they ended.
 
-    If the model or database is unavailable, or the plan is ``economy``, the episode is saved now and read later.
+    If the model or database is unavailable, or the plan is ``economy``, the episode is only saved, and read later.
     """
     at = asked.at or instant(call.memory.driver.today())  # the same time in both steps, so the same episode
     episode = {"content": asked.content, "speaker": call.caller.user, "at": at, "source": SOURCE}
@@ -59,7 +59,7 @@ async def remember(call: ToolCall, asked: Remember) -> Answer:
 
 
 def _answer_later(call: ToolCall, saved: AddResult, when: str) -> Answer:
-    """Let the background reader read the saved episode, and return an answer that says *when* that happens."""
+    """Schedule the saved episode to be read in the background; return an answer that says *when* that happens."""
     call.wake(call.namespace)
     return Answer(f"Saved word for word as episode:{saved.episode}; it {when}.", dump(saved, RESULT))
 
@@ -83,7 +83,7 @@ class ReviewForm(BaseModel):
 
 
 async def review(call: ToolCall, asked: ReviewArguments) -> Answer:
-    """Ask the user to decide a waiting review, the oldest or that with the given id, and apply the decision."""
+    """Ask the user to decide a review, the oldest or the one with the given id, and apply the decision."""
     reviews = await call.memory.reviews.alist(namespace=call.namespace, limit=MOST)
     doubts = await call.memory.reviews.aidentities(namespace=call.namespace, limit=MOST)
     waiting: list[Waiting] = [*reviews, *doubts]
@@ -108,12 +108,12 @@ async def review(call: ToolCall, asked: ReviewArguments) -> Answer:
 
 
 def _waiting(waiting: Sequence[Waiting]) -> dict[str, Any]:
-    """Return the reviews that wait for a decision, of facts and of entities, as JSON data."""
+    """Convert *waiting*, the reviews of facts and entities that need a decision, to JSON data."""
     return {"waiting": [view_review(one) if isinstance(one, Review) else dump(one) for one in waiting]}
 
 
 def _question(one: Waiting) -> str:
-    """Return the question that the user is asked about *one*, a review of a fact or of two entities."""
+    """Return the question that asks the user to decide *one*, a review of a fact or of two entities."""
     if isinstance(one, Review):
         relation = "replaces" if one.kind == "supersedes" else "contradicts"
         return (
@@ -146,9 +146,9 @@ class ForgetForm(BaseModel):
 
 
 async def forget(call: ToolCall, asked: ForgetArguments) -> Answer:
-    """Show the user what would be deleted, and delete it if the user confirms.
+    """Tell the user what will be deleted, and delete it if the user confirms.
 
-    Raises `InputError`, and deletes nothing, if the plan has changed while the user was asked.
+    Raises `InputError`, and deletes nothing, if other data would be deleted than the user was shown.
     """
     kind, own = parse_id(asked.id)
     how: dict[str, Any] = {kind: own, "by": call.caller.key.name, "reason": asked.reason, "namespace": call.namespace}
@@ -172,17 +172,17 @@ async def forget(call: ToolCall, asked: ForgetArguments) -> Answer:
 
 
 def _receipt(receipt: ForgetReceipt) -> dict[str, Any]:
-    """Return *receipt*, which says what was deleted or would be, as JSON data."""
+    """Convert *receipt*, the list of what was or would be deleted, to JSON data."""
     return {"forgotten": not receipt.dry_run, **dump(receipt, {*PLANNED, "at", "receipt", "head", "advice"})}
 
 
 def _parts(plan: ForgetReceipt) -> list[object]:
-    """Return the ids that *plan* would delete, sorted, to compare it with another plan."""
+    """Return the sorted ids that *plan*, the receipt of a dry run, would delete, to compare two plans."""
     return [sorted(getattr(plan, name)) for name in PLANNED]
 
 
 async def _describe_plan(call: ToolCall, plan: ForgetReceipt) -> str:
-    """Return the question whether to delete all that *plan* lists; texts are shown only if the key may read."""
+    """Return the question whether to delete all that *plan* lists. It shows texts only if the caller's key may read."""
     counts = f"{len(plan.episodes)} messages, {len(plan.facts)} facts, {len(plan.entities)} people and things"
     lines = [f"Forget this for good? It cannot be undone. In all: {counts}."]
     for id_, text in list(plan.texts.items())[:SHOWN] if call.caller.key.has("read") else ():
@@ -202,7 +202,7 @@ Form = TypeVar("Form", bound=BaseModel)
 
 
 class AnswerNeeded(Exception):
-    """Ends a tool call that needs an answer by the user; `result` makes the client ask, and call again."""
+    """Raised to end a tool call that needs an answer by the user. The client gets `result`, asks, and calls again."""
 
     def __init__(self, result: InputRequiredResult) -> None:
         super().__init__(ANSWER)
@@ -242,7 +242,7 @@ async def ask(call: ToolCall, question: str, form: type[Form]) -> Form | None:
 
 
 def _digest(call: ToolCall, question: str) -> str:
-    """Return a hash of the namespace, the tool and *question*: an answer counts only for the same question."""
+    """Return a hash of the namespace, the tool and *question*, so that an answer is not used for another question."""
     asked = json.dumps([call.namespace, call.params.name, question])
     return hashlib.sha256(asked.encode()).hexdigest()
 

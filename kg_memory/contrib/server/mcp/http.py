@@ -48,7 +48,7 @@ class _Sessions(StreamableHTTPSessionManager):
 
 
 class Endpoint:
-    """The ASGI application at `PATH`. It answers requests only within `run`."""
+    """The ASGI application for MCP at `PATH`. It must be started with the context manager `run`."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -56,7 +56,7 @@ class Endpoint:
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        """Context manager: accept MCP requests until it exits. Open streams end when the server begins to stop."""
+        """Context manager: accept MCP requests while the body runs. Open streams end when the server begins to stop."""
         service = self._service
         server = MemoryServer(service.memory, _caller_of, service.reader.wake).build()
         # The SDK need not check hosts and origins: the `Gate` middleware does.
@@ -108,17 +108,17 @@ class Endpoint:
 
 
 def _caller_of(request: McpRequest) -> Caller:
-    """Return the `Caller` that `Endpoint` put into the scope of the HTTP request."""
+    """Return the `Caller` of an MCP request, which `Endpoint` has stored in the scope of the HTTP request."""
     assert request.request is not None  # noqa: S101 - over HTTP there is one
     caller: Caller = request.request.scope[STATE]
     return caller
 
 
 def _find_namespace(key: ApiKey, named: str | None) -> str:
-    """Return the namespace *named* in the URL if *key* may use it; without one, the only namespace of *key*.
+    """Return the namespace of an MCP session: *named*, from the URL, if *key* may use it.
 
-    For a local request without a key it is ``default``. Raises `ProblemError` 422 if the URL names none and *key*
-    matches several.
+    If the URL names none, it is the only namespace of *key*, or ``default`` for a local request without a key. Raises
+    `ProblemError` 422 if *key* matches several namespaces.
     """
     if named is None and key == OPEN:
         return DEFAULT_NAMESPACE

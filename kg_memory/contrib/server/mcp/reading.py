@@ -127,7 +127,7 @@ async def explain(call: ToolCall, asked: Explain) -> Answer:
 
 
 def _explanation(why: FactExplanation) -> Iterator[str]:
-    """Yield the lines of the text that explains why a fact is believed: sources, verdicts, and related facts."""
+    """Yield the lines of a text that explains why a fact is believed: sources, verdicts, and related facts."""
     yield _line(why.fact) if why.fact else "It is not believed."
     yield "Said by:"
     for source in why.sources[:MOST]:
@@ -165,7 +165,7 @@ async def changes(call: ToolCall, asked: Changes) -> Answer:
 
 
 def _latest(change: Change) -> Fact:
-    """Return the fact of *change* as it is after the change, or if it ended, as it was before."""
+    """Return the fact after *change*; for a change that ended the fact, return the fact before."""
     fact = change.after or change.before
     assert fact is not None  # noqa: S101 - a change has one of them
     return fact
@@ -205,7 +205,7 @@ class Judge(Arguments):
 
 
 async def judge(call: ToolCall, asked: Judge) -> Answer:
-    """Return what a statement would change, without storing it; with a fact, only the verdicts on that fact."""
+    """Return what a statement would change, without storing it; if a fact is given, only the effects on that fact."""
     preview = await call.memory.episodes.apreview(asked.content, speaker=call.caller.user, namespace=call.namespace)
     if asked.fact:
         existing = await _get(call, asked.fact)
@@ -215,7 +215,7 @@ async def judge(call: ToolCall, asked: Judge) -> Answer:
 
 
 def _describe(preview: Preview) -> list[str]:
-    """Return the lines of text that describe *preview*: what a statement would change."""
+    """Return lines of text that list the changes in *preview*: what a statement would change if it were stored."""
     if preview.skipped:
         return [f"It would be saved and not read: {quote(preview.skipped)}."]
     lines: list[str] = []
@@ -272,7 +272,7 @@ async def _compare_facts(call: ToolCall, asked: Compare) -> Answer:
 
 
 async def _believed_at(call: ToolCall, asked: Compare, which: str) -> list[Fact]:
-    """Return the facts that were believed at the time in the argument *which* (``first`` or ``second``).
+    """Return the facts that were believed at a time, which is the argument ``first`` or ``second``, as *which* says.
 
     Raises `InputError` if there are `MOST_FACTS` or more.
     """
@@ -286,7 +286,7 @@ async def _believed_at(call: ToolCall, asked: Compare, which: str) -> list[Fact]
 
 
 def _without(facts: Sequence[Fact], others: Sequence[Fact]) -> list[Fact]:
-    """Return those of *facts* that are not in *others*; facts are equal if id and dates are."""
+    """Return the facts in *facts* that are not in *others*; a fact with other dates counts as another fact."""
     known = {(fact.id, fact.valid_at, fact.invalid_at) for fact in others}
     return [fact for fact in facts if (fact.id, fact.valid_at, fact.invalid_at) not in known]
 

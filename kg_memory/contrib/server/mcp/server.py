@@ -52,7 +52,7 @@ FAULT = "internal error of the memory; its log says more"
 class MemoryServer:
     """Serves *memory* as tools of the Model Context Protocol (MCP).
 
-    *find_caller* returns the caller of a request; *wake* schedules background reading of a namespace.
+    *find_caller* returns the caller of a request; *wake* schedules the reading of saved episodes in a namespace.
     """
 
     def __init__(self, memory: GraphMemory, find_caller: FindCaller, wake: Callable[[str], None]) -> None:

@@ -31,9 +31,9 @@ LAUNCHED = ApiKey(id="stdio", name="mcp", scopes=("admin",), created_at=datetime
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The client of an MCP call: its API `key`, the `namespace` of all its calls, and the `profile` that selects tools.
+    """The client of an MCP call: its API `key`, its `namespace`, and the `profile` that selects its tools.
 
-    `user` is the speaker of remembered messages, and the person that "I" in a question means.
+    `user` is the speaker of remembered messages, and the person whom "I" in a question means.
     """
 
     key: ApiKey
@@ -78,9 +78,9 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One call of a tool: the memory, the caller, and the request, by which the client's user can be asked.
+    """A call of a tool: the memory, the caller, and the request, through which the user can be asked questions.
 
-    `wake` schedules background reading of a namespace.
+    `wake` schedules the reading of saved episodes in a namespace.
     """
 
     memory: GraphMemory
@@ -103,9 +103,9 @@ class ToolCall:
 class Tool:
     """An MCP tool: its name, the model of its arguments, and the function that handles a call.
 
-    *output* maps the fields of the result data to JSON types. *scope* is what the caller's key needs. *effects*
-    overrides the default annotation hints, such as ``destructive_hint``. Calls of *heavy* tools, and calls with long
-    arguments, run one after another.
+    *output* maps the fields of the result data to JSON types. *scope* is the right that the caller's key needs.
+    *effects* are annotation hints that differ from the defaults, such as ``destructive_hint``. Calls of a *heavy* tool
+    run one after another.
     """
 
     name: str
@@ -118,7 +118,7 @@ class Tool:
     heavy: bool = False
 
     def is_offered(self, caller: Caller) -> bool:
-        """Return whether the tool belongs to the profile of *caller*, and the key of *caller* has its scope."""
+        """Return whether *caller* may use the tool: its profile includes the tool, and its key has the scope."""
         is_allowed = caller.profile != "read-only" or self.scope == "read"
         return is_allowed and caller.profile in self.profiles and caller.key.has(self.scope)
 
@@ -147,14 +147,14 @@ class Tool:
         return await self.handle(call, asked)
 
     def _explain(self, error: ValidationError) -> str:
-        """Return the validation *error* as a text that also lists the arguments which the tool takes."""
+        """Return the validation *error* as a text, with the names of the arguments that the tool takes."""
         problems = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:5])
         takes = ", ".join(self.arguments.model_fields) or "no arguments"
         return f"{self.name} takes {takes}; {problems}"[:LONGEST_ERROR]
 
 
 def _shorten(schema: JsonSchema) -> JsonSchema:
-    """Return a JSON *schema* without titles, null defaults and bounds: the model does not need them."""
+    """Return a JSON *schema* without titles, null defaults and bounds, which the model does not need."""
     properties = {name: _shorten_property(value) for name, value in schema.get("properties", {}).items()}
     short: JsonSchema = {"type": "object", "properties": properties}
     if required := schema.get("required"):
@@ -207,22 +207,22 @@ def view_change(change: Change) -> Data:
 
 
 def fact_id(text: str) -> str:
-    """Return the id of a fact in *text*: ``"fact:3f2a" -> "3f2a"``. Tools show ids with this prefix."""
+    """Remove the prefix of a fact id: ``"fact:3f2a" -> "3f2a"``. Tools show ids with this prefix."""
     return text.strip().removeprefix("fact:")
 
 
 def dump(value: Value, fields: set[str] | None = None) -> Data:
-    """Return *value* as JSON data without empty fields; with *fields*, only these fields."""
+    """Convert *value* to JSON data without empty fields; with *fields*, only these fields."""
     plain = value.model_dump(mode="json", include=fields, exclude_none=True, context=FOR_AGENTS)
     return {name: part for name, part in plain.items() if part not in ("", [], {})}
 
 
 def answer_facts(facts: Sequence[Fact], nothing: str) -> Answer:
-    """Return a tool's answer with a line for each of *facts*, or with the text *nothing* if there are none."""
+    """Return a tool's answer with one line for each fact; without facts, the answer is the text *nothing*."""
     lines = section("facts", (render_fact(fact, set()) for fact in facts))
     return Answer(f"{DATA}\n\n{lines}" if lines else nothing, {"facts": list(map(view_fact, facts))})
 
 
 def quote(text: str) -> str:
-    """Return *text* from the memory, which anyone may have written, escaped for use within a line."""
+    """Return *text* escaped so that it fits in a line; it comes from the memory and may be written by anyone."""
     return escape_line(text)
