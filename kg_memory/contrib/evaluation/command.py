@@ -31,7 +31,10 @@ examples:
 
 
 def add_command(make: Callable[..., argparse.ArgumentParser]) -> None:
-    """Add the command ``kg-memory evaluate``; *make* returns an argument parser for it."""
+    """Add the command ``kg-memory evaluate`` to the command line.
+
+    *make* is a function that adds a command and returns its argument parser.
+    """
     command = make("evaluate", RUN, ABOUT, EPILOG)
     what = command.add_argument_group("what is evaluated")
     what.add_argument("--list", action="store_true", help="list the data sets and the systems")

@@ -94,7 +94,7 @@ Reply with the numbers of the events that it tells, in its order, separated by c
 
 
 class Judge:
-    """Scores answers to the questions of *dataset* by the model *asker*, or by rules if it is ``None``."""
+    """Scores answers to the questions of *dataset*, by the judge model *asker*, or by rules if *asker* is ``None``."""
 
     def __init__(self, dataset: Dataset, asker: Asker | None, modes: tuple[str, ...] = MODES) -> None:
         self._dataset, self._asker, self.modes = dataset, asker, modes
@@ -124,7 +124,7 @@ class Judge:
         return len(self.modes)
 
     def _by_rubric(self, question: Question, answer: str, criterion: Criterion) -> Verdict:
-        """Return the scores of *answer*: the model scores each requirement of the question's rubric."""
+        """Let the model score *answer* by each requirement of the question's rubric, and return the scores by mode."""
         scores = [self._read(rubric_prompt(question, answer, item), _read_score) for item in question.rubric]
         read = [score for score in scores if score is not None]
         if len(read) < len(scores):
@@ -138,7 +138,7 @@ class Judge:
         return verdict
 
     def _read(self, question: str, read: Callable[[str], float | None]) -> float | None:
-        """Ask the judge model the prompt *question*, and return the score that *read* parses from its reply.
+        """Ask the judge model the prompt *question*; return the score that ``read(reply)`` finds in its reply.
 
         If *read* returns ``None``, the model is asked once more.
         """
@@ -149,9 +149,9 @@ class Judge:
 
 
 def check(dataset: Dataset, judge: str, categories: Collection[str] = ()) -> None:
-    """Raise `InputError` if *judge* is ``rules`` and one of *categories* has a rubric, which needs a model.
+    """Raise `InputError` if *judge* is ``rules`` and one of *categories* must be judged by a model.
 
-    Without *categories*, all that are asked by default are checked.
+    Without *categories*, the categories that are asked by default are checked.
     """
     chosen = categories or dataset.criteria.keys() - dataset.left_out
     if judge == RULES and any(dataset.criterion(category).by == "rubric" for category in chosen):
@@ -159,7 +159,7 @@ def check(dataset: Dataset, judge: str, categories: Collection[str] = ()) -> Non
 
 
 def needs_model(dataset: Dataset) -> bool:
-    """Return whether some categories of *dataset* can only be judged by a model."""
+    """Return whether *dataset* has categories of questions that only a model can judge."""
     return any(criterion.by != "rules" for criterion in dataset.criteria.values())
 
 
@@ -174,10 +174,10 @@ def _read_score(reply: str) -> float | None:
 
 
 def _read_order(reply: str, count: int) -> float | None:
-    """Return a score from 0 to 1 for the order of events that the judge's *reply* lists: ``"1, 2, 3"`` -> 1.0.
+    """Score the order of events in the judge's *reply*: ``"1, 2, 3"`` -> 1.0, the reverse order -> 0.0.
 
-    *count* is the number of events. The score is 0 for fewer than two events, ``None`` if the reply has neither numbers
-    nor ``-``.
+    *count* is the number of events in the rubric. A reply with fewer than two of them scores 0. The result is ``None``
+    if the reply has neither numbers nor ``-``.
     """
     numbers = [int(number) for number in re.findall(r"\d+", reply)]
     order = [number for number in dict.fromkeys(numbers) if 0 < number <= count]
@@ -241,18 +241,18 @@ def _iso_days(text: str) -> str:
 
 
 def _figure(token: str) -> str:
-    """Return the number *token* without leading zeros and trailing decimal zeros: ``"07.50" -> "7.5"``."""
+    """Normalise the number *token*: ``"07.50" -> "7.5"``."""
     return f"{float(token):g}" if re.fullmatch(r"\d+(?:\.\d+)?", token) and len(token) < 16 else token
 
 
 def _stands_in(wanted: Sequence[str], given: Sequence[str]) -> bool:
-    """Return whether the words *wanted* occur in the words *given*, in order and without others between them."""
+    """Return whether the words *wanted* occur in *given*, adjacent and in the same order."""
     size = len(wanted)
     return size > 0 and any(given[place : place + size] == wanted for place in range(len(given) - size + 1))
 
 
 def _place(expected: str, choices: Sequence[str]) -> int | None:
-    """Return the index in *choices* of the *expected* choice, which is given by its text or its letter."""
+    """Return the index in *choices* of the *expected* answer, which is a text or a letter: ``"b"`` -> 1."""
     return choices.index(expected) if expected in choices else choice(expected, choices)
 
 
@@ -273,7 +273,7 @@ def reader_prompt(question: Question, context: str) -> str:
 
 
 def judge_prompt(question: Question, answer: str, criterion: str) -> str:
-    """Return the prompt that asks the judge model whether *answer* is right; *criterion* is the instructions."""
+    """Return the prompt that asks the judge model whether *answer* is right, with the instructions *criterion*."""
     expected = f"Expected answer: {question.answer}\n" if question.answer else ""
     if question.rubric:
         expected += "A right answer has:\n" + "".join(f"- {item}\n" for item in question.rubric)

@@ -32,7 +32,7 @@ Prices = Mapping[str, tuple[float, float]]
 
 
 def open_chat(name: str, ledger: Ledger) -> BaseChatModel:
-    """Return the chat model *name*, such as ``openai:gpt-5-mini``, whose calls *ledger* counts.
+    """Return the chat model *name*, such as ``openai:gpt-5-mini``; *ledger* counts its calls and tokens.
 
     Address and key come from the environment. Raises `SettingsError` for a missing key or package.
     """
@@ -51,7 +51,7 @@ def open_embeddings(name: str) -> Embeddings:
 
 
 class Asker:
-    """Asks a chat model for texts. Retries temporary errors, and omits the temperature if the model refuses it."""
+    """Asks a chat model. It retries temporary errors, and omits the temperature if the model does not support it."""
 
     def __init__(self, name: str, ledger: Ledger) -> None:
         self.name = name
@@ -88,7 +88,7 @@ def price_of(name: str, cost: Usage, prices: Prices) -> float | None:
 
 
 class Ledger:
-    """The tokens, calls and money spent in an evaluation, including its earlier starts, and the limits of these.
+    """The tokens, calls and money that an evaluation has spent in all of its runs, and their limits.
 
     *limits* may have ``calls``, ``tokens`` and ``money``.
     """
@@ -101,14 +101,14 @@ class Ledger:
         self._lock = Lock()
 
     def add(self, model: str, cost: Usage, *, ended: int = 0) -> None:
-        """Add *cost* (calls and tokens) of *model*; *ended* is the number of its calls that `reserve` had counted."""
+        """Add *cost*, calls and tokens of *model*; *ended* of its calls were already counted by `reserve`."""
         with self._lock:
             self._open -= ended
             self.total += cost
             self.money += price_of(model, cost, self._prices) or 0.0
 
     def reserve(self) -> None:
-        """Count a model call that begins. Raises `BudgetSpent` if a limit is reached."""
+        """Count a model call that is about to begin. Raises `BudgetSpent` if a limit is reached."""
         with self._lock:
             self.check()
             self._open += 1
@@ -130,9 +130,9 @@ _measured: ContextVar[list[Usage] | None] = ContextVar("measured", default=None)
 
 @contextmanager
 def measure() -> Iterator[list[Usage]]:
-    """Context manager: yield a list to which each model call made inside adds its calls and tokens.
+    """Context manager: yield a list to which each model call in the body appends its calls and tokens.
 
-    Calls in this thread and in tasks that it starts are counted.
+    It counts calls in this thread and in tasks that it starts.
     """
     costs: list[Usage] = []
     token = _measured.set(costs)
@@ -156,13 +156,13 @@ class Meter(BaseCallbackHandler):
     def on_chat_model_start(
         self, serialized: dict[str, Any], messages: list[list[BaseMessage]], *, run_id: UUID, **kwargs: Any
     ) -> None:
-        """Count a call that begins. Raises `BudgetSpent` if a limit is reached."""
+        """Count a model call that begins. Raises `BudgetSpent` if a limit is reached."""
         del serialized, kwargs
         self._ledger.reserve()
         self._asked[run_id] = sum(estimate_tokens(str(message.content)) for batch in messages for message in batch)
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
-        """Count the call's tokens as the server reports them, or estimated from the texts if it does not."""
+        """Count the tokens of a call: as the server reports them, or else estimated from the texts."""
         del kwargs
         asked = self._asked.pop(run_id, 0)
         generation = response.generations[0][0] if response.generations and response.generations[0] else None
@@ -178,7 +178,7 @@ class Meter(BaseCallbackHandler):
             costs.append(cost)
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        """Remove the call from those that are running; a failed call counts no tokens."""
+        """Forget the running call, which has failed; its tokens are not counted."""
         del error, kwargs
         self._ledger.add(self.name, Usage(), ended=1)
         self._asked.pop(run_id, None)

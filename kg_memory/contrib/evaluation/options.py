@@ -60,10 +60,10 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The conversations of a run, restricted to the questions that are asked.
+    """The conversations of a run and the questions selected from them.
 
-    `asked` maps the index of a conversation to its selected questions by key. Iterating loads one conversation at a
-    time, as some are large.
+    `asked` has the selected questions of each conversation, by the conversation's index and the question's key.
+    Iterating loads one conversation at a time, as some are large.
     """
 
     conversations: Iterable[Conversation]
@@ -88,11 +88,10 @@ _Entry = tuple[bool, float, bytes, int, str, Question]
 
 
 def select(dataset: Dataset, conversations: Iterable[Conversation], options: Options) -> Selection:
-    """Return the conversations with the questions to ask, by `Options.limit`, `conversations` and `categories`.
+    """Select the questions to ask by `Options.limit`, `conversations` and `categories`.
 
-    Each category gets its share of `limit`, and at least one question if possible. The selection depends only on the
-    seed, and a larger limit adds to the questions of a smaller one. Raises `InputError` for an unknown conversation or
-    category, or if no question is left.
+    Each category gets its share of `limit`, and at least one question if possible. With the same seed, a larger limit
+    only adds questions. Raises `InputError` for an unknown conversation or category, or if no question is left.
     """
     groups: defaultdict[str, list[tuple[bytes, int, str, Question]]] = defaultdict(list)
     for place, conversation in _choose(conversations, options.conversations):
@@ -115,17 +114,16 @@ def select(dataset: Dataset, conversations: Iterable[Conversation], options: Opt
 
 
 def _order(group: list[tuple[bytes, int, str, Question]]) -> Iterator[_Entry]:
-    """Yield the questions of a category, *group*, with sort keys, in random order.
+    """Yield the questions of one category, *group*, in random order, each with a sort key.
 
-    If categories are merged by these keys, the first questions contain each category in proportion. The question at
-    index i of n has the position (i + 1/2) / n, and the first one comes before all others.
+    Sorting all categories by these keys mixes them in proportion to their sizes, after the first question of each.
     """
     for number, row in enumerate(sorted(group, key=itemgetter(0, 1, 2))):
         yield (number > 0, (number + 0.5) / len(group), *row)
 
 
 def _choose(conversations: Iterable[Conversation], names: Sequence[str]) -> Iterator[tuple[int, Conversation]]:
-    """Yield the conversations called *names*, with their indexes.
+    """Yield the conversations called *names*, each with its index in *conversations*.
 
     Without *names*, yield all; if *names* is a single number N, yield the first N.
     """
@@ -146,7 +144,7 @@ def _choose(conversations: Iterable[Conversation], names: Sequence[str]) -> Iter
 
 
 def find_dataset(name: str) -> Dataset:
-    """Return the data set *name*, or the object that ``package.module:attribute`` names.
+    """Return the built-in data set *name*, or the object that ``package.module:attribute`` names.
 
     Raises `InputError` if there is no such data set.
     """
@@ -173,7 +171,7 @@ def find_system(name: str) -> Callable[[Tools], System]:
 
 
 def _load(name: str, kind: str, known: Iterable[str]) -> Any:
-    """Return the object that *name* denotes, as ``package.module:attribute``; the working folder is searched too.
+    """Import and return the object that *name* denotes as ``package.module:attribute``; search the working folder too.
 
     *kind* and *known* are for the error message: what is expected, and its built-in names.
     """

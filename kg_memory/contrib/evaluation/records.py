@@ -53,10 +53,10 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """The context that a system gives the reader model for a question.
+    """The context that a system gives the reader model to answer a question.
 
-    `sources` are the source ids of the episodes that the system found, best first; `text` need not contain all of them.
-    `tokens` is the size of `text`.
+    `sources` are the source ids of the episodes that the system found, best first; `text` may contain only some of
+    them. `tokens` is the size of `text`.
     """
 
     text: str
@@ -120,10 +120,10 @@ class Dataset:
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """The models that a system is opened with; all compared systems get the same.
+    """The models that a system can use; all compared systems get the same.
 
-    `model` is ``None`` if none was named. A callback on it counts its calls, so use this object itself, or what its
-    methods `bind` and `with_structured_output` return. `folder` belongs to this system and is kept between runs.
+    `model` is ``None`` if the run names none. Its calls are counted by a callback, so use this object, or one made by
+    its methods `bind` and `with_structured_output`. `folder` belongs to this system and is kept between runs.
     """
 
     model: BaseChatModel | None
@@ -132,17 +132,16 @@ class Tools:
 
 
 class System(Protocol):
-    """Interface of a memory system. Several threads may call `context` at once.
+    """Interface of a memory system. Several threads may call `context` at the same time.
 
-    Optional method: ``estimate(conversation, max_tokens)`` returns the expected `Usage` of ingesting the conversation
-    and the tokens of a context, for the cost preview. Without it, the cost is unknown and contexts count as
-    *max_tokens*.
+    A system may also have a method ``estimate(conversation, max_tokens)``. It returns the expected `Usage` of ingesting
+    the conversation, and the expected tokens of a context, for the cost preview.
     """
 
     name: str
 
     def ingest(self, conversation: Conversation) -> None:
-        """Store the episodes of *conversation*, without repeating those that an interrupted run has stored and read."""
+        """Store the episodes of *conversation*; skip those that an interrupted run has already stored and read."""
 
     def context(self, question: Question, conversation: Conversation, max_tokens: int) -> Retrieved:
         """Return the context for *question*, in at most *max_tokens* tokens."""

@@ -27,17 +27,20 @@ RESAMPLES = 2000
 
 
 def recall(sources: Sequence[str], evidence: frozenset[str], depth: int) -> float:
-    """Return the share of *evidence* (right source ids) that is among the first *depth* of *sources*, from 0 to 1."""
+    """Return the share of the ids *evidence* that is among the first *depth* search results *sources*, from 0 to 1."""
     return len(evidence.intersection(sources[:depth])) / len(evidence)
 
 
 def all_found(sources: Sequence[str], evidence: frozenset[str], depth: int) -> float:
-    """Return 1.0 if all of *evidence* (right source ids) is among the first *depth* of *sources*, else 0.0."""
+    """Return 1.0 if all ids in *evidence* are among the first *depth* search results *sources*, else 0.0."""
     return float(evidence <= set(sources[:depth]))
 
 
 def ndcg(sources: Sequence[str], evidence: frozenset[str], depth: int = 10) -> float:
-    """Return the nDCG at *depth* of ranked *sources* (Järvelin 2002); each id in *evidence* has gain 1, once."""
+    """Return the nDCG (a ranking score from 0 to 1) of the first *depth* search results *sources*.
+
+    *evidence* are the ids that should be found; each counts once, with gain 1 (Järvelin 2002).
+    """
     seen: set[str] = set()
     gained = 0.0
     for place, source in enumerate(sources[:depth]):
@@ -51,7 +54,7 @@ def ndcg(sources: Sequence[str], evidence: frozenset[str], depth: int = 10) -> f
 def retrieval_figures(sources: Sequence[str], evidence: frozenset[str]) -> dict[str, float]:
     """Return recall, all-found and nDCG of one question at several depths: ``{"recall@5": 0.5, ...}``.
 
-    *sources* are the ids of the results, best first; *evidence* are the right ids.
+    *sources* are the ids of the search results, best first; *evidence* are the ids that should be found.
     """
     figures = {f"recall@{depth}": recall(sources, evidence, depth) for depth in DEPTHS}
     figures |= {f"all@{depth}": all_found(sources, evidence, depth) for depth in DEPTHS[1:]}
@@ -83,7 +86,7 @@ def bootstrap(values: Sequence[float], seed: int = 0) -> Interval:
 def kendall(order: Sequence[int]) -> float:
     """Return Kendall's tau of *order*: 1 if it ascends (``[1, 2, 3]``), -1 if it descends.
 
-    0 for fewer than two numbers.
+    The result is 0 for fewer than two numbers.
     """
     pairs = [(one, other) for place, one in enumerate(order) for other in order[place + 1 :]]
     return sum((other > one) - (other < one) for one, other in pairs) / len(pairs) if pairs else 0.0
@@ -91,7 +94,7 @@ def kendall(order: Sequence[int]) -> float:
 
 @dataclass(frozen=True)
 class Figures:
-    """The results of one system: the rows of its answers, the scores by one judge, and the costs."""
+    """The results of one system: its answers as result rows, their scores by one judge, and the costs."""
 
     system: str
     rows: tuple[Row, ...]
@@ -107,7 +110,7 @@ class Figures:
         return [row for row in self.rows if row["question"] in self.verdicts]
 
     def scores(self, mode: str, category: str | None = None) -> dict[str, float]:
-        """Return the scores in *mode*, such as "strict", by question key; with *category*, only of its questions."""
+        """Return the scores in *mode*, such as "strict", by question key; *category* limits them to its questions."""
         return {
             row["question"]: self.verdicts[row["question"]][mode]
             for row in self.judged
@@ -171,7 +174,7 @@ def write_report(dataset: Dataset, run: Mapping[str, Any], found: Sequence[Figur
 
 
 def accuracy(found: Sequence[Figures], scored: Sequence[str]) -> Table:
-    """Return a table with the mean score of each system in each mode of *scored* ("strict", "lenient", ...)."""
+    """Return a table with the mean score of each system; *scored* are the modes to show, such as "strict"."""
     rows = [["system", "judged", *scored, "tokens, mean", "tokens, median"]]
     for figure in found:
         scores = [str(bootstrap(list(figure.scores(mode).values()))) for mode in scored]
@@ -214,7 +217,7 @@ def _by_category(found: Sequence[Figures], mode: str) -> Table:
 
 
 def _differences(found: Sequence[Figures], scored: Sequence[str]) -> Table:
-    """Return a table with the mean difference of the scores of each pair of systems, in each mode of *scored*."""
+    """Return a table with the mean score difference of each pair of systems; *scored* are the modes to show."""
     rows = [["systems", "questions", *scored]]
     for one, other in combinations(found, 2):
         cells, most = [], 0
@@ -227,9 +230,9 @@ def _differences(found: Sequence[Figures], scored: Sequence[str]) -> Table:
 
 
 def paired(one: Mapping[str, float], other: Mapping[str, float]) -> tuple[Interval, int]:
-    """Return the mean difference of two systems' scores, over the questions that both have, and their number.
+    """Return the mean score difference of two systems, and the number of questions that both have answered.
 
-    *one* and *other* have the scores by question key.
+    *one* and *other* are the systems' scores by question key.
     """
     both = sorted(one.keys() & other.keys())
     return bootstrap([one[key] - other[key] for key in both]), len(both)

@@ -27,12 +27,12 @@ def question_key(conversation: Conversation, question: Question) -> str:
 
 
 def cost_of(row: Mapping[str, Any], prefix: str = "") -> Usage:
-    """Return the calls and tokens in the fields of a result row that begin with *prefix*, such as ``reader_calls``."""
+    """Read the calls and tokens from a result row; *prefix* is the beginning of their field names: ``reader_``."""
     return Usage(**{name: row.get(f"{prefix}{name}", 0) for name in COSTS})
 
 
 def cost_fields(cost: Usage, prefix: str = "") -> dict[str, int]:
-    """Return *cost* as fields of a result row, named with *prefix*: ``{"reader_calls": 1, ...}``."""
+    """Convert *cost* to fields of a result row, with *prefix* before the names: ``{"reader_calls": 1, ...}``."""
     return {f"{prefix}{name}": getattr(cost, name) for name in COSTS}
 
 
@@ -105,16 +105,17 @@ class Results:
             return [row for row in self.rows if row["kind"] == kind and system in (None, row.get("system"))]
 
     def latest(self, kind: str, system: str, judge: str | None = None) -> Mapping[str, Row]:
-        """Return the latest row of *kind* for each question key: ``retrieval``, ``answer``, or ``verdict`` of *judge*.
+        """Return the latest row of *kind* for each question, by question key.
 
-        Verdicts that could not be parsed are left out.
+        *kind* is ``retrieval``, ``answer`` or ``verdict``. Verdicts are those of the model *judge*; unparsable ones are
+        left out.
         """
         return self._latest[kind, system, judge]
 
     def _note(self, row: Row) -> None:
-        """Add *row* to the rows in memory, as the latest of its kind for its question.
+        """Add *row* to the rows in memory; it replaces an earlier row of its kind for the same question.
 
-        A verdict that could not be parsed removes the latest row instead.
+        A verdict that could not be parsed removes the earlier row instead.
         """
         self.rows.append(row)
         if "question" in row:

@@ -63,7 +63,7 @@ class Evaluation:
     _lock: Lock = field(default_factory=Lock)
 
     def run(self, say: Say) -> Outcome:
-        """Run the steps that have no result yet; the function *say* is called with lines about the progress.
+        """Run the steps that have no result yet; *say* is a function that prints a line about the progress.
 
         A failed step is left for the next run. The run stops when the budget is spent, a setting is wrong, or
         `FAILURES` steps fail in a row. Exceptions other than `KGMemoryError` are raised.
@@ -77,7 +77,7 @@ class Evaluation:
         return self.outcome
 
     def _evaluate(self, system: System, conversation: Conversation, say: Say) -> None:
-        """Let *system* ingest *conversation* and answer its open questions in threads; *say* gets progress lines."""
+        """Let *system* ingest *conversation* and answer the remaining questions in threads; *say* prints progress."""
         keys = {question_key(conversation, question): question for question in conversation.questions}
         left = [
             Step(system, conversation, question, key) for key, question in keys.items() if self._is_left(system, key)
@@ -108,7 +108,7 @@ class Evaluation:
         return key not in self.results.latest("verdict", system.name, self.judge.name)
 
     def _ingest(self, system: System, conversation: Conversation) -> bool:
-        """Let *system* ingest the conversation; return False if that failed, so that no questions are asked."""
+        """Let *system* ingest *conversation*; return False if that failed, and its questions cannot be asked."""
         began = time.perf_counter()
         failure: KGMemoryError | None = None
         try:
@@ -134,7 +134,7 @@ class Evaluation:
         return failure is None
 
     def _run_step(self, step: Step) -> None:
-        """Retrieve a context for one question, answer it and judge the answer; parts that have results are skipped."""
+        """Retrieve a context for one question, answer the question, and judge the answer. Stored results are reused."""
         try:
             if self.reader is None or self.judge is None:
                 self.results.add("retrieval", **self._retrieve(step)[0])
@@ -146,9 +146,9 @@ class Evaluation:
             self._in_a_row = 0
 
     def _retrieve(self, step: Step) -> tuple[dict[str, Any], str]:
-        """Return the retrieval fields of the question's result row, and the context that the system returned.
+        """Let the system find a context for the question of *step*; return fields for the result row, and the context.
 
-        The ids of episodes are replaced by their threads if the evidence of the question names threads.
+        If the question's evidence names threads, the ids of episodes are replaced by their threads.
         """
         system, conversation, question, key = step
         began = time.perf_counter()
@@ -192,7 +192,7 @@ class Evaluation:
 
     @contextmanager
     def _measure(self, model: str | None) -> Iterator[list[Usage]]:
-        """Context manager: collect the costs of one step by *model*, and if it fails, store them as a ``spent`` row."""
+        """Context manager: collect the cost of a step by *model*; if the step fails, store it as a ``spent`` row."""
         with measure() as costs:
             try:
                 yield costs
@@ -202,9 +202,9 @@ class Evaluation:
                 raise
 
     def _fail(self, error: KGMemoryError) -> None:
-        """Count a failed step.
+        """Count a failed step, and raise an error if the run must stop.
 
-        Raises *error* itself, or `SettingsError` after `FAILURES` in a row, if the run must stop.
+        That is *error* itself, or `SettingsError` after `FAILURES` failed steps in a row.
         """
         if isinstance(error, BudgetSpent | SettingsError | MissingExtra):
             raise error
@@ -251,7 +251,10 @@ def open_evaluation(options: Options) -> Iterator[Evaluation]:
 
 
 def _open_judge(dataset: Dataset, options: Options, ledger: Ledger) -> Judge:
-    """Return the judge that *options* name, or the one by rules if the data set allows it. Errors: `InputError`."""
+    """Return the judge that *options* name: a model, or rules if the data set can be judged by rules.
+
+    Errors: `InputError`.
+    """
     name = options.judge
     if name is None:
         if judges.needs_model(dataset):
@@ -283,7 +286,7 @@ def _manifest(options: Options) -> dict[str, Any]:
 
 @contextmanager
 def _as_model_error(name: str) -> Iterator[None]:
-    """Context manager: turn exceptions of a system's libraries into `ModelError`, which fails only one step."""
+    """Context manager: raise exceptions of a system's libraries as `ModelError`, so that only one step fails."""
     try:
         yield
     except (KGMemoryError, AssertionError):

@@ -122,7 +122,7 @@ def _confirm() -> bool:
 
 
 def _progress(screen: Screen) -> Callable[[str], None]:
-    """Return a function that prints a line of progress, but skips lines that follow another too soon."""
+    """Return a function that prints a line of progress. It skips lines that come too soon after another."""
     shown = 0.0
 
     def say(text: str) -> None:
@@ -169,7 +169,7 @@ def _report(evaluation: Evaluation, screen: Screen) -> Sequence[Figures]:
 
 
 class Row(NamedTuple):
-    """A line of the cost estimate: a part of the run, its model and its cost, which is ``None`` if unknown."""
+    """A line of the cost estimate: a part of the run, its model, and the cost (``None`` if unknown)."""
 
     what: str
     model: str
@@ -206,9 +206,9 @@ def estimate(evaluation: Evaluation) -> list[Row]:
 def _estimate_reading(
     system: System, conversations: Iterable[Conversation], max_tokens: int
 ) -> tuple[Usage | None, list[int]]:
-    """Return the cost of ingesting all conversations, and the context size in tokens of each.
+    """Return the estimated cost of ingesting all conversations, and a list of how many tokens a context of each has.
 
-    The cost is ``None`` if *system* has no `estimate`; the sizes are then *max_tokens*.
+    If *system* has no method `estimate`, the cost is ``None`` and each size is *max_tokens*.
     """
     ask = getattr(system, "estimate", None)
     if ask is None:

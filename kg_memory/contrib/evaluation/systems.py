@@ -42,17 +42,17 @@ Scores = Callable[[str], Sequence[float]]
 
 
 class KGMemory:
-    """kg-memory as a system to evaluate, on the embedded database in its folder or the server in ``KG_MEMORY_URL``."""
+    """kg-memory as a system to evaluate. It uses the database server in ``KG_MEMORY_URL``, or an embedded one."""
 
     def __init__(self, name: str, memory: GraphMemory) -> None:
         self.name = name
         self._memory = memory
 
     def ingest(self, conversation: Conversation) -> None:
-        """Add the episodes that are missing, and read those again that failed before.
+        """Add the episodes of *conversation* that are missing, and read failed ones again.
 
-        Raises `ModelError` if more than `MAX_UNREAD` of the episodes could not be read; a search still finds their
-        words.
+        Raises `ModelError` if more than `MAX_UNREAD` of the episodes could not be read; a search still finds the words
+        of unread episodes.
         """
         memory, namespace = self._memory, self._namespace(conversation)
         stats = memory.stats(namespace=namespace)
@@ -82,7 +82,10 @@ class KGMemory:
         return Retrieved(str(found), sources, found.tokens)
 
     def estimate(self, conversation: Conversation, max_tokens: int) -> tuple[Usage, int]:
-        """Return the expected cost of reading the unread episodes, and *max_tokens* as the size of a context."""
+        """Estimate the cost of reading the unread episodes; return it with the expected tokens of a context.
+
+        The number of tokens is *max_tokens*, as a context usually fills its limit.
+        """
         estimate = self._memory.usage.estimate(conversation.episodes, namespace=self._namespace(conversation))
         amounts = {name: round(getattr(estimate, name).likely) for name in COSTS}
         return Usage(**amounts), max_tokens
@@ -92,7 +95,7 @@ class KGMemory:
         self._memory.close()
 
     def _namespace(self, conversation: Conversation) -> str:
-        """Return the namespace of the conversation. It contains the plan, so that plans can share a database."""
+        """Return the namespace for *conversation*. Its name contains the plan, so that plans can share a database."""
         return f"evaluation/{self.name}/{conversation.name}"
 
 
@@ -124,7 +127,7 @@ def line(episode: EpisodeInput) -> str:
 
 
 def pack(ranked: Sequence[EpisodeInput], max_tokens: int) -> str:
-    """Return the best of the *ranked* episodes that fit into *max_tokens* tokens, as lines sorted by time."""
+    """Return the best episodes that fit into *max_tokens* tokens as lines, sorted by time; *ranked* is best first."""
     kept: list[EpisodeInput] = []
     size = 0
     for episode in ranked:
@@ -137,7 +140,7 @@ def pack(ranked: Sequence[EpisodeInput], max_tokens: int) -> str:
 
 
 def bags_of_words(episodes: Sequence[EpisodeInput], *, dates: bool = True) -> list[Counter[str]]:
-    """Return the word counts of each episode; with *dates*, the words of its date are counted too."""
+    """Return the word counts of each episode; with *dates*, including the words of its date."""
     return [Counter(terms(episode_text(episode, dates=dates))) for episode in episodes]
 
 
@@ -177,7 +180,10 @@ def cosine(vectors: np.ndarray, embeddings: Embeddings) -> Scores:
 
 
 def both(first: Scores, second: Scores) -> Scores:
-    """Return a function that scores episodes by the mean of two scoring functions, after standardising each."""
+    """Return a function that scores episodes by the mean of *first* and *second*, two scoring functions.
+
+    The scores of each are first scaled to the same mean and deviation.
+    """
 
     def scores(question: str) -> list[float]:
         pairs = zip(_standardise(first(question)), _standardise(second(question)), strict=True)
@@ -187,7 +193,7 @@ def both(first: Scores, second: Scores) -> Scores:
 
 
 def _standardise(scores: Sequence[float]) -> list[float]:
-    """Return the scores shifted and scaled to a mean of 0 and a standard deviation of 1."""
+    """Shift and scale *scores* to a mean of 0 and a standard deviation of 1."""
     mean, deviation = fmean(scores), pstdev(scores)
     return [(score - mean) / (deviation or 1.0) for score in scores]
 
@@ -218,9 +224,9 @@ def embed(episodes: Sequence[EpisodeInput], embeddings: Embeddings) -> np.ndarra
 
 
 class Baseline:
-    """A system without a memory, which returns the best-ranked episodes, or all of them if *index* is ``None``.
+    """A system without a memory: its contexts are the best-ranked episodes, or all episodes if *index* is ``None``.
 
-    *index* makes the scoring function of a conversation. The latest conversation's function is cached.
+    *index* builds the function that scores the episodes of a conversation; the latest one is cached.
     """
 
     def __init__(self, name: str, index: Callable[[Sequence[EpisodeInput]], Scores] | None) -> None:
@@ -230,7 +236,7 @@ class Baseline:
         self._lock = Lock()
 
     def ingest(self, conversation: Conversation) -> None:
-        """Index the episodes of *conversation*, unless they are those that were indexed last."""
+        """Index the episodes of *conversation*, unless they are already indexed."""
         with self._lock:
             if self._index is not None and conversation.name not in self._scores:
                 self._scores = {conversation.name: self._index(conversation.episodes)}
@@ -247,7 +253,7 @@ class Baseline:
         return Retrieved(text, sources, estimate_tokens(text))
 
     def estimate(self, conversation: Conversation, max_tokens: int) -> tuple[Usage, int]:
-        """Return a cost of zero, as no chat model is called, and the number of tokens of a context."""
+        """Return a cost of zero, as no chat model is called, and the expected tokens of a context."""
         if self._index is None:
             max_tokens = sum(estimate_tokens(line(episode)) for episode in conversation.episodes)
         return Usage(), max_tokens

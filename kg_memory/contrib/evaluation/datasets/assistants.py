@@ -44,9 +44,9 @@ _PREFERENCE = (
 def load_longmemeval(path: Path | None, variant: str | None = None) -> Iterable[Conversation]:
     """Return a conversation for each question of a LongMemEval file; they are loaded one at a time.
 
-    *path* is the file, or a folder with the file of *variant*. Evidence are the messages marked ``has_answer``, or all
-    messages of the sessions with the answer if no message is marked. Ids ending in ``_abs`` are questions without an
-    answer.
+    *path* is the file, or a folder with the file of *variant*. The evidence of a question are the messages marked
+    ``has_answer``; if none is marked, all messages of the sessions with the answer. Questions whose id ends in ``_abs``
+    have no answer in the conversation.
 
     Raises `InputError` for another kind of file.
     """
@@ -55,7 +55,7 @@ def load_longmemeval(path: Path | None, variant: str | None = None) -> Iterable[
 
 
 def _history(_: int, raw: Mapping[str, Any]) -> Conversation:
-    """Return one record of a LongMemEval file, *raw*, as a conversation: all its sessions, with the question."""
+    """Convert *raw*, a record of a LongMemEval file, to a conversation: all of its sessions, and its question."""
     name = str(raw["question_id"])
     sessions = zip(raw["haystack_session_ids"], raw["haystack_dates"], raw["haystack_sessions"], strict=True)
     answers = set(raw["answer_session_ids"])
@@ -109,9 +109,9 @@ _ANSWERS = ("answer", "ideal_answer", "ideal_response", "ideal_summary")
 
 
 def load_beam(path: Path | None, variant: str | None = None) -> list[Conversation]:
-    """Return the chats of the BEAM data set in a folder: a subfolder with a ``chat.json`` for each.
+    """Return the chats of the BEAM data set in the folder *path*, which has a subfolder with a ``chat.json`` for each.
 
-    The subfolders may be grouped in folders by variant. Raises `InputError` if there are none.
+    The subfolders may be grouped in one folder for each variant. Raises `InputError` if there are no chats.
     """
     path = require(path, "beam", "the folder `chats`")
     found = beam_chats(path / variant if variant else path) or beam_chats(path / _LENGTHS[0])

@@ -43,9 +43,9 @@ _ENDINGS = ("and I had to laugh", "but nobody listened", "for the whole evening"
 
 
 def load_niah(path: Path | None, variant: str | None = None) -> list[Conversation]:
-    """Return generated conversations of several lengths, with hidden facts; each variant always has the same text.
+    """Generate conversations of several lengths with hidden facts. Each variant always has the same text.
 
-    Raises `InputError` for an unknown variant, or if *path* is given.
+    Raises `InputError` for an unknown variant, or if *path* is given, as the data is not read from a file.
     """
     if path is not None:
         raise InputError("niah needs no file, as it is generated: leave out --data")
@@ -56,7 +56,7 @@ def load_niah(path: Path | None, variant: str | None = None) -> list[Conversatio
 
 
 def _conversation(name: str, tokens: int) -> Conversation:
-    """Return a conversation of about *tokens* tokens of small talk with hidden facts ("needles"), and its questions."""
+    """Generate a conversation of about *tokens* tokens of small talk with hidden facts, and questions on the facts."""
     draw = random.Random(f"niah {name}")  # noqa: S311 - the same text each time
     needles = list(_needles(draw, len(DEPTHS) * _ASKED_FROM + 1))
     told, absent = needles[:-1], needles[-1]
@@ -82,9 +82,9 @@ def _conversation(name: str, tokens: int) -> Conversation:
 
 
 def _needles(draw: random.Random, count: int) -> Iterator[tuple[str, str, str]]:
-    """Yield *count* facts to hide ("needles"), each as (sentence, question, answer).
+    """Yield *count* facts to hide in a conversation, each as (sentence, question, answer).
 
-    Several have the same owner or thing (``Yuki's sauna hut``), so that a single word does not find the right one.
+    Some have the same owner or the same thing (``Yuki's sauna hut``), so that one word is not enough to find a fact.
     """
     pairs = [(owner, thing) for owner in _OWNERS for thing in _THINGS]
     for owner, thing in draw.sample(pairs, count):
@@ -94,7 +94,7 @@ def _needles(draw: random.Random, count: int) -> Iterator[tuple[str, str, str]]:
 
 
 def _hay(draw: random.Random, tokens: int) -> Iterator[str]:
-    """Yield random sentences of small talk, about *tokens* tokens in total."""
+    """Yield random sentences of small talk with about *tokens* tokens in total."""
     size = 0
     while size < tokens:
         parts = (draw.choice(words) for words in (_OPENINGS, _SUBJECTS, _VERBS, _TOPICS, _ENDINGS))

@@ -66,7 +66,10 @@ def _sample(sample: Mapping[str, Any], number: int, path: Path) -> Conversation:
 
 
 def _event_questions(sessions: Mapping[str, Any]) -> Iterator[Question]:
-    """Yield a question about each person's events around each session; the judge's rubric lists the events."""
+    """Yield a question for each session and speaker, about the events in that person's life.
+
+    The judge scores the answer by a rubric, a list of these events.
+    """
     for session, people in sessions.items():
         for person, events in people.items():
             if person != "date" and events:
@@ -134,9 +137,9 @@ def _chat(raw: Mapping[str, Any], name: str) -> Conversation:
 
 
 def _times(sessions: list[Mapping[str, Any]]) -> list[datetime]:
-    """Return the times of *sessions*, computed from their ages such as "2 days ago".
+    """Return the times of *sessions*, computed from their ages, such as "2 days ago".
 
-    Each is at least an hour before the next.
+    Each time is at least an hour after the one before.
     """
     times: list[datetime] = []
     after = LAST_SESSION

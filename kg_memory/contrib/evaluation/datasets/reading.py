@@ -24,7 +24,7 @@ _WEEKDAY = re.compile(r"\s*\([^)]*\)\s*")
 def require(path: Path | None, name: str, form: str) -> Path:
     """Return *path* if it exists, else raise `InputError`.
 
-    The error says which file (*form*) the data set *name* needs.
+    The error says that the data set *name* needs a file of the kind *form*.
     """
     if path is None:
         raise InputError(f"{name} is read from {form}: give its path with --data")
@@ -61,7 +61,7 @@ def read_json(path: Path) -> Any:
 
 @contextmanager
 def malformed(path: Path, record: str, form: str) -> Iterator[None]:
-    """Context manager: turn errors about missing or wrong fields into an `InputError` that names *path* and *record*.
+    """Context manager: raise errors about missing or wrong fields as `InputError`, which names *path* and *record*.
 
     *form* says what the file should contain.
     """
@@ -79,10 +79,10 @@ def malformed(path: Path, record: str, form: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Records(Generic[T]):
-    """The records of a JSON list or JSON Lines file, each converted by `build`, which also gets its number from 1.
+    """The records of a JSON list or JSON Lines file, each converted by ``build(number, record)``.
 
-    Each iteration reads the file again, one record at a time. `form` says what the file should contain. Iterating
-    raises `InputError` for a record that is invalid or that `build` cannot use.
+    Numbers start at 1. Each iteration reads the file again, one record at a time. `form` says what the file should
+    contain. Iterating raises `InputError` for an invalid record.
     """
 
     path: Path
@@ -96,7 +96,7 @@ class Records(Generic[T]):
 
 
 def moment(text: str) -> datetime:
-    """Return a time such as ``2023/05/20 (Sat) 02:21`` as a datetime in UTC: these data sets name no time zone.
+    """Parse a time such as ``2023/05/20 (Sat) 02:21`` to a datetime in UTC; these data sets have no time zones.
 
     Raises `ValueError` for another form.
     """
@@ -104,10 +104,10 @@ def moment(text: str) -> datetime:
 
 
 def messages(turns: Iterable[Mapping[str, Any]], session: str, at: datetime) -> Iterator[tuple[int, EpisodeInput]]:
-    """Yield the non-empty messages (*turns*) of a session as episodes, each with its index in the session.
+    """Yield the messages of a session as episodes, each with its index in *turns*; empty messages are skipped.
 
-    An episode's source id is ``session/index``, its speaker is the message's role, and its time is *at* plus a tick for
-    each message before it.
+    *session* is the name of the session: source ids have the form ``session/index``. The speaker is the message's role.
+    The first message has the time *at*, the others follow in small steps.
     """
     for place, turn in enumerate(turns):
         content = turn["content"]
@@ -118,16 +118,16 @@ def messages(turns: Iterable[Mapping[str, Any]], session: str, at: datetime) -> 
 
 
 def following(at: datetime, episodes: Sequence[EpisodeInput]) -> datetime:
-    """Return the start of the next session: *at*, or just after the last of *episodes* if that is later.
+    """Return the start time of a session: *at*, or just after the last of *episodes* if that is later.
 
-    So sessions with the same time keep their order.
+    *episodes* are those of the sessions before. So sessions with the same date keep their order.
     """
     last = episodes[-1].at if episodes else None
     return at if last is None else max(at, last + TICK)
 
 
 class Names:
-    """Makes names unique: repeated names get the suffix ``~2``, ``~3`` and so on."""
+    """Makes names unique: ``a``, ``a`` and ``a`` become ``a``, ``a~2`` and ``a~3``."""
 
     def __init__(self) -> None:
         self._given: dict[str, int] = {}
