@@ -36,9 +36,9 @@ TYPES: Mapping[str, float] = MappingProxyType({EpisodeKind.TEXT: 0.7, EpisodeKin
 
 
 def rate(draft: Draft, facts: Sequence[StatedFact], settings: Settings) -> Flow[list[Worth]]:
-    """Return the worth of each of *facts*, from 0 to 1, in the same order.
+    """Rate how much each of *facts* is worth storing, from 0 to 1; return the results in the same order.
 
-    *draft* is the episode being ingested; *facts* are its facts that are not stored yet.
+    *draft* is the episode being ingested; *facts* are facts read from it that are not stored yet.
     """
     factors = [_rate_by_code(draft, fact) for fact in facts]
     if settings.model != OFFLINE:
@@ -56,17 +56,17 @@ AMAC = Gate("amac", rate, in_review=THRESHOLD, at_once=THRESHOLD)
 
 
 def weigh(factors: Mapping[str, float]) -> float:
-    """Return the sum of *factors*, such as ``{"semantic_novelty": 0.4, ...}``, weighted by `WEIGHTS`: from 0 to 1."""
+    """Return the sum of *factors*, the ratings of a fact by name, multiplied by their `WEIGHTS`: from 0 to 1."""
     return sum(weight * factors[name] for name, weight in WEIGHTS.items())
 
 
 def is_plain(factors: Mapping[str, float]) -> bool:
-    """Return whether a fact is clearly worth storing by its *factors*, so that the model need not be asked."""
+    """Return whether *factors*, the ratings of a fact by name, are so good that the model need not be asked."""
     return weigh(factors) >= THRESHOLD + FAST_PATH_MARGIN
 
 
 def _rate_by_code(draft: Draft, fact: StatedFact) -> dict[str, float]:
-    """Return the five factors of a fact's worth by name; the one that only a model can rate has a default."""
+    """Return the five ratings of a fact by name. The one that only a model can give has a default value."""
     return {
         "future_utility": UNKNOWN_UTILITY,
         "factual_confidence": accuracy_of(draft, fact),
@@ -77,14 +77,14 @@ def _rate_by_code(draft: Draft, fact: StatedFact) -> dict[str, float]:
 
 
 def _novelty(draft: Draft, fact: StatedFact) -> float:
-    """Return the distance of *fact* to the most similar existing fact, from 0 to 1; 1 if there is none."""
+    """Return how new *fact* is, from 0 to 1: its distance to the most similar stored fact, or 1 if there is none."""
     place = draft.facts.index(fact)
     distances = [row.candidate.distance for row in draft.comparisons if row.new == place]
     return min(1.0, max(0.0, min(distances, default=1.0)))
 
 
 def _type_prior(draft: Draft) -> float:
-    """Return the factor for the kind of episode in *draft*: 1 for a message with a speaker, less for other texts."""
+    """Return a rating for the kind of episode in *draft*: 1 for a message with a speaker, less for other texts."""
     prior = TYPES.get(draft.episode.kind)
     if prior is None:
         prior = 1.0 if draft.episode.speaker_name else TYPES[EpisodeKind.TEXT]

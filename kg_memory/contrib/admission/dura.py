@@ -33,9 +33,9 @@ ENOUGH_TERMS = 3
 
 
 def rate(draft: Draft, facts: Sequence[StatedFact], settings: Settings) -> Flow[list[Worth]]:
-    """Return the worth of each of *facts*, from 0 to 1, in the same order.
+    """Rate how much each of *facts* is worth storing, from 0 to 1; return the results in the same order.
 
-    *draft* is the episode being ingested; *facts* are its facts that are not stored yet.
+    *draft* is the episode being ingested; *facts* are facts read from it that are not stored yet.
     """
     known = yield from count_known(facts)
     parts = [_rate_by_code(draft, fact, known, settings) for fact in facts]
@@ -62,9 +62,9 @@ def _rate_by_code(draft: Draft, fact: StatedFact, known: Mapping[str, int], sett
 
 
 def accuracy_of(draft: Draft, fact: StatedFact) -> float:
-    """Return how surely *fact* is right, from 0 to 1.
+    """Return how likely *fact* is right, from 0 to 1.
 
-    That is the lower of its confidence and its support, multiplied by the trust in its episode.
+    It is the lower of the fact's confidence and its support by the text, times the trust in its episode.
     """
     accuracy = fact.confidence if fact.support is None else min(fact.confidence, fact.support)
     return accuracy * draft.episode.trust
@@ -78,9 +78,9 @@ def count_known(facts: Sequence[StatedFact]) -> Flow[dict[str, int]]:
 
 
 def _decision_worth(draft: Draft, fact: StatedFact, settings: Settings) -> float:
-    """Return how far decisions depend on *fact*, from 0 to 1.
+    """Return how likely decisions depend on *fact*, from 0 to 1.
 
-    It is 1 for plans, contradictions of existing facts and single-valued states, 0.5 for events.
+    It is 1 for plans, contradictions of existing facts and single-valued states (such as an address), 0.5 for events.
     """
     place = draft.facts.index(fact)
     changes = any(
@@ -113,9 +113,9 @@ def _usefulness(draft: Draft, fact: StatedFact, known: Mapping[str, int]) -> flo
 
 
 def _recall(draft: Draft, fact: StatedFact, settings: Settings) -> float:
-    """Return how well searches can find *fact*, from 0 to 1.
+    """Return how easily a search can find *fact*, from 0 to 1.
 
-    It is higher the more specific the types of its entities are, and the more terms its sentence has.
+    The rating is higher for specific types of entities, and for sentences with many terms.
     """
     ends = [draft.entities[place] for place in (fact.subject, *fact.objects)]
     vague = settings.entity_types[0].name
@@ -124,7 +124,7 @@ def _recall(draft: Draft, fact: StatedFact, settings: Settings) -> float:
 
 
 def ask_worths(draft: Draft, facts: Sequence[StatedFact], known: Mapping[str, int]) -> Flow[dict[int, FactWorth]]:
-    """Ask the model how much *facts* are worth, and return its ratings by index in *facts*.
+    """Ask the model how much *facts* are worth storing; return its ratings by index: ``{0: FactWorth(...)}``.
 
     *known* has the number of stored facts about each entity, by entity id.
     """
@@ -135,7 +135,7 @@ def ask_worths(draft: Draft, facts: Sequence[StatedFact], known: Mapping[str, in
 
 
 def _show(draft: Draft, fact: StatedFact, known: Mapping[str, int]) -> dict[str, Any]:
-    """Return *fact* as the prompt shows it: sentence, quote, speaker, and the number of known facts by entity name."""
+    """Return *fact* for the prompt: its sentence, quote, speaker, and the number of known facts about its entities."""
     ends = {draft.entities[place] for place in (fact.subject, *fact.objects)}
     return {
         "fact": fact.sentence,
@@ -146,9 +146,9 @@ def _show(draft: Draft, fact: StatedFact, known: Mapping[str, int]) -> dict[str,
 
 
 def _combine(own: dict[str, float], answer: FactWorth | None) -> dict[str, float]:
-    """Return the model's ratings of a fact, with its accuracy limited to that which the code computed.
+    """Return the model's ratings of a fact by name, with the accuracy at most as high as the code's own rating.
 
-    *own* are the code's ratings, which are returned if there is no *answer* of the model.
+    *own* are the code's ratings. They are returned unchanged if there is no *answer* of the model.
     """
     if answer is None:
         return own

@@ -21,7 +21,7 @@ WAITS = "its worth is {}"
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """How much a fact is worth storing, from 0 to 1, with the ratings by name from which that is computed."""
+    """How much a fact is worth storing, from 0 to 1, with the ratings by name from which the number is computed."""
 
     score: float
     parts: Mapping[str, float]
@@ -31,16 +31,16 @@ class Worth:
 
 
 def mean_worth(parts: Mapping[str, float]) -> Worth:
-    """Return the worth that is the mean of *parts*, ratings by name: ``{"useful": 0.5, "accurate": 1.0}`` -> 0.75."""
+    """Return the mean of ratings by name as a `Worth`: ``{"useful": 0.5, "accurate": 1.0}`` -> 0.75."""
     return Worth(fmean(parts.values()), parts)
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """A rule that decides which new facts are stored. Its function `rate` returns the worth of facts, from 0 to 1.
+    """A filter that decides which new facts are stored, by their worth (0 to 1), which the function `rate` returns.
 
-    Facts worth `at_once` or more are stored and believed, facts worth `in_review` or more wait for a person's review,
-    and others are not stored.
+    Facts worth at least `at_once` are stored and believed. Facts worth at least `in_review` wait for a person's review.
+    Other facts are not stored.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Gate:
     at_once: float
 
     def __call__(self, draft: Draft, settings: Settings) -> Flow[tuple[Draft, tuple[NewVerdict, ...]]]:
-        """Return *draft* without its worthless facts, and a pending review for each fact of middling worth."""
+        """Return *draft* without the facts that are not worth storing, and a review for each fact of middling worth."""
         new = [fact for fact in draft.facts if fact.same_as is None]
         if not new:
             return draft, ()
@@ -61,13 +61,13 @@ class Gate:
 
 
 def _wait(namespace: str, fact: str, worth: Worth) -> NewVerdict:
-    """Return a pending review for the fact with the id *fact*, so that a person decides whether it is believed."""
+    """Return a new review, in which a person decides whether the fact with the id *fact* is believed."""
     id_ = verdict_id(namespace, fact, fact)
     return NewVerdict(id_, fact, fact, "admission", "waiting", worth.score, "new", WAITS.format(worth))
 
 
 def _without(draft: Draft, ids: set[str], reason: str) -> Draft:
-    """Return *draft* without the facts with these *ids* and their comparisons; each is logged as lost for *reason*."""
+    """Return *draft*, the episode being ingested, without the facts with these *ids*; log each with the *reason*."""
     if not ids:
         return draft
     kept = [place for place, fact in enumerate(draft.facts) if ids.isdisjoint((fact.id, fact.same_as))]
