@@ -25,9 +25,9 @@ _REPORTS = (
 
 
 def add_commands(command: Callable[..., ArgumentParser]) -> None:
-    """Add the commands ``kg-memory digest``, ``identity`` and ``handoff``.
+    """Add the commands ``kg-memory digest``, ``identity`` and ``handoff`` to the command line.
 
-    *command* returns an argument parser for the command that it is given.
+    *command* is a function that adds a command and returns its argument parser.
     """
     for name, about, words, options in _REPORTS:
         example = f"example:\n  kg-memory {name} --format markdown > {name}.md\n"

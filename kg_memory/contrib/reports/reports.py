@@ -185,9 +185,9 @@ class Reports(Group):
 
 
 def _read_pending(namespace: str, limit: int, believed_at: int | None) -> Flow[tuple[Arbitration, ...]]:
-    """Return the contradictions and possible duplicate entities that wait for a person's decision.
+    """Return the questions that wait for a person: contradictions of facts, and entities that may be the same.
 
-    *believed_at*, in microseconds since the epoch, selects those that waited then; None means now.
+    *believed_at*, in microseconds since the epoch, selects the questions that waited at that time; None means now.
     """
     if believed_at is None:
         reviews = yield from list_reviews(limit)
@@ -207,7 +207,7 @@ def _read_pending(namespace: str, limit: int, believed_at: int | None) -> Flow[t
 
 
 def _reviews_at(believed_at: int, limit: int) -> Flow[list[Review]]:
-    """Return the reviews that waited for a person at *believed_at* (microseconds since the epoch), earliest first."""
+    """Return the reviews that waited for a decision at the time *believed_at* (microseconds), earliest first."""
     stored = yield from read(queries.WAITED, believed_at=believed_at)
     ids = [row["id"] for row in stored if _ruling_at(row, believed_at) == "waiting"][:limit]
     verdicts = yield from every(read_verdict(id_) for id_ in ids)
@@ -215,7 +215,10 @@ def _reviews_at(believed_at: int, limit: int) -> Flow[list[Review]]:
 
 
 def _ruling_at(verdict: Row, believed_at: int) -> str:
-    """Return the ruling that *verdict*, a result row, had at *believed_at*, before any later decision about it."""
+    """Return the ruling of *verdict*, a result row, at the time *believed_at*; later decisions are ignored.
+
+    A verdict is a judgement on two facts. The time is in microseconds since the epoch.
+    """
     decisions: Sequence[Row] = verdict["decisions"]
     earlier = [decision for decision in decisions if decision["at"] <= believed_at]
     if earlier:
@@ -224,13 +227,13 @@ def _ruling_at(verdict: Row, believed_at: int) -> str:
 
 
 def _waited(doubt: IdentityDecision, believed_at: int) -> bool:
-    """Return whether *doubt*, a question whether two entities are the same, was undecided at *believed_at*."""
+    """Return whether *doubt*, the question whether two entities are the same, was still open at *believed_at*."""
     decided = micros(doubt.at, default=believed_at + 1)
     return micros(doubt.created_at, default=0) <= believed_at < decided
 
 
 def _read_settled(namespace: str, limit: int, begin: int, end: int) -> Flow[tuple[Arbitration, ...]]:
-    """Return the latest contradictions that were decided without a person between *begin* and *end*."""
+    """Return the latest contradictions of facts that were decided automatically between *begin* and *end*."""
     stored = yield from read(queries.SETTLED, since=begin, until=end, limit=limit)
     verdicts = yield from every(read_verdict(row["id"]) for row in stored)
     reviews = yield from to_reviews(verdicts)
@@ -238,7 +241,7 @@ def _read_settled(namespace: str, limit: int, begin: int, end: int) -> Flow[tupl
 
 
 def _to_arbitration(review: Review, namespace: str, choices: Sequence[str]) -> Arbitration:
-    """Return *review* as a question for a person, with the shell commands for each of *choices*."""
+    """Convert *review* to a question for a person, with a shell command for each decision in *choices*."""
     return Arbitration(
         id=review.id,
         kind=review.kind,
@@ -250,7 +253,10 @@ def _to_arbitration(review: Review, namespace: str, choices: Sequence[str]) -> A
 
 
 def _commands(id_: str, namespace: str, choices: Sequence[str]) -> tuple[str, ...]:
-    """Return a shell command for each of *choices* for the review *id_*: ``kg-memory review --accept 3f2a``."""
+    """Return a shell command for each decision in *choices*: ``kg-memory review --accept 3f2a``.
+
+    *id_* is the id of the review to decide.
+    """
     scope = "" if namespace == DEFAULT_NAMESPACE else f" -n {shlex.quote(namespace)}"
     return tuple(f"kg-memory review{scope} --{choice} {id_}" for choice in choices)
 
@@ -259,13 +265,13 @@ def _commands(id_: str, namespace: str, choices: Sequence[str]) -> tuple[str, ..
 
 
 def _to_episodes(stored: Sequence[Row]) -> tuple[Episode, ...]:
-    """Return the episodes of the result rows *stored*, without those that look like prompt injections."""
+    """Convert the result rows *stored* to episodes; episodes that look like prompt injections are left out."""
     episodes = [rows.to_episode(row["episode"]) for row in stored]
     return tuple(episode for episode in episodes if not episode.withheld)
 
 
 def _count(period: Mapping[str, int]) -> Flow[tuple[Counts, Counts]]:
-    """Return the numbers of saved episodes and changed beliefs in *period*, and those in the period before."""
+    """Return how many episodes were saved and beliefs changed in *period*, and in the period before."""
     found = yield from read(queries.COUNTS, **{name: period[name] for name in ("before", "since", "until")})
     row = found[0] if found else {}
     names = tuple(Counts.model_fields)
@@ -280,7 +286,7 @@ def _read_merges(limit: int, begin: int, end: int) -> Flow[tuple[IdentityDecisio
 
 
 def _read_fading(period: Mapping[str, int]) -> Flow[tuple[Fading, ...]]:
-    """Return the facts that became dim, softly forgotten or forgotten (see `DecaySpans`) in *period*."""
+    """Return the facts that became "dim", "softly forgotten" or "forgotten" in *period*, as they were not used."""
     until = period["until"]
     seen = yield from belief_params((until - 1, until), period["believed_at"])
     params = {**period, **seen, "since": period["since"], "until": until, "ends": list(DEFAULT_SPANS.ends)}
@@ -302,14 +308,14 @@ def _main_speaker(believed_at: int) -> Flow[str]:
 
 
 def _find_entity(name: str) -> Flow[Entity | None]:
-    """Return the entity called *name*, or None; of several with that name, the one mentioned last."""
+    """Return the entity called *name*, or None. If several have that name, return the one mentioned last."""
     called = yield from find_named("about", name)
     latest = max(called.values(), key=lambda entity: (entity["last_seen"] or 0, entity["id"]), default=None)
     return None if latest is None else rows.to_entity(latest)
 
 
 def _list_facts(where: Mapping[str, Any], window: Window | None, believed_at: int, limit: int) -> Flow[list[Fact]]:
-    """Return the facts that match the filter *where* and hold at some time in *window*, each once, latest first."""
+    """Return the facts that match the filter *where* and were true at some time in *window*, latest first."""
     seen = yield from belief_params(window or EVER, believed_at)
     first = yield from start_list(None, where)
     page = yield from read_page(first, limit, None, window, seen)
@@ -317,7 +323,10 @@ def _list_facts(where: Mapping[str, Any], window: Window | None, believed_at: in
 
 
 def _read_last(scope: Mapping[str, Any], believed_at: int, limit: int) -> Flow[tuple[Episode, ...]]:
-    """Return the last *limit* messages that match *scope* and were saved by *believed_at*, earliest first."""
+    """Return the last *limit* messages that match the conditions *scope* and were saved by the time *believed_at*.
+
+    They are sorted by time, earliest first.
+    """
     moment = to_datetime(believed_at)
     where = {**scope, "kind": {"$ne": "fact"}, "said_at": {"$lte": moment}}
     episodes = yield from read_episodes(3 * limit, 0, None, where, MOST_CHARACTERS)
@@ -330,5 +339,5 @@ def _has_begun(fact: Fact, until: int) -> bool:
 
 
 def _due(fact: Fact) -> tuple[bool, datetime, str]:
-    """Return the sort key of a plan: plans with a date come first, in order of their dates."""
+    """Return the key by which plans are sorted: plans with a date first, by date, then the others."""
     return fact.valid_at is None, fact.valid_at or fact.created_at, fact.id

@@ -22,7 +22,7 @@ _LAYOUTS = {"text": ("{}", "\n{}:", "  {}", "    $ {}"), "markdown": ("# {}", "\
 
 
 class Line(NamedTuple):
-    """A line of a report, and the shell commands with which a person decides the matter that it describes."""
+    """A line of a report, and the shell commands with which a person can decide the question in the line, if any."""
 
     text: str
     commands: tuple[str, ...] = ()
@@ -200,7 +200,7 @@ class Handoff(Report):
 
 
 def describe_review(review: Review) -> str:
-    """Return what *review* asks a person to decide, such as ``Ann lives in Oslo ends: Ann lives in Bergen``."""
+    """Return the question of *review* as text: ``Ann lives in Oslo ends: Ann lives in Bergen``."""
     pending, existing = _tell(review.pending), _tell(review.existing)
     if review.kind == "admission":
         return f"Remember: {pending}?"
@@ -209,7 +209,7 @@ def describe_review(review: Review) -> str:
 
 
 def describe_doubt(doubt: IdentityDecision) -> str:
-    """Return the question that *doubt* asks a person, such as ``Is Annie the same as Ann?``."""
+    """Return the question of *doubt* as text: ``Is Annie the same as Ann?``."""
     second = doubt.second.name if doubt.second else "?"
     return f"Is {escape_line(second)} the same as {escape_line(doubt.entity.name)}?"
 
@@ -245,7 +245,7 @@ def _episode_line(episode: Episode, note: str) -> Line:
 
 
 def _write(title: str, sections: Iterable[Section], form: str) -> str:
-    """Return a report as text or Markdown (*form*), from its *title* and *sections*."""
+    """Write a report with this *title* and these *sections*; *form* is ``text`` or ``markdown``."""
     heading, section_heading, item, command = _LAYOUTS[form]
     escape = _plain if form == "markdown" else str
     lines = [heading.format(escape(title))]
