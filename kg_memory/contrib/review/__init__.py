@@ -30,7 +30,10 @@ are marked as disputed. In a terminal you are asked about each verdict. An ID ma
 
 
 def add_command(command: Callable[..., ArgumentParser]) -> None:
-    """Add the command ``kg-memory review``; *command* returns an argument parser for it."""
+    """Add the command ``kg-memory review`` to the command line.
+
+    *command* is a function that adds a command and returns its argument parser.
+    """
     command(
         "review",
         "kg_memory.contrib.review.command:review",

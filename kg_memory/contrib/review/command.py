@@ -38,10 +38,10 @@ _EDIT_HELP = """\
 
 
 def review(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory review``: decide uncertain facts and possible duplicate entities; return the exit code.
+    """Run ``kg-memory review``: let a person decide uncertain facts and possible duplicates; return the exit code.
 
-    With ``--accept ID`` or similar, decide that review. Else ask about each in a terminal; without a terminal, list
-    them.
+    An option such as ``--accept ID`` decides one review. Without such an option, each review is asked about in a
+    terminal; without a terminal, the reviews are listed.
     """
     choice = next((name for name in CHOICES if getattr(arguments, name) is not None), None)
     _check(arguments, choice)
@@ -72,9 +72,9 @@ def _check(arguments: Namespace, choice: str | None) -> None:
 
 
 def _decide(memory: GraphMemory, arguments: Namespace, choice: str, screen: Screen) -> None:
-    """Apply the decision *choice*, such as "accept", to the review whose id the command line gives; print the result.
+    """Apply the decision *choice*, such as "accept", to the review that the command line names; print the result.
 
-    The id may be shortened to its beginning.
+    The review's id may be shortened to its beginning.
     """
     namespace, begin = namespace_of(arguments), getattr(arguments, choice)
     given = verb_arguments(memory, arguments)
@@ -97,7 +97,7 @@ def _decide(memory: GraphMemory, arguments: Namespace, choice: str, screen: Scre
 
 
 def _list(memory: GraphMemory, arguments: Namespace, screen: Screen) -> None:
-    """Print the reviews that wait or were decided, and the questions whether two entities are the same."""
+    """Print the reviews of facts, waiting or decided, and the questions whether two entities are the same."""
     place, command = {"namespace": namespace_of(arguments), "limit": arguments.limit}, review_command(arguments)
     reviews = memory.reviews.list(decided=arguments.decided, **place)
     empty = "Nothing was decided yet." if arguments.decided else "Nothing waits for review."
@@ -120,7 +120,7 @@ def _list(memory: GraphMemory, arguments: Namespace, screen: Screen) -> None:
 
 
 def _ask_about_all(memory: GraphMemory, arguments: Namespace, screen: Screen) -> None:
-    """Ask the person about each waiting review until they quit; each decision is stored at once."""
+    """Ask the person about each waiting review until they quit. Each decision is stored before the next question."""
     given = {"by": arguments.by or login(), "namespace": namespace_of(arguments)}
     seen: set[str] = set()
     decided = 0
@@ -143,7 +143,7 @@ def _ask_about_all(memory: GraphMemory, arguments: Namespace, screen: Screen) ->
 
 
 def _next(memory: GraphMemory, namespace: str, seen: set[str]) -> Waiting | None:
-    """Return the earliest waiting review whose id is not in *seen* (those that were shown), or ``None``.
+    """Return the earliest waiting review whose id is not in *seen*, the reviews already shown; ``None`` at the end.
 
     The list is read again each time, as a decision can add new reviews.
     """
@@ -155,9 +155,9 @@ def _next(memory: GraphMemory, namespace: str, seen: set[str]) -> Waiting | None
 def _ask_about(
     memory: GraphMemory, each: Waiting, given: Mapping[str, str], arguments: Namespace, screen: Screen
 ) -> bool | None:
-    """Ask the person about *each*, a review; return whether they decided, or ``None`` to quit.
+    """Ask the person about the review *each*; return whether they decided it, or ``None`` if they quit.
 
-    *given* has the decider's name and the namespace.
+    *given* has the arguments of each decision: the person's name and the namespace.
     """
     screen.line()
     if isinstance(each, Review):
@@ -189,7 +189,7 @@ def _ask_about(
 
 
 def _choose(prompt: str, letters: str) -> str:
-    """Show *prompt* until the person answers with one of *letters*; return it, or ``"q"`` at the end of the input."""
+    """Show *prompt* until the person types one of *letters*, and return the letter; return ``"q"`` at end of input."""
     while True:
         answer = ask_line(prompt)
         if answer is None:
@@ -199,7 +199,7 @@ def _choose(prompt: str, letters: str) -> str:
 
 
 def _ask_for_edit(review: Review, screen: Screen) -> dict[str, Any] | None:
-    """Return the changes that the person types in, a verdict and dates, or ``None`` if they enter nothing."""
+    """Ask the person for corrections of *review*, a verdict and dates; return them, or ``None`` if there are none."""
     screen.line(_EDIT_HELP, "dim")
     fact, edit = review.pending, {}
     current = (review.kind, since(fact), until(fact) or "still so")
@@ -234,7 +234,10 @@ def _show_doubt(doubt: IdentityDecision, screen: Screen) -> None:
 
 
 def describe_acceptance(review: Review, strategy: ConflictStrategy) -> str:
-    """Return what accepting *review* does, as a sentence; *strategy* decides which of two contradicting facts wins."""
+    """Return a sentence that says what happens if *review* is accepted.
+
+    *strategy* is the setting that decides which of two contradicting facts wins.
+    """
     if review.kind == "admission":
         return "it is believed"
     if review.kind == "supersedes":
@@ -250,6 +253,6 @@ def describe_acceptance(review: Review, strategy: ConflictStrategy) -> str:
 
 
 def _start(fact: Fact) -> float:
-    """Return the time at which *fact* began, in seconds since the epoch; minus infinity if unknown."""
+    """Return the time from which *fact* is true, in seconds since the epoch; minus infinity if unknown."""
     start = fact.valid_at or fact.known_from
     return start.timestamp() if start else float("-inf")
