@@ -25,8 +25,8 @@ from kg_memory.text.tokenise import estimate_tokens
 class HeldState(NamedTuple):
     """A state that holds for an entity, such as "Ann lives in Oslo", with its number of `statements`.
 
-    `own`: the entity is its subject, not an object. `begin` sorts states: when the state began or has been known, in
-    microseconds since the epoch.
+    `own` is true if the entity is the subject of the state, not an object. `begin` sorts states: the time in
+    microseconds since the epoch when the state began, or became known.
     """
 
     id: str
@@ -61,9 +61,9 @@ class ProfileLimits:
 
 @dataclass(slots=True)
 class _Draft:
-    """A slot (a line of the profile) under construction: states with the same sentence and period.
+    """A slot (one line of a profile) before it is finished: all states with the same sentence and period.
 
-    The first state gives the dates of the slot.
+    The slot shows the dates of the first state.
     """
 
     content: str
@@ -72,7 +72,7 @@ class _Draft:
 
     @property
     def weight(self) -> tuple[int, float]:
-        """The number of statements and the confidence. Above a size limit, slots with the highest weight stay."""
+        """The number of statements, then the confidence. If a profile is too long, low weights are removed first."""
         return sum(state.statements for state in self.states), self.confidence
 
     @property
@@ -83,7 +83,7 @@ class _Draft:
 
 @dataclass(slots=True)
 class _Shelf:
-    """A sub-topic of a profile under construction, with its slots (lines) by text and dates."""
+    """A sub-topic of a profile before it is finished, with its slots (lines) by text and dates."""
 
     topic: str
     name: str
@@ -96,8 +96,8 @@ def build_profile(
 ) -> Profile:
     """Return the profile of the entity called *name*: its *states* sorted into topics and sub-topics.
 
-    The first of *schemas* that has a sub-topic for a state places it. States without one go to the topic ``other``, or
-    are left out if *strict*.
+    A state goes to the sub-topic that the first matching schema of *schemas* gives it. States that match none go to the
+    topic ``other``; with *strict*, they are left out.
     """
     filled = _fill(states, schemas, limits, strict=strict)
     groups = _fold_rest(_by_topic(filled, schemas, limits), limits.max_subtopics)
@@ -121,7 +121,10 @@ def topics_of(schemas: Iterable[Schema], *, strict: bool) -> list[str]:
 def _fill(
     states: Iterable[HeldState], schemas: Sequence[Schema], limits: ProfileLimits, *, strict: bool
 ) -> dict[tuple[str, str], _Shelf]:
-    """Return all sub-topics, each with its *states*, by topic and sub-topic name: ``{("diet", "allergies"): ...}``."""
+    """Sort *states* into sub-topics; return these by topic and sub-topic name: ``{("diet", "allergies"): ...}``.
+
+    States that match none of *schemas* go to the topic ``other``; with *strict*, they are left out.
+    """
     shelves: dict[tuple[str, str], _Shelf] = {}
     for schema in schemas:
         for topic, declared in schema.topics.items():
@@ -143,7 +146,7 @@ def _fill(
 
 
 def _add(shelf: _Shelf, state: HeldState, max_tokens: int) -> None:
-    """Add *state* to the sub-topic *shelf*: to the slot (line) with the same text and dates, or to a new one.
+    """Add *state* to the sub-topic *shelf*, as a new slot (line), or in the slot that has the same text and dates.
 
     The text of a new slot is shortened to about *max_tokens* tokens.
     """
@@ -170,7 +173,10 @@ def _shorten(text: str, max_tokens: int) -> str:
 def _by_topic(
     shelves: dict[tuple[str, str], _Shelf], schemas: Sequence[Schema], limits: ProfileLimits
 ) -> dict[str, list[_Shelf]]:
-    """Return the non-empty sub-topics of each topic, preferred topics first, others in the order of *schemas*."""
+    """Group *shelves*, the sub-topics of a profile, by topic: ``{"diet": [...], ...}``. Empty sub-topics are dropped.
+
+    Preferred topics come first, then the others in the order of *schemas*.
+    """
     order = dict.fromkeys((*limits.prefer_topics, *topics_of(schemas, strict=False)))
     groups: dict[str, list[_Shelf]] = {topic: [] for topic in order}
     for shelf in shelves.values():
@@ -181,7 +187,10 @@ def _by_topic(
 
 
 def _fold_rest(groups: dict[str, list[_Shelf]], most: int) -> dict[str, list[_Shelf]]:
-    """Merge the smallest sub-topics of a topic into one called ``other``, so that each topic has at most *most*."""
+    """Limit each topic to *most* sub-topics: the smallest ones are merged into a sub-topic called ``other``.
+
+    *groups* has the sub-topics by topic.
+    """
     for topic, shelves in groups.items():
         if len(shelves) <= most:
             continue
@@ -196,10 +205,10 @@ def _fold_rest(groups: dict[str, list[_Shelf]], most: int) -> dict[str, list[_Sh
 
 
 def _cut(groups: dict[str, list[_Shelf]], limits: ProfileLimits) -> tuple[str, ...]:
-    """Remove the slots (lines of a profile) above the token limit, and return the ids of their facts.
+    """Remove lines from the profile until it fits the token limit; return the ids of the facts in these lines.
 
-    *groups* has the sub-topics by topic. Preferred topics are filled first. Then the sub-topics take turns, each with
-    its most often stated slot.
+    *groups* has the sub-topics by topic. Preferred topics get room first. Then each sub-topic gets one line after the
+    other, in turns, starting with the line that was stated most often.
     """
     if limits.max_tokens is None:
         return ()
@@ -230,7 +239,7 @@ def _to_sub_topic(shelf: _Shelf) -> ProfileSubTopic:
 
 
 def _to_slot(draft: _Draft) -> ProfileSlot:
-    """Return *draft* as a slot of the profile."""
+    """Convert *draft* to a finished slot (line) of the profile."""
     first = draft.states[0]
     return ProfileSlot(
         content=draft.content,
@@ -246,7 +255,7 @@ def _to_slot(draft: _Draft) -> ProfileSlot:
 
 
 def _render(topics: Sequence[ProfileTopic]) -> str:
-    """Return *topics* as text for a prompt, or an empty text if there are none."""
+    """Return *topics* as text for a prompt; without topics, the text is empty."""
     lines = []
     for topic in topics:
         lines.append(escape_brackets(topic.name))

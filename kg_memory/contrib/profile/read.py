@@ -64,7 +64,7 @@ def _validate_limits(max_tokens: int | None, prefer_topics: Any, only_topics: An
 
 
 def _validate_topics(schemas: Sequence[Schema], limits: ProfileLimits, *, strict: bool) -> None:
-    """Raise `InputError` if *limits* prefer or demand a topic that no schema has."""
+    """Raise `InputError` if *limits* name a topic that none of *schemas* has."""
     topics = topics_of(schemas, strict=strict)
     for argument, names in (("prefer_topics", limits.prefer_topics), ("only_topics", limits.only_topics)):
         for topic in names:
@@ -93,9 +93,9 @@ class _Row(NamedTuple):
 
 
 def _read_states(rows: Sequence[Row]) -> list[_Row]:
-    """Return the states in *rows*, the result of `queries.STATES`: one row with a list in each column.
+    """Convert *rows*, the result of the query `queries.STATES`, to one `_Row` for each state.
 
-    The result is empty if the namespace has no graph.
+    The query returns one row with a list in each column, or none if the namespace has no graph.
     """
     if not rows or not rows[0]["ids"]:
         return []
@@ -108,7 +108,7 @@ def _read_states(rows: Sequence[Row]) -> list[_Row]:
 
 
 def _read_doubtful(states: Sequence[_Row], point: Point) -> Flow[set[str]]:
-    """Return the ids of those *states* that are doubtful, because a fact from which they follow no longer holds.
+    """Return the ids of the *states* that are doubtful: they follow from another fact, which is no longer true.
 
     If none of the states follows from other facts, the database is not queried.
     """
@@ -120,9 +120,9 @@ def _read_doubtful(states: Sequence[_Row], point: Point) -> Flow[set[str]]:
 
 
 def _to_states(states: Sequence[_Row], rivals: Sequence[Row], doubtful: set[str]) -> Iterator[HeldState]:
-    """Yield *states* with their dates, marked as "disputed", "doubtful" or not confirmed where that applies.
+    """Yield *states* with their dates. They are marked as disputed, doubtful or not confirmed where that applies.
 
-    *rivals* are rows with the facts that contradict a state; *doubtful* are ids of states.
+    *rivals* are rows of facts that contradict a state; *doubtful* are ids of states.
     """
     linked = {(row["id"], row["valid_at"]): row["linked"] for row in rivals}
     for state in states:

@@ -58,7 +58,7 @@ Family = Annotated[Text, AfterValidator(_check_family)]
 
 
 class SubTopic(BaseModel, extra="forbid", frozen=True):
-    """A sub-topic of a profile's schema: the words, predicates and predicate families of facts that belong to it."""
+    """A sub-topic in the schema of a profile: the words, predicates and predicate families of its facts."""
 
     description: Text = ""
     predicates: tuple[Text, ...] = ()
@@ -68,7 +68,7 @@ class SubTopic(BaseModel, extra="forbid", frozen=True):
 
 
 class Topic(BaseModel, extra="forbid", frozen=True):
-    """A topic of a profile's schema, such as "diet", with its sub-topics by name."""
+    """A topic in the schema of a profile, such as "diet", with its sub-topics by name."""
 
     description: Text = ""
     sub_topics: dict[Name, SubTopic]
@@ -81,7 +81,10 @@ _TOPICS = TypeAdapter(Annotated[dict[Name, Topic], Field(min_length=1)])
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """A parsed schema, which finds the sub-topic of a fact by word, predicate or family. The first match applies."""
+    """The topics and sub-topics of profiles. It finds the sub-topic of a fact by words, predicate or predicate family.
+
+    The first match counts.
+    """
 
     topics: Mapping[str, Topic]
     words: list[tuple[str, frozenset[str], Place]] = field(default_factory=list)
@@ -99,7 +102,7 @@ class Schema:
         return None
 
     def _matches(self, predicate: str, sentence: str) -> Iterator[Place]:
-        """Yield the topic and sub-topic of each match of a fact: by words, then by predicate, then by its family."""
+        """Yield each topic and sub-topic that a fact matches: first by words, then by predicate, then by its family."""
         if self.words:
             plain, stems = _fold(sentence), set(terms(sentence))
             yield from (place for word, parts, place in self.words if word in plain and parts <= stems)
@@ -110,9 +113,9 @@ class Schema:
 
 
 def read_schema(value: object, *, strict: bool) -> list[Schema]:
-    """Return the schemas that sort facts into topics: that of *value*, then the default one unless *strict*.
+    """Return the schemas that sort facts into topics: *value* first, then the default schema unless *strict*.
 
-    *value* is a dict, the path of a TOML or JSON file, or None for only the default schema. Errors: `InputError`.
+    *value* is a dict or the path of a TOML or JSON file; None adds no schema. Errors: `InputError`.
     """
     if value is None:
         return [default_schema()]
@@ -153,7 +156,7 @@ def _explain(error: ValidationError) -> str:
 
 
 def _spellings(predicate: str) -> set[str]:
-    """Return the names under which facts with *predicate* may be stored: as written, and its canonical name."""
+    """Return the names under which *predicate* may be stored: as written, and its canonical name."""
     canonical = canonical_predicate(predicate)
     return {predicate_name(predicate), *(() if canonical is None else (canonical.name,))}
 
@@ -166,15 +169,15 @@ def _families() -> tuple[str, ...]:
 
 
 def _find(word: str) -> tuple[str, frozenset[str]]:
-    """Return the text, and the word stems, that a sentence must contain to match *word*; one of both is empty.
+    """Return how to find *word* in a sentence: a pair of a text and word stems, one of which is empty.
 
-    ``"allergies" -> ("", {"allergi"})``: English words match by stem, words in other scripts by their characters.
+    ``"allergies" -> ("", {"allergi"})``: English words are found by stem, words in other scripts by their characters.
     """
     return ("", frozenset(terms(word))) if word.isascii() and terms(word) else (_fold(word), frozenset())
 
 
 def _fold(text: str) -> str:
-    """Return *text* normalized (NFKC) and case-folded."""
+    """Normalise *text* for comparison: Unicode form NFKC, without case."""
     return unicodedata.normalize("NFKC", text).casefold()
 
 
