@@ -45,9 +45,9 @@ from kg_memory.text.tokenise import terms
 
 
 class Support(NamedTuple):
-    """How well a text supports a fact, from 0 to 1, and the `span` of characters that does so, or ``None``.
+    """How well a text supports a fact, from 0 to 1, and the part of the text that does so (`span`, or ``None``).
 
-    `is_exact` is true if the span contains the fact's whole quote.
+    `is_exact` is true if that part contains the whole quote of the fact.
     """
 
     score: float
@@ -56,7 +56,7 @@ class Support(NamedTuple):
 
 
 def measure_support(claim: Claim, passage: Passage) -> Support:
-    """Return how well the message in *passage* supports *claim*, a fact read from it, and where in the message."""
+    """Return how well the message *passage* supports *claim*, a fact read from it, and which part of it does so."""
     span, share = find_span(claim.quote, passage.content)
     source = Words(passage.content[slice(*span)]) if span else passage.words
     score = share * _rate_names(claim, source, passage)
@@ -69,17 +69,17 @@ def measure_support(claim: Claim, passage: Passage) -> Support:
 
 
 class SupportCheck:
-    """Rates how well the episode in *draft* (an episode being ingested) supports the facts that were read from it."""
+    """Rates how well an episode supports the facts that were read from it; *draft* is the episode being ingested."""
 
     def __init__(self, draft: Draft, settings: Settings) -> None:
         self._draft, self._settings = draft, settings
         self._passages: dict[int, Passage] = {}
 
     def __call__(self, stated: StatedFact, reading: Reading) -> StatedFact | None:
-        """Return the fact *stated* with a rating of how well the message states it; ``None`` if no words of it do so.
+        """Return the fact *stated* with a rating of how well the message states it; ``None`` if it does not at all.
 
-        A weak fact is marked, and its confidence is lowered to its support. *reading* has the fact as read, and its
-        piece of the episode.
+        The confidence of a weakly supported fact is lowered. *reading* has the fact as the reader returned it, and the
+        part of the episode from which it was read.
         """
         piece, fact = reading.piece, reading.fact
         if piece.start not in self._passages:
@@ -116,7 +116,7 @@ class SupportCheck:
 
 
 def _rate_names(claim: Claim, source: Words, passage: Passage) -> float:
-    """Return how well the text names the fact's entities, from 0 to 1; the entity that is named least well counts."""
+    """Return how well the text names the fact's entities, from 0 to 1: the rating of the one named least clearly."""
     least = 1.0
     for names, kind in zip_longest(claim.names, claim.types[: len(claim.names)], fillvalue=""):
         ratings = (_rate_name(name, kind.casefold(), claim, source, passage) for name in names)
@@ -125,7 +125,7 @@ def _rate_names(claim: Claim, source: Words, passage: Passage) -> float:
 
 
 def _rate_name(name: str, kind: str, claim: Claim, source: Words, passage: Passage) -> float:
-    """Return how well the text names or refers to the entity called *name*, from 0 to 1; *kind* is its type."""
+    """Return how well the text names or refers to the entity *name*, from 0 to 1; *kind* is the entity's type."""
     words, is_in, is_common = list(proper_words(name)), _is_named, False
     if not words and passage.language:
         words, is_in = [word for word in WORD.findall(name) if terms(word) and not word.isdecimal()], _has_word
@@ -160,7 +160,7 @@ def _has_word(word: str, text: Words) -> bool:
 
 
 def _refers_back(words: Sequence[str], kind: str, claim: Claim, source: Words, passage: Passage) -> bool:
-    """Return whether the quote *source* refers, by a pronoun or as an answer, to an entity named in an earlier text."""
+    """Return whether the quote *source* refers to an entity named in an earlier message (*words* are its name)."""
     is_chinese = passage.language == "chinese"
     last = Words(passage.previous[-1][0] if passage.previous else "")
     if is_chinese and passage.answers and kind != "person":
@@ -175,7 +175,7 @@ def _refers_back(words: Sequence[str], kind: str, claim: Claim, source: Words, p
 
 
 def _count_unused(claim: Claim, source: Words) -> int:
-    """Return how many content words of the quote *source* the fact's sentence lacks; a name counts as two."""
+    """Return how many content words of the quote *source* are missing in the fact's sentence; a name counts as two."""
     sentence = Words(claim.sentence)
     names = (word for word in source.words[1:] if not word.islower() and to_key(word) not in LIGHT and terms(word))
     if any(not sentence.names(word) for word in names):
@@ -184,7 +184,7 @@ def _count_unused(claim: Claim, source: Words) -> int:
 
 
 def _rate_numbers(claim: Claim, source: Words, passage: Passage) -> float:
-    """Return 1.0 if the text contains the numbers of the fact's sentence, or dates that explain them; else 0.4."""
+    """Return 1.0 if the numbers in the fact's sentence occur in the text, or follow from its dates; else 0.4."""
     dates = " ".join(chain.from_iterable(DATE_NUMBER.findall(claim.sentence)))
     strange = read_numbers(dates) - passage.numbers - read_numbers(f"{claim.begin or ''} {claim.end or ''}")
     others = read_numbers(DATE_NUMBER.sub(" ", claim.sentence)) - _SMALL
@@ -205,7 +205,7 @@ def _rate_times(claim: Claim, source: Words, passage: Passage) -> float:
 
 
 def _rate_matter(claim: Claim, source: Words, passage: Passage) -> float:
-    """Return how many content words of the fact's sentence occur in the quote, message or texts before: from 0 to 1."""
+    """Return how many content words of the fact's sentence occur in its quote or near it, as a rating from 0 to 1."""
     sentence = Words(claim.sentence)
     ratings = [_rate_key(key, source, passage) for key in matter_of(sentence, claim)]
     ratings += [_rate_character(char, source, passage) for char in characters_of(sentence, claim)]
@@ -220,7 +220,7 @@ def _rate_matter(claim: Claim, source: Words, passage: Passage) -> float:
 
 
 def _has_verb(verb: str, source: Words, passage: Passage) -> bool:
-    """Return whether the quote *source* has *verb* or a synonym, or the texts around it have the verb itself."""
+    """Return whether *verb* or a synonym occurs in the quote *source*, or *verb* itself in the text around it."""
     return source.has(verb) or max(passage.words.rate(verb), passage.context.rate(verb)) > SAME_MEANING
 
 
@@ -240,7 +240,7 @@ def _rate_character(char: str, source: Words, passage: Passage) -> float:
 
 
 def _rate_denials(claim: Claim, source: Words, passage: Passage) -> float:
-    """Return 1.0 if the fact's sentence and its quote *source* are both negated or both not negated, else 0.3."""
+    """Return 1.0 if the fact's sentence and its quote *source* agree on negation (both "not", or neither), else 0.3."""
     if passage.language == "chinese":
         return _rate_denials_chinese(claim, source.text)
     sentence = Words(claim.sentence)
@@ -254,7 +254,7 @@ def _rate_denials(claim: Claim, source: Words, passage: Passage) -> float:
 
 
 def _is_denial_told(text: str, source: Words) -> bool:
-    """Return whether the quote *source* denies the same as *text*: "I never was vegan" as "Ann is not vegan"."""
+    """Return whether the quote *source* denies what *text* denies: "I never was vegan" for "Ann is not vegan"."""
     if len(_NOT.findall(text)) > max(len(_NOT.findall(source.text)), 1):
         return False  # a double negation: "nobody was not"
     is_over = _OVER.search(text) is not None
@@ -283,7 +283,7 @@ def _find_denied(text: str) -> Iterator[list[str]]:
 
 
 def _split_by_denial(text: str, keys: set[str]) -> tuple[set[str], set[str]]:
-    """Return two sets: the words *keys* that closely follow a negation in *text*, and those that occur elsewhere."""
+    """Return the word stems *keys* in *text* as two sets: those right after a negation, and those elsewhere."""
     denied, affirmed = set[str](), set[str]()
     for clause in _CLAUSE.split(_NOT_ONLY.sub(" ", text.replace("’", "'"))):
         last = -_NEAR - 1
@@ -296,7 +296,7 @@ def _split_by_denial(text: str, keys: set[str]) -> tuple[set[str], set[str]]:
 
 
 def _rate_denials_chinese(claim: Claim, text: str) -> float:
-    """Return 1.0 if the fact's sentence and its quote *text*, both Chinese, agree on negation, else 0.3."""
+    """Return 1.0 if a Chinese fact and its quote *text* agree on negation (both negated, or neither), else 0.3."""
     denied, told = _denied_chinese(claim.sentence), _denied_chinese(text)
     if denied and not told:
         return 1.0 if _OVER_CHINESE.search(claim.sentence) and _ENDS_CHINESE.search(text) else _DENIED
@@ -308,12 +308,12 @@ def _rate_denials_chinese(claim: Claim, text: str) -> float:
 
 
 def _denied_chinese(text: str) -> set[str]:
-    """Return the characters of negations in Chinese *text*, and of up to three characters after each."""
+    """Return the characters that are negated in the Chinese *text*: each negation, and up to three characters after."""
     return set("".join(match[0] for match in _NOT_CHINESE.finditer(_NOT_ONLY_CHINESE.sub("", text))))
 
 
 def _is_about_other(claim: Claim, source: Words, passage: Passage) -> bool:
-    """Return whether a fact about the speaker has a quote about another person, as "My sister lives in Oslo"."""
+    """Return whether the fact is about the speaker, but its quote about someone else: "My sister lives in Oslo"."""
     text, sentence, spoken = source.text.replace("’", "'"), Words(claim.sentence), Words(passage.speaker)
     names = [
         words for name in chain.from_iterable(claim.names[:1]) if (words := WORD.findall(name)) and "'" not in name
@@ -328,7 +328,7 @@ def _is_about_other(claim: Claim, source: Words, passage: Passage) -> bool:
 
 
 def _is_open(claim: Claim, source: Words) -> bool:
-    """Return whether the quote asks, supposes, plans or uses "used to", while the fact states that something is so."""
+    """Return whether the quote only asks, supposes or plans what the fact states as true, or says "used to"."""
     if claim.kind == "plan" or _OPEN.search(claim.sentence):
         return False
     text, words = source.text.replace("’", "'"), claim.sentence.casefold().split()

@@ -53,7 +53,7 @@ _PREFIX = 4
 
 
 def _load_groups(table: Mapping[str, Mapping[str, str]]) -> tuple[Mapping[str, frozenset[str]], ...]:
-    """Return the synonym groups of words, and of Chinese characters: ``{"car": {"vehicle"}, ...}``.
+    """Return two dicts from words, and from Chinese characters, to their synonym groups: ``{"car": {"vehicle"}}``.
 
     *table* is the content of ``support.toml``.
     """
@@ -70,7 +70,7 @@ def _load_groups(table: Mapping[str, Mapping[str, str]]) -> tuple[Mapping[str, f
 
 @lru_cache(maxsize=65_536)
 def to_key(word: str) -> str:
-    """Return the form by which *word* is compared, its stem: ``"Cats" -> "cat"``; without a stem, it is lower-cased."""
+    """Return the stem of *word*, by which words are compared: ``"Cats" -> "cat"``; without one, in lower case."""
     plain = word.replace("’", "'").casefold()
     stems = terms(plain.removesuffix("'s"))
     return stems[0] if stems else plain
@@ -99,7 +99,7 @@ def _read_chinese(run: str) -> int:
 
 
 class Words:
-    """The words of a text, prepared for comparison with the words of other texts. A "key" is the stem of a word."""
+    """The words of a text, prepared for comparison with other texts. A "key" in its methods is the stem of a word."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -147,13 +147,13 @@ class Words:
         return _join(_HAN_GROUPS.get(char, frozenset()) for char in self.han)
 
     def has(self, key: str) -> bool:
-        """Return whether any word of the text has the stem *key*, the same root, or a synonym of it."""
+        """Return whether a word of the text matches the stem *key*: by the same stem, a related word, or a synonym."""
         return self.rate(key) > 0
 
     def rate(self, key: str) -> float:
-        """Return how well any word of the text matches *key*, a stem.
+        """Return how well the words of the text match the stem *key*, from 0.0 to 1.0.
 
-        The result is 1.0 for the same stem, `_SAME_ROOT`, `SAME_MEANING` for a synonym, or 0.0.
+        It is 1.0 for the same stem, `_SAME_ROOT` for a related word, `SAME_MEANING` for a synonym, else 0.0.
         """
         if key in self.keys:
             return 1.0
@@ -166,7 +166,7 @@ class Words:
         return char in self.han or not _HAN_GROUPS.get(char, frozenset()).isdisjoint(self._han_groups)
 
     def names(self, word: str) -> bool:
-        """Return whether *word*, a part of a name, occurs in the text, even inflected or inside another word."""
+        """Return whether *word*, a part of a name, occurs in the text, also with an ending or inside another word."""
         return to_key(word) in self.keys or (len(word) > 2 and word.casefold() in self.plain)
 
 
@@ -192,9 +192,9 @@ _SENTENCE_END = re.compile(r"[.!?\n\u3002\uff01\uff1f]")
 
 
 class Claim(NamedTuple):
-    """A fact as a reader (a model or rules) extracted it from a message, before it is checked.
+    """A fact that a reader (a model or rules) has found in a message, before it is checked against the text.
 
-    `names` has, for each entity (subject first), all names by which the text may call it; `types` has their types.
+    `names` has, for each entity (subject first), all names that the text may use for it; `types` has their types.
     """
 
     sentence: str
@@ -208,9 +208,9 @@ class Claim(NamedTuple):
 
 
 class Passage:
-    """A message or a part of it, from which facts were read, with its speaker and the messages before it.
+    """A message, or a part of one, in which facts were found, with its speaker and the messages before it.
 
-    `previous` has the texts before with their times; `at` is the time of the content.
+    `previous` has the messages before, as pairs of text and time; `at` is the time of the message.
     """
 
     def __init__(
@@ -229,7 +229,7 @@ class Passage:
 
     @cached_property
     def language(self) -> Language:
-        """The language of the content, ``english`` or ``chinese``; ``""`` for others, which are not compared."""
+        """The language of the message: ``english``, ``chinese``, or ``""`` for others, whose words are not compared."""
         return language_of(self.content)
 
     @cached_property
@@ -245,17 +245,17 @@ class Passage:
 
     @cached_property
     def numbers(self) -> frozenset[str]:
-        """The numbers that a fact read from the passage may contain: those in its texts, dates and times."""
+        """The numbers that a fact in this message may contain: those in the texts, their dates and times."""
         ends = ((mention.interval.start, mention.interval.end) for mention in self.mentions)
         times = filter(None, chain((self.at, *(at for _, at in self.previous)), chain.from_iterable(ends)))
         local = (time.astimezone(self.at.tzinfo) for time in times)
         return self.told_numbers | read_numbers(" ".join(f"{time:%Y %m %d %H %M}" for time in local))
 
     def times_by(self, words: str) -> Iterator[Times]:
-        """Yield the texts from which a fact's date may come, best first, each with its dates and numbers.
+        """Yield the texts from which the date of a fact may come, best first, each with its dates and numbers.
 
-        These are the quote *words*, then the whole content, then also the texts before. The texts after the first one
-        that contains dates are left out.
+        They are the fact's quote *words*, the whole message, and the messages before. It stops after the first text
+        with dates.
         """
         own = Times(words, tuple(find_dates(words, self.at)), read_numbers(words))
         if own.mentions:
@@ -274,18 +274,18 @@ class Passage:
 
     @cached_property
     def asked(self) -> str:
-        """The question at the end of the text before the passage, or an empty text."""
+        """The question with which the message before ends, or an empty text."""
         text = self.previous[-1][0].partition(": ")[2] or self.previous[-1][0] if self.answers else ""
         return _SENTENCE_END.split(text.rstrip().rstrip("?\uff1f"))[-1]
 
     @cached_property
     def answers(self) -> bool:
-        """True if the text before the passage ends with a question, which the passage may answer."""
+        """True if the message before ends with a question, which this message may answer."""
         return any(text.rstrip()[-1:] in ("?", "\uff1f") for text, _ in self.previous[-1:])
 
 
 def make_passage(draft: Draft, piece: Piece, settings: Settings) -> Passage:
-    """Return *piece*, a part of the episode in *draft*, as a passage, with the texts that its reader saw before it."""
+    """Return *piece*, a part of the episode in *draft*, as a `Passage`, with the messages that come before it."""
     episode = draft.episode
     at = local_time(episode.at, episode.offset)
     before = [(message.line, parse_instant(message.at) or at) for message in draft.previous]
@@ -295,7 +295,7 @@ def make_passage(draft: Draft, piece: Piece, settings: Settings) -> Passage:
 
 
 def names_of(entity: ResolvedEntity) -> tuple[str, ...]:
-    """Return all names of *entity*, without duplicates; those that the current episode uses come first."""
+    """Return all names of *entity* without duplicates, first those that the current episode uses."""
     return tuple(dict.fromkeys((*entity.called, entity.name, *entity.aliases)))
 
 
@@ -350,10 +350,10 @@ def language_of(text: str) -> Language:
 
 
 def find_span(quote: str, content: str) -> tuple[tuple[int, int] | None, float]:
-    """Return the start and end of *quote* in *content*, and the share of its words that occur there.
+    """Find *quote* in *content*; return its (start, end), and the share of its words that occur there.
 
-    If the quote was changed, the place with most of its words counts. The result is ``None`` and `_WITHOUT_SPAN` if
-    fewer than 60 % of its words occur close together.
+    If *quote* does not occur literally, the place with most of its words is returned. If fewer than 60 % of its words
+    occur close together, the result is ``None`` with the share `_WITHOUT_SPAN`.
     """
     exact = locate(quote, content)
     if exact is not None:
@@ -380,7 +380,7 @@ def find_span(quote: str, content: str) -> tuple[tuple[int, int] | None, float]:
 
 
 def locate(quote: str, content: str) -> tuple[int, int] | None:
-    """Return the start and end of *quote* in *content*, ignoring case and white space, or ``None``."""
+    """Return the (start, end) of *quote* in *content*, ignoring case and white space, or ``None``."""
     quote = quote.strip()
     if not quote:
         return None

@@ -39,7 +39,7 @@ _UNCLEAR = re.compile(
 
 
 class Times(NamedTuple):
-    """A text from which a fact's date may come, with the dates and numbers that it contains."""
+    """A text from which the date of a fact may come, with the dates and numbers in it."""
 
     text: str
     mentions: Sequence[DateMention]
@@ -47,7 +47,7 @@ class Times(NamedTuple):
 
 
 def is_time_told(time: str | None, at: datetime, sources: Iterable[Times]) -> bool:
-    """Return whether *time*, a date that a reader gave a fact (ISO 8601), can follow from one of the texts *sources*.
+    """Return whether *time*, the date that a reader gave a fact (ISO 8601), can be derived from one of *sources*.
 
     *at* is when the texts were written. A time close to *at*, or one that cannot be parsed, needs no source.
     """
@@ -61,7 +61,10 @@ def is_time_told(time: str | None, at: datetime, sources: Iterable[Times]) -> bo
 
 
 def _tells(source: Times, time: str, start: datetime, end: datetime, at: datetime) -> bool:
-    """Return whether the date *time*, the period from *start* to *end*, can follow from *source*, written at *at*."""
+    """Return whether the date *time* can be derived from the text *source*, which was written at *at*.
+
+    *start* and *end* are the period that *time* denotes.
+    """
     is_vague = _VAGUE.match(time) is not None
     slack = max(abs(at - start) / 2, 7 * _DAY) if is_vague else _DAY
     if any(_meets(mention, start, end, slack) for mention in source.mentions):
@@ -91,10 +94,9 @@ def _meets(mention: DateMention, start: datetime, end: datetime, slack: timedelt
 
 
 def _is_worked_out(figures: list[str], local: datetime, at: datetime, source: Times) -> bool:
-    """Return whether *source* has a number from which a date follows.
+    """Return whether *source* has a number from which a date can be computed: the day in "on the 5th", "3 years ago".
 
-    That is the last of its *figures* (year, month, day), or the distance from *at* to *local* in years or months: "3
-    years ago".
+    *figures* are year, month and day of the date, *local* is the date itself, and *at* the time of the text.
     """
     distances = {str(abs(at.year - local.year)), str(abs((at.year - local.year) * 12 + at.month - local.month))}
     has_figure = bool(figures) and len(figures) != 2 and figures[-1] in source.numbers
@@ -102,7 +104,10 @@ def _is_worked_out(figures: list[str], local: datetime, at: datetime, source: Ti
 
 
 def _is_named(start: datetime, end: datetime, at: datetime, text: str) -> bool:
-    """Return whether *text* names the period from *start* to *end*: its month, weekday, quarter, or a holiday in it."""
+    """Return whether *text* names the month, weekday or quarter of a period, or a holiday in it.
+
+    The period is from *start* to *end*; *at* is the time of the text.
+    """
     months = set(_months(start, end))
     if {month for month in range(12) if month + 1 in months} & set(_named_months(text)) and end - start > 2 * _DAY:
         return True
