@@ -21,9 +21,9 @@ _MOST_DAYS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class DecaySpans:
-    """How many days a fact stays fresh, then dim, then softly forgotten, before it is forgotten.
+    """For how many days without a statement or use a fact stays fresh, then dim, then softly forgotten.
 
-    Each is from 0 to 100,000 days. Raises `InputError` for other values.
+    After that, it is forgotten. Each number is from 0 to 100,000 days. Raises `InputError` for other values.
     """
 
     fresh_days: float = 90
@@ -39,7 +39,7 @@ class DecaySpans:
 
     @property
     def ends(self) -> tuple[int, int, int]:
-        """The ages, in microseconds, from which a fact is dim, softly forgotten and forgotten."""
+        """The ages, in microseconds, at which a fact becomes dim, softly forgotten and forgotten."""
         dim = self.fresh_days * DAY
         soft = dim + self.dim_days * DAY
         return round(dim), round(soft), round(soft + self.soft_days * DAY)
@@ -51,8 +51,8 @@ DEFAULT_SPANS = DecaySpans()
 def find_decay(last_said: int, last_used: int | None, now: int, spans: DecaySpans = DEFAULT_SPANS) -> Decay:
     """Return how far a fact has decayed at *now*: fresh, dim, softly forgotten or forgotten.
 
-    *last_said* is when it was last stated, *last_used* when a search last returned it, or ``None``. Times are
-    microseconds since the epoch.
+    *last_said* is when the fact was last stated; *last_used* is when a search last returned the fact, or ``None``.
+    Times are microseconds since the epoch.
     """
     age = now - (last_said if last_used is None else max(last_said, last_used))
     return DECAYS[sum(age >= end for end in spans.ends)]

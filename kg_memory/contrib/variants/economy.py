@@ -61,8 +61,8 @@ READ_WINDOW = load_prompt(
 def wait(state: Row, settings: Settings) -> Flow[tuple[JSON, list[Episode]]]:
     """Save an episode; return its ingestion state, and the episodes to read now, in order of arrival.
 
-    The list is empty if the episode must wait for more. Episodes are read once `Settings.window` of them wait, once the
-    first has waited `window_seconds`, or if this episode is not a short message and so is read alone anyway.
+    Short messages wait until `Settings.window` of them can be read together, or until the first has waited
+    `window_seconds`. Until then the list is empty. A longer episode is read without waiting.
     """
     saved = yield from accept(state, settings)
     if saved["done"]:
@@ -86,12 +86,12 @@ def all_waiting() -> Flow[list[Episode]]:
 
 
 def read_together(readings: Sequence[ReadAhead], settings: Settings) -> Flow[None]:
-    """Ask the model to read the short messages among *readings*, with one call for several of the same thread."""
+    """Ask the model to read the short messages in *readings*; one model call reads several messages of a thread."""
     yield from every(_read_together(group, settings) for group in _conversations(readings, settings.window))
 
 
 def _conversations(readings: Sequence[ReadAhead], most: int) -> Iterator[list[ReadAhead]]:
-    """Yield groups of at most *most* short messages of the same thread, which one model call can read."""
+    """Yield groups of at most *most* short messages of the same thread; one model call reads a group."""
     short = [one for one in readings if one.draft.episode.kind == EpisodeKind.MESSAGE and len(one.draft.pieces) == 1]
     thread = attrgetter("draft.episode.thread_key")
     for _, group in groupby(sorted(short, key=thread), key=thread):
@@ -102,7 +102,7 @@ def _conversations(readings: Sequence[ReadAhead], most: int) -> Iterator[list[Re
 def _read_together(group: Sequence[ReadAhead], settings: Settings) -> Flow[None]:
     """Read the messages of *group* with one model call, and cache the answer for each message.
 
-    Messages that are to be skipped are left out. If the call fails, each message is later read by a call of its own.
+    If the call fails, each message is later read by a call of its own.
     """
     skipped = yield from every(why_skipped(one.draft, settings) for one in group)
     due = [one for one, why in zip(group, skipped, strict=True) if why is None]
@@ -137,7 +137,7 @@ def _ask_window(drafts: Sequence[Draft], settings: Settings) -> Flow[WindowReadi
 
 
 def pick_reading(number: int, answer: WindowReading) -> EpisodeReading:
-    """Return the entities and facts of message *number* in *answer*, as an answer about that message alone."""
+    """Return the entities and facts of message *number* in *answer*, the model's answer about several messages."""
     entities = [ExtractedEntity(**dict(entity)) for entity in answer.entities if entity.message == number]
     places = [place for place, fact in enumerate(answer.facts) if fact.message == number]
     facts = []

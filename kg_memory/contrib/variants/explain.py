@@ -24,10 +24,10 @@ FILLER = "a filler without content, such as 'Sure!'"
 
 
 def explain(context: Context, winners: Winners, found: Found, ranked: Ranked, limit: int) -> tuple[Explanation, ...]:
-    """Return an explanation of each search result in *context*, and of the next candidates, which were left out.
+    """Explain each search result in *context*, and the best candidates that were left out.
 
-    *winners* are the candidates that were read from the database, *found* the candidates of each retriever, *ranked*
-    their scores; *limit* is the number of results of each kind.
+    *found* has the candidates of each retriever, *ranked* their scores, and *winners* the candidates that were read
+    from the database; *limit* is the number of results of each kind.
     """
     explanations: list[Explanation] = []
     for kind in KINDS:
@@ -60,7 +60,7 @@ def _explain_results(kind: Kind, context: Context, found: Found, ranked: Ranked)
 
 
 def _explain_one(kind: Kind, id_: str, text: str, found: Found, ranked: Ranked, **rest: Any) -> Explanation:
-    """Return an explanation of a candidate: which retrievers found it, and its score after each ranking stage."""
+    """Explain a search result: which retrievers have found it, and its score after each ranking stage."""
     stages = ranked.stages.get(kind, {}).get(id_, ())
     return Explanation(kind=kind, id=id_, text=text, hits=tuple(_hits(kind, id_, found)), scores=tuple(stages), **rest)
 

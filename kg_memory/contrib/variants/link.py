@@ -47,8 +47,8 @@ log = logging.getLogger("kg_memory.ingestion")
 def link(draft: Draft, settings: Settings, clock: Callable[[], float] = time.monotonic) -> Flow[Update]:
     """Link the new and renamed entities of an episode to entities of similar meaning; return the number of links.
 
-    The episode is already stored, so an error of the database or the end of `note_link_seconds` is only logged, and the
-    remaining entities are counted as ``unlinked``.
+    The episode is already stored, so an error of the database is only logged. Entities for which `note_link_seconds`
+    are not enough are counted as ``unlinked``.
     """
     new = [entity.id for entity in draft.entities if entity.is_new or entity.renamed]
     end, linked = clock() + settings.note_link_seconds, 0
@@ -66,7 +66,7 @@ def link(draft: Draft, settings: Settings, clock: Callable[[], float] = time.mon
 
 
 def _link(ids: list[str], settings: Settings) -> Flow[int]:
-    """Find entities similar to those with these *ids*, store a link to each, and return the number of links."""
+    """Store a link from each entity in *ids* to each similar entity, and return the number of links."""
     threshold = UNSET if settings.note_link_threshold is None else settings.note_link_threshold
     near = yield from read(NEAR_ENTITIES, ids=ids, limit=settings.note_link_most + 1, threshold=threshold)
     if not near:
@@ -76,6 +76,6 @@ def _link(ids: list[str], settings: Settings) -> Flow[int]:
 
 
 def _pairs(near: Iterable[Row]) -> list[JSON]:
-    """Return the pairs of similar entities in the result rows *near*, without pairs that repeat another in reverse."""
+    """Return the pairs of similar entities in the result rows *near*; of ``(a, b)`` and ``(b, a)``, only one."""
     pairs = {tuple(sorted((row["one"], row["other"]))): row["similarity"] for row in near}
     return [{"one": one, "other": two, "similarity": similarity} for (one, two), similarity in sorted(pairs.items())]

@@ -142,7 +142,7 @@ class ByUse(Part):
         return use_weight(count, feature.confidence)
 
     def record(self, facts: Sequence[str]) -> Flow[None]:
-        """Add one use to the count of each of *facts* (ids), after their earlier counts have faded."""
+        """Add one use to the use count of each of *facts* (ids); earlier uses fade with time."""
         if not facts:
             return
         decay, interval = self.decay_lambda, self.interval * SECOND
@@ -151,9 +151,9 @@ class ByUse(Part):
 
 
 def use_weight(count: float, confidence: float) -> float:
-    """Return ``confidence * (1 + 0.2 ln(1 + count))``, at most 1: the weight of a fact that was returned *count* times.
+    """Return the factor for the score of a fact with this *confidence* that searches have returned *count* times.
 
-    The product is limited, not the second factor, so that use can raise any confidence below 1.
+    It is ``confidence * (1 + 0.2 ln(1 + count))``, at most 1.
     """
     return min(1.0, confidence * (1 + 0.2 * log1p(max(count, 0.0))))
 
@@ -194,7 +194,7 @@ class ByChain(Part):
     features: ClassVar[Needs] = Needs(facts=("entities", "names", "predicate", "text"))
 
     def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: QuestionView) -> list[Scored]:
-        """Raise the scores of facts at the end of a chain that contains the question's words."""
+        """Raise the scores of facts at the end of a chain of facts that has the question's words; return them all."""
         named = frozenset(question.named)
         names = {
             name
@@ -215,11 +215,11 @@ class ByChain(Part):
 def follow_chains(
     words: Mapping[str, Words], entities: Mapping[str, frozenset[str]], named: frozenset[str], longest: int
 ) -> dict[str, float]:
-    """Return a score for each fact that a chain of at most *longest* facts ends in, by fact id.
+    """Return a score from 0 to 1 for each fact at the end of a chain of at most *longest* facts, by fact id.
 
-    The score is the share of the question's words that occur in the best chain; rare words weigh more. *words* are the
-    question's words in each fact, *entities* the entities of each fact, *named* the entities in the question, where
-    chains start. Facts that no chain reaches are left out.
+    A chain starts at an entity in *named*, the entities in the question; consecutive facts share an entity. The score
+    is the share of the question's words in the best chain; rare words count more. *words* are the question's words in
+    each fact, *entities* the entities of each fact.
     """
     weights = rarities(words.values())
     total = sum(weights.values()) or 1.0
@@ -241,7 +241,7 @@ def follow_chains(
 
 
 def find_relations(text: str) -> dict[str, Words]:
-    """Return the predicates that phrases of *text* denote, with the words of these: ``{"WORKS_FOR": {"work"}}``."""
+    """Return the predicates that *text* expresses, each with its words in *text*: ``{"WORKS_FOR": {"work"}}``."""
     words = _WORD.findall(text)[:MOST_WORDS]
     phrases = [" ".join(words[start : start + length]) for length in PHRASE for start in range(len(words))]
     for run in _HAN.findall(text)[:MOST_WORDS]:
@@ -254,23 +254,23 @@ def find_relations(text: str) -> dict[str, Words]:
 
 
 def _relation(predicate: str) -> str:
-    """Return the family of *predicate*, or its canonical name if it has no family; ``""`` if it is unknown."""
+    """Return the family of *predicate*; without a family, its canonical name; ``""`` for an unknown predicate."""
     known = canonical_predicate(predicate)
     return (known.family or known.name) if known else ""
 
 
 def roots(text: str) -> Words:
-    """Return the stems of the words of *text*, without the endings of agents: "owner" and "owns" have the same root."""
+    """Return the stems of the words in *text*, also without the endings of agents: "owner" and "owns" have one root."""
     return frozenset(_DOER.sub("", _DOER.sub("", term)) for term in terms(text))
 
 
 def rarities(words: Iterable[Words]) -> dict[str, float]:
-    """Return a weight for each word, which is higher the fewer of *words* (the words of each fact) contain it."""
+    """Return a weight for each word; a word in few facts weighs more. *words* are the words of each fact."""
     sets = list(words)
     often = Counter(word for each in sets for word in each)
     return {word: log(1 + len(sets) / times) for word, times in often.items()}
 
 
 def _share(covered: Words, weights: Mapping[str, float], total: float) -> float:
-    """Return the sum of the *weights* of the *covered* words, divided by *total*."""
+    """Return what share of the *total* weight the words in *covered* have; *weights* are the weights by word."""
     return sum(weights[word] for word in covered) / total

@@ -51,7 +51,7 @@ def find_route(question: str) -> Route:
 
 
 def apply_route(recipe: Recipe, question: str) -> Recipe:
-    """Return *recipe* with only the retrievers that *question* needs; unchanged if it would have none left."""
+    """Return *recipe* with only the retrievers that suit *question*; unchanged if no retriever would be left."""
     left_out = [retriever for retriever in RETRIEVERS if retriever not in ROUTES[find_route(question)]]
     weights: dict[str, Weights] = {
         kind: recipe.weights(kind).model_copy(update=dict.fromkeys(left_out, 0.0)) for kind in recipe.kinds

@@ -35,7 +35,7 @@ Received = dict[str, dict[str, float]]
 
 
 class Synapse(Part):
-    """Graph traversal by spreading activation: it starts at the question's entities and fades with each hop."""
+    """Graph search by spreading activation: it starts at the question's entities and weakens with each hop."""
 
     method: Literal["synapse"] = "synapse"
     seed_structural_weight: Share = 0.4
@@ -65,7 +65,7 @@ class Synapse(Part):
     def find_starts(self, hits: Mapping[Kind, Hits]) -> Flow[dict[str, float]]:
         """Return the entities of the best facts and episodes of a word search, with weights up to `HIT_WEIGHT`.
 
-        *hits* are the search results by kind; the result is a dict by entity id.
+        *hits* are the results of the word search, by kind. The result is a dict from entity id to weight.
         """
         facts, episodes = (_parts_of_best(hits[kind].words[:WORD_SEEDS]) for kind in ("facts", "episodes"))
         queries = (read(cypher.facts_with_links(), ids=list(facts)), read(cypher.MENTIONED_BY, ids=list(episodes)))
@@ -79,13 +79,13 @@ class Synapse(Part):
         return {id_: HIT_WEIGHT * weight / most for id_, weight in weights.items()}
 
     def walk(self, start: Mapping[str, float], instants: Instants) -> Flow[tuple[Links, Activity]]:
-        """Spread activation from the entities *start* (weights by id); return the facts read and each activation."""
+        """Spread activation from the entities *start* (weights by id); return the facts read, and all activations."""
         links, active = yield from activate(self, start, instants)
         return links, active
 
 
 def _parts_of_best(hits: Sequence[Scored]) -> dict[str, float]:
-    """Return scores divided by the best score: ``[("a", 4.0), ("b", 1.0)]`` -> ``{"a": 1.0, "b": 0.25}``."""
+    """Divide all scores by the best score: ``[("a", 4.0), ("b", 1.0)]`` -> ``{"a": 1.0, "b": 0.25}``."""
     best = max((score for _, score in hits), default=0.0)
     return {id_: score / best for id_, score in hits} if best > 0 else {}
 
@@ -95,9 +95,8 @@ def activate(
 ) -> Flow[tuple[Links, Activity]]:
     """Spread activation from the best entities of *weights* along facts, hop by hop.
 
-    Return the facts that were read, and the activation of each entity reached. Each starting point begins with
-    activation 1. The walk ends within ``timeout_ms``: reads are sized by the time left, and no hop begins if less time
-    is left than the hop before took.
+    Return the facts that were read, and the activation of each entity reached. Each start entity has the activation 1.
+    The search ends within ``timeout_ms``; a hop begins only if more time is left than the hop before took.
     """
     began = clock()
     end = began + recipe.timeout_ms / 1000
@@ -119,9 +118,9 @@ def activate(
 
 
 def _find_seeds(recipe: Synapse, weights: Mapping[str, float], links: Links) -> Flow[list[str]]:
-    """Return the ids of the entities from which activation starts: the best of *weights* (scores by entity id).
+    """Return the ids of the entities from which activation starts: the best of *weights*, scores by entity id.
 
-    There is a limit for the entities of one community. *links* are the facts of the entities.
+    The number of entities from the same community is limited. *links* are the facts about the entities.
     """
     scores = seed_scores(weights, links.values(), recipe.seed_structural_weight)
     groups: list[list[str]] = []
@@ -132,7 +131,7 @@ def _find_seeds(recipe: Synapse, weights: Mapping[str, float], links: Links) -> 
 
 
 def _read_within(ids: Sequence[str], instants: Instants, seconds: float) -> Flow[Links]:
-    """Return the facts of the entities *ids*, which are sorted best first, as many as can be read in *seconds*."""
+    """Read the facts about as many of the entities *ids*, best first, as is possible in *seconds*."""
     left = max(seconds * 1000, 0.0)
     ids = ids[: max(int(left * ENTITIES_A_MS), 1)]
     facts = max(min(int(left * FACTS_A_MS / len(ids)), FACTS_A_STEP), 1)
@@ -141,10 +140,10 @@ def _read_within(ids: Sequence[str], instants: Instants, seconds: float) -> Flow
 
 
 def seed_scores(weights: Mapping[str, float], links: Iterable[Link], structural: float) -> dict[str, float]:
-    """Return how suitable each entity of *weights* (search scores by id) is as a starting point, from 0 to 1.
+    """Return how suitable each entity in *weights* (search scores by id) is as a starting point, from 0 to 1.
 
-    That is ``weight * (1 - structural) + structure * structural``, with the weight divided by the best weight, and the
-    structure from `structures`.
+    The score is ``weight * (1 - structural) + structure * structural``. The weight is divided by the best weight;
+    `structures` computes the structure, how well connected the entity is.
     """
     best = max(weights.values(), default=0.0)
     structure = structures(weights, links)
@@ -171,7 +170,10 @@ def structures(entities: Collection[str], links: Iterable[Link]) -> dict[str, fl
 
 
 def cap_seeds(scores: Mapping[str, float], communities: Iterable[Collection[str]], cap: int, most: int) -> list[str]:
-    """Return the *most* entities with the highest *scores*, best first, at most *cap* per community (0: no limit)."""
+    """Return the *most* entities with the highest *scores*, best first.
+
+    At most *cap* of them are members of the same community (0: no limit).
+    """
     memberships: defaultdict[str, list[int]] = defaultdict(list)
     for number, members in enumerate(communities):
         for id_ in members:
@@ -193,10 +195,10 @@ def spread(
     recipe: Synapse,
     is_over: Callable[[], bool] = lambda: False,
 ) -> dict[str, float]:
-    """Return the activation of entities that are one hop from the *active* entities over *links*, best first.
+    """Pass activation from the *active* entities to their neighbours over *links*; return it by entity, best first.
 
-    Entities in *reached* are excluded; together with them, at most ``max_activated_nodes`` are returned. *is_over* is
-    called at each link, and ends the walk when it returns true.
+    Entities in *reached* receive none; with them, at most ``max_activated_nodes`` are activated. *is_over* is called at
+    each link, and stops the search when it returns true.
     """
     received = _receive(active, reached, links, recipe, is_over)
     fresh = {}
@@ -209,11 +211,11 @@ def spread(
 
 
 def inhibit(fresh: Mapping[str, float], received: Received, threshold: float) -> dict[str, float]:
-    """Return the activation of *fresh* entities (newly reached) after lateral inhibition, in which entities compete.
+    """Weaken the activation of *fresh* entities that have a stronger rival, and return the new activations.
 
-    Entities that received activation from the same entity compete. If the strongest of them is above *threshold*, each
-    weaker one keeps ``1 - (strongest - own)`` of its activation. The entity that passed activation on does not compete.
-    *received* has the activations by the entity that passed them on.
+    Rivals are entities that received activation from the same entity. If the strongest rival is above *threshold*, a
+    weaker entity keeps ``1 - (strongest - own)`` of its activation. *received* has, for each entity, the activation by
+    the entity that passed it on.
     """
     best: dict[str, float] = {}
     for id_, shares in received.items():
@@ -233,9 +235,9 @@ def _receive(
     recipe: Synapse,
     is_over: Callable[[], bool],
 ) -> Received:
-    """Return the activation that entities receive over *links*: ``{new entity: {active entity: 0.4}}``.
+    """Return the activation that each entity receives over *links*, by sender: ``{"e5": {"e1": 0.4}}``.
 
-    *active* has the activations of the entities that pass it on; entities in *reached* receive none.
+    *active* has the activations of the senders by id; entities in *reached* receive none.
     """
     received: Received = {}
     for link in links:

@@ -79,10 +79,9 @@ class ByDiversity(Part):
 def mmr(ranking: Ranking, similarity: Mapping[str, Mapping[str, float]], balance: float) -> list[Scored]:
     """Return *ranking* reordered by greedy maximal marginal relevance, with the new scores.
 
-    The next candidate is the one with the largest ``balance * relevance + (1 - balance) * novelty``, which is its
-    score. Relevance is its old score divided by the best one. Novelty is 1 minus its largest *similarity* (0 to 1, by
-    both ids; missing means 0) to the candidates chosen before. Scores descend, as novelty can only shrink. Ties keep
-    the better old score, then the id. A balance of 1 keeps the order.
+    The next result is the one with the largest ``balance * relevance + (1 - balance) * novelty``, its new score.
+    Relevance is the old score divided by the best one. Novelty is 1 minus the largest *similarity* (0 to 1, by both
+    ids; 0 if missing) to a result chosen before. With a *balance* of 1, the order stays the same.
     """
     left = [id_ for id_, _ in sort_scores(ranking)]
     relevance = {id_: clamp(score) for id_, score in ranking}
