@@ -65,13 +65,13 @@ def graph_key(namespace: str, prefix: str = KEY_PREFIX) -> str:
 
 
 class Database:
-    """A connection to one FalkorDB server, or to the masters of a Redis Cluster, which share the graphs between them.
+    """A connection to a FalkorDB server, or to the masters of a Redis Cluster, each of which holds some of the graphs.
 
-    *host* is asked for the URL at the first query, and again after a server was lost. *timeout* limits the wait for an
-    answer, in seconds; None waits for ever. *advice* returns the remedy for the message of `DatabaseUnavailable`.
-    Each write waits until *wait_replicas* replicas have it, or all replicas of a server that has fewer, but never fewer
-    than *min_replicas* (default: *wait_replicas*). `GraphStore` may read from *replica*, which must replicate *host*
-    (``REPLICAOF``); this is not checked. *allow_old* accepts a FalkorDB older than `OLDEST_MODULE`. A closed database
+    *host* returns the server's URL, at the first query and again after the connection was lost. *timeout* limits the
+    wait for an answer, in seconds (None: no limit). *advice* returns the remedy for the message of
+    `DatabaseUnavailable`. Each write waits until *wait_replicas* replicas have stored it, or all replicas of a server
+    that has fewer, but at least *min_replicas* (default: *wait_replicas*). Reads may use *replica*, which must
+    replicate *host*; this is not checked. *allow_old* accepts a FalkorDB older than `OLDEST_MODULE`. A closed database
     cannot be opened again.
     """
 

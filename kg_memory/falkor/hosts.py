@@ -11,7 +11,7 @@ from kg_memory.settings import Settings
 
 
 class Host(Protocol):
-    """The database server's host: returns its URL, and starts the server first if that is necessary."""
+    """Finds the URL of the database server, and starts the server first if necessary."""
 
     def url(self) -> str:
         """Return the server's URL; an embedded server that is not running is started first."""

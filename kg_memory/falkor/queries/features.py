@@ -240,12 +240,11 @@ CALL {{
 
 @cache
 def walk(hops: int, *, unreviewed: bool = False) -> str:
-    """Return the Cypher query for the facts that connect entities at most *hops* steps from the entities ``$ids``.
+    """Return the Cypher query for the facts around the entities ``$ids``, up to *hops* facts away.
 
-    Its only row has the facts of each hop as text (`links1`, `links2` ...) and the episodes that state the facts
-    (`statements`). The parameters ``$limit<hop>`` and ``$depth<hop>`` limit how many facts of an entity are followed
-    and examined. From the second hop on, only the ``$neighbours`` entities with most facts in common with the previous
-    hop are followed, and only if they have at most ``$hub`` facts.
+    Its only row has the facts of each hop as text (`links1`, `links2` ...), and the episodes that state the facts
+    (`statements`). Query parameters such as ``$limit1`` limit how many facts of an entity are followed. Entities with
+    more than ``$hub`` facts are not followed after the first hop.
     """
     # The first hop sorts for each entity separately: sorting all at once takes three times as long at a hub. Two
     # directed matches take less time than one without direction.

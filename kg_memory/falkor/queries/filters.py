@@ -89,7 +89,7 @@ def filter_step(where: Filter, kind: Kind, names: Names, carried: Sequence[str] 
     """Return the Cypher clauses that keep the rows whose node ``d`` (of *kind*) matches the filter *where*.
 
     *names* are from `read_names`; *carried* are the variables to keep. The clauses must follow a WITH and end with one.
-    Sort after them, not before: FalkorDB 4.22.1 moves a LIMIT up to an ORDER BY above a filter.
+    Sort after them: FalkorDB 4.22.1 would apply a LIMIT before the filter if an ORDER BY came first.
     """
     writer = _Writer(names)
     writer.require(where, _Node("d", HOLDERS[kind]), carried)
@@ -191,7 +191,7 @@ class _Writer:
         self.write(f"WHERE {self.test_linked(comparisons, linked)}", f"WITH DISTINCT {', '.join(carried)}")
 
     def truth(self, where: Filter, node: _Node, scope: list[str]) -> str:
-        """Return a Cypher condition: *node* matches *where*. Names of new variables in it are added to *scope*."""
+        """Return a Cypher condition: *node* matches *where*. Also add the new variables that it uses to *scope*."""
         flags = self.community_flags if node.owner == "community" else self.flags
         return self.joined(where, node, flags(dict.fromkeys(_fields_in(where)), node, scope))
 
@@ -343,7 +343,7 @@ def _fields_in(where: Filter) -> Iterator[Fields]:
 def _place(name: str, node: _Node) -> str:
     """Return the Cypher expression for the field *name* of *node*: ``"thread"`` -> ``"d.thread_key"``.
 
-    A fact without a kind, as older graphs have, counts as a state.
+    The kind of a fact defaults to "state", as facts in older graphs have no kind.
     """
     place = f"{node.name}.{PROPERTIES.get(name, name)}"
     return f"coalesce({place}, 'state')" if name == "fact_kind" else place
