@@ -213,9 +213,9 @@ class CachedAnswers:
         return answer
 
     def _one_of(self, total: int, flow: Flow[T], ended: Iterator[int]) -> Flow[T]:
-        """Run *flow*, one of *total* parallel flows, report the progress and return the result.
+        """Run *flow*, one of *total* parallel flows, and return its result; report the progress at its end.
 
-        *ended* yields how many of the flows have ended so far: 1, 2, ...
+        *ended* counts the flows that have ended: 1, 2, ...
         """
         result = yield from self.through(flow)
         if total > 1:

@@ -80,7 +80,7 @@ class Meter(Protocol):
 
 
 def without_meter(flow: Flow[T], namespace: str) -> Flow[T]:  # noqa: ARG001 - a `Meter`
-    """Return *flow* unchanged; the `Meter` of a driver without a budget."""
+    """Return *flow* unchanged: the default `Meter`, which does not limit model calls."""
     return flow
 
 
@@ -206,10 +206,10 @@ def _begin(embeddings: Embeddings, texts: Sequence[str]) -> bool:
 
 
 class Driver(Generic[S]):
-    """Runs flows: performs their effects (queries, model calls, ...) and sends the answers back into the generators.
+    """Runs flows: performs each effect that a flow yields (a query, a model call, ...), and sends back the answer.
 
-    *model* is the chat model, *scorer* the cross-encoder. *meter* keeps flows within a budget. At most *side_by_side*
-    flows of one `Every` run at once.
+    *model* is the chat model, *scorer* the cross-encoder. *meter* limits model calls to a budget. At most
+    *side_by_side* flows of an `Every` run at the same time.
     """
 
     def __init__(
@@ -281,7 +281,7 @@ class Driver(Generic[S]):
         return reading
 
     def close(self) -> None:
-        """Shut down the threads for good. The database stays open: its owner closes it, which ends running queries."""
+        """Shut down the threads; no flow can be run afterwards. The database stays open until its owner closes it."""
         while self.before_close:
             method = self.before_close.pop()()
             if method is not None:

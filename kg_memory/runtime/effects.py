@@ -298,9 +298,9 @@ def ask(prompt: Prompt[Answer], **fields: Any) -> Flow[Answer]:
 def embed(
     texts: Sequence[str], role: Literal["document", "query"] = "document", later: Sequence[str] = ()
 ) -> Flow[list[Vector]]:
-    """Return one vector for each of *texts*; if there are no texts, the model is not called.
+    """Return one embedding vector for each of *texts*; if there are no texts, the model is not called.
 
-    *later* are texts that will be needed soon.
+    *later* are texts that will be needed soon; the model may start on them.
     """
     if not texts and not later:
         return []

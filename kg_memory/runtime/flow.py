@@ -29,7 +29,10 @@ SIDE_BY_SIDE = 8
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """Flows to run in parallel, at most *at_once* at a time; a flow that yields it gets back the list of results."""
+    """A request to run *flows* in parallel, at most *at_once* at a time.
+
+    A flow that yields it gets back the list of their results.
+    """
 
     flows: tuple[Flow[Any], ...]
     at_once: int | None = None
@@ -90,7 +93,7 @@ async def arun(flow: Flow[T], perform: APerform, side_by_side: int = SIDE_BY_SID
     """Run *flow* to its end on the running event loop and return its result.
 
     *perform* answers each effect (a request for I/O) that the flow yields. At most *side_by_side* flows of an `Every`
-    run at once.
+    run at the same time.
     """
     try:
         effect = next(flow)

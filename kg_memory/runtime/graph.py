@@ -158,9 +158,9 @@ def make_node(
 ) -> PipelineNode:
     """Return a LangGraph node that runs *step*, sync and async, with the models and database of *driver*.
 
-    A *metered* node adds a `StepUsage` to the state's `steps`. *on_failure* is run before an error of the step is
-    raised. *find_cache* returns where the model's answers are stored until the step succeeds. *decode* and *encode* are
-    as in `PipelineNode`.
+    A *metered* node adds the step's usage to the state's `steps`. *on_failure* is called if the step fails.
+    *find_cache* returns the cache in which the model's answers are stored until the step succeeds. *decode* and
+    *encode* are as in `PipelineNode`.
     """
     name, cache = step.__name__, BoundedCache[str, BaseModel](CACHED_ANSWERS)
     graph = step.__module__.removeprefix("kg_memory.").partition(".")[0]

@@ -156,7 +156,7 @@ def is_on() -> bool:
 
 
 def verb(name: str, namespace: str | None, question: str | None) -> AbstractContextManager[Recorder]:
-    """Context manager that opens the span of a public method of the memory, such as "search"; it yields a `Recorder`.
+    """Context manager: open the span of a public method of the memory, such as "search"; yield a `Recorder`.
 
     The span of a search has the *question* only if `instrument` was called with ``message_text=True``.
     """
@@ -170,9 +170,9 @@ def verb(name: str, namespace: str | None, question: str | None) -> AbstractCont
 
 
 def step(graph: str, name: str, namespace: str) -> AbstractContextManager[Recorder]:
-    """Context manager that opens the span of the step *name* of a *graph*, such as "ingestion".
+    """Context manager: open the span of the step *name* in a *graph*, such as "ingestion".
 
-    It yields a `Recorder`, which records the counts of the step on the span.
+    It yields a `Recorder`, which adds the counts of the step to the span.
     """
     attributes = {"kg_memory.namespace": namespace} if _on.namespaces else {}
     dimensions = {"kg_memory.graph": graph, "kg_memory.step": name}
@@ -182,7 +182,7 @@ def step(graph: str, name: str, namespace: str) -> AbstractContextManager[Record
 def span_flow(name: str, namespace: str, flow: Generator[Any, Any, T]) -> Generator[Any, Any, T]:
     """Run *flow* within the span of an ingestion step called *name*, and return its result.
 
-    This is for steps that are not run by a graph.
+    A graph opens spans for its own steps; this is for a step that runs outside of a graph.
     """
     with step("ingestion", name, namespace):
         return (yield from flow)
@@ -241,7 +241,7 @@ def describe_error(error: BaseException) -> str:
 
 
 def mask(namespace: str) -> str:
-    """Return 12 hex digits of a hash of *namespace*, for logs: a namespace may be a name or an address."""
+    """Return 12 hex digits of a hash of *namespace*, for logs, as the namespace may be a person's name or address."""
     return hashlib.sha256(namespace.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
@@ -268,7 +268,7 @@ def log_failure(
 
 
 def _about(namespace: str, state: Mapping[str, Any], last: StepUsage) -> dict[str, Any]:
-    """Return the log fields of an episode from *state*: a hash of its namespace, its id, status, and total usage.
+    """Return the log fields of the episode in *state*: a hash of its namespace, its id, status, and total usage.
 
     *last* is the usage of the last step, which is not in *state* yet.
     """
