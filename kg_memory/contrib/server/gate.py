@@ -170,7 +170,7 @@ def _split(url: str) -> SplitResult:
 
 
 def _may_exceed(headers: Headers, size: int) -> bool:
-    """Return whether, by its headers, a request body may have more than *size* bytes; always true if chunked."""
+    """Return whether a request body can have more than *size* bytes, by its headers; always true if chunked."""
     return "transfer-encoding" in headers or int(headers.get("content-length", "0")) > size
 
 

@@ -91,7 +91,7 @@ class Shares:
 
 
 class Held(Response):
-    """A response that sends another *response* within the context manager *share*, such as `Shares.hold`."""
+    """A response that sends *response* while the context manager *share*, such as `Shares.hold`, is open."""
 
     def __init__(self, response: Response, share: AbstractContextManager[Any]) -> None:
         self._response, self._share, self.background = response, share, None

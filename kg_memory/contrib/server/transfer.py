@@ -152,6 +152,6 @@ async def _receive(request: Request, service: Service, access: Access) -> AsyncI
 
 
 async def _read(file: IO[bytes]) -> AsyncIterator[bytes]:
-    """Yield *file* in chunks of `CHUNK` bytes."""
+    """Yield the content of *file* in chunks of `CHUNK` bytes."""
     while chunk := await asyncio.to_thread(file.read, CHUNK):
         yield chunk

@@ -143,7 +143,7 @@ class ForgetAnswer(BaseModel):
 
 
 def _add_forgetting(router: APIRouter, service: Service) -> None:
-    """Add the route that deletes data, after a request for a plan, to *router*."""
+    """Add the route that deletes data to *router*. A client first gets the list of data to delete, and confirms it."""
 
     @router.post(NAMESPACE + "/forget", response_model=ForgetAnswer, **describe("privacy.forget"))
     async def forget(request: Request, access: Forgetting, body: ForgetBody) -> Response:

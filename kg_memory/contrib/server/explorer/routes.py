@@ -66,9 +66,9 @@ def add_routes(router: APIRouter, service: Service) -> None:
     sweeping: asyncio.Task[None] | None = None
 
     async def sweep() -> None:
-        """Remove cached graphs that no page shows, or that have changed in the database.
+        """Remove graphs from the cache that no page shows any more, or that have changed in the database.
 
-        So deleted data does not stay in this process, whichever process deleted it.
+        In this way, deleted data does not stay in memory, even if another process has deleted it.
         """
         while cache.namespaces:
             await asyncio.sleep(SWEEP)

@@ -35,12 +35,12 @@ LOOK = 0.25
 
 
 class _Sessions(StreamableHTTPSessionManager):
-    """The MCP sessions, limited in number for each API key."""
+    """The open MCP sessions; each API key may have a limited number of them."""
 
     shares: Shares
 
     def _admit_session(self, requestor: AuthorizationContext | None) -> StreamableHTTPServerTransport | None:
-        """Return the transport of a new session. Raises `ProblemError` 429 if the key has too many sessions open."""
+        """Return the transport of a new session. Raises `ProblemError` 429 if the key has too many open sessions."""
         if requestor is not None:
             own = sum(owner["client_id"] == requestor["client_id"] for owner in self._session_owners.values())
             self.shares.check(SESSIONS, own + 1)

@@ -272,9 +272,10 @@ async def _compare_facts(call: ToolCall, asked: Compare) -> Answer:
 
 
 async def _believed_at(call: ToolCall, asked: Compare, which: str) -> list[Fact]:
-    """Return the facts that were believed at a time, which is the argument ``first`` or ``second``, as *which* says.
+    """Return the facts that were believed at the time in one of the tool's arguments.
 
-    Raises `InputError` if there are `MOST_FACTS` or more.
+    *which* is the argument with the time: ``first`` or ``second``. Raises `InputError` if there are `MOST_FACTS` or
+    more.
     """
     facts = call.memory.facts
     how: dict[str, Any] = {"believed_at": getattr(asked, which), "namespace": call.namespace, "limit": MOST_FACTS}
