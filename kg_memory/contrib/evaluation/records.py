@@ -80,12 +80,12 @@ ABSTAIN = (
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """How the answers to questions of one category are judged.
+    """How the answers to the questions of one category are judged.
 
     ``model``: a judge model is asked twice, with the instructions `strict` and `lenient`. ``rubric``: the judge model
-    scores each item of the rubric 0, 0.5 or 1. The lenient score is their mean, the strict one the share of items with
-    1. With `ordered`, the order in which the answer gives the items gets a score of its own. ``rules``: code compares
-    the answer with the expected choice or words, without a model.
+    scores each item of the question's rubric 0, 0.5 or 1; the lenient score is the mean of the items, the strict one
+    the share of items with 1. `ordered` adds a score for the order of the items. ``rules``: code compares words,
+    without a model.
     """
 
     by: Literal["model", "rubric", "rules"] = "model"
@@ -98,10 +98,10 @@ class Criterion:
 class Dataset:
     """A public benchmark, and how to load and judge it.
 
-    `load` takes a file or folder (``None`` for generated data) and a variant (``None`` for the first of `variants`). It
-    returns conversations that can be iterated several times, or raises `InputError` for another kind of file. `source`
-    says where to download the data. `criteria` maps categories to criteria; the key ``""`` is the default. Categories
-    in `left_out` are only asked if they are named with ``--categories``.
+    `load` takes a file or folder (``None`` for generated data) and a variant (``None`` for the first of `variants`),
+    and returns conversations that can be iterated several times. It raises `InputError` for another kind of file.
+    `source` says where to download the data. `criteria` says how answers are judged, by category; the key ``""`` is the
+    default. Categories in `left_out` are only asked if ``--categories`` names them.
     """
 
     name: str

@@ -27,7 +27,7 @@ def question_key(conversation: Conversation, question: Question) -> str:
 
 
 def cost_of(row: Mapping[str, Any], prefix: str = "") -> Usage:
-    """Read the calls and tokens from a result row; *prefix* is the beginning of their field names: ``reader_``."""
+    """Read the calls and tokens from the fields of a result row: ``reader_calls`` for the *prefix* ``reader_``."""
     return Usage(**{name: row.get(f"{prefix}{name}", 0) for name in COSTS})
 
 

@@ -48,7 +48,7 @@ class Outcome:
 
 @dataclass
 class Evaluation:
-    """An evaluation with its data, systems, models and results, opened by `open_evaluation`."""
+    """An evaluation with its data set, the compared systems, models and results; `open_evaluation` creates it."""
 
     options: Options
     dataset: Dataset

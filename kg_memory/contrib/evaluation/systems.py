@@ -82,9 +82,9 @@ class KGMemory:
         return Retrieved(str(found), sources, found.tokens)
 
     def estimate(self, conversation: Conversation, max_tokens: int) -> tuple[Usage, int]:
-        """Estimate the cost of reading the unread episodes; return it with the expected tokens of a context.
+        """Return the expected cost of reading the unread episodes, and the expected number of tokens in a context.
 
-        The number of tokens is *max_tokens*, as a context usually fills its limit.
+        A context is assumed to have *max_tokens* tokens.
         """
         estimate = self._memory.usage.estimate(conversation.episodes, namespace=self._namespace(conversation))
         amounts = {name: round(getattr(estimate, name).likely) for name in COSTS}
