@@ -95,8 +95,8 @@ class Digest(Report):
 
     `pending` are open questions, `conflicts` contradictions that were settled in the period, `changes` its latest
     changes, and `merges` the entities merged or split. `failed` are episodes that could not be read, `expiring` those
-    that expire within another such period, and `fading` facts that reached a new state of decay. `counts_before` are
-    the counts of the period before, of the same length.
+    that expire soon, and `fading` facts that reached a new state of decay. `counts_before` are the counts of the period
+    before, of the same length.
     """
 
     since: datetime
@@ -141,8 +141,8 @@ class Digest(Report):
 class Identity(Report):
     """A portrait of a person: the facts about them, and what changed since `since`.
 
-    `states` hold now, `plans` are intended, and `events` have happened, latest first. `entity` has the summary; as this
-    describes the present, it is None for a report on the past.
+    `states` hold now, `plans` are intended, and `events` have happened, latest first. `entity` has a summary of the
+    person at present; it is None in a report on the past.
     """
 
     name: str
@@ -170,11 +170,11 @@ class Identity(Report):
 
 
 class Handoff(Report):
-    """Notes with which the next session or agent continues.
+    """Notes with which the next session or agent continues the work.
 
-    `pending` are open questions, `decisions` the latest ones, `plans` open plans (those with a date first), and
-    `changes` the latest changes. `episodes` are the last messages, earliest first; with `thread`, those of that
-    conversation.
+    `pending` are open questions, `decisions` the latest decisions, `plans` open plans (those with a date first), and
+    `changes` the latest changes. `episodes` are the last messages, earliest first. If `thread` is set, plans, decisions
+    and messages are from that conversation.
     """
 
     thread: str | None = None
