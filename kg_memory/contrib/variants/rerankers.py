@@ -79,7 +79,7 @@ class ByDecay(Part):
 class ByHalfLife(Part):
     """Prefer recently stated facts: the score halves with every `days` since the last statement.
 
-    `ByRecency` in contrast only raises new statements.
+    `ByRecency`, in contrast, only raises the scores of new statements.
     """
 
     by: Literal["half_life"] = "half_life"
@@ -95,9 +95,8 @@ class ByHalfLife(Part):
 class ByImportance(Part):
     """Prefer candidates with many links: ``(1 - weight) * score + weight * log(1 + n) / log(1 + most)``.
 
-    n is the number of links: for an episode the facts that it states, for a fact its episodes and the facts that rest
-    on it, for an entity its facts; most is the largest n. Zeph asks a model about each message instead, at the cost of
-    a call.
+    n is the number of links: for an episode the facts that it states, for an entity its facts, for a fact its episodes
+    and the facts that follow from it. most is the largest n of all candidates.
     """
 
     by: Literal["importance"] = "importance"
@@ -123,8 +122,8 @@ class ByTrust(Part):
 class ByUse(Part):
     """Prefer facts that earlier searches returned: multiply the score by ``confidence * (1 + 0.2 ln(1 + count))``.
 
-    That factor is at most 1. Each search writes one more use of the facts that it returns. A count shrinks by the
-    factor `decay_lambda` after each `interval`.
+    The factor is at most 1. *count* is how often searches have returned the fact; it is multiplied by `decay_lambda`
+    after each `interval`. Each search adds one use to the facts that it returns.
     """
 
     by: Literal["use"] = "use"

@@ -156,7 +156,8 @@ def seed_scores(weights: Mapping[str, float], links: Iterable[Link], structural:
 def structures(entities: Collection[str], links: Iterable[Link]) -> dict[str, float]:
     """Return how well connected each of *entities* is, from 0 to 1, by its facts in *links*.
 
-    That is the mean of its number of facts and of their types, each divided by the largest among *entities*.
+    It is the mean of two shares: the number of the entity's facts, and the number of different types of these facts,
+    each divided by the largest such number.
     """
     degrees: Counter[str] = Counter()
     types: defaultdict[str, set[str]] = defaultdict(set)
