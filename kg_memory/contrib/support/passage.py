@@ -234,13 +234,13 @@ class Passage:
 
     @cached_property
     def mentions(self) -> tuple[DateMention, ...]:
-        """The dates in the content and in the texts before it."""
+        """The dates in the message and in the messages before it."""
         texts = ((self.content, self.at), *self.previous)
         return tuple(chain.from_iterable(find_dates(text, at) for text, at in texts))
 
     @cached_property
     def told_numbers(self) -> frozenset[str]:
-        """The numbers in the content and in the texts before it."""
+        """The numbers in the message and in the messages before it."""
         return self.words.numbers | self.context.numbers
 
     @cached_property
@@ -268,7 +268,7 @@ class Passage:
 
     @cached_property
     def speakers(self) -> Words:
-        """The names of the speaker, and of the speakers of the texts before."""
+        """The names of the speaker of the message, and of the speakers of the messages before."""
         heads = (text.partition(":")[0] for text, _ in self.previous if ":" in text[:_LONGEST_SPEAKER])
         return Words("\n".join((self.speaker, *heads)))
 

@@ -104,9 +104,9 @@ def _is_worked_out(figures: list[str], local: datetime, at: datetime, source: Ti
 
 
 def _is_named(start: datetime, end: datetime, at: datetime, text: str) -> bool:
-    """Return whether *text* names the month, weekday or quarter of a period, or a holiday in it.
+    """Return whether *text* names the period from *start* to *end*: its month, weekday, quarter, or a holiday in it.
 
-    The period is from *start* to *end*; *at* is the time of the text.
+    *at* is the time at which the text was written.
     """
     months = set(_months(start, end))
     if {month for month in range(12) if month + 1 in months} & set(_named_months(text)) and end - start > 2 * _DAY:
