@@ -100,9 +100,10 @@ def _decision_worth(draft: Draft, fact: StatedFact, settings: Settings) -> float
 
 
 def _usefulness(draft: Draft, fact: StatedFact, known: Mapping[str, int]) -> float:
-    """Return how useful *fact* is, from 0 to 1: 1 if it is about the speaker.
+    """Return how useful *fact* is, from 0 to 1.
 
-    Otherwise it grows from 0.4 with the number of stored facts about its entities (*known*, by entity id).
+    It is 1 for a fact about the speaker. Otherwise it grows from 0.4 with the number of facts that are stored about its
+    entities (*known*, by entity id).
     """
     speaker = draft.episode.speaker_name
     names = map(canonical_name, draft.entities[fact.subject].called)
