@@ -205,9 +205,9 @@ class Database:
         return max(self.min_replicas, min(self.wait_replicas, replicas))
 
     def _redirect(self, key: str, server: Server, problem: DatabaseUnavailable) -> Flow[tuple[Server, bool]]:
-        """Return the server that holds *key* now, instead of *server*, and whether to send ASKING before the command.
+        """Return the server that holds *key* now, and whether to send ASKING before the command.
 
-        Errors: *problem*, if the cluster names no other server, or if *server* may have run the command.
+        Errors: *problem* (the reply of *server*), if there is no other server, or if the command may have run.
         """
         if not self._was_unsent(problem):
             raise problem

@@ -102,9 +102,10 @@ class ShadowGraph:
 
 @contextmanager
 def shadow_graph(database: Database, key: str) -> Iterator[ShadowGraph]:
-    """Yield a new `ShadowGraph` on the server of the graph *key*; delete it at the end unless it replaced a graph.
+    """Context manager: yield a new `ShadowGraph` on the server of the graph *key*.
 
-    Shadow graphs left by killed processes are deleted first.
+    At the end, the shadow graph is deleted, unless it has replaced a graph. Shadow graphs of killed processes are
+    deleted too.
     """
     database.command("EXISTS", key, at=key)  # follows the graph if a cluster has moved it to another server
     with _map_errors():
@@ -129,9 +130,9 @@ def shadow_graph(database: Database, key: str) -> Iterator[ShadowGraph]:
 
 
 def _pool_like(pool: Any, **options: Any) -> Any:
-    """Return a new connection pool with the connection settings of *pool*, overridden by *options*.
+    """Return a new connection pool with the settings of *pool*, overridden by *options*.
 
-    *pool* itself has few connections: a task that holds one and waits for another could wait for ever.
+    *pool* is not used itself because it has few connections: tasks that hold one and wait for another would block.
     """
     return redis.ConnectionPool(connection_class=pool.connection_class, **{**pool.connection_kwargs, **options})
 

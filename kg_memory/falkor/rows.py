@@ -71,7 +71,7 @@ def to_source(source: Row) -> Source:
 
 
 def _decode_labels(row: dict[str, Any]) -> dict[str, Any]:
-    """Return the result map *row* with its `labels` decoded from JSON; without labels, the key is removed."""
+    """Decode the JSON text `labels` in the result map *row*; without labels, remove the key. Return the new map."""
     stored = row.pop("labels", None)
     return {**row, "labels": decode_labels(stored)} if stored else row
 
@@ -166,7 +166,7 @@ def to_community(community: Row, score: float | None = None) -> Community:
 
 
 def to_remark(row: Row) -> Remark:
-    """Return the `Remark` on an episode's fact (it has ended, is disputed, or was refused) from a result map.
+    """Return a `Remark`, which says that a fact of an episode has ended, is disputed or was refused, from a result map.
 
     *row* is an entry of `remarks` in a row of `episodes.EPISODES_WITH_REMARKS`.
     """

@@ -124,9 +124,10 @@ ALREADY = ("already indexed", "already exists", "no such index")
 
 
 def ensure(database: Database, key: str, dimension: int | None, model: str, schema: Schema = MEMORY) -> bool:
-    """Prepare the graph *key* for writing, and for vectors of *dimension* by the embedding model named *model*.
+    """Prepare the graph *key* for writing: create it with its indices if necessary. Always returns True.
 
-    *dimension* is None while it is unknown; the vector indices are then created by a later call. Always returns True.
+    *model* is the name of the embedding model, *dimension* the length of its vectors. While *dimension* is None
+    (unknown), no vector indices are created.
 
     Errors: `EmbeddingMismatch` if the graph has vectors of another model; `SchemaError` if the graph has another
     version than *schema*.
@@ -187,8 +188,8 @@ def refuse_other_version(meta: Row, schema: Schema = MEMORY) -> None:
 def refuse_other_vectors(meta: Row, model: str, dimension: int | None = None, schema: Schema = MEMORY) -> None:
     """Raise `EmbeddingMismatch` if a graph holds vectors of another embedding model than *model*.
 
-    *meta* are the properties of the graph's Meta node. Another *dimension* raises too (None skips that check), and so
-    does a graph that is being re-embedded.
+    *meta* are the properties of the graph's Meta node. Vectors of another length than *dimension* raise too (None skips
+    this check), and so does a graph that is being re-embedded.
     """
     if meta["dimension"] is None:
         return  # the graph has no vectors yet
@@ -207,7 +208,7 @@ def refuse_other_vectors(meta: Row, model: str, dimension: int | None = None, sc
 
 
 def wait(database: Database, key: str) -> None:
-    """Wait until the database has built every index of the graph *key*; a vector search fails before that."""
+    """Wait until the database has built all indices of the graph *key*, as vector searches fail before."""
     while any(row["status"] != "OPERATIONAL" for row in database.query(key, INDEX_STATES, {}, write=False)):
         time.sleep(WAIT)
 

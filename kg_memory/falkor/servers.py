@@ -94,10 +94,7 @@ def redis_urls(url: str, timeout: float | None = None) -> list[str]:
 
 
 def _has_address(url: str) -> bool:
-    """Return whether *url* has a host and a valid port.
-
-    An "@" after the host part belongs to an unescaped password, so the result is False. Errors: `ValueError`.
-    """
+    """Return whether *url* has a host and a valid port; False for an unescaped "@" in the password."""
     parts = urlsplit(url)
     if parts.scheme == "unix":
         return True
@@ -345,7 +342,7 @@ class Servers:
         return dict(self._known)
 
     def drop(self, server: Server) -> bool:
-        """Remove the lost *server* from the connected ones; return False if it had been removed before."""
+        """Remove *server*, which was lost, from the connected servers; return False if it was already removed."""
         if self._known.get(server.url) is not server:
             return False
         del self._known[server.url]
@@ -374,7 +371,7 @@ def find_servers(urls: Sequence[str], known: Mapping[str, Server]) -> Servers:
 
 
 def _find(url: str, known: Mapping[str, Server]) -> Servers:
-    """Ask the server at *url* whether it is single, a Sentinel or in a cluster, and return all servers behind it."""
+    """Return the servers behind *url*: all of a cluster, the primary of a Sentinel, or a single server."""
     pool = redis.ConnectionPool.from_url(url, **options_for(url), socket_timeout=OPENING)
     client: Any = redis.Redis(connection_pool=pool)
     with closing(pool):

@@ -260,7 +260,7 @@ class PipelinedReads:
         self._batches = threading.Semaphore(connections // LANES)
 
     def run(self, client: redis.Redis, key: str, queries: QueryBatch) -> list[Any]:
-        """Return the answers to *queries* on the graph *key*, in order; a failed query's answer is its error.
+        """Run *queries* on the graph *key* and return the answers in order; a failed query has its error as answer.
 
         Errors: redis-py's, if the server is lost.
         """

@@ -47,8 +47,8 @@ _VERDICT = """v {.id, .new, .known, .kind, .ruling, .confidence, .reason, .holds
 def _tell_verdicts(page: str, order: str = "v.created_at", carried: str = "", more: str = "") -> str:
     """Return the Cypher query for verdicts (judgements on two facts), with the decisions that people made about each.
 
-    *page* is the clause that matches the verdicts as ``v``. *order* is the sort expression, and *carried* the variables
-    that it needs, each followed by a comma. *more* are further fields of a decision to return, such as ``", .before"``.
+    *page* is the clause that matches the verdicts as ``v``, and *order* the sort expression. *carried* names variables
+    that *order* needs, each followed by a comma. *more* are further fields of a decision, such as ``", .before"``.
     """
     return f"""{page}
 OPTIONAL MATCH (v)-[:DECIDED]->(d:Decision)
@@ -243,10 +243,10 @@ def _order(belief: str) -> str:
 
 
 def list_facts(first: str) -> str:
-    """Return the Cypher query for a page of facts, latest first, with a row for each period of each fact.
+    """Return the Cypher query for a page of facts, latest first; a fact with several periods has several rows.
 
-    *first* is the clause that matches the facts as ``d``. The page begins after the last row of the previous page,
-    which had the belief ``$belief`` of the fact ``$fact`` and the time ``$place``.
+    *first* is the clause that matches the facts as ``d``. The parameters ``$place``, ``$fact`` and ``$belief`` are the
+    time, fact and belief of the last row of the previous page.
     """
     return f"""{first}
 MATCH (d)-[h:HELD|PROPOSED]->(b:Belief)

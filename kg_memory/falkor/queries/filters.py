@@ -226,7 +226,7 @@ class _Writer:
         return flags
 
     def community_flags(self, fields: Iterable[Fields], node: _Node, scope: list[str]) -> Mapping[Fields, list[str]]:
-        """Return, for each of *fields*, a Cypher variable for whether a member of the community *node* matches it."""
+        """Return, for each of *fields*, a Cypher variable: whether a member of the community *node* matches it."""
         flags: dict[Fields, list[str]] = {}
         for each in fields:
             member = self.new_node("entity")

@@ -6,7 +6,7 @@ from kg_memory.temporal.interval import OPEN_END, OPEN_START
 
 
 def each(node: str) -> str:
-    """Return the beginning of a Cypher query that matches *node*, such as ``f:Fact``, by each of the ids ``$ids``."""
+    """Return the beginning of a Cypher query that matches *node*, such as ``f:Fact``, for each id in ``$ids``."""
     return f"\nUNWIND $ids AS id\nMATCH ({node} {{id: id}})"
 
 
@@ -29,7 +29,7 @@ def last_id(label: str) -> str:
 def truncate(text: str) -> str:
     """Return the Cypher expression for the first ``$length`` characters of *text*, an expression such as ``e.content``.
 
-    Cypher's ``left`` alone would read past the end of a text that has fewer characters than that but more bytes.
+    ``left`` alone would read past the end of a text that has fewer characters than ``$length``, but more bytes.
     """
     return f"CASE WHEN size({text}) <= $length THEN {text} ELSE left({text}, $length) END"
 
