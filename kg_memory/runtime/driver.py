@@ -136,7 +136,7 @@ class Embedder:
 
     @cached_property
     def name(self) -> str:
-        """The name of the model, which distinguishes its vectors in the graph from those of other models."""
+        """The name of the model, stored in each graph to tell whether its vectors are by this model."""
         return self._name_of(self.embeddings)
 
     def embed_flow(

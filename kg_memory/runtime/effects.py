@@ -146,7 +146,7 @@ class Reads:
 class Command:
     """A Redis command for the server that holds the key *at*; a flow that yields it gets back the reply.
 
-    With `replica`, the command is sent to the replica; the answer is None if the settings have none.
+    With `replica`, the command is sent to the replica. If there is no replica, the reply is None.
     """
 
     words: tuple[str | int, ...]

@@ -121,7 +121,7 @@ class Pipeline:
         return self.graph.nodes[name].runnable  # type: ignore[return-value]
 
     def _next_node(self, name: str, state: State) -> str:
-        """Return the name of the node after the node *name*: by its edge, or by its branch function on *state*."""
+        """Return the name of the node that runs after the node *name*; if that has branches, *state* decides."""
         branch = self._branches.get(name)
         if branch is None:
             return self._next[name]

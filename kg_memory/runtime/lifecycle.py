@@ -74,7 +74,7 @@ _forkable: WeakSet[Forkable] = WeakSet()
 
 
 def renew_in_children(value: Forkable) -> None:
-    """Call ``value.renew()`` in every child process that this process forks; the reference to *value* is weak."""
+    """Call ``value.renew()`` in every child process that this process forks later. The reference to *value* is weak."""
     _forkable.add(value)
 
 
