@@ -59,8 +59,8 @@ class Guard:
     async def authenticate(self, secret: str | None, request: Request) -> ApiKey:
         """Return the API key with the secret text *secret*, and count *request* against the rate limit of the key.
 
-        A key that the `Gate` middleware has already found is returned without counting again. A request without a valid
-        key counts against its IP address. Raises `ProblemError` 401 without a valid key, 429 above the rate limit.
+        A request without a valid key counts against its IP address. If the `Gate` middleware has already found the key,
+        the request is not counted again. Raises `ProblemError` 401 without a valid key, 429 above the rate limit.
         """
         known: ApiKey | None = request.scope.get("state", {}).get("key")
         if known is not None:

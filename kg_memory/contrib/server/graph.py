@@ -166,7 +166,7 @@ def add_routes(router: APIRouter, service: Service) -> None:
 
 
 def _to_arguments(**given: str | None) -> dict[str, Any]:
-    """Return the query parameters *given*, converted by `to_argument` for the methods of the memory."""
+    """Convert the query parameters *given* to arguments for the methods of the memory (see `to_argument`)."""
     return {name: to_argument(name, value) for name, value in given.items()}
 
 

@@ -65,7 +65,7 @@ TIME = "An ISO 8601 time, or words such as `last March`."
 
 
 class Parameter(NamedTuple):
-    """The description of an HTTP parameter: text, example, and its types where the memory method's type is not JSON."""
+    """The description of an HTTP parameter: text, example, and JSON types if the memory method's type is not JSON."""
 
     about: str
     example: Any = None

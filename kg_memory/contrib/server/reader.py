@@ -77,7 +77,7 @@ class Reader:
             self._tasks[namespace] = asyncio.create_task(self._read(namespace))
 
     async def stop(self, seconds: float) -> None:
-        """Finish the episodes that are being read within *seconds*, then cancel their reading.
+        """Stop reading: the episodes being read get *seconds* to finish, then their reading is cancelled.
 
         Unread episodes stay saved.
         """

@@ -162,10 +162,10 @@ def read_answers() -> Flow[tuple[list[list[Row]], int]]:
 
 
 def to_columns(answers: Sequence[Sequence[Row]], read_at: int) -> Columns:
-    """Return a graph as columns (lists and arrays by name): ``{"facts": {"id": [...], "subject": array, ...}, ...}``.
+    """Convert a graph to columns, lists and arrays by name: ``{"facts": {"id": [...], "subject": array, ...}, ...}``.
 
-    *answers* are the result rows of each query in `QUERIES`. Columns refer to entities and facts by index, in the order
-    of those rows.
+    *answers* are the result rows of each query in `QUERIES`; *read_at* is the time of reading. Columns refer to
+    entities and facts by their position in these rows.
     """
     facts, entities, communities, *others = answers
     held, statements, sources, proposed, subjects, objects, premises, disputes = map(_read_row, others)
@@ -241,7 +241,7 @@ def pack(columns: Columns) -> bytes:
 
 
 def _read_row(rows: Sequence[Row]) -> Row:
-    """Return the only row of a query result; if there is none, a row whose columns are empty JSON lists."""
+    """Return the only row of a query result. Without a row, return one whose columns are empty JSON lists."""
     return rows[0] if rows else defaultdict(lambda: "[]")
 
 

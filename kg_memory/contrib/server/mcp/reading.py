@@ -114,7 +114,7 @@ class Explain(Arguments):
 
 
 async def explain(call: ToolCall, asked: Explain) -> Answer:
-    """Return why a fact is believed: its sources, verdicts, evolution, and the facts that follow from it."""
+    """Return why a fact is believed: its sources, verdicts, changes, and the facts that follow from it."""
     why = await call.memory.facts.aexplain(fact_id(asked.fact), namespace=call.namespace)
     data = {
         "fact": view_fact(why.fact) if why.fact else {},
@@ -181,7 +181,7 @@ class Status(Arguments):
 
 
 async def status(call: ToolCall, _: Status) -> Answer:
-    """Return the numbers of facts, episodes and so on in the namespace, and of reviews that wait."""
+    """Return the numbers of facts, episodes and other items in the namespace, and of reviews that wait."""
     stats = await call.memory.astats(namespace=call.namespace)
     data = {"namespace": call.namespace, "profile": call.caller.profile, **stats.model_dump()}
     counts = ", ".join(f"{name.replace('_', ' ')}: {number}" for name, number in stats.model_dump().items())

@@ -163,7 +163,7 @@ def _shorten(schema: JsonSchema) -> JsonSchema:
 
 
 def _shorten_property(schema: JsonSchema) -> JsonSchema:
-    """Return the schema of one argument without its title, default and bounds, and without ``null`` as a type."""
+    """Return the schema of an argument without title, default, bounds and ``null`` type, to save tokens."""
     kinds = [kind for kind in schema.get("anyOf", ()) if kind.get("type") != "null"]
     whole = {**schema, **(kinds[0] if len(kinds) == 1 else {})}
     left_out = {"title", "default", "minimum", "maximum", *(["anyOf"] if kinds else [])}
