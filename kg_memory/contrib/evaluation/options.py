@@ -33,8 +33,8 @@ SYSTEMS = (*BASELINES, "ours")
 class Options:
     """The options of ``kg-memory evaluate``, in the order of its help.
 
-    `model` is the chat model that systems read with; ``None`` for offline. `budget` may limit ``calls``, ``tokens`` and
-    ``money``.
+    `model` is the chat model with which the systems read, or ``None`` for offline reading. `budget` may limit
+    ``calls``, ``tokens`` and ``money``.
     """
 
     dataset: str

@@ -73,7 +73,7 @@ class Interval(NamedTuple):
 
 
 def bootstrap(values: Sequence[float], seed: int = 0) -> Interval:
-    """Return the mean of *values*, one for each question, with its percentile bootstrap interval of 95 %."""
+    """Return the mean of *values*, one for each question, with its 95 % confidence interval (percentile bootstrap)."""
     if not values:
         return Interval(math.nan, math.nan, math.nan)
     sample = np.array(values, dtype=float)
@@ -119,7 +119,7 @@ class Figures:
 
     @property
     def retrieval(self) -> list[dict[str, float]]:
-        """Recall, all-found and nDCG of each question with evidence; empty if the system reports no sources."""
+        """Recall, all-found and nDCG of each question with evidence; empty if the system does not name its sources."""
         if not any(row["sources"] for row in self.rows):
             return []
         return [retrieval_figures(row["sources"], frozenset(row["evidence"])) for row in self.rows if row["evidence"]]

@@ -75,9 +75,9 @@ class Results:
         self._file.seek(0, os.SEEK_END)
 
     def start(self, options: Mapping[str, Any]) -> None:
-        """Add a row with the *options* of this start of the run.
+        """Add a row with *options*, as the run is started now.
 
-        Raises `InputError` if the folder has results of a run with another data set, model, reader or similar.
+        Raises `InputError` if the folder has results of a run with other options, such as another data set or model.
         """
         for row in self.rows:
             if row["kind"] != "run":

@@ -104,7 +104,7 @@ def _hay(draw: random.Random, tokens: int) -> Iterator[str]:
 
 
 def _episode(text: str, place: int, name: str) -> EpisodeInput:
-    """Return *text* as the message number *place* of the conversation *name*; two speakers alternate."""
+    """Return *text* as message number *place* of the conversation *name*; two speakers take turns."""
     thread, minute = divmod(place, PER_THREAD)
     return EpisodeInput(
         content=text,
