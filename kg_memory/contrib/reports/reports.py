@@ -53,9 +53,9 @@ DECIDED = "DECIDED DECIDED_ON DECIDED_TO DECIDED_TO_USE CHOSE CHOOSES AGREED_ON 
 class Reports(Group):
     """Reports on what happened, who a person is, and how to continue; `render` returns them as text, Markdown or JSON.
 
-    With *believed_at* a report is as it would have been at that time, except for the list of episodes that could not be
-    read, which is always the present one. Times have the forms described in `Facts`. Methods raise `InputError` for
-    invalid arguments.
+    With *believed_at*, a report is as it would have been at that time; only the list of episodes that could not be read
+    is always the present one. Times have the forms described in `Facts`. Methods raise `InputError` for invalid
+    arguments.
     """
 
     _group = "reports"
@@ -113,7 +113,7 @@ class Reports(Group):
         believed_at: Time | None = None,
         limit: int = 50,
     ) -> Flow[Identity]:
-        """Return a portrait of a person: the facts about them, and the changes of these since the time *since*.
+        """Return a portrait of a person: the facts about them, and how these have changed since the time *since*.
 
         *about* is the name of an entity, by default the person who sent the most messages. *limit* is the most facts of
         each kind. Errors: `InputError` if *about* is left out and there are no messages by a person.
