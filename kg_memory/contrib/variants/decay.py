@@ -61,8 +61,8 @@ def find_decay(last_said: int, last_used: int | None, now: int, spans: DecaySpan
 def decay_of(fact: Fact, now: datetime | None = None, spans: DecaySpans = DEFAULT_SPANS) -> Decay:
     """Return how far *fact* has decayed at *now* (default: the present): fresh, dim, softly forgotten or forgotten.
 
-    A *now* without a zone is UTC. Statements and uses after *now* count too: the fact is then fresh. Errors:
-    `InputError` for invalid *spans*.
+    A *now* without a zone is UTC. A fact that was stated or used after *now* is fresh. Errors: `InputError` for invalid
+    *spans*.
     """
     moment = datetime.now(UTC) if now is None else now if now.tzinfo else now.replace(tzinfo=UTC)
     said, used = fact.last_said or fact.created_at, fact.last_used

@@ -45,7 +45,7 @@ def explain(context: Context, winners: Winners, found: Found, ranked: Ranked, li
 
 
 def _explain_results(kind: Kind, context: Context, found: Found, ranked: Ranked) -> Iterator[Explanation]:
-    """Yield an explanation of each search result of *kind*, best first; each period of a fact has its own."""
+    """Yield an explanation of each search result of *kind*, best first; each period of a fact is explained."""
     lines: defaultdict[str, deque[str]] = defaultdict(deque)
     for line in context.lines:
         if line.kind == kind:

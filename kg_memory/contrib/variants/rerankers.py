@@ -56,10 +56,10 @@ class ByConfidence(Part):
 
 
 class ByDecay(Part):
-    """Remove forgotten and softly forgotten search results, and multiply the score of dim ones by `dim_factor`.
+    """Remove forgotten and softly forgotten search results, and multiply the score of dim results by `dim_factor`.
 
-    See `DecaySpans`. Messages fade from the time they were said. The reranker ``use`` records the use of facts: with
-    both, a fact that is returned stays fresh.
+    See `DecaySpans` for these terms. A message fades from the time at which it was sent. Facts stay fresh while
+    searches return them, if the reranker ``use`` counts that.
     """
 
     by: Literal["decay"] = "decay"
@@ -180,10 +180,10 @@ Words = frozenset[str]
 
 
 class ByChain(Part):
-    """Prefer facts at the end of a chain that matches the question: "where does Ann's sister work?".
+    """Prefer facts at the end of a chain of facts that matches the question: "where does Ann's sister work?".
 
-    A chain starts at an entity that the question names, and each fact shares an entity with the fact before. Its score
-    is the share of the question's other words that occur in the chain, so it is low if no chain answers the question.
+    A chain starts at an entity in the question, and each fact shares an entity with the fact before. Its score is the
+    share of the question's other words that occur in the chain.
     """
 
     by: Literal["chain"] = "chain"

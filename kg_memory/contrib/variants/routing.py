@@ -39,8 +39,8 @@ _WORD = re.compile(r"[^\W_]+")
 def find_route(question: str) -> Route:
     """Return which retrievers *question* needs: ``graph``, ``hybrid`` or ``keyword``.
 
-    Words for relations (``related to``) are checked first, then question words: "how does error_handling work" is a
-    question, although it contains an identifier.
+    Words for relations (``related to``) need the graph. Short questions and identifiers need keywords, unless they have
+    a question word such as "how".
     """
     if _RELATION.search(question):
         return "graph"
