@@ -303,9 +303,9 @@ def names_of(entity: ResolvedEntity) -> tuple[str, ...]:
 
 
 def proper_words(name: str) -> Iterator[str]:
-    """Yield the words of *name* that a text must contain: capitalized, with a digit, or Chinese.
+    """Yield the words of *name* that a text must contain to name the entity: ``"the Eiffel Tower"`` -> Eiffel, Tower.
 
-    ``"the Eiffel Tower"`` gives ``"Eiffel"`` and ``"Tower"``.
+    They are capitalized words, words with a digit, and Chinese words.
     """
     for match in WORD.finditer(name):
         word = match[0]
@@ -316,7 +316,7 @@ def proper_words(name: str) -> Iterator[str]:
 
 
 def matter_of(sentence: Words, claim: Claim) -> list[str]:
-    """Return the stems of the content words of the fact's *sentence*, without names, numbers and function words."""
+    """Return the stems of the content words in *sentence*, the fact's sentence; names and numbers are left out."""
     proper = {to_key(word) for name in chain.from_iterable(claim.names) for word in proper_words(name)}
     keys = dict.fromkeys(to_key(word) for word in sentence.words if word[0].isalpha() and not HAN.search(word))
     return [key for key in keys if key not in proper and key not in LIGHT and len(key) > 1 and terms(key)]
