@@ -38,7 +38,7 @@ def read_profile(
     """Return the profile of the entity called *name*: the states that hold for it, sorted into topics.
 
     *schema* is a dict or the path of a file, see `topics.read_schema`; *limits* are the fields of `ProfileLimits`.
-    *times* are the valid time and the transaction time to read as of; ``None`` means now.
+    *times* are the valid time and the transaction time of the profile; ``None`` means now.
     """
     room = _validate_limits(**limits)
     schemas = yield from work(partial(read_schema, schema, strict=strict))  # off the event loop: may read a file

@@ -93,8 +93,8 @@ class Schema:
     def place(self, predicate: str, sentence: str, *, as_object: bool) -> Place | None:
         """Return the topic and sub-topic of a fact, such as ``("diet", "allergies")``, or ``None``.
 
-        Words of its *sentence* are matched first, then its *predicate*, then the predicate's family. *as_object* is
-        true if the profile's entity is only an object of the fact.
+        The words of its *sentence* are tried first, then its *predicate*, then the predicate's family. *as_object* is
+        true if the entity of the profile is only an object of the fact.
         """
         for topic, name in self._matches(predicate, sentence):
             if self.topics[topic].sub_topics[name].as_object or not as_object:
