@@ -98,10 +98,10 @@ def build_agent(
 
 
 def from_memory(question: str, context: str) -> str:
-    """Return an answer to the user's message *question* without a model: the best lines of the recalled *context*.
+    """Answer the user's message *question* without a model, and return the answer: the best lines of *context*.
 
-    Statements in the message are acknowledged with "Noted."; a question that the context cannot answer gets "I remember
-    nothing about that."
+    *context* is the text that the memory recalled. A message that is no question gets "Noted."; a question that the
+    context does not answer gets "I remember nothing about that."
     """
     sentences = split_sentences(question)
     questions = [sentence for sentence in sentences if sentence.asks or _ASKS.match(sentence.text)]
@@ -117,7 +117,10 @@ def from_memory(question: str, context: str) -> str:
 def _answer(
     memory: GraphMemory, model: BaseChatModel | str | None, template: Template | str | None
 ) -> RunnableLambda[Any, dict[str, object]]:
-    """Return the "answer" node of the agent: it adds the chat model's reply, or an offline answer, to the messages."""
+    """Return the agent's "answer" node, which adds a reply to the messages of the state.
+
+    The reply is written by the chat model or, without one, made of the recalled context.
+    """
     choose_model = _model_chooser(memory, model)
     is_plain = template in (None, PLAIN.name, PLAIN)
 
@@ -134,10 +137,10 @@ def _answer(
 def _model_chooser(
     memory: GraphMemory, model: BaseChatModel | str | None
 ) -> Callable[[str | None], BaseChatModel | None]:
-    """Return a function that maps a model name from the run's context to an open chat model.
+    """Return a function that opens the chat model with a given name.
 
-    ``None`` selects *model*, or else the memory's own chat model. The function returns ``None`` if neither exists: the
-    agent then answers offline.
+    For the name ``None`` the function returns *model* or, if that is None, the memory's own chat model. It returns
+    ``None`` if there is no model.
     """
     reader = getattr(memory.driver.model, "model", None)
     own = _enable_streaming(reader) if isinstance(reader, BaseChatModel) else None
@@ -176,6 +179,6 @@ def _offline(state: AgentState, *, is_plain: bool) -> AIMessage:
 
 
 def _drop_offline_answers(state: AgentState) -> dict[str, object]:
-    """Return *state* without the messages that were answered offline: they only repeat the memory."""
+    """Return *state* without the answers that were written without a model: they only repeat the memory."""
     said = [each for each in state["messages"] if each.response_metadata.get("model_name") != OFFLINE]
     return {**state, "messages": said}

@@ -24,8 +24,8 @@ from kg_memory.validation import validate_count
 def read_changes(since: int, until: int | None, limit: int, *, latest: bool = False) -> Flow[list[Change]]:
     """Return at most *limit* changes of facts that were recorded from *since* to before *until*, earliest first.
 
-    Times are microseconds of the system's clock; *until* ``None`` means now. If there are more than *limit* changes,
-    the earliest are returned, or the latest if *latest*.
+    Times are microseconds since the epoch; *until* ``None`` means now. If there are more changes, the earliest *limit*
+    are returned or, with *latest*, the latest.
     """
     limit = validate_count("limit", limit)
     end = (yield from now()) + 1 if until is None else until
@@ -65,10 +65,9 @@ def changes_of(facts: Sequence[str], since: int, end: int) -> Flow[list[Change]]
 
 
 def _changes_at(beliefs: Sequence[Row], instant: int) -> Iterable[Change]:
-    """Yield the changes of one fact that were recorded at the time *instant*.
+    """Yield the changes of one fact that were recorded exactly at the time *instant*, in microseconds.
 
-    *beliefs* are the database rows of all beliefs (periods in which the fact is believed to hold). A belief that was
-    closed without a successor is a retraction.
+    *beliefs* are the database rows of the fact's beliefs: the periods in which the fact is believed to hold.
     """
     closed = [row for row in beliefs if row["belief"]["expired_at"] == instant]
     made = [row for row in beliefs if row["belief"]["created_at"] == instant]
@@ -94,18 +93,18 @@ def _changes_at(beliefs: Sequence[Row], instant: int) -> Iterable[Change]:
 
 
 def _to_fact(row: Row, at: int) -> Fact:
-    """Return the fact in *row*, a belief's database row, with only the sources saved at or before the time *at*."""
+    """Return the fact in the database row *row* as it was at the time *at*: without sources that were saved later."""
     return rows.to_fact(rows.as_known(row, at))
 
 
 def _touches(row: Row, following: Row) -> bool:
-    """Return whether the valid times of two belief rows of one fact, *row* and *following*, overlap or adjoin."""
+    """Return whether two periods of belief in one fact, given as the rows *row* and *following*, overlap or adjoin."""
     first, second = row["belief"], following["belief"]
     return bool(first["valid_at"] <= second["invalid_at"] and second["valid_at"] <= first["invalid_at"])
 
 
 def _order(change: Change) -> tuple[Any, ...]:
-    """Return the key by which changes are sorted: time, kind of change, sentence of the fact."""
+    """Return the sort key of *change*: its time, its kind, and the sentence of its fact."""
     fact = change.after or change.before
     return change.at, change.kind, fact.sentence if fact else ""
 
@@ -116,8 +115,8 @@ def _order(change: Change) -> tuple[Any, ...]:
 def read_doubt_changes(changed: Sequence[str], since: int, until: int, limit: int) -> Flow[list[Change]]:
     """Return the changes by which facts became doubtful or certain again, from *since* to before *until*.
 
-    *changed* are the ids of facts whose beliefs changed in that time; facts whose premises changed then are found, too.
-    Times are microseconds; at most *limit* changes are returned.
+    *changed* are the ids of facts that changed in that time. Facts that are based on them are examined, too. Times are
+    microseconds since the epoch; at most *limit* changes are returned.
     """
     restated = yield from read(premise_queries.RESTATED, since=since, until=until, limit=limit)
     premised = [row["id"] for row in restated]
@@ -145,8 +144,8 @@ Turn = tuple[int, str, Doubt | None, Doubt | None]
 def _find_turns(grounds: Grounds, affected: Iterable[str], since: int, until: int) -> Iterator[Turn]:
     """Yield (time, fact id, doubt before, doubt after) for each time at which a fact became doubtful or certain again.
 
-    Only the facts with ids in *affected* and times from *since* to before *until* are examined. *grounds* maps ids to
-    the beliefs, statements and premises of facts.
+    *affected* are the ids of the facts to examine. *grounds* maps the ids of facts to their beliefs and sources. Times
+    are microseconds, from *since* to before *until*.
     """
     ids = sorted(affected)
     for instant in sorted(_find_instants(grounds)):
@@ -158,7 +157,7 @@ def _find_turns(grounds: Grounds, affected: Iterable[str], since: int, until: in
 
 
 def _find_instants(grounds: Grounds) -> set[int]:
-    """Return all times at which a belief, statement or premise in *grounds* was recorded or closed, in microseconds."""
+    """Return all times, in microseconds, at which a fact in *grounds* may have become doubtful or certain."""
     instants: set[int] = set()
     for fact in grounds.values():
         for held in fact.beliefs:
@@ -169,10 +168,10 @@ def _find_instants(grounds: Grounds) -> set[int]:
 
 
 def _to_change(turn: Turn, stated: Iterable[Row], sentences: Sentences) -> Change | None:
-    """Return the `Change` for a *turn*: (time, fact id, doubt before, doubt after).
+    """Return the `Change` for *turn*, a tuple (time, fact id, doubt before, doubt after).
 
-    *stated* are belief rows of the facts, and *sentences* the sentences of the facts that a doubt mentions. ``None`` if
-    the fact was no longer believed at that time, or had ended.
+    *stated* are database rows of facts. *sentences* maps the ids of facts in a doubt to their sentences. ``None`` if
+    the fact had ended or was no longer believed at that time.
     """
     instant, id_, before, after = turn
     own = [row for row in stated if row["fact"]["id"] == id_ and row["belief"] and row["belief"]["reviewed"]]
@@ -188,9 +187,9 @@ def _to_change(turn: Turn, stated: Iterable[Row], sentences: Sentences) -> Chang
 
 
 def _find_current(own: Iterable[Row], at: int) -> Row | None:
-    """Return the row in *own* whose belief was believed and had not ended at the time *at*, else ``None``.
+    """Return the row of the belief that was current at the time *at*, in microseconds; ``None`` if there was none.
 
-    *own* are the belief rows of one fact.
+    *own* are the database rows of all beliefs about one fact.
     """
     beliefs = ((row, row["belief"]) for row in own)
     held = (row for row, belief in beliefs if belief["created_at"] <= at < min(belief["expired_at"], OPEN_END))

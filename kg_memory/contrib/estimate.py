@@ -60,7 +60,7 @@ GUESSED_ENTITIES = tuple(ResolvedEntity(guess.name, guess.type, (guess.name,)) f
 
 
 class FollowUps(NamedTuple):
-    """The average number of follow-up questions that reading one episode asks a model, and their tokens."""
+    """The average number of follow-up questions to the model for each episode, with their input and output tokens."""
 
     calls: float
     input_tokens: float
@@ -78,10 +78,10 @@ MOST = FollowUps(2.5, 5_000, 400)
 
 
 def estimate_inputs(states: Iterable[State], settings: Settings, model: Model) -> Flow[Estimate]:
-    """Return the expected calls, tokens and price of reading messages with *model*, without reading them.
+    """Estimate the calls, tokens and price of reading messages with *model*, without reading them.
 
-    *states* are the dated messages of one namespace, in order. Messages that the namespace has already read cost
-    nothing. Errors: `InputError` for a message that could not be stored.
+    *states* are the dated messages of one namespace, in order. Messages that were read before cost nothing. Errors:
+    `InputError` for a message that could not be stored.
     """
     created_at = yield from now()
     given = list(states)
@@ -108,19 +108,18 @@ def estimate_inputs(states: Iterable[State], settings: Settings, model: Model) -
 
 
 def _past(settings: Settings) -> Flow[Row | None]:
-    """Return the average cost of the episodes that this namespace has read with the current plan.
+    """Return the average cost of the namespace's past episodes that were read with the current `settings.plan`.
 
-    The row has their number ("episodes"), "seconds", and [calls, input tokens, output tokens] of "all" questions and of
-    the first, "reading".
-
-    ``None`` if fewer than `ENOUGH` episodes were read with that plan.
+    The row has "episodes" (their number), "seconds", and the lists "all" and "reading" of [calls, input tokens, output
+    tokens]: for all questions, and for the first question alone. ``None`` if there are fewer than `ENOUGH` such
+    episodes.
     """
     averages = yield from read(AVERAGE_COST, plan=settings.plan, limit=LATEST)
     return averages[0] if averages and averages[0]["episodes"] >= ENOUGH else None
 
 
 def _find_finished(ids: Sequence[str]) -> Flow[set[str]]:
-    """Return which of the episode ids *ids* belong to episodes that the namespace has already read."""
+    """Return the ids in *ids* whose episodes the namespace has already read."""
     finished: set[str] = set()
     for start in range(0, len(ids), AT_ONCE):
         rows = yield from read(EPISODES_WITH_STATUS, ids=ids[start : start + AT_ONCE], statuses=list(FINISHED))
@@ -129,9 +128,10 @@ def _find_finished(ids: Sequence[str]) -> Flow[set[str]]:
 
 
 def _costs(episodes: Iterable[EpisodeRecord], finished: Container[str], settings: Settings) -> Iterator[Usage]:
-    """Yield the certain cost of each episode that is not in *finished*: that of the questions which are always asked.
+    """Yield the minimum cost of reading each of *episodes*: the questions that are always asked, without follow-ups.
 
-    *finished* has the ids of episodes that were read before. The cost is zero for an episode that will be skipped.
+    Episodes with ids in *finished* are left out, since they were read before. The cost is zero for an episode that will
+    be skipped.
     """
     together: Counter[str] = Counter()
     for draft in _drafts(episodes, settings):
@@ -148,13 +148,13 @@ def _costs(episodes: Iterable[EpisodeRecord], finished: Container[str], settings
 
 
 def _cost_along(draft: Draft) -> Usage:
-    """Return the tokens of an episode that is read in the same question as an earlier one: its text, and its answer."""
+    """Return the tokens that the episode of *draft* adds if it is read in one question with an earlier episode."""
     tokens = LINE + estimate_tokens(draft.episode.text)
     return Usage(input_tokens=tokens, output_tokens=MIN_ANSWER_TOKENS // 2)
 
 
 def _drafts(episodes: Iterable[EpisodeRecord], settings: Settings) -> Iterator[Draft]:
-    """Yield a draft of each episode for the extraction step: its text in pieces, and its thread's previous messages."""
+    """Yield each episode as a `Draft` for extraction: its text in pieces, with its thread's previous messages."""
     threads: defaultdict[str, deque[PreviousMessage]] = defaultdict(lambda: deque(maxlen=settings.previous_messages))
     for episode in episodes:
         before, at = threads[episode.thread_key], iso(local_time(episode.at, episode.offset))
@@ -164,7 +164,10 @@ def _drafts(episodes: Iterable[EpisodeRecord], settings: Settings) -> Iterator[D
 
 
 def _sure(draft: Draft, settings: Settings) -> list[Ask]:
-    """Return the model questions that reading the episode *draft* always asks; an empty list if it will be skipped."""
+    """Return the questions that are always asked to read the episode of *draft*.
+
+    The list is empty if the episode will be skipped.
+    """
     asks = _first(extract(draft, replace(settings, surprise_threshold=0)))
     if asks and settings.plan == "thorough":
         guess = replace(draft, mentions=GUESS, entities=GUESSED_ENTITIES, stated=None)
@@ -173,7 +176,7 @@ def _sure(draft: Draft, settings: Settings) -> list[Ask]:
 
 
 def _first(flow: Flow[Any]) -> list[Ask]:
-    """Return the model questions that the generator *flow* yields first, one or several; it is then closed."""
+    """Return the model questions in the first effect that the generator *flow* yields, and close the generator."""
     try:
         effect = next(flow)
     except StopIteration:
@@ -186,10 +189,10 @@ def _first(flow: Flow[Any]) -> list[Ask]:
 
 
 def _amounts(sure: Usage, count: int, past: Row | None, follow_ups: FollowUps) -> dict[str, Range]:
-    """Return the range of "calls", "input_tokens" and "output_tokens" for reading *count* episodes.
+    """Return the ranges of "calls", "input_tokens" and "output_tokens" for reading *count* episodes.
 
-    *sure* is the certain cost of all of them. Follow-up questions are added from *past*, the average cost of an episode
-    in this namespace, or else from *follow_ups*, measured averages.
+    *sure* is the total of the questions that are always asked. The cost of follow-up questions is computed from *past*,
+    the averages of this namespace, or without them from *follow_ups*.
     """
     output = sure.output_tokens * LIKELY_OUTPUT
     if past:
@@ -207,17 +210,17 @@ def _amounts(sure: Usage, count: int, past: Row | None, follow_ups: FollowUps) -
 def _range(sure: float, likely: float, follows: float, most: float) -> Range:
     """Return the lowest, likely and highest number of tokens, as a `Range`.
 
-    *sure* is the cautious and *likely* the likely estimate for the questions that are always asked; *follows* is the
-    likely and *most* the largest number of tokens for follow-up questions.
+    *sure* and *likely* are a cautious and a likely number for the questions that are always asked. *follows* and *most*
+    are the likely and the highest number for follow-up questions.
     """
     low = min(sure * 0.7, likely) if follows else likely
     return Range(low=round(low), likely=round(likely + follows), high=round(max(sure, likely) + most))
 
 
 def _money(amounts: Mapping[str, Range], budget: Budget) -> Range | None:
-    """Return the range of prices for *amounts* of tokens, without discounts for cached tokens.
+    """Return the range of prices for numbers of tokens, without discounts for cached tokens.
 
-    *amounts* are the ranges of "input_tokens" and "output_tokens". ``None`` if the budget has no prices.
+    *amounts* has the ranges "input_tokens" and "output_tokens". ``None`` if *budget* has no prices.
     """
 
     def cost(end: str) -> float | None:

@@ -42,9 +42,9 @@ EXPIRED, REASON = "expired messages", "they had expired"
 
 @dataclass(slots=True)
 class Sweep:
-    """The progress of one eviction run: the facts, entities, messages and beliefs that it has evicted so far.
+    """The progress of one eviction run, with the facts, entities, messages and beliefs evicted so far.
 
-    In a dry run they are only listed. The run started at `time` and evicts facts that ended before `before`; both are
+    A dry run only lists them. `time` is the start of the run; facts that ended before `before` are evicted. Both are
     microseconds since the epoch.
     """
 
@@ -59,10 +59,9 @@ class Sweep:
     texts: dict[str, str] = field(default_factory=dict)
 
     def add(self, kind: list[str], evicted: Sequence[Row]) -> None:
-        """Record evicted nodes and report progress.
+        """Record the nodes in the database rows *evicted*, and report the progress.
 
-        *kind* is the list of this object to extend: `facts`, `entities` or `episodes`. *evicted* are rows with "id" and
-        "text".
+        *kind* is the list of this object to extend: `facts`, `entities` or `episodes`.
         """
         self.texts |= {row["id"]: row["text"] for row in evicted[: max(EXAMPLES - len(kind), 0)]}
         kind += [row["id"] for row in evicted]
@@ -74,7 +73,7 @@ class Sweep:
             self.on_progress(self.result())
 
     def result(self) -> EvictionResult:
-        """Return the facts, entities, episodes and number of beliefs evicted so far, as an `EvictionResult`."""
+        """Return what was evicted so far: facts, entities, episodes and the number of beliefs."""
         return EvictionResult(
             beliefs=self.beliefs,
             facts=tuple(self.facts),
@@ -97,10 +96,10 @@ def evict(
     dry_run: bool = False,
     on_progress: Callable[[EvictionResult], None] | None = None,
 ) -> Flow[EvictionResult]:
-    """Evict ended facts, orphaned or surplus entities and expired messages of *namespace*; return what was evicted.
+    """Evict ended facts, superfluous entities and expired messages of *namespace*, and return what was evicted.
 
     Evicted facts and entities are only removed from the search indexes; expired messages are deleted. The arguments are
-    those of `GraphMemory.privacy.evict`. At the end, evicted facts that hold again are indexed again. Errors:
+    those of `GraphMemory.privacy.evict`. Finally, evicted facts that have become true again are indexed again. Errors:
     `InputError` for an invalid argument.
     """
     days = RETENTION if expired_days is None else validate_number("expired_days", expired_days, 0, LONGEST_DAYS)
@@ -125,7 +124,7 @@ def evict(
 
 
 def _forget_expired(sweep: Sweep, settings: Settings, namespace: str) -> Flow[None]:
-    """Delete messages whose expiry time has passed, and the facts and entities that only these messages support."""
+    """Delete expired messages, with the facts and entities that no other message supports."""
     if sweep.dry_run:
         sweep.add(sweep.episodes, (yield from read(EXPIRED_EPISODES, now=sweep.time, limit=MAX_COUNT)))
         return
@@ -153,7 +152,7 @@ def _evict_beliefs(sweep: Sweep) -> Flow[None]:
 
 
 def _evict_orphans(sweep: Sweep) -> Flow[None]:
-    """Evict entities that were last seen before `Sweep.before` and whose facts, if any, had all ended by then."""
+    """Evict entities that were last seen before `Sweep.before` and had no facts, or only ended ones, at that time."""
     for page in list_pages((yield from read(LAST))[0]["entity"], PAGE):
         unseen = yield from read(ENTITIES, **page, before=sweep.before, now=sweep.time)
         inactive = [row for row in unseen if not row["active"]]
@@ -163,9 +162,9 @@ def _evict_orphans(sweep: Sweep) -> Flow[None]:
 
 
 def _evict_surplus(sweep: Sweep, most: int) -> Flow[None]:
-    """Evict entities until *most* are left.
+    """Evict entities until at most *most* are left.
 
-    Entities with the fewest facts that hold now go first and, among these, those that were last seen longest ago.
+    Entities with the fewest current facts are evicted first; of these, the ones that were last seen longest ago.
     """
     evicted = set(sweep.entities) if sweep.dry_run else set[str]()
     surplus = (yield from read(KEPT))[0]["n"] - len(evicted) - most
@@ -183,9 +182,9 @@ def _evict_surplus(sweep: Sweep, most: int) -> Flow[None]:
 
 
 def _evict_entities(sweep: Sweep, entities: Sequence[Row], facts: Sequence[Row], *, active: bool = False) -> Flow[None]:
-    """Evict *entities*, and before them those of *facts* that are about them; both are database rows.
+    """Evict the entities in the database rows *entities*, after those rows of *facts* that are about these entities.
 
-    If *active*, facts that still hold are evicted, too.
+    With *active*, facts that still hold are evicted, too.
     """
     ids = {fact for row in entities for fact in row["facts"]}
     yield from _evict_facts(sweep, [row for row in facts if row["id"] in ids], active=active)
@@ -193,18 +192,18 @@ def _evict_entities(sweep: Sweep, entities: Sequence[Row], facts: Sequence[Row],
 
 
 def _evict_facts(sweep: Sweep, facts: Sequence[Row], *, active: bool = False) -> Flow[None]:
-    """Evict those of the fact rows *facts* that ended before `Sweep.before`.
+    """Evict the facts in the database rows *facts* that ended before `Sweep.before`.
 
-    If *active*, evict facts that still hold, too, except facts that wait for a decision of a reviewer.
+    With *active*, facts that still hold are evicted, too, unless they wait for a decision of a reviewer.
     """
     yield from _evict(sweep, sweep.facts, facts, EVICT_FACTS, before=sweep.before, active=active)
 
 
 def _evict(sweep: Sweep, evicted: list[str], rows: Sequence[Row], query: str, **params: Any) -> Flow[None]:
-    """Run the eviction *query* on *rows* in small batches, and record the nodes that it evicted.
+    """Run the Cypher *query* on *rows* in small batches, and record the nodes that it evicted.
 
-    *evicted* is the list of *sweep* to extend, such as its `facts`. A dry run only records all *rows*. *params* are
-    further parameters of the query.
+    The nodes are recorded in *evicted*, a list of *sweep* such as `facts`. *params* are further query parameters. A dry
+    run records all *rows* without a query.
     """
     if sweep.dry_run:
         listed = set(evicted)
@@ -303,7 +302,7 @@ RETURN e.id AS id, e.content AS text
 
 
 def _for_each(nodes: str, name: str, body: str) -> str:
-    """Return Cypher that runs the clause *body* for each node in the list variable *nodes*, as the variable *name*."""
+    """Return Cypher that runs *body* for each node in the list *nodes*; *name* is the node's variable in *body*."""
     return f"""CALL {{
   WITH {nodes}
   UNWIND {nodes} AS {name}
@@ -312,7 +311,7 @@ def _for_each(nodes: str, name: str, body: str) -> str:
 
 
 def _without_words(label: str) -> str:
-    """Return Cypher that removes each node in the list ``going`` from the word index of nodes with this *label*."""
+    """Return Cypher that removes the nodes in the list ``going`` from the word index; *label* is their label."""
     unused = "WITH DISTINCT t WHERE indegree(t) + outdegree(t) = 0 DELETE t"
     return _for_each("going", "d", f"MATCH (t:Term)-[p:IN_{label.upper()}]->(d) DELETE p {unused}")
 

@@ -29,24 +29,24 @@ GIVE_BACK = "return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('DEL', 
 
 
 def lease_key(namespace: str, prefix: str = READING) -> str:
-    """Return the Redis key of the lease on *namespace*.
+    """Return the Redis key under which the lease on *namespace* is stored.
 
-    The graph's key is in braces, so that a cluster stores the lease on the graph's server.
+    The name of its graph is in braces, so that a Redis cluster stores both on one server.
     """
     return f"{prefix}{{{graph_key(namespace)}}}"
 
 
 @dataclass(slots=True)
 class Lease:
-    """A lease that this process holds. `lost` becomes true if it expired before it was renewed."""
+    """A lease on a namespace that this process has taken. `lost` is true once the lease has expired without renewal."""
 
     lost: bool = False
 
 
 class Leases:
-    """Takes and renews leases on namespaces of *database*, so that only one process works on a namespace at a time.
+    """Takes leases on namespaces in *database*, so that only one process at a time does some work on a namespace.
 
-    *prefix* is the kind of work: `READING` or `MAINTAINING`. *seconds* is how long a lease lasts without renewal.
+    *prefix* names the kind of work: `READING` or `MAINTAINING`. A lease expires after *seconds* unless it is renewed.
     """
 
     def __init__(self, database: Database, seconds: float = SECONDS, prefix: str = READING) -> None:
@@ -55,9 +55,9 @@ class Leases:
 
     @asynccontextmanager
     async def hold(self, namespace: str) -> AsyncIterator[Lease | None]:
-        """Context manager that takes the lease on *namespace*, renews it, and releases it at the end.
+        """Context manager that takes the lease on *namespace*, renews it in the background, and releases it at the end.
 
-        Yields the `Lease`, or ``None`` if another process holds it.
+        Its value is the `Lease`, or ``None`` if another process has the lease.
         """
         key, lease = lease_key(namespace, self._prefix), Lease()
         if not await self._database.acommand("EVAL", TAKE, 1, key, self._holder, self._milliseconds, at=key):
@@ -76,7 +76,7 @@ class Leases:
         return int(self._seconds * 1000)
 
     async def _renew(self, key: str, lease: Lease) -> None:
-        """Extend *lease*, stored under the Redis key *key*, at regular intervals until it is lost."""
+        """Renew *lease*, stored under the Redis key *key*, at regular intervals; stop when it is lost."""
         while not lease.lost:
             await asyncio.sleep(self._seconds / RENEWALS)
             with suppress(KGMemoryError):  # the next renewal may succeed

@@ -42,9 +42,10 @@ RETURN m.maintained_at AS at
 
 
 class Maintainer:
-    """Background thread that regularly expires, evicts and refreshes data in all namespaces of *engine*, until `stop`.
+    """Background thread that regularly deletes expired data and refreshes communities in all namespaces of *engine*.
 
-    *maintenance* are its settings. Errors are logged, and the work is tried again next time.
+    *maintenance* are its settings. Errors are logged, and the work is tried again at the next run. `stop` ends the
+    thread.
     """
 
     def __init__(self, engine: Engine, maintenance: Maintenance) -> None:
@@ -59,7 +60,7 @@ class Maintainer:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop the thread, even in the middle of work: each write is atomic, and the next run does the rest."""
+        """Stop the thread, even during a run. The next run completes the work, since every single write is atomic."""
         if self._stopped.is_set():
             return
         self._stopped.set()
@@ -81,7 +82,7 @@ class Maintainer:
         self._loop.close()
 
     async def _maintain_all(self) -> None:
-        """Maintain all namespaces that are due, again and again until the thread is stopped."""
+        """Run the maintenance of all namespaces that are due, in a loop, until the thread is stopped."""
         pause = min(SOON, self._maintenance.every_seconds)
         while not self._stopped.is_set():
             await asyncio.sleep(pause)
@@ -112,9 +113,9 @@ class Maintainer:
             logger.warning("maintenance of a namespace failed, retrying later: %s", describe_error(error))
 
     def _is_due(self, *, mark: bool = False) -> Flow[bool]:
-        """Return whether the namespace's last maintenance is at least `every_seconds` ago.
+        """Return whether the last maintenance of the namespace was at least `every_seconds` ago.
 
-        With *mark*, also store the current time as that of the last maintenance.
+        With *mark*, also store the current time as the time of the last maintenance.
         """
         time, rows = (yield from now()), (yield from read(MAINTAINED))
         due = bool(rows) and (rows[0]["at"] or 0) + int(self._maintenance.every_seconds * SECOND) <= time
@@ -123,7 +124,7 @@ class Maintainer:
         return due
 
     async def _work_while(self, lease: Lease, namespace: str) -> bool:
-        """Maintain *namespace* while *lease* is held. Return True if all was done, False if the lease was lost."""
+        """Maintain *namespace* while this process has *lease*. Return False if the lease was lost before the end."""
         work = asyncio.ensure_future(self._work(namespace))
         try:
             while not (await asyncio.wait((work,), timeout=self._maintenance.lease_seconds / RENEWALS))[0]:
@@ -136,7 +137,7 @@ class Maintainer:
         return True
 
     async def _work(self, namespace: str) -> None:
-        """Delete expired messages, evict facts and entities, and refresh communities, as the settings say."""
+        """Delete expired messages of *namespace*, evict facts and entities, and refresh communities."""
         chosen = self._maintenance
         selected = {
             name: getattr(chosen, name) for name in ("expired_days", "orphans", "max_entities", "expired_episodes")

@@ -45,7 +45,7 @@ class RecordMapping:
         self._rows = [_read_mapping(row, number) for number, row in enumerate(rows, start=1)]
 
     def apply(self, record: Any) -> MappedRecord:
-        """Return the facts that the JSON value *record* states, and an explanation for each invalid fact.
+        """Return the facts that *record*, a JSON value, states, and a text for each fact that is invalid.
 
         Errors: `InputError` if the record states too many facts.
         """
@@ -72,7 +72,7 @@ class RecordMapping:
 def _read_mapping(row: object, number: int) -> Values:
     """Return the fields of the mapping *row* with paths parsed: ``{"subject": "$.name"} -> {"subject": ("name",)}``.
 
-    *number* is the mapping's number in error messages. Errors: `InputError` for unknown or missing fields.
+    *number* is the position of the mapping, for errors. Errors: `InputError` for unknown or missing fields.
     """
     if not isinstance(row, Mapping) or not {"subject", "predicate"} <= row.keys():
         raise InputError(f"mapping {number} must be a dict with a subject and a predicate, got {short(row)}; add them")
@@ -102,7 +102,7 @@ def _read_value(value: Any) -> Any:
 
 
 def _expand(mapping: Row, record: Any) -> Iterator[Values]:
-    """Yield one copy of *mapping* for each list item of *record* that its paths with ``[*]`` select.
+    """Yield a copy of *mapping* for each item of the lists in *record* to which its paths with ``[*]`` lead.
 
     ``{"object": ("jobs", None, "company")}`` becomes ``{"object": ("jobs", 0, "company")}``, then with 1, and so on.
     """
@@ -121,19 +121,18 @@ def _expand(mapping: Row, record: Any) -> Iterator[Values]:
 
 
 def _take_item(value: Any, prefix: Path, place: int) -> Any:
-    """Return the path *value* with the ``[*]`` after *prefix* replaced by the index *place*.
+    """Return the path *value* with the list index *place* instead of the ``[*]`` that follows *prefix*.
 
-    ``("jobs", None, "from") -> ("jobs", 0, "from")``. Values that are not paths, and paths that do not begin with
-    *prefix* and ``[*]``, are returned unchanged.
+    ``_take_item(("jobs", None, "from"), ("jobs",), 0) -> ("jobs", 0, "from")``. Any other value is returned unchanged.
     """
     runs_through = isinstance(value, tuple) and value[: len(prefix) + 1] == (*prefix, None)
     return (*prefix, place, *value[len(prefix) + 1 :]) if runs_through else value
 
 
 def _look_up(value: Any, record: Any) -> Any:
-    """Return the part of *record* at the path *value*: ``("jobs", 0) -> record["jobs"][0]``.
+    """Return the value in *record* to which the path *value* leads: ``("jobs", 0) -> record["jobs"][0]``.
 
-    Returns `_MISSING` if there is no such part, and *value* itself if it is not a path (a tuple).
+    Returns `_MISSING` if the path leads nowhere. A *value* that is no path is returned unchanged.
     """
     if not isinstance(value, tuple):
         return value
@@ -147,9 +146,9 @@ def _look_up(value: Any, record: Any) -> Any:
 
 
 def _to_fact(own: Values, values: Row, number: int) -> DeclaredFact | str:
-    """Return the declared fact with the fields *own*, or a text that says why these fields do not form a fact.
+    """Return the declared fact with the fields *own*, or a text that says why they are not a valid fact.
 
-    *own* are the values found in the record, *values* the paths that led to them, and *number* is the mapping's number.
+    *own* are values found in a record, *values* the paths to them, and *number* is the position of the mapping.
     """
     for name in REQUIRED:
         if name in own and own[name] in (_MISSING, None, "", []):
@@ -166,7 +165,7 @@ def _to_fact(own: Values, values: Row, number: int) -> DeclaredFact | str:
 
 
 def _to_name(value: Any) -> Any:
-    """Return numbers as text, since an id or a year may name an entity: ``2024 -> "2024"``, also in a list."""
+    """Return a number as text, since it may be the name of an entity: ``2024 -> "2024"``; also inside a list."""
     if isinstance(value, list):
         return list(map(_to_name, value))
     is_number = isinstance(value, int | float) and not isinstance(value, bool)

@@ -25,9 +25,9 @@ PREVIEWED = (extract, reflect, resolve, facts, date, compare, invalidate)
 
 
 def preview_input(state: State, settings: Settings) -> Flow[Preview]:
-    """Return the new and existing facts and entities that reading a message would store; nothing is written.
+    """Return the new and existing facts and entities that reading a message would store, without storing them.
 
-    *state* is the message as a dated input with its namespace.
+    *state* is the message, with its time and namespace.
     """
     asking, began = CachedAnswers(state["namespace"]), time.perf_counter()
     draft = yield from asking.through(_sketch(state, settings))
@@ -51,7 +51,7 @@ def preview_input(state: State, settings: Settings) -> Flow[Preview]:
 
 
 def _sketch(state: State, settings: Settings) -> Flow[Draft]:
-    """Return the draft of the message *state* after all reading steps that do not write to the database."""
+    """Return the `Draft` of the message *state*, after all steps of reading that do not write to the database."""
     draft = yield from sketch(state, settings)
     for step in PREVIEWED:
         draft = replace(draft, **(yield from step(draft, settings)))
@@ -59,9 +59,9 @@ def _sketch(state: State, settings: Settings) -> Flow[Draft]:
 
 
 def _verdicts(draft: Draft) -> Iterator[PreviewedVerdict]:
-    """Yield the verdict on each pair of a fact that the message states and an existing fact, such as "contradicts".
+    """Yield a verdict, such as "contradicts", for each pair of a fact in the message of *draft* and an existing fact.
 
-    For contradictions it says which of the two facts would prevail.
+    A verdict "contradicts" also says which of the two facts would prevail.
     """
     rulings = {(verdict.new, verdict.existing): verdict for verdict in draft.verdicts}
     for pair in draft.comparisons:

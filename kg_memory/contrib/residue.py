@@ -48,10 +48,10 @@ _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 @dataclass(slots=True)
 class Traces:
-    """What to search for after deleting messages: ids, words, names, quotes and vectors that only these messages had.
+    """The traces to search for after messages were deleted: ids, words, names, quotes and vectors of these messages.
 
-    `quotes` are hashes of runs of consecutive words. `names` maps the key of each name to its words. `texts` maps the
-    id of each redacted message to the text that it must have now.
+    `quotes` are hashes of sequences of words. `names` maps normalised names to their words. `texts` maps the ids of
+    redacted messages to their redacted texts. Data that other messages also have is no trace.
     """
 
     ids: set[str] = field(default_factory=set)
@@ -62,7 +62,7 @@ class Traces:
     vectors: list[list[float]] = field(default_factory=list)
 
     def add(self, later: Traces) -> None:
-        """Add all traces in *later*, which were gathered from messages forgotten later in the same call."""
+        """Add the traces in *later*, which were collected for another deletion of the same call."""
         self.ids |= later.ids
         self.words |= later.words
         self.quotes |= later.quotes
@@ -71,7 +71,7 @@ class Traces:
         self.vectors += later.vectors
 
     def excuse(self, words: Sequence[str]) -> None:
-        """Remove the traces that occur in *words*, the words of a message that remains stored."""
+        """Remove the traces that also occur in *words*, the words of a message that is not deleted."""
         self.words.difference_update(words)
         self.quotes -= find_quotes(words)
         self.names = {key: name for key, name in self.names.items() if not contains_run(words, name)}
@@ -90,10 +90,10 @@ def contains_run(words: Sequence[str], name: Sequence[str]) -> bool:
 
 @dataclass(slots=True)
 class ResidueSearch:
-    """Searches the database for residues: data that is left of messages which one call forgets. Implements `Searcher`.
+    """Searches the database for residues: data that was left behind when messages were deleted. Implements `Searcher`.
 
-    `findings` are pairs of a residue and the text that was found, such as a word; ``None`` in place of the text means
-    that no new message can explain the residue. `searched` counts the properties searched.
+    `findings` are pairs (residue, text found). The text is ``None`` if a new message cannot have brought it back.
+    `searched` counts the properties searched.
     """
 
     traces: Traces = field(default_factory=Traces)
@@ -101,10 +101,9 @@ class ResidueSearch:
     searched: int = 0
 
     def gather(self, impact: Impact, parameters: Row) -> Flow[Traces]:
-        """Return the traces of the messages that are about to be deleted.
+        """Return the traces to search for after deleting messages; called before they are deleted.
 
-        *impact* lists the messages, facts and entities concerned; *parameters* are those of the query that deletes
-        them.
+        *impact* lists the messages, facts and entities to delete, and *parameters* are those of the deleting query.
         """
         return gather_traces(impact, parameters)
 
@@ -135,15 +134,12 @@ class ResidueSearch:
         return [residue for residue, _ in self.findings], self.searched
 
     def _excuse(self, episodes: Iterable[Row]) -> None:
-        """Remove the traces that also occur in *episodes*, rows of messages that remain stored."""
+        """Remove the traces that also occur in remaining messages; *episodes* are their database rows."""
         for episode in episodes:
             self.traces.excuse(terms(f"{line(episode)} {date_words(episode['at'])}"))
 
     def _excuse_later(self, since: int) -> Flow[None]:
-        """Remove findings that are explained by messages saved at or after *since*, while the search ran.
-
-        A message explains a finding if it contains the same text.
-        """
+        """Remove findings whose text also occurs in a message that was saved at or after the time *since*."""
         traces = self.traces
         self._excuse((yield from read(SAID_SINCE, since=since)))
         ids = sorted(trace for _, trace in self.findings if trace in traces.ids)
@@ -153,10 +149,9 @@ class ResidueSearch:
         self.findings = [finding for finding in self.findings if finding[1] in remaining]
 
     def _scan(self, label: str, properties: Row) -> None:
-        """Search the *properties* of a node or relation for traces, and record each as a finding.
+        """Search the *properties* of a node or relation of the type *label* for traces, and record each trace found.
 
-        *label* is the type of the node or relation. A redacted message whose text is not the redacted one is a finding,
-        too.
+        Also record a redacted message whose content is not the redacted text.
         """
         id_ = str(properties.get("id") or properties.get("key") or "")
         text = self.traces.texts.get(id_) if label == "Episode" else None
@@ -168,9 +163,9 @@ class ResidueSearch:
                 self._scan_text(label, name, id_, part)
 
     def _scan_text(self, label: str, name: str, id_: str, text: str) -> None:
-        """Record a finding for each trace (id, word, name or quote of a deleted message) that occurs in *text*.
+        """Record a finding for each id, word, name or quote of a deleted message that occurs in *text*.
 
-        *text* is the property *name*, or a part of it, of the node or relation with this *label* and the id *id_*.
+        *text* is found in the property *name* of the node or relation with the type *label* and the id *id_*.
         """
         traces = self.traces
         if text in traces.ids:
@@ -192,7 +187,7 @@ class ResidueSearch:
     def _search_vectors(self) -> Flow[None]:
         """Search the vector indexes for the vectors of deleted nodes.
 
-        A node with nearly such a vector is a residue, unless its own text has that vector.
+        A node with such a vector is a finding, unless embedding its own text gives that vector.
         """
         for label, query in NEAR.items():
             for first in range(0, len(self.traces.vectors), VECTORS_AT_ONCE):
@@ -205,19 +200,19 @@ class ResidueSearch:
                         self._note(label, "embedding", row["id"], "vector")
 
     def _note(self, label: str, name: str, id_: str, kind: str, trace: str | None = None) -> None:
-        """Record a finding in the property *name* of a node with this *label* and the id *id_*.
+        """Record that a trace was found in the property *name* of the node with the type *label* and the id *id_*.
 
-        *kind* is the sort of trace: "id", "word", "name", "quote", "text" or "vector". The node's id is omitted if it
-        is itself a trace. *trace* is the text that was found.
+        *kind* is the kind of trace, such as "word" or "vector", and *trace* the text found. The node's id is left out
+        if it is a trace itself.
         """
         shown = "" if id_ in self.traces.ids or label == "Term" else id_
         self.findings.append((Residue(label=label, name=name, id=shown, trace=kind), trace))
 
 
 def gather_traces(impact: Impact, parameters: Row) -> Flow[Traces]:
-    """Return the ids, words, names, quotes and vectors that are about to be deleted and that no remaining data has.
+    """Return the ids, words, names, quotes and vectors of data to be deleted that occur in no remaining data.
 
-    *impact* lists the messages, facts and entities to delete; *parameters* are those of the query that deletes them.
+    *impact* lists the messages, facts and entities to delete, and *parameters* are those of the deleting query.
     """
     traces = Traces(ids=find_gone_ids(impact, parameters))
     lost = {alias_key(name): name for name in chain.from_iterable(map(impact.find_lost_names, impact.entities))}
@@ -238,9 +233,9 @@ def gather_traces(impact: Impact, parameters: Row) -> Flow[Traces]:
 
 
 def _find_shared(words: Iterable[str], keys: Iterable[str], impact: Impact, parameters: Row) -> Flow[set[str]]:
-    """Return which of *words* and name *keys* also occur in names, sentences, reasons or predicates that remain stored.
+    """Return those of *words* and normalised names (*keys*) that also occur in data that is not deleted.
 
-    *impact* lists the data to delete; *parameters* are those of the query that deletes them.
+    *impact* lists the data to delete, and *parameters* are those of the deleting query.
     """
     affected = {"facts": sorted(impact.facts), "entities": sorted(impact.entities)}
     communities = parameters["gone_communities"]
@@ -274,7 +269,7 @@ def _cosine(a: Sequence[float], b: Sequence[float]) -> float:
 
 
 def _texts_in(value: Any) -> Iterable[str]:
-    """Yield the texts in *value*, the value of a node's property: itself, the items of a list, or a map as JSON."""
+    """Yield the texts in *value*, a property of a node: a text itself, the items of a list, or a map as JSON."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):

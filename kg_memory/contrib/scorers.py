@@ -41,8 +41,8 @@ WRONG_WIRE = frozenset({400, 422})
 class Scale:
     """Maps the scores of one model to the range 0 to 1.
 
-    Scores in this range stay unchanged until the model first returns a score outside it. From then on all scores are
-    taken as logits, and the logistic function is applied to them.
+    Scores from 0 to 1 are returned unchanged. Once the model has returned a score outside of this range, all its scores
+    are taken as logits, and mapped by the logistic function.
     """
 
     def __init__(self) -> None:
@@ -86,11 +86,10 @@ class LangChainCrossEncoder:
 
 
 class RerankServer:
-    """Scores texts by HTTP requests to a rerank server at *url*, which ends in ``/rerank``; *timeout* is in seconds.
+    """Scores texts by requests to a rerank server at *url*, which ends in ``/rerank``; *timeout* is in seconds.
 
-    Cohere, Jina, vLLM, infinity and llama.cpp share one request format; TEI has another. Which one the server uses, and
-    whether its scores are logits (see `Scale`), is learned from its responses. Raises: `SettingsError` if *url* is not
-    valid.
+    The request format (that of Cohere and Jina, or that of TEI) and the range of the scores are learned from the first
+    responses. Raises: `SettingsError` if *url* is not valid.
     """
 
     def __init__(
@@ -104,7 +103,7 @@ class RerankServer:
         sleeper: Sleeper | None = None,
         limiter: RateLimiter | None = None,
     ) -> None:
-        """Prepare the HTTP clients; no request is sent. *limiter* None: one rate limit per URL, key and model."""
+        """Prepare the HTTP clients, without a request. *limiter* None means one rate limit per URL, key and model."""
         host = _host(url)
         self.name = f"the reranker {model} at {host}" if model else f"the reranker at {host}"
         self._url = url
@@ -146,9 +145,9 @@ class RerankServer:
     def _score_batch(
         self, client: httpx.Client | httpx.AsyncClient, question: str, texts: list[str]
     ) -> Flow[list[float]]:
-        """Return the scores of *texts* in their order, by one request with retries.
+        """Return the scores of *texts*, in their order, from one HTTP request with retries.
 
-        The first call tries both request formats if necessary; the one that works is used from then on.
+        The first call tries both request formats, and the one that works is used from then on.
         """
         errors = []
         for is_tei in (False, True) if self._is_tei is None else (self._is_tei,):
@@ -218,10 +217,10 @@ def _read_json(response: httpx.Response) -> Any:
 
 
 def _read_scores(answer: Any, count: int, name: str) -> list[float]:
-    """Return the scores in a rerank server's JSON *answer*, in the order of the texts that were sent.
+    """Return the scores in *answer*, the JSON answer of a rerank server, in the order of the texts that were sent.
 
-    Servers return items with an index, sorted by score. *count* is the number of texts, and *name* names the server in
-    errors. Raises `ModelError` for missing, repeated or invalid scores.
+    *count* is the number of texts, and *name* the server's name for errors. Raises `ModelError` for missing, repeated
+    or invalid scores.
     """
     advice = "check that its URL is a rerank endpoint"
     items = answer.get("results") if isinstance(answer, dict) else answer

@@ -56,11 +56,10 @@ SESSION = load_prompt(__package__, "session", SessionNotes, "notes", "messages")
 
 
 def choose_new(messages: Sequence[Episode], last: Episode | None) -> list[Episode]:
-    """Return the messages that the next summary should cover, earliest first.
+    """Return the messages that the next summary of a conversation should cover, earliest first.
 
-    *messages* are sorted latest first, and *last* is the latest summary, or None. The result has the messages saved
-    after *last*, up to `LONGEST` characters in all, without withheld messages and messages that a model refused to
-    read.
+    *messages* are sorted latest first. Messages up to the latest summary, *last*, are left out, and so are messages
+    that are withheld from models or that a model refused to read. The result has at most `LONGEST` characters.
     """
     chosen: list[Episode] = []
     room = LONGEST
@@ -76,7 +75,7 @@ def choose_new(messages: Sequence[Episode], last: Episode | None) -> list[Episod
 
 
 def summarise(engine: Engine, thread: str, least: int, namespace: str) -> Flow[Episode | None]:
-    """Return a new summary of the conversation in *thread*, or the last one if fewer than *least* messages are new.
+    """Summarise the new messages of *thread*; return the last summary if fewer than *least* messages are new.
 
     ``None`` if there are too few messages and no summary yet, or if the model notes nothing.
     """
@@ -89,9 +88,9 @@ def summarise(engine: Engine, thread: str, least: int, namespace: str) -> Flow[E
 
 
 def _summarise(engine: Engine, new: Sequence[Episode], last: Episode | None, namespace: str) -> Flow[Episode | None]:
-    """Ask the model for notes on *new* messages and the summary *last*; store and return them as the new summary.
+    """Ask the model to summarise *new* messages and the previous summary *last*; store and return the new summary.
 
-    ``None`` if the model has nothing to note, or if any of these messages was forgotten meanwhile. Errors: `InputError`
+    ``None`` if the model notes nothing, or if one of the messages was forgotten during the call. Errors: `InputError`
     if the memory has no model.
     """
     if engine.driver.model.by_rules:
