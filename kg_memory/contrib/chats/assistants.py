@@ -39,8 +39,8 @@ def _is_chatgpt(value: Json) -> bool:
 def _read_chatgpt(conversation: Json, thread: Thread) -> Iterator[Item]:
     """Yield the user and assistant messages of a ChatGPT conversation as episodes in *thread*.
 
-    *conversation* is one object of conversations.json. Its messages form a tree; only those from the root to the
-    current message are read, without edited messages and retried answers.
+    *conversation* is one object of conversations.json. Edited messages and retried answers are left out: only the
+    branch of the message tree that leads to the current message is read.
     """
     for node in branch(conversation["mapping"], conversation.get("current_node"), "parent"):
         message = node.get("message")
@@ -72,7 +72,7 @@ def _asset(part: Json) -> str:
 def _read_claude(conversation: Json, thread: Thread) -> Iterator[Item]:
     """Yield the messages of one conversation of a Claude export as episodes in *thread*.
 
-    Of edited messages, only the current version is read.
+    Only the current version of an edited message is read.
     """
     messages = objects(conversation["chat_messages"])
     by_id = {str(message.get("uuid")): message for message in messages}
@@ -102,7 +102,7 @@ def _webui_chat(value: Json) -> Json | None:
 def _read_open_webui(conversation: Json, thread: Thread) -> Iterator[Item]:
     """Yield the user and assistant messages of one Open WebUI chat as episodes in *thread*.
 
-    Of retried messages, only the current version is read.
+    Only the current version of a retried message is read.
     """
     chat = _webui_chat(conversation) or {}
     history = chat["history"]
@@ -139,7 +139,7 @@ def _is_assistants(message: Json) -> bool:
 def _unfold_assistants(document: Any) -> list[Json]:
     """Return the threads of an OpenAI Assistants export, as dicts like ``{"id": "thread_1", "messages": [...]}``.
 
-    *document* is a page of the API, a list of messages, or a list of pages; messages are grouped by thread_id.
+    *document* is a list of messages, a page of the API, or a list of pages.
     """
     if isinstance(document, Mapping):
         inside = first(document, "messages", "data")
@@ -200,9 +200,9 @@ def _is_gemini(value: Any) -> bool:
 
 
 def _unfold_gemini(document: Any) -> list[Json]:
-    """Return the conversations in a Gemini export, or an empty list if *document* is not a Gemini export.
+    """Return a list with one conversation: all activities in a Gemini export; [] if *document* is of another format.
 
-    All activities of a Google account export form one conversation, since they do not say to which chat they belong.
+    The export does not say to which chat an activity belongs.
     """
     if isinstance(document, list) and document and _is_gemini(document[0]):
         return [{"id": "Gemini Apps", "activities": [each for each in objects(document) if _is_gemini(each)]}]
@@ -255,9 +255,9 @@ def _unfold_lists(document: Any) -> list[Json]:
 
 
 def _read_list(conversation: Json, thread: Thread) -> Iterator[Item]:
-    """Yield the messages of a conversation that has a list of messages in OpenAI's or LangChain's form.
+    """Yield the messages of *conversation*, an object with a list of OpenAI or LangChain messages, as episodes.
 
-    All of them are put into *thread*. If the first one has no time, it gets the time of the conversation.
+    All episodes are in *thread*. If the first message has no time, it gets the time of the conversation.
     """
     for item in read_messages(first(conversation, "messages", "chat", "history", "turns"), thread.name):
         if isinstance(item, InputError):

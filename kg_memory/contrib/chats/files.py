@@ -45,10 +45,10 @@ def _is_zip(path: Path) -> bool:
 
 
 def files_of(path: Path) -> list[tuple[Path, File]]:
-    """Return (path, openable file) for each JSON and text file in the folder or zip *path*, sorted by path.
+    """Return the JSON and text files in the folder or zip *path* as pairs (path, file to open), sorted by path.
 
-    The openable file is a `Path`, or a `zipfile.Path` inside a zip. Hidden files are skipped. Errors: `InputError` for
-    a zip that is broken, encrypted, too large, or contains a path outside itself.
+    The file to open is a `Path` or, in a zip, a `zipfile.Path`. Hidden files are skipped. Errors: `InputError` for a
+    zip that is broken, encrypted, too large, or contains a path outside itself.
     """
     if path.is_dir():
         inside = sorted(each for each in path.rglob("*") if each.suffix.lower() in _SUFFIXES and each.is_file())
@@ -119,7 +119,7 @@ def check(path: Path) -> None:
 
 
 def _encoding(head: bytes) -> str | None:
-    """Return the encoding that the first bytes of a file, *head*, state by a byte order mark; None means UTF-8."""
+    """Return the encoding that a byte order mark in *head*, the first bytes of a file, names; None means UTF-8."""
     return next((name for mark, name in _ENCODINGS.items() if head.startswith(mark)), None)
 
 

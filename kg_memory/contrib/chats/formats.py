@@ -32,7 +32,7 @@ _MAX_WORDS = 4
 def is_chat(lines: Iterable[str]) -> bool:
     """Return whether *lines* look like a text chat ("Ann: hello").
 
-    At least half of them must have time stamps, or at least half must have speakers who occur repeatedly.
+    At least half of the lines must begin with time stamps, or with speakers who occur several times.
     """
     spoken = [split(line) for line in lines if line.strip()]
     speakers = [speaker for _, speaker, _ in spoken if speaker]
@@ -57,11 +57,11 @@ def split(line: str) -> tuple[str | None, str | None, str]:
 
 
 def read_chat(lines: Iterable[Line | InputError], thread: str) -> Iterator[Item]:
-    """Yield one episode for each message of a text chat; a message starts with a speaker or a time stamp.
+    """Yield one episode for each message of a text chat, all in *thread*.
 
-    *lines* are pairs (line number, text). Other lines, and indented lines, continue the message before them. Messages
-    with the same time stamp are dated a microsecond apart, to keep their order. An error in *lines* is yielded in its
-    place.
+    *lines* are pairs (line number, text). A line that starts with a speaker or a time stamp begins a message, and other
+    lines continue it. Messages with equal time stamps are dated a microsecond apart. Errors among *lines* are yielded
+    unchanged.
     """
     current: EpisodeInput | None = None
     stamp_before: datetime | None = None
@@ -106,7 +106,7 @@ _CLASS = re.compile(r"(?:Message)?(?:Chunk)?$")
 
 
 def _role(kind: object) -> str | None:
-    """Return the role of a LangChain message type such as "ai", or class such as "AIMessageChunk"; None if unknown."""
+    """Return the role for a LangChain message type or class: "AIMessageChunk" -> "assistant"; None if unknown."""
     return _ROLES.get(_CLASS.sub("", str(kind)).lower())
 
 
@@ -130,19 +130,15 @@ def is_langchain(value: Any) -> bool:
 
 
 def messages_of(document: Any) -> list[Any] | None:
-    """Return the list of messages in *document*, which is the list itself or an object with the list under "messages".
-
-    None if there is no such list, or if it is empty.
-    """
+    """Return *document* if it is a list of messages, or the list under its key "messages"; None if missing or empty."""
     messages = document.get("messages") if isinstance(document, Mapping) else document
     return messages if isinstance(messages, list) and messages else None
 
 
 def read_messages(document: Any, thread: str) -> Iterator[Item]:
-    """Yield the user and assistant messages of *document*, an OpenAI or LangChain list of messages, as episodes.
+    """Yield the user and assistant messages of an OpenAI or LangChain list of messages as episodes.
 
-    System prompts, tool calls and tool results are skipped. Messages without a thread of their own are put into
-    *thread*.
+    System prompts, tool calls and tool results are skipped. *thread* is used for messages that do not name a thread.
     """
     for number, message in enumerate(messages_of(document) or [], start=1):
         try:
@@ -174,7 +170,7 @@ _SESSION = re.compile(r"session_(\d+)")
 
 
 def samples(document: Any) -> list[Mapping[str, Any]] | None:
-    """Return the conversations in a document of the LoCoMo data set; None if the document is not one."""
+    """Return the conversations in *document* if it has the format of the LoCoMo data set, else None."""
     samples_ = [document] if isinstance(document, Mapping) else document
     if not isinstance(samples_, list) or not samples_ or not all(_is_sample(sample) for sample in samples_):
         return None
@@ -187,11 +183,11 @@ def _is_sample(value: Any) -> bool:
 
 
 def read_locomo(document: Any, thread: str) -> Iterator[Item]:
-    """Yield all messages of a LoCoMo document (a data set of dated conversations) as episodes, session by session.
+    """Yield all messages of a document of the LoCoMo data set as episodes.
 
-    The thread of an episode is ``<sample_id>/session_<n>`` and its id ``<sample_id>/<dia_id>``; *thread* replaces a
-    missing sample_id. Message i is dated i minutes after the start of its session. The caption of a shared photo
-    follows the text.
+    Their thread is ``<sample_id>/session_<n>`` and their id ``<sample_id>/<dia_id>``; *thread* replaces a missing
+    sample_id. Message number i is dated i minutes after the start of its session. Captions of photos are appended to
+    the text.
     """
     for number, sample in enumerate(samples(document) or [], start=1):
         name = str(sample.get("sample_id") or f"{thread}-{number}")
@@ -201,7 +197,7 @@ def read_locomo(document: Any, thread: str) -> Iterator[Item]:
 
 
 def _session(turns: Any, time: Any, thread: str) -> Iterator[Item]:
-    """Yield the messages (*turns*) of one LoCoMo session, which starts at *time*, as episodes in *thread*."""
+    """Yield the messages *turns* of one LoCoMo session as episodes in *thread*; the session starts at *time*."""
     try:
         start = None if time is None else parse_time(time)
     except InputError as error:
@@ -243,9 +239,8 @@ def is_beam(document: Any) -> bool:
 def read_beam(document: Any, thread: str) -> Iterator[Item]:
     """Yield all messages of a chat of the BEAM data set as episodes.
 
-    Their thread is ``<chat>/session_<batch>`` and their id ``<chat>/<id>``; <chat> is *thread* with a hash of the first
-    messages, since all BEAM files have the same name. The i-th message after a message with a date is dated i minutes
-    after it.
+    Their thread is ``<chat>/session_<batch>`` and their id ``<chat>/<id>``, where <chat> is *thread* with a hash of the
+    first messages. Undated messages are dated minutes apart, after the dated message before them.
     """
     thread = f"{thread}-{digest(to_json(document[0]['turns'][:1]))[:8]}"
     for number, batch in enumerate(document, start=1):
@@ -297,10 +292,10 @@ _WIDEST = 20
 
 
 def looks_like_chat(value: Any, depth: int = 0) -> bool:
-    """Return whether a JSON value of unknown format seems to contain chat messages.
+    """Return whether *value*, JSON in an unknown format, seems to contain chat messages.
 
-    It does if a text field is beside a field for an author or a time, or if a list named "messages" or alike contains
-    sentences; nested values are searched, too. *depth* is the depth of nesting.
+    It does if an object has a text and an author or a time, or if a list under a key like "messages" contains
+    sentences. *depth* is the depth of nesting of *value*.
     """
     if depth > _DEEPEST:
         return False

@@ -52,9 +52,9 @@ def _read_telegram(chat: Json, thread: Thread) -> Iterator[Item]:
 
 
 def _shared(message: Json) -> Iterator[tuple[str, object]]:
-    """Yield (kind, name) for the sticker, poll, contact and location of a Telegram message: ``("poll", "Lunch?")``.
+    """Yield (kind, name) for each thing that a Telegram message shares: ``("poll", "Lunch?")``.
 
-    The name is None for those that the message does not have.
+    The kinds are sticker, poll, contact and location; the name is None for those that the message lacks.
     """
     yield "sticker", first(message, "sticker_emoji")
     yield "poll", first(message.get("poll"), "question")
@@ -68,10 +68,7 @@ def _shared(message: Json) -> Iterator[tuple[str, object]]:
 
 
 def _telegram_time(message: Json) -> datetime | None:
-    """Return the time of a Telegram message, in the time zone of the exporting computer.
-
-    Its UTC offset is computed from the message's local time and Unix time.
-    """
+    """Return the time of a Telegram message with its UTC offset, computed from the message's local and Unix times."""
     wall, moment = read_moment(message.get("date")), read_moment(message.get("date_unixtime"))
     if moment is None or wall is None:
         return moment or wall
@@ -94,16 +91,16 @@ def _is_slack(message: Any) -> bool:
 
 
 def _unfold_slack(document: Any) -> list[Json]:
-    """Return a list with one conversation: the Slack channel, or one day of it; [] for a document of another format."""
+    """Return a list with *document* as one conversation if it is a Slack channel, or one day of it; otherwise []."""
     channel = document if isinstance(document, Mapping) else {}
     messages = objects(channel.get("messages") if channel else document)
     return [{**channel, "messages": messages}] if messages and all(map(_is_slack, messages)) else []
 
 
 def _read_slack(channel: Json, thread: Thread) -> Iterator[Item]:
-    """Yield the messages of one conversation of a Slack export as episodes in *thread*; it has the names of users.
+    """Yield the messages of a Slack conversation as episodes in *thread*; replies are in threads of their own.
 
-    Replies to a message get a thread of their own.
+    `thread.names` maps user ids to user records.
     """
     for message in sorted(channel["messages"], key=lambda message: float(message["ts"])):
         files = objects(message.get("files"))
@@ -137,10 +134,10 @@ def _slack_name(user: Any) -> str | None:
 
 
 def _unlink(users: Mapping[str, Json], match: re.Match[str]) -> str:
-    """Return readable text for a Slack link or mention.
+    """Return readable text for a Slack link or mention: ``<@U1>`` -> "@Ann".
 
-    ``<@U1>`` becomes "@Ann", and ``<https://a.org|docs>`` becomes "docs (https://a.org)". *match* has the target
-    ("@U1") and the label of the link; *users* maps user ids to user records.
+    ``<https://a.org|docs>`` becomes "docs (https://a.org)". *users* maps user ids to user records; *match* has the
+    target ("@U1") and the label.
     """
     target, label = match.groups()
     if target.startswith("@"):
@@ -154,7 +151,7 @@ def _unlink(users: Mapping[str, Json], match: re.Match[str]) -> str:
 
 
 def _slack_time(message: Json, user: Json | None) -> datetime | None:
-    """Return the time of a Slack message in the time zone of *user*, or in UTC if unknown."""
+    """Return the time of a Slack message in the time zone of the user record *user*, or in UTC if that is unknown."""
     time, zone = read_moment(float(message["ts"])), first(user, "tz")
     try:
         return time.astimezone(ZoneInfo(zone)) if time and zone else time

@@ -42,10 +42,10 @@ CHATS: Mapping[str, Chat] = {chat.name: chat for chat in (*MESSENGERS, *ASSISTAN
 
 @dataclass
 class _Part:
-    """One file to read: the path itself, or a file in a folder or zip.
+    """One file to read: the path that the caller named, or a file in the folder or zip of that name.
 
-    *wanted* is the format that the caller asked for; None detects it from the content. *names* maps user ids of a Slack
-    workspace to their user records.
+    *wanted* is the format if the caller named one; None detects it from the content. *names* maps the user ids of a
+    Slack workspace to user records.
     """
 
     path: Path
@@ -56,7 +56,10 @@ class _Part:
 
     @cached_property
     def format(self) -> str:
-        """The file's format: *wanted*, or else recognised from the content. Errors: `InputError` if it is unknown."""
+        """The format of the file: *wanted*, or else detected from its content.
+
+        Errors: `InputError` if it is unknown.
+        """
         return self.wanted or _recognise(self)
 
     @cached_property
@@ -74,7 +77,7 @@ class _Part:
 
     @cached_property
     def thread(self) -> str:
-        """The name of the file's thread, "folder-stem", since files in different folders often share a name."""
+        """The thread of the file's episodes: "folder-stem", since files in different folders may share a name."""
         return "-".join(part for part in (self.path.absolute().parent.name, self.path.stem) if part)
 
 
@@ -82,9 +85,9 @@ class _Part:
 class Reading:
     """An iterable over the episodes in a file, folder or zip. Every iteration reads the files again.
 
-    Messages that cannot be read, or have more than `max_content` characters, are left out and listed in `problems` as
-    `InputError`s; with `strict` the first one is raised. `at` is the time of undated messages, `wanted` the format
-    (None: detect it), and `date_order` the order of day, month and year in a WhatsApp chat.
+    Invalid messages, and those with more than `max_content` characters, are left out and added to `problems` as
+    `InputError`s; with `strict` the first one is raised. `at` is the time of undated messages. `wanted` is the format,
+    None to detect it. `date_order` is the order of day, month and year in a WhatsApp chat.
     """
 
     path: Path
@@ -122,11 +125,11 @@ class Reading:
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether JSON records with sentences were found: they may be a chat in an unknown format."""
+        """Whether the file was read as JSON records that contain sentences: it may be a chat in an unknown format."""
         return any(part.format == "json" and formats.holds_words(part.document) for part in self.parts)
 
     def __iter__(self) -> Iterator[EpisodeInput]:
-        """Yield the episodes in file order. Clears and refills `problems`."""
+        """Yield the episodes in file order, and list unreadable messages in `problems`, which is emptied first."""
         self.problems.clear()
         for part in self.parts:
             read_part = _READ.get(part.format)
@@ -178,10 +181,7 @@ def _is_chat(part: _Part) -> bool:
 
 
 def _recognise(part: _Part) -> str:
-    """Return the format of the file *part*, such as "whatsapp", from its first lines.
-
-    Errors: `InputError` if unknown.
-    """
+    """Return the format of *part*, such as "whatsapp", by its first lines. Errors: `InputError` if unknown."""
     head = [line for line in islice(lines_of(part.file), _LOOKED_AT) if not isinstance(line, InputError)]
     texts = [text for _, text in head if text.strip()]
     if not texts:
@@ -255,9 +255,9 @@ def _is_readable(record: Json) -> bool:
 
 
 def _read_chats(chat: Chat, document: Any, part: _Part, line: int | None = None) -> Iterator[Item]:
-    """Yield the messages of all conversations in *document*, a JSON export of format *chat*, each in its own thread.
+    """Yield the messages of all conversations in *document*, a chat export, each conversation in its own thread.
 
-    *line* is the line of *document* in a JSON Lines file, None for a whole file.
+    *line* is the line number of *document* in a JSON Lines file; None for a whole file.
     """
     conversations = chat.unfold(document)
     if not conversations:
@@ -278,7 +278,7 @@ def _read_chats(chat: Chat, document: Any, part: _Part, line: int | None = None)
 
 
 def _name_of(conversation: Json, part: _Part) -> str | None:
-    """Return the title of an exported conversation, or None; for one day of a Slack channel, the name of its folder."""
+    """Return the title of an exported conversation or None; for a day of a Slack channel, its folder's name."""
     if "ts" in next(iter(objects(conversation.get("messages"))), {}) and "name" not in conversation:
         return part.path.absolute().parent.name if part.path.stem[:4].isdecimal() else part.path.stem
     guild, channel = conversation.get("guild"), conversation.get("channel")
@@ -320,7 +320,7 @@ def _read_lines(part: _Part) -> Iterator[Item]:
 
 
 def _from_line(record: Any, part: _Part, number: int) -> Iterator[Item]:
-    """Yield the episodes in *record*, the JSON value of line *number*: one message or record, or a conversation."""
+    """Yield the episodes in *record*, the JSON value of line *number*: a message, a record, or a conversation."""
     messages_ = formats.messages_of(record)
     if messages_ and (formats.is_openai(messages_[0]) or formats.is_langchain(messages_[0])):
         yield from formats.read_messages(record, f"{part.thread}-{number}")

@@ -42,11 +42,10 @@ def is_message(record: Mapping[str, Any]) -> bool:
 
 
 def from_record(record: Any) -> EpisodeInput | None:
-    """Return the episode for *record*, a JSON object: a chat message, or else a JSON record.
+    """Return an episode for *record*, a JSON object: a message if it looks like one, else a JSON record.
 
-    ``{"role": "user", "content": "Hi"}`` becomes a message. Returns None for messages with the role system, developer,
-    tool or function, and for tool calls without text. Errors: `InputError`, without file and line, which the caller
-    adds.
+    ``{"role": "user", "content": "Hi"}`` becomes a message. None for system and tool messages, and for tool calls
+    without text. Errors: `InputError`, to which the caller adds file and line.
     """
     if not isinstance(record, Mapping):
         raise InputError(f'expected a JSON object such as {{"content": "..."}}, got {json_type(record)}')
@@ -77,10 +76,7 @@ def from_record(record: Any) -> EpisodeInput | None:
 
 
 def build(**fields: Any) -> EpisodeInput:
-    """Return an `EpisodeInput` with these *fields*.
-
-    Errors: `InputError` if the content is empty or a field is invalid.
-    """
+    """Return an `EpisodeInput` with the given *fields*. Errors: `InputError` for empty content or an invalid field."""
     if not str(fields["content"]).strip():
         raise InputError("the content is empty: add a text, or remove the message")
     try:
@@ -99,9 +95,9 @@ def _first_of(record: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
 
 
 def _text(record: Mapping[str, Any], keys: tuple[str, ...]) -> str | None:
-    """Return the first field of *keys* that is set in *record*, as text; None if none is set. Integers become text.
+    """Return, as text, the value of the first of *keys* that is set in *record*; None if none is set.
 
-    Errors: `InputError` for a value of another type.
+    Errors: `InputError` for a value that is neither a text nor an integer.
     """
     value = _first_of(record, keys)
     if value is None or isinstance(value, str):
@@ -113,12 +109,11 @@ def _text(record: Mapping[str, Any], keys: tuple[str, ...]) -> str | None:
 
 
 def place(items: Iterable[Item], name: str, at: datetime) -> Iterator[Item]:
-    """Yield the episodes of a file in order, with a time for every episode and a stable id for undated ones.
+    """Yield *items*, the episodes of a file, with times for undated ones and ids that stay equal if the file grows.
 
-    *items* are the episodes of the file called *name*. An undated message gets the time of the previous message in its
-    thread plus a microsecond; *at* is the time of messages before any dated one. The id of an undated message is a hash
-    of itself and all messages before it in its thread, so that appending to the file keeps the ids; texts and records
-    are hashed alone. An episode that repeats an id with another content is replaced by an `InputError`.
+    An undated message gets the time of the message before it in its thread, plus a microsecond, or else the time *at*.
+    Its id is a hash of all messages up to it. *name* is the name of the file. An episode that repeats an id with
+    another content is replaced by an `InputError`.
     """
     latest: dict[str | None, datetime] = {}
     chains: dict[str | None, str] = {}
@@ -158,11 +153,11 @@ def digest(*texts: str) -> str:
 
 @dataclass
 class Thread:
-    """One conversation of an export, which turns its messages into episodes with `say`.
+    """One conversation of an export, which turns messages into episodes with `say`.
 
     `source` is the format, `name` the thread of the episodes, and `scope` the prefix of their ids. `start` is the time
-    of a first message that has none. `names` maps user ids of a workspace to user records. `before` is the time of the
-    last message; the next messages with the same time get `same` microseconds added to keep their order.
+    of a first message without a time. `names` maps user ids to user records. `before` and `same` are internal: they
+    date messages with equal times a microsecond apart.
     """
 
     source: str
@@ -178,8 +173,8 @@ class Thread:
     ) -> Iterator[Item]:
         """Yield one message as an episode, or an `InputError` if it is invalid; nothing if it has no text and no files.
 
-        *id_* is the message's id in the export, and *at* its time in any form. *files* are names or paths of
-        attachments, which are appended to the text as "[attachment: photo.jpg]".
+        *id_* is the message's id in the export, and *at* its time in any format. The names in *files* are appended to
+        the text, as "[attachment: photo.jpg]".
         """
         names = (re.split(r"[/\\]", str(file))[-1] for file in files if file)
         content = "\n".join((*filter(None, (text.strip(),)), *(f"[attachment: {name}]" for name in names)))
@@ -202,8 +197,9 @@ class Thread:
 class Chat(NamedTuple):
     """A format of JSON exports, and the functions that read it.
 
-    `unfold` returns the conversations in a JSON document, or an empty list if it has another format. `read` yields the
-    messages of one conversation. Threads are named by the titles of conversations if `named`, else by their ids.
+    `unfold` returns the conversations in a JSON document, or [] if the document has another format. `read` yields the
+    messages of one conversation. With `named`, threads are named by the titles of conversations, otherwise by their
+    ids.
     """
 
     name: str
@@ -213,10 +209,10 @@ class Chat(NamedTuple):
 
 
 def select(test: Callable[[Json], bool]) -> Callable[[Any], list[Json]]:
-    """Return a function that finds the conversations in a JSON document: the objects for which *test* is true.
+    """Return a function that returns the conversations in a JSON document: all objects for which *test* is true.
 
-    The document may be a conversation itself, a list of conversations, or an object with such a list under a key like
-    "conversations". The function is used as `Chat.unfold`.
+    The document may be a conversation, a list of conversations, or an object with such a list under a key like
+    "conversations".
     """
 
     def unfold(document: Any) -> list[Json]:
@@ -235,7 +231,7 @@ def select(test: Callable[[Json], bool]) -> Callable[[Any], list[Json]]:
 
 
 def first(record: Any, *keys: str) -> Any:
-    """Return the value of the first of *keys* that is set in *record*, or None; *record* need not be an object.
+    """Return the value of the first of *keys* that is set in *record*; None if none is set, or *record* is no object.
 
     ``first({"name": "", "id": 7}, "name", "id") -> 7``
     """
@@ -270,7 +266,7 @@ def objects(value: Any) -> list[Json]:
 def name_role(role: object) -> str | None:
     """Return the speaker for a message's *role*: "human" -> "user", "gpt" -> "assistant".
 
-    None for system, tool and unknown roles.
+    None for the roles system and tool, and for unknown roles.
     """
     return {**ROLES, "gpt": "assistant", "chatgpt": "assistant", "model": "assistant"}.get(str(role).lower())
 
@@ -284,10 +280,10 @@ def read_moment(value: Any) -> datetime | None:
 
 
 def branch(nodes: Json, leaf: object, parent: str) -> list[Json]:
-    """Return the messages of one branch of a message tree, from the root to the message *leaf*.
+    """Return the messages of one branch of a message tree, from the root to the message with the id *leaf*.
 
-    *nodes* maps ids to messages, and *parent* is the key under which a message has the id of its parent. If *leaf* is
-    not an id in *nodes*, the last message without children is used.
+    *nodes* maps ids to messages, and *parent* is the key of the parent's id in a message. If *leaf* is not in *nodes*,
+    the branch ends with the last message that has no children.
     """
     if not isinstance(leaf, str) or leaf not in nodes:
         parents = {str(node.get(parent)) for node in nodes.values() if isinstance(node, Mapping)}
@@ -301,9 +297,9 @@ def branch(nodes: Json, leaf: object, parent: str) -> list[Json]:
 
 
 def date_beginning(items: Iterator[Item]) -> Iterator[Item]:
-    """Date the undated messages at the start of a conversation just before its first dated message.
+    """Yield *items* unchanged, except that undated messages at the start of a conversation get times.
 
-    They are a microsecond apart. All other items are yielded unchanged.
+    These times are a microsecond apart, and just before that of the first dated message.
     """
     undated: list[EpisodeInput] = []
     for item in items:

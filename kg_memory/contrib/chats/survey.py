@@ -46,9 +46,9 @@ class Survey:
 
 
 def check_item(path: Path, item: EpisodeInput | InputError, most: int | None) -> EpisodeInput | InputError:
-    """Return *item*, or an `InputError` if it has more than *most* characters (None: unlimited).
+    """Return *item*, or an `InputError` if its content has more than *most* characters (None: unlimited).
 
-    If *item* is already an error, the file *path* and the line are put before its message.
+    If *item* is an error, its message gets the file *path* and the line as a prefix.
     """
     if isinstance(item, InputError):
         text = str(item)

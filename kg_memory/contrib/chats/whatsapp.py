@@ -40,14 +40,14 @@ _ANDROID_NAME = re.compile(r"(?:IMG|VID|AUD|PTT|STK|DOC)-\d{8}-WA\d+")
 
 
 class Stamp(NamedTuple):
-    """A parsed time stamp whose date is ambiguous: its three numbers may be in any order of day, month and year."""
+    """A parsed time stamp whose three date numbers may be in any order of day, month and year."""
 
     numbers: tuple[str, str, str]
     separator: str
     time: timedelta
 
     def at(self, order: DateOrder) -> datetime | None:
-        """Return the datetime of the stamp for a date *order* such as "dmy"; None if that is no valid date.
+        """Return the time of the stamp if its date has the *order* "dmy" (or another); None if that is invalid.
 
         Years from 2000 are valid; years after 2400 are read as years of the Buddhist calendar.
         """
@@ -64,7 +64,7 @@ class Stamp(NamedTuple):
 
 @dataclass
 class _Said:
-    """A message of a WhatsApp chat: line number, time stamp, text and speaker (None for system messages)."""
+    """A message of a WhatsApp chat: its line number, time stamp, text, and speaker (None for system messages)."""
 
     number: int
     stamp: Stamp
@@ -107,7 +107,7 @@ def _to_24(hour: int, words: str) -> int:
 
 
 def is_whatsapp(lines: Iterable[str]) -> bool:
-    """Return whether the first of *lines* is a WhatsApp message, and at least one of them names a speaker."""
+    """Return whether *lines* begin with a WhatsApp message, and at least one of their messages has a speaker."""
     written = [line for line in lines if line.strip()]
     opened = _open(_tidy(written[0]), _HEADS) if written else None
     if opened is None:
@@ -195,11 +195,11 @@ def _content(said: _Said) -> str | None:
 
 
 def infer_order(said: list[_Said], path: Path) -> DateOrder:
-    """Return the order of day, month and year that fits the time stamps of *said*, all messages of a chat.
+    """Return the order of day, month and year, such as "dmy", that fits the time stamps of the messages *said*.
 
-    If several orders fit, prefer those without dates in the future, then those with the fewest steps back in time, then
-    those with the most dates that agree with file names of attachments. Errors: `InputError`, naming *path*, if day and
-    month are still ambiguous.
+    If several orders fit, the first preference is for no dates in the future, then for the fewest steps back in time,
+    then for the most dates that agree with file names of attachments. Errors: `InputError`, naming *path*, if day and
+    month remain ambiguous.
     """
     latest = datetime.now(UTC) + timedelta(days=2)
     times: dict[DateOrder, list[datetime]] = {}
@@ -224,14 +224,14 @@ def infer_order(said: list[_Said], path: Path) -> DateOrder:
 
 
 def _count_steps_back(times: Sequence[datetime]) -> int:
-    """Return how many of *times* are more than two hours earlier than the time before them in the list."""
+    """Return how many of *times* are more than two hours earlier than the previous item of the list."""
     return sum(after < before - timedelta(hours=2) for before, after in pairwise(times))
 
 
 def _count_named(said: list[_Said], times: list[datetime]) -> int:
-    """Return how many of the messages *said* have an attachment with their date in its name: "IMG-20240501-WA0001.jpg".
+    """Return how many messages have an attachment with their date in its name, such as "IMG-20240501-WA0001.jpg".
 
-    *times* are the times of the messages, according to the assumed order of day, month and year.
+    *times* are the times of the messages *said*, according to an assumed order of day, month and year.
     """
     count = 0
     for each, at in zip(said, times, strict=True):
@@ -245,7 +245,7 @@ def _count_named(said: list[_Said], times: list[datetime]) -> int:
 
 
 def _any(phrases: str) -> str:
-    """Return a regular expression for any alternative in *phrases*, whose lines are like "edited|bearbeitet"."""
+    """Return a regular expression for any of the alternatives in *phrases*, lines like "edited|bearbeitet"."""
     return f"(?:{'|'.join(filter(None, map(str.strip, phrases.splitlines())))})"
 
 
