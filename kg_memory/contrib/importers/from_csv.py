@@ -30,10 +30,10 @@ def _records(path: Path, _: Counter[str]) -> Iterator[Record]:
 
 
 def identify_rows(rows: Iterable[tuple[int, Row]], path: Path) -> Iterator[tuple[int, Row]]:
-    """Give each row without a `source_id` a hash of its content as `source_id`: a second import then adds nothing.
+    """Yield *rows* with a `source_id` in each row, so that importing the same file again adds nothing.
 
-    *rows* are pairs (line number, row) of the file *path*, and are yielded in the same form. Equal rows get the
-    suffixes -2, -3 and so on.
+    *rows* are pairs (line number, row) of the file *path*. The `source_id` of a row without one is a hash of its
+    content, with -2, -3 and so on for further equal rows.
     """
     counts = Lookup()
     for line, row in rows:
@@ -44,7 +44,7 @@ def identify_rows(rows: Iterable[tuple[int, Row]], path: Path) -> Iterator[tuple
 
 
 def read_table(path: Path) -> Iterator[tuple[int, Row]]:
-    """Yield (line number, row) for each line of a CSV or TSV file, such as ``(2, {"subject": "Ann"})``.
+    """Yield (line number, row) for each line after the first of a CSV or TSV file: ``(2, {"subject": "Ann"})``.
 
     Empty cells are left out. Errors: `InputError` for an invalid file.
     """

@@ -49,10 +49,10 @@ _SPEAKER = re.compile(r"([^:\n]{1,60}): (.+)", re.DOTALL)
 
 
 def read_graphiti(source: str | Path, group: str | None = None) -> Reading:
-    """Return a reader for the Graphiti graph with the ``group_id`` *group*; None means the only one.
+    """Return a reader of the records in a Graphiti graph, from a database or a file.
 
-    *source* is the URL of Graphiti's FalkorDB, with "#" and the graph's name unless that is `GRAPH`, or the path of a
-    Neo4j dump. The graph is read completely, in one snapshot. Errors: `InputError`, `DatabaseError`.
+    *source* is the URL of Graphiti's FalkorDB, with "#" and the name of the graph unless it is `GRAPH`, or the path of
+    a Neo4j dump. *group* is the ``group_id`` to read; None means the only one. Errors: `InputError`, `DatabaseError`.
     """
     url, _, name = str(source).partition("#")
     rows = list(_read_database(url, name or GRAPH) if url.startswith(SCHEMES) else _read_dump(Path(source)))
@@ -62,14 +62,15 @@ def read_graphiti(source: str | Path, group: str | None = None) -> Reading:
 
 
 def _read_database(url: str, name: str) -> Iterator[tuple[str, Row]]:
-    """Yield (place, record) for all entities, episodes and edges of the Graphiti graph *name* at *url*.
+    """Yield (place, record) for all entities, episodes and edges of the Graphiti graph *name* at the URL *url*.
 
-    The place is for error messages: "the record '5f...'". Errors: `InputError` if the graph does not exist or is empty.
+    The place names the record in error messages: "the record '5f...'". Errors: `InputError` if the graph does not exist
+    or is empty.
     """
     database = Database(NamedServer(url), allow_old=True)
 
     def read(key: str) -> list[tuple[str, Row]]:
-        """Return the pairs (place, record) for the graph with the database key *key*."""
+        """Return (place, record) for all records in the graph with the database key *key*."""
         [row] = database.query(key, LAST, {}, write=False) or [{"last": None}]
         if row["last"] is None:
             raise InputError(
@@ -90,9 +91,9 @@ def _read_database(url: str, name: str) -> Iterator[tuple[str, Row]]:
 
 
 def _read_dump(path: Path) -> Iterator[tuple[str, Row]]:
-    """Yield (place, record) for the nodes and edges in a Neo4j dump, which has one node or edge on each line.
+    """Yield (place, record) for the nodes and edges in a Neo4j dump, a file with one node or edge on each line.
 
-    The place is for error messages: "dump.json, record 3". The nodes must precede the edges.
+    The place names the record in error messages: "dump.json, record 3". The nodes must precede the edges.
     """
     uuids: dict[str, str] = {}
     for number, _, element in read_json_records(path, ()):
@@ -108,9 +109,9 @@ def _read_dump(path: Path) -> Iterator[tuple[str, Row]]:
 
 
 def _to_record(row: Row) -> Row:
-    """Return a node or edge of Graphiti with the field names of Zep, which `from_zep` reads.
+    """Return *row*, a node or edge of Graphiti, with the field names that Zep uses.
 
-    In a message "Ann: hello", the speaker is split from the content.
+    A message like "Ann: hello" is split into speaker and content.
     """
     record = {name: _clean(name, value) for name, value in row.items()} | {"graph_uuid": row.get("group_id")}
     episodes = record.get("episodes")
@@ -125,9 +126,9 @@ def _to_record(row: Row) -> Row:
 
 
 def _clean(name: str, value: Any) -> Any:
-    """Return the *value* of the field *name* without characters that FalkorDB cannot store.
+    """Return *value*, the value of the field *name*, without characters that FalkorDB cannot store.
 
-    In time fields, a zone name is removed: "2024-05-01T10:00+02:00[Europe/Rome]" -> "2024-05-01T10:00+02:00".
+    A time zone name is removed: "2024-05-01T10:00+02:00[Europe/Rome]" -> "2024-05-01T10:00+02:00".
     """
     if not isinstance(value, str):
         return value

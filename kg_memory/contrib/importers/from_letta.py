@@ -40,10 +40,10 @@ HINT = "pass a file exported by Letta"
 
 
 def read_letta(path: Path, group: str | None = None) -> Reading:
-    """Return a function that reads the records of the agent named *group* in a Letta agent file.
+    """Return a function that yields the records of one agent in a Letta agent file.
 
-    *group* None means the only agent. Errors: `InputError` for an invalid file, an unknown *group*, or several agents
-    without a *group*.
+    *group* is the agent's name; None means the only agent. Errors: `InputError` for an invalid file, an unknown
+    *group*, or several agents without a *group*.
     """
     document = _load(path)
     agents = dict(_agents(path, document))
@@ -67,9 +67,9 @@ def _load(path: Path) -> Row:
 
 
 def _agents(path: Path, document: Row) -> Iterator[tuple[str, Row]]:
-    """Yield (name, agent) for each agent in a Letta file, with unique names; a file in the old form is one agent.
+    """Yield (name, agent) for each agent in *document*, a parsed Letta file. The names are made unique.
 
-    *document* is the parsed file. Errors: `InputError` if it has no agents.
+    A file in the old form is one agent. Errors: `InputError` if there are no agents.
     """
     if "agents" not in document and ("core_memory" in document or "messages" in document):
         document = {"agents": [document]}
@@ -82,10 +82,10 @@ def _agents(path: Path, document: Row) -> Iterator[tuple[str, Row]]:
 
 
 def _rows(place: str, record: Row, *names: str) -> Iterator[tuple[str, Row]]:
-    """Yield (place, object) for the objects in the lists of *record* that have these *names*.
+    """Yield (place, object) for the JSON objects in those lists of *record* that are under the keys *names*.
 
-    *place* describes where a record is, for error messages: "agent.af, messages 3". Errors: `InputError` for a value
-    that is not a list of objects.
+    *place* names *record* in error messages: "agent.af, messages 3". Errors: `InputError` for a value that is not a
+    list of objects.
     """
     for name in names:
         rows = record.get(name) or []
@@ -100,7 +100,7 @@ def _rows(place: str, record: Row, *names: str) -> Iterator[tuple[str, Row]]:
 def _records(path: Path, document: Row, name: str, agent: Row, left_out: Counter[str]) -> Iterator[Record]:
     """Yield the records to import of one agent: its memory blocks, messages, archival passages and attached files.
 
-    *name* and *agent* are the agent's name and its JSON object. What cannot be imported is counted in *left_out*.
+    *name* is the agent's name, and *agent* its JSON object. Things that cannot be imported are counted in *left_out*.
     """
     for place, block in _blocks(str(path), document, agent):
         yield from _block(place, name, block, left_out)
@@ -116,7 +116,7 @@ def _records(path: Path, document: Row, name: str, agent: Row, left_out: Counter
 
 
 def _blocks(path: str, document: Row, agent: Row) -> Iterator[tuple[str, Row]]:
-    """Yield (place, block) for the memory blocks of *agent*: its own, and shared blocks that it refers to by id."""
+    """Yield (place, block) for the memory blocks of *agent*: its own, and the shared ones that it names by id."""
     yield from _rows(path, agent, "core_memory", "memory_blocks")
     ids = agent.get("block_ids") or []
     if not isinstance(ids, list):
@@ -136,9 +136,9 @@ def _block(place: str, name: str, block: Row, left_out: Counter[str]) -> Iterato
 
 
 def _message(place: str, name: str, agent: Row, message: Row, left_out: Counter[str]) -> Iterator[Record]:
-    """Yield the records for a user or assistant *message*; other messages are counted in *left_out* by reason.
+    """Yield the records for a user or assistant *message*; other messages are only counted in *left_out*, by reason.
 
-    *place* says where the message is, for errors; *name* is the agent's name.
+    *place* names the message in error messages; *name* is the agent's name.
     """
     role = message.get("role")
     at = read_time(place, message, "created_at")
@@ -172,7 +172,7 @@ def _text(place: str, message: Row) -> str:
 
 
 def _unpack(text: str) -> str | None:
-    """Return the text of a user message, which older servers wrap in JSON; None for an event such as a heartbeat."""
+    """Return the text of a user message, which may be wrapped in JSON; None for an event such as a heartbeat."""
     try:
         packed = json.loads(text)
     except (ValueError, RecursionError):
@@ -184,9 +184,10 @@ def _unpack(text: str) -> str | None:
 
 
 def _answers(place: str, agent: Row, message: Row) -> Iterator[str]:
-    """Yield the texts that an assistant message shows to the user: those of its send_message calls, or its own text.
+    """Yield the texts that an assistant message shows to the user.
 
-    *place* says where the message is, for errors.
+    They are the texts of its send_message calls or, without such calls, its own text. *place* names the message in
+    error messages.
     """
     calls = list(_rows(place, message, "tool_calls"))
     if not calls or agent.get("agent_type") == SPEAKING:
@@ -225,9 +226,9 @@ def _file(place: str, name: str, file: Row, left_out: Counter[str]) -> Iterator[
 
 
 def _record(place: str, name: str, content: str, **fields: Any) -> Record:
-    """Return a record with a hash of its agent, content and other fields as id, so that each import gives the same id.
+    """Return a record whose id is a hash of its content, agent and other fields: a second import gives the same id.
 
-    *place* says where the record is, for errors; *name* is the agent's name; *fields* are those of `EpisodeInput`.
+    *place* names the record in error messages, *name* is the agent's name, and *fields* are fields of `EpisodeInput`.
     """
     own = json.dumps([name, content, *(str(fields.get(field)) for field in ("kind", "speaker", "thread", "at"))])
     id_ = hashlib.sha256(own.encode()).hexdigest()[:24]

@@ -33,10 +33,10 @@ _VAGUE = ("week", "season")
 
 
 def read_memvara(path: Path, group: str | None = None) -> Reading:
-    """Return a function that reads the memory of one owner in the memvara store *path*.
+    """Return a function that yields the records of one owner in the memvara store *path*.
 
-    *group* is the owner as "tenant/user"; None means the only one. Errors: `InputError` for an invalid file, an unknown
-    *group*, or several owners without a *group*.
+    *group* is the owner, as "tenant/user"; None means the only one. Errors: `InputError` for an invalid file, an
+    unknown *group*, or several owners without a *group*.
     """
     with _open(path) as store:
         owners = {_owner(row) for row in store.execute(_OWNERS)}
@@ -44,7 +44,7 @@ def read_memvara(path: Path, group: str | None = None) -> Reading:
 
 
 def _records(path: Path, owner: str, left_out: Counter[str]) -> Iterator[Record]:
-    """Yield the episodes and claims of *owner* as records; retracted claims are counted in *left_out*."""
+    """Yield the episodes and claims of *owner* as records to import; retracted claims are counted in *left_out*."""
     with _open(path) as store:
         try:
             for row in map(dict, store.execute(_EPISODES)):
@@ -63,7 +63,7 @@ def _records(path: Path, owner: str, left_out: Counter[str]) -> Iterator[Record]
 
 
 def _open(path: Path) -> closing[sqlite3.Connection]:
-    """Open a memvara store, an SQLite file, read-only. Errors: `InputError` if it is another file, or is encrypted."""
+    """Open the memvara store *path* read-only. Errors: `InputError` if the file is no such store, or is encrypted."""
     if not path.is_file():
         raise InputError(f"{path} is not a file; pass memvara's store, such as memvara.db")
     if path.is_relative_to("/proc/self/fd"):  # an open file without a path, which SQLite cannot open
@@ -92,7 +92,7 @@ def _owner(row: Row | sqlite3.Row) -> str:
 
 
 def _episode(place: str, row: Row) -> EpisodeInput:
-    """Return the message in a row of memvara's episodes; *place* says where the row is, for errors."""
+    """Return the message in *row*, a database row of memvara's episodes; *place* names the row in error messages."""
     return EpisodeInput(
         content=row["content"],
         speaker=row["usr"] if row["role"] == "user" and row["usr"] else row["role"],
@@ -104,10 +104,10 @@ def _episode(place: str, row: Row) -> EpisodeInput:
 
 
 def _claim(place: str, row: Row) -> Record:
-    """Return the record for a row of memvara's claims: a fact, or a message if the claim is negated.
+    """Return a record for *row*, a database row of memvara's claims: a fact or, for a negated claim, a message.
 
-    It is dated by the claim's first episode, or else by when it was recorded. *place* says where the row is, for
-    errors.
+    It is dated by the first episode of the claim, or else by the time when the claim was recorded. *place* names the
+    row in error messages.
     """
     at = read_time(place, row, "said", "recorded_at")
     if row["polarity"] < 0:
@@ -133,10 +133,10 @@ def _claim(place: str, row: Row) -> Record:
 
 
 def _begin(place: str, row: Row) -> str | None:
-    """Return the start of a claim's valid time with its precision: "2024-05", or "about 2024-05-06" for a week.
+    """Return the start of a claim's valid time: "2024-05", or "about 2024-05-06" if only the week is known.
 
-    *row* is the claim's row, and *place* says where it is, for errors. None if the start is unknown, in which case
-    memvara stores the time at which the claim was stated.
+    *row* is the database row of the claim, and *place* names it in error messages. None if the start is unknown:
+    memvara then stores the time of the statement.
     """
     start = read_time(place, row, "valid_from")
     precision = row.get("temporal_precision")

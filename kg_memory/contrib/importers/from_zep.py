@@ -37,10 +37,10 @@ HINT = "pass records as Zep's API returns them"
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """A source of records in Zep's form: a file, or another graph that is converted to that form.
+    """A source of records with Zep's fields: a file, or a graph of another library whose records are converted.
 
-    `source` is stored with the episodes ("zep"), `noun` names the graph's owners in errors ("graph"), and `records` is
-    a function that yields (place in the file, record) from the start at every call.
+    `source` is stored with the episodes ("zep"), and `noun` is used in errors for an owner ("graph"). `records` is a
+    function that yields (place in the file, record) for all records.
     """
 
     source: str
@@ -50,9 +50,9 @@ class Graph:
 
 @dataclass(frozen=True, slots=True)
 class _Index:
-    """What must be known before the edges are read: the owner to import, and lookup tables by uuid.
+    """Data collected before the edges are read: the owner to import, and lookup tables by uuid.
 
-    `names` are the names of nodes, and `said` the ISO times of episodes.
+    `names` has the names of nodes, and `said` the ISO 8601 times of episodes.
     """
 
     source: str
@@ -62,7 +62,7 @@ class _Index:
 
 
 def read_zep(path: Path, group: str | None = None) -> Reading:
-    """Return a function that reads the records of one Zep graph in the JSON file *path*, in any order.
+    """Return a function that yields the records of one Zep graph in the JSON file *path*.
 
     *group* is the uuid of a user or a graph; None means the only one. Errors: `InputError` for an invalid file, an
     unknown *group*, or several owners without a *group*.
@@ -75,7 +75,7 @@ def read_zep(path: Path, group: str | None = None) -> Reading:
 
 
 def read_graph(graph: Graph, group: str | None) -> Reading:
-    """Return a function that reads the records in *graph* that belong to the owner *group*.
+    """Return a function that yields those records of *graph* that belong to the owner *group*.
 
     *group* None means the only owner. Errors: `InputError` for an invalid record, an unknown *group*, or several owners
     without a *group*.
@@ -94,9 +94,9 @@ def read_graph(graph: Graph, group: str | None) -> Reading:
 
 
 def _records(graph: Graph, index: _Index, left_out: Counter[str]) -> Iterator[Record]:
-    """Yield the edges and episodes of the owner as records to import; edges become facts.
+    """Yield the edges of the owner as facts, and the episodes as messages, both as records to import.
 
-    Records that are left out are counted in *left_out* by reason.
+    Other records are counted in *left_out*, by reason. *index* has the owner and the names of nodes.
     """
     episodes = Lookup()
     for place, record in graph.records():
@@ -134,9 +134,9 @@ def _uuid(place: str, record: Row) -> str:
 
 
 def _episode(place: str, record: Row, source: str) -> EpisodeInput:
-    """Return the message in *record*, a Zep episode.
+    """Return the message in *record*, a Zep episode; *source* is "zep" or "graphiti".
 
-    *place* says where the episode is, for errors; *source* is "zep" or "graphiti".
+    *place* names the record in error messages.
     """
     kind = record.get("source")
     return EpisodeInput(
@@ -151,10 +151,10 @@ def _episode(place: str, record: Row, source: str) -> EpisodeInput:
 
 
 def _facts(place: str, record: Row, index: _Index) -> Iterator[Row]:
-    """Yield one or two facts for *record*, a Zep edge: one that the edge began and, if it has ended, one that it ended.
+    """Yield the fact that *record*, a Zep edge, states and, if the edge has ended, a second fact that states the end.
 
-    The first is dated by the edge's earliest episode or its creation, the second by when Zep learned of the end.
-    *place* says where the edge is, for errors; *index* has the names of its nodes.
+    The first fact is dated by the edge's earliest episode or its creation, the second by the time when Zep noticed the
+    end. *place* names the edge in error messages; *index* has the names of its nodes.
     """
     created, expired = (read_time(place, record, name) for name in ("created_at", "expired_at"))
     begins, ends = (read_time(place, record, name) for name in ("valid_at", "invalid_at"))

@@ -26,8 +26,8 @@ LIST_NAMES = ("results", "items", "memories", "history", "data")
 class Record:
     """One record to import: a message, or a fact as a row for `facts.add_many`.
 
-    `place` names the record in errors, such as "export.json, record 3". `replaces` is set for a new version of a
-    changed message: a filter for its earlier versions, whose facts are then replaced.
+    `place` names the record in error messages: "export.json, record 3". `replaces`, set for a changed message, is a
+    filter that matches the earlier versions of the message.
     """
 
     place: str
@@ -36,7 +36,7 @@ class Record:
 
     @property
     def is_fact(self) -> bool:
-        """Whether the record is a fact; otherwise it is a message."""
+        """Whether the record is a fact and not a message."""
         return isinstance(self.value, dict)
 
 
@@ -55,7 +55,7 @@ class Lookup:
         self._database.execute("BEGIN")
 
     def put(self, key: str, value: str) -> bool:
-        """Store *value* under *key* and return True; if *key* already has a value, keep that one and return False."""
+        """Store *value* under *key* and return True, or return False if *key* already has a value."""
         row = (_storable(key), _storable(value))
         return self._database.execute("INSERT OR IGNORE INTO lookup VALUES (?, ?)", row).rowcount > 0
 
@@ -75,10 +75,10 @@ def _storable(text: str) -> str:
 
 
 def choose_owner(owners: Iterable[str], group: str | None, noun: str) -> str:
-    """Return the owner in an export whose records should be imported: *group*, or else the only one of *owners*.
+    """Return the owner whose records should be imported: *group* or, if that is None, the only one of *owners*.
 
-    *noun* names an owner in errors, such as "user". Errors: `InputError` for an unknown *group*, and for several owners
-    without a *group*, since their memories must not be mixed.
+    *noun* is the word for an owner in errors, such as "user". Errors: `InputError` for an unknown *group*, and for
+    several owners without a *group*, since their memories must not be mixed.
     """
     names = sorted({*owners})
     if group is None and len(names) > 1:
@@ -89,9 +89,9 @@ def choose_owner(owners: Iterable[str], group: str | None, noun: str) -> str:
 
 
 def read_time(place: str, record: Row, *names: str) -> datetime | None:
-    """Return the time in the first of the fields *names* that is set in *record*, or None.
+    """Return the time in the first of the fields *names* that is set in *record*; None if none is set.
 
-    *place* says where the record is, for errors. Errors: `InputError` for an invalid time.
+    *place* names the record in error messages. Errors: `InputError` for an invalid time.
     """
     for name in names:
         value = record.get(name)
@@ -104,9 +104,9 @@ def read_time(place: str, record: Row, *names: str) -> datetime | None:
 
 
 def read_text(place: str, record: Row, *names: str) -> str | None:
-    """Return the text in the first of the fields *names* that is set in *record*, or None.
+    """Return the text in the first of the fields *names* that is set in *record*; None if none is set.
 
-    *place* says where the record is, for errors. Errors: `InputError` for another type.
+    *place* names the record in error messages. Errors: `InputError` for a value that is not a text.
     """
     for name in names:
         value = record.get(name)
@@ -120,7 +120,7 @@ def read_text(place: str, record: Row, *names: str) -> str | None:
 def require_text(place: str, record: Row, *names: str, hint: str) -> str:
     """Return the text in the first of the fields *names* that is set in *record*.
 
-    *place* says where the record is, for errors. Errors: `InputError`, ending in *hint*, if none is set.
+    Errors: `InputError` if none is set; its message names the record by *place* and ends in *hint*.
     """
     text = read_text(place, record, *names)
     if text is None:
@@ -129,14 +129,14 @@ def require_text(place: str, record: Row, *names: str, hint: str) -> str:
 
 
 def start_before(start: datetime | None, end: datetime | None) -> datetime | None:
-    """Return the *start* of a fact's valid time, or None if it is not before the *end*: then only the end is kept."""
+    """Return *start*, the start of a fact's valid time, or None if it is not before *end*: such a start is invalid."""
     return None if start and end and end <= start else start
 
 
 def name_objects(subject: str, name: str) -> str | None:
-    """Return the object of an imported fact: *name*, or None if it is the same entity as *subject*.
+    """Return *name*, the object of an imported fact, or None if it names the same entity as *subject*.
 
-    An edge from an entity to itself becomes a fact without an object.
+    So an edge from an entity to itself becomes a fact without an object.
     """
     return None if canonical_name(subject) == canonical_name(name) else name
 
@@ -152,10 +152,9 @@ _SPACE = re.compile(r"\s*")
 def read_json_records(path: Path, names: Collection[str]) -> Iterator[tuple[int, str, Row]]:
     """Yield (record number, list name, record) for each JSON object in the file *path*.
 
-    The file may be a list, JSON Lines, or pages of an API one after another. A top-level object with lists of objects
-    under *names* is a page, and the objects in these lists are the records; any other object is one record, with "" as
-    list name. Errors: `InputError`, with the line for invalid JSON, and with the number of a record that is not an
-    object.
+    The file may be a list, JSON Lines, or several pages of an API. A page is an object that has lists under *names*,
+    whose items are the records. Any other object is a record itself, with the list name "". Errors: `InputError` for
+    invalid JSON, and for a record that is not an object.
     """
     number = 0
     try:
@@ -187,7 +186,7 @@ def parse_json(data: bytes) -> Any:
 
 
 class _Text:
-    """Parser of a large JSON file that reads one value at a time, with only one chunk of the file in memory."""
+    """Parser for a JSON file of any size that parses one value at a time, and loads the file in chunks."""
 
     def __init__(self, path: Path, file: TextIO) -> None:
         self._path, self._file = path, file
@@ -195,7 +194,7 @@ class _Text:
         self._text, self._place, self._line, self._ended = "", 0, 1, False
 
     def _read_more(self) -> bool:
-        """Load the next chunk of the file after the unparsed text; return False at the end of the file."""
+        """Load the next chunk of the file and append it to the unparsed text; return False at the end of the file."""
         chunk = "" if self._ended else self._file.read(max(CHUNK, len(self._text) - self._place))
         self._ended = not chunk
         self._line += self._text.count("\n", 0, self._place)
@@ -205,7 +204,7 @@ class _Text:
     def peek(self, skip: int = 0) -> str:
         """Return the next character that is not white space, without consuming it; "" at the end of the file.
 
-        *skip* is the number of characters to look past first.
+        *skip* characters are ignored before it.
         """
         while True:
             space = _SPACE.match(self._text, self._place + skip)
@@ -218,7 +217,10 @@ class _Text:
                 return ""
 
     def take(self, *expected: str) -> str:
-        """Consume and return the next character. Errors: `InputError` if it is not one of *expected*."""
+        """Consume the next character that is not white space, and return it.
+
+        Errors: `InputError` if it is not one of *expected*.
+        """
         character = self.peek()
         if character not in expected or not character:
             raise self._error(f"expected {' or '.join(expected)}, got {character or 'the end'}")
@@ -252,7 +254,7 @@ class _Text:
 
 
 def _values(text: _Text, names: Collection[str]) -> Iterator[tuple[str, Any]]:
-    """Yield (list name, value) for each record in the file: see `read_json_records`."""
+    """Yield (list name, value) for each record in the file *text*; *names* are as in `read_json_records`."""
     while first := text.peek():
         if first == "[":
             for item in _items(text):
@@ -276,10 +278,10 @@ def _items(text: _Text) -> Iterator[Any]:
 
 
 def _object(text: _Text, names: Collection[str]) -> Iterator[tuple[str, Any]]:
-    """Yield the records in the JSON object that comes next in *text*, as (list name, record).
+    """Yield (list name, record) for the records in the JSON object that comes next in *text*.
 
-    These are the objects in its lists under *names* or, if it has no such list, ("", the object itself). An object with
-    only empty lists is an empty page, and yields nothing.
+    They are the objects in its lists under *names*. An object without such lists is itself a record, named "". An
+    object that has only empty lists yields nothing.
     """
     text.take("{")
     fields: Row = {}

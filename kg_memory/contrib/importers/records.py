@@ -49,12 +49,11 @@ def import_records(
     read: bool,
     progress: Callable[[int, int], None] | None,
 ) -> Flow[ImportResult]:
-    """Import the records of one owner in an export of another memory, and return the counts of facts and messages.
+    """Import the records of one owner from an export of another memory; return the numbers of facts and messages.
 
-    *origin* is the name of an importer, such as "mem0", and *source* a file or URL. *group* is an owner in the export,
-    such as a user id; None means its only owner. With *read* false, messages are stored but not read by a model.
-    *progress* is called with (records stored, all records). Errors: `InputError` for the first record that cannot be
-    imported, before anything is stored.
+    *origin* is the name of an importer, such as "mem0", and *source* a file or URL. *group* is the owner, such as a
+    user id; None means the only owner. With *read* false, messages are stored but not read by a model. *progress* is
+    called with (records stored, all records). Errors: `InputError` for an invalid record, before anything is stored.
     """
     origins = plugin_names("importers")
     if origin not in origins:
@@ -86,7 +85,7 @@ def import_records(
 
 
 def _check(engine: Engine, reading: Reading, progress: Callable[[int, int], None] | None) -> int:
-    """Check that all records of an export can be stored, and return their number; nothing is stored.
+    """Check that all records of an export can be stored, without storing them, and return their number.
 
     *reading* is the function that yields the records. Errors: `InputError` for the first invalid record.
     """
@@ -115,10 +114,10 @@ def _to_state(engine: Engine, record: Record) -> State:
 
 
 def _store(engine: Engine, window: Sequence[Record], namespace: str, *, read: bool) -> Flow[list[AddResult]]:
-    """Store *window*, a batch of records that are either all facts or all messages, and return their results.
+    """Store the records in *window*, either facts or messages, and return the result for each of them.
 
-    With *read*, messages are also read by the model. Errors: `InputError` for a record that cannot be stored; the
-    records before it are kept.
+    With *read*, a model reads the messages. Errors: `InputError` for a record that cannot be stored; the records before
+    it stay stored.
     """
     tally = Tally()
     taken: list[Record] = []
@@ -146,10 +145,10 @@ def _store(engine: Engine, window: Sequence[Record], namespace: str, *, read: bo
 def _replace_earlier(
     engine: Engine, record: Record, result: AddResult, namespace: str, left_out: Counter[str]
 ) -> Flow[None]:
-    """Replace the facts of earlier versions of a changed message by the facts of its new version.
+    """Replace the facts of the earlier versions of a changed message by the facts of its new version.
 
-    *record* is the new version and *result* the result of adding it. Earlier facts that stay, since the new version
-    states no fact in their place, are counted in *left_out*.
+    *record* is the new version, and *result* the result of adding it. Earlier facts without a replacement are kept, and
+    counted in *left_out*.
     """
     episode = None if result.error else (yield from read_episode(result.episode))
     if episode is None:

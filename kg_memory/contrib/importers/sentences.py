@@ -49,10 +49,10 @@ _NEEDLESS = frozenset({"hash", "score", "old_memory"})
 
 
 def to_labels(ids: Mapping[str, str], metadata: Mapping[str, Any] | None, about: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the labels to store with a Mem0 message: its *ids* except user_id, its *metadata*, and the fields *about*.
+    """Return the labels of a Mem0 message: its *ids* except user_id, its *metadata*, and the fields *about*.
 
-    Metadata that cannot be a label is stored as JSON under `REST`. Errors: `InputError` if *metadata* is not a dict of
-    JSON values.
+    Metadata that does not fit into labels is stored as JSON under the label `REST`. Errors: `InputError` if *metadata*
+    is not a dict of JSON values.
     """
     if not isinstance(metadata, Mapping | None):
         raise InputError(f"metadata must be a dict, got {type(metadata).__name__}")
@@ -88,11 +88,11 @@ def _to_json(rest: Mapping[str, Any]) -> str:
 
 
 def read_mem0(path: Path, group: str | None = None) -> Reading:
-    """Return a function that reads the Mem0 memories of *group*, the id of a user or agent; None means the only one.
+    """Return a function that yields the Mem0 memories of one owner in the file *path*.
 
-    *path* is a file with the result of ``Memory.get_all``, or with rows of ``Memory.history``. A changed memory is
-    dated by its last change. Memories that were deleted according to the history are left out. Errors: `InputError` for
-    an invalid file, an unknown *group*, or several owners without a *group*.
+    The file has the result of ``Memory.get_all``, or rows of ``Memory.history``. *group* is the id of a user or agent;
+    None means the only one. Errors: `InputError` for an invalid file, an unknown *group*, or several owners without a
+    *group*.
     """
     owners: set[str] = set()
     deleted = Lookup()
@@ -104,7 +104,10 @@ def read_mem0(path: Path, group: str | None = None) -> Reading:
 
 
 def _records(path: Path, owner: str, deleted: Lookup, left_out: Counter[str]) -> Iterator[Record]:
-    """Yield the Mem0 memories of *owner* as records; changes to the memories in *deleted* are counted in *left_out*."""
+    """Yield the Mem0 memories of *owner* as records to import.
+
+    *deleted* has the ids of memories that were deleted later; their records are only counted in *left_out*.
+    """
     for number, _, record in read_json_records(path, LIST_NAMES):
         if _owner_of(record) != owner:
             continue
@@ -118,9 +121,9 @@ def _records(path: Path, owner: str, deleted: Lookup, left_out: Counter[str]) ->
 
 
 def _to_episode(place: str, record: Row, left_out: Counter[str]) -> EpisodeInput:
-    """Return the message for one Mem0 memory; fields that are not imported are counted in *left_out*.
+    """Return the message for one Mem0 memory; fields that cannot be imported are counted in *left_out*.
 
-    *place* says where the record is, for errors. Errors: `InputError` if it has no text.
+    *place* names the record in error messages. Errors: `InputError` if it has no text.
     """
     metadata = record.get("metadata") or {}
     content = record.get("memory") or record.get("new_memory")
@@ -152,7 +155,7 @@ def _to_episode(place: str, record: Row, left_out: Counter[str]) -> EpisodeInput
 def _labels_of(named: Mapping[str, str], metadata: Row, key: str | None, left_out: Counter[str]) -> Labels:
     """Return the labels of a Mem0 memory; metadata that does not fit into labels is counted in *left_out*.
 
-    *named* has its ids and other known fields, *metadata* the rest, and *key* is the memory's id.
+    *named* are its ids and other known fields, *metadata* all other fields, and *key* is the memory's id.
     """
     ids = {name: value for name, value in named.items() if name in IDS}
     about = {name: value for name, value in named.items() if name in ABOUT} | ({MEM0_ID: key} if key else {})
@@ -168,7 +171,7 @@ def _labels_of(named: Mapping[str, str], metadata: Row, key: str | None, left_ou
 
 
 def read_expiration(value: object) -> tuple[str | None, datetime | None]:
-    """Return the last day on which a memory is shown, and the instant at which it expires: 00:00 UTC of the next day.
+    """Return the last day on which a memory is shown, and the time at which it expires: 00:00 UTC of the next day.
 
     ``"2026-12-31" -> ("2026-12-31", datetime(2027, 1, 1, tzinfo=UTC))``; ``None -> (None, None)``. Errors: `InputError`
     if *value* is not a date.
@@ -186,7 +189,7 @@ def read_expiration(value: object) -> tuple[str | None, datetime | None]:
 
 
 def _end_of(day: str | None) -> datetime | None:
-    """Return the instant at which a memory expires whose last day is *day* ("2026-12-31"); None for an invalid date."""
+    """Return the time at which a memory expires whose last day is *day* ("2026-12-31"); None for an invalid date."""
     try:
         return read_expiration(day)[1]
     except InputError:
@@ -194,16 +197,16 @@ def _end_of(day: str | None) -> datetime | None:
 
 
 def _is_changed(record: Row) -> bool:
-    """Return whether the text of a Mem0 record replaced an earlier text of the same memory."""
+    """Return whether *record* is a changed version of a Mem0 memory, and not the first version."""
     if record.get("memory_id"):
         return record.get("event") == "UPDATE"
     return bool(record.get("updated_at") and record["updated_at"] != record.get("created_at"))
 
 
 def _version_of(record: Row) -> str | None:
-    """Return the id of one version of a Mem0 memory: "m1", or after a change "m1@" with the time of the change.
+    """Return an id for the version of a Mem0 memory in *record*: "m1" or, after a change, "m1@" and the time.
 
-    A row of a memory's history has an id of its own. None if the record has no id.
+    A row of a history has an id of its own. None if the record has no id.
     """
     key, own = _key_of(record), record.get("id")
     if record.get("memory_id") and own:
@@ -212,7 +215,7 @@ def _version_of(record: Row) -> str | None:
 
 
 def _key_of(record: Row) -> str | None:
-    """Return the id of the memory that a Mem0 record contains or, in a history, whose change it describes; or None."""
+    """Return the id of the Mem0 memory that *record* contains, or whose change it describes; None if it has none."""
     key = record.get("memory_id") or record.get("id")
     return str(key) if key else None
 
@@ -225,12 +228,11 @@ def _owner_of(record: Row) -> str:
 
 
 def read_langmem(path: Path, group: str | None = None) -> Reading:
-    """Return a function that reads the LangMem memories in one namespace of a LangGraph store.
+    """Return a function that yields the LangMem memories in one namespace of an exported LangGraph store.
 
-    *path* is a file of items as ``Item.dict()`` returns them. *group* is the namespace, its labels joined by "/"; None
-    means the only one. A memory has the value {"kind": "Memory", "content": {"content": "..."}} or {"content": "..."};
-    other values become JSON records. Errors: `InputError` for an invalid file, an unknown *group*, or several
-    namespaces without a *group*.
+    *path* is a file of items in the form of ``Item.dict()``. *group* is the namespace, with its labels joined by "/";
+    None means the only one. Values without a text under "content" become JSON records. Errors: `InputError` for an
+    invalid file, an unknown *group*, or several namespaces without a *group*.
     """
     namespaces = {_langmem_namespace(record) for _, _, record in read_json_records(path, LIST_NAMES)}
     return partial(_langmem_records, path, choose_owner(namespaces, group, "namespace"))
@@ -244,9 +246,9 @@ def _langmem_records(path: Path, namespace: str, _: Counter[str]) -> Iterator[Re
 
 
 def _langmem_episode(place: str, record: Row, namespace: str) -> EpisodeInput:
-    """Return the message for one item of a LangGraph store; values without a text become JSON records.
+    """Return the message for *record*, an item of a LangGraph store; a value without a text becomes a JSON record.
 
-    *place* says where the item is, for errors. Errors: `InputError` if it has no value.
+    *place* names the item in error messages. Errors: `InputError` if it has no value.
     """
     value = record.get("value")
     if not isinstance(value, dict) or not value:
