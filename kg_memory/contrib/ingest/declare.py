@@ -19,9 +19,9 @@ Row = dict[str, Any]
 
 
 def declare(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory declare``: store the fact on the command line, or all facts in ``--file``, and print a report.
+    """Run ``kg-memory declare``: store the fact on the command line, or the facts in ``--file``, and print a report.
 
-    Returns the exit code: 1 if a fact was saved but its processing failed, else 0.
+    Returns the exit code: 1 if a fact was saved but could not be processed, else 0.
     """
     rows = _rows_of(arguments)
     mapping = _parse(_read(arguments.mapping), f"{arguments.mapping}") if arguments.mapping else None
@@ -34,9 +34,9 @@ def declare(arguments: Namespace, screen: Screen) -> int:
 
 
 def _rows_of(arguments: Namespace) -> Sequence[Row]:
-    """Return the facts to store as rows: the one on the command line, or those in ``--file``.
+    """Return the facts to store: the one on the command line, or those in ``--file``.
 
-    ``declare Ann LIVES_IN Rome`` gives ``{"subject": "Ann", "predicate": "LIVES_IN", "object": ["Rome"]}``. Errors:
+    ``declare Ann LIVES_IN Rome`` gives ``[{"subject": "Ann", "predicate": "LIVES_IN", "object": ["Rome"]}]``. Errors:
     `InputError` if there is no fact, or both a fact and a file.
     """
     words = arguments.words
@@ -88,7 +88,7 @@ def _parse(text: str, place: str) -> Any:
 
 
 def _report_declared(added: Sequence[AddResult], seconds: float, screen: Screen) -> None:
-    """Print how many facts were stored in *seconds*, with the facts that they ended, and errors."""
+    """Print how many facts were stored in *seconds*, which facts they ended, and errors."""
     facts = sum(len(result.facts) for result in added)
     again, rate = sum(not result.new for result in added), facts / seconds
     notes = {

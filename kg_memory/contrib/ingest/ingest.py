@@ -25,8 +25,8 @@ SHOWN_PROBLEMS = 10
 def ingest(arguments: Namespace, screen: Screen) -> int:
     """Run ``kg-memory ingest``: check all files, remember the episodes in them, and print a report.
 
-    Nothing is remembered before all files have been checked. Returns the exit code: 1 if some saved episodes could not
-    be read by the model, else 0.
+    If a file is invalid, nothing is remembered. Returns the exit code: 1 if the model could not read some of the saved
+    episodes, else 0.
     """
     how = {name: getattr(arguments, name) for name in ("format", "at", "strict", "date_order")}
     how["max_content"] = settings_of(arguments).max_content
@@ -56,9 +56,10 @@ def _add_parts(
     *,
     strict: bool,
 ) -> list[str]:
-    """Remember the episodes of all (namespace, episodes) in *parts*; return the error messages of refused episodes.
+    """Remember episodes in several namespaces, and return an error message for each episode that was refused.
 
-    *meter* counts the episodes and shows the progress. With *strict* the first error is raised.
+    *parts* are pairs (namespace, episodes). *meter* counts the episodes and shows the progress. With *strict*, the
+    first error is raised instead.
     """
     try:
         return [
@@ -75,7 +76,7 @@ def _add_parts(
 
 
 def _look_through(reading: Reading, screen: Screen) -> Survey:
-    """Read a chat file to its end, print its number of episodes, and return its counts and time range."""
+    """Read a whole chat file, print how many episodes it has, and return its counts and time range as a `Survey`."""
     found = survey(reading)
     screen.note(f"{reading.path}: {count_noun(found.messages, 'episode')} ({reading.format})")
     if reading.is_doubtful:
@@ -86,10 +87,10 @@ def _look_through(reading: Reading, screen: Screen) -> Survey:
 def _add(
     memory: GraphMemory, namespace: str, episodes: Iterator[EpisodeInput], meter: ProgressMeter, *, strict: bool
 ) -> list[str]:
-    """Remember *episodes* in a namespace, and return the error messages of refused episodes.
+    """Remember *episodes* in *namespace*, and return an error message for each episode that was refused.
 
-    An episode is refused if, for example, its id exists with another content. With *strict* the first error is raised.
-    *meter* counts the episodes and shows the progress.
+    An episode is refused if, for example, its id exists with another content. *meter* counts the episodes and shows the
+    progress. With *strict*, the first error is raised instead.
     """
     refused: list[str] = []
     while True:
@@ -105,7 +106,7 @@ def _add(
 
 
 def _finish(memory: GraphMemory, namespace: str, screen: Screen) -> ProgressMeter:
-    """Let the model read the episodes that an earlier run saved but did not read; return a meter with counts."""
+    """Let the model read the episodes that an earlier run only saved, and return a meter with their counts."""
     stats = memory.stats(namespace=namespace)
     meter = ProgressMeter(stats.waiting, screen)
     if stats.failed:
@@ -119,10 +120,9 @@ def _finish(memory: GraphMemory, namespace: str, screen: Screen) -> ProgressMete
 
 
 def _apart(episodes: Iterable[EpisodeInput], arguments: Namespace) -> Iterator[tuple[str, Iterator[EpisodeInput]]]:
-    """Yield pairs (namespace, episodes): one pair with all *episodes*, or one for each conversation.
+    """Yield pairs (namespace, episodes): one pair or, with --namespace-per-conversation, one for each conversation.
 
-    Each conversation gets a namespace of its own with --namespace-per-conversation. Threads of one conversation share
-    their name up to the first slash.
+    Episodes belong to one conversation if the names of their threads are equal up to the first slash.
     """
     namespace = namespace_of(arguments)
     if not arguments.namespace_per_conversation:
@@ -133,10 +133,10 @@ def _apart(episodes: Iterable[EpisodeInput], arguments: Namespace) -> Iterator[t
 
 
 def _report(before: ProgressMeter, meter: ProgressMeter, problems: list[str], review: str, screen: Screen) -> None:
-    """Print the result of ``kg-memory ingest``.
+    """Print the result of ``kg-memory ingest``: counts of episodes, error messages, and advice on the review of facts.
 
-    *before* counts the episodes of an earlier run, *meter* those of this one. *problems* are error messages, and
-    *review* advises how to review facts.
+    *before* counts the episodes that an earlier run had saved, and *meter* those of this run. *problems* are error
+    messages, and *review* is the advice.
     """
     finished, reviews, usage = before.read, before.reviews + meter.reviews, before.usage + meter.usage
     if screen.as_json:
@@ -177,9 +177,9 @@ def _show_estimate(
     surveys: Sequence[Survey],
     screen: Screen,
 ) -> None:
-    """Print what the files contain and what reading them would cost, for ``--dry-run``.
+    """Print what the files contain and what reading them with the model would cost, for ``--dry-run``.
 
-    *parts* are pairs (namespace, episodes), and *surveys* are the counts of each file.
+    *parts* are pairs (namespace, episodes); *surveys* has the counts of each file.
     """
     estimates = [memory.usage.estimate(episodes, namespace=namespace) for namespace, episodes in parts]
     if not estimates:
@@ -211,7 +211,7 @@ def _summary(estimate: Estimate) -> str:
 
 
 def _rows(estimate: Estimate) -> Iterable[tuple[Cell, ...]]:
-    """Yield the table rows (name, likely, lowest, highest) of a cost *estimate*."""
+    """Yield the rows (name, likely, lowest, highest) of a table that shows the cost *estimate*."""
 
     def row(name: str, amount: Range, form: str) -> tuple[Cell, ...]:
         return name, *(format(end, form) for end in (amount.likely, amount.low, amount.high))
