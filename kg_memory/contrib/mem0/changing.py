@@ -58,8 +58,8 @@ class Message:
 class Note:
     """The arguments of a Mem0 call that apply to all its messages.
 
-    `ids` are user_id and so on, `metadata` is the user's, and `about` are labels such as "memory_type". `at` is when
-    the messages were said, None for now; `expires_at` is when they expire.
+    `ids` are user_id and so on, `metadata` is the caller's metadata, and `about` are labels such as "memory_type". `at`
+    is the time of the messages (None: now), and `expires_at` the time at which they expire.
     """
 
     ids: Ids
@@ -73,7 +73,7 @@ class Note:
         cls, ids: Mapping[str, object], metadata: Entries | None, timestamp: Any, expiration_date: object,
         memory_type: str | None,
     ) -> Note:  # fmt: skip
-        """Return the note for these arguments of `Memory.add`. Errors: `InputError` for an invalid argument."""
+        """Return a `Note` of the arguments of `Memory.add`. Errors: `InputError` for an invalid argument."""
         if memory_type not in (None, PROCEDURAL):
             raise InputError(f"memory_type must be {PROCEDURAL!r}, or left out, got {memory_type!r:.100}")
         last_day, expires_at = read_expiration(expiration_date)
@@ -84,7 +84,7 @@ class Note:
     def fields(self, message: Message) -> Item:
         """Return the fields "source", "source_id", "labels", "at" and "expires_at" of the episode for *message*.
 
-        The id is random, so that a repeated message is stored again.
+        "source_id" is random, so that adding the same message again stores it again.
         """
         labels = to_labels(self.ids, self.metadata, {**self.about, **message.labels})
         times = {"at": self.at, "expires_at": self.expires_at}
@@ -96,18 +96,18 @@ class Note:
         return {**about, **self.fields(message)}
 
     def rows(self, message: Message) -> list[Item]:
-        """Return *message* as rows for `facts.add_many` that state its text verbatim, 2,000 characters each."""
+        """Return *message* as rows for `facts.add_many`, each of which states 2,000 characters of its text verbatim."""
         about = {"subject": message.speaker, "predicate": NOTED}
         texts = (piece.content.strip() for piece in split_content(message.text.strip(), LONGEST_NOTE))
         return [{**about, "sentence": text, **self.fields(message)} for text in texts if text]
 
 
 def add(view: View, messages: object, note: Note, *, infer: bool) -> Flow[list[Item]]:
-    """Store *messages*, and return an event for each memory that they changed: ADD, UPDATE, DELETE or NOOP.
+    """Store *messages*, and return an event (ADD, UPDATE, DELETE or NOOP) for each memory that they changed.
 
-    *note* has the other arguments of the call. With *infer*, a model extracts memories; otherwise, and for procedural
-    memories, each message is stored verbatim. Errors: `InputError`; `ModelError` if a message could not be read, in
-    which case it is stored unread.
+    *note* has the other arguments of the call. With *infer*, a model extracts memories; otherwise each message is
+    stored verbatim, as are procedural memories. Errors: `InputError`; `ModelError` if a message could only be stored,
+    not read.
     """
     owner = Owner.of_ids(view.collection, note.ids)
     spoken = read_messages(messages)
@@ -119,10 +119,10 @@ def add(view: View, messages: object, note: Note, *, infer: bool) -> Flow[list[I
 
 
 def _settle(view: View, owner: Owner, verb: str, inputs: Sequence[Entries]) -> Flow[list[Item]]:
-    """Store *inputs* in the namespace of *owner*, and return the events of the memories that they changed.
+    """Store *inputs* in the namespace of *owner*, and return an event for each memory that they changed.
 
-    *verb* is the memory method: "add_many" for episodes, "facts.add_many" for rows of facts. Errors: `ModelError` if an
-    episode could not be read.
+    *verb* is the method that stores them: "add_many" for episodes, "facts.add_many" for rows of facts. Errors:
+    `ModelError` if an episode could not be read.
     """
     if not inputs:
         return []
@@ -151,9 +151,9 @@ def _find_ended(view: View, owner: Owner, since: datetime, added: Iterable[AddRe
 
 
 def _first_place(fact: Fact, order: Mapping[str, int]) -> tuple[int, int]:
-    """Return (message index, character) of the place where *fact* was first stated, as a sort key.
+    """Return (message index, character index) of the place where *fact* was first stated, for sorting.
 
-    *order* maps episode ids to message indexes.
+    *order* maps the ids of the messages' episodes to the message indexes.
     """
     places = ((order[source.episode], source.start) for source in fact.sources if source.episode in order)
     return min(places, default=(len(order), 0))
@@ -165,9 +165,9 @@ def _first_place(fact: Fact, order: Mapping[str, int]) -> tuple[int, int]:
 def update(view: View, memory_id: str, text: object, metadata: Entries | None, expiration: Any) -> Flow[None]:
     """Replace the memory with the id *memory_id* by *text*. The replacement can be undone.
 
-    A memory that was stored verbatim is replaced verbatim. *metadata* is merged into the existing metadata, and
-    *expiration* is the new last day. Errors: `InputError` if *text* is None, or the memory is missing or no longer
-    believed; `ModelError`.
+    *metadata* is merged into the existing metadata, and *expiration* is the new last day on which the memory is shown.
+    A verbatim memory is replaced by a verbatim memory. Errors: `InputError` if *text* is None, or the memory does not
+    exist or was retracted; `ModelError`.
     """
     if text is None:
         raise InputError("text must be set: metadata and expiration_date can only be changed together with the text")
@@ -196,9 +196,9 @@ def update(view: View, memory_id: str, text: object, metadata: Entries | None, e
 
 
 def _note_for(fact: Fact, words: str, metadata: Entries | None, expiration: Any, owner: Owner) -> tuple[Message, Note]:
-    """Return the message and the note that replace *fact*: *words* as text, with the ids and metadata of *fact*.
+    """Return a message with the text *words*, and a note with the ids and metadata of *fact*, which it replaces.
 
-    *metadata* is merged into the existing metadata; *expiration* replaces the last day, unless it is `UNSET`.
+    *metadata* is merged into the existing metadata; *expiration* is the new last day, or `UNSET` to keep the old one.
     """
     labels: Item = dict(fact.sources[0].labels) if fact.sources else {}
     ids = {name: labels.pop(name) for name in IDS if name in labels} | {owner.field: owner.value}
@@ -244,7 +244,7 @@ def _read_message(message: Any) -> Message:
 
 
 def delete(view: View, memory_id: str) -> Flow[list[str]]:
-    """Forget a memory and all memories that it replaced; return the ids of the deleted memories.
+    """Delete a memory and all earlier memories that it replaced; return their ids.
 
     Errors: `NotFound` if it does not exist.
     """
@@ -258,7 +258,7 @@ def delete(view: View, memory_id: str) -> Flow[list[str]]:
 
 
 def _find_chain(view: View, owner: Owner, fact: Fact) -> Flow[list[str]]:
-    """Return the ids of *fact* and of all facts that it replaced, directly or through others, oldest first."""
+    """Return the ids of *fact*, the fact that it replaced, the fact that this one replaced, and so on, oldest first."""
     evolution: list[Fact] = yield from view.call("facts.evolution", owner, fact.id)
     before: dict[str, set[str]] = {}
     for period in evolution:
@@ -271,7 +271,7 @@ def _find_chain(view: View, owner: Owner, fact: Fact) -> Flow[list[str]]:
 
 
 def delete_all(view: View, node: Group) -> Flow[None]:
-    """Forget all memories that match the filter *node*."""
+    """Delete all memories that match the filter *node*."""
     for owner in (yield from view.matching(node)):
         if decide(node, owner):
             yield from _forget(view, owner, {"everything": True})
@@ -280,13 +280,13 @@ def delete_all(view: View, node: Group) -> Flow[None]:
 
 
 def reset(view: View) -> Flow[None]:
-    """Forget all memories of the collection of *view*."""
+    """Delete all memories of the collection of *view*."""
     for owner in (yield from view.owners()):
         yield from _forget(view, owner, {"everything": True})
 
 
 def _forget_matching(view: View, owner: Owner, node: Group) -> Flow[None]:
-    """Forget the episodes in the namespace of *owner* whose labels match the filter *node*."""
+    """Delete the episodes in the namespace of *owner* whose labels match the filter *node*."""
     where = to_where(node, owner)
     while True:
         episodes: list[Episode] = yield from view.call("episodes.list", owner, where=where, limit=PAGE)
@@ -297,7 +297,7 @@ def _forget_matching(view: View, owner: Owner, node: Group) -> Flow[None]:
 
 
 def _forget(view: View, owner: Owner, target: Entries) -> Flow[list[str]]:
-    """Forget *target*, such as {"fact": id}, and return the ids of the deleted facts; [] if it was already deleted."""
+    """Delete *target*, such as {"fact": id}, and return the ids of the deleted facts; [] if it does not exist."""
     try:
         receipt: ForgetReceipt = yield from view.call("privacy.forget", owner, **target)
     except NotFound:

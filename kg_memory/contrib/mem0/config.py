@@ -38,7 +38,7 @@ SERVERS: Mapping[str, str | None] = {
 
 
 class Opened(NamedTuple):
-    """An opened Mem0 configuration: the memory, its collection name, and whether search results can be reranked."""
+    """An opened Mem0 configuration: the memory, the name of its collection, and whether reranking is available."""
 
     graph: GraphMemory
     collection: str
@@ -46,7 +46,7 @@ class Opened(NamedTuple):
 
 
 def open_config(config: Entries | None) -> Opened:
-    """Return the memory that the Mem0 configuration *config* describes. It connects to the database at the first call.
+    """Return the memory that the Mem0 configuration *config* describes; it connects to its database when first used.
 
     Errors: `SettingsError` for unknown or unsupported options.
     """
@@ -81,9 +81,9 @@ def _check_names(config: Entries) -> None:
 
 
 def _read_part(name: str, part: Any) -> tuple[str | None, Entries]:
-    """Return (provider, options) of one section of a configuration.
+    """Return (provider, options) of one section of a configuration; *name* is its key, for errors.
 
-    *part* is like {"provider": "openai", "config": {"model": "gpt-4.1-mini"}}, or None; *name* is its key, for errors.
+    *part* is the section: {"provider": "openai", "config": {"model": "gpt-4.1-mini"}}, or None.
     """
     if part is None:
         return None, {}
@@ -95,9 +95,9 @@ def _read_part(name: str, part: Any) -> tuple[str | None, Entries]:
 
 
 def _find_url(parts: Mapping[str, tuple[str | None, Entries]]) -> str | None:
-    """Return the URL of the FalkorDB in the store sections of a configuration, or None.
+    """Return the URL of FalkorDB, if a store section of the configuration names it; otherwise None.
 
-    *parts* maps section names to (provider, options). Other stores are ignored with a warning.
+    *parts* maps section names to (provider, options). Sections for other stores only cause a warning.
     """
     url = None
     for name in ("vector_store", "graph_store"):
@@ -118,9 +118,9 @@ def _to_url(options: Entries) -> str | None:
 
 
 def _open_model(provider: str | None, options: Entries, settings: Settings) -> BaseChatModel | str | None:
-    """Return the chat model that the section "llm" describes, "offline", or None for the default.
+    """Return the chat model of the section "llm": a LangChain model, the text "offline", or None for the default.
 
-    *provider* and *options* are those of the section.
+    *provider* and *options* are read from the section.
     """
     if provider is None or provider == OFFLINE:
         return provider
@@ -136,9 +136,9 @@ def _open_model(provider: str | None, options: Entries, settings: Settings) -> B
 
 
 def _open_embeddings(provider: str | None, options: Entries, settings: Settings) -> Embeddings | str | None:
-    """Return the embedding model that the section "embedder" describes, "offline", or None for the default.
+    """Return the embedding model of the section "embedder": LangChain embeddings, "offline", or None (default).
 
-    *provider* and *options* are those of the section.
+    *provider* and *options* are read from the section.
     """
     if provider is None or provider == OFFLINE:
         return provider
@@ -154,10 +154,10 @@ def _open_embeddings(provider: str | None, options: Entries, settings: Settings)
 
 
 def _find_server(part: str, provider: str, options: Entries, settings: Settings) -> tuple[str | None, str | None]:
-    """Return (base URL, API key) for a *provider* such as "openai" or "ollama"; None for defaults of the client.
+    """Return (base URL, API key) of the model server for *provider*, such as "openai" or "ollama".
 
-    *part* is the section, "llm" or "embedder". For OpenAI, both default to *settings*. Errors: `SettingsError` for an
-    unknown provider.
+    None means the default of the client; for OpenAI, *settings* provide the defaults. *part* is the name of the
+    section, "llm" or "embedder". Errors: `SettingsError` for an unknown provider.
     """
     if provider not in SERVERS:
         raise SettingsError(
@@ -177,9 +177,9 @@ def _wrong_model(part: str, kind: str, model: object) -> SettingsError:
 
 
 def _can_rerank(provider: str | None, options: Entries) -> bool:
-    """Return whether the section "reranker" of a configuration names a supported reranker.
+    """Return whether the section "reranker" of a configuration names a reranker, which must be a supported one.
 
-    *provider* and *options* are those of the section. Errors: `SettingsError` for an unsupported provider.
+    *provider* and *options* are read from the section. Errors: `SettingsError` for an unsupported provider.
     """
     if provider not in (None, "llm_reranker"):
         raise SettingsError(

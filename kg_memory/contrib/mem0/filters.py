@@ -31,7 +31,7 @@ ANY = "*"
 
 
 class Test(NamedTuple):
-    """A test of one field in a Mem0 filter, such as ("run_id", "eq", "r1")."""
+    """A test of one field in a Mem0 filter: ("run_id", "eq", "r1") requires that run_id is "r1"."""
 
     field: str
     operator: str
@@ -46,7 +46,7 @@ class Test(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Tests joined by "AND" (all of `parts` must be true), "OR" (at least one) or "NOT" (none)."""
+    """Several conditions of a filter, `parts`: all ("AND"), at least one ("OR") or none ("NOT") must be true."""
 
     join: str
     parts: tuple[Node, ...]
@@ -64,9 +64,9 @@ Node = Test | Group
 
 
 def parse_filters(filters: Entries | None, ids: Mapping[str, str]) -> Group:
-    """Return the parsed Mem0 filter, combined with the ids that a call has as its own arguments (user_id="ann").
+    """Return the Mem0 filter *filters* in parsed form, with a test for each of *ids*, such as {"user_id": "ann"}.
 
-    Errors: `InputError` for an invalid filter, or if neither names a user_id, agent_id or run_id.
+    Errors: `InputError` for an invalid filter, or if no user_id, agent_id or run_id is required.
     """
     tests = tuple(Test(name, "eq", value) for name, value in ids.items())
     parts = tests if filters is None else (*tests, *_parse(filters, 1).parts)
@@ -77,7 +77,7 @@ def parse_filters(filters: Entries | None, ids: Mapping[str, str]) -> Group:
 
 
 def _required(node: Group) -> Iterator[Test]:
-    """Yield the tests in *node* that every matching memory must pass: those outside of OR and NOT."""
+    """Yield the tests in *node* that every matching memory must pass, which are those outside of OR and NOT."""
     for part in node.parts:
         if isinstance(part, Test):
             yield part
@@ -115,7 +115,7 @@ def _tests(name: str, condition: object) -> list[Node]:
 
 
 def _test(name: str, how: object, value: Any) -> Node:
-    """Return the test of the field *name* by the operator *how* ("eq", "in", "gt") with *value*.
+    """Return a test that compares the field *name* with *value* by the operator *how*, such as "eq", "in" or "gt".
 
     Errors: `InputError` for an invalid operator or value.
     """
@@ -136,7 +136,7 @@ def _test(name: str, how: object, value: Any) -> Node:
 
 
 def owner_of(node: Group, collection: str) -> Owner | None:
-    """Return the owner whose memories alone can match the filter *node*; None unless it requires a user_id."""
+    """Return the only owner whose memories can match the filter *node*, or None if the filter requires no user_id."""
     for test in _required(node):
         if test.field == "user_id" and test.operator == "eq" and test.value is not None:
             return Owner(collection, "user_id", test.value)
@@ -144,20 +144,20 @@ def owner_of(node: Group, collection: str) -> Owner | None:
 
 
 def decide(node: Node, owner: Owner) -> bool | None:
-    """Return True if all memories of *owner* match the filter *node*, False if none does, None if only some may."""
+    """Return True if the filter *node* matches all memories of *owner*, False if it matches none, otherwise None."""
     return _evaluate(node, owner.constants, of_all=True)
 
 
 def holds(node: Node, values: Entries) -> bool:
-    """Return whether a message matches the filter *node*; *values* are its ids, labels and times by field name."""
+    """Return whether the filter *node* matches a message; *values* are the fields of the message by name."""
     return bool(_evaluate(node, values, of_all=False))
 
 
 def _evaluate(node: Node, values: Entries, *, of_all: bool) -> bool | None:
-    """Return whether the field *values* match the filter *node*.
+    """Return whether the filter *node* matches a message with the fields *values*.
 
-    With *of_all*, *values* are only the fields that all memories of a namespace share; the result is None if it depends
-    on another field.
+    With *of_all*, *values* are only the fields that all messages of a namespace have in common. The result is None if
+    it depends on other fields.
     """
     if isinstance(node, Test):
         if of_all and node.field not in values:
@@ -175,9 +175,10 @@ def _evaluate(node: Node, values: Entries, *, of_all: bool) -> bool | None:
 
 
 def to_where(node: Node, owner: Owner) -> Entries | None:
-    """Return a `GraphMemory` filter that every memory matching *node* passes; None if nothing can be filtered.
+    """Return a `GraphMemory` filter that selects at least the memories that match *node*; None for no filter.
 
-    Tests that it cannot express are applied to the results by `holds`. *owner* is the owner of the searched namespace.
+    Tests that such a filter cannot express are left out; `holds` applies them to the results. *owner* is the owner of
+    the searched namespace.
     """
     parts = node.parts if isinstance(node, Group) and node.join == "AND" else (node,)
     return _join_tests([_translate(part, owner) for part in parts if part.is_ours]) or None
@@ -201,9 +202,9 @@ def _translate(node: Node, owner: Owner) -> Entries:
 
 
 def _join_tests(parts: Sequence[Entries]) -> Entries:
-    """Return one filter that requires all the filters *parts*.
+    """Return one filter that requires all of the filters *parts*.
 
-    Tests of different fields share one dict, so that one and the same message must pass them.
+    Tests of different fields are put into one dict, since one and the same message must pass all of them.
     """
     fields: Item = {}
     rest: list[Entries] = []
@@ -219,7 +220,7 @@ def _join_tests(parts: Sequence[Entries]) -> Entries:
 
 
 def _passes(test: Test, values: Sequence[Any]) -> bool:
-    """Return whether one of the *values* of a field passes *test*; a test with "ne" or "nin" requires all to differ."""
+    """Return whether any of *values*, the values of one field, passes *test*; with "ne" and "nin", all must pass."""
     if test.operator in EQUALITIES:
         options = test.value if test.operator in ("in", "nin") else (test.value,)
         matches = any(_same(value, option) for value in values for option in options)

@@ -18,7 +18,8 @@ from kg_memory.models.results import Explanation, FactExplanation
 def to_item(fact: Fact, owner: Owner, score: float | None = None) -> Item:
     """Return *fact* as the dict of a Mem0 memory: "id", "memory" (the text), "metadata" and so on.
 
-    "valid_at" and "invalid_at" are the start and end of its valid time. *owner* is the owner of its namespace.
+    "valid_at" and "invalid_at" are the start and end of the time for which the fact is true. *owner* is the owner of
+    the fact's namespace.
     """
     labels = [source.labels for source in fact.sources]
     shown = {name: value for name in ABOUT if (value := next(_find_label(name, labels), None)) is not None}
@@ -50,7 +51,7 @@ def _to_text(time: datetime | None) -> str | None:
 
 
 def explain_score(explanation: Explanation) -> Item:
-    """Return why a fact was found: its rank and score by retriever as "hits", and its partial scores as "scores"."""
+    """Return why a search found a fact: "hits" has its rank and score by retriever, and "scores" its partial scores."""
     hits = {hit.retriever: {"rank": hit.rank, "score": hit.score} for hit in explanation.hits}
     return {"hits": hits, "scores": dict(explanation.scores)}
 
@@ -59,9 +60,10 @@ def explain_score(explanation: Explanation) -> Item:
 
 
 def is_live(fact: Fact, now: datetime) -> bool:
-    """Return whether Mem0 should list *fact*: it holds at *now*, or had already ended when it was first stated.
+    """Return whether *fact* should be in lists of memories at the time *now*.
 
-    A fact that was ended or replaced later is not listed.
+    It should if it is true then, or if it was stated as a fact of the past. A fact that was ended or replaced later is
+    not listed.
     """
     if fact.invalid_at is None or fact.invalid_at > now:
         return True
@@ -69,9 +71,9 @@ def is_live(fact: Fact, now: datetime) -> bool:
 
 
 def is_shown(fact: Fact, owner: Owner, node: Group, *, show_expired: bool, today: date) -> bool:
-    """Return whether one of the messages that state *fact* matches the filter *node* and has not expired.
+    """Return whether at least one message that states *fact* matches the filter *node* and has not expired by *today*.
 
-    With *show_expired* expired messages count, too, and facts whose messages have all been deleted are shown.
+    With *show_expired*, expired messages count, too, and facts whose messages have all been deleted are shown.
     """
     if not fact.sources:
         return show_expired
@@ -95,9 +97,10 @@ def _has_expired(source: Source, today: date) -> bool:
 
 
 def to_events(facts: Sequence[Fact], ended: Mapping[str, Fact], episodes: Container[str], owner: Owner) -> list[Item]:
-    """Return the events ADD, UPDATE, DELETE and NOOP for the memories that an `add` call changed.
+    """Return an event (ADD, UPDATE, DELETE or NOOP) for each memory that a call of `add` changed.
 
-    *facts* are the facts that the added *episodes* (ids) state; *ended* are the facts, by id, that they ended.
+    *facts* are the facts that the added episodes state, *ended* maps ids to the facts that they ended, and *episodes*
+    has the ids of the added episodes.
     """
     events: list[Item] = []
     replaced: set[str] = set()
@@ -115,7 +118,7 @@ def to_events(facts: Sequence[Fact], ended: Mapping[str, Fact], episodes: Contai
 
 
 def find_ended(changes: Iterable[Change], sentences: Iterable[str]) -> dict[str, Fact]:
-    """Return the facts that *changes* ended, corrected or retracted, by id, if their text is one of *sentences*."""
+    """Return, by id, the facts that *changes* ended, corrected or retracted and whose text is one of *sentences*."""
     names = set(sentences)
     before = (change.before for change in changes if change.kind in ("ended", "corrected", "retracted"))
     return {fact.id: fact for fact in before if fact is not None and fact.sentence in names}
@@ -125,7 +128,7 @@ def find_ended(changes: Iterable[Change], sentences: Iterable[str]) -> dict[str,
 
 
 def to_history(memory_id: str, explained: FactExplanation) -> list[Item]:
-    """Return the rows of a memory's history, earliest first: ADD, UPDATE for each replacement, DELETE at the end.
+    """Return the events in the history of a memory, earliest first: ADD, UPDATE for each replacement, and DELETE.
 
     *explained* has the periods and verdicts of the fact with the id *memory_id*.
     """
@@ -151,7 +154,10 @@ def to_history(memory_id: str, explained: FactExplanation) -> list[Item]:
 def _row(
     memory_id: str, event: str, before: Fact | None, after: Fact | None, at: datetime, by: str | None = None
 ) -> Item:
-    """Return one row of a memory's history; *before* and *after* are the fact before and after the *event*."""
+    """Return one event in the history of a memory; *before* and *after* are the fact before and after the event.
+
+    *event* is "ADD", "UPDATE" or "DELETE".
+    """
     fact = after or before
     source = fact.sources[0] if fact and fact.sources else None
     actor = by or (source and (source.labels.get("actor_id") or source.speaker))

@@ -42,7 +42,7 @@ class Verbs(Closing):
     ) -> None:
         """Open the memory that the Mem0 configuration *config* describes, or use *graph*, an open memory.
 
-        *collection* is the first part of all namespaces of *graph*. Errors: `SettingsError` for an invalid
+        *collection* is the first part of the names of all namespaces. Errors: `SettingsError` for an invalid
         configuration.
         """
         if graph is None:
@@ -69,7 +69,7 @@ class Verbs(Closing):
     def namespace_of(
         self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None
     ) -> str:
-        """Return the namespace of `graph` that has the memories of a user, or those of an agent or run without a user.
+        """Return the namespace that `graph` uses for the memories of a user, or of an agent or run without a user.
 
         ``namespace_of(user_id="ann") -> "mem0/user/ann"``
         """
@@ -99,12 +99,12 @@ def _add(
     timestamp: datetime | str | float | None = None,
     expiration_date: object = None,
 ) -> Flow[Results]:
-    """Remember *messages*, and return the events of the memories that changed: ADD, UPDATE, DELETE or NOOP.
+    """Remember *messages*, and return an event (ADD, UPDATE, DELETE or NOOP) for each memory that changed.
 
-    *messages* are a text, a message {"role": ..., "content": ...}, or a list of messages. *timestamp* is when they were
-    said (default: now). With *infer* false, or *memory_type* "procedural_memory", they are stored verbatim.
+    *messages* are a text, a message {"role": ..., "content": ...}, or a list of messages. *timestamp* is the time of
+    the messages (default: now). With *infer* false, or *memory_type* "procedural_memory", they are stored verbatim.
     *expiration_date* is the last day on which they are shown, such as "2026-12-31". Errors: `InputError`; `ModelError`
-    if a message could not be read, in which case it is stored unread.
+    if a message could only be stored, not read.
     """
     if prompt is not None:
         raise InputError("prompt is not supported; set custom_instructions in the config, which apply to all messages")
@@ -172,7 +172,7 @@ def _get_all(
 
 
 def _get(self: Verbs, memory_id: str) -> Flow[Item | None]:
-    """Return the memory with the id *memory_id*, or its latest replacement.
+    """Return the memory with the id *memory_id* or, if it was replaced, its latest replacement.
 
     None if it does not exist or was retracted.
     """
@@ -198,8 +198,8 @@ def _update(
 ) -> Flow[dict[str, str]]:
     """Replace a memory by *text* (alias *data*); the previous text stays in its history.
 
-    *metadata* is merged into the existing metadata, and *expiration_date* set if given. Errors: `InputError` without a
-    text, or if the memory does not exist or is no longer believed.
+    *metadata* is merged into the existing metadata. *expiration_date* is the new last day on which the memory is shown.
+    Errors: `InputError` without a text, or if the memory does not exist or was retracted.
     """
     yield from update(self.view, memory_id, data if text is None else text, metadata, expiration_date)
     return {"message": "Memory updated successfully!"}

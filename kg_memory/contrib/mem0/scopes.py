@@ -25,7 +25,7 @@ Item = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The owner of a namespace: *field* is the kind of id ("user_id") and *value* the id ("ann")."""
+    """The owner of a namespace: *field* is the kind of owner ("user_id"), and *value* the id ("ann")."""
 
     collection: str
     field: str
@@ -44,7 +44,7 @@ class Owner:
 
     @classmethod
     def of_ids(cls, collection: str, ids: Mapping[str, str]) -> Self:
-        """Return the owner of a memory with these *ids*: the user, else the agent, else the run.
+        """Return the owner of a memory with the given *ids*: the user or, without a user, the agent, or the run.
 
         Errors: `InputError` if none of these is set.
         """
@@ -64,7 +64,7 @@ class Owner:
 
 
 def read_collection(name: object) -> str:
-    """Return *name*, the first part of all namespaces, if it is valid as such.
+    """Return *name* if it is a valid name of a collection, which is the first part of the names of all its namespaces.
 
     Errors: `SettingsError` if it is empty, or contains "/" or "{".
     """
@@ -82,7 +82,7 @@ def read_ids(ids: Mapping[str, object]) -> Ids:
 
 
 def read_id(name: str, value: object) -> str:
-    """Return an id, a text or an integer, as text; *name* is its field, for errors.
+    """Return *value*, a text or integer, as an id; *name* is its field ("user_id"), for errors.
 
     Errors: `InputError` if it is empty or contains spaces.
     """
@@ -93,7 +93,7 @@ def read_id(name: str, value: object) -> str:
 
 
 def to_metadata(labels: Entries) -> Item:
-    """Return the Mem0 metadata that is stored in *labels*, the labels of all messages that state a fact."""
+    """Return the Mem0 metadata in *labels*, the labels that all messages have which state a fact."""
     rest = labels.get(REST)
     metadata: Item = {}
     for text in rest if isinstance(rest, tuple) else filter(None, (rest,)):
@@ -103,7 +103,7 @@ def to_metadata(labels: Entries) -> Item:
 
 
 def first_ids(owner: Owner, labels: Iterable[Entries]) -> Ids:
-    """Return the ids of a memory (user_id and so on): those of *owner* and the first of each kind in *labels*.
+    """Return the ids of a memory (user_id and so on): that of *owner*, and the first of each other id in *labels*.
 
     *labels* are the labels of the messages that state the memory.
     """

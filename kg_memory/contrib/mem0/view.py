@@ -38,9 +38,9 @@ LONGEST = 2000
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The Mem0 memories in `graph` whose namespaces begin with `collection`.
+    """Gives access to the Mem0 memories in those namespaces of `graph` that belong to `collection`.
 
-    `reranks` allows a cross-encoder in searches. `places` caches the owners of memory ids.
+    `reranks` tells whether searches can use a reranker. `places` caches the owners of memories by memory id.
     """
 
     graph: GraphMemory
@@ -50,7 +50,7 @@ class View:
     """A cache of the owners of memories, by memory id."""
 
     def call(self, path: str, owner: Owner, *args: object, **kwargs: object) -> Flow[Any]:
-        """Call a `GraphMemory` method in the namespace of *owner*; *path* names the method, such as "facts.get"."""
+        """Call the `GraphMemory` method *path* ("facts.get") in the namespace of *owner*, and return the result."""
         group, _, verb = path.rpartition(".")
         target = getattr(self.graph, group) if group else self.graph
         return (yield from call(target, verb, *args, namespace=owner.namespace, **kwargs))
@@ -64,18 +64,18 @@ class View:
     def matching(self, node: Group) -> Flow[list[Owner]]:
         """Return the owners who may have memories that match the filter *node*.
 
-        A filter that requires a user_id has one owner; for other filters all namespaces are examined.
+        If the filter requires a user_id, this is one owner; otherwise all namespaces are examined.
         """
         owner = owner_of(node, self.collection)
         owners = [owner] if owner else (yield from self.owners())
         return [owner for owner in owners if decide(node, owner) is not False]
 
     def keep_places(self, ids: Iterable[str], owner: Owner) -> None:
-        """Cache *owner* as the owner of the memories with these *ids*, which callers are likely to use next."""
+        """Cache *owner* as the owner of the memories with the given *ids*, for later calls of `locate`."""
         self.places.put(dict.fromkeys(ids, owner))
 
     def locate(self, memory_id: object) -> Flow[Owner | None]:
-        """Return the owner of the memory with the id *memory_id*, or None.
+        """Return the owner of the memory with the id *memory_id*, or None if there is no such memory.
 
         If the owner is not cached, all namespaces are searched.
         """
@@ -97,7 +97,7 @@ class View:
         return owner
 
     def current(self, owner: Owner, memory_id: str) -> Flow[Fact | None]:
-        """Return the current version of a memory: the fact with the id *memory_id*, or its latest replacement.
+        """Return the fact with the id *memory_id* or, if it was replaced, its latest replacement.
 
         None if the fact was retracted.
         """
@@ -113,7 +113,10 @@ class View:
         return fact
 
     def list_facts(self, owner: Owner, where: Entries) -> Flow[list[Fact]]:
-        """Return all facts of *owner* that match the filter *where*, also ended ones, each in its latest period."""
+        """Return all current and ended facts of *owner* that match the filter *where*.
+
+        A fact that held several times is returned once, with its latest period.
+        """
         facts: dict[str, Fact] = {}
         after: str | None = None
         while True:
@@ -137,10 +140,9 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The arguments that `search` and `get_all` share.
+    """The arguments that `search` and `get_all` have in common.
 
-    `node` is the parsed filter and `top` the number of results; `as_of`, `believed_at` and `show_expired` are as in
-    `Memory.search`.
+    `node` is the parsed filter, and `top` the number of results. For the other fields, see `Memory.search`.
     """
 
     node: Group
@@ -154,9 +156,9 @@ class Look:
         cls, ids: Mapping[str, object], filters: Entries | None, counts: Iterable[int | None],
         times: tuple[Time | None, Time | None], *, show_expired: bool,
     ) -> Look:  # fmt: skip
-        """Return the `Look` for the arguments of a call.
+        """Return the `Look` for the arguments of `Memory.search` or `Memory.get_all`.
 
-        *counts* are values for the number of results, of which the first that is set counts; *times* are (as_of,
+        *counts* are possible numbers of results, of which the first that is set is used; *times* are (as_of,
         believed_at). Errors: `InputError` for an invalid argument.
         """
         top = next((count for count in counts if count is not None), TOP)
@@ -166,9 +168,10 @@ class Look:
 
 
 def _passing(view: View, owner: Owner, look: Look, facts: Iterable[Fact], *, past: bool = False) -> Flow[list[Fact]]:
-    """Return the *facts* that match the filter of *look* and have not expired, each once, in its latest period.
+    """Return those of *facts* that match the filter of *look* and have not expired, without duplicates.
 
-    Ended facts are included only with *past* or an as_of time.
+    A fact that held several times has its latest period. Ended facts are included with *past*, or if *look* has a time
+    as_of.
     """
     now = datetime.now(UTC)
     passes = partial(is_shown, owner=owner, node=look.node, show_expired=look.show_expired, today=now.date())
@@ -189,9 +192,9 @@ def _passing(view: View, owner: Owner, look: Look, facts: Iterable[Fact], *, pas
 
 
 def search(view: View, query: str, look: Look, recipe: Recipe, *, explain: bool) -> Flow[list[Item]]:
-    """Return the memories that match *query* best, as Mem0 dicts, from all namespaces that the filter of *look* allows.
+    """Return the memories that match *query* best, as Mem0 dicts, from all namespaces that match the filter of *look*.
 
-    *recipe* is the search recipe. With *explain*, items say why they were found.
+    *recipe* configures the search. With *explain*, the dicts say why the memories were found.
     """
     items: list[Item] = []
     if look.top:
@@ -204,8 +207,8 @@ def search(view: View, query: str, look: Look, recipe: Recipe, *, explain: bool)
 def _search_in(view: View, owner: Owner, look: Look, query: str, how: Entries) -> Flow[list[Item]]:
     """Return the memories in the namespace of *owner* that match *query* best, as Mem0 dicts.
 
-    If too few pass the filter of *look*, the search is repeated with a higher limit. *how* are further arguments of
-    `GraphMemory.search`.
+    The search is repeated with a higher limit if too few results match the filter of *look*. *how* are further
+    arguments of `GraphMemory.search`.
     """
     where = to_where(look.node, owner)
     names_time = any(find_times(query[:LONGEST], datetime.now(UTC)))
@@ -228,9 +231,9 @@ def _search_in(view: View, owner: Owner, look: Look, query: str, how: Entries) -
 
 
 def get_all(view: View, look: Look) -> Flow[list[Item]]:
-    """Return the memories in all namespaces that the filter of *look* allows, as Mem0 dicts.
+    """Return the memories that match the filter of *look* as Mem0 dicts.
 
-    They are sorted by namespace, then latest first.
+    They are sorted by namespace and, within a namespace, from the latest to the earliest.
     """
     items: list[Item] = []
     if look.top:
@@ -261,7 +264,7 @@ def _list_in(view: View, owner: Owner, look: Look, most: int) -> Flow[list[Item]
 
 
 def get(view: View, memory_id: str) -> Flow[Item | None]:
-    """Return the memory with the id *memory_id*, or its replacement, as a Mem0 dict.
+    """Return the memory with the id *memory_id*, or its replacement if there is one, as a Mem0 dict.
 
     None if it does not exist or was retracted.
     """
