@@ -49,10 +49,10 @@ _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The declaration of a memory block: label, purpose (for the model), limit in characters and initial text.
+    """The declaration of a memory block: label, purpose (for the model), limit in characters, and initial text.
 
-    *per* says who has a block of their own: each "user", each "agent", or all together ("shared"). Tools cannot edit a
-    *read_only* block, but `Blocks` can. Errors: `SettingsError` for an invalid argument.
+    *per* says who shares a block: there is one for each "user" or each "agent", or one for all ("shared"). Tools cannot
+    edit a *read_only* block, but `Blocks` can. Errors: `SettingsError` for an invalid argument.
     """
 
     label: str
@@ -76,10 +76,10 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One version of a block: its text, when it was written and by whom.
+    """One version of a block: its text, when it was written, and by whom.
 
-    `episode` is the id of the stored version; None for the declared initial text. `flags` are the prompt injection
-    patterns found in the text; a `withheld` version is not shown to models because of them.
+    `episode` is the id of the stored version; None for the declared initial text. `flags` names patterns of prompt
+    injection in the text. A `withheld` version is hidden from models for this reason.
     """
 
     label: str
@@ -109,7 +109,7 @@ class Blocks:
         agent: str = "agents/{agent_id}",
         shared: str = "shared",
     ) -> None:
-        """Declare *blocks*, each with a label of its own, as the core memory of an agent."""
+        """Declare *blocks* as the core memory of an agent; their labels must differ."""
         self.memory = validate_memory(memory)
         declared = tuple(blocks)
         self.blocks: Mapping[str, Block] = MappingProxyType({block.label: block for block in declared})
@@ -153,13 +153,13 @@ class Blocks:
         as_of: Time | None = None,
         believed_at: Time | None = None,
     ) -> Flow[list[Version]]:
-        """Return a page of the versions of the block *label*, latest first. See `get` for the times."""
+        """Return at most *limit* versions of a block, latest first, after the first *skip*. For times, see `get`."""
         return (yield from self._versions(label, context, limit, skip, as_of, believed_at))
 
     history, ahistory = both(_history)
 
     def _edit(self, label: str, change: Callable[[str], str], context: Any = None, *, by: str = AGENT) -> Flow[Version]:
-        """Set the block *label* to the result of *change*, called with its current text, and return the new version.
+        """Call *change* with the text of the block *label*, store the result, and return it as the new version.
 
         If another process edits the block at the same time, *change* is called again with the newer text. Errors:
         `InputError` if the text exceeds the block's limit; `DatabaseUnavailable` after 50 conflicts.
@@ -182,13 +182,13 @@ class Blocks:
     edit, aedit = both(_edit)
 
     def _append(self, label: str, content: str, context: Any = None, *, by: str = AGENT) -> Flow[Version]:
-        """Add *content* as the last line of the block *label*, and return the new version. *by* is the author."""
+        """Add *content* as the last line of the block *label*; return the new version. *by* names the author."""
         return (yield from self._edit(label, partial(append_line, content=content), context, by=by))
 
     append, aappend = both(_append)
 
     def _write(self, label: str, value: str, context: Any = None, *, by: str = AGENT) -> Flow[Version]:
-        """Replace the text of the block *label* by *value*, and return the new version. *by* is the author."""
+        """Replace the text of the block *label* by *value*; return the new version. *by* names the author."""
         return (yield from self._edit(label, lambda _: value, context, by=by))
 
     write, awrite = both(_write)
@@ -196,7 +196,7 @@ class Blocks:
     def _render(self, context: Any = None, *, as_of: Time | None = None, believed_at: Time | None = None) -> Flow[str]:
         """Return all blocks as text for a system prompt, in their current versions or those of a past time.
 
-        See `get` for *as_of* and *believed_at*.
+        For *as_of* and *believed_at*, see `get`.
         """
         shown: list[tuple[Block, Version]] = []
         for label, block in self.blocks.items():
@@ -211,7 +211,7 @@ class Blocks:
         return self._fill(self._find(label).per, context)
 
     def _find(self, label: str) -> Block:
-        """Return the declaration of the block *label*, also one for proposals. Errors: `InputError` if unknown."""
+        """Return the declaration of the block *label* or of its proposal. Errors: `InputError` if unknown."""
         return self._all.get(label) or self.block(label)
 
     def _fill(self, per: Owner, context: Any) -> str:
@@ -221,7 +221,7 @@ class Blocks:
         return template.fill(*(context if isinstance(context, tuple) else (context,)))
 
     def _base(self, block: Block, namespace: str) -> Flow[Version]:
-        """Return the latest version of a block, on which an edit is based; with the initial text if it has expired."""
+        """Return the latest version of a block, for an edit; its text is the initial one if the version has expired."""
         where = {"thread": block_thread(block.label), "kind": str(EpisodeKind.BLOCK)}
         latest = yield from call(self.memory.episodes, "list", where=where, limit=1, namespace=namespace)
         if not latest:
@@ -233,7 +233,7 @@ class Blocks:
     def _versions(
         self, label: str, context: Any, limit: int, skip: int, as_of: Time | None, believed_at: Time | None
     ) -> Flow[list[Version]]:
-        """Return versions of the block *label*, latest first: *limit* of them after the first *skip*."""
+        """Return at most *limit* versions of the block *label*, latest first, after the first *skip*."""
         namespace, time = self.namespace_of(label, context), self.memory.driver.clock()
         where: dict[str, Any] = {"thread": block_thread(label), "kind": str(EpisodeKind.BLOCK)}
         if as_of is not None:
@@ -294,19 +294,19 @@ class Blocks:
         return added[0].new
 
     def _has_next(self, version: EpisodeInput, namespace: str) -> Flow[bool]:
-        """Return whether another edit of the same text was stored first, under the source id of *version*."""
+        """Return whether another process has already stored a version with the source id of *version*."""
         where = {"thread": version.thread, "source": SOURCE, "source_id": version.source_id}
         same = yield from call(self.memory.episodes, "list", where=where, limit=1, namespace=namespace)
         return bool(same)
 
 
 def _digest(version: Version) -> str:
-    """Return a hash of a version's episode id; unlike the id, it may stay stored after the version is deleted."""
+    """Return a hash of the id of a version's episode. Unlike the id, it may be kept when the version is deleted."""
     return hashlib.sha256((version.episode or "").encode()).hexdigest()[:24]
 
 
 def _present(episodes: Iterable[Episode], time: int, believed_at: int | None) -> Iterator[Episode]:
-    """Yield the *episodes* that have not expired at *time* and were stored by *believed_at*; both are microseconds."""
+    """Yield *episodes* that have not expired at *time* and were stored by *believed_at*; both are microseconds."""
     for episode in episodes:
         is_expired = episode.expires_at is not None and micros(episode.expires_at, default=0) <= time
         is_later = believed_at is not None and micros(episode.created_at, default=0) > believed_at
@@ -354,9 +354,9 @@ def rewrite(value: str, new_memory: str) -> str:
 
 
 def _exact(value: str, old: str) -> str:
-    """Return the passage of *value* that a model quoted as *old*: *old* itself, or *old* with HTML entities unescaped.
+    """Return the passage of *value* that a model quotes as *old*: *old*, or *old* with HTML entities unescaped.
 
-    Prompts show blocks escaped ("&amp;"). Errors: `InputError` if the passage does not occur.
+    Prompts show blocks with HTML entities ("&amp;"). Errors: `InputError` if the passage does not occur.
     """
     exact = next((words for words in (old, unescape(old)) if words and words in value), None)
     if exact is None:
@@ -368,7 +368,7 @@ def _exact(value: str, old: str) -> str:
 
 
 def render_blocks(shown: Sequence[tuple[Block, Version]], stats: Stats) -> str:
-    """Return the text of the blocks for a prompt, with their last change and the size of recall and archival memory."""
+    """Return the blocks as text for a prompt, with the time of the last change and the numbers in *stats*."""
     last = max((version.at for _, version in shown if version.at is not None), default=None)
     changed = f"{last:%Y-%m-%d %H:%M:%S %Z}" if last else "never"
     texts = stats.episodes - stats.messages

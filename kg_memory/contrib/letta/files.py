@@ -96,7 +96,7 @@ class CloseFile(Arguments):
 
 
 class Files:
-    """Shows the threads of a namespace to an agent as files, together with `file_tools`.
+    """Shows the conversations in a namespace to an agent as files, together with `file_tools`.
 
     *namespace* is a template such as "{user_id}", as in `letta_tools`. Errors: `SettingsError` if it is invalid.
     """
@@ -135,9 +135,9 @@ def file_tools(files: Files) -> list[BaseTool]:
 def _grep(
     here: CallContext, pattern: str, include: str | None = None, context_lines: int = 1, offset: int = 0
 ) -> Flow[Answer]:
-    """Return the answer of the tool ``grep``: a page of the lines of all files that match *pattern*.
+    """Return the answer of the tool ``grep``: the lines of all files that match *pattern*, one page of them.
 
-    *here* is the memory and namespace of the call.
+    *here* has the memory and namespace of the tool call.
     """
     around = min(validate_count("context_lines", context_lines, 0), 5)
     skip = validate_count("offset", offset, 0)
@@ -162,9 +162,9 @@ def _render_matches(
     skip: int,
     around: int,
 ) -> str:
-    """Return the text of a page of grep matches, each with *around* lines before and after.
+    """Return a page of grep matches as text, each with *around* lines before and after it.
 
-    *matches* are all matches and *page* those to show, as (file name, line index); *files* has the lines of each file.
+    *matches* are all matches and *page* those on the page, as (file name, line index). *files* maps names to lines.
     """
     if not page:
         return "No line matches." if not matches else f"There are {len(matches)} matches; offset must be below that."
@@ -183,9 +183,9 @@ def _render_matches(
 
 
 def _search_files(here: CallContext, query: str, limit: int = 5) -> Flow[Answer]:
-    """Return the answer of the tool ``search_files``: the names of files that match *query*, and some lines of each.
+    """Return the answer of the tool ``search_files``: the names of files that match *query*, with some lines of each.
 
-    *here* is the memory and namespace of the call.
+    *here* has the memory and namespace of the tool call.
     """
     results = yield from search(here, query, most_of(limit))
     hits = [episode for episode in results.episodes if not episode.withheld]
@@ -202,9 +202,9 @@ def _search_files(here: CallContext, query: str, limit: int = 5) -> Flow[Answer]
 def _open(
     here: CallContext, file_name: str, offset: int = 0, length: int = PAGE_LINES, *, files: Files
 ) -> Flow[Answer]:
-    """Return the answer of the tool ``open``: a page of the file, which is added to the list of open files.
+    """Return the answer of the tool ``open``: a page of the file's lines. The file is added to the list of open files.
 
-    *here* is the memory and namespace of the call, and *files* has the list.
+    *here* has the memory and namespace of the tool call, and *files* the list.
     """
     page = validate_count("offset", offset, 0), min(validate_count("length", length), MOST_LINES)
     lines = yield from _read_file(here, file_name)
@@ -220,9 +220,9 @@ def _open(
 
 
 def _close(here: CallContext, file_name: str, *, files: Files) -> Flow[Answer]:
-    """Return the answer of the tool ``close``, after removing the file from the list of open files.
+    """Remove a file from the list of open files, and return the answer of the tool ``close``.
 
-    *here* is the memory and namespace of the call, and *files* has the list.
+    *here* has the memory and namespace of the tool call, and *files* the list.
     """
 
     def change(value: str) -> str:
@@ -239,9 +239,9 @@ def _close(here: CallContext, file_name: str, *, files: Files) -> Flow[Answer]:
 
 
 def _read_files(here: CallContext) -> Flow[dict[str, list[str]]]:
-    """Return a dict from file names to the lines of each file, from the latest 20,000 messages.
+    """Return a dict from the name of each file to its lines, made of the latest 20,000 messages.
 
-    *here* is the memory and namespace of the call.
+    *here* has the memory and namespace of the tool call.
     """
     episodes: list[Episode] = []
     while len(episodes) < SCANNED:
@@ -295,9 +295,9 @@ def _shown(line: str) -> str:
 
 
 def _parse_open(value: str) -> list[tuple[str, int, int]]:
-    """Return (file name, lines to skip, number of lines) for each open file that the block text *value* lists.
+    """Return (file name, lines to skip, number of lines) for each open file in *value*, the text of a block.
 
-    Lines that are not valid entries, because they were partly forgotten, are skipped.
+    Lines that are not valid, because they were partly forgotten, are skipped.
     """
     entries: list[tuple[str, int, int]] = []
     for line in value.splitlines():
@@ -318,7 +318,7 @@ def _format_open(entries: Iterable[tuple[str, int, int]]) -> str:
 
 
 def match_lines(pattern: str, lines: Sequence[str]) -> list[int]:
-    """Return the indexes of the first `MOST` *lines* in which the regular expression *pattern* occurs, ignoring case.
+    """Return the indexes of at most `MOST` *lines* in which the regular expression *pattern* occurs, ignoring case.
 
     Errors: `InputError` if the pattern is invalid, too long, or takes more than `SECONDS` (3) to match.
     """

@@ -47,11 +47,11 @@ def _tidy(
     model: BaseChatModel | Model | str | None = None,
     apply: bool = False,
 ) -> Flow[Version]:
-    """Rewrite the block *label* from the current facts about the entity *about*; propose the text, or *apply* it.
+    """Rewrite the block *label* from the current facts about the entity *about*, and propose or *apply* the new text.
 
-    The facts are read from the namespace of the block. *model* merges them with the block's text; None replaces the
-    text by a list of the facts, latest first, up to the block's limit. Returns the new version or the proposal. Errors:
-    `InputError` if there are no facts about *about*; errors of the memory and the model.
+    *model* merges the facts with the block's text; without it, the text becomes a list of the facts, latest first,
+    within the block's limit. Returns the new version or the proposal. Errors: `InputError` if there are no facts about
+    *about*; errors of the memory and the model.
     """
     block, namespace = blocks.block(label), blocks.namespace_of(label, context)
     before: Version = yield from call(blocks, "get", label, context)
@@ -80,7 +80,7 @@ tidy, atidy = both(_tidy)
 
 
 def _read_proposal(blocks: Blocks, label: str, context: Any = None) -> Flow[Version | None]:
-    """Return the proposed new text of the block *label*, which waits for a decision, or None."""
+    """Return the new text that was proposed for the block *label* and not decided yet, or None."""
     version: Version = yield from call(blocks, "get", f"{label}{PROPOSAL}", context)
     return version if version.value else None
 
@@ -91,10 +91,10 @@ read_proposal, aread_proposal = both(_read_proposal)
 def _decide_proposal(
     blocks: Blocks, label: str, *, accept: bool, context: Any = None, by: str = "user"
 ) -> Flow[Version]:
-    """Accept or reject the proposed new text of the block *label*, and return the block's version afterwards.
+    """Accept or reject the new text that was proposed for the block *label*, and return the block's current version.
 
-    *by* is who decides. Errors: `NotFound` without a proposal; `InputError` if the block was changed after the
-    proposal.
+    *by* names the person who decides. Errors: `NotFound` if there is no proposal; `InputError` if the block was changed
+    after the proposal.
     """
     proposal = yield from _read_proposal(blocks, label, context)
     if proposal is None or proposal.at is None:
@@ -112,7 +112,10 @@ decide_proposal, adecide_proposal = both(_decide_proposal)
 
 
 def _apply(blocks: Blocks, label: str, before: Version, value: str, context: Any, by: str) -> Flow[Version]:
-    """Write *value* to the block *label*. Errors: `InputError` if its text has changed since the version *before*."""
+    """Write *value* to the block *label*.
+
+    Errors: `InputError` if the text is no longer that of the version *before*.
+    """
 
     def change(present: str) -> str:
         if present != before.value:

@@ -137,11 +137,10 @@ def letta_tools(
     limit: int = 10,
     assistant: str = ASSISTANT,
 ) -> list[BaseTool]:
-    """Return Letta's memory tools as LangChain tools, sync and async: for blocks, archival memory and recall memory.
+    """Return Letta's memory tools as LangChain tools, sync and async: for blocks, archival memory and conversations.
 
-    Put `Blocks.render` of the same *blocks* into the system prompt, so that the agent sees them. *assistant* is the
-    speaker of the agent's own messages. *namespace* and *limit* are as in `memory_tools`. Errors: `SettingsError` for
-    an invalid argument.
+    The agent sees the *blocks* if `Blocks.render` is in its system prompt. *assistant* is the speaker of the agent's
+    own messages. For *namespace* and *limit*, see `memory_tools`. Errors: `SettingsError` for an invalid argument.
     """
     core = blocks or Blocks(validate_memory(memory), namespace=namespace)
     make = partial(tool, validate_memory(memory), core.templates["user"])
@@ -164,10 +163,9 @@ def _finish(_: CallContext) -> Flow[Answer]:
 
 
 def _edit(here: CallContext, label: str, *, core: Blocks, edit: Callable[..., str], **given: Any) -> Flow[Answer]:
-    """Return the answer of a tool that edits a block, after applying *edit*, a function from the old to the new text.
+    """Set the block *label* to the result of *edit*, called with its text, and return the answer of the tool.
 
-    *here* is the memory and namespace of the call. *label* names the block in *core*; *given* are the other arguments
-    of the tool.
+    *here* has the memory and namespace of the tool call, and *core* the blocks. *given* are arguments for *edit*.
     """
     block = core.block(label)
     if block.read_only:
@@ -199,7 +197,8 @@ def _archive(
 ) -> Flow[Answer]:
     """Return the answer of the tool ``archival_memory_search``: facts and stored texts that match *query*.
 
-    *here* is the memory and namespace of the call; *most* is the number of results of each kind if *top_k* is None.
+    *here* has the memory and namespace of the tool call. *most* is the number of results of each kind unless *top_k* is
+    set.
     """
     limit = most if top_k is None else top_k
     where = _tagged(tags or [], tag_match_mode, _said(start_datetime=start_datetime, end_datetime=end_datetime))
@@ -210,17 +209,17 @@ def _archive(
 
 
 def _tagged(tags: list[str], mode: str, said: dict[str, Any]) -> dict[str, Any]:
-    """Return the search filter *said*, extended by a test for the *tags*: all of them if *mode* is "all", else any."""
+    """Return the search filter *said* with a test for *tags* added: for all of them if *mode* is "all", else any."""
     if mode == "all":
         return {"$and": [{**said, "labels.tags": tag} for tag in tags] or [said]}
     return {**said, "labels.tags": tags} if tags else said
 
 
 def _said(**ends: str | None) -> dict[str, Any]:
-    """Return a search filter on the time of messages: ``{"said_at": {"$gte": start, "$lt": end}}``.
+    """Return a search filter for the time of messages: ``{"said_at": {"$gte": start, "$lt": end}}``.
 
-    *ends* are the start and the end, ISO 8601 texts or None, under the names of the tool's arguments, which errors
-    mention. An end without a time of day includes the whole day. Errors: `InputError` for an invalid date.
+    *ends* maps the names of two tool arguments, which appear in errors, to the start and the end: ISO 8601 texts or
+    None. An end without a time of day includes the whole day. Errors: `InputError` for an invalid date.
     """
     said: dict[str, Any] = {}
     for (name, text), (operator, side) in zip(ends.items(), (("$gte", "start"), ("$lt", "end")), strict=True):
@@ -246,10 +245,10 @@ def _recall(
     most: int,
     assistant: str,
 ) -> Flow[Answer]:
-    """Return the answer of the tool ``conversation_search``: messages that match *query*, or without one the latest.
+    """Return the answer of the tool ``conversation_search``: the messages that match *query*, or else the latest ones.
 
-    *here* is the memory and namespace of the call, *most* the number of messages if *limit* is None, and *assistant*
-    the speaker name of the agent.
+    *here* has the memory and namespace of the tool call. *most* is the number of messages unless *limit* is set, and
+    *assistant* the speaker name of the agent.
     """
     size = most_of(most if limit is None else limit)
     skip = validate_count("page", page, 0) * size
