@@ -90,14 +90,14 @@ CHOOSE_PROMPTS = _load("choose_prompts", ChosenPrompts, "prompts", "trajectories
 
 
 class AnnotatedTrajectory(NamedTuple):
-    """The messages of a conversation, or of another run of an agent, with feedback on it."""
+    """The messages of a conversation, or of another run of an agent, with a person's or program's feedback on them."""
 
     messages: Sequence[AnyMessage]
     feedback: Mapping[str, str | int | bool] | str | None = None
 
 
 class FlowRunnable(Runnable[Any, Output]):
-    """A LangChain runnable with one implementation, `_run`, for both `invoke` and `ainvoke`."""
+    """A LangChain runnable whose subclasses implement both `invoke` and `ainvoke` by one method, `_run`."""
 
     @abstractmethod
     def _run(self, given: Any, config: Config) -> Flow[Output]:
@@ -111,7 +111,7 @@ class FlowRunnable(Runnable[Any, Output]):
 
 
 def open_model(model: BaseChatModel | str) -> ChatModel:
-    """Return a client that asks *model* for typed answers; a name is like "openai:gpt-4.1-mini".
+    """Return a client that asks *model*, a chat model or a name like "openai:gpt-4.1-mini", for typed answers.
 
     Errors: `SettingsError`; `MissingExtra` if a name is given and langchain is not installed.
     """
@@ -146,9 +146,9 @@ def write_messages(messages: Iterable[MessageLikeRepresentation]) -> list[Record
 
 
 def write_trajectories(trajectories: Any) -> list[Record]:
-    """Return *trajectories* as JSON records for a prompt, numbered from 1, with their messages and feedback.
+    """Return *trajectories* as JSON records for a prompt: numbered from 1, with messages and feedback.
 
-    Each trajectory is an `AnnotatedTrajectory`, a pair (messages, feedback), or only messages; a text counts as one
+    A trajectory is an `AnnotatedTrajectory`, a pair (messages, feedback), or a list of messages; a text is a single
     trajectory. Errors: `InputError` for a value of another form.
     """
     if isinstance(trajectories, str):
@@ -171,7 +171,7 @@ def _split(trajectory: Any) -> tuple[Any, Any]:
 
 
 def _is_list(value: Any) -> bool:
-    """Return whether *value* is a list of messages, rather than one message as a pair (role, text)."""
+    """Return whether *value* is a list of messages; a pair (role, text) is one message, not a list."""
     return isinstance(value, list | tuple) and not (value and isinstance(value[0], str))
 
 

@@ -74,10 +74,10 @@ class Existing(NamedTuple):
 class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
     """A runnable that reads a conversation, compares it with existing memories, and returns the updated memories.
 
-    The input is a dict with ``messages`` and optionally ``existing`` memories and ``max_steps``, the most passes of the
-    model over the result (default 1). The output lists existing memories first, in order: unchanged, changed, or a
-    `RemoveDoc`; then new ones. The manager stores none of them. *schemas* are the pydantic models of memories, and
-    *instructions* say which memories the application wants. Errors: `SettingsError` for an invalid argument.
+    The input is a dict with ``messages`` and optionally ``existing`` memories and ``max_steps``, the number of times
+    that the model may revise the result (default 1). The output has the existing memories in order, with a `RemoveDoc`
+    for each deleted one, and then the new memories. Nothing is stored. *schemas* are the pydantic models of memories,
+    and *instructions* say which memories the application wants. Errors: `SettingsError` for an invalid argument.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
         enable_updates: bool = True,
         enable_deletes: bool = False,
     ) -> None:
-        """Prepare the prompts. By default the model may add and change memories, but not delete them."""
+        """Open the model. By default it may add and change memories, but not delete them."""
         self.schemas = {schema.__name__: schema for schema in _validate_schemas(schemas)}
         self.instructions = instructions
         self._model = open_model(model)
@@ -99,7 +99,7 @@ class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
         self._forms = {exists: self._form(exists=exists) for exists in (False, True)}
 
     def _run(self, given: Mapping[str, Any], config: Config) -> Flow[list[ExtractedMemory]]:
-        """Return the existing memories, changed where needed, and new ones; see the class for the input *given*."""
+        """Return existing memories, changed where needed, then new ones. *given* is the runnable's input."""
         del config
         existing = list(self.read_existing(given.get("existing") if isinstance(given, Mapping) else None))
         external = {memory.id for memory in existing}
@@ -113,10 +113,10 @@ class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
         return revised
 
     def revise(self, given: Mapping[str, Any], existing: Sequence[Existing]) -> Flow[tuple[list[Existing], set[str]]]:
-        """Return the *existing* memories as changed by the model, then new ones; and the ids of memories to remove.
+        """Return the *existing* memories as the model changed them, with new ones; and the ids of memories to remove.
 
-        *given* is the runnable's input. The model sees the memories numbered from 1, without those that an earlier pass
-        removed.
+        *given* is the runnable's input. If the model revises the result several times, it does not see the memories
+        again that it has removed.
         """
         messages = write_messages(require_messages(given))
         memories, removed = list(existing), set[str]()
@@ -140,7 +140,7 @@ class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
         return await self.ainvoke({"messages": messages, "existing": existing})
 
     def read_existing(self, existing: Any) -> Iterable[Existing]:
-        """Yield the memories that a caller passes as *existing*: texts, (id, content) or (id, kind, content).
+        """Yield the memories in *existing*, which may be texts, pairs (id, content), or triples (id, kind, content).
 
         *kind* is the name of a schema. Errors: `InputError` for values of another form.
         """
@@ -163,10 +163,10 @@ class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
         return [{"kind": name, "schema": schema.model_json_schema()} for name, schema in self.schemas.items()]
 
     def _form(self, *, exists: bool) -> Prompt[Changes] | None:
-        """Return the prompt for changes to memories; its answer has a list for each permitted kind of change.
+        """Return the prompt that asks the model for changes to memories, or None if no change is permitted.
 
-        None if no change is permitted. *exists* is whether there are existing memories; if there are none, one may be
-        added even with inserts disabled.
+        The answer has a list for each permitted kind of change. If there are no memories yet (*exists* is False), one
+        may be added even if inserts are disabled.
         """
         lists: Record = {}
         for name, schema in self.schemas.items():
@@ -181,9 +181,9 @@ class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
 
 
 def _apply(changes: BaseModel, memories: list[Existing], removed: set[str]) -> bool:
-    """Apply the model's *changes* to *memories*, and add the ids of deleted memories to *removed*, both in place.
+    """Apply the model's *changes* to the list *memories*, and add the ids of deleted memories to *removed*.
 
-    Returns whether there were any changes. Changes with unknown numbers are skipped.
+    Returns whether there were any changes. Changes to memories that do not exist are skipped.
     """
     places = {number: number - 1 for number, memory in enumerate(memories, 1) if memory.id not in removed}
     made = False
@@ -206,7 +206,7 @@ create_memory_manager = MemoryManager
 
 
 class ThreadExtractor(FlowRunnable[BaseModel]):
-    """A runnable that extracts one instance of *schema* from a conversation, by default a title and a summary.
+    """A runnable that extracts one instance of *schema* from a conversation; by default, its title and summary.
 
     Its input is ``{"messages": [...]}``. Errors: `SettingsError` for an invalid argument.
     """
@@ -246,9 +246,9 @@ def to_model(memory: Existing, schemas: Mapping[str, Schema]) -> Any:
 
 
 def require_messages(input_: Any) -> Any:
-    """Return the value of "messages" in *input_*, the input dict of a runnable.
+    """Return the messages in *input_*, the input of a runnable.
 
-    Errors: `InputError` if it is missing.
+    Errors: `InputError` if the key "messages" is missing.
     """
     if not isinstance(input_, Mapping) or "messages" not in input_:
         raise InputError(f'the input must be a dict such as {{"messages": [...]}}, got {input_!r:.80}')

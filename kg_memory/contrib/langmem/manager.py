@@ -42,7 +42,7 @@ T = TypeVar("T", bound=Item)
 
 
 class MemoryPhase(TypedDict, total=False):
-    """Options of a further pass of a `MemoryStoreManager`, in which the model revises the resulting memories.
+    """Options of an additional pass, in which the model of a `MemoryStoreManager` revises the resulting memories.
 
     They are its instructions, whether the model sees the messages again, and whether it may add or delete memories.
     """
@@ -54,13 +54,13 @@ class MemoryPhase(TypedDict, total=False):
 
 
 class MemoryStoreManager(FlowRunnable[list[Record]]):
-    """A runnable that reads a conversation, updates the memories in a store, and returns the items that it stored.
+    """A runnable that reads a conversation, updates the memories in a store, and returns the stored items.
 
-    The input is ``{"messages": [...]}``, optionally with ``max_steps``; see `MemoryManager`. Related memories are
-    searched in the store. *store* is a `GraphMemory` or a LangGraph store; None uses that of the running graph. The
-    model sees the *query_limit* memories nearest to the last messages, or to the queries that *query_model* writes.
-    *default*, or the result of *default_factory* for the config, is stored if there is no memory yet. Each of *phases*
-    revises the result once more. Errors: `SettingsError` for an invalid argument.
+    The input is ``{"messages": [...]}``, optionally with ``max_steps``; see `MemoryManager`. *store* is a `GraphMemory`
+    or a LangGraph store; None means that of the running graph. The model sees the *query_limit* memories that are
+    nearest to the last messages, or to queries that *query_model* writes. If there is no memory yet, *default*, or the
+    result of *default_factory* for the config, is stored. *phases* are additional passes over the result. Errors:
+    `SettingsError` for an invalid argument.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
         store: Store | None = None,
         phases: Sequence[MemoryPhase] | None = None,
     ) -> None:
-        """Prepare the models and the namespace. Errors: `SettingsError` for invalid arguments."""
+        """Open the models and prepare the namespace. Errors: `SettingsError` for invalid arguments."""
         if default is not None and default_factory is not None:
             raise SettingsError("default and default_factory cannot be combined: pass one of them")
         chosen = tuple(schemas or (Memory,))
@@ -111,7 +111,7 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
     def _run(self, given: Mapping[str, Any], config: Config) -> Flow[list[Record]]:
         """Update the memories in the store from a conversation, and return the stored items.
 
-        The result is empty if the memory is paused. *given* is the runnable's input.
+        *given* is the runnable's input. If the memory is paused, nothing is stored.
         """
         store, namespace = self.store, self.namespace(config)
         before = yield from self._related(store, namespace, require_messages(given))
@@ -128,9 +128,9 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
         return await self.ainvoke({"messages": messages})
 
     def _manage(self, given: Mapping[str, Any], before: Sequence[SearchItem]) -> Flow[tuple[list[Existing], set[str]]]:
-        """Return the memories as they are after all phases, and the ids of memories to delete.
+        """Return the memories as revised by all phases, and the ids of memories to delete.
 
-        *before* are the stored items that are related to the conversation in *given*, the runnable's input.
+        *given* is the runnable's input, and *before* are the stored items that are related to its conversation.
         """
         memories, removed = yield from self.memory_manager.revise(given, [_read(item) for item in before])
         for manager, phase in self._phases:
@@ -161,10 +161,7 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
         return SearchItem(namespace, DEFAULT, value, time, time)
 
     def _to_default(self, default: Any) -> BaseModel:
-        """Return the default memory as an instance of the first schema that fits.
-
-        Errors: `SettingsError` if none fits.
-        """
+        """Return *default* as an instance of the first schema that it fits. Errors: `SettingsError` if it fits none."""
         if isinstance(default, BaseModel):
             return default
         values = {"content": default} if isinstance(default, str) else default
@@ -178,9 +175,9 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
     # Access to the memories in the namespace
 
     def _get(self, key: str, *, refresh_ttl: bool | None = None, config: Config = None) -> Flow[Item | None]:
-        """Return the stored item with this *key*, its content as an instance of its schema; None if there is none.
+        """Return the item with the given *key*, with its content as an instance of its schema; None if there is none.
 
-        For the key `DEFAULT`, a default memory that is not stored yet is returned.
+        The key `DEFAULT` also returns a default memory that is not stored yet.
         """
         namespace = self.namespace(config)
         item: Item | None = yield from call(self.store, "get", namespace, key, refresh_ttl=refresh_ttl)
@@ -233,9 +230,9 @@ create_memory_store_manager = MemoryStoreManager
 
 
 class MemorySearcher(FlowRunnable[list[SearchItem]]):
-    """A runnable that lets a model write queries for a conversation, and returns the matching memories, best first.
+    """A runnable that lets a model write search queries for a conversation, and returns the memories found, best first.
 
-    Its input is ``{"messages": [...]}``. *prompt* tells the model what to look for. Errors: `SettingsError` for an
+    Its input is ``{"messages": [...]}``. *prompt* tells the model what to search for. Errors: `SettingsError` for an
     invalid argument.
     """
 
@@ -262,9 +259,9 @@ create_memory_searcher = MemorySearcher
 
 
 def write_queries(model: ChatModel, messages: Any, wishes: str) -> Flow[list[str]]:
-    """Return up to five queries, written by *model*, for memories that help to continue the conversation *messages*.
+    """Return up to five queries, written by *model*, for memories that may help to continue a conversation.
 
-    *wishes* are the application's instructions to the model.
+    *messages* are the conversation, and *wishes* the application's instructions to the model.
     """
     records = write_messages(messages)
     if not records:
@@ -276,7 +273,7 @@ def write_queries(model: ChatModel, messages: Any, wishes: str) -> Flow[list[str
 def search_all(store: BaseStore, namespace: Labels, queries: Sequence[str], limit: int) -> Flow[list[SearchItem]]:
     """Return the items of *store* that match any of *queries*, best first and without duplicates.
 
-    *limit* is the most items for each query.
+    At most *limit* items are found for each query.
     """
     items: dict[tuple[Labels, str], SearchItem] = {}
     for query in queries:
@@ -293,7 +290,10 @@ def _score(item: SearchItem) -> float:
 
 
 def _phase(model: BaseChatModel | str, schemas: Sequence[Schema], phase: MemoryPhase) -> MemoryManager:
-    """Return the `MemoryManager` that carries out *phase*. Errors: `SettingsError` for an unknown key in *phase*."""
+    """Return the `MemoryManager` for an additional pass with the options *phase*.
+
+    Errors: `SettingsError` for an unknown key in *phase*.
+    """
     if unknown := set(phase) - set(MemoryPhase.__annotations__):
         raise SettingsError(f"a phase may have {', '.join(MemoryPhase.__annotations__)}, got {min(unknown)!r}")
     return MemoryManager(
@@ -306,7 +306,7 @@ def _phase(model: BaseChatModel | str, schemas: Sequence[Schema], phase: MemoryP
 
 
 def _read(item: Item) -> Existing:
-    """Return the memory in a store item; items that were written by the manage_memory tool have no kind."""
+    """Return the memory in *item*, a store item. Items that the manage_memory tool has written have no kind."""
     value = item.value
     if value.keys() == {"kind", "content"}:
         return Existing(item.key, str(value["kind"]), value["content"])
@@ -323,9 +323,9 @@ def _store_changes(
     after: Sequence[Existing],
     removed: Collection[str],
 ) -> Flow[list[Record]]:
-    """Store new and changed memories, delete those whose ids are in *removed*, and return the stored items.
+    """Store new and changed memories, delete those with ids in *removed*, and return the stored items.
 
-    *before* are the items as read from the store, *after* the memories as they should be.
+    *before* are the items as they were read from the store, and *after* the memories that should be there.
     """
     items = {item.key: item for item in before}
     for item in before:
@@ -347,6 +347,6 @@ def _to_value(memory: Existing) -> Record:
 
 
 def _windows(messages: Any) -> list[str]:
-    """Return search queries from the end of a conversation: the last message, the last two, and the last four."""
+    """Return search queries from the end of a conversation: its last message, its last two, and its last four."""
     texts = [text for text in map(text_of, messages_of(messages)) if text.strip()]
     return list(dict.fromkeys("\n".join(texts[-size:]) for size in WINDOWS if texts))

@@ -18,7 +18,7 @@ Store = BaseStore | GraphMemory
 
 
 class Namespace:
-    """A namespace of a store with variables in its labels, which are filled at each call.
+    """A namespace of a store, whose labels may contain variables that each call replaces by values.
 
     ``("memories", "{user_id}")`` becomes ``("memories", "ann")`` with the config ``{"configurable": {"user_id":
     "ann"}}``, or with user_id in the runtime context. Errors: `SettingsError` for an invalid template.
@@ -34,7 +34,7 @@ class Namespace:
         self._labels = [NamespaceTemplate(label) for label in self.template]
 
     def __call__(self, config: Mapping[str, Any] | None = None) -> Labels:
-        """Return the labels, with variables filled from *config* or, if None, from the running graph.
+        """Return the labels with the values of their variables, from *config* or, if None, from the running graph.
 
         Errors: `InputError` if a variable has no value, or a label contains a dot.
         """
@@ -59,7 +59,7 @@ def validate_store(store: object) -> BaseStore | None:
 
 
 def find_store(store: BaseStore | None) -> BaseStore | None:
-    """Return *store* if it is set, else the store of the running graph; None if that has no store."""
+    """Return *store* or, if it is None, the store of the running graph; None if that has no store."""
     if store is not None:
         return store
     try:
@@ -69,7 +69,7 @@ def find_store(store: BaseStore | None) -> BaseStore | None:
 
 
 def store_here(store: BaseStore | None) -> BaseStore:
-    """Return *store* if it is set, else the store of the running graph. Errors: `SettingsError` if there is none."""
+    """Return *store* or, if it is None, the store of the running graph. Errors: `SettingsError` without a store."""
     found = find_store(store)
     if found is None:
         raise SettingsError("there is no store: pass store=memory, or call this in a graph compiled with a store")

@@ -62,7 +62,7 @@ _BRACE = re.compile(r"\{\{|\}\}|\{[A-Za-z_]\w*\}|[{}]")
 
 
 class Prompt(TypedDict, total=False):
-    """A prompt with its name and, optionally, instructions on how and when to update it."""
+    """A prompt with its name and, optionally, instructions that say how and when to update it."""
 
     name: Required[str]
     prompt: Required[str]
@@ -74,9 +74,10 @@ class PromptOptimizer(FlowRunnable[str]):
     """A runnable that lets *model* review runs of an agent, and returns the agent's prompt improved by the lessons.
 
     Its input is ``{"trajectories": [...], "prompt": ...}``. *kind* "gradient" repeats reviews until the lessons are
-    stable, then rewrites the prompt; "metaprompt" alternates reviews and rewrites; "prompt_memory" does each once.
-    *config* limits the reviews: ``min_reflection_steps`` (default 1) and ``max_reflection_steps`` (3). With a *memory*,
-    lessons are stored there; see `render_rules`. Errors: `SettingsError` for an invalid argument.
+    stable, then rewrites the prompt; "metaprompt" alternates reviews and rewrites; "prompt_memory" has one review and
+    one rewrite. *config* sets ``min_reflection_steps`` (default 1) and ``max_reflection_steps`` (3), the numbers of
+    reviews. With a *memory*, lessons are stored there; see `render_rules`. Errors: `SettingsError` for an invalid
+    argument.
     """
 
     def __init__(
@@ -104,7 +105,7 @@ class PromptOptimizer(FlowRunnable[str]):
         self._model, self._kind = open_model(model), kind
 
     def _run(self, given: Mapping[str, Any], config: Config) -> Flow[str]:
-        """Return the improved text of the prompt in *given*; unchanged if there are no trajectories."""
+        """Return the improved text of the prompt in *given*, or the same text if there are no trajectories."""
         trajectories, prompt = write_trajectories(_field(given, "trajectories")), _read_prompt(_field(given, "prompt"))
         if not trajectories:
             return prompt["prompt"]
@@ -120,7 +121,7 @@ class PromptOptimizer(FlowRunnable[str]):
         return await self.ainvoke({"trajectories": trajectories, "prompt": prompt})
 
     def _learn(self, prompt: Prompt, review: Record) -> Flow[tuple[list[Lesson], str]]:
-        """Return the lessons that the model draws from *review*, and the text of *prompt* rewritten by them.
+        """Return the lessons that the model draws from *review*, and the text of *prompt* rewritten to include them.
 
         *review* has the trajectories and the rules that the agent already follows.
         """
@@ -145,10 +146,10 @@ class PromptOptimizer(FlowRunnable[str]):
         return learned, text
 
     def _rewrite(self, text: str, lessons: Sequence[Lesson], wishes: str) -> Flow[str]:
-        """Return the prompt *text* rewritten to include *lessons*; all its {variables} are kept.
+        """Return the prompt *text* rewritten by the model to include *lessons*; all its {variables} are kept.
 
-        *wishes* are the user's update instructions. If the model loses a variable, the lessons are appended to *text*
-        as a list.
+        *wishes* are the user's instructions for updates. If the model leaves out a variable, *text* is returned with
+        the lessons appended as a list.
         """
         if not lessons:
             return text
@@ -168,9 +169,9 @@ create_prompt_optimizer = PromptOptimizer
 
 
 class MultiPromptOptimizer(FlowRunnable[list[Prompt]]):
-    """A runnable that improves those of an agent's prompts that led to bad results, and returns all prompts.
+    """A runnable that improves those prompts of an agent that led to bad results, and returns all prompts.
 
-    Its input is ``{"trajectories": [...], "prompts": [...]}``. The options are those of `PromptOptimizer`. Errors:
+    Its input is ``{"trajectories": [...], "prompts": [...]}``. For the options, see `PromptOptimizer`. Errors:
     `SettingsError` for an invalid argument.
     """
 
@@ -179,7 +180,7 @@ class MultiPromptOptimizer(FlowRunnable[list[Prompt]]):
         self._model = open_model(model)
 
     def _run(self, given: Mapping[str, Any], config: Config) -> Flow[list[Prompt]]:
-        """Return all prompts in *given*, in order, with those improved that the model chose."""
+        """Return all prompts in *given*, in order; the prompts that the model chose are improved."""
         trajectories = _field(given, "trajectories")
         prompts = [_read_prompt(prompt) for prompt in _field(given, "prompts")]
         if len({prompt["name"] for prompt in prompts}) < len(prompts):
@@ -200,7 +201,7 @@ class MultiPromptOptimizer(FlowRunnable[list[Prompt]]):
         return await self.ainvoke({"trajectories": trajectories, "prompts": prompts})
 
     def _choose(self, prompts: Sequence[Prompt], trajectories: Sequence[Record]) -> Flow[set[str]]:
-        """Return the names of the *prompts* that the model wants to improve after seeing *trajectories*.
+        """Return the names of those *prompts* that the model wants to improve because of *trajectories*.
 
         A single prompt without when_to_update is always chosen.
         """
@@ -243,9 +244,9 @@ def _number(rules: Sequence[Fact]) -> list[Record]:
 
 
 def _escape(text: str, variables: set[str]) -> str:
-    """Double all braces in *text* except those around *variables*: "{a} {b}" -> "{a} {{b}}".
+    """Double all braces in *text* except those around *variables*: with {"a"}, "{a} {b}" -> "{a} {{b}}".
 
-    Prompt templates require that for braces that are no variables.
+    In a prompt template, braces that do not enclose a variable must be doubled.
     """
 
     def double(match: re.Match[str]) -> str:
@@ -281,9 +282,9 @@ class Rules:
         as_of: datetime | str | None = None,
         believed_at: datetime | str | None = None,
     ) -> Flow[list[Fact]]:
-        """Return the facts for the rules that *agent* follows now, oldest first.
+        """Return the facts for the rules that *agent* follows now, or followed at a past time, oldest first.
 
-        *as_of* selects the rules that held at a past time, *believed_at* those that were believed then.
+        *as_of* selects the rules that were valid at a time, *believed_at* the rules that the memory believed at a time.
         """
         where = {"predicate": FOLLOWS, "name": agent}
         times = {"as_of": "now" if as_of is None else as_of, "believed_at": believed_at}
@@ -299,10 +300,10 @@ class Rules:
         followed: Sequence[Fact],
         config: Mapping[str, Any] | None,
     ) -> Flow[None]:
-        """Store each of *lessons* as a rule of *agent*; its source is the trajectory that taught it.
+        """Store each of *lessons* as a rule of *agent*, with the trajectory that taught the lesson as its source.
 
-        *followed* are the facts for the existing rules; a rule that a lesson replaces is ended. If the namespace is
-        paused, nothing is stored.
+        *followed* are the facts for the existing rules; those that a lesson replaces are ended. Nothing is stored if
+        the namespace is paused.
         """
         place = {"source": SOURCE, "namespace": self._where(config)}
         for lesson in lessons:
@@ -320,9 +321,10 @@ class Rules:
                 yield from call(self._memory.facts, "replace", former.id, episode=added.episode, **decision)
 
     def _write(self, agent: str, trajectories: Sequence[Record], lesson: Lesson) -> Record:
-        """Return *lesson* as the JSON record to remember, with the trajectory that taught it.
+        """Return *lesson* as a JSON record to remember, with the trajectory that taught the lesson.
 
-        A long rule is cut in the field "rule", since that is the name of an entity; "sentence" has all of it.
+        A long rule is shortened in the field "rule", which becomes the name of an entity; "sentence" has the whole
+        rule.
         """
         text = lesson.lesson
         shown = [record for record in trajectories if record["trajectory"] == lesson.trajectory]
@@ -349,10 +351,10 @@ def _render_rules(
     as_of: datetime | str | None = None,
     believed_at: datetime | str | None = None,
 ) -> Flow[str]:
-    """Return the rules that *agent* follows as text for a prompt, one line each, oldest first; "" if there are none.
+    """Return the rules that *agent* follows as text for a prompt: a line for each, oldest first; "" if there are none.
 
-    *agent* is the name of a `Prompt`, or "agent". *as_of* selects the rules that held at that time, *believed_at* those
-    that were believed then. Errors: `InputError` for an invalid argument.
+    *agent* is the name of a `Prompt`, or "agent". *as_of* selects the rules that were valid at a time, *believed_at*
+    the rules that the memory believed at a time. Errors: `InputError` for an invalid argument.
     """
     rules = yield from Rules(memory, namespace).current(agent, as_of=as_of, believed_at=believed_at)
     return "\n".join(f"- {Rules.text_of(rule)}" for rule in rules)

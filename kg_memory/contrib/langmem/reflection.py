@@ -39,9 +39,9 @@ REMOTE = (
 
 @dataclass(eq=False, slots=True)
 class _Task:
-    """A conversation that waits for its reflection, which starts at the time `due` (monotonic seconds).
+    """A conversation that waits to be processed by the reflector at the time `due`, in monotonic seconds.
 
-    `payload` is the reflector's input; `store`, `config` and `context` are those of the run that submitted it.
+    `payload` is the reflector's input. `store`, `config` and `context` are those of the graph run that submitted it.
     """
 
     payload: Any
@@ -59,9 +59,9 @@ class _Task:
 class ReflectionExecutor:
     """Runs *reflector*, such as `create_memory_store_manager(...)`, in a background thread once a conversation pauses.
 
-    A new payload for a thread replaces the waiting one: the messages of the waiting one are put in front of the new
-    ones, and its future is cancelled. *store* is a `GraphMemory` or a LangGraph store; None uses the reflector's, or
-    that of the submitting graph. When the process exits, waiting payloads are processed at once.
+    A new payload for a thread replaces the one that waits: it includes the messages of the old one, whose future is
+    cancelled. *store* is a `GraphMemory` or a LangGraph store; None means the reflector's, or that of the submitting
+    graph. When the process exits, all waiting payloads are processed without further delay.
     """
 
     def __init__(
@@ -97,8 +97,8 @@ class ReflectionExecutor:
     ) -> Future[Any]:
         """Run the reflector on *payload* after a delay, and return a future of its result.
 
-        A newer payload of the same thread replaces it until then. *payload* is the reflector's input, such as
-        {"messages": [...]}. *config* and *thread_id* default to those of the running graph. Errors: `InputError`,
+        *payload* is the reflector's input, such as {"messages": [...]}. Another payload of the same thread within the
+        delay replaces it. *config* and *thread_id* default to those of the running graph. Errors: `InputError`,
         `SettingsError`; `DatabaseUnavailable` after `shutdown`.
         """
         seconds = validate_seconds("after_seconds", after_seconds)
@@ -146,12 +146,12 @@ class ReflectionExecutor:
     def flush(self, timeout: float | None = None) -> bool:
         """Process all waiting payloads now; return False if that takes longer than *timeout* seconds.
 
-        None waits without limit.
+        *timeout* None means no limit.
         """
         return self._worker.flush(timeout)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - as LangMem has it
-        """Refuse new payloads. Waiting payloads are processed first with *wait*, or cancelled with *cancel_futures*."""
+        """Refuse new payloads. With *wait*, first process waiting payloads; with *cancel_futures*, cancel them."""
         self._worker.closed = True
         with self._worker.changed:
             for task in self._worker.jobs.values() if cancel_futures else ():
@@ -166,11 +166,11 @@ class ReflectionExecutor:
         self.shutdown()
 
     def _find_store(self) -> BaseStore | None:
-        """Return the store of the executor, else that of the running graph, else that of the reflector, else None."""
+        """Return the store of this executor, or else of the running graph, or else of the reflector, or None."""
         return find_store(self._store) or getattr(self._reflector, "store", None)
 
     def _reflect(self, task: _Task) -> None:
-        """Run the reflector on the payload of *task*, with its store and config, and set the result of its future."""
+        """Run the reflector on the payload of *task*, with its store and config; set the result of its future."""
 
         @entrypoint(store=task.store)
         def reflect(payload: Any) -> Any:
@@ -188,7 +188,7 @@ class ReflectionExecutor:
 
 
 def _here(config: RunnableConfig | None) -> tuple[Record, Any]:
-    """Return the "configurable" values and the context of *config* or, if it is None, of the running graph.
+    """Return ("configurable" values, context) of *config*, which defaults to the config of the running graph.
 
     Internal values, such as those of checkpoints, are left out.
     """
@@ -213,7 +213,7 @@ def _merge(context: Any, configurable: Mapping[str, Any]) -> Record:
 
 
 def _join(former: Any, payload: Any) -> Any:
-    """Return *payload* with the messages of *former* put in front, unless it starts with them already.
+    """Return *payload* with the messages of *former* before its own, unless it already starts with them.
 
     Both are inputs of a reflector, such as {"messages": [...]}.
     """

@@ -85,14 +85,14 @@ class SummarizationResult:
 
 
 class SummarizationNode(FlowRunnable[Record]):
-    """A graph node that replaces the older messages of the state by a summary, to stay within a token limit.
+    """A graph node that replaces the older messages of a conversation by a summary, to stay within a token limit.
 
-    The result is written to *output_messages_key*. Older messages are summarised once the unsummarised ones reach
-    *max_tokens_before_summary* (default: *max_tokens*). The rest fits into *max_tokens*, with *max_summary_tokens*
-    reserved for the summary. A leading system message and the last message stay. More than *max_tokens* are summarised
-    in several calls. To limit the summary itself, pass ``model.bind(max_tokens=256)``. The running summary is kept in
-    the state under ``context["running_summary"]``. If input and output key are the same, the result replaces the
-    messages of the state. Errors: `InputError` for limits that leave no room.
+    The older messages are summarised once the messages that are not summarised yet reach *max_tokens_before_summary*
+    (default: *max_tokens*). Summary and remaining messages then fit into *max_tokens*, of which *max_summary_tokens*
+    are reserved for the summary. A leading system message and the last message are always kept. The node reads the
+    messages in *input_messages_key* of the state and writes those in *output_messages_key*; both may be the same. The
+    running summary is stored in the state under ``context["running_summary"]``. To limit the summary itself, pass
+    ``model.bind(max_tokens=256)``. Errors: `InputError` for limits that leave no room.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class SummarizationNode(FlowRunnable[Record]):
         self._read, self._written = input_messages_key, output_messages_key
 
     def _run(self, given: Record | BaseModel, config: Config) -> Flow[Record]:
-        """Return the state's update: the messages with the older ones summarised, and the running summary.
+        """Return an update for the graph's state: messages with the older ones summarised, and the running summary.
 
         *given* is the state. Errors: `InputError` if it lacks the messages.
         """
@@ -140,9 +140,9 @@ class SummarizationNode(FlowRunnable[Record]):
         return {self._written: kept, "context": {**context, "running_summary": result.running_summary}}
 
     def summarize(self, messages: Sequence[AnyMessage], running: RunningSummary | None) -> Flow[SummarizationResult]:
-        """Return *messages* with the older ones summarised, and the new running summary.
+        """Return *messages* with the older ones replaced by a summary, and the new running summary.
 
-        *running* is the summary so far, or None; the messages that it covers are dropped.
+        *running* is the summary so far, or None. The messages that it covers are left out.
         """
         system = list(messages[:1]) if messages and isinstance(messages[0], SystemMessage) else []
         rest = messages[len(system) :]
@@ -159,7 +159,7 @@ class SummarizationNode(FlowRunnable[Record]):
         return SummarizationResult(self._final.format_messages(**values), running)
 
     def _split(self, messages: Sequence[BaseMessage], system: Sequence[BaseMessage]) -> int:
-        """Return how many of the first *messages* to summarise: 0 below the token limit, and never the last message.
+        """Return how many of *messages*, from the first, to summarise: 0 below the token limit, and never all of them.
 
         *system* is the leading system message, whose tokens count, too.
         """
@@ -174,7 +174,7 @@ class SummarizationNode(FlowRunnable[Record]):
         return end
 
     def _parts(self, messages: Sequence[BaseMessage]) -> Iterator[list[BaseMessage]]:
-        """Yield *messages* in lists of at most `max_tokens` tokens, each for one call of the model."""
+        """Yield *messages* divided into lists of at most `max_tokens` tokens, each for one call of the model."""
         part: list[BaseMessage] = []
         for turn in _turns(messages):
             if part and self._count([*part, *turn]) > self._most:
@@ -205,7 +205,7 @@ summarize_messages, asummarize_messages = both(_summarize_messages)
 
 
 def _turns(messages: Sequence[BaseMessage]) -> Iterator[list[BaseMessage]]:
-    """Group *messages*: yield a message that calls tools with the results after it, and any other message alone."""
+    """Group *messages*: yield a message that calls tools together with the results, and any other message alone."""
     turn: list[BaseMessage] = []
     for message in messages:
         if turn and not isinstance(message, ToolMessage):
@@ -217,7 +217,7 @@ def _turns(messages: Sequence[BaseMessage]) -> Iterator[list[BaseMessage]]:
 
 
 def _count_summarized(messages: Sequence[BaseMessage], running: RunningSummary | None) -> int:
-    """Return how many of *messages*, from the first, the *running* summary covers.
+    """Return how many of *messages*, from the first, are covered by the summary *running*.
 
     Errors: `InputError` for messages without ids.
     """
@@ -229,9 +229,9 @@ def _count_summarized(messages: Sequence[BaseMessage], running: RunningSummary |
 
 
 def _extend(running: RunningSummary | None, part: Sequence[BaseMessage], reply: object) -> RunningSummary:
-    """Return the running summary with the model's *reply* as text, which also covers the messages in *part*.
+    """Return a new running summary with the text of *reply*, which covers the messages in *part*, too.
 
-    *running* is the summary before, or None. Errors: `AnswerError` if the reply is empty.
+    *running* is the summary before, or None, and *reply* the model's answer. Errors: `AnswerError` if it is empty.
     """
     summary = text_of(reply).strip() if isinstance(reply, AIMessage) else str(reply).strip()
     if not summary:

@@ -46,7 +46,7 @@ SPARE = 4
 
 
 class Content(NamedTuple):
-    """The content of an item as it is stored in an episode: text, kind of episode, and name of the item's schema.
+    """The content of a store item as it is stored in an episode: its text, its kind, and the name of its schema.
 
     `schema` is "" if the item has none.
     """
@@ -56,15 +56,15 @@ class Content(NamedTuple):
     schema: str
 
     def source_id(self, former: Episode | None) -> str:
-        """Return the id under which to store this version of an item: a hash of its content and the version before.
+        """Return the id for the episode of this version of an item, a hash of its content and of the previous version.
 
-        *former* is the episode of the version before, or None.
+        *former* is the episode of the previous version, or None.
         """
         return key_of([former and former.id, *self])
 
 
 def encode(value: Mapping[str, Any]) -> Content:
-    """Return the content of the episode for an item's *value*: the text of {"content": "..."}, or the value as JSON.
+    """Return the content to store for an item's *value*: the text of {"content": "..."}, or *value* as JSON.
 
     A value like {"kind": "Memory", "content": {...}} has a schema, here "Memory".
     """
@@ -82,7 +82,7 @@ def encode(value: Mapping[str, Any]) -> Content:
 
 
 def decode(episode: Episode) -> Record:
-    """Return the value of a store item from *episode*, one of its versions; the inverse of `encode`."""
+    """Return the value of the store item whose version is stored in *episode*; the inverse of `encode`."""
     schema = schema_of(episode)
     if episode.kind is EpisodeKind.JSON:
         record = json.loads(episode.content)
@@ -198,7 +198,7 @@ class EpisodeStore(BaseStore):
         return without_score(to_item(labels, op.key, versions[op.key])) if versions else None
 
     def _search(self, op: SearchOp) -> Flow[list[SearchItem]]:
-        """Return the page of items that *op* asks for: best first with a query, otherwise latest first."""
+        """Return the items that match *op*: best first if it has a query, otherwise latest first."""
         end = validate_count("offset", op.offset, 0) + validate_count("limit", op.limit)
         matches = codec.compile_filter(op.filter or {})
         query = (op.query or "").strip()
@@ -214,13 +214,13 @@ class EpisodeStore(BaseStore):
         return passing[op.offset : end]
 
     def _under(self, prefix: Sequence[str]) -> Flow[list[str]]:
-        """Return the memory's namespaces that begin with the labels *prefix*: () for all."""
+        """Return the memory's namespaces that begin with the labels *prefix*; () matches all namespaces."""
         within = graph_namespace(prefix) if prefix else ""
         names: list[str] = yield from call(self.memory.data, "namespaces")
         return sorted(name for name in names if not within or name == within or name.startswith(f"{within}."))
 
     def _rank(self, namespace: str, query: str, end: int) -> Flow[list[SearchItem]]:
-        """Return the items and facts in *namespace* that match *query*, with scores; *end* is how many are needed."""
+        """Return items and facts in *namespace* that match *query*, with scores: *end* of them, or more."""
         times = {"as_of": self._as_of, "believed_at": self._believed_at}
         limit = min(SPARE * end, FURTHEST)
         results: SearchResults = yield from call(
@@ -239,7 +239,7 @@ class EpisodeStore(BaseStore):
         return items + [fact_item(labels, fact) for fact in results.facts]
 
     def _newest(self, namespace: str, matches: codec.Predicate, end: int) -> Flow[list[SearchItem]]:
-        """Return items in *namespace* for which *matches* is true, latest first: the first *end* or more."""
+        """Return items in *namespace* for which *matches* is true, latest first: *end* of them, or more."""
         versions: dict[str, list[Episode]] = {}
         labels, skip = tuple(namespace.split(".")), 0
         while True:
@@ -264,7 +264,7 @@ class EpisodeStore(BaseStore):
         return versions
 
     def _is_seen(self, episode: Episode) -> bool:
-        """Return whether *episode* was said by `as_of` and stored by `believed_at`, if these are set."""
+        """Return whether *episode* existed at the store's times: stated by `as_of` and stored by `believed_at`."""
         return (self._as_of is None or episode.at <= self._as_of) and (
             self._believed_at is None or episode.created_at <= self._believed_at
         )
@@ -272,9 +272,9 @@ class EpisodeStore(BaseStore):
     # Writing
 
     def _put(self, op: PutOp) -> Flow[None]:
-        """Store the value of *op* as a new version of its key, or delete the key if the value is None.
+        """Store the value of *op* as a new version of the item with its key, or delete the item if the value is None.
 
-        The key of a fact replaces or forgets the fact. Errors: `InputError` if the store is a view of the past.
+        A key such as "fact:ID" replaces or deletes the fact. Errors: `InputError` if the store is a view of the past.
         """
         if self._as_of is not None or self._believed_at is not None:
             raise InputError("a store with as_of or believed_at is read-only: use an EpisodeStore without them")
@@ -301,7 +301,7 @@ class EpisodeStore(BaseStore):
         yield from self._end([fact], (yield from self._versions(namespace, [key]))[key][0], namespace)
 
     def _add_version(self, namespace: str, key: str, content: Content) -> Flow[None]:
-        """Store *content* as the latest version of the item *key*, and end the facts that only former versions state.
+        """Store *content* as the latest version of the item *key*, and end the facts that only earlier versions state.
 
         If the latest version has the same content, nothing is stored.
         """
@@ -330,10 +330,7 @@ class EpisodeStore(BaseStore):
                     raise
 
     def _end_former(self, namespace: str, key: str) -> Flow[None]:
-        """End the facts that only former versions of the item *key* state.
-
-        Of versions that were written at the same time, the one that is latest in the database counts.
-        """
+        """End the facts that are stated by earlier versions of the item *key*, but not by the latest version."""
         latest, *former = (yield from self._versions(namespace, [key])).get(key, [None])
         if former and latest is not None and latest.status is EpisodeStatus.DONE:
             among = {"where": {"source": SOURCE + key}, "namespace": namespace, "limit": MOST}
@@ -341,7 +338,7 @@ class EpisodeStore(BaseStore):
             yield from self._end(facts, latest, namespace)
 
     def _end(self, facts: Sequence[Fact], latest: Episode, namespace: str) -> Flow[None]:
-        """End those of *facts* that hold now and are not stated by *latest*, the episode of the latest version.
+        """End those of *facts* that hold now and are not stated by *latest*, the episode of an item's latest version.
 
         A fact is replaced if *latest* states facts about the same subject, and retracted otherwise.
         """
@@ -380,7 +377,7 @@ def graph_namespace(namespace: Sequence[str]) -> str:
 
 
 def _is_shown(versions: Sequence[Episode] | None) -> bool:
-    """Return whether an item with these *versions* may be in results: its latest version exists and is not withheld."""
+    """Return whether an item may be in results: it has *versions*, and the latest is not withheld."""
     return bool(versions) and not versions[0].withheld  # type: ignore[index]
 
 

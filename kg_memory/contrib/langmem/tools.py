@@ -83,7 +83,7 @@ def create_manage_memory_tool(
         action: str = default,
         id: str | None = None,  # noqa: A002 - as LangMem calls it
     ) -> Flow[str]:
-        """Create, update or delete a memory in the namespace *labels* of the store *kept*; return what was done."""
+        """Create, update or delete a memory in the namespace *labels* of *kept*, a store; return what was done."""
         _check(action, id)
         if action == "create":
             if content is None:
@@ -142,7 +142,7 @@ def create_search_memory_tool(
         offset: int = 0,
         filter: Record | None = None,  # noqa: A002 - as LangMem calls it
     ) -> Flow[Any]:
-        """Return the items in the namespace *labels* of the store *kept* that match *query*, as JSON text."""
+        """Return, as JSON text, the items in the store *kept* that match *query*; *labels* are the namespace."""
         if validate_count("offset", offset, 0) + validate_count("limit", limit) > MOST:
             raise InputError(f"limit + offset must be at most {MOST}; search with other words")
         how = {"query": query, "filter": filter, "limit": limit, "offset": offset}
@@ -161,9 +161,9 @@ def _tool(
     place: tuple[BaseStore | None, Namespace],
     response_format: Literal["content", "content_and_artifact"],
 ) -> BaseTool:
-    """Return a LangChain tool, sync and async, that calls *flow* with a store, a namespace and its arguments.
+    """Return a LangChain tool, sync and async, that calls *flow* with a store, a namespace and the tool's arguments.
 
-    *place* is (store or None, namespace). Errors that the model can correct are returned to it as the tool's result.
+    *place* is (store or None, namespace). Errors that the model can correct are returned as results of the tool.
     """
     store, where = place
 
@@ -195,9 +195,9 @@ def _check(action: str, id_: str | None) -> None:
 
 
 def _new_key(content: Any) -> str:
-    """Return a key for a new memory: random or, in a running graph, derived from the graph's task and *content*.
+    """Return a random key for a new memory or, in a running graph, a key made of the graph's task and *content*.
 
-    A task that is repeated after a failure then gets the same key.
+    So a task that is repeated after a failure uses the same key again.
     """
     try:
         task = get_runtime().execution_info.task_id  # type: ignore[union-attr]
@@ -207,7 +207,7 @@ def _new_key(content: Any) -> str:
 
 
 def _updated(value: Any, content: Any) -> Record:
-    """Return the new value of a stored memory: *content* in the form of its old *value*, with the same kind."""
+    """Return a new value for a stored memory: *content* in the form of the old *value*, with the same kind."""
     if isinstance(value, dict) and isinstance(value.get("kind"), str):
         inner = {"content": content} if isinstance(content, str) else content
         return {"kind": value["kind"], "content": inner}
