@@ -99,7 +99,7 @@ def _jieba() -> ModuleType | None:
 
 
 def read_chinese(content: str, scene: Scene) -> Reading:
-    """Return the mentions of entities and the statements in the Chinese text *content*, in text order.
+    """Return the mentions of entities and the statements in the Chinese text *content*.
 
     *scene* has the speaker and known names.
     """
@@ -151,7 +151,7 @@ def _name_relatives(mentions: list[Mention]) -> list[Mention]:
 
 
 def _relatives(text: str, scene: Scene) -> Iterator[Mention]:
-    """Yield mentions of relatives: 我姐姐李娜 as 李娜, and 我妈妈, said by Ann, as Ann的妈妈."""
+    """Yield mentions of relatives: 我姐姐李娜 (my sister Li Na) as 李娜; 我妈妈 (my mother) as Ann的妈妈."""
     for match in _RELATIVE.finditer(text):
         kin = match["kin"]
         if match["name"]:
@@ -164,7 +164,7 @@ def _relatives(text: str, scene: Scene) -> Iterator[Mention]:
 
 @lru_cache(maxsize=4)  # a message is read for its entities, and then for its facts
 def _words_by_tag(text: str) -> tuple[Mention, ...]:
-    """Return mentions of the names and nouns in *text*, as tagged by jieba.
+    """Return mentions of the names and nouns in *text* that jieba finds by their parts of speech.
 
     Without jieba, only names that end in a word for a city, company or the like are found.
     """
@@ -197,9 +197,9 @@ def _words_by_tag(text: str) -> tuple[Mention, ...]:
 
 
 def _tag(tagger: ModuleType, text: str) -> Iterator[tuple[str, str]]:
-    """Yield (word, part-of-speech tag) for the words of *text*, from jieba.
+    """Yield (word, part-of-speech tag) for the words of *text*, as jieba divides it.
 
-    Words that are not in jieba's dictionary are recognised only in the first parts of a long text, since that is slow.
+    Words that jieba does not know are found only at the start of a long text, since that is slow.
     """
     left = _MOST_UNKNOWN
     is_short = len(text) * _RARE <= left or _cost(tagger, text) <= left
@@ -215,7 +215,7 @@ def _cost(tagger: ModuleType, text: str) -> int:
 
 
 def _append_noun(mentions: list[Mention], start: int, end: int, word: str) -> None:
-    """Append the noun *word* to *mentions*, merged with a noun or name directly before it.
+    """Append a mention of the noun *word* to *mentions*, or merge it with a noun or name directly before it.
 
     开源 and 项目 become one topic, 开源项目.
     """
@@ -259,7 +259,7 @@ def _read_sentence(sentence: Sentence, inside: list[Mention], scene: Scene, main
 
 
 def _with_clauses(statements: list[Statement], sentence: Sentence) -> list[Statement]:
-    """Return *statements* with their `clause` set: the span of the clause in *sentence* that states each of them."""
+    """Return *statements*, each with its `clause` set to the position of its clause in *sentence*."""
     start = sentence.start
     verbs = [(one.verb[0] - start, one.verb[1] - start) for one in statements if one.verb]
     placed = []
@@ -325,7 +325,7 @@ def _read_match(
 
 
 def _interpret(pattern: Pattern, text: str, match: re.Match[str]) -> tuple[str, Change] | None:
-    """Return the predicate and the change ("is", "ends", "plans" and so on) that a verb states; None if no fact.
+    """Return what a verb states, such as ("LIVES_IN", "ends"): a predicate and a change; None if it states no fact.
 
     *match* is the match of *pattern* for the verb in *text*.
     """
@@ -373,9 +373,9 @@ def _subject(before: str, offset: int, inside: list[Mention], speaker: Mention |
 
 
 def _free_object(words: re.Match[str], offset: int, kind: str, objects: list[Mention]) -> Mention | None:
-    """Return the *words* after a verb as an object of type *kind*, unless they are too long or say nothing.
+    """Return the *words* after a verb as an object of type *kind*; None if they are too long or mean little.
 
-    A named mention among *objects* that starts there gets the type instead.
+    If a mention in *objects* starts at these words, it is returned with this type instead.
     """
     name = words["words"].strip(" .-")
     start = offset + words.start("words") + (len(words["words"]) - len(words["words"].lstrip(" .-")))

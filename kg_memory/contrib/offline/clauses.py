@@ -133,10 +133,10 @@ def is_disclaimed(text: str, at: int) -> bool:
 
 
 def interpret_verb(predicate: str, change: Change, text: str, verb: Span) -> tuple[str, Change] | None:
-    """Return the predicate and change ("is", "ends", "plans" ...) that a verb states; None if it states no fact.
+    """Return what a verb states: a predicate and a change ("is", "ends", "plans"); None if it states no fact.
 
-    *predicate* and *change* are those of the verb's pattern, *verb* is its span in *text*. "I want to live in Oslo"
-    turns ("LIVES_IN", "is") into ("PLANS", "plans"), and "I wish I lived in Oslo" into None.
+    "I want to live in Oslo" gives ("PLANS", "plans"), and "I wish I lived in Oslo" gives None. *predicate* and *change*
+    are those of the plain verb ("LIVES_IN", "is"); *verb* is its position in *text*.
     """
     before, words = text[: verb[0]], text[slice(*verb)]
     if is_disclaimed(text, verb[0]) or _is_said_by_another(before):
@@ -163,10 +163,10 @@ def interpret_verb(predicate: str, change: Change, text: str, verb: Span) -> tup
 
 
 def _interpret_negation(predicate: str, text: str, verb: Span) -> tuple[str, Change] | None:
-    """Return the predicate and change of a negated verb: "ends" for "no longer", otherwise NOT_*predicate*.
+    """Return what a negated verb states: "no longer" gives "ends", another negation the predicate NOT_*predicate*.
 
-    NOT_LIVES_IN, for example, says nothing about the past. None if the negation is only partial: "I don't use Flask for
-    this".
+    NOT_LIVES_IN, for example, does not say where somebody lived before. None if only a part is negated: "I don't use
+    Flask for this".
     """
     before, words = text[: verb[0]].replace("’", "'"), text[slice(*verb)].replace("’", "'")
     clause = _CLAUSE_END.split(text[verb[0] :], maxsplit=1)[0]
@@ -180,7 +180,7 @@ def _interpret_negation(predicate: str, text: str, verb: Span) -> tuple[str, Cha
 
 
 def _clause_around(text: str, verb: Span) -> str:
-    """Return the clause of *verb*, with a leading phrase of up to three words: "This week, I work at Acme"."""
+    """Return the clause of *verb* with a leading phrase of up to three words: "This week, I work at Acme"."""
     cuts = [0, *(cut.end() for cut in CLAUSE_START.finditer(text, 0, verb[0]))]
     start = cuts[-1]
     if len(cuts) > 1 and len(text[cuts[-2] : start].split()) <= 3:
@@ -192,7 +192,7 @@ def _clause_around(text: str, verb: Span) -> str:
 def _is_unreal(lead: str, verb: str, *, wishes: bool = False) -> bool:
     """Return whether a verb is hypothetical or did not happen: "if I moved", "I would move", "I almost moved".
 
-    *lead* is the part of its clause before *verb*. With *wishes*, the verb may follow "would": "I would prefer".
+    *lead* is the part of the clause before *verb*. With *wishes*, "would" does not count: "I would prefer".
     """
     plain = lead.replace("’", "'")
     begun = verb.replace("’", "'").casefold()
@@ -204,7 +204,7 @@ def _is_unreal(lead: str, verb: str, *, wishes: bool = False) -> bool:
 
 
 def _is_said_by_another(before: str) -> bool:
-    """Return whether *before*, the text before a verb, attributes a statement to others: "he says I" (live in Oslo)."""
+    """Return whether *before*, the text before a verb, attributes its statement to somebody else: "he says I"."""
     said = _SAYS_OF_SPEAKER.search(before)
     return said is not None and _SPEAKER.search(before[: said.start()]) is None
 
@@ -218,7 +218,10 @@ def is_unreal_chinese(text: str, verb: Span) -> bool:
 
 
 def _is_denied(before: str, verb: str, predicate: str) -> bool:
-    """Return whether *verb*, after the text *before*, never happened: "I've never used it", not "I never use it"."""
+    """Return whether *before*, the text before *verb*, says that it never happened: "I've never used it".
+
+    "I never use it" only denies the present, and gives False.
+    """
     plain = before.replace("’", "'")
     if predicate in _FEELS:
         return False
@@ -238,7 +241,7 @@ def is_past(verb: str) -> bool:
 
 
 def passes(words: str) -> bool:
-    """Return whether *words* describe a temporary state: "for two weeks", "this summer"."""
+    """Return whether *words* limit a state to a short time: "for two weeks", "this summer"."""
     plain = words.replace("’", "'")
     if WORDS["passes"].search(plain):
         return True
@@ -249,16 +252,17 @@ def passes(words: str) -> bool:
 
 
 def find_clause_dates(text: str, verb: Span, verbs: Sequence[Span], dates: Sequence[DateMention]) -> list[DateMention]:
-    """Return those of *dates* in *text* that belong to the clause of *verb*.
+    """Return those of *dates* that belong to the clause of *verb* in *text*.
 
-    In "I was born in Rome in 1990 and I work at Acme", 1990 does not date the work. *verbs* are the spans of all verbs.
+    In "I was born in Rome in 1990 and I work at Acme", 1990 does not date the work. *verbs* are the positions of all
+    verbs.
     """
     own = [clause for clause in _clauses(text, verbs, dates) if _overlaps(clause, verb)]
     return [date for date in dates if any(start <= date.start < end for start, end in own)]
 
 
 def find_clause(text: str, verb: Span, verbs: Sequence[Span], dates: Sequence[DateMention] = ()) -> Span:
-    """Return the span of the clause of *verb* in *text*, for a quotation; *verbs* are the spans of all verbs."""
+    """Return the position of the clause of *verb* in *text*, as a quotation; *verbs* are the positions of all verbs."""
     clauses = _clauses(text, verbs, dates)
     start, end = next(((start, end) for start, end in clauses if start <= verb[0] < end), clauses[0])
     short = start <= (_CHINESE_LEAD if is_chinese(text) else _LEAD)
@@ -273,7 +277,7 @@ def find_clause(text: str, verb: Span, verbs: Sequence[Span], dates: Sequence[Da
 
 
 def _is_lead(words: str) -> bool:
-    """Return whether *words* before a clause should be quoted with it: they have no verb, or begin a correction."""
+    """Return whether *words* before a clause belong to its quotation: they contain no verb, or begin a correction."""
     if WORDS["corrects"].search(words):
         return True
     lows = {word.replace("’", "'") for word in _WORD.findall(words)}
@@ -285,9 +289,9 @@ def _overlaps(first: Span, second: Span) -> bool:
 
 
 def _clauses(text: str, verbs: Sequence[Span], dates: Sequence[DateMention]) -> list[Span]:
-    """Return the spans of the clauses in *text*; a date between commas is added to a clause beside it.
+    """Return the positions of the clauses in *text*. No clause ends inside a verb or a date.
 
-    *verbs* and *dates* are the verbs and dates in *text*, inside which no clause ends.
+    *verbs* and *dates* are those in *text*. A date between commas belongs to a clause beside it.
     """
     chinese = is_chinese(text)
     border = _CHINESE_BORDER if chinese else _BORDER
@@ -309,10 +313,10 @@ def _clauses(text: str, verbs: Sequence[Span], dates: Sequence[DateMention]) -> 
 
 
 def _join_dates(text: str, cuts: Sequence[tuple[int, bool]], dates: Sequence[DateMention]) -> list[Span]:
-    """Return the spans of clauses, with a clause that is only a date merged into a neighbour.
+    """Return the positions of clauses, after merging each clause that is only a date with a clause beside it.
 
-    It is merged into the next clause at the start of the text or after "and", else into the previous one. *cuts* are
-    (start, whether "and" or alike precedes) for each clause.
+    *cuts* has (start, whether it follows "and" or the like) for each clause. A date at the start of the text, or after
+    "and", belongs to the next clause; another date to the previous one.
     """
     clauses: list[Span] = []
     opening: int | None = None
@@ -330,7 +334,10 @@ def _join_dates(text: str, cuts: Sequence[tuple[int, bool]], dates: Sequence[Dat
 
 
 def _opens(text: str, span: Span, verbs: Sequence[Span], dates: Sequence[DateMention]) -> bool:
-    """Return whether *span* of *text* starts with a verb, or with a subject and a verb, as a clause does."""
+    """Return whether the words at *span* in *text* begin a clause: a verb, or a subject and its verb.
+
+    *verbs* and *dates* are those in *text*.
+    """
     place, previous = 0, ""
     for match in _WORD.finditer(text, *span):
         if _is_in_date(dates, match.start()):
@@ -351,7 +358,7 @@ def _opens(text: str, span: Span, verbs: Sequence[Span], dates: Sequence[DateMen
 
 
 def _is_verb(word: str, noun: str) -> bool:
-    """Return whether *word* is a verb that can start a clause, after its subject *noun* ("" for none)."""
+    """Return whether *word* can be the verb of a clause; *noun* is the subject before it, or ""."""
     if word not in lexicon.VERB_FORMS or word.endswith("ing"):
         return False
     return word.endswith("ed") or word in lexicon.IRREGULAR or (bool(noun) and _agrees(noun, word))
@@ -363,7 +370,7 @@ def _agrees(noun: str, verb: str) -> bool:
 
 
 def _is_bare(text: str, span: Span, dates: Sequence[DateMention]) -> bool:
-    """Return whether *span* of *text* has no words but dates and function words: "and in June 2019"."""
+    """Return whether the words at *span* in *text* are only dates and function words: "and in June 2019"."""
     kept = list(text[span[0] : span[1]])
     for date in dates:
         for at in range(max(date.start, span[0]), min(date.end, span[1])):

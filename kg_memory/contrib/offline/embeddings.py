@@ -82,9 +82,9 @@ class LocalEmbeddings(Embeddings):
         return await asyncio.to_thread(self.embed_query, text)
 
     def embed_ahead(self, texts: Sequence[str]) -> None:
-        """Start embedding *texts* in background threads, for a later call of `embed_documents`.
+        """Start to embed *texts* in background threads, so that a later call of `embed_documents` is faster.
 
-        That call uses the vectors that are ready or in progress, and computes the others. At most 64 texts are kept.
+        At most 64 texts are kept.
         """
         with self._loading:
             self._behind = self._behind or ThreadPoolExecutor(self._cores, "kg-memory-embeddings-ahead")
@@ -103,19 +103,19 @@ class LocalEmbeddings(Embeddings):
         return [begun[text].result()[0] if text in begun else next(vectors) for text in texts]
 
     def _take_begun(self, texts: Sequence[str]) -> dict[str, Future[list[list[float]]]]:
-        """Return the futures of those *texts* that `embed_ahead` is computing or has computed, by text.
+        """Return the futures that `embed_ahead` has started for *texts*, by text.
 
-        Futures of *texts* whose computation has not begun are cancelled.
+        Futures that have not begun to run are cancelled and left out.
         """
         with self._loading:
             begun = {text: self._ahead.pop(text) for text in dict.fromkeys(texts) if text in self._ahead}
         return {text: future for text, future in begun.items() if not future.cancel()}
 
     def _encode_at_once(self, texts: Sequence[str], role: Role) -> list[list[float]]:
-        """Return the vectors of *texts*, computed in parallel threads of this process.
+        """Return the vectors of *texts*, computed in parallel by threads of this class; *role* is "passage" or "query".
 
-        The engine's own threads are not used: they synchronise a hundred times for each text, which is slow on a busy
-        machine, and in a forked child they would wait forever for the parent's threads.
+        The threads of the engine itself are not used: they are slow on a busy machine, and would block in a forked
+        child.
         """
         with self._loading:
             self._pool = self._pool or ThreadPoolExecutor(self._cores, "kg-memory-embeddings")
@@ -138,7 +138,7 @@ class LocalEmbeddings(Embeddings):
         return [_validate(row, text) for row, text in zip(rows, readable, strict=True)]
 
     def _cut_to_window(self, text: str, role: str) -> str:
-        """Return the longest beginning of *text* that the model can read at once; *role* is "passage" or "query"."""
+        """Return the beginning of *text* that fits into the model's input; *role* is "passage" or "query"."""
         if len(text) <= WINDOW - PREFIX:
             return text
 
@@ -157,7 +157,7 @@ def _count_cores() -> int:
 
 
 def _split(texts: Sequence[str], most: int) -> Iterator[Sequence[str]]:
-    """Yield *texts* in at most *most* lists of about the same number of characters."""
+    """Yield *texts* in at most *most* lists that have about the same number of characters."""
     sizes = [min(len(text), LONGEST_TEXT) + _OVERHEAD for text in texts]
     share = max(sum(sizes) / most, _LEAST_PART)
     start, size = 0, 0.0
@@ -196,10 +196,10 @@ def _load() -> Any:
 
 @contextmanager
 def _patient_threads() -> Iterator[None]:
-    """Context manager that makes threads of an engine loaded in it sleep, not spin, while waiting for one another.
+    """Context manager in which an engine is loaded so that its threads sleep, and do not spin, while they wait.
 
-    Spinning takes nine times the processor time on a busy machine. OpenMP reads the environment variable when the
-    engine is loaded; it is restored afterwards, so that child processes do not inherit it.
+    Spinning takes nine times the processor time on a busy machine. An environment variable of OpenMP is set for this,
+    and restored at the end.
     """
     before = os.environ.get(_WAITING)
     os.environ.setdefault(_WAITING, "passive")
@@ -211,10 +211,9 @@ def _patient_threads() -> Iterator[None]:
 
 
 def _readable(text: str) -> str:
-    """Return *text* in a form that the engine can embed: normalised and, if it is long, only the beginning and end.
+    """Return *text* normalised and, if it is long, without its middle, so that the engine can embed it.
 
-    The engine normalises each character into a buffer of four per byte, which U+FDFA (18 characters) overflows.
-    Normalised text does not grow, and has the same vector.
+    The normalisation prevents an overflow in the engine, and does not change the vector.
     """
     if len(text) > LONGEST_TEXT:
         text = f"{text[:BEGINNING]} ... {text[-ENDING:]}"

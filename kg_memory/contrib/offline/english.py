@@ -86,7 +86,7 @@ _LIGHT = lexicon.AUXILIARIES | lexicon.FUNCTION | set("my our all both ve m s d 
 
 
 def _all_light(words: Sequence[str]) -> bool:
-    """Return whether all *words* are function words or adverbs, which can stand between a subject and its verb."""
+    """Return whether *words* are all function words or adverbs, which may stand between a subject and its verb."""
     return all(word in _LIGHT or word.endswith("ly") for word in words)
 
 
@@ -117,9 +117,9 @@ def read_english(content: str, scene: Scene) -> Reading:
 
 
 def _append(statements: list[Statement], new: list[Statement], sentence: Sentence) -> None:
-    """Append the *new* statements of *sentence* to *statements*.
+    """Append the statements *new*, from *sentence*, to *statements*.
 
-    A sentence that continues the previous one ("It was so loud") extends its last statement instead.
+    If the sentence only continues the previous one ("It was so loud"), extend the last statement instead.
     """
     last = statements[-1] if statements else None
     weak = len(new) == 1 and new[0].predicate == GENERAL
@@ -137,9 +137,9 @@ def _append(statements: list[Statement], new: list[Statement], sentence: Sentenc
 
 
 class _SentenceReader:
-    """Reads the statements of one sentence.
+    """Reads the statements of one English sentence.
 
-    *inside* are the mentions in it, *person* is whom "he" or "she" refers to, and *main* the main entity of the text.
+    *inside* are the mentions in it, *person* is the one whom "he" or "she" means, and *main* is the main entity.
     """
 
     def __init__(
@@ -177,7 +177,7 @@ class _SentenceReader:
         return choose_statements([*statements, *kinship])
 
     def _with_clauses(self, statements: Sequence[Statement]) -> list[Statement]:
-        """Return *statements* with `clause` set to the span of their clause, keeping only objects inside it."""
+        """Return *statements*, each with the position of its clause as `clause`, and only objects inside it."""
         verbs = [(one.verb[0] - self.start, one.verb[1] - self.start) for one in statements if one.verb]
         dates = find_dates(self.text, _ANY_TIME) if len(verbs) > 1 and _MAY_DATE.search(self.text) else []
         placed = []
@@ -222,12 +222,12 @@ class _SentenceReader:
         return sorted(matches, key=lambda match: match[1])
 
     def _is_in_name(self, start: int, end: int) -> bool:
-        """Return whether the words between *start* and *end* are part of a name: "Will" in "Will lives in Oslo"."""
+        """Return whether the verb at *start* to *end* is in fact part of a name: "Will" in "Will lives in Oslo"."""
         spans = ((one.start - self.start, one.end - self.start) for one in self.mentions if one.named and not one.kin)
         return any(begin <= start and end <= stop for begin, stop in spans)
 
     def _read_match(self, pattern: Pattern, start: int, end: int) -> list[Statement]:
-        """Return the statements of the verb at ``text[start:end]``, which matches *pattern*; an empty list for none."""
+        """Return the statements of the verb at ``text[start:end]``, which matches *pattern*; [] if it states none."""
         if pattern.change == "happens" and _PASSIVE.search(self.text[:start]):
             return []
         verb = self.text[start:end].casefold()
@@ -257,7 +257,7 @@ class _SentenceReader:
         return [self._with_verb(statement, start, end) for statement in statements]
 
     def _interpret(self, pattern: Pattern, span: Span, thing: Mention) -> tuple[str, Change] | None:
-        """Return the predicate and change ("is", "ends") of the verb at *span* with the object *thing*, or None."""
+        """Return what the verb at *span* states about its object *thing*: a predicate and a change, or None."""
         meaning = interpret_verb(pattern.predicate, pattern.change, self.verbal, span)
         if meaning is None or not fits(pattern, self.text[span[0] : thing.start - self.start], thing):
             return None
@@ -286,7 +286,7 @@ class _SentenceReader:
         return [replace(statement, objects=(thing,)) for thing in (first, *listed)]
 
     def _read_towards(self, pattern: Pattern, predicate: str, subject: Mention, left: Mention) -> list[Statement]:
-        """Return the statement of the second half of "moved from Rome to Oslo"; *left* is the mention of Rome."""
+        """Return the statement about Oslo in "moved from Rome to Oslo"; *left* is the mention of Rome."""
         end = left.end - self.start
         to = _TOWARDS.search(self.text, end, end + 40)
         objects = find_objects(pattern, to.end(), subject, self.text, self.start, self.mentions) if to else ()
@@ -307,7 +307,7 @@ class _SentenceReader:
             yield replace(self._statement(speaker, f"HAS_{kin.upper()}", (mention,), "is", 0.8), clause=clause)
 
     def _read_general(self, left: Sequence[Mention]) -> list[Statement]:
-        """Return one statement that links the mentions *left*, which no verb pattern used, to the subject, if any."""
+        """Return one statement that links the mentions *left*, which no other statement uses, to the subject."""
         pronoun = re.match(r"(?:he|she)\b", self.text, re.IGNORECASE)
         subject = self.speaker or (self.person if pronoun else None) or self.main or (left[0] if left else None)
         objects = tuple(mention for mention in left if subject is not None and mention.name != subject.name)
@@ -326,9 +326,9 @@ class _SentenceReader:
     # Subjects and objects.
 
     def _subject(self, before: str, *, of_things: bool = False) -> Mention | None:
-        """Return the subject of the verb after the text *before*, if any: next to it, or shared with an earlier verb.
+        """Return the subject of the verb after the text *before*: a mention next to it, or an earlier verb's subject.
 
-        *of_things* allows unnamed things.
+        *of_things* allows unnamed things. None if there is no subject.
         """
         lead = CLAUSE_START.split(before)[-1]
         words = _split(lead)
@@ -365,7 +365,7 @@ class _SentenceReader:
         return next((one for one in before if one.type == PERSON and one.named), self.person)
 
     def _name_before(self, before: str, begin: int, *, of_things: bool) -> Mention | None:
-        """Return the last mention that starts in ``before[begin:]``, if only function words follow it."""
+        """Return the last mention that starts in ``before[begin:]`` if only function words follow it, else None."""
         for mention in reversed(self.mentions):
             end = mention.end - self.start
             if (mention.named or of_things) and begin < end <= len(before):
@@ -377,7 +377,7 @@ class _SentenceReader:
 
 
 def _hide_names(text: str, offset: int, mentions: Sequence[Mention]) -> str:
-    """Return *text*, at *offset* in the content, with names that are also verbs (Will, May) replaced by X's."""
+    """Return *text* with names that are also verbs (Will, May) replaced by X's; *mentions* has the names."""
     for one in mentions:
         if one.type == PERSON and one.name.split()[0].casefold() in PEOPLE:
             start, end = one.start - offset, one.end - offset

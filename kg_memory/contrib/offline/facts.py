@@ -48,7 +48,7 @@ Period = tuple[datetime | None, datetime | None]
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """An entity that a prompt lists, with its id there; `called` are the names that the episode uses for it."""
+    """An entity in a prompt's list, with its id there. `called` are the names by which the episode calls it."""
 
     id: int
     name: str
@@ -62,7 +62,7 @@ class Entity:
 
 
 def name_key(name: str) -> str:
-    """Return *name* in a form for comparison: in lower case, without article, and with a singular common noun.
+    """Return a normalised *name* for comparisons: lower case, no article, and a singular common noun.
 
     "the blue cars" -> "blue car", "The Beatles" -> "beatles"
     """
@@ -102,7 +102,7 @@ def _initials(name: str) -> str:
 
 
 class _Ids:
-    """Finds the ids of a prompt's entities by the names that a text uses for them."""
+    """Finds the ids of entities in a prompt by the names that a text uses."""
 
     def __init__(self, entities: Sequence[Entity]) -> None:
         self._entities = entities
@@ -143,10 +143,10 @@ def list_entities(reading: Reading, speaker: str | None) -> list[tuple[str, str]
 def write_facts(
     reading: Reading, content: str, speaker: str | None, at: datetime, entities: Sequence[Entity], names: Iterable[str]
 ) -> list[dict[str, Any]]:
-    """Return the statements of *reading* as dicts with the fields of `ExtractedFact`.
+    """Return the statements in *reading* as dicts with the fields of `ExtractedFact`.
 
-    Statements between entities that are not in *entities* are left out. *content* is the episode, written by *speaker*
-    at the time *at*. *names* are the user's predicates, whose spelling is used for the facts.
+    *content* is the episode, written by *speaker* at the time *at*. Statements about entities that are not in
+    *entities* are left out. *names* are predicates of the user, whose spelling is used.
     """
     ids, spelling = _Ids(entities), {name.replace("_", "").casefold(): name for name in reversed(list(names))}
     facts = []
@@ -164,7 +164,7 @@ def write_facts(
 def _write_fact(
     statement: Statement, reading: Reading, content: str, speaker: str | None, at: datetime
 ) -> dict[str, Any]:
-    """Return the sentence, quote, times and confidence of *statement* as fields of `ExtractedFact`.
+    """Return the sentence, quote, times and confidence of *statement* as a dict with fields of `ExtractedFact`.
 
     *content* is the episode, written by *speaker* at the time *at*.
     """
@@ -194,9 +194,9 @@ def _write_fact(
 
 
 def _is_name(date: DateMention, offset: int, reading: Reading) -> bool:
-    """Return whether *date* is in fact the name of a person, such as May, whom *reading* mentions at this place.
+    """Return whether *date*, such as "May", is in fact the name of a person whom *reading* mentions at this place.
 
-    *offset* is the position in the content of the sentence in which the date was found.
+    *offset* is the position in the content of the sentence that contains the date.
     """
     start, end = date.start + offset, date.end + offset
     return any(one.start <= start and end <= one.end for one in reading.mentions if one.named and one.type == PERSON)
@@ -233,7 +233,7 @@ def write_record_facts(fields: Sequence[Field], entities: Sequence[Entity]) -> l
 
 
 def _write_date(moment: datetime, dates: Sequence[DateMention], at: datetime) -> str:
-    """Return *moment* in ISO 8601 as precisely as it was written: "2019" or "2019-05" if one of *dates* starts then.
+    """Return *moment* in ISO 8601 as precisely as the text states it: "2019" if one of *dates* is the year 2019.
 
     A moment that is not the start of a day, month or year in the time zone of *at* is written in full.
     """
@@ -256,9 +256,9 @@ def _rewrite_date(date: str | None) -> str | None:
 def _own_dates(
     statement: Statement, statements: Sequence[Statement], quote: str, dates: Sequence[DateMention]
 ) -> list[DateMention]:
-    """Return those of *dates* that date the verb of *statement*: June in "I moved in June, not in May".
+    """Return those of *dates* that date *statement*: June in "I moved in June, not in May".
 
-    *quote* is the text in which the dates are, and *statements* are all statements of the message.
+    *quote* is the text with the dates, and *statements* are all statements of the message.
     """
     dates = [date for date in dates if _DENIED.search(quote[max(0, date.start - 20) : date.start]) is None]
     if statement.verb is None or not dates:
@@ -271,10 +271,10 @@ def _own_dates(
 
 
 def _period(statement: Statement, dates: Sequence[DateMention], content: str, at: datetime) -> Period:
-    """Return the start and end of the time for which *statement*, made at the time *at*, is true; None if unknown.
+    """Return the start and end of the time for which *statement* is true; None for an unknown start or end.
 
-    A state or plan without a date has no start, and a plan does not start on its date. An end without a date is at
-    *at*. A past state lasts for the period of its date, a temporary one until its end. A denial has no date.
+    *dates* are the dates that belong to it, and *at* is the time of the message *content*. For example, a state without
+    a date has no start, and an end without a date is at the time *at*.
     """
     if statement.change == "passes":
         words = content[statement.start : statement.end]
@@ -294,7 +294,7 @@ def _period(statement: Statement, dates: Sequence[DateMention], content: str, at
 
 
 def _period_while_passing(dates: Sequence[DateMention], at: datetime) -> Period:
-    """Return the start and end of a temporary state: those of the first of *dates* that is not over at time *at*."""
+    """Return the start and end of a temporary state: the first of *dates* that has not ended at the time *at*."""
     for date in dates:
         start, end = date.interval.start, date.interval.end
         if end is not None and at - _WEEK < end <= at and start is None:
@@ -307,7 +307,7 @@ def _period_while_passing(dates: Sequence[DateMention], at: datetime) -> Period:
 def _period_in_past(content: str, place: Span, start: datetime, end: datetime | None, at: datetime) -> Period:
     """Return the start and end of a past state whose date lasts from *start* to *end*.
 
-    The state is during, before or after that period, according to the words around the date, which is at *place* in
+    The words around the date say whether the state was during, before or after it; *place* is its position in
     *content*.
     """
     if end is None:

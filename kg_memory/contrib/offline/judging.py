@@ -44,7 +44,7 @@ _NUMBER = re.compile(r"\d+(?:[.,:/]\d+)*")
 
 @dataclass(frozen=True, slots=True)
 class JudgedFact:
-    """A fact as the prompt `judge` shows it to a model; `said_at`, `valid_at` and `invalid_at` are ISO 8601 texts.
+    """A fact as the prompt `judge` shows it. `said_at`, `valid_at` and `invalid_at` are ISO 8601 texts.
 
     `quote` is the passage of the message that states the fact.
     """
@@ -76,7 +76,7 @@ class JudgedFact:
 
     @property
     def words(self) -> str:
-        """The words that state the fact: its quote, or else its sentence without the speaker."""
+        """The words that state the fact: its quote or, without a quote, its sentence without the speaker's name."""
         return self.quote or re.split(": |：", self.sentence, maxsplit=1)[-1]
 
     @property
@@ -86,13 +86,13 @@ class JudgedFact:
 
 
 def _first_instant(text: str | None) -> str | None:
-    """Return the start of the period that an ISO 8601 text names: "2024-05" -> the start of 1 May 2024; or None."""
+    """Return the start of the time that *text* names: "2024-05" -> the start of 1 May 2024; None without a date."""
     period = parse_period(text)
     return period.start.isoformat() if period and period.start else None
 
 
 class Judgement(NamedTuple):
-    """A verdict on two facts, its confidence (0 to 1), the fact that prevails ("new" or "known"), and the reason."""
+    """A verdict on two facts: its confidence (0 to 1), the fact that prevails ("new" or "known"), and the reason."""
 
     verdict: str
     confidence: float
@@ -103,7 +103,7 @@ class Judgement(NamedTuple):
 def judge(new: JudgedFact, existing: JudgedFact) -> Judgement:
     """Return how the fact *new* relates to the fact *existing*; "unrelated" if no rule applies.
 
-    The times of the statements decide which is later, not the order of arrival.
+    The fact that was stated later counts as the later one, even if it was stored first.
     """
     if new.subject == existing.subject:
         pair = _Pair.of(new, existing)
@@ -116,7 +116,7 @@ def judge(new: JudgedFact, existing: JudgedFact) -> Judgement:
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """Two facts about a subject, by arrival (`new`, `existing`) and by time of statement (`later`, `earlier`)."""
+    """Two facts about a subject, by when they were stored (`new`, `existing`) and when stated (`later`, `earlier`)."""
 
     new: JudgedFact
     existing: JudgedFact
@@ -125,10 +125,7 @@ class _Pair:
 
     @classmethod
     def of(cls, new: JudgedFact, existing: JudgedFact) -> _Pair:
-        """Return the pair of two facts.
-
-        *new* is the later one, unless the times of the statements say that it is the earlier one.
-        """
+        """Return the pair of two facts; *new* is the later one unless the times of their statements say otherwise."""
         ours, theirs = parse_instant(new.said_at), parse_instant(existing.said_at)
         swapped = ours is not None and theirs is not None and theirs > ours
         return cls(new, existing, existing, new) if swapped else cls(new, existing, new, existing)
@@ -140,7 +137,7 @@ class _Pair:
 
     @property
     def shared(self) -> set[str]:
-        """The normalised names of objects that both facts have."""
+        """The normalised names of the objects that the facts have in common."""
         return self.new.object_keys & self.existing.object_keys
 
     @property
@@ -162,13 +159,13 @@ class _Pair:
     def dispute(self, reason: str) -> Judgement:
         """Return the judgement "conflicts", in which the later fact prevails.
 
-        It is certain if the later fact starts with "No,"; otherwise its confidence is so low that a person must decide.
+        It is certain if the later fact starts with "No,". Otherwise its low confidence makes a person decide.
         """
         return self.later_wins("conflicts", reason, SURE if _NO.match(self.later.words) else OPEN)
 
 
 def _redates(pair: _Pair) -> Judgement | None:
-    """Judge two facts that state the same with different dates; None if they do not."""
+    """Return a judgement on two facts that differ only in their dates; None for other facts."""
     if not says_the_same(pair.new, pair.existing):
         return None
     for new, existing in (
@@ -191,10 +188,9 @@ def _opposes(pair: _Pair) -> Judgement | None:
 
 
 def _denies(pair: _Pair) -> Judgement | None:
-    """Judge a fact and its negation ("never", "not now"); None if neither negates the other.
+    """Return a judgement on a fact and its negation ("never", "not now"); None if neither fact negates the other.
 
-    A later "never" contradicts the fact, and a later fact that began before the denial contradicts the denial;
-    otherwise the later one ends the earlier one.
+    A later "never" contradicts the fact. Otherwise, the later one normally ends the earlier one.
     """
     for denial, fact in ((pair.new, pair.existing), (pair.existing, pair.new)):
         is_never = denial.predicate == NEVER + fact.predicate
@@ -213,7 +209,7 @@ def _repeats(pair: _Pair) -> Judgement | None:
 
 
 def _corrects(pair: _Pair) -> Judgement | None:
-    """Judge facts with different objects if the later is a correction: "I live in Lund, not in Uppsala"; else None."""
+    """Return a judgement if the later fact corrects the object of the earlier: "in Lund, not in Uppsala"; else None."""
     if not pair.alike or pair.shared:
         return None
     words = pair.later.words
@@ -228,14 +224,14 @@ def _corrects(pair: _Pair) -> Judgement | None:
 
 
 def _adds(pair: _Pair) -> Judgement | None:
-    """Judge different values of which one is stated as an addition: "I also live in Lund"; None for other facts."""
+    """Return a judgement if one value is stated as an addition to another: "I also live in Lund"; else None."""
     if not pair.one_at_a_time or pair.shared or not (_is_added(pair.new) or _is_added(pair.existing)):
         return None
     return Judgement("complements", SURE, "new", "One value is stated as an addition to the other.")
 
 
 def _passes(pair: _Pair) -> Judgement | None:
-    """Judge a temporary state and a lasting one, which the temporary one does not end; None for other facts."""
+    """Return a judgement on a temporary state, which does not end a lasting one; None for other facts."""
     ours, theirs = pair.new.predicate, pair.existing.predicate
     away = PASSING.get(ours) == theirs or PASSING.get(theirs) == ours
     if pair.shared or not (away or pair.one_at_a_time):
@@ -249,7 +245,7 @@ def _passes(pair: _Pair) -> Judgement | None:
 
 
 def _replaces(pair: _Pair) -> Judgement | None:
-    """Judge two values of a single-valued predicate: the later ends the earlier; None for other facts."""
+    """Return a judgement on two values of a single-valued predicate: the later ends the earlier; else None."""
     if not pair.one_at_a_time or pair.shared:
         return None
     if _happens_once(pair):
@@ -295,7 +291,7 @@ def _takes_back(fact: JudgedFact) -> bool:
 
 
 def _redates_back(fact: JudgedFact) -> bool:
-    """Return whether *fact*, which repeats a fact with another date, says that the earlier date was wrong."""
+    """Return whether *fact*, which repeats another fact with a new date, says that the old date was wrong."""
     corrects = WORDS["corrects"].search(fact.words) is not None and _RETURNS.search(fact.words) is None
     return corrects or _HAS_NOT.search(fact.words) is not None
 

@@ -111,8 +111,7 @@ def _answer(prompt: str, fields: Fields) -> Answer:
 def _read_message(message: Fields, previous: Sequence[Fields], names: Sequence[str] = ()) -> Reading:
     """Return the mentions and statements in *message*, an episode as a prompt shows it; code blocks are skipped.
 
-    *previous* messages resolve pronouns; *names* are names of entities found before. A transcript without a speaker of
-    its own ("Ann: ...") is read turn by turn.
+    *previous* messages are used to resolve pronouns, and *names* are known names of entities.
     """
     content = _CODE.sub(lambda code: " " * len(code[0]), message["content"][:_LONGEST])
     speaker = message.get("speaker") or None
@@ -122,7 +121,7 @@ def _read_message(message: Fields, previous: Sequence[Fields], names: Sequence[s
 
 
 def _find_turns(content: str) -> list[re.Match[str]]:
-    """Return the regular expression matches for the beginnings of turns ("Ann: ...") in a transcript.
+    """Return the regular expression matches for the beginnings of messages ("Ann: ...") in a transcript.
 
     The list is empty if *content* is not a transcript.
     """
@@ -135,9 +134,9 @@ def _find_turns(content: str) -> list[re.Match[str]]:
 
 
 def _read_turns(content: str, turns: list[re.Match[str]], previous: Sequence[Fields], names: Sequence[str]) -> Reading:
-    """Return the mentions and statements of a transcript, each of whose turns is read as a message of its speaker.
+    """Return the mentions and statements in the transcript *content*, each of whose messages has its own speaker.
 
-    *turns* are the matches for the beginnings of turns ("Ann: ...").
+    *turns* are the matches for the beginnings of messages ("Ann: ...").
     """
     mentions: list[Mention] = []
     statements: list[Statement] = []
@@ -177,9 +176,9 @@ def _scene(speaker: str | None, previous: Sequence[Fields], names: Sequence[str]
 
 
 def _last_person(previous: Sequence[Fields], present: set[str | None]) -> Mention | None:
-    """Return the person whom "he" or "she" refers to: the last one named in the two messages before.
+    """Return the person whom "he" or "she" refers to: the last one named in the two previous messages, or None.
 
-    People in *present*, such as the speaker, are not meant. None if there is no such person.
+    People in *present*, such as the speaker, do not count.
     """
     for message in reversed(previous[-2:]):
         content = message["content"][:_LONGEST_BEFORE]
@@ -220,7 +219,7 @@ def _extract(fields: Fields) -> Answer:
 
 
 def _type(kind: str, types: Sequence[str]) -> str:
-    """Return the one of the user's entity *types* that means *kind*, by name or synonym; otherwise the first."""
+    """Return the item of *types*, the user's entity types, that means *kind*, or else the first item."""
     names = {name.casefold(): name for name in types}
     for synonym in (kind.casefold(), *_SYNONYMS.get(kind, ())):
         if synonym in names:
@@ -229,7 +228,7 @@ def _type(kind: str, types: Sequence[str]) -> str:
 
 
 def _reflect(_fields: Fields) -> Answer:
-    """Answer the prompt that checks an extraction: no entity is missing, and none is unsupported by the text."""
+    """Answer the prompt that checks an extraction: nothing is missing, and nothing is unsupported by the text."""
     return {"missed": [], "unsupported": []}
 
 
@@ -267,9 +266,9 @@ def _read(fields: Fields) -> Answer:
 
 
 def _resolve(fields: Fields) -> Answer:
-    """Answer the prompt that matches new entities with existing ones: an existing one by name, or else none.
+    """Answer the prompt that matches new entities with existing ones, by comparing their names.
 
-    *fields* are the values in the prompt: the entities, each with its candidates.
+    *fields* are the values in the prompt: the new entities, each with existing ones as candidates.
     """
     resolutions = []
     for entity in fields["entities"]:
@@ -283,7 +282,7 @@ def _resolve(fields: Fields) -> Answer:
 
 
 def _match(entity: Fields) -> Fields | None:
-    """Return the existing entity in *entity*'s "candidates" that is the same entity, or None.
+    """Return the candidate in *entity* (its "candidates") that is the same entity, or None.
 
     If several candidates may be the same, only one with an equal name is returned.
     """
@@ -304,7 +303,7 @@ def _may_be(entity: Fields, candidate: Fields) -> bool:
 def _judge(fields: Fields) -> Answer:
     """Answer the prompt that compares new facts with existing ones: a verdict for each related pair.
 
-    *fields* are the values in the prompt: the new facts, each with existing ones.
+    *fields* are the values in the prompt: the new facts, each with existing facts to compare.
     """
     verdicts = []
     for fact in fields["facts"]:
@@ -318,7 +317,7 @@ def _judge(fields: Fields) -> Answer:
 
 
 def _predicates(fields: Fields) -> Answer:
-    """Answer the prompt for canonical predicate names: each name is its own, as the caller has resolved synonyms."""
+    """Answer the prompt for canonical predicate names: every name is kept, since the caller has resolved synonyms."""
     predicates = []
     for predicate in fields["predicates"][:MOST]:
         name = predicate["name"]
@@ -346,9 +345,9 @@ def _community(fields: Fields) -> Answer:
 
 
 def _score(fields: Fields) -> Answer:
-    """Answer the prompt for relevance: 0 to 10 for each text, the cosine similarity of its words and the question's.
+    """Answer the prompt that rates the relevance of texts to a question, with 0 to 10 for each text.
 
-    *fields* are the values in the prompt: the question and the texts.
+    The rating is the cosine similarity of the words. *fields* are the values in the prompt.
     """
     question = set(terms(fields["question"]))
     scores = []

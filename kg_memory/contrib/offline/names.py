@@ -104,7 +104,7 @@ def _mention(run: list[Token], kind: str, *, kin: str | None = None) -> Mention:
 
 
 def _user(words: list[Token], speaker: str | None) -> Iterator[Mention]:
-    """Yield mentions of *speaker* for "User" as the subject of a note: "User prefers dark mode"."""
+    """Yield mentions of *speaker* for the word "User" at the start of a note: "User prefers dark mode"."""
     for at, word in enumerate(words[:-1]):
         first = at - 1 if at and words[at - 1].low == "the" else at
         if word.low == "user" and _opens(words, first) and _is_verb(words[at + 1]):
@@ -140,7 +140,10 @@ def _relatives(words: list[Token], speaker: str | None) -> Iterator[Mention]:
 
 
 def _name_after(words: list[Token], at: int) -> list[Token]:
-    """Return the words of the name after the relative at index *at*: Lily in "sister Lily" and "dog is called Lily"."""
+    """Return the words of the name that follows a relative: Lily in "sister Lily" and "dog is called Lily".
+
+    *at* is the index of the relative in *words*.
+    """
     position = at + 1
     following = tuple(word.low for word in words[position : position + 3])
     naming = next((phrase for phrase in _NAMING if following[: len(phrase)] == phrase), ())
@@ -216,7 +219,7 @@ def _may_name(words: list[Token], at: int) -> bool:
 def _names_person(words: list[Token], at: int, *, opens: bool) -> bool:
     """Return whether a word such as "May" or "Will" is a person's name: yes in "May likes tea", no in "in May".
 
-    *at* is its index in *words*; *opens* is whether it is at the start of a sentence.
+    *at* is the index of the word in *words*; *opens* says whether the word starts a sentence.
     """
     if not words[at].text.istitle():
         return False
@@ -239,9 +242,9 @@ def _opens(words: list[Token], position: int) -> bool:
 
 
 def _is_surely_name(words: list[Token], position: int, familiar: Collection[str]) -> bool:
-    """Return whether the word at index *position*, at the start of a sentence, is certainly a name.
+    """Return whether the word at index *position*, which starts a sentence, is certainly a name.
 
-    *familiar* are the words of names that are known or occur elsewhere in the text.
+    *familiar* are words of known names, and of names elsewhere in the text.
     """
     word = words[position]
     if word.low in familiar or word.low in lexicon.PLACES or word.low in PEOPLE or _is_spelled_as_name(word):
@@ -264,7 +267,7 @@ def _is_spelled_as_name(word: Token) -> bool:
 
 
 def _name_end(words: list[Token], position: int) -> int:
-    """Return the index after the name that starts at *position*: a name may go on with "of", "and" and numbers."""
+    """Return the index of the word after the name that starts at *position*; a name may contain "of" and numbers."""
     end = position + 1
     while end < len(words) and end - position < 6:
         word = words[end]
@@ -304,7 +307,7 @@ def _goes_on(word: Token) -> bool:
 def _kind(words: list[Token], position: int, run: list[Token]) -> str:
     """Return the entity type of a name, judged by its words and the words around it.
 
-    *run* are the words of the name, which starts at index *position* of *words*.
+    *run* are the words of the name, and *position* is the index of the first of them in *words*.
     """
     first, last = run[0].low, run[-1].low
     before = words[position - 1].low if position else ""
@@ -333,9 +336,9 @@ def _kind(words: list[Token], position: int, run: list[Token]) -> str:
 
 
 def _is_actor(words: list[Token], start: int, end: int, small: Collection[str]) -> bool:
-    """Return whether ``words[start:end]``, at the start of a sentence, is a name and the subject of the next verb.
+    """Return whether ``words[start:end]``, at the start of a sentence, is a name and the subject of the verb after it.
 
-    *small* are the words that the text also writes in lower case, which are therefore not names.
+    *small* are words that also occur in lower case in the text, and so are not names.
     """
     act, low = match_act(words, end), words[start].low
     if act is None or low in small:

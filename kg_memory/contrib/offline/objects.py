@@ -58,8 +58,8 @@ def find_objects(
 ) -> tuple[Mention, ...]:
     """Return the mentions that are objects of a verb: Oslo in "I live in Oslo".
 
-    *end* is the index in *text*, a sentence, at which the verb of *pattern* ends. *offset* is the position of the
-    sentence in the content, and *mentions* are the candidates.
+    *text* is the sentence, and *end* the index at which the verb ends in it. *offset* is the position of the sentence
+    in the content. *mentions* are the candidates, and *pattern* is the pattern of the verb.
     """
     clause = _CLAUSE_END.search(text, end + 1)
     begin, stop = offset + end, offset + (clause.start() if clause else len(text))
@@ -76,9 +76,9 @@ def find_objects(
 
 
 def find_joined(first: Mention, text: str, offset: int, mentions: Sequence[Mention]) -> list[Mention]:
-    """Return the mentions that are listed after *first* with commas and "and": Solid and Go in "React, Solid and Go".
+    """Return the mentions listed after *first* with commas and "and": Solid and Go in "React, Solid and Go".
 
-    *offset* is the position of *text* in the content to which mentions refer.
+    *offset* is the position of *text* in the content.
     """
     joined, last = [], first
     for mention in mentions:
@@ -92,7 +92,7 @@ def find_joined(first: Mention, text: str, offset: int, mentions: Sequence[Menti
 
 
 def widen(last: Statement, names: Sequence[Mention]) -> Statement:
-    """Return the statement *last* with further objects: *names*, which no statement of the sentence contains.
+    """Return the statement *last* with the further objects *names*, which are mentions without a statement.
 
     A statement whose predicate takes one object (`SINGLE`) is returned unchanged.
     """
@@ -103,7 +103,7 @@ def widen(last: Statement, names: Sequence[Mention]) -> Statement:
 
 
 def _free_object(words: re.Match[str], offset: int, kind: str) -> Mention | None:
-    """Return the *words* after a verb as an object of type *kind*: "senior engineer"; None if they say nothing.
+    """Return the *words* after a verb ("senior engineer") as an object of type *kind*; None if they mean little.
 
     *offset* is the position of the sentence in the content.
     """
@@ -122,7 +122,7 @@ def _free_object(words: re.Match[str], offset: int, kind: str) -> Mention | None
 
 
 def _is_fuller(free: Mention, mention: Mention) -> bool:
-    """Return whether the phrase *free* contains the unnamed *mention*: "senior engineer" contains "engineer"."""
+    """Return whether the phrase *free* contains the unnamed *mention*, as "senior engineer" contains "engineer"."""
     return not mention.named and free.start <= mention.start and mention.end <= free.end
 
 
@@ -154,8 +154,7 @@ def fits(pattern: Pattern, before: str, mention: Mention) -> bool:
 def find_habit(end: int, text: str, offset: int) -> tuple[Mention, ...]:
     """Return the activity after "used to" or "stopped" as an object: "used to play chess" -> "playing chess".
 
-    *end* is the index in *text* at which the verb ends, and *offset* the position of *text* in the content. The result
-    is empty if no activity follows.
+    *end* is the index in *text* at which the verb ends, and *offset* the position of *text* in the content.
     """
     match = _HABIT.match(text, end)
     verb = match["verb"].casefold() if match else ""

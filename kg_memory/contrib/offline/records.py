@@ -53,7 +53,7 @@ Record = Mapping[str, Any]
 
 
 class Dates(NamedTuple):
-    """The dates that a JSON record gives for its beginning, its end and its last update, as written."""
+    """The start, the end and the last update that a JSON record gives, as the record writes them."""
 
     began: str | None = None
     ended: str | None = None
@@ -101,7 +101,7 @@ def read_record(content: str) -> list[Field]:
 
 
 class _Reader:
-    """Extracts the facts of a JSON record; *content* is the record's text, from which facts quote."""
+    """Extracts the facts of a JSON record. *content* is the text of the record, which is needed for quotations."""
 
     def __init__(self, content: str) -> None:
         self._content = content
@@ -139,9 +139,9 @@ class _Reader:
     def _part(
         self, part: Record, about: Thing, key: str, depth: int, dates: Dates, *, verb: str = "is"
     ) -> Iterator[Field]:
-        """Yield the fact that *about* has the nested object *part* under *key*, and the facts of *part* itself.
+        """Yield the fact that *about* has the nested object *part* under *key*, and then the facts of *part* itself.
 
-        *dates* are those of the parent. *depth* is the level of nesting, and *verb* is for the sentence: "Order 17:
+        *dates* are those of the parent, and *depth* is the level of nesting. *verb* is used in the sentence: "Order 17:
         item is Chair."
         """
         thing = _name(part, key)
@@ -170,9 +170,9 @@ class _Reader:
         )
 
     def _quote(self, key: str, value: str) -> str:
-        """Return the text of a field in the record, to quote it: ``"key": value``.
+        """Return the text of a field as it occurs in the record: ``"key": value``.
 
-        If that does not occur literally, return the value, the key, or the start of the record.
+        If that text does not occur, return the value, the key, or the start of the record.
         """
         written = json.dumps(key, ensure_ascii=False)
         for text in (json.dumps(value, ensure_ascii=False), value):
@@ -183,10 +183,10 @@ class _Reader:
 
 
 def _name(record: Record, key: str) -> Thing | None:
-    """Return the entity that the object *record* describes; None if it has no name.
+    """Return the entity that *record*, a JSON object, describes; None if it has no name.
 
-    Its name is a name field, its e-mail address, or its id with a noun ("order 17"). *key* is the key of the object in
-    its parent.
+    The name is a name field, an e-mail address, or an id with a noun ("order 17"). *key* is the object's key in its
+    parent.
     """
     low = {str(name).casefold(): value for name, value in record.items()}
     for first, last in _NAME_PARTS:
@@ -208,7 +208,7 @@ def _name(record: Record, key: str) -> Thing | None:
 
 
 def _first_name(record: Record) -> Thing | None:
-    """Return the first nested object or value that can be an entity, as the entity of a record without a name."""
+    """Return the first nested object or value of a record without a name that can be an entity, or None."""
     for key, part in record.items():
         if isinstance(part, dict) and (thing := _name(part, key)) is not None:
             return thing
@@ -233,9 +233,9 @@ def _is_thing(value: Any) -> bool:
 
 
 def _leaf(value: Any, key: str) -> Thing | None:
-    """Return a plain value under *key* as an entity, or None if it is empty.
+    """Return *value*, the plain value under *key*, as an entity; None if it is empty.
 
-    A number or flag is named with its key: 5 under "seats" -> "5 seats", false under "active" -> "not active".
+    Numbers and flags are named with their key: 5 under "seats" -> "5 seats", false under "active" -> "not active".
     """
     if value is None or isinstance(value, dict | list):
         return None
@@ -260,7 +260,7 @@ def _details(part: Record, thing: Thing) -> str:
 
 
 def _kind(key: str, value: str) -> str:
-    """Return the entity type for *value*, by its words ("Acme Inc") or by the words of its key ("billing_city")."""
+    """Return the entity type for *value*, by words in it ("Acme Inc") or in its *key* ("billing_city")."""
     if any(word.casefold().strip(".,") in ORGANISATION_WORDS for word in value.split()):
         return ORGANISATION
     for word in reversed(_WORDS.findall(key)):
@@ -277,7 +277,7 @@ def _readable(key: str) -> str:
 
 
 def _dates(record: Record) -> Dates:
-    """Return the start, end and last update that *record* gives; without a start, use its last update or creation."""
+    """Return the start, end and last update that *record* gives; the update or creation replaces a missing start."""
     dates: dict[frozenset[str], str] = {}
     for key, value in record.items():
         for keys in (_BEGINS, _ENDS, _UPDATED, _CREATED):

@@ -114,10 +114,10 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement in ``content[start:end]``: the predicate between a subject and objects, and its change.
+    """A statement in ``content[start:end]``: a predicate between a subject and objects, and a change ("is", "ends").
 
-    `change` is "is", "ends" and so on; see `Pattern`. `verb` and `clause` are the spans of its verb and clause in the
-    content. `said_by` is the speaker in a transcript.
+    `verb` and `clause` are the positions of its verb and its clause in the content. `said_by` is its speaker in a
+    transcript. For `change`, see `Pattern`.
     """
 
     subject: Mention
@@ -156,7 +156,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """The context of a message: its speaker and listener, names that occurred before, and whom "he" or "she" means."""
+    """The context of a message: its speaker and listener, known names, and the person whom "he" or "she" means."""
 
     speaker: str | None = None
     listener: str | None = None
@@ -165,7 +165,7 @@ class Scene:
 
 
 def drop_overlaps(mentions: Iterable[Mention]) -> list[Mention]:
-    """Return the mentions that do not overlap an earlier one in the iterable, sorted by position in the text."""
+    """Return *mentions* sorted by position in the text, without those that overlap an earlier item of *mentions*."""
     kept: list[Mention] = []
     starts: list[int] = []
     for mention in mentions:
@@ -280,8 +280,8 @@ def says_something(text: str) -> bool:
 def choose_statements(statements: Sequence[Statement]) -> list[Statement]:
     """Return at most four of the *statements* of one sentence, in text order.
 
-    Of statements about the same subject and objects, the most confident is kept. Statements with the same subject,
-    predicate and clause are merged, except for predicates in `SINGLE`.
+    Of statements about the same subject and objects, the most confident is kept. Statements that differ only in their
+    objects are merged, unless their predicate takes one object (`SINGLE`).
     """
     chosen: list[Statement] = []
     for statement in sorted(statements, key=lambda statement: -statement.confidence):

@@ -58,10 +58,10 @@ def _weight(name: str, sentence: str, age: int, count: int) -> float:
 
 
 def describe_community(items: Sequence[Mapping[str, str]]) -> tuple[str, str]:
-    """Return a name and a summary of a community (a group of related entities).
+    """Return a name and a summary of a community, a group of related entities.
 
     The name has its first members, and the summary its most informative sentences. *items* are its members, facts and
-    parts, as {"entity": ...}, {"fact": ...} or {"part": ..., "summary": ...}.
+    parts: {"entity": ...}, {"fact": ...} and {"part": ..., "summary": ...}.
     """
     name, _ = describe(items)
     facts = [item["fact"] for item in items if "fact" in item]

@@ -51,7 +51,7 @@ _ACT_WORDS = 5
 
 
 def match_act(words: Sequence[Token], at: int) -> re.Match[str] | None:
-    """Return the match of a verb phrase for people or organisations, such as "lives in", at index *at*; or None."""
+    """Return the match of a verb phrase for people or organisations ("lives in") at index *at* of *words*, or None."""
     act = " ".join(word.low for word in words[at : at + _ACT_WORDS])
     return PERSON_ACTS.match(act) or _PERSON_OR_GROUP_ACTS.match(act)
 
@@ -78,7 +78,7 @@ def _has_content(word: Token) -> bool:
 
 
 def _split_run(words: list[Token], start: int, end: int) -> Iterator[Mention]:
-    """Yield mentions of the topics in ``words[start:end]``, a sequence of content words; verbs separate topics."""
+    """Yield the topics in ``words[start:end]``, a sequence of content words, in which verbs separate topics."""
     before = words[start - 1].low if start else ""
     start = _skip_verb(words, start, end, before)
     # A verb in the middle ends the phrase: "sailing club" in "sailing club met".
@@ -92,9 +92,9 @@ def _split_run(words: list[Token], start: int, end: int) -> Iterator[Mention]:
 
 
 def _skip_verb(words: list[Token], start: int, end: int, before: str) -> int:
-    """Return the index of the first word in ``words[start:end]`` that can start a noun phrase.
+    """Return the index of the first word in ``words[start:end]`` that can start a noun phrase: no verb or adverb.
 
-    Verbs, adverbs and participles are skipped. *before* is the word before the sequence.
+    *before* is the word before the sequence.
     """
     determined = before in lexicon.DETERMINERS and before not in ("that", "this", "these", "those")
     while start < end:
@@ -120,7 +120,7 @@ def _skip_verb(words: list[Token], start: int, end: int, before: str) -> int:
 
 
 def _is_noun(words: list[Token], at: int) -> bool:
-    """Return whether the word at index *at*, which could also be a verb, is a noun here."""
+    """Return whether the word at index *at*, which may be a verb elsewhere, is used as a noun."""
     low = words[at].low
     if low in lexicon.PASTIMES:
         return True
@@ -154,7 +154,7 @@ def _phrase(words: list[Token], start: int, end: int) -> Iterator[Mention]:
 
 
 def _is_topic(word: Token, before: str) -> bool:
-    """Return whether a single word can be a topic, as "sailing" can; *before* is the word before it."""
+    """Return whether *word* alone can be a topic, as "sailing" can; *before* is the word before it."""
     low = word.low
     if low in lexicon.PASTIMES or (before in _LEADS_TO_PASTIME and low.endswith("ing") and len(low) > 5):
         return True

@@ -36,11 +36,10 @@ def write_sentence(
     over: bool,
     dates: Sequence[Span] = (),
 ) -> str:
-    """Return *statement* as a sentence that is clear without its context, in the past tense if the fact is *over*.
+    """Return *statement* as a sentence that is clear by itself, in the past tense if the fact is *over*.
 
-    "I moved to Oslo" by Ann becomes "Ann lives in Oslo". *content* is the message with the statement, *speaker* its
-    author. The words of the message are appended if they say more than that; *dates*, spans in *content*, do not count
-    as such.
+    "I moved to Oslo" by Ann becomes "Ann lives in Oslo", followed by the words of the message if they say more.
+    *content* is the message, *speaker* its author, and *dates* are the positions of dates, which add nothing.
     """
     clause = " ".join(content[slice(*statement.quote)].split())
     spoken = spoken_line(speaker, clause)
@@ -88,7 +87,7 @@ def _name_state(statement: Statement, content: str, *, chinese: bool, over: bool
 
 
 def _list_named(objects: Sequence[Mention], content: str) -> list[Mention]:
-    """Return the first of *objects* and those listed directly after it in *content*, such as "tea and coffee"."""
+    """Return the first of *objects* with the objects listed directly after it in *content*: "tea and coffee"."""
     named = [objects[0]]
     for mention in objects[1:]:
         if not _LISTED.fullmatch(content, named[-1].end, max(mention.start, named[-1].end)):
@@ -100,7 +99,7 @@ def _list_named(objects: Sequence[Mention], content: str) -> list[Mention]:
 def _with_article(mention: Mention, content: str, predicate: str, verb: str) -> str:
     """Return the name of *mention* with the article that it needs in a sentence: "the US", "a nurse".
 
-    *predicate* and *verb* are those before the name; *content* is the message.
+    *predicate* and *verb* are those of the sentence, and *content* is the message.
     """
     name, before = mention.name, content[max(0, mention.start - 4) : mention.start].casefold()
     if before.endswith(("the ", "the\n")) and not name.casefold().startswith("the "):
@@ -114,9 +113,9 @@ def _with_article(mention: Mention, content: str, predicate: str, verb: str) -> 
 
 
 def _adds_to_state(statement: Statement, content: str, dates: Sequence[Span]) -> bool:
-    """Return whether the words that state *statement* say more than its predicate, such as how, why or with whom.
+    """Return whether the message says more than *statement* does: how, why or with whom, for example.
 
-    *dates* are spans in *content*, the message, that do not count.
+    *content* is the message; the words at *dates* do not count.
     """
     start, end = statement.quote
     kept = list(content[start:end].replace("\u2019", "'"))
