@@ -15,7 +15,7 @@ AGAIN = "try again: the next call starts it again"
 
 
 class EmbeddedServer:
-    """The embedded database server of a data folder. `url` starts it, or joins one that is already running."""
+    """The embedded database server of one data folder. Reading `url` starts it, unless it is already running."""
 
     def __init__(self, settings: Settings, on_wait: Callable[[str], None]) -> None:
         self._settings = settings
@@ -39,7 +39,7 @@ class EmbeddedServer:
         return self.find() if self._settings.bin_dir else binaries.fetch(self._home, on_wait=self._on_wait)
 
     def url(self) -> str:
-        """Return the URL of the running server, after joining or starting it."""
+        """Return the URL of the server, which is started unless it is already running."""
         self.close()
         settings = self._settings
         self._server = join(
@@ -58,5 +58,5 @@ class EmbeddedServer:
             self._server = None
 
     def advice(self) -> str:
-        """Return what the user should do after the server has ended unexpectedly, according to its log."""
+        """Return advice for the user after the server has ended unexpectedly, according to its log."""
         return (self._server and start_errors.explain_end(self._server.folder)) or AGAIN

