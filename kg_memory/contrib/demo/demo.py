@@ -36,7 +36,7 @@ def read_story() -> list[EpisodeInput]:
 
 
 def demo(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory demo``: read a story into a separate memory, and print answers for now and for a past date.
+    """Run ``kg-memory demo``: read a story into a memory of its own, and print answers for today and for a past date.
 
     FalkorDB is downloaded first if it is not installed, as by ``kg-memory setup``. Returns 0.
     """
@@ -73,7 +73,7 @@ def demo(arguments: Namespace, screen: Screen) -> int:
 
 
 def _settings(arguments: Namespace) -> tuple[Settings, str]:
-    """Return offline settings, and the place of the memory: the user's database or folder, or else a folder "demo"."""
+    """Return offline settings and the place of the memory: the user's database or folder, or else the folder "demo"."""
     offline = replace(settings_of(arguments), model=OFFLINE, embedding_model=OFFLINE)
     if getattr(arguments, "url", None):
         return offline, str(offline.url)
@@ -82,7 +82,7 @@ def _settings(arguments: Namespace) -> tuple[Settings, str]:
 
 
 def _show_then(facts: list[Fact], held: list[Fact], screen: Screen) -> None:
-    """Print a table of what has changed since a past date: *held* are the facts of that date, *facts* all facts."""
+    """Print a table of changes since a past date; *held* are the facts that were true then, and *facts* all facts."""
     _title(f"Then and now: what was true on {_THEN:%Y-%m-%d}, and what is true now?", screen)
     rows = []
     for subject, predicate in sorted({(fact.subject, fact.predicate) for fact in facts if fact.invalid_at}):
@@ -100,7 +100,7 @@ def _objects(facts: list[Fact]) -> str:
 
 
 def _show_next(arguments: Namespace, where: str, screen: Screen) -> None:
-    """Print commands to try next, with the option for the place *where* the demo's memory is."""
+    """Print commands to try next, with the option that makes them use the memory at *where*."""
     place = f"--url {shlex.quote(where)}" if getattr(arguments, "url", None) else f"--data-dir {shlex.quote(where)}"
     # If the virtual environment is not active, the command is found only by its path.
     command = "kg-memory" if shutil.which("kg-memory") else shlex.quote(os.path.relpath(sys.argv[0]))

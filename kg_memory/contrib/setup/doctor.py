@@ -37,8 +37,7 @@ _STYLES = {"ok": "green", "note": "yellow", "wrong": "red"}
 class Check:
     """The result of one check of ``kg-memory doctor``.
 
-    `what` was checked, `state` is "ok", "note" or "wrong", `found` is a text about the result, and `mend` says what to
-    do.
+    `what` names the check, `state` is "ok", "note" or "wrong", `found` describes the result, and `mend` is advice.
     """
 
     what: str
@@ -60,10 +59,7 @@ def setup(arguments: Namespace, screen: Screen) -> int:
 
 
 def fetch_database(settings: Settings, screen: Screen) -> None:
-    """Download FalkorDB if the settings need it and it is not installed.
-
-    It is not needed for a server (`url`) or with binaries in a folder of the user (`bin_dir`).
-    """
+    """Download FalkorDB if it is not installed, unless the settings name a server (`url`) or a folder (`bin_dir`)."""
     if settings.url is None and settings.bin_dir is None:
         local_host(settings, screen.note).fetch()
 
@@ -150,7 +146,10 @@ def _settings_file() -> Check:
 
 
 def attempt(what: str, look: Callable[[], Check]) -> Check:
-    """Return the result of the check *look*; if it raises, a failed check called *what* with the error as advice."""
+    """Return the result of the function *look*, a check; if it raises, return a failed check called *what*.
+
+    The error is the advice of the failed check.
+    """
     try:
         return look()
     except (KGMemoryError, ImportError, OSError) as error:
@@ -174,7 +173,7 @@ def _openmp() -> Check:
 
 
 def _folder(folder: Path) -> Check:
-    """Return the check of the data folder: whether it is (or can be made) writable, and is private."""
+    """Return the check of the data folder *folder*: whether it is, or can be made, writable and private."""
     existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not existing.is_dir():
         return Check("data folder", "wrong", str(folder), f"{existing} is a file: set a folder with --data-dir")
@@ -247,7 +246,7 @@ def _describe_database(database: Database, seconds: float, counts: Mapping[str, 
 
 
 def _find_problems(database: Database, counts: Mapping[str, Stats], settings: Settings) -> Iterator[tuple[State, str]]:
-    """Yield (state, advice) for each problem of the database, worst first; *counts* are statistics by namespace."""
+    """Yield (state, advice) for each problem of the database, the worst first; *counts* has statistics by namespace."""
     replicas = database.replicas() if database.wait_replicas else {}
     if lacking := [address for address, number in replicas.items() if number < database.min_replicas]:
         yield "wrong", f"too few replicas to acknowledge a write: {', '.join(lacking)}"

@@ -71,7 +71,7 @@ def init(arguments: Namespace, screen: Screen) -> int:
 def _may_write(file: Path, found: Sequence[Check], arguments: Namespace, screen: Screen) -> int:
     """Return `DONE` if *file* may be written, else the exit code of the command.
 
-    The user is asked if one of the checks in *found* failed, or if *file* exists.
+    The user is asked if one of the checks *found* failed, or if *file* exists.
     """
     code = DONE
     if any(check.state == "wrong" for check in found) and not (
@@ -89,7 +89,7 @@ def _may_write(file: Path, found: Sequence[Check], arguments: Namespace, screen:
 
 
 def _variables(arguments: Namespace, screen: Screen) -> dict[str, str]:
-    """Return the environment variables to write, from options and the user's answers, or with --yes the defaults."""
+    """Return the environment variables to write: from options, the user's answers or, with --yes, the defaults."""
     model, base_url, key = getattr(arguments, "model", None), arguments.base_url, None
     database, data_dir = getattr(arguments, "url", None) or arguments.database, getattr(arguments, "data_dir", None)
     namespace = getattr(arguments, "namespace", None)
@@ -118,7 +118,7 @@ def _variables(arguments: Namespace, screen: Screen) -> dict[str, str]:
 
 
 def _ask_for_model(model: str | None, base_url: str | None, screen: Screen) -> tuple[str, str | None, str | None]:
-    """Return (model, base URL of its server, API key); the user is asked for those that options do not set."""
+    """Return (model, base URL of its server, API key), and ask the user for those that no option sets."""
     key = None
     if not model and not base_url:
         has_key = bool(os.environ.get(_OPENAI_KEY))
@@ -141,7 +141,7 @@ def _ask_for_model(model: str | None, base_url: str | None, screen: Screen) -> t
 
 
 def _get_binaries(settings: Settings, arguments: Namespace, screen: Screen) -> None:
-    """Download FalkorDB, if the embedded database needs it and it is not installed, and the user agrees."""
+    """Download FalkorDB if the embedded database needs it, it is not installed, and the user agrees."""
     if settings.url is not None or settings.bin_dir is not None:
         return
     try:
@@ -152,7 +152,7 @@ def _get_binaries(settings: Settings, arguments: Namespace, screen: Screen) -> N
 
 
 def _model_server(settings: Settings) -> Check:
-    """Return the check of the model's server: it must list the configured model. That request costs nothing."""
+    """Return the check of the model server, which must list the configured model. The request costs nothing."""
     what, model = "model's server", settings.model
     if model is None or model == OFFLINE or (":" in model and not settings.base_url):
         return Check(what, "ok", "not needed" if model == OFFLINE else "not asked")
