@@ -65,7 +65,7 @@ ORDER BY id(n)
 class Drawing:
     """Reads the nodes and edges of one graph for a drawing, and counts them in `counts`.
 
-    `key` is the database key of the graph, and `last` the highest node id to read.
+    `key` is the database key of the graph. Nodes with ids above `last` are not read.
     """
 
     database: Database
@@ -86,9 +86,9 @@ class Drawing:
                 yield self._count("node", {"id": fact["id"]}, data)
 
     def edges(self) -> Iterator[Element]:
-        """Yield the edges of the drawing, made of current beliefs.
+        """Yield the edges of the drawing, which are made of current beliefs.
 
-        A fact about two entities is one edge; another fact is a node, with one edge for each of its entities.
+        A fact about two entities is one edge. A fact about more entities is a node, with one edge to each entity.
         """
         for row in self._read(FACTS):
             for ends, data in _to_edges(row):
@@ -104,7 +104,7 @@ class Drawing:
 
 
 def _to_edges(row: Row) -> Iterator[Element]:
-    """Yield the edges for one fact, as (ids, properties); *row* has the fact, its entities and its beliefs."""
+    """Yield (ids, properties) for each edge of one fact; *row* has the fact, its entities and its beliefs."""
     fact, subject, objects = row["fact"]["id"], row["subject"], row["objects"]
     for belief in row["beliefs"]:
         id_ = belief["id"]
@@ -127,7 +127,7 @@ def _fact_data(row: Row) -> dict[str, Value]:
 
 
 def _select(properties: Row, *names: str) -> dict[str, Value]:
-    """Return the properties with these *names*, times as ISO 8601 texts; missing values and open ends are left out."""
+    """Return the properties with the given *names*, with times as ISO 8601 texts and without missing values."""
     values = {name: properties.get(name) for name in names}
     for name in (*_SEEN, *_DATES):
         if values.get(name) is not None:
@@ -143,9 +143,9 @@ def _export_drawing(
     target: Target,
     progress: Progress | None = None,
 ) -> ExportResult:
-    """Write a namespace to *target* as a drawing, and return the numbers of nodes and edges.
+    """Write a namespace to *target* as a drawing of its graph, and return the numbers of nodes and edges.
 
-    *options* name the namespace, and *render* turns a drawing into the text of a format such as GraphML. *progress* is
+    *render* turns a drawing into the text of a format such as GraphML, and *options* name the namespace. *progress* is
     called with (parts written, 0). Errors: `InputError` if the namespace is empty or does not exist.
     """
     namespace = options.namespace
