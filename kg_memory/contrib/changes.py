@@ -98,7 +98,7 @@ def _to_fact(row: Row, at: int) -> Fact:
 
 
 def _touches(row: Row, following: Row) -> bool:
-    """Return whether two periods of belief in one fact, given as the rows *row* and *following*, overlap or adjoin."""
+    """Return whether the valid times of two beliefs, given as database rows, overlap or adjoin."""
     first, second = row["belief"], following["belief"]
     return bool(first["valid_at"] <= second["invalid_at"] and second["valid_at"] <= first["invalid_at"])
 

@@ -96,7 +96,7 @@ class Note:
         return {**about, **self.fields(message)}
 
     def rows(self, message: Message) -> list[Item]:
-        """Return *message* as rows for `facts.add_many`, each of which states 2,000 characters of its text verbatim."""
+        """Return *message* as rows for `facts.add_many`, each with at most 2,000 characters of its text, verbatim."""
         about = {"subject": message.speaker, "predicate": NOTED}
         texts = (piece.content.strip() for piece in split_content(message.text.strip(), LONGEST_NOTE))
         return [{**about, "sentence": text, **self.fields(message)} for text in texts if text]
@@ -280,7 +280,7 @@ def delete_all(view: View, node: Group) -> Flow[None]:
 
 
 def reset(view: View) -> Flow[None]:
-    """Delete all memories of the collection of *view*."""
+    """Delete all memories in all namespaces of the collection of *view*."""
     for owner in (yield from view.owners()):
         yield from _forget(view, owner, {"everything": True})
 

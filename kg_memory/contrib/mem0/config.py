@@ -177,9 +177,9 @@ def _wrong_model(part: str, kind: str, model: object) -> SettingsError:
 
 
 def _can_rerank(provider: str | None, options: Entries) -> bool:
-    """Return whether the section "reranker" of a configuration names a reranker, which must be a supported one.
+    """Return whether the configuration has a reranker: whether *provider*, from its section "reranker", is set.
 
-    *provider* and *options* are read from the section. Errors: `SettingsError` for an unsupported provider.
+    *options* are those of the section. Errors: `SettingsError` for an unsupported provider.
     """
     if provider not in (None, "llm_reranker"):
         raise SettingsError(

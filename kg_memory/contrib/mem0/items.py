@@ -71,9 +71,10 @@ def is_live(fact: Fact, now: datetime) -> bool:
 
 
 def is_shown(fact: Fact, owner: Owner, node: Group, *, show_expired: bool, today: date) -> bool:
-    """Return whether at least one message that states *fact* matches the filter *node* and has not expired by *today*.
+    """Return whether a message that states *fact* matches the filter *node* and has not expired by *today*.
 
-    With *show_expired*, expired messages count, too, and facts whose messages have all been deleted are shown.
+    One such message is enough. With *show_expired*, expired messages count, too, and facts whose messages have all been
+    deleted are shown.
     """
     if not fact.sources:
         return show_expired

@@ -307,7 +307,7 @@ class _SentenceReader:
             yield replace(self._statement(speaker, f"HAS_{kin.upper()}", (mention,), "is", 0.8), clause=clause)
 
     def _read_general(self, left: Sequence[Mention]) -> list[Statement]:
-        """Return one statement that links the mentions *left*, which no other statement uses, to the subject."""
+        """Return [a statement that links the subject to the mentions *left*, which no other statement uses], or []."""
         pronoun = re.match(r"(?:he|she)\b", self.text, re.IGNORECASE)
         subject = self.speaker or (self.person if pronoun else None) or self.main or (left[0] if left else None)
         objects = tuple(mention for mention in left if subject is not None and mention.name != subject.name)

@@ -297,7 +297,7 @@ def _redates_back(fact: JudgedFact) -> bool:
 
 
 def _denies_name(words: str, name: str) -> bool:
-    """Return whether *words* negate *name*: "not Acme", "not in Uppsala"."""
+    """Return whether *words* deny *name*: "not Acme" denies "Acme", and "not in Uppsala" denies "Uppsala"."""
     plain = re.escape(name)
     pattern = rf"(?:\bnot|\bnever|而?不是|并非|没有?)\s?(?:to |in |at |for |a |an |the |从|在|住在|搬到)*{plain}(?!\w)"
     return re.search(pattern, words, re.IGNORECASE) is not None
