@@ -123,10 +123,10 @@ def choose(
             continue
         for length in LENGTHS if room > long else LATER:
             line = write(group, length)
-            if choice.cost(line, sections) <= room:
+            cost = choice.cost(line, sections)
+            if cost <= room:
                 break
-        same, cost = choice.find_same(line, repeats), choice.cost(line, sections)
-        if same is not None:
+        if (same := choice.find_same(line, repeats)) is not None:
             choice.left_out[line.kind, line.id] = same_as(same)
         elif cost > room:
             full.add(kind)
