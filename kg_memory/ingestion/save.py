@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from operator import itemgetter
 
@@ -130,7 +130,8 @@ def _write(draft: Draft, settings: Settings) -> Flow[tuple[int, list[JSON] | Non
     """
     episode = draft.episode
     worded = [fact for fact in draft.facts if not fact.same_as or fact.restated]
-    named = [entity for _, entity in _entities_of_part(draft) if entity.is_new or entity.renamed]
+    entities = dict(_entities_of_part(draft))
+    named = [entity for entity in entities.values() if entity.is_new or entity.renamed]
     texts = [episode.line]
     texts += [entity.name for entity in named]
     texts += [fact.sentence for fact in worded]
@@ -150,7 +151,7 @@ def _write(draft: Draft, settings: Settings) -> Flow[tuple[int, list[JSON] | Non
         renamed=[
             {**pick(entity, "key", "name"), "embedding": vectors[entity.name]} for entity in named if not entity.is_new
         ],
-        entities=_entity_rows(draft, vectors),
+        entities=_entity_rows(draft, entities, vectors),
         **_fact_rows(worded, draft.entities, vectors),
         premises=premise_rows((*draft.earlier, *draft.facts)),
         **rule_rows(draft.facts),
@@ -160,7 +161,7 @@ def _write(draft: Draft, settings: Settings) -> Flow[tuple[int, list[JSON] | Non
         reopened=list(draft.reopened),
         predicates=list(map(NewPredicate.row, draft.predicates)),
         **draft.revision.to_parameters(),
-        **_identity_rows(draft),
+        **_identity_rows(draft, entities.values()),
         **NO_USAGE,
     )
     if evicted := [id_ for row in rows for id_ in row["evicted"]]:
@@ -197,7 +198,7 @@ def _sum(steps: Sequence[Row], *names: str) -> list[float]:
     return [sum(map(itemgetter(name), steps)) for name in names]
 
 
-def _entity_rows(draft: Draft, vectors: Mapping[str, Vector]) -> list[JSON]:
+def _entity_rows(draft: Draft, entities: Mapping[int, ResolvedEntity], vectors: Mapping[str, Vector]) -> list[JSON]:
     """Return the query rows of the entities to save: their names, embedding vectors and words for the index.
 
     *vectors* has the embedding of each new entity's name.
@@ -207,7 +208,7 @@ def _entity_rows(draft: Draft, vectors: Mapping[str, Vector]) -> list[JSON]:
     stale = {place for fact in changing for place in (fact.subject, *fact.objects)}
     # One row for each entity: setting any property of a node indexes its vector again.
     rows = []
-    for place, entity in _entities_of_part(draft):
+    for place, entity in entities.items():
         names = (entity.name, *entity.aliases)
         row = pick(entity, "key", "id", "name", "type")
         row |= {"aliases": list(entity.aliases), "alias_keys": sorted(set(map(alias_key, names)))}
@@ -229,14 +230,14 @@ def _entities_of_part(draft: Draft) -> Iterator[tuple[int, ResolvedEntity]]:
             yield place, entity
 
 
-def _identity_rows(draft: Draft) -> JSON:
+def _identity_rows(draft: Draft, entities: Iterable[ResolvedEntity]) -> JSON:
     """Return query rows that link new entities with stored entities of the same name.
 
     `apart` has pairs that are different entities; `doubts` has pairs that may be the same, for a person to decide.
     """
     apart: list[JSON] = []
     doubts: list[JSON] = []
-    for _, entity in _entities_of_part(draft):
+    for entity in entities:
         apart += [{"one": id_, "other": entity.id} for id_ in entity.apart_from if entity.is_new]
         if entity.doubt is not None and entity.is_new:
             one = entity.doubt.same_as
