@@ -82,6 +82,9 @@ class Maintenance:
         validate_fields(self, "maintenance ")
 
 
+_EVERY = BeforeValidator(lambda value: {"every_seconds": value} if isinstance(value, str) else value)
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """All options of a memory; each field is also the environment variable ``KG_MEMORY_<FIELD>``.
@@ -244,7 +247,7 @@ class Settings:
 
     # --- Maintenance
 
-    maintenance: Maintenance | None = None
+    maintenance: Annotated[Maintenance | None, _EVERY] = None
     """Background maintenance; None is off. The variable ``KG_MEMORY_MAINTENANCE`` is `Maintenance.every_seconds`."""
 
     # --- Observability
@@ -265,11 +268,8 @@ class Settings:
         `os.environ`. Raises `SettingsError`, which names the invalid variable.
         """
         environment = MappingProxyType(dict(os.environ if environment is None else environment))
-        special = ("entity_types", "fact_types", "budget", "maintenance")
-        names = [setting.name for setting in fields(cls) if setting.name not in special]
+        names = {setting.name for setting in fields(cls)} - {"entity_types", "fact_types", "budget"}
         given: dict[str, Any] = {"budget": Budget.from_env(environment)}
-        if seconds := environment.get(f"{ENV_PREFIX}MAINTENANCE"):
-            given["maintenance"] = read_variables(Maintenance, (), {}, "", {"every_seconds": seconds})
         given["api_key"] = environment.get("OPENAI_API_KEY")
         given["xdg_data_home"] = environment.get("XDG_DATA_HOME")
         given["base_url"] = environment.get("OPENAI_BASE_URL") or environment.get("OPENAI_API_BASE")

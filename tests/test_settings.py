@@ -71,7 +71,6 @@ def test_openais_own_variables_are_read_and_ours_go_first():
 
 
 NAN = float("nan")
-NO_URLS = ("localhost:6379", "redis://localhost", "http://localhost")
 THRESHOLD_NAMES = ("merge_threshold", "ask_threshold", "auto_threshold", "review_threshold")
 VARIABLES = (
     *(("CANDIDATES", text, "a valid integer") for text in ("many", "1.5")),
@@ -83,14 +82,14 @@ WRONG: tuple[tuple[str, tuple[Any, ...], str], ...] = (
     ("fsync", ("never",), "must be 'always' or 'everysec'"),
     ("conflict_strategy", ("luck", None), "must be 'recency'"),
     ("entity_types", ((),), "at least 1 item"),
-    *((name, (-1, NAN), "must be ") for name in ("idle_seconds", "previous_messages", "reflections")),
+    *((name, (-1, NAN), "(equal to 0|finite)") for name in ("idle_seconds", "previous_messages", "reflections")),
     *((name, (0,), "greater than 0") for name in ("candidates", "tokens_per_minute", "requests_per_minute")),
-    *((name, (0, NAN), "must be ") for name in ("chunk_size", "model_timeout", "max_community_bytes")),
+    *((name, (0, NAN), "(greater than 0|finite)") for name in ("chunk_size", "model_timeout", "max_community_bytes")),
     ("temporal_decay_rate", (-1, 11, NAN), "equal to 1?0"),
     ("abstain_below", (-0.1, 1.1, NAN), "equal to [01]"),
     *((name, (-0.1, 1.5, NAN), "equal to [01]") for name in THRESHOLD_NAMES),
     *((name, ("localhost:11434",), "http://") for name in ("base_url", "embedding_base_url", "rerank_url")),
-    ("replica_url", NO_URLS, "falkor://"),
+    ("replica_url", ("localhost:6379", "redis://localhost", "http://localhost"), "falkor://"),
     ("min_replicas", (1,), "must not be above wait_replicas, got 1 and 0"),
 )
 

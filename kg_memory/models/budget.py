@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from kg_memory.errors import SettingsError
 from kg_memory.models.operations import Usage
@@ -26,8 +26,9 @@ MAX_VALUE = 10**15
 Scope = Literal["episode", "day", "namespace"]
 SCOPES: tuple[Scope, ...] = ("episode", "day", "namespace")
 PRICES = ("input_price", "output_price", "cached_price")
-Whole = Annotated[int, Field(ge=0, le=MAX_VALUE)]
-Price = Annotated[float, Field(ge=0, le=MAX_VALUE)]
+_NO_BOOL = BeforeValidator(lambda value: str(value) if isinstance(value, bool) else value)  # pydantic takes True as 1
+Whole = Annotated[int, _NO_BOOL, Field(ge=0, le=MAX_VALUE)]
+Price = Annotated[float, _NO_BOOL, Field(ge=0, le=MAX_VALUE)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from tests.paid import PRICES
     [
         {"day": {"calls": -1}},
         {"day": {"calls": 1.5}},
+        {"day": {"calls": True}},
         {"day": {"tokens": 10**400}},
         {"episode": {"tokens": "many"}},
         {"namespace": {"money": float("nan")}, **PRICES},
