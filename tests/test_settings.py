@@ -71,7 +71,6 @@ def test_openais_own_variables_are_read_and_ours_go_first():
 
 
 NAN = float("nan")
-THRESHOLD_NAMES = ("merge_threshold", "ask_threshold", "auto_threshold", "review_threshold")
 VARIABLES = (
     *(("CANDIDATES", text, "a valid integer") for text in ("many", "1.5")),
     *((name, "high", "a valid ") for name in ("IDLE_SECONDS", "MERGE_THRESHOLD", "EMBEDDING_DIMENSIONS")),
@@ -87,7 +86,7 @@ WRONG: tuple[tuple[str, tuple[Any, ...], str], ...] = (
     *((name, (0, NAN), "(greater than 0|finite)") for name in ("chunk_size", "model_timeout", "max_community_bytes")),
     ("temporal_decay_rate", (-1, 11, NAN), "equal to 1?0"),
     ("abstain_below", (-0.1, 1.1, NAN), "equal to [01]"),
-    *((name, (-0.1, 1.5, NAN), "equal to [01]") for name in THRESHOLD_NAMES),
+    *((f"{name}_threshold", (-0.1, 1.5, NAN), "equal to [01]") for name in ("merge", "ask", "auto", "review")),
     *((name, ("localhost:11434",), "http://") for name in ("base_url", "embedding_base_url", "rerank_url")),
     ("replica_url", ("localhost:6379", "redis://localhost", "http://localhost"), "falkor://"),
     ("min_replicas", (1,), "must not be above wait_replicas, got 1 and 0"),

@@ -52,6 +52,7 @@ def broken(world, database, monkeypatch) -> Callable[..., Any]:
         def plant(text: str) -> None:
             for query in queries if text == cypher.FORGET else ():
                 database.query(graph_key(world.namespace), query, params, write=True)
+                schema.wait(database, graph_key(world.namespace))  # a busy server drops an index a moment later
 
         around_queries(monkeypatch, world.memory, after=plant)
         return world.privacy.forget(episode=episode)
@@ -112,9 +113,9 @@ def test_a_receipt_is_given_though_re_embedding_began_meanwhile(world, broken):
     added = world.moves("Oslo", "2024-01-01")
     begun = f"MATCH (m:Meta) SET m.model = '{schema.UNDER_WAY}'"
     done = broken(added.episode, begun, "DROP VECTOR INDEX FOR (n:Episode) ON (n.embedding)")
-    assert (done.episodes, done.residue) == ((added.episode,), ())
+    assert (done.episodes, done.residue, done.searched) == ((added.episode,), (), 0)
     [entry] = world.privacy.audit(limit=1)
-    assert (entry.complete, entry.searched, entry.episodes) == (True, done.searched, 1)
+    assert (entry.complete, entry.searched, entry.episodes) == (True, 0, 1)
 
 
 def test_what_somebody_says_meanwhile_is_no_trace(world, monkeypatch):
