@@ -79,7 +79,7 @@ def ids(server: embedded.Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("block", RUN)
-def test_the_commands_run(block: Block, ids: dict[str, str], monkeypatch, capsys):
+def test_page_commands_run(block: Block, ids: dict[str, str], monkeypatch, capsys):
     for found in COMMAND.findall(block.text):
         line = found
         for shown, real in ids.items():
@@ -117,7 +117,7 @@ def serve(words: list[str]) -> None:
     assert process.returncode in (0, 130), said
 
 
-def test_what_does_not_run_has_a_reason():
+def test_blocks_that_are_not_run_have_a_reason():
     marked = [(name_of(page), block) for page in PAGES for block in blocks_of(page) if block.mark == "not run"]
     assert [each for each in marked if not each[1].reason] == []
     assert len(marked) <= NOT_RUN

@@ -1,4 +1,4 @@
-"""Many episodes at once, some of which cannot be read: on a real server with a scripted model."""
+"""`add_many` and `resume` with episodes that cannot be read, and questions as JSON: on a real server."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Picky(HashEmbeddings):
 
 
 def spoil(memory, error, word="poison"):
-    """Have *error* raised when an episode with *word* in it is read; return what undoes it."""
+    """Make the reading of each episode with *word* in it raise *error*; return a function that undoes it."""
     rules, embeddings = memory.driver.model.rules, memory.driver.embedder.embeddings
     whole = rules["extract_message"]
 
@@ -71,7 +71,7 @@ MANY = [
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_one_unreadable_episode_does_not_block_the_namespace(verbs, memory, error):
+def test_unreadable_episode_does_not_block_the_namespace(verbs, memory, error):
     mend = spoil(memory, error)
     added = verbs.add_many(MANY)
     assert [(each.new, each.error) for each in added] == [(True, None), (True, str(error)), (True, None)]
@@ -87,14 +87,14 @@ def test_one_unreadable_episode_does_not_block_the_namespace(verbs, memory, erro
     assert (verbs.stats().waiting, verbs.stats().failed) == (0, 0)
 
 
-def test_an_episode_that_could_not_be_saved_is_no_problem_but_an_error(verbs, memory):
+def test_add_many_raises_when_an_episode_cannot_be_saved(verbs, memory):
     spoil(memory, EmbeddingError("the vector is empty: check the embedding model"), word="")
     with pytest.raises(EmbeddingError, match="vector is empty"):
         verbs.add_many(MANY)
     assert verbs.stats().episodes == 0
 
 
-def test_a_limit_that_was_lowered_meanwhile_blocks_only_what_is_too_long(verbs, memory):
+def test_resume_fails_only_episodes_above_lowered_max_content(verbs, memory):
     spoil(memory, ModelUnavailable("down: try later"))
     for content in ("poison " * 20, "poison for Oslo"):
         with pytest.raises(ModelUnavailable):
@@ -107,7 +107,7 @@ def test_a_limit_that_was_lowered_meanwhile_blocks_only_what_is_too_long(verbs, 
         Verbs(other, verbs._namespace, asynchronous=verbs._asynchronous).add_many(["x" * 51])
 
 
-def test_the_progress_of_a_resume_counts_all_that_waits(verbs, memory, monkeypatch):
+def test_resume_progress_counts_all_waiting_episodes(verbs, memory, monkeypatch):
     monkeypatch.setattr("kg_memory.memory.episodes.PAGE", 1)
     spoil(memory, AnswerError("no usable answer: try another model"))
     verbs.episodes.save([{"content": f"poison {day}", "at": f"2024-01-0{day}"} for day in range(1, 4)])
@@ -124,7 +124,7 @@ def asked(**how):
     return ask("Oslo?", {"limit": 3}, NO_TIMES, None, how)
 
 
-def test_a_question_is_plain_json_however_it_is_to_be_searched():
+def test_question_state_is_plain_json_with_all_options():
     where = {"said_at": {"$gt": datetime(2024, 1, 1, tzinfo=UTC)}, "speaker": ("Ann", "Bob")}
     given = asked(recipe=RECIPES["synapse"], where=where, center="Ann", explain=True, template="xml").as_state()
     assert json.loads(json.dumps(given)) == given
@@ -133,7 +133,8 @@ def test_a_question_is_plain_json_however_it_is_to_be_searched():
     assert (given["center"], given["explain"], given["template"]) == (["Ann"], True, "xml")
 
 
-def test_what_is_not_given_is_left_out_of_a_question_and_a_recipe_by_name_stays_its_name():
+def test_question_state_omits_unset_options():
+    """A recipe given by name is stored as that name."""
     plain = asked().as_state()
     assert plain == asked(recipe=None, where=None, center=None, explain=False, template=None).as_state()
     assert not plain.keys() & {"recipe", "where", "center", "explain", "template"}

@@ -1,4 +1,4 @@
-"""An entity at a glance, and entities found by words or the beginning of one: on a real server."""
+"""`entities.card`, and `entities.list` by words or prefixes: on a real server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def moved(world):
     world.moves("Paris", "2022-01-01")
 
 
-def test_a_card_has_what_is_so_now_the_neighbours_and_the_last_mentions(world, verbs):
+def test_card_has_current_facts_neighbours_and_latest_episodes(world, verbs):
     """A card has the current facts, the neighbours and the latest episodes of an entity.
 
     Features: D3, D11.
@@ -31,7 +31,7 @@ def test_a_card_has_what_is_so_now_the_neighbours_and_the_last_mentions(world, v
     assert (len(one.facts), len(one.neighbours), len(one.episodes)) == (1, 1, 1)
 
 
-def test_nobody_has_no_card_and_no_name_is_an_error(world, memory):
+def test_card_is_none_for_unknown_and_refused_for_blank_name(world, memory):
     for nobody in ("Bob", "0" * 36):
         assert world.entities.card(nobody) is None
     assert memory.entities.card("Ann", namespace="nothing was ever stored here") is None
@@ -40,19 +40,19 @@ def test_nobody_has_no_card_and_no_name_is_an_error(world, memory):
 
 
 @pytest.mark.parametrize("like", ["Oslo", "osl", "OS", "Öslo"])
-def test_an_entity_is_found_by_a_word_or_its_beginning(world, verbs, like):
+def test_entities_list_finds_a_name_by_word_or_prefix(world, verbs, like):
     """Features: C44."""
     assert [each.name for each in verbs.entities.list(like=like)][:1] == ["Oslo"]
 
 
-def test_words_that_no_entity_has_find_none(world):
+def test_entities_list_returns_nothing_for_unknown_words(world):
     for like in ("Kyoto", "", "?!", "' OR zz=zz //", "*", "\x00", "o" * 10_000):
         assert world.entities.list(like=like) == []
     with pytest.raises(InputError, match="give words"):
         world.entities.list(like=7)  # type: ignore[arg-type]
 
 
-def test_a_page_of_found_entities_goes_on_where_the_last_ended(world):
+def test_entities_list_pages_join_to_the_whole_list(world):
     page = [world.entities.list(like="ann", limit=1, skip=skip) for skip in (0, 1, 2, 3)]
     names = [each.name for found in page for each in found]
     assert len(names) == len(set(names))

@@ -1,4 +1,4 @@
-"""The command kg-memory, as somebody types it: a real database, real files, real signals."""
+"""The command `kg-memory`, with a real database, real files and real signals."""
 
 import json
 import os
@@ -57,7 +57,7 @@ def model(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scripted]:
 
 @pytest.fixture
 def absent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A model over a network that is not there."""
+    """A model whose server cannot be reached."""
     for name, value in {"MODEL": "gpt-none", "BASE_URL": "http://127.0.0.1:1/v1", "EMBEDDING_MODEL": "offline"}.items():
         monkeypatch.setenv(f"KG_MEMORY_{name}", value)
 
@@ -65,7 +65,7 @@ def absent(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- help, wrong use and errors ---
 
 
-def test_the_help_names_every_command_and_imports_little(home: Path) -> None:
+def test_help_names_every_command_and_imports_few_modules(home: Path) -> None:
     shown = subprocess.run([*COMMAND, "--help"], capture_output=True, text=True, check=True).stdout
     commands = (
         "init setup demo completion ingest ask facts around entities episodes stats reembed doctor history timeline changes evolution "
@@ -127,7 +127,7 @@ def test_version_and_help_are_printed(arguments: list[str], begins: str, capsys:
         ("declare A b --confidence sure", "invalid float value"),
     ],
 )
-def test_a_wrong_use_is_exit_code_2_before_anything_is_opened(
+def test_wrong_usage_exits_with_2_before_opening_the_database(
     line: str, says: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KG_MEMORY_URL", "falkor://127.0.0.1:1")
@@ -169,7 +169,7 @@ def test_a_wrong_use_is_exit_code_2_before_anything_is_opened(
         ("changes --since 'no time at all'", "--since must be a time"),
     ],
 )
-def test_an_error_is_one_message_without_a_traceback(run: Run, line: str, says: str) -> None:
+def test_error_is_one_message_without_a_traceback(run: Run, line: str, says: str) -> None:
     code, out, err = run(*shlex.split(line))
     assert (code, out) == (1, "")
     assert says in err
@@ -184,7 +184,7 @@ def test_debug_shows_the_traceback(run: Run) -> None:
 # --- ingest ---
 
 
-def test_a_file_is_read_once_and_conversations_may_be_kept_apart(run: Run, tmp_path: Path, space: Any) -> None:
+def test_ingest_skips_known_lines_and_splits_by_conversation(run: Run, tmp_path: Path, space: Any) -> None:
     path = lines(tmp_path, [{"content": text, "speaker": "Ann"} for text in ("yes", "yes", "no")])
     done = result(run, "ingest", path, *space)
     assert (done["episodes"], done["new"], done["known"], done["problems"]) == (3, 3, 0, [])
@@ -206,7 +206,7 @@ def test_a_file_is_read_once_and_conversations_may_be_kept_apart(run: Run, tmp_p
     ],
     ids=["bad line", "strict", "too long", "id in use"],
 )
-def test_a_line_that_cannot_be_stored_is_left_out(
+def test_ingest_skips_lines_that_cannot_be_stored(
     run: Run,
     tmp_path: Path,
     space: Any,
@@ -224,7 +224,7 @@ def test_a_line_that_cannot_be_stored_is_left_out(
     assert result(run, "stats", *space)["episodes"] == expected[3]
 
 
-def test_an_unread_episode_is_told_and_the_exit_code_says_so(
+def test_ingest_reports_unread_episodes_and_exits_with_1(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, space: Any
 ) -> None:
     good, bad = lines(tmp_path, CHAT[:1]), lines(tmp_path, [*CHAT[1:], {**CHAT[0], "content": ""}], "bad.jsonl")
@@ -247,7 +247,7 @@ def test_an_unread_episode_is_told_and_the_exit_code_says_so(
 
 
 @pytest.mark.usefixtures("model")
-def test_the_usage_of_a_model_is_told(run: Run, tmp_path: Path, space: Any) -> None:
+def test_ingest_reports_model_calls_and_tokens(run: Run, tmp_path: Path, space: Any) -> None:
     path = lines(tmp_path, CHAT)
     done = result(run, "ingest", path, *space)
     assert (done["calls"], done["input_tokens"], done["output_tokens"]) == (4, 4, 4)
@@ -258,7 +258,7 @@ def test_the_usage_of_a_model_is_told(run: Run, tmp_path: Path, space: Any) -> N
 
 
 @pytest.mark.usefixtures("absent")
-def test_a_dry_run_tells_the_cost_and_remembers_nothing(
+def test_ingest_dry_run_estimates_cost_and_stores_nothing(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, space: Any
 ) -> None:
     file = lines(tmp_path, [CHAT[0], CHAT[1], THANKS])
@@ -282,7 +282,7 @@ def test_a_dry_run_tells_the_cost_and_remembers_nothing(
     assert "3 episodes: 0 to read, 3 there already" in run("ingest", file, "--dry-run", *space)[1]
 
 
-def test_ctrl_c_in_the_middle_of_an_ingest_loses_nothing_and_the_next_run_goes_on(run: Run, tmp_path: Path) -> None:
+def test_ingest_resumes_without_loss_after_ctrl_c(run: Run, tmp_path: Path) -> None:
     count, place = 60, ("-n", "ctrl-c")
     talk = [
         {"content": f"I visited friend number {index} in Oslo yesterday.", "speaker": "Nora", "at": "2024-01-01",
@@ -313,7 +313,7 @@ def test_ctrl_c_in_the_middle_of_an_ingest_loses_nothing_and_the_next_run_goes_o
 # --- read again ---
 
 
-def test_failed_and_skipped_episodes_are_read_again(run: Run, model: Scripted, tmp_path: Path, space: Any) -> None:
+def test_retry_reads_failed_and_skipped_episodes(run: Run, model: Scripted, tmp_path: Path, space: Any) -> None:
     model.rules["read"] = lambda _: {"facts": "none"}
     assert run("ingest", lines(tmp_path, [CHAT[0], THANKS]), *space)[0] == 1
     [failed] = result(run, "episodes", "--state", "failed", *space)
@@ -331,7 +331,7 @@ def test_failed_and_skipped_episodes_are_read_again(run: Run, model: Scripted, t
     assert [each["status"] for each in result(run, "retry", "--skipped", *space)] == ["done"]
 
 
-def test_episodes_that_rules_read_are_read_again_by_a_model(
+def test_deepen_reads_episodes_again_with_a_model(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, space: Any, request: pytest.FixtureRequest
 ) -> None:
     talk = [CHAT[0], {**CHAT[1], "content": "Nobody but Cid and Dan were there."}]
@@ -344,7 +344,7 @@ def test_episodes_that_rules_read_are_read_again_by_a_model(
     assert [each["status"] for each in result(run, "deepen", "--to", "thorough", *space)] == ["done", "done"]
 
 
-def test_saved_episodes_are_read_by_the_command_that_stats_names(run: Run, tmp_path: Path, space: Any) -> None:
+def test_resume_reads_saved_episodes_as_stats_suggests(run: Run, tmp_path: Path, space: Any) -> None:
     memories = [{"id": "m1", "memory": "Nora lives in Rome.", "user_id": "nora", "created_at": "2024-01-01T00:00:00Z"}]
     (tmp_path / "mem0.json").write_text(json.dumps(memories), "utf-8")
     assert run("import", tmp_path / "mem0.json", "--from", "mem0", "--no-read", *space)[0] == 0
@@ -358,7 +358,7 @@ def test_saved_episodes_are_read_by_the_command_that_stats_names(run: Run, tmp_p
 # --- forget, evict, pause ---
 
 
-def test_a_preview_of_forgetting_changes_nothing(run: Run, moved: Any) -> None:
+def test_forget_dry_run_changes_nothing(run: Run, moved: Any) -> None:
     [oslo] = result(run, "saved", "--about", "Nora", *moved)
     [message, _] = result(run, "episodes", *moved)
     for command in (f"forget --episode {message['id']} --dry-run", f"saved delete {oslo['id'][:8]} --dry-run"):
@@ -371,7 +371,7 @@ def test_a_preview_of_forgetting_changes_nothing(run: Run, moved: Any) -> None:
 
 
 @pytest.mark.parametrize("command", ["forget --episode", "saved delete"])
-def test_on_a_terminal_it_goes_only_when_the_answer_is_yes(run: Run, moved: Any, command: str) -> None:
+def test_forget_on_a_terminal_deletes_only_after_yes(run: Run, moved: Any, command: str) -> None:
     listed = "episodes" if "forget" in command else "saved"
     id_ = result(run, listed, *moved)[0]["id"]
     for answer, code, episodes in (("n\n", 1, 2), ("\x04", 1, 2), ("y\n", 0, 1)):
@@ -384,7 +384,7 @@ def test_on_a_terminal_it_goes_only_when_the_answer_is_yes(run: Run, moved: Any,
         assert len(result(run, "episodes", *moved)) == episodes
 
 
-def test_a_fact_a_message_or_some_of_its_characters_are_forgotten(run: Run, moved: Any) -> None:
+def test_forget_deletes_a_fact_or_a_span_of_an_episode(run: Run, moved: Any) -> None:
     [oslo] = [each for each in result(run, "facts", "Nora", *moved) if each["objects"] == ["Oslo"]]
     who = ("--by", "Nora", "--reason", "asked for")
     done = result(run, "forget", "--fact", oslo["id"][:8], "--yes", *who, *moved)
@@ -397,7 +397,7 @@ def test_a_fact_a_message_or_some_of_its_characters_are_forgotten(run: Run, move
     assert message["content"] == "I live in [forgotten]."
 
 
-def test_a_person_is_forgotten_and_the_log_has_no_name(run: Run, moved: Any) -> None:
+def test_forget_entity_leaves_no_name_in_the_audit_log(run: Run, moved: Any) -> None:
     code, out, _ = run("forget", "--entity", "Oslo", "--yes", "--search", "--reason", "asked for", *moved)
     assert (code, "found no trace" in out, "database files no longer contain it" in out) == (0, True, True)
     head = out.split("Audit log entry: ")[1].strip()
@@ -410,7 +410,7 @@ def test_a_person_is_forgotten_and_the_log_has_no_name(run: Run, moved: Any) -> 
     assert (code, "entries were removed" in out) == (1, True)
 
 
-def test_evict_tells_what_would_go_and_what_went(run: Run, moved: Any) -> None:
+def test_evict_reports_deletions_with_and_without_dry_run(run: Run, moved: Any) -> None:
     asked = ("evict", "--expired-days", 0, "--orphans", *moved)
     gone = "0 messages, 1 fact, 1 entity and 1 belief of the past."
     nothing = "Evicted: 0 messages, 0 facts, 0 entities and 0 beliefs of the past."
@@ -424,7 +424,7 @@ def test_evict_tells_what_would_go_and_what_went(run: Run, moved: Any) -> None:
 
 
 @pytest.mark.parametrize(("off", "on"), [("pause", "unpause"), ("saved off", "saved on")])
-def test_saving_is_turned_off_and_on(run: Run, moved: Any, tmp_path: Path, off: str, on: str) -> None:
+def test_pause_command_refuses_ingest_until_unpause(run: Run, moved: Any, tmp_path: Path, off: str, on: str) -> None:
     """Features: I1."""
     more = lines(tmp_path, [{"content": "I like tea.", "speaker": "Nora"}], "more.jsonl")
     assert run(*off.split(), *moved)[0] == 0
@@ -444,7 +444,7 @@ def test_saving_is_turned_off_and_on(run: Run, moved: Any, tmp_path: Path, off: 
 
 
 @pytest.mark.parametrize("vectors", ["without a key", "of another model"])
-def test_commands_that_ask_no_model_need_none(
+def test_commands_without_model_calls_need_no_model(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, vectors: str
 ) -> None:
     space = ("-n", f"no key/{vectors}")
@@ -477,7 +477,7 @@ def test_commands_that_ask_no_model_need_none(
     assert result(run, "forget", "--everything", "--yes", *space)
 
 
-def test_a_model_answers_in_a_sentence_and_its_failure_costs_only_the_sentence(
+def test_ask_prints_model_answer_or_sources_when_declined(
     run: Run, moved: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KG_MEMORY_MODEL", "test-model")
@@ -494,7 +494,7 @@ def test_a_model_answers_in_a_sentence_and_its_failure_costs_only_the_sentence(
         assert (code, "SOURCE" in out, "declined" in err) == (0, True, True)
 
 
-def test_control_characters_of_stored_text_never_reach_the_terminal(run: Run, tmp_path: Path, space: Any) -> None:
+def test_output_escapes_control_characters_of_stored_text(run: Run, tmp_path: Path, space: Any) -> None:
     evil = "Nora\x1b]0;owned\x07 \x9b31m moved\u202e to Oslo."
     assert run("ingest", lines(tmp_path, [{**CHAT[0], "content": evil, "speaker": "Ev\x1b[31mil"}]), *space)[0] == 0
     for command in (["episodes"], ["ask", "Oslo"], ["entities"], ["facts", "Nora"]):
@@ -505,7 +505,7 @@ def test_control_characters_of_stored_text_never_reach_the_terminal(run: Run, tm
     assert printable("a\x1b[2J\nb\ud800é中\U0001f600") == "a\\x1b[2J\nb\\ud800é中\U0001f600"
 
 
-def test_lines_are_styled_on_a_terminal_and_plain_on_request(run: Run, tmp_path: Path, space: Any) -> None:
+def test_output_is_styled_on_a_terminal_unless_no_color(run: Run, tmp_path: Path, space: Any) -> None:
     path = str(lines(tmp_path, CHAT))
     for environment, styled in (({}, True), ({"NO_COLOR": "1"}, False)):
         terminal = Terminal("ingest", path, *space, **environment)
@@ -515,7 +515,7 @@ def test_lines_are_styled_on_a_terminal_and_plain_on_request(run: Run, tmp_path:
     assert "\x1b[" not in run("ingest", path, *space)[1]
 
 
-def test_a_reader_that_leaves_early_is_no_error(
+def test_closed_output_pipe_is_no_error(
     moved: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     reading, writing = os.pipe()

@@ -24,7 +24,7 @@ Move = Callable[..., str]
 
 
 def unsure(fields: Any) -> Any:
-    """Judge that another place supersedes the known one, but not surely."""
+    """Judge that another place supersedes the known one, with a confidence of 0.7 only."""
     return {
         "verdicts": [
             {"fact": fact["id"], "known": old["id"], "verdict": "supersedes", "confidence": 0.7, "holds": "new",
@@ -50,7 +50,7 @@ def memory(home: Path) -> Iterator[GraphMemory]:
 
 @pytest.fixture
 def move(memory: GraphMemory, request: pytest.FixtureRequest) -> Move:
-    """Tell of *names* that they live in Oslo and then in Paris, so that the second waits; return the namespace."""
+    """Add that *names* live in Oslo, then in Paris; the second fact waits for review. Return the namespace."""
 
     def call(*names: str) -> str:
         space = str(request.node.name)
@@ -62,7 +62,7 @@ def move(memory: GraphMemory, request: pytest.FixtureRequest) -> Move:
     return call
 
 
-def held(memory: GraphMemory, name: str, space: str) -> list[tuple[str, str, str]]:
+def homes(memory: GraphMemory, name: str, space: str) -> list[tuple[str, str, str]]:
     """Return where *name* is believed to have lived, and when."""
     return [
         (fact.objects[0], f"{fact.valid_at:%Y-%m-%d}", f"{fact.invalid_at:%Y-%m-%d}" if fact.invalid_at else "")
@@ -92,7 +92,7 @@ def test_waiting_verdicts_are_listed_without_a_terminal(run: Run, move: Move) ->
 
 
 @pytest.mark.parametrize(
-    ("options", "says", "held_then"),
+    ("options", "says", "expected"),
     [
         (["--accept", "ID"], "Accepted: one fact ended when the other began.", MOVED),
         (["--reject", "ID"], "Ann lives in Paris: not believed", OSLO),
@@ -105,7 +105,7 @@ def test_waiting_verdicts_are_listed_without_a_terminal(run: Run, move: Move) ->
     ],
 )
 def test_a_decision_takes_effect_and_is_undone(
-    run: Run, move: Move, memory: GraphMemory, options: list[str], says: str, held_then: list[Any]
+    run: Run, move: Move, memory: GraphMemory, options: list[str], says: str, expected: list[Any]
 ) -> None:
     place = ("-n", move("Ann"))
     assert "Nothing was decided yet." in run("review", "--decided", *place)[1]
@@ -114,7 +114,7 @@ def test_a_decision_takes_effect_and_is_undone(
     code, out, _ = run("review", *given, "--by", "eva", "--reason", "she told\x1b[2J me", *place)
     assert (code, says in out) == (0, True)
     assert out.splitlines()[-1].endswith(f" --undo {waiting['id']}")
-    assert held(memory, "Ann", place[1]) == held_then
+    assert homes(memory, "Ann", place[1]) == expected
     assert result(run, "review", *place) == []
     [decided] = result(run, "review", "--decided", *place)
     assert (decided["id"], decided["decided_by"]) == (waiting["id"], "eva")
@@ -126,7 +126,7 @@ def test_a_decision_takes_effect_and_is_undone(
         ("eva", "she told\x1b[2J me"),
         (getpass.getuser(), ""),
     ]
-    assert held(memory, "Ann", place[1]) == OSLO
+    assert homes(memory, "Ann", place[1]) == OSLO
 
 
 def test_a_fact_with_two_verdicts_waits_until_both_are_decided(run: Run, move: Move, memory: GraphMemory) -> None:
@@ -135,7 +135,7 @@ def test_a_fact_with_two_verdicts_waits_until_both_are_decided(run: Run, move: M
     first, oslo = result(run, "review", "-n", space)  # whether Rome follows Paris is asked when Paris is settled
     run("review", "--accept", first["id"], "-n", space)
     assert "Ann lives in Rome: waits for another verdict" in run("review", "--accept", oslo["id"], "-n", space)[1]
-    assert held(memory, "Ann", space) == MOVED
+    assert homes(memory, "Ann", space) == MOVED
     [paris] = result(run, "review", "-n", space)
     assert "Ann lives in Rome: 2025-01-01 - now" in run("review", "--accept", paris["id"], "-n", space)[1]
 
@@ -157,7 +157,7 @@ def test_a_fact_with_two_verdicts_waits_until_both_are_decided(run: Run, move: M
         (["--accept", "ID", "--reason", "x" * 2001], "shorter"),
     ],
 )
-def test_a_wrong_decision_changes_nothing_and_says_what_to_do(
+def test_wrong_decision_is_refused_and_changes_nothing(
     run: Run, move: Move, memory: GraphMemory, arguments: list[str], says: str
 ) -> None:
     space = move("Ann")
@@ -165,10 +165,10 @@ def test_a_wrong_decision_changes_nothing_and_says_what_to_do(
     code, _, err = run("review", *(waiting["id"] if each == "ID" else each for each in arguments), "-n", space)
     assert (code, says in err, "Traceback" in err) == (1, True, False), err
     assert [each["id"] for each in result(run, "review", "-n", space)] == [waiting["id"]]
-    assert held(memory, "Ann", space) == OSLO
+    assert homes(memory, "Ann", space) == OSLO
 
 
-def test_a_beginning_that_several_ids_share_is_refused(run: Run, move: Move, memory: GraphMemory) -> None:
+def test_ambiguous_id_prefix_is_refused(run: Run, move: Move, memory: GraphMemory) -> None:
     letters = "ABCDEFGHIJKLMNOPQ"  # one more than an id's first letter can tell apart
     space = move(*(f"{letter}nna" for letter in letters))
     ids = [each["id"] for each in result(run, "review", "-n", space)]
@@ -178,7 +178,7 @@ def test_a_beginning_that_several_ids_share_is_refused(run: Run, move: Move, mem
     assert memory.stats(namespace=space).reviews == len(letters)
 
 
-def test_a_fact_is_retracted_and_replaced_and_it_is_undone(run: Run, move: Move) -> None:
+def test_retract_is_undone_and_replace_supersedes_a_fact(run: Run, move: Move) -> None:
     place = ("-n", move("Ann"))
     [fact] = [each for each in result(run, "facts", "Ann", *place) if each["objects"] == ["Oslo"]]
     code, out, _ = run("retract", fact["id"][:8], "--by", "Cy", "--reason", "not so", *place)
@@ -194,7 +194,7 @@ def test_a_fact_is_retracted_and_replaced_and_it_is_undone(run: Run, move: Move)
 # --- at a terminal ---
 
 
-def test_a_person_decides_one_after_the_other(run: Run, move: Move, memory: GraphMemory) -> None:
+def test_terminal_review_decides_facts_one_by_one(run: Run, move: Move, memory: GraphMemory) -> None:
     space = move("Ann", "Bob", "Cleo", "Dan")
     terminal = Terminal("review", "--by", "eva", "-n", space)
     first = terminal.until(PROMPT)
@@ -219,14 +219,14 @@ def test_a_person_decides_one_after_the_other(run: Run, move: Move, memory: Grap
     assert "Edited: both hold." in terminal.until("wait")
     assert terminal.end() == 0
     assert "3 decided; 1 fact still waits." in terminal.shown
-    assert held(memory, "Ann", space) == MOVED
-    assert held(memory, "Bob", space) == held(memory, "Cleo", space) == OSLO
-    assert held(memory, "Dan", space) == [("Paris", "2024-06-01", ""), *OSLO]
+    assert homes(memory, "Ann", space) == MOVED
+    assert homes(memory, "Bob", space) == homes(memory, "Cleo", space) == OSLO
+    assert homes(memory, "Dan", space) == [("Paris", "2024-06-01", ""), *OSLO]
     assert [each["pending"]["subject"] for each in result(run, "review", "-n", space)] == ["Bob"]
 
 
 @pytest.mark.parametrize("asked_why", [False, True])
-def test_ctrl_c_loses_nothing(move: Move, memory: GraphMemory, asked_why: bool) -> None:
+def test_ctrl_c_in_review_loses_no_decision(move: Move, memory: GraphMemory, asked_why: bool) -> None:
     space = move("Ann", "Bob")
     terminal = Terminal("review", "-n", space)
     before = terminal.flags()
@@ -245,11 +245,11 @@ def test_ctrl_c_loses_nothing(move: Move, memory: GraphMemory, asked_why: bool) 
     assert terminal.end() == 130
     assert "1 decided; 1 fact still waits." in terminal.shown
     assert "Traceback" not in terminal.shown
-    assert held(memory, "Ann", space) == MOVED
-    assert held(memory, "Bob", space) == OSLO
+    assert homes(memory, "Ann", space) == MOVED
+    assert homes(memory, "Bob", space) == OSLO
 
 
-def test_a_decision_of_somebody_else_stays(move: Move, memory: GraphMemory) -> None:
+def test_decision_of_another_person_is_not_overwritten(move: Move, memory: GraphMemory) -> None:
     space = move("Ann")
     terminal = Terminal("review", "-n", space)
     terminal.until(PROMPT)
@@ -257,10 +257,10 @@ def test_a_decision_of_somebody_else_stays(move: Move, memory: GraphMemory) -> N
     terminal.press("a\n\n")
     assert "was decided by tom" in terminal.until("meanwhile")
     assert terminal.end() == 0
-    assert held(memory, "Ann", space) == OSLO
+    assert homes(memory, "Ann", space) == OSLO
 
 
-def test_stored_text_steers_no_terminal(run: Run, memory: GraphMemory, move: Move) -> None:
+def test_terminal_review_escapes_control_characters(run: Run, memory: GraphMemory, move: Move) -> None:
     space = move("Ann")
     evil = "Eve\x1b]0;owned\x07\x9b2J\u202e is in"
     for place, at in (("Oslo", "2023-02-01"), ("Paris", "2024-05-14")):
@@ -280,7 +280,7 @@ def test_stored_text_steers_no_terminal(run: Run, memory: GraphMemory, move: Mov
     assert any("\x1b" in each["pending"]["sources"][0]["speaker"] for each in json.loads(out))
 
 
-def test_an_empty_queue_says_so(move: Move, memory: GraphMemory) -> None:
+def test_terminal_review_reports_an_empty_queue(move: Move, memory: GraphMemory) -> None:
     space = move()
     memory.add("Ann is in Oslo", speaker="Ann", namespace=space)
     terminal = Terminal("review", "-n", space)
@@ -319,7 +319,7 @@ OLD, NEW = fact("a", 2019), fact("w", 2020)
         ("conflicts", "incumbent", None, NEW, "but the other: its source is trusted more, or"),
     ],
 )
-def test_the_effect_of_accepting(kind: str, strategy: Any, preferred: Any, pending: Fact, expected: str) -> None:
+def test_acceptance_text_names_effect(kind: str, strategy: Any, preferred: Any, pending: Fact, expected: str) -> None:
     review = Review(
         id="r", kind=kind, ruling="waiting", confidence=0.7, reason="", created_at=OLD.created_at, pending=pending,
         existing=OLD, preferred=preferred,

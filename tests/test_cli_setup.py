@@ -61,7 +61,7 @@ def checks(run: Run, *arguments: object) -> dict[str, dict[str, Any]]:
 # --- init ---
 
 
-def test_a_person_answers_and_the_next_command_uses_it(home: Path, file: Path, models: str, run: Run):
+def test_init_writes_answers_that_the_next_command_uses(home: Path, file: Path, models: str, run: Run):
     file.write_text("# mine\nOTHER=1\nKG_MEMORY_NAMESPACE=old\n")
     terminal = Terminal("init", COLUMNS="80")
     for prompt, answer in (
@@ -85,7 +85,7 @@ def test_a_person_answers_and_the_next_command_uses_it(home: Path, file: Path, m
     assert [fact["sentence"] for fact in result(run, "facts", "-n", "ann")] == ["Ann lives in Oslo"]
 
 
-def test_settings_that_do_not_work_are_written_only_by_force(home: Path, file: Path, models: str, run: Run):
+def test_init_writes_failing_settings_only_with_force(home: Path, file: Path, models: str, run: Run):
     options = ("init", "--yes", "--base-url", models, "--model", "small")
     code, out, _ = run(*options)
     assert (code, file.exists(), "the key is refused" in out) == (1, False, True)
@@ -98,9 +98,7 @@ def test_settings_that_do_not_work_are_written_only_by_force(home: Path, file: P
     assert env_file.read(file) == json.loads(out)["settings"]
 
 
-def test_the_environment_comes_first_and_a_file_that_others_can_read_is_ignored(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_settings_file_yields_to_environment_and_must_be_private(file: Path, monkeypatch: pytest.MonkeyPatch):
     for name in ("KG_MEMORY_URL", "KG_MEMORY_DATA_DIR", "KG_MEMORY_MODEL"):
         monkeypatch.delenv(name, raising=False)
     text = "export KG_MEMORY_MODEL='a b' # why\r\nPATH=/nowhere\nKG_MEMORY_URL=falkor://db\n#KG_MEMORY_PLAN=economy\n"
@@ -127,7 +125,7 @@ def test_the_environment_comes_first_and_a_file_that_others_can_read_is_ignored(
 # --- doctor ---
 
 
-def test_the_doctor_finds_a_sound_set_up_well(run: Run) -> None:
+def test_doctor_passes_all_checks_of_a_working_setup(run: Run) -> None:
     """`kg-memory doctor` reports a working set-up as sound.
 
     Features: C47.
@@ -139,7 +137,7 @@ def test_the_doctor_finds_a_sound_set_up_well(run: Run) -> None:
     assert (code, "All checks passed." in out) == (0, True)
 
 
-def test_the_doctor_says_what_to_mend(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_names_a_fix_for_each_failed_check(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("x")
     monkeypatch.setenv("KG_MEMORY_BIN_DIR", str(tmp_path))
     monkeypatch.setenv("KG_MEMORY_MODEL", "gpt-x")
@@ -152,7 +150,7 @@ def test_the_doctor_says_what_to_mend(run: Run, tmp_path: Path, monkeypatch: pyt
     assert wrong["database"]
 
 
-def test_the_doctor_makes_files_private(home: Path, file: Path, run: Run):
+def test_doctor_fix_makes_files_private(home: Path, file: Path, run: Run):
     file.write_text("KG_MEMORY_PLAN=economy\n")
     file.chmod(0o644)
     home.chmod(0o755)
@@ -162,7 +160,7 @@ def test_the_doctor_makes_files_private(home: Path, file: Path, run: Run):
     assert (file.stat().st_mode & 0o777, home.stat().st_mode & 0o777) == (0o600, 0o700)
 
 
-def test_the_doctor_says_why_a_key_is_not_used_and_shows_no_password(
+def test_doctor_explains_an_unused_key_and_hides_passwords(
     home: Path, file: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.delenv("KG_MEMORY_MODEL")
@@ -180,7 +178,7 @@ def test_the_doctor_says_why_a_key_is_not_used_and_shows_no_password(
     assert ("http://***@localhost:1/v1" in out, "hidden" in out) == (True, False)
 
 
-def test_the_database_lies_in_the_data_home_of_the_platform(
+def test_default_database_folder_is_in_platform_data_home(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
@@ -190,9 +188,10 @@ def test_the_database_lies_in_the_data_home_of_the_platform(
     assert demo._settings(Namespace())[1] == str(home / "demo")
 
 
-def test_the_doctor_and_the_lists_tell_of_failed_episodes_and_of_clocks_that_are_ahead(
+def test_doctor_reports_failed_episodes_and_clock_skew(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """`namespaces` and `stats` report the failed episodes too."""
     place = ("--namespace", "00 early")
     result(run, "ingest", lines(tmp_path, [{"content": "I live in Oslo.", "speaker": "Ann"}]), *place)
     with GraphMemory.open(settings=Settings.from_env()) as memory:
@@ -210,7 +209,7 @@ def test_the_doctor_and_the_lists_tell_of_failed_episodes_and_of_clocks_that_are
     assert re.match("messages in 00 early.* were saved by a clock", database["mend"])
 
 
-def test_the_doctor_says_how_to_make_a_server_faster(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_suggests_a_larger_query_plan_cache(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with running(tmp_path / "server") as node:
         monkeypatch.setenv("KG_MEMORY_URL", node.url())
         database = checks(run)["database"]
@@ -222,7 +221,7 @@ def test_the_doctor_says_how_to_make_a_server_faster(run: Run, tmp_path: Path, m
 # --- completion ---
 
 
-def test_a_shell_completes_commands_and_options(run: Run, tmp_path: Path):
+def test_completion_script_completes_options_in_bash(run: Run, tmp_path: Path):
     code, script, _ = run("completion", "bash")
     assert code == 0
     (tmp_path / "script").write_text(script)

@@ -1,4 +1,4 @@
-"""The commands that look: on one conversation, read offline once; each line of the tables is a command and its output."""
+"""The commands that only read, on one conversation. Each row of the tables is a command and a part of its output."""
 
 import json
 import shlex
@@ -30,7 +30,7 @@ Shown = Callable[[str], str]
 
 @pytest.fixture(name="talk", scope="module")
 def talk_of_the_module(home: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The namespace in which the talk was read."""
+    """The namespace that holds the conversation `TALK`."""
     assert home
     assert main(["ingest", str(lines(tmp_path_factory.mktemp("talk"), TALK)), "-n", "talk"]) == 0
     return "talk"
@@ -95,7 +95,7 @@ FACT_OF_BERGEN = "Nora lives in Bergen 2019 2024-06 I have lived in Bergen since
         ("entities decisions", ["Nothing was merged or split."]),
     ],
 )  # fmt: skip
-def test_a_command_shows(shown: Shown, line: str, expected: list[str]) -> None:
+def test_command_prints_expected_lines(shown: Shown, line: str, expected: list[str]) -> None:
     out = shown(line)
     for text in expected:
         if text.startswith("- "):
@@ -118,7 +118,7 @@ def test_a_command_shows(shown: Shown, line: str, expected: list[str]) -> None:
         ("--near Tom --recipe distance --explain", ["fused ", "distance "]),
     ],
 )  # fmt: skip
-def test_ask_shows(shown: Shown, line: str, expected: list[str]) -> None:
+def test_ask_prints_expected_lines(shown: Shown, line: str, expected: list[str]) -> None:
     out = shown(f"ask 'Where does Nora live?' {line}")
     for text in expected:
         if text.startswith("- ") and not text.startswith("- Nora lives in"):
@@ -127,7 +127,7 @@ def test_ask_shows(shown: Shown, line: str, expected: list[str]) -> None:
             assert text in out
 
 
-def test_ask_says_which_words_named_the_time(shown: Shown, run: Run, talk: str) -> None:
+def test_ask_quotes_the_words_that_named_the_time(shown: Shown, run: Run, talk: str) -> None:
     question = "'Where did Nora live in 2023?'"
     out = shown(f"ask {question}")
     assert out.startswith('Asked about what was so from 2023-01-01 until 2024-01-01, by the words "in 2023"')
@@ -140,7 +140,7 @@ def test_ask_says_which_words_named_the_time(shown: Shown, run: Run, talk: str) 
     assert {each["kind"] for each in found["explanations"]} >= {"facts", "episodes"}
 
 
-def test_a_question_without_an_answer_is_called_so(run: Run, talk: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ask_reports_a_question_without_an_answer(run: Run, talk: str, monkeypatch: pytest.MonkeyPatch) -> None:
     question = "What did the plumber charge for the boiler?"
     doubt = 'The memory may not know this: nothing here tells of "plumber" (relevance 0.'
     assert doubt in run("ask", question, "-n", talk)[1]
@@ -158,7 +158,7 @@ def test_a_question_without_an_answer_is_called_so(run: Run, talk: str, monkeypa
     assert result(run, "ask", question, "-n", talk)["answerable"]["abstains"]
 
 
-def test_the_help_of_ask_names_every_recipe_template_and_field(capsys: pytest.CaptureFixture[str]) -> None:
+def test_ask_help_names_every_recipe_template_and_field(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ask", "--help"]) == 0
     words = capsys.readouterr().out.replace(",", " ").split()
     assert {*RECIPES, *TEMPLATES, *FIELDS, "--where"} <= set(words)
@@ -172,21 +172,21 @@ def test_the_help_of_ask_names_every_recipe_template_and_field(capsys: pytest.Ca
         "identity", "handoff", "doctor",
     ],
 )  # fmt: skip
-def test_a_namespace_that_does_not_exist_is_named(run: Run, talk: str, command: str) -> None:
+def test_unknown_namespace_is_named_in_the_output(run: Run, talk: str, command: str) -> None:
     code, out, _ = run(*command.split(), "-n", "nobody at all")
     assert (code, "There is no namespace 'nobody at all'. There " in out) == (0, True)
     assert "There is no namespace" not in run(*command.split(), "-n", talk)[1]
 
 
 @pytest.mark.parametrize("command", ["facts", "facts Nora", "ask Nora", "history Nora", "timeline Nora"])
-def test_a_time_before_the_first_fact_is_named(run: Run, talk: str, command: str) -> None:
+def test_believed_at_before_the_first_fact_is_explained(run: Run, talk: str, command: str) -> None:
     code, out, _ = run(*command.split(), "-n", talk, "--believed-at", "2024-03")
     first = result(run, "changes", "-n", talk)[0]["at"]
     assert (code, out.count("\n")) == (0, 1)
     assert f"by 2024-03: the first was learned at {first[:10]} {first[11:16]} UTC" in out
 
 
-def test_saved_memories_lead_to_their_sources(run: Run, talk: str) -> None:
+def test_saved_source_prints_the_messages_behind_a_fact(run: Run, talk: str) -> None:
     """`kg-memory saved source` prints the messages behind a saved fact.
 
     Features: I1.
@@ -203,7 +203,7 @@ def test_saved_memories_lead_to_their_sources(run: Run, talk: str) -> None:
     assert "I moved to Oslo in June 2024." in run("saved", "source", oslo["id"], *place)[1]
 
 
-def test_a_shortened_id_names_a_fact_in_json(run: Run, talk: str) -> None:
+def test_id_prefix_selects_a_fact_in_json_output(run: Run, talk: str) -> None:
     place = ("-n", talk)
     [oslo, bergen] = [fact for fact in result(run, "facts", "Nora", *place) if fact["predicate"] == "LIVES_IN"]
     assert result(run, "history", "Nora", "RESIDES_IN", *place) == [oslo, bergen]
@@ -215,7 +215,7 @@ def test_a_shortened_id_names_a_fact_in_json(run: Run, talk: str) -> None:
     assert depths == {"Nora": 0, "Oslo": 1, "Acme": 1, "Tom": 2}
 
 
-def test_what_rests_on_a_fact_is_shown_with_its_doubts(run: Run) -> None:
+def test_consequences_marks_doubtful_dependent_facts(run: Run) -> None:
     place = ("-n", "consequences")
     office = ("declare", "Polaris", "has an office in", "Oslo")
     run(*office, "--at", "2024-01-01", *place)
@@ -230,7 +230,7 @@ def test_what_rests_on_a_fact_is_shown_with_its_doubts(run: Run) -> None:
     assert "No fact depends on this fact." in run("consequences", resting["fact"]["id"], *place)[1]
 
 
-def test_a_predicate_is_corrected(run: Run) -> None:
+def test_predicates_command_stores_a_correction(run: Run) -> None:
     place = ("-n", "predicates")
     code, out, err = run("predicates", "likes best", "--as", "prefers", "--several", *place)
     assert (code, " ".join(out.split()).endswith("LIKES_BEST PREFERS no corrected")) == (0, True)
@@ -241,7 +241,7 @@ def test_a_predicate_is_corrected(run: Run) -> None:
     assert result(run, "predicates", "likes best", "--one-at-a-time", *place)["single_valued"] is True
 
 
-def test_conflicts_of_records_wait_and_every_command_says_so(run: Run, tmp_path: Path) -> None:
+def test_commands_report_conflicting_records_for_review(run: Run, tmp_path: Path) -> None:
     place = ("-n", "born twice")
     for month, city in (("01", "Bergen"), ("02", "Oslo")):
         path = tmp_path / f"{month}.json"

@@ -1,4 +1,4 @@
-"""What a run may change of the settings, and how what does not fit is told."""
+"""The context of a run: which settings it changes, and how wrong values are refused."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from kg_memory.retrieval.graph import RetrievalContext
 from kg_memory.settings import Settings
 
 
-def test_only_what_is_given_changes_the_settings():
+def test_run_context_changes_only_given_settings():
     settings = Settings(conflict_strategy="trust", reflections=3)
     assert IngestionContext().settings(settings) == settings
     changed = IngestionContext(conflict_strategy="recency").settings(settings)
     assert (changed.conflict_strategy, changed.reflections) == ("recency", 3)
 
 
-def test_a_form_shows_the_settings_of_the_memory_as_its_defaults():
+def test_context_schema_has_settings_of_the_memory_as_defaults():
     shown = IngestionContext.of(
         Settings(conflict_strategy="recency", instructions="Mind the boats.")
     ).model_json_schema()
@@ -39,19 +39,19 @@ def test_a_form_shows_the_settings_of_the_memory_as_its_defaults():
         ({"reflections": None}, "reflections in the context is None"),
     ],
 )
-def test_what_does_not_fit_is_told_in_one_sentence(given, told):
+def test_run_context_refuses_wrong_fields_and_values(given, told):
     with pytest.raises(InputError, match=told):
         IngestionContext(**given)
 
 
 @pytest.mark.parametrize("given", [{"reflections": "many" * 9999}, {"many" * 9999: 1}])
-def test_what_does_not_fit_is_told_shortly_however_long_it_is(given):
+def test_run_context_error_is_short_for_long_values(given):
     with pytest.raises(InputError) as raised:
         IngestionContext(**given)
     assert len(str(raised.value)) < 1000
 
 
-def test_a_run_of_retrieval_may_abstain_where_the_memory_does_not():
+def test_retrieval_context_overrides_abstain_below():
     assert RetrievalContext().settings(Settings(abstain_below=0.2)).abstain_below == 0.2
     assert RetrievalContext(abstain_below=0.7).settings(Settings(abstain_below=0.2)).abstain_below == 0.7
     for wrong in (-0.1, 1.1, "often", None):
@@ -59,6 +59,6 @@ def test_a_run_of_retrieval_may_abstain_where_the_memory_does_not():
             RetrievalContext(abstain_below=wrong)
 
 
-def test_settings_that_cannot_work_together_are_told():
+def test_run_context_refuses_conflicting_thresholds():
     with pytest.raises(SettingsError, match="review_threshold <= auto_threshold"):
         IngestionContext(review_threshold=0.9, auto_threshold=0.1).settings(Settings())

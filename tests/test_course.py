@@ -1,4 +1,4 @@
-"""Steps are taken by LangGraph where somebody sees them and else without it: what comes of them is the same."""
+"""A pipeline runs in LangGraph if it is traced or part of a graph, and else without it: the results are equal."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class State(TypedDict, total=False):
 
 
 class Wishes(RunConfig):
-    """What a run may be given."""
+    """The context of a run."""
 
     parallel: int = 1
 
 
 @pytest.fixture
-def course(driver, settings):
-    """Steps with a fork and a loop: it tries until it has tried three times."""
+def pipeline(driver, settings):
+    """A pipeline with a branch and a loop: it repeats the step `try_` three times, or 99 times."""
 
     def try_(state: State, settings: Any) -> Flow[dict[str, Any]]:
         yield from ()
@@ -66,53 +66,53 @@ def course(driver, settings):
 
 @pytest.mark.parametrize("traced", [False, True])
 @pytest.mark.parametrize(("context", "told"), [(None, "a111."), (Wishes(parallel=4), "a444.")])
-def test_forks_and_loops_are_followed_and_what_steps_took_adds_up(course, call, traced, context, told):
+def test_pipeline_follows_loops_and_collects_step_records(pipeline, call, traced, context, told):
     given = {"namespace": "ann", "words": "a"}
     if traced:
         with collect_runs() as kept:
-            state = call(course, given, context=context)
+            state = call(pipeline, given, context=context)
         assert [run.name for run in kept.traced_runs] == ["trying"]
     else:
-        state = call(course, given, context=context)
+        state = call(pipeline, given, context=context)
     assert [each.pop("step") for each in state["steps"]] == ["try_", "try_", "try_", "end"]
     assert {**state, "steps": []} == {"namespace": "ann", "words": told, "tries": 3, "steps": []}
     assert given == {"namespace": "ann", "words": "a"}, "what was given is as it was"
 
 
-def test_a_loop_goes_on_past_the_limit_of_steps_of_who_calls(course, call):
-    within = RunnableLambda(lambda given: call(course, given))
+def test_pipeline_loop_ignores_recursion_limit_of_caller(pipeline, call):
+    within = RunnableLambda(lambda given: call(pipeline, given))
     with collect_runs():
         state = within.invoke({"namespace": "ann", "words": "often"}, {"recursion_limit": 25})
     assert state["tries"] == 99
 
 
-def test_the_error_of_a_step_is_raised_as_it_is(course, call):
+def test_pipeline_raises_the_error_of_a_step_unchanged(pipeline, call):
     with pytest.raises(InputError, match="it is no word: give one"):
-        call(course, {"namespace": "ann", "words": "fail"})
+        call(pipeline, {"namespace": "ann", "words": "fail"})
 
 
-def test_a_course_is_a_graph_for_whoever_compiles_it(course):
-    stream = course.graph.compile().stream({"namespace": "ann", "words": "a"}, stream_mode="updates")
+def test_pipeline_graph_compiles_and_streams_its_steps(pipeline):
+    stream = pipeline.graph.compile().stream({"namespace": "ann", "words": "a"}, stream_mode="updates")
     assert [step for update in stream for step in update] == ["try_", "try_", "try_", "end"]
 
 
 @pytest.mark.parametrize("way", ["sync", "async"])
-def test_a_message_becomes_the_same_by_itself_and_where_it_is_traced(memory, namespace, way):
+def test_ingestion_result_is_equal_with_and_without_tracing(memory, namespace, way):
     by_itself, traced = (Verbs(memory, f"{namespace} {each}", asynchronous=way == "async") for each in "bt")
-    told = [_told(by_itself.add(each, speaker="Ann", thread="t")) for each in SAID]
+    told = [_outcome(by_itself.add(each, speaker="Ann", thread="t")) for each in SAID]
     with collect_runs() as kept:
-        assert [_told(traced.add(each, speaker="Ann", thread="t")) for each in SAID] == told
+        assert [_outcome(traced.add(each, speaker="Ann", thread="t")) for each in SAID] == told
     assert [run.name for run in kept.traced_runs] == ["ingestion"] * len(SAID)
     assert [(len(facts), len(ended)) for facts, ended, _ in told][:3] == [(2, 0), (0, 0), (1, 1)]
 
 
-def test_one_within_a_graph_streams_its_steps(memory, namespace):
+def test_ingestion_streams_its_steps_within_a_graph(memory, namespace):
     graph = StateGraph(dict).add_node("say", lambda _: {"n": len(memory.add(SAID[0], namespace=namespace).facts)})
     parts = list(graph.add_edge(START, "say").compile().stream({}, stream_mode="updates", subgraphs=True))
     assert [step for place, update in parts if place for step in update] == STEPS
 
 
-def test_one_by_itself_takes_its_steps_without_a_graph(verbs, monkeypatch):
+def test_ingestion_runs_without_langgraph_when_untraced(verbs, monkeypatch):
     monkeypatch.setattr(Pregel, "stream", None)
     monkeypatch.setattr(Pregel, "astream", None)
     added = verbs.add(SAID[0], speaker="Ann")
@@ -120,11 +120,11 @@ def test_one_by_itself_takes_its_steps_without_a_graph(verbs, monkeypatch):
     assert verbs.add_many(list(SAID[1:]))[-1].facts
 
 
-def _told(added: Any) -> Any:
+def _outcome(added: Any) -> Any:
     return added.facts, added.ended, [each.step for each in added.steps]
 
 
 @pytest.mark.parametrize("drawn", [ingestion, retrieval])
-def test_of_what_steps_bring_only_what_they_took_adds_up(driver, settings, drawn):
+def test_graph_accumulates_only_the_steps_channel(driver, settings, drawn):
     channels = drawn(driver, settings).channels.items()
     assert {name for name, each in channels if isinstance(each, BinaryOperatorAggregate)} <= {"steps"}

@@ -25,7 +25,7 @@ def test_each_feature_has_one_row():
     assert [feature for _, feature, _ in features.ROW.findall(PAGE)] == expected
 
 
-def test_the_page_is_up_to_date():
+def test_coverage_page_is_up_to_date():
     changed = features.update(PAGE, features.find_tests()) != PAGE
     assert not changed, "docs/coverage.md is out of date: run `python docs/features.py`"
 
@@ -40,7 +40,7 @@ def test_a_wrong_features_line_is_an_error(tmp_path, ids, message):
         features.update(PAGE, features.find_tests(tmp_path))
 
 
-def test_each_verb_and_setting_that_it_names_is_there(memory):
+def test_coverage_page_names_existing_verbs_and_settings(memory):
     for name in set(re.findall(r"`((?:memory|Settings|Recipe|Fact|Entity|Episode)\.[\w.]+)`", PAGE)):
         owner, _, path = name.partition(".")
         if owner == "memory":

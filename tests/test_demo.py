@@ -1,4 +1,4 @@
-"""The demo tells its story offline and shows what it promises."""
+"""The demo reads its story offline and prints the right facts."""
 
 import json
 import os
@@ -22,7 +22,7 @@ HOME_VARIABLES = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "KG_MEMORY_URL", "KG_MEMO
 
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, dict[str, Any]]:
-    """The demo's folder, what it prints where a model is set that nobody serves, and its JSON on a second run."""
+    """The demo's folder, its output with a model that cannot be reached, and its JSON on a second run."""
     folder = tmp_path_factory.mktemp("demo")
     if "KG_MEMORY_BIN_DIR" not in os.environ:
         binaries.fetch()
@@ -39,7 +39,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, dict[str
     return folder, first.stdout, json.loads(second.getvalue())
 
 
-def test_the_database_is_downloaded_first_where_there_is_none(
+def test_demo_downloads_the_database_when_it_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked = []
@@ -57,7 +57,7 @@ def test_the_database_is_downloaded_first_where_there_is_none(
     assert "there is no network" in capsys.readouterr().err
 
 
-def test_the_demo_says_where_it_writes_and_a_second_run_adds_nothing(shown: tuple[Path, str, dict[str, Any]]) -> None:
+def test_demo_prints_its_folder_and_adds_nothing_when_rerun(shown: tuple[Path, str, dict[str, Any]]) -> None:
     folder, out, again = shown
     following = out.split("What to do next")[1]
     for text in (f"--data-dir {folder}", f"serve --data-dir {folder}", "/explorer/"):
@@ -65,21 +65,21 @@ def test_the_demo_says_where_it_writes_and_a_second_run_adds_nothing(shown: tupl
     assert (again["new"], again["episodes"], again["waiting"]) == (0, len(read_story()), 0)
 
 
-def test_a_move_ends_the_life_in_the_place_before(shown: tuple[Path, str, dict[str, Any]]) -> None:
+def test_demo_move_ends_the_previous_residence(shown: tuple[Path, str, dict[str, Any]]) -> None:
     for person, before, after in (("Nora", "Bergen", "Oslo"), ("Tom", "Lisbon", "Porto"), ("小美", "北京", "上海")):
         facts = [fact for fact in shown[2]["facts"] if fact["subject"] == person]
         assert any(before in fact["objects"] and fact["invalid_at"] for fact in facts)
         assert any(after in fact["objects"] and not fact["invalid_at"] for fact in facts)
 
 
-def test_the_answers_about_now_are_right_and_sourced(shown: tuple[Path, str, dict[str, Any]]) -> None:
+def test_demo_answers_are_current_and_have_sources(shown: tuple[Path, str, dict[str, Any]]) -> None:
     for asked, answer in zip(shown[2]["answers"], ("Oslo", "tea", "上海"), strict=True):
         best = asked["facts"][0]
         assert (answer in best["sentence"], best["invalid_at"]) == (True, None)
         assert best["sources"][0]["quote"]
 
 
-def test_the_answer_about_then_is_what_was_so_then(shown: tuple[Path, str, dict[str, Any]]) -> None:
+def test_demo_answer_as_of_a_past_date_has_past_facts(shown: tuple[Path, str, dict[str, Any]]) -> None:
     asked = shown[1].split("Asked as of 2023-12-24")[1].split("Then and now")[0]
     assert "Nora lives in Bergen" in asked
     assert "Oslo" not in asked

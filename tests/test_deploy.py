@@ -1,4 +1,4 @@
-"""The files under deploy/ name commands, options, settings and values that are there."""
+"""The files under deploy/ name only commands, options, settings and values that exist."""
 
 import json
 import re
@@ -32,7 +32,7 @@ def load(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", COMPOSED)
-def test_the_services_start_by_commands_and_settings_that_are_there(name):
+def test_compose_services_use_existing_commands_and_settings(name):
     ours = [service for service in load(name)["services"].values() if service["image"] == "kg-memory"]
     assert [parser().parse_args(service["command"]).run for service in ours] == [
         "kg_memory.contrib.server.command:serve",
@@ -43,7 +43,7 @@ def test_the_services_start_by_commands_and_settings_that_are_there(name):
         assert Settings.from_env(service["environment"]).url.startswith("falkor://:x@falkordb")
 
 
-def test_the_cluster_is_made_of_the_nodes_that_are_there():
+def test_compose_cluster_script_names_all_nodes():
     composed = load("compose.cluster.yaml")
     nodes = [service for name, service in composed["services"].items() if re.fullmatch(r"falkordb-\d", name)]
     addresses = [node["networks"]["cluster"]["ipv4_address"] for node in nodes]
@@ -53,7 +53,7 @@ def test_the_cluster_is_made_of_the_nodes_that_are_there():
     assert all("--cluster-enabled yes" in node["environment"]["REDIS_ARGS"] for node in nodes)
 
 
-def test_the_commands_that_the_files_tell_a_person_to_run_are_there():
+def test_commands_in_deploy_files_and_operations_page_parse():
     pages = [*(DEPLOY / name for name in COMPOSED), CHART / "templates" / "NOTES.txt", ROOT / "docs" / "operations.md"]
     commands = re.findall(r"(?:exec|--|\$) (?:worker )?kg-memory ([^\n]+)", "\n".join(map(Path.read_text, pages)))
     assert len(commands) >= 4
@@ -61,7 +61,7 @@ def test_the_commands_that_the_files_tell_a_person_to_run_are_there():
         parser().parse_args(shlex.split(command, comments=True))
 
 
-def test_the_image_is_made_of_files_and_extras_that_are_there():
+def test_dockerfile_uses_existing_files_and_extras():
     text = (DEPLOY / "Dockerfile").read_text("utf-8")
     copied = [name for line in re.findall(r"^COPY (?!--)(.*) \S+$", text, re.MULTILINE) for name in line.split()]
     assert all((ROOT / name).exists() for name in copied)
@@ -75,7 +75,7 @@ def test_the_image_is_made_of_files_and_extras_that_are_there():
     parser().parse_args(command)
 
 
-def test_the_charts_values_fit_its_schema_and_its_templates():
+def test_helm_values_match_the_schema_and_the_templates():
     values = yaml.safe_load((CHART / "values.yaml").read_text("utf-8"))
     schema = Draft7Validator(json.loads((CHART / "values.schema.json").read_text("utf-8")))
     assert list(schema.iter_errors(values)) == []
@@ -89,7 +89,7 @@ def test_the_charts_values_fit_its_schema_and_its_templates():
 
 
 @pytest.mark.parametrize(("name", "run"), [("server", "command:serve"), ("worker", "worker:run")])
-def test_the_charts_containers_start_by_commands_that_are_there(name, run):
+def test_helm_containers_use_existing_commands_and_settings(name, run):
     text = (CHART / "templates" / f"{name}.yaml").read_text("utf-8")
     text = re.sub(r"\{\{-? *(range|end)[^}]*\}\}", "", text)
     text = re.sub(r"\{\{[^}]*\}\}", "1", text)

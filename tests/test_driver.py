@@ -37,27 +37,25 @@ def drive(request, driver, namespace):
     return lambda flow: asyncio.run(driver.arun(flow, namespace))
 
 
-def test_a_text_is_embedded_once_however_often_it_is_asked_for(drive, embeddings):
+def test_embed_calls_the_model_once_per_text(drive, embeddings):
     first = drive(embed(["one", "two", "one"]))
     assert first[0] == first[2] != first[1]
     assert drive(embed(["two", "three"]))[0] == first[1]
     assert sorted(embeddings.embedded) == ["one", "three", "two"]
 
 
-def test_a_question_is_not_answered_by_the_vector_of_a_document(drive, embeddings):
+def test_embed_caches_queries_apart_from_documents(drive, embeddings):
     drive(embed(["one"]))
     drive(embed(["one"], role="query"))
     assert embeddings.embedded == ["one", "one"]
 
 
-def test_where_nothing_is_asked_or_stored_no_model_is_needed_and_no_graph_made(
-    drive, embeddings, model, database, namespace
-):
+def test_empty_effects_call_no_model_and_create_no_graph(drive, embeddings, model, database, namespace):
     assert drive(embed([])) == drive(score("why?", [])) == drive(read("MATCH (n) RETURN n")) == []
     assert (embeddings.embedded, model.asked, namespace in database.namespaces()) == ([], [], False)
 
 
-def test_texts_for_later_are_asked_of_a_server_along_with_the_others(drive, embeddings):
+def test_embed_embeds_and_caches_texts_for_later(drive, embeddings):
     (one,) = drive(embed(["one"], later=["two", "three"]))
     assert drive(embed((), later=["four"])) == []
     assert embeddings.embedded == ["one", "two", "three", "four"]
@@ -65,21 +63,21 @@ def test_texts_for_later_are_asked_of_a_server_along_with_the_others(drive, embe
     assert len(embeddings.embedded) == 4
 
 
-def test_a_model_in_this_process_begins_with_texts_for_later(driver, embeddings, namespace, monkeypatch):
+def test_embed_calls_embed_ahead_of_a_local_model(driver, embeddings, namespace, monkeypatch):
     begun = []
     monkeypatch.setattr(type(embeddings), "embed_ahead", lambda _, texts: begun.extend(texts), raising=False)
     driver.run(embed(["one"], later=["two", "three"]), namespace)
     assert (begun, embeddings.embedded) == (["two", "three"], ["one"])
 
 
-def test_old_vectors_are_forgotten(driver, embeddings, namespace):
+def test_embed_cache_evicts_old_vectors(driver, embeddings, namespace):
     driver.run(embed(["first"]), namespace)
     driver.run(embed([str(number) for number in range(CACHED_VECTORS)]), namespace)
     driver.run(embed(["first"]), namespace)
     assert embeddings.embedded.count("first") == 2
 
 
-def test_a_text_is_scored_once_for_a_question_however_often_it_is_asked_for(drive, model):
+def test_score_calls_the_model_once_per_question_and_text(drive, model):
     first = drive(score("blue moon", ["blue", "a moon", "blue", "sea"]))
     assert first[0] == first[2] == first[1] > first[3] == 0
     assert drive(score("blue moon", ["sea", "blue moon"])) == [0, 2 * first[0]]
@@ -88,19 +86,19 @@ def test_a_text_is_scored_once_for_a_question_however_often_it_is_asked_for(driv
     assert asked == [("blue moon", ["a moon", "blue", "sea"]), ("blue moon", ["blue moon"]), ("sea", ["sea"])]
 
 
-def test_a_write_makes_the_graph_and_is_read_back(drive, database, namespace):
+def test_write_creates_the_graph_with_its_indexes(drive, database, namespace):
     assert drive(write("CREATE (n:Own {name: $name}) RETURN n.name AS name", name="x")) == [{"name": "x"}]
     assert drive(read("MATCH (n:Own) RETURN n.name AS name")) == [{"name": "x"}]
     assert drive(read("CALL db.indexes() YIELD label RETURN count(label) AS n"))[0]["n"] > 5
 
 
-def test_queries_side_by_side_are_answered_in_order(drive):
+def test_parallel_queries_return_in_order(drive):
     drive(write("CREATE (:Own)"))
     found = drive(every(read("RETURN $n AS n", n=number) for number in range(30)))
     assert [row["n"] for [row] in found] == list(range(30))
 
 
-def test_questions_go_to_the_model_and_its_errors_into_the_flow(drive, model):
+def test_ask_returns_the_answer_or_raises_in_the_flow(drive, model):
     def flow() -> Flow[str]:
         try:
             yield Ask(JUDGE, {"facts": []})
@@ -114,7 +112,7 @@ def test_questions_go_to_the_model_and_its_errors_into_the_flow(drive, model):
     assert drive(flow()) == "down: wait"
 
 
-def test_what_is_no_effect_is_refused(drive):
+def test_driver_refuses_an_unknown_effect(drive):
     def flow() -> Flow[None]:
         yield "nonsense"
 
@@ -122,11 +120,11 @@ def test_what_is_no_effect_is_refused(drive):
         drive(flow())
 
 
-def test_the_clock_is_the_systems_in_microseconds(drive):
+def test_now_is_system_time_in_microseconds(drive):
     assert abs(drive(now()) - time.time() * 1e6) < 5e6
 
 
-def test_the_clock_never_tells_the_same_time_twice_whoever_asks():
+def test_clock_returns_unique_times_across_threads():
     clock = Clock()
     with ThreadPoolExecutor(8) as pool:
         told = list(pool.map(lambda _: [clock() for _ in range(2000)], range(8)))
@@ -135,7 +133,7 @@ def test_the_clock_never_tells_the_same_time_twice_whoever_asks():
     assert all(one == sorted(one) for one in told)
 
 
-def test_the_clock_goes_on_when_the_systems_is_set_back(monkeypatch):
+def test_clock_advances_when_system_time_is_set_back(monkeypatch):
     clock = Clock()
     first = clock()
     monkeypatch.setattr(time, "time_ns", lambda: 1000)
@@ -145,7 +143,7 @@ def test_the_clock_goes_on_when_the_systems_is_set_back(monkeypatch):
 COUNT = "MATCH (n:Episode) RETURN count(n) AS n"
 
 
-def test_a_forked_child_has_threads_of_its_own(driver, namespace):
+def test_forked_child_has_its_own_threads(driver, namespace):
     both = [read("RETURN 1 AS one"), read("RETURN 2 AS two")]
     driver.run(write("RETURN 0 AS nothing"), namespace)
     driver.run(every(both), namespace)
@@ -157,7 +155,7 @@ def test_a_forked_child_has_threads_of_its_own(driver, namespace):
     assert ends_well_in_a_child(work)
 
 
-def test_a_forked_child_does_not_wait_for_locks_of_its_parents_threads(driver, database, namespace):
+def test_forked_child_does_not_wait_for_locks_of_its_parent(driver, database, namespace):
     driver.run(embed(["known"]), namespace)
 
     def work() -> bool:
@@ -168,7 +166,7 @@ def test_a_forked_child_does_not_wait_for_locks_of_its_parents_threads(driver, d
         assert ends_well_in_a_child(work)
 
 
-async def test_questions_are_embedded_side_by_side_and_each_gets_its_own_vector(namespace, database, model):
+async def test_embed_runs_queries_in_parallel_and_in_order(namespace, database, model):
     class Slow(HashEmbeddings):
         both = threading.Barrier(2, timeout=300)
 
@@ -200,7 +198,7 @@ def vector(embeddings):
 
 @pytest.fixture
 def deleted(drive, server, namespace):
-    """A namespace that the driver knows as ready, and another process deleted."""
+    """A namespace whose graph another connection deletes after the driver has marked it as ready."""
     drive(write("CREATE (:Episode {id: 'a'})"))
     drive(read(COUNT))
     other = Database(At(server))
@@ -209,7 +207,7 @@ def deleted(drive, server, namespace):
 
 
 @pytest.mark.usefixtures("deleted")
-def test_a_graph_that_somebody_deleted_holds_nothing_and_is_made_whole_by_the_next_write(drive, vector):
+def test_deleted_graph_is_empty_and_rebuilt_by_the_next_write(drive, vector):
     assert drive(read(NEAR, v=vector)) == []
     drive(write("CREATE (:Episode {id: 'b', embedding: vecf32($v)})", v=vector))
     assert drive(read(INDICES))[0]["n"] > 5
@@ -218,13 +216,13 @@ def test_a_graph_that_somebody_deleted_holds_nothing_and_is_made_whole_by_the_ne
 
 @pytest.mark.usefixtures("deleted")
 @pytest.mark.parametrize("effect", [read, write])
-def test_a_graph_that_was_deleted_and_written_again_unseen_is_made_whole_when_a_query_is_refused(drive, vector, effect):
+def test_recreated_graph_regains_indexes_when_a_query_fails(drive, vector, effect):
     drive(write("CREATE (:Episode {id: 'b', embedding: vecf32($v)})", v=vector))
     assert drive(effect(NEAR, v=vector)) == [{"id": "b"}]
     assert drive(read(COUNT)) == [{"n": 1}]
 
 
-def test_a_query_that_is_refused_for_itself_is_an_error(drive):
+def test_invalid_query_raises_query_error(drive):
     drive(write("CREATE (:Episode {id: 'a'})"))
     with pytest.raises(QueryError, match="refused"):
         drive(write("MATCH"))
@@ -232,7 +230,7 @@ def test_a_query_that_is_refused_for_itself_is_an_error(drive):
         drive(read("CREATE (:Episode)"))
 
 
-def test_a_graph_without_its_vector_index_says_what_to_do(drive, vector):
+def test_missing_vector_index_raises_with_reembed_hint(drive, vector):
     drive(write("CREATE (:Episode {id: 'a'})"))
     drive(write("DROP VECTOR INDEX FOR (n:Episode) ON (n.embedding)"))
     with pytest.raises(EmbeddingMismatch, match="run `kg-memory reembed`"):
@@ -240,13 +238,13 @@ def test_a_graph_without_its_vector_index_says_what_to_do(drive, vector):
 
 
 class Moving(At):
-    """A host whose server may become another."""
+    """A host that can move to another server."""
 
     def move(self, server):
         self._server = server
 
 
-async def test_a_graph_is_made_whole_on_the_server_that_took_the_place_of_another(server, namespace, tmp_path, vector):
+async def test_graph_is_rebuilt_on_a_replacement_server(server, namespace, tmp_path, vector):
     with embedded.join(tmp_path / "db", binaries.fetch(), idle_seconds=0) as first:
         host = Moving(first)
         database = Database(host)
@@ -263,7 +261,7 @@ async def test_a_graph_is_made_whole_on_the_server_that_took_the_place_of_anothe
 
 
 @pytest.mark.parametrize("way", ["sync", "async"])
-def test_queries_under_way_when_it_is_closed_say_so(server, namespace, way):
+def test_running_queries_raise_database_closed_on_close(server, namespace, way):
     database = Database(At(server))
     driver = open_driver(Scripted(), HashEmbeddings(), database)
     driver.run(write("CREATE (:Episode)"), namespace)
@@ -297,7 +295,7 @@ def test_queries_under_way_when_it_is_closed_say_so(server, namespace, way):
     assert {str(each) for each in ended} == {"this memory was closed; open another"}
 
 
-def test_long_work_is_done_and_the_event_loop_goes_on_meanwhile(driver, drive, namespace):
+def test_work_does_not_block_the_event_loop(driver, drive, namespace):
     assert drive(work(lambda: 6 * 7)) == 42
     begun, done = threading.Event(), threading.Event()
 

@@ -1,4 +1,4 @@
-"""What reading will take, told before it does: it asks nobody, and comes near to what is then taken."""
+"""`usage.estimate` predicts the usage of reading: it calls no model, and comes near to the actual usage."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Open = Callable[..., GraphMemory]
 
 
 class Honest(Scripted):
-    """A scripted model that takes what is estimated, and a fixed answer."""
+    """A scripted model that uses the estimated number of input tokens, and 77 output tokens a call."""
 
     def answer(self, ask: Ask) -> Any:
         answer = super().answer(ask)
@@ -54,7 +54,7 @@ def talk(count: int) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def test_an_estimate_asks_nobody_and_stores_nothing(opened: Open, model: Honest, namespace: str) -> None:
+def test_estimate_calls_no_model_and_stores_nothing(opened: Open, model: Honest, namespace: str) -> None:
     memory = opened(budget=Budget(**PRICES))
     told = memory.usage.estimate(talk(5), namespace=namespace)
     assert (told.episodes, told.to_read, told.finished, told.skipped, told.past) == (5, 5, 0, 0, 0)
@@ -66,7 +66,7 @@ def test_an_estimate_asks_nobody_and_stores_nothing(opened: Open, model: Honest,
     assert namespace not in memory.data.namespaces()
 
 
-def test_what_is_read_already_and_what_is_skipped_costs_nothing(opened: Open, namespace: str) -> None:
+def test_estimate_excludes_read_and_skipped_episodes(opened: Open, namespace: str) -> None:
     memory = opened()
     memory.add_many(talk(2), namespace=namespace)
     memory.episodes.save(talk(3)[2:], namespace=namespace)
@@ -79,7 +79,7 @@ def test_what_is_read_already_and_what_is_skipped_costs_nothing(opened: Open, na
 
 
 @pytest.mark.parametrize("plan", ["standard", "thorough"])
-def test_what_is_taken_lies_within_what_was_told(opened: Open, namespace: str, plan: str) -> None:
+def test_estimate_range_includes_actual_usage(opened: Open, namespace: str, plan: str) -> None:
     memory = opened(plan=plan)
     told = memory.usage.estimate(talk(12), namespace=namespace)
     usage = sum((each.usage for each in memory.add_many(talk(12), namespace=namespace)), Usage())
@@ -87,7 +87,7 @@ def test_what_is_taken_lies_within_what_was_told(opened: Open, namespace: str, p
     assert told.input_tokens.low <= usage.input_tokens <= told.input_tokens.high
 
 
-def test_the_namespaces_own_past_tells_better(opened: Open, namespace: str) -> None:
+def test_estimate_improves_with_past_usage_of_the_namespace(opened: Open, namespace: str) -> None:
     memory = opened(budget=Budget(**PRICES))
     said = talk(40)
     before = memory.usage.estimate(said[25:], namespace=namespace)
@@ -103,7 +103,7 @@ def test_the_namespaces_own_past_tells_better(opened: Open, namespace: str) -> N
     assert 0 < told.seconds[0] <= told.seconds[1]
 
 
-def test_the_past_of_another_plan_is_not_taken(opened: Open, namespace: str) -> None:
+def test_estimate_ignores_past_usage_of_another_plan(opened: Open, namespace: str) -> None:
     memory = opened()
     memory.episodes.save(talk(21), namespace=namespace)
     done = "MATCH (e:Episode) SET e.status = 'done', e.plan = 'standard', e.took = [2, 4000, 90, 1.5, 1, 2500, 80]"
@@ -113,7 +113,7 @@ def test_the_past_of_another_plan_is_not_taken(opened: Open, namespace: str) -> 
     assert opened(plan="thorough").usage.estimate(talk(22), namespace=namespace).past == 0
 
 
-def test_by_the_plan_economy_messages_of_a_thread_share_a_question(opened: Open, namespace: str) -> None:
+def test_estimate_batches_messages_of_a_thread_under_economy(opened: Open, namespace: str) -> None:
     economy, standard = (
         opened(plan=plan).usage.estimate(talk(20), namespace=namespace) for plan in ("economy", "standard")
     )
@@ -121,7 +121,7 @@ def test_by_the_plan_economy_messages_of_a_thread_share_a_question(opened: Open,
     assert economy.input_tokens.likely < standard.input_tokens.likely / 2
 
 
-def test_a_long_text_costs_by_its_pieces_and_other_scripts_by_their_tokens(opened: Open, namespace: str) -> None:
+def test_estimate_counts_chunks_and_tokens_of_any_script(opened: Open, namespace: str) -> None:
     memory = opened(chunk_size=500)
     text = {"content": "Bob knows Ann and Cy. " * 200, "kind": "text"}
     assert memory.usage.estimate([text], namespace=namespace).calls.low == 10
@@ -135,7 +135,7 @@ def test_a_long_text_costs_by_its_pieces_and_other_scripts_by_their_tokens(opene
     assert memory.usage.estimate([hostile], namespace=namespace).to_read <= 1
 
 
-def test_rules_cost_nothing(server: Server, namespace: str) -> None:
+def test_estimate_is_zero_for_the_offline_model(server: Server, namespace: str) -> None:
     with GraphMemory(
         Settings(url=server.url, budget=Budget(**PRICES)), model="offline", embeddings="offline"
     ) as memory:
@@ -148,12 +148,12 @@ def test_rules_cost_nothing(server: Server, namespace: str) -> None:
 @pytest.mark.parametrize(
     "given", [[""], ["x" * 2_000_000], [{"contents": "x"}], [{"content": "{", "kind": "json"}], "text", 5]
 )
-def test_what_could_not_be_stored_is_told_at_once(opened: Open, namespace: str, given: Any) -> None:
+def test_estimate_refuses_invalid_episodes(opened: Open, namespace: str, given: Any) -> None:
     with pytest.raises(InputError):
         opened().usage.estimate(given, namespace=namespace)
 
 
-def test_estimates_add_up_and_what_one_does_not_know_the_sum_does_not(opened: Open, namespace: str) -> None:
+def test_estimates_add_up_and_unknown_money_stays_unknown(opened: Open, namespace: str) -> None:
     memory = opened(budget=Budget(**PRICES))
     one, other = (memory.usage.estimate(talk(count), namespace=namespace) for count in (2, 3))
     whole = one + other
@@ -164,7 +164,7 @@ def test_estimates_add_up_and_what_one_does_not_know_the_sum_does_not(opened: Op
     assert (one + Estimate(**{**dict(other), "money": None})).money is None
 
 
-def test_what_was_spent_is_told_by_day(opened: Open, model: Honest, namespace: str) -> None:
+def test_spent_lists_usage_by_day(opened: Open, model: Honest, namespace: str) -> None:
     memory = opened(budget=Budget(**PRICES))
     assert memory.usage.spent(namespace=namespace) == []
     before = datetime.now(UTC).date()

@@ -1,4 +1,4 @@
-"""In a fresh process nothing that runs on an event loop reads a file: tables and modules are loaded before, or beside."""
+"""In a fresh process no code on an event loop reads a file: tables and modules are loaded before, or in threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every example runs as a user runs it; a chat model, where one is asked, knows only what the memory tells it."""
+"""Every example runs as a user runs it; the chat model that some ask knows only what the memory returns."""
 
 import json
 import multiprocessing
@@ -98,7 +98,7 @@ SHOWN = {
 }
 """What each example prints, in this order."""
 HIDDEN = {"07_several_users": ("for bo.berg:", "Oslo")}
-"""What one does not print behind what."""
+"""A text that an example prints, and a text that it must not print after it."""
 CHAT = "2024-01-10 09:30 Ann: I live in Bergen.\n2024-05-14 18:05 Ann: I moved to Oslo!\n"
 NO_KEY = (
     "This example asks a chat model: set OPENAI_API_KEY (and OPENAI_BASE_URL, if it is not one of OpenAI's). "
@@ -108,7 +108,7 @@ WITHOUT_KEY = {
     "02_agent_middleware": ["knows nothing of this", "The memory says: user lives in Oslo", "knows nothing of this"],
     "03_nodes_in_a_graph": ["knows nothing of this", "The memory says: Ann lives in Oslo"],
 }
-"""What those print that run without a key, in this order."""
+"""What the examples print that run without a key, in this order."""
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +151,7 @@ def run_script(command, environment, shown):
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_the_example_runs_and_shows_what_it_says(example, run, server, tmp_path):
+def test_example_prints_expected_output(example, run, server, tmp_path):
     (tmp_path / "chat.txt").write_text(CHAT, encoding="utf-8")
     given = {"08_any_openai_server": [server, "scripted", "hash"], "11_many_messages": [tmp_path / "chat.txt"]}
     access = {"OPENAI_API_KEY": "any", "OPENAI_BASE_URL": server} if example in ASKING else {}
@@ -166,7 +166,7 @@ def test_the_example_runs_and_shows_what_it_says(example, run, server, tmp_path)
 
 
 @pytest.mark.parametrize("example", ASKING, ids=lambda path: path.stem)
-def test_without_a_key_it_repeats_the_memory_or_says_what_to_set(example, run):
+def test_example_without_a_key_prints_memory_or_a_hint(example, run):
     ran = run(example.stem)
     expected = WITHOUT_KEY.get(example.stem)
     if expected is None:
@@ -176,7 +176,7 @@ def test_without_a_key_it_repeats_the_memory_or_says_what_to_set(example, run):
     assert re.search(".*".join(map(re.escape, expected)), ran.stdout, re.DOTALL), ran.stdout
 
 
-def test_the_examples_are_numbered_and_short():
+def test_examples_are_numbered_and_short():
     numbers = [int(each.stem[:2]) for each in EXAMPLES]
     assert numbers == list(range(1, len(EXAMPLES) + 1))
     for each in EXAMPLES:

@@ -1,4 +1,4 @@
-"""Facts without a question: listed, by their ids, and explained."""
+"""`facts.list`, `facts.get` and `facts.explain`: facts without a question."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from kg_memory.errors import InputError, NotFound
 
 
 @pytest.fixture
-def told(memory, namespace):
+def stored(memory, namespace):
     memory.facts.add("Ann", "LIVES_IN", "Oslo", valid_at="2019", at="2024-01-01", namespace=namespace)
     memory.facts.add("Ann", "LIVES_IN", "Rome", valid_at="2022", at="2024-02-01", namespace=namespace)
     memory.facts.add("Bob", "LIKES", "tea", source="crm", at="2024-03-01", namespace=namespace)
     return {fact.sentence: fact for fact in memory.facts.list(namespace=namespace)}
 
 
-def test_all_facts_are_listed_latest_first_in_pages_and_with_filters_and_times(memory, namespace, told):
+def test_facts_list_is_latest_first_and_takes_filter_and_time(memory, namespace, stored):
     def objects(**how):
         return [fact.objects[0] for fact in memory.facts.list(namespace=namespace, **how)]
 
@@ -30,7 +30,7 @@ def test_all_facts_are_listed_latest_first_in_pages_and_with_filters_and_times(m
         objects(where={"colour": "red"})
 
 
-def test_events_are_listed_by_the_kind_of_a_fact(memory, namespace, model):
+def test_facts_list_filters_by_fact_kind(memory, namespace, model):
     """Features: G1."""
     read = model.rules["facts"]
 
@@ -50,7 +50,7 @@ def test_events_are_listed_by_the_kind_of_a_fact(memory, namespace, model):
     assert objects({"fact_kind": ["event", "state"]}) == ["Oslo", "Rome"]
 
 
-def test_facts_about_an_entity_are_listed_by_its_name_or_id_and_with_a_filter(memory, namespace, told):
+def test_facts_list_about_accepts_name_or_id_and_filters(memory, namespace, stored):
     def objects(**how):
         return [fact.objects[0] for fact in memory.facts.list(namespace=namespace, **how)]
 
@@ -63,14 +63,14 @@ def test_facts_about_an_entity_are_listed_by_its_name_or_id_and_with_a_filter(me
         objects(about=" ")
 
 
-def test_pages_follow_one_another_whatever_is_learned_or_forgotten_between_them(memory, namespace, told):
-    for number in range(5):  # all at one time, so that only their ids tell them apart
+def test_facts_list_pages_are_stable_under_add_and_forget(memory, namespace, stored):
+    for number in range(5):  # all at one time, so that only their ids order them
         memory.facts.add("Cy", "LIKES", f"band {number}", at="2024-03-01", namespace=namespace)
     whole = memory.facts.list(namespace=namespace)
     assert (len(whole), whole.next) == (8, None)
     pages = [memory.facts.list(namespace=namespace, limit=3)]
     memory.facts.add("Cy", "LIKES", "the new one", at="2024-06-01", namespace=namespace)
-    memory.privacy.forget(fact=pages[0][-1].id, namespace=namespace)  # the one that the cursor was made of
+    memory.privacy.forget(fact=pages[0][-1].id, namespace=namespace)  # the fact that the cursor names
     while pages[-1].next:
         pages.append(memory.facts.list(namespace=namespace, limit=3, after=pages[-1].next))
     assert [fact.id for page in pages for fact in page] == [fact.id for fact in whole]
@@ -78,17 +78,17 @@ def test_pages_follow_one_another_whatever_is_learned_or_forgotten_between_them(
 
 
 @pytest.mark.parametrize("cursor", ["", "x", 7, b"x", "W10=", "WzEsMiwzXQ==", "W3RydWUsICJhIiwgImIiXQ==", "\udcff"])
-def test_a_cursor_that_no_page_had_is_a_clear_error(memory, namespace, told, cursor):
+def test_facts_list_refuses_an_invalid_cursor(memory, namespace, stored, cursor):
     with pytest.raises(InputError, match="after must be the `next` of a page"):
         memory.facts.list(namespace=namespace, after=cursor)
 
 
-def test_a_fact_is_returned_by_its_id_and_explained_by_who_stated_it_and_what_ended_it(memory, namespace, told):
+def test_facts_get_and_explain_return_a_fact_by_its_id(memory, namespace, stored):
     """`facts.get` returns a fact by its id; `facts.explain` adds its sources and the facts that superseded it.
 
     Features: D4.
     """
-    oslo, rome = (next(fact for fact in told.values() if fact.objects == (name,)) for name in ("Oslo", "Rome"))
+    oslo, rome = (next(fact for fact in stored.values() if fact.objects == (name,)) for name in ("Oslo", "Rome"))
     assert memory.facts.get(oslo.id, namespace=namespace) == oslo
     assert memory.facts.get(oslo.id, namespace=namespace, believed_at="2000-01-01") is None
     assert memory.facts.get(oslo.id, namespace="another") is None

@@ -1,4 +1,4 @@
-"""Filters as values: what is taken, what is refused and why, and that they are JSON."""
+"""`parse_filter`: what it accepts, what it refuses with which error, and the round trip through JSON."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def one(field, operator, value):
 
 
 @pytest.mark.parametrize("where", [None, {}])
-def test_no_filter_is_none(where):
+def test_parse_filter_returns_none_for_no_filter(where):
     assert parse_filter(where) is None
 
 
@@ -66,7 +66,7 @@ def test_no_filter_is_none(where):
         ({"$or": [{}, {"type": "A"}]}, AnyOf((AllOf(()), one("type", "$eq", "A")))),
     ],
 )
-def test_a_filter_is_read_as_it_is_meant(where, expected):
+def test_parse_filter_builds_the_expected_tree(where, expected):
     assert parse_filter(where) == expected
 
 
@@ -77,7 +77,7 @@ def test_a_filter_is_read_as_it_is_meant(where, expected):
         "2024-05-01T10:00:00Z", "2024-05-01T10:00", "2024-05-01T12:00:00+02:00",
     ],
 )  # fmt: skip
-def test_a_time_is_an_instant_in_utc_however_it_is_written(given):
+def test_parse_filter_converts_times_to_utc(given):
     assert parse_filter({"said_at": given}) == one("said_at", "$eq", "2024-05-01T10:00:00+00:00")
 
 
@@ -127,7 +127,7 @@ def test_a_time_is_an_instant_in_utc_however_it_is_written(given):
         ("thread", "a filter must be a dict .* got str"),
     ],
 )
-def test_a_wrong_filter_is_refused_with_what_may_stand_there(where, message):
+def test_parse_filter_refuses_wrong_filters_with_a_hint(where, message):
     with pytest.raises(InputError, match=message):
         parse_filter(where)
 
@@ -136,7 +136,7 @@ def deep(depth):
     return {"$not": deep(depth - 1)} if depth > 1 else {"type": "A"}
 
 
-def test_a_filter_may_be_deep_and_long_to_a_limit():
+def test_parse_filter_limits_depth_and_length():
     assert parse_filter(deep(MAX_DEPTH))
     assert parse_filter({"speaker": ["a"] * MAX_VALUES})
     assert parse_filter({"speaker": "x" * MAX_CHARACTERS})
@@ -148,7 +148,7 @@ def test_a_filter_may_be_deep_and_long_to_a_limit():
             parse_filter(where)
 
 
-def test_a_filter_that_holds_itself_is_refused():
+def test_parse_filter_refuses_recursive_and_huge_filters():
     where = {}
     where["$and"] = [where, where]
     with pytest.raises(InputError, match="deeper than"):
@@ -160,7 +160,7 @@ def test_a_filter_that_holds_itself_is_refused():
         parse_filter(wide)
 
 
-def test_a_member_of_an_enumeration_is_its_text():
+def test_parse_filter_converts_an_enum_member_to_text():
     class Speaker(str, Enum):  # noqa: UP042 - whose str() is not its value
         ANN = "Ann"
 
@@ -192,7 +192,7 @@ filters = st.recursive(
 
 
 @given(filters)
-def test_a_filter_goes_through_json_unchanged(where):
+def test_filter_survives_a_json_round_trip(where):
     read = parse_filter(where)
     assert parse_filter(json.loads(json.dumps(to_plain(read)))) == read
     assert hash(read) == hash(parse_filter(where))

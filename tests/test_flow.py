@@ -76,7 +76,7 @@ def passed_on(effect: Any) -> Flow[Any]:
     return answer
 
 
-def test_what_a_flow_holds_open_is_closed_before_an_interruption_goes_on():
+def test_flow_is_closed_before_an_interruption_is_raised():
     def interrupted(_: Any) -> Any:
         raise KeyboardInterrupt
 
@@ -87,7 +87,7 @@ def test_what_a_flow_holds_open_is_closed_before_an_interruption_goes_on():
     assert kept.tb
 
 
-async def test_what_a_flow_holds_open_is_closed_before_a_cancelled_task_ends():
+async def test_flow_is_closed_before_a_cancelled_task_ends():
     async def never(_: Any) -> Any:
         await asyncio.sleep(60)
 
@@ -138,7 +138,7 @@ def outer(number: int) -> Flow[list[int]]:
         (lambda: every(map(outer, (0, 10, 20))), [[0, 2, 4], [20, 22, 24], [40, 42, 44]]),
     ],
 )
-def test_a_flow_is_sent_the_answers_to_its_effects_and_returns_its_value(drive, make, expected):
+def test_flow_receives_answers_and_returns_its_value(drive, make, expected):
     assert drive(make()) == expected
 
 
@@ -155,12 +155,12 @@ def erring() -> Flow[int]:
         (lambda: every([double(1), fail("first"), double(2), fail("second")]), "first"),
     ],
 )
-def test_an_error_that_the_flow_does_not_handle_reaches_the_caller_the_first_in_order(drive, make, message):
+def test_unhandled_error_of_the_first_flow_reaches_the_caller(drive, make, message):
     with pytest.raises(Failed, match=message):
         drive(make())
 
 
-def test_a_pool_runs_every_flow_at_the_same_time():
+def test_every_runs_flows_in_parallel_in_a_pool():
     both = threading.Barrier(2, timeout=300)
 
     def waiting(_: Any) -> str:
@@ -171,7 +171,7 @@ def test_a_pool_runs_every_flow_at_the_same_time():
         assert run(every([double(1), double(2)]), waiting, pool) == ["met", "met"]
 
 
-async def test_the_event_loop_runs_every_flow_at_the_same_time():
+async def test_every_runs_flows_in_parallel_on_the_event_loop():
     both = asyncio.Barrier(2)
 
     async def waiting(_: Any) -> str:
@@ -182,7 +182,7 @@ async def test_the_event_loop_runs_every_flow_at_the_same_time():
     assert await arun(every([double(1), double(2)]), waiting) == ["met", "met"]
 
 
-def test_an_error_waits_until_all_other_flows_in_the_pool_have_ended():
+def test_error_is_raised_after_all_flows_of_the_pool_end():
     ended = []
 
     def slow_or_failing(effect: Any) -> Any:
@@ -196,7 +196,7 @@ def test_an_error_waits_until_all_other_flows_in_the_pool_have_ended():
     assert ended == [7]
 
 
-async def test_a_cancelled_flow_ends_and_its_effects_are_cancelled_with_it():
+async def test_cancelled_flow_cancels_its_effects():
     reached = []
 
     async def slow(effect: Any) -> Any:
@@ -214,7 +214,7 @@ async def test_a_cancelled_flow_ends_and_its_effects_are_cancelled_with_it():
     assert sorted(reached) == [1, 2]
 
 
-def test_a_flow_in_threads_computes_beside_the_event_loop():
+def test_in_threads_runs_a_flow_outside_the_event_loop():
     threads = []
 
     def compute(number: int) -> Flow[int]:
@@ -228,7 +228,7 @@ def test_a_flow_in_threads_computes_beside_the_event_loop():
     assert threading.get_ident() not in threads
 
 
-def test_flows_side_by_side_run_in_the_context_of_their_caller(drive):
+def test_parallel_flows_run_in_the_context_of_their_caller(drive):
     caller = ContextVar("caller", default="nobody")
 
     def tell(_: int) -> Flow[str]:
@@ -239,7 +239,7 @@ def test_flows_side_by_side_run_in_the_context_of_their_caller(drive):
     assert drive(every(tell(number) for number in range(20))) == ["ann"] * 20
 
 
-def test_an_interruption_is_not_handed_to_the_flow():
+def test_keyboard_interrupt_is_not_sent_to_the_flow():
     def flow() -> Flow[str]:
         try:
             yield 1
@@ -264,7 +264,7 @@ def test_an_interruption_is_not_handed_to_the_flow():
     ],
     ids=["asked for", "allowed, whatever they run in turn", "at most"],
 )
-def test_no_more_run_at_once_than_is_asked_for(how, make, allowed, most):
+def test_every_limits_the_number_of_parallel_flows(how, make, allowed, most):
     running: list[Any] = []
     seen: list[int] = []
 

@@ -53,10 +53,10 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return dict(json.loads(done.stdout))
 
 
-def test_the_declared_graphs_are_those_of_the_pictures():
+def test_langgraph_json_declares_the_expected_graphs():
     assert DECLARED["graphs"].keys() == NODES.keys()
     assert all(each["description"] for each in DECLARED["graphs"].values())
 
 
-def test_the_graphs_load_without_a_key_or_a_server_and_have_their_nodes(loaded):
+def test_graphs_load_without_key_or_server_with_their_nodes(loaded):
     assert loaded == NODES

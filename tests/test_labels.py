@@ -1,4 +1,4 @@
-"""Labels: they are kept as given, facts have them, filters test them, and they go where their episode goes."""
+"""Labels: stored as given, copied to facts, tested by filters, exported and forgotten with their episode."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ mappings = st.dictionaries(
 
 
 @given(mappings)
-def test_labels_come_back_from_the_graph_as_they_were_read(labels):
+def test_labels_survive_encoding_and_decoding(labels):
     kept = read_labels(labels)
     back = decode_labels(encode_labels(kept))
     assert json.dumps(back) == json.dumps(kept)
@@ -54,7 +54,7 @@ def test_labels_come_back_from_the_graph_as_they_were_read(labels):
         ({"a": list(range(101))}, "at most 100 values, got 101"),
     ],
 )
-def test_what_is_no_label_is_refused_and_nothing_is_saved(memory, namespace, labels, message):
+def test_invalid_labels_are_refused_and_nothing_is_stored(memory, namespace, labels, message):
     for add in (
         lambda: memory.add("I live in Oslo.", labels=labels, namespace=namespace),
         lambda: memory.add_many([{"content": "I live in Oslo.", "labels": labels}], namespace=namespace),
@@ -65,7 +65,7 @@ def test_what_is_no_label_is_refused_and_nothing_is_saved(memory, namespace, lab
     assert memory.stats(namespace=namespace).episodes == 0
 
 
-def test_facts_have_the_labels_of_what_states_them(memory, namespace, verbs):
+def test_facts_have_the_labels_of_their_episodes(memory, namespace, verbs):
     episode = verbs.add("I live in Oslo.", speaker="Ann", labels=GIVEN).episode
     verbs.add_many([EpisodeInput(content="I live in Rome.", speaker="Bob", labels={"agent": "sales", "tags": ["vip"]})])
     verbs.facts.add("Ann", "LIKES", "tea", labels={"agent": "crm", "tags": "vip"})
@@ -81,7 +81,7 @@ def test_facts_have_the_labels_of_what_states_them(memory, namespace, verbs):
     assert "Oslo" in verbs.context("Where does Ann live?", where={"labels.agent": "support"})
 
 
-def test_a_fact_that_several_state_has_the_labels_of_all(memory, namespace):
+def test_fact_merges_the_labels_of_all_its_episodes(memory, namespace):
     for agent, content in (("support", "I live in Oslo."), ("sales", "I live in Oslo, still.")):
         memory.add(content, speaker="Ann", labels={"agent": agent, "team": "A"}, namespace=namespace)
     [fact] = memory.facts.list(namespace=namespace)
@@ -89,9 +89,7 @@ def test_a_fact_that_several_state_has_the_labels_of_all(memory, namespace):
     assert merge_labels([Labels(a=1), Labels(a=True)]) == {"a": (1, True)}
 
 
-def test_the_same_episode_again_keeps_its_labels_and_secrets_in_them_are_redacted(
-    server, model, embeddings, settings, namespace
-):
+def test_labels_are_redacted_and_unchanged_by_a_second_add(server, model, embeddings, settings, namespace):
     memory = GraphMemory(settings.with_(url=server.url, redact="secrets"), model=model, embeddings=embeddings)
     said = {"content": "I live in Oslo.", "speaker": "Ann", "at": "2024-01-01", "namespace": namespace}
     first = memory.add(**said, labels={"note": "password: hunter22!", "a": "x\x00y"})
@@ -102,7 +100,7 @@ def test_the_same_episode_again_keeps_its_labels_and_secrets_in_them_are_redacte
     }
 
 
-def test_an_export_takes_them_along_and_forgetting_leaves_none(memory, namespace, tmp_path):
+def test_labels_are_exported_and_forgotten_with_the_episode(memory, namespace, tmp_path):
     path = tmp_path / "memory.jsonl"
     memory.add("I live in Oslo.", speaker="Ann", labels=GIVEN, namespace=namespace)
     memory.data.export(path, namespace=namespace)

@@ -42,7 +42,7 @@ def test_every_verb_has_an_async_twin_with_the_same_arguments(memory):
             assert inspect.signature(public[name]) == inspect.signature(public[f"a{name}"])
 
 
-def test_a_verb_has_the_signature_and_the_words_of_its_flow():
+def test_verb_has_signature_and_docstring_of_its_flow():
     signature = inspect.signature(GraphMemory.add_many)
     assert str(signature).endswith(
         "namespace: 'str' = 'default', progress: 'Callable[[Progress], None] | None' = None) -> 'list[AddResult]'"
@@ -52,7 +52,7 @@ def test_a_verb_has_the_signature_and_the_words_of_its_flow():
     assert inspect.signature(Reviews.list).return_annotation == "list[Review]"
 
 
-def test_a_message_is_remembered_and_told_of(verbs):
+def test_add_stores_a_message_that_all_verbs_return(verbs):
     added = verbs.add("I moved to Oslo.", speaker="Ann", at=AT, thread="t", source="chat", source_id="m1")
     told = {"entities": ("Ann", "Oslo"), "facts": ("Ann lives in Oslo",)}
     assert added == AddResult(episode=added.episode, new=True, **told, steps=added.steps)
@@ -75,7 +75,7 @@ def test_a_message_is_remembered_and_told_of(verbs):
     }  # fmt: skip
 
 
-def test_a_namespace_that_holds_nothing_answers_with_nothing(verbs, memory, namespace):
+def test_empty_namespace_returns_nothing_and_is_not_created(verbs, memory, namespace):
     found = verbs.search("Where?")
     nothing = Answerable(value="no", reason="nothing is stored here yet")
     assert found == SearchResults(question="Where?", time=found.time, relevance=0.0, answerable=nothing)
@@ -88,7 +88,7 @@ def test_a_namespace_that_holds_nothing_answers_with_nothing(verbs, memory, name
     assert namespace not in memory.data.namespaces()
 
 
-def test_namespaces_are_listed_and_do_not_see_each_other(verbs, namespace):
+def test_namespaces_are_listed_and_isolated(verbs, namespace):
     for place in ("Oslo", "Rome"):
         verbs.add(f"I moved to {place}.", speaker="Ann", namespace=f"{namespace} {place}")
     assert {f"{namespace} Oslo", f"{namespace} Rome"} <= set(verbs.data.namespaces())
@@ -96,7 +96,7 @@ def test_namespaces_are_listed_and_do_not_see_each_other(verbs, namespace):
     assert {fact.objects for fact in verbs.search("Ann", namespace=f"{namespace} Oslo").facts} == {("Oslo",)}
 
 
-def test_many_are_added_in_their_order_with_progress(verbs):
+def test_add_many_adds_in_order_and_reports_progress(verbs):
     """Features: C14."""
     told = []
     many = [
@@ -113,7 +113,7 @@ def test_many_are_added_in_their_order_with_progress(verbs):
     assert verbs.stats().episodes == 3
 
 
-def test_lists_come_in_pages_and_by_status(verbs):
+def test_lists_support_pages_and_status(verbs):
     for day in range(1, 6):
         verbs.add(f"hello Friend{day}.", at=f"2024-01-0{day}")
     assert [each.content for each in verbs.episodes.list(limit=2, skip=1)] == ["hello Friend4.", "hello Friend3."]
@@ -123,7 +123,7 @@ def test_lists_come_in_pages_and_by_status(verbs):
     assert verbs.entities.list(skip=5) == []
 
 
-def test_episodes_are_listed_by_a_filter(verbs):
+def test_episodes_list_filters_by_where(verbs):
     for day, source in enumerate(("mail", "chat", "mail", None), 1):
         verbs.add(f"I met Friend{day}.", speaker="Ann" if day < 3 else "Bob", source=source, at=f"2024-01-0{day}")
     verbs.episodes.save([{"content": "I met Friend5.", "source": "mail", "at": "2024-01-05"}])
@@ -143,7 +143,7 @@ def test_episodes_are_listed_by_a_filter(verbs):
 
 
 def whole(name: str, given: str) -> str:
-    """Return the pattern of the error of an argument that is no count."""
+    """Return the pattern of the error for an argument that is no whole number in range."""
     return rf"{name} must be a whole number from [01] to .*, got {given}"
 
 
@@ -210,7 +210,7 @@ BAD = {
 
 
 @pytest.mark.parametrize(("verb", "given", "named", "message"), BAD.values(), ids=BAD.keys())
-def test_bad_input_is_a_clear_error_and_stores_nothing(verbs, memory, namespace, verb, given, named, message):
+def test_bad_input_raises_a_clear_error_and_stores_nothing(verbs, memory, namespace, verb, given, named, message):
     with pytest.raises(InputError, match=message):
         attrgetter(verb)(verbs)(*given, **named)
     assert namespace not in memory.data.namespaces()
@@ -227,7 +227,7 @@ async def test_sync_and_async_verbs_and_blocks_may_be_mixed(server, settings, na
 
 
 @pytest.mark.parametrize(("home", "folder"), [("data_dir", "."), ("xdg_data_home", "kg-memory/database")])
-def test_it_embeds_its_own_database_at_first_use_and_keeps_it(tmp_path, monkeypatch, home, folder):
+def test_embedded_database_starts_at_first_use_and_persists(tmp_path, monkeypatch, home, folder):
     monkeypatch.setattr("sys.platform", "linux")
     folder, at = tmp_path / "db" / folder, tmp_path / "db"
     named = {home: at if home == "data_dir" else str(at)}
@@ -239,15 +239,15 @@ def test_it_embeds_its_own_database_at_first_use_and_keeps_it(tmp_path, monkeypa
         with GraphMemory.open(settings=own, model=Scripted(), embeddings=HashEmbeddings()) as memory:
             memory.add(content, speaker="Ann")
             stored = memory.stats().episodes
-        gone(folder)
+        wait_until_stopped(folder)
     assert (stored, folder.is_dir()) == (2, True)
 
 
-def gone(folder: Path) -> None:
+def wait_until_stopped(folder: Path) -> None:
     until(lambda: not embedded.is_running(folder))
 
 
-def test_a_memory_that_was_closed_stays_closed(verbs, memory):
+def test_closed_memory_raises_database_closed(verbs, memory):
     verbs.add("I moved to Oslo.", speaker="Ann", at=AT)
     memory.close()
     memory.close()

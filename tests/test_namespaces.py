@@ -28,7 +28,7 @@ def verb_names(memory):
 
 
 @pytest.mark.parametrize("wrong", WRONG, ids=repr)
-async def test_every_verb_refuses_it(memory, wrong):
+async def test_every_verb_refuses_an_invalid_namespace(memory, wrong):
     before, verbs = memory.data.namespaces(), list(verb_names(memory))
     assert {"add", "asearch", "facts.about", "data.import_", "privacy.aaudit", "privacy.forget"} <= set(verbs)
     for path in verbs:
@@ -39,7 +39,7 @@ async def test_every_verb_refuses_it(memory, wrong):
 
 
 @pytest.mark.parametrize("wrong", WRONG[:5], ids=repr)
-def test_graphs_stores_and_the_queue_refuse_it(memory, wrong):
+def test_graphs_store_and_queue_refuse_an_invalid_namespace(memory, wrong):
     states = {
         "ingestion": {"content": "Hello."},
         "retrieval": {"question": "Who?"},
@@ -57,11 +57,11 @@ def test_graphs_stores_and_the_queue_refuse_it(memory, wrong):
 
 
 @pytest.mark.parametrize("name", GOOD, ids=ascii)
-def test_any_text_else_is_a_namespace(name):
+def test_validate_namespace_accepts_any_other_text(name):
     assert validate_namespace(name) == name
 
 
-def test_left_out_it_is_the_default_one(memory, namespace):
+def test_omitted_namespace_is_the_default_one(memory, namespace):
     name = f"only {namespace}"
     memory.add("Ann knows Bob.", source=name)
 

@@ -1,4 +1,4 @@
-"""What is so for every node: the run's own settings and prompts, what a failed try has paid for, and the news."""
+"""Nodes of a graph: the settings of their run, cached answers of a failed attempt, and the counts they stream."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ EMPTY = Summaries(summaries=[])
 
 
 class Outage:
-    """Fails at the pieces that say some words, while it lasts; counts what each piece was answered."""
+    """A rule that fails on pieces with *words* while it lasts, and counts the answers to each piece."""
 
     def __init__(self, rule: Callable[[Any], Any], words: str) -> None:
         self.rule, self.words, self.lasts = rule, words, True
@@ -46,7 +46,7 @@ class Outage:
 
 
 @pytest.mark.parametrize("step", ["extract_text", "facts"])
-def test_a_run_that_failed_resumes_at_its_node_and_asks_nothing_again(call, driver, settings, namespace, model, step):
+def test_failed_run_resumes_at_its_node_without_asking_again(call, driver, settings, namespace, model, step):
     graph = build(driver, settings.with_(chunk_size=60, reflections=0)).compile(checkpointer=InMemorySaver())
     outage = model.rules[step] = Outage(model.rules[step], ", 5, and")
     thread = {"configurable": {"thread_id": "1"}}
@@ -60,12 +60,12 @@ def test_a_run_that_failed_resumes_at_its_node_and_asks_nothing_again(call, driv
     assert ended["done"]
     assert len(outage.answered) == len(ended["pieces"]) > 3
     assert set(outage.answered.values()) == {1}
-    # What other steps asked, they asked once; the piece that failed was tried three times.
+    # Other steps asked each question once; the piece that failed was tried three times.
     asked = Counter((each.prompt.name, str(each.fields)) for each in model.asked)
     assert sorted(asked.values()) == [1] * (len(asked) - 1) + [3]
 
 
-def test_nothing_is_asked_twice_over_a_breakpoint(call, driver, settings, namespace, model):
+def test_breakpoint_causes_no_repeated_model_calls(call, driver, settings, namespace, model):
     graph = build(driver, settings).compile(checkpointer=InMemorySaver(), interrupt_before=["facts", "save"])
     thread = {"configurable": {"thread_id": "1"}}
     call(graph, {"content": "I live in Oslo.", "speaker": "Ann", "namespace": namespace}, thread)
@@ -75,7 +75,7 @@ def test_nothing_is_asked_twice_over_a_breakpoint(call, driver, settings, namesp
     assert set(Counter((each.prompt.name, str(each.fields)) for each in model.asked).values()) == {1}
 
 
-def test_answers_that_the_step_itself_stumbles_over_are_asked_for_anew():
+def test_answers_that_break_their_step_are_not_cached():
     kept = BoundedCache(9)
     asking = CachedAnswers("ann", kept)
     with pytest.raises(IndexError), asking.cache_on_failure():
@@ -84,7 +84,7 @@ def test_answers_that_the_step_itself_stumbles_over_are_asked_for_anew():
 
 
 def answer_kept(kept: Any, namespace: str, ask: Ask) -> Any:
-    """Return the answer to *ask* that is *kept*; None where the model would be asked."""
+    """Return the answer to *ask* in the cache *kept*, or None if the model would be called."""
 
     def asks() -> Flow[Any]:
         return (yield ask)
@@ -92,7 +92,7 @@ def answer_kept(kept: Any, namespace: str, ask: Ask) -> Any:
     return run(CachedAnswers(namespace, kept).through(asks()), lambda _: None)
 
 
-def test_the_answers_of_one_namespace_are_not_those_of_another():
+def test_cached_answers_match_namespace_prompt_and_fields():
     kept, ask = BoundedCache(9), Ask(SUMMARISE, {"entities": "a"})
     asking = CachedAnswers("ann", kept, answered=[(ask, EMPTY)])
     with pytest.raises(KeyboardInterrupt), asking.cache_on_failure():
@@ -104,7 +104,7 @@ def test_the_answers_of_one_namespace_are_not_those_of_another():
     assert answer_kept(kept, "ann", ask) is None
 
 
-def test_answers_are_kept_when_a_step_is_broken_off_and_the_oldest_go_first():
+def test_interrupted_step_caches_answers_and_drops_the_oldest():
     kept = BoundedCache(2)
     for name in "abc":
         asking = CachedAnswers("ann", kept)
@@ -121,7 +121,7 @@ def test_answers_are_kept_when_a_step_is_broken_off_and_the_oldest_go_first():
 @pytest.mark.parametrize(
     ("prompt", "done", "stored"), [(FACTS, False, [KEEP_ANSWER]), (FACTS, True, []), (SUMMARISE, False, [])]
 )
-def test_the_answer_to_a_reading_question_is_stored_until_its_episode_is_done(prompt, done, stored):
+def test_reading_answer_is_stored_until_its_episode_is_done(prompt, done, stored):
     values = {"episode": replace(NOT_RECEIVED, id="e"), "done": done}
     asking = CachedAnswers("ann", durable=find_answers(values, "a model"))
     effects: list[Any] = []
@@ -136,21 +136,21 @@ def test_the_answer_to_a_reading_question_is_stored_until_its_episode_is_done(pr
     assert [each.cypher for each in written] == stored
 
 
-def test_the_context_of_a_run_changes_its_settings(call, driver, settings, namespace, model):
+def test_run_context_changes_the_settings(call, driver, settings, namespace, model):
     graph = build(driver, settings).compile()
     given = {"content": "I live in Oslo.", "speaker": "Ann", "namespace": namespace}
     call(graph, given, context={"reflections": 0, "instructions": "Mind the boats."})
     assert model.asks("reflect") == []
     assert [each["instructions"] for each in model.asks("extract_message")] == ["Mind the boats."]
-    call(graph, {**given, "content": "I live in Paris."})  # as the memory was opened
+    call(graph, {**given, "content": "I live in Paris."})  # with the settings of the memory
     assert len(model.asks("reflect")) == 1
 
 
-def test_runs_of_one_graph_at_once_have_each_their_own_settings(driver, settings, namespace, model):
+def test_concurrent_runs_of_a_graph_have_their_own_settings(driver, settings, namespace, model):
     graph = build(driver, settings).compile()
 
     def given(number: int) -> tuple[Any, Any]:
-        # Every third run has no context, as the memory was opened.
+        # Every third run has no context: it has the settings of the memory.
         context = {"instructions": f"wish {number}", "reflections": 0}
         said = {"content": f"I know Bob{number}.", "speaker": "Ann", "namespace": f"{namespace} {number % 2}"}
         return said, context if number % 3 else None
@@ -171,14 +171,14 @@ def test_runs_of_one_graph_at_once_have_each_their_own_settings(driver, settings
         assert ("reflect" in told) == (context is None)
 
 
-def test_a_context_that_does_not_fit_is_told_before_anything_is_stored(call, driver, settings, namespace, rows):
+def test_invalid_run_context_is_refused_before_storing(call, driver, settings, namespace, rows):
     graph = build(driver, settings).compile()
     with pytest.raises(InputError, match="unknown field 'user_id'; use instructions"):
         call(graph, {"content": "I live in Oslo.", "namespace": namespace}, context={"user_id": "ann"})
     assert rows("MATCH (e:Episode) RETURN e.id AS id") == []
 
 
-def test_inside_of_a_graph_with_a_context_of_its_own_a_node_runs_as_the_memory_was_opened(driver, settings, namespace):
+def test_nested_graph_ignores_the_context_of_the_outer_graph(driver, settings, namespace):
     inner = build(driver, settings).compile()
 
     def remember(state: MessagesState) -> dict[str, Any]:
@@ -189,7 +189,7 @@ def test_inside_of_a_graph_with_a_context_of_its_own_a_node_runs_as_the_memory_w
     outer.invoke({"messages": [("user", "I live in Oslo.")]}, context={"user_id": "ann", "reflections": "many"})
 
 
-def test_each_step_tells_what_it_did_in_numbers(driver, settings, namespace):
+def test_each_step_streams_counts_without_text(driver, settings, namespace):
     """Each step of the ingestion emits its counts, without any text of the message.
 
     Features: C56.
@@ -202,7 +202,7 @@ def test_each_step_tells_what_it_did_in_numbers(driver, settings, namespace):
     assert "Bob" not in str(told)
 
 
-def test_news_are_counts_and_yes_or_no_and_no_words():
+def test_summarise_update_has_counts_and_flags_but_no_text():
     update = {
         "facts": [{}, {}], "done": True, "context": "Ann lives in Oslo", "saved_at": 1795270169079168, "score": 0.5, "gone": None,
         "found": 3, "based_on": {"id": 2}, "hits": {"facts": {"words": [["a", 1]], "meaning": []}}, "asked": {"reading": "what is so now"},
@@ -215,7 +215,7 @@ def test_news_are_counts_and_yes_or_no_and_no_words():
     }
 
 
-def test_open_ends_are_numbers_that_javascript_writes_exactly():
+def test_open_interval_ends_are_exact_as_javascript_numbers():
     for end in (OPEN_START, OPEN_END):
         assert int(float(end)) == end
         assert repr(float(end)).removesuffix("e+18").removeprefix("-") == "1"

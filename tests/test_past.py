@@ -56,7 +56,7 @@ VALID: dict[str, tuple[dict[str, Any], list[str]]] = {
 
 
 @pytest.mark.parametrize(("asked", "expected"), VALID.values(), ids=VALID.keys())
-def test_facts_are_those_of_the_time_that_is_asked_about(moved, verbs, asked, expected):
+def test_facts_about_returns_facts_of_the_requested_time(moved, verbs, asked, expected):
     """`facts.about` returns the facts of the requested time.
 
     Features: C30, D10.
@@ -64,7 +64,7 @@ def test_facts_are_those_of_the_time_that_is_asked_about(moved, verbs, asked, ex
     assert sentences(verbs.facts.about("Ann", **asked)) == expected
 
 
-def test_what_was_believed_is_told_as_it_was_believed_then(world):
+def test_believed_at_returns_facts_as_believed_then(world):
     times = []
     for place, at in (("Oslo", "2021-01-01"), ("Paris", "2022-01-01"), ("Rome", "2021-06-01")):
         world.moves(place, at)
@@ -81,7 +81,7 @@ def test_what_was_believed_is_told_as_it_was_believed_then(world):
     assert "Ann lives in Rome" in world.context("Where does Ann live?", as_of="2021-07-01")
 
 
-def test_an_end_is_told_by_both_clocks(world):
+def test_fact_end_depends_on_as_of_and_believed_at(world):
     """An ended fact is returned for an earlier `as_of`, and without its end for an earlier `believed_at`.
 
     Features: A25, C7.
@@ -96,7 +96,7 @@ def test_an_end_is_told_by_both_clocks(world):
     assert sentences(world.search("Ann").facts) == []
 
 
-def test_what_was_retracted_is_told_only_as_believed_before(world):
+def test_retracted_fact_is_returned_only_for_earlier_beliefs(world):
     world.moves("Oslo", "2021-01-01")
     before = world.now()
     world.memory.driver.model.rules["judge"] = judging("conflicts")
@@ -107,7 +107,7 @@ def test_what_was_retracted_is_told_only_as_believed_before(world):
     assert sentences(world.search("Oslo", as_of="2021-01-15", believed_at=before).facts) == [OSLO]
 
 
-def test_a_line_is_marked_by_what_was_believed_then(world):
+def test_context_line_is_marked_contradicted_as_believed_then(world):
     before = world.now()
     world.moves("Oslo", "2021-01-01", source_id="D1")
     learned = world.now()
@@ -119,7 +119,7 @@ def test_a_line_is_marked_by_what_was_believed_then(world):
     assert world.context("Oslo", believed_at=before) == ""
 
 
-def test_a_line_is_marked_once_what_it_states_has_ended(world):
+def test_context_line_is_marked_when_its_fact_has_ended(world):
     world.moves("Oslo", "2021-01-01", source_id="D1")
     world.moves("Paris", "2022-01-01", source_id="D2")
     line = "1 January 2021:\n- [D1] Ann: I moved to Oslo."
@@ -133,7 +133,7 @@ def test_a_line_is_marked_once_what_it_states_has_ended(world):
 
 
 @pytest.mark.told_starts
-def test_what_has_no_date_is_known_from_when_it_was_said(world):
+def test_undated_fact_is_known_from_the_time_of_its_episode(world):
     world.add("I moved to Oslo, undated.", speaker="Ann", at="2021-05-14")
     [fact] = world.facts.about("Ann")
     assert (fact.valid_at, fact.known_from) == (None, datetime(2021, 5, 14, tzinfo=UTC))
@@ -146,10 +146,10 @@ def test_what_has_no_date_is_known_from_when_it_was_said(world):
     assert sentences(world.facts.about("Ann", during="2018")) == [PARIS]
 
 
-# What waits for review is hidden
+# Facts that wait for review are hidden
 
 
-def test_what_waits_is_hidden_everywhere_unless_it_is_asked_for(world):
+def test_fact_waiting_for_review_is_hidden_unless_requested(world):
     world.moves("Oslo", "2021-01-01")
     world.doubts()
     world.moves("Paris", "2022-01-01")
@@ -182,7 +182,7 @@ def test_what_waits_is_hidden_everywhere_unless_it_is_asked_for(world):
 @pytest.mark.parametrize(
     "predicate", [None, "LIVES_IN", "lives in", "Lives-In", "resides in", "RESIDES_IN", "moved to", "住在"]
 )
-def test_history_is_newest_first_whatever_the_words_for_the_relation(moved, verbs, predicate):
+def test_history_is_newest_first_for_any_predicate_wording(moved, verbs, predicate):
     """History is newest first, for any wording of the predicate.
 
     Features: A28.
@@ -195,7 +195,7 @@ def test_history_is_newest_first_whatever_the_words_for_the_relation(moved, verb
     assert [len(each.sources) for each in found] == [1, 1, 1]
 
 
-def test_history_is_of_that_relation_alone_and_keeps_to_its_limit(moved):
+def test_history_has_one_predicate_and_at_most_limit_facts(moved):
     """History has only facts of the given predicate, and at most `limit` of them.
 
     Features: C32.
@@ -212,7 +212,7 @@ def test_history_is_of_that_relation_alone_and_keeps_to_its_limit(moved):
 
 
 @pytest.mark.told_starts
-def test_a_timeline_tells_what_began_ended_and_was_said_in_order(world, verbs):
+def test_timeline_lists_began_ended_and_said_in_order(world, verbs):
     world.add("I live in Oslo since 2021-01-01", speaker="Ann", at="2021-02-01")
     world.add("I live in Paris since 2022-01-01", speaker="Ann", at="2022-02-01")
     world.add("I know Bob, undated.", speaker="Ann", at="2021-06-01")
@@ -230,7 +230,7 @@ def kinds(changes: list[Change]) -> list[tuple[str, str]]:
     return [(each.kind, (each.after or each.before).sentence) for each in changes]  # type: ignore[union-attr]
 
 
-def test_changes_tell_what_was_learned_ended_corrected_retracted_and_restored(world, verbs):
+def test_changes_list_every_kind_of_change_in_order(world, verbs):
     world.moves("Oslo", "2021-01-01")
     world.moves("Paris", "2022-01-01")
     world.moves("Rome", "2021-06-01")
@@ -251,7 +251,7 @@ def test_changes_tell_what_was_learned_ended_corrected_retracted_and_restored(wo
     assert set(sentences(each.after for each in restored)) == {OSLO, PARIS, ROME}
 
 
-def test_sources_are_those_that_were_saved_by_then(world, verbs):
+def test_sources_are_limited_to_those_stored_by_believed_at(world, verbs):
     first = world.moves("Oslo", "2021-01-01").episode
     then = world.now()
     again = world.moves("Oslo", "2021-02-01").episode
@@ -265,7 +265,7 @@ def test_sources_are_those_that_were_saved_by_then(world, verbs):
     assert len(verbs.facts.sources(now.id)) == 2
 
 
-def test_changes_have_the_sources_of_then_and_name_what_caused_them(world):
+def test_changes_have_past_sources_and_name_their_cause(world):
     oslo = world.moves("Oslo", "2021-01-01").episode
     again = world.moves("Oslo", "2021-02-01").episode
     paris = world.moves("Paris", "2022-01-01").episode
@@ -282,7 +282,7 @@ def test_changes_have_the_sources_of_then_and_name_what_caused_them(world):
     assert len({change.cause for change in last} - {None}) == 1
 
 
-def test_the_window_of_changes_is_half_open_and_on_the_clock_of_the_system(world):
+def test_changes_window_is_half_open_in_system_time(world):
     world.moves("Oslo", "2021-01-01")
     world.moves("Paris", "2022-01-01")
     first, second, _ = world.facts.changes("2000")
@@ -302,7 +302,7 @@ def test_the_window_of_changes_is_half_open_and_on_the_clock_of_the_system(world
     assert len(world.facts.changes("today")) == len(world.facts.changes("yesterday", "tomorrow")) == 3
 
 
-def test_of_many_changes_the_first_are_told_and_of_one_moment_all(world):
+def test_changes_limit_returns_the_earliest_changes(world):
     for day in range(1, 8):
         world.moves(("Oslo", "Paris", "Rome")[day % 3], f"2021-01-0{day}")
     knows(world, *(("Bob", name) for name in ("Carl", "Dora", "Emil", "Fay", "Gus", "Hal", "Ida")))
@@ -317,7 +317,7 @@ def test_of_many_changes_the_first_are_told_and_of_one_moment_all(world):
     assert [kind for kind, _ in kinds(world.facts.changes(moment, limit=2))] == ["ended", "learned"]
 
 
-def test_what_was_accepted_counts_as_learned_when_it_was_decided(world):
+def test_accepted_fact_is_learned_at_the_time_of_decision(world):
     world.moves("Oslo", "2021-01-01")
     world.doubts()
     world.moves("Paris", "2022-01-01")
@@ -331,7 +331,7 @@ def test_what_was_accepted_counts_as_learned_when_it_was_decided(world):
 # Evolution
 
 
-def test_the_evolution_of_a_fact_is_all_that_took_the_place_of_what(moved, verbs):
+def test_evolution_returns_the_whole_chain_of_superseded_facts(moved, verbs):
     moved.add("I know Bob.", speaker="Ann", at="2022-06-01")
     moved.moves("Rome", "2024-01-01")
     expected = [
@@ -344,7 +344,7 @@ def test_the_evolution_of_a_fact_is_all_that_took_the_place_of_what(moved, verbs
     assert sentences(verbs.facts.evolution(facts["Ann knows Bob"])) == ["Ann knows Bob"]
 
 
-# What lies around
+# Neighbourhood
 
 
 def depths(near):
@@ -357,7 +357,7 @@ def knows(world: World, *pairs: tuple[str, str]) -> None:
         world.add(f"I know {other}.", speaker=one, at=f"2021-01-{place + 1:02}")
 
 
-def test_what_lies_around_is_walked_breadth_first_and_safe_of_cycles(world, verbs):
+def test_around_walks_breadth_first_and_ends_on_cycles(world, verbs):
     knows(world, ("Ann", "Bob"), ("Bob", "Carl"), ("Carl", "Dora"), ("Dora", "Ann"), ("Dora", "Emil"), ("Emil", "Fay"))
     assert depths(verbs.entities.around("ann", 1)) == {"Ann": 0, "Bob": 1, "Dora": 1}
     assert depths(verbs.entities.around("Ann")) == {"Ann": 0, "Bob": 1, "Dora": 1, "Carl": 2, "Emil": 2}
@@ -367,7 +367,7 @@ def test_what_lies_around_is_walked_breadth_first_and_safe_of_cycles(world, verb
     assert verbs.entities.around("Nobody").depths == {}
 
 
-def test_what_lies_around_is_of_the_time_that_is_asked_about(moved):
+def test_around_returns_facts_of_the_requested_time(moved):
     moved.add("I live in Paris.", speaker="Bob", at="2020-01-01")
     assert set(depths(moved.entities.around("Ann"))) == {"Ann", "Oslo"}
     assert depths(moved.entities.around("Ann", as_of="2022-06-01")) == {"Ann": 0, "Paris": 1, "Bob": 2}
@@ -380,7 +380,7 @@ def test_what_lies_around_is_of_the_time_that_is_asked_about(moved):
     ]  # each once, latest first
 
 
-def test_around_has_a_limit_and_the_nearest_and_latest_come_first(world):
+def test_around_limit_prefers_nearest_then_latest_facts(world):
     knows(world, ("Bob", "Emil"), ("Carl", "Fay"), *(("Ann", name) for name in ("Bob", "Carl", "Dora")))
     assert sentences(world.entities.around("Ann", 2, limit=2).facts) == ["Ann knows Dora", "Ann knows Carl"]
     four = world.entities.around("Ann", 2, limit=4)
@@ -393,7 +393,7 @@ def test_around_has_a_limit_and_the_nearest_and_latest_come_first(world):
 
 
 @pytest.mark.parametrize(("thread", "meant"), [("one", "Ann"), ("two", "Bob")])
-def test_a_question_is_about_what_its_conversation_last_spoke_of(verbs, thread, meant):
+def test_search_with_thread_starts_from_its_latest_episodes(verbs, thread, meant):
     """With `thread`, a search starts from the latest episodes of that conversation.
 
     Features: A42.
@@ -407,7 +407,7 @@ def test_a_question_is_about_what_its_conversation_last_spoke_of(verbs, thread, 
     assert lines[0].startswith(f"- {meant} lives in ")
 
 
-def test_a_context_of_the_past_has_no_summaries_of_now(verbs):
+def test_context_of_the_past_has_no_current_summaries(verbs):
     verbs.add("I moved to Oslo.", speaker="Ann", at="2024-05-01")
     verbs.add("I moved to Paris.", speaker="Ann", at="2024-06-01")
     where = "Where does Ann live?"

@@ -1,4 +1,4 @@
-"""A paused namespace: nothing new is remembered, by anyone; all else goes on."""
+"""A paused namespace: every caller is refused new memories; other verbs work."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kg_memory.adapters import BackgroundMemory, memory_tools, remember_node
 from kg_memory.errors import MemoryPaused
 
 
-def test_nothing_new_is_remembered_while_it_is_paused_and_all_else_goes_on(memory, namespace, verbs):
+def test_pause_refuses_new_memories_and_allows_other_verbs(memory, namespace, verbs):
     verbs.add("I live in Oslo.", speaker="Ann", at="2024-01-01")
     verbs.episodes.save([{"content": "I live in Paris.", "speaker": "Ann", "at": "2024-02-01"}])
     assert (verbs.pause(), verbs.pause(), verbs.stats().paused) == (True, False, True)
@@ -36,7 +36,7 @@ def test_nothing_new_is_remembered_while_it_is_paused_and_all_else_goes_on(memor
     assert verbs.add(**said).new
 
 
-def test_another_process_sees_it_and_other_namespaces_go_on(memory, server, model, embeddings, settings, namespace):
+def test_pause_applies_to_all_memories_of_one_namespace_only(memory, server, model, embeddings, settings, namespace):
     memory.pause(namespace=namespace)
     with GraphMemory(settings.with_(url=server.url), model=model, embeddings=embeddings) as another:
         with pytest.raises(MemoryPaused):
@@ -44,7 +44,7 @@ def test_another_process_sees_it_and_other_namespaces_go_on(memory, server, mode
         assert another.add("I live in Oslo.", speaker="Ann", namespace=f"{namespace} other").new
 
 
-def test_drop_in_parts_pass_over_it_and_a_tool_says_so(memory, namespace):
+def test_adapters_skip_a_paused_namespace_and_tools_report_it(memory, namespace):
     memory.pause(namespace=namespace)
     state = {"messages": [HumanMessage("I live in Oslo."), AIMessage("Nice.")]}
     assert remember_node(memory, namespace=namespace).invoke(state) == {}
@@ -55,7 +55,7 @@ def test_drop_in_parts_pass_over_it_and_a_tool_says_so(memory, namespace):
     assert memory.stats(namespace=namespace).episodes == 0
 
 
-def test_an_export_does_not_have_the_pause(memory, namespace, tmp_path):
+def test_export_omits_the_pause(memory, namespace, tmp_path):
     memory.add("I live in Oslo.", speaker="Ann", namespace=namespace)
     memory.pause(namespace=namespace)
     memory.data.export(tmp_path / "memory.jsonl", namespace=namespace)

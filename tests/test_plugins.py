@@ -24,7 +24,7 @@ def test_every_declared_plugin_loads(group: str) -> None:
         assert load_plugin(kind, name) is load_plugin(kind, name)
 
 
-def test_the_error_of_an_unknown_plugin_names_those_that_are_installed() -> None:
+def test_unknown_plugin_error_names_the_installed_ones() -> None:
     with pytest.raises(SettingsError, match=r"no plug-in 'cogx' for importers is installed; installed are csv, .*zep"):
         load_plugin("importers", "cogx")
     with pytest.raises(SettingsError, match="installed are none: install temporal-kg-memory again"):

@@ -41,8 +41,11 @@ def sentences(facts: Any) -> list[str]:
     return [fact.sentence for fact in facts]
 
 
-def test_how_is_project_x_related_to_tool_y(verbs):
-    """Features: C57."""
+def test_path_returns_the_shortest_chain_between_entities(verbs):
+    """The question is: how is project X related to tool Y?
+
+    Features: C57.
+    """
     path = verbs.entities.path("Project Mars", "cargo")
     assert sentences(path) == ["Project Mars uses Rust", "User prefers cargo for Rust"], "the latest of the shortest"
 
@@ -59,8 +62,11 @@ def test_how_is_project_x_related_to_tool_y(verbs):
             verbs.entities.path("cargo", "Rust", steps)
 
 
-def test_what_changed_since_the_user_switched_from_vim_to_neovim(verbs):
-    """Features: C57, D14."""
+def test_evolution_and_timeline_show_changes_since_a_switch(verbs):
+    """The question is: what changed since the user switched from vim to neovim?
+
+    Features: C57, D14.
+    """
     [switch] = verbs.facts.about("User", as_of="2024-04-01")[:1]
     chain = verbs.facts.evolution(switch.id)
     assert sentences(chain) == ["User prefers editor vim", "User prefers editor neovim"]
@@ -73,14 +79,17 @@ def test_what_changed_since_the_user_switched_from_vim_to_neovim(verbs):
     assert before.sentence == "User prefers editor vim"
 
 
-def test_what_tools_does_the_user_prefer_for_rust(verbs):
-    """Features: C57."""
+def test_search_finds_the_preferred_tool_for_a_language(verbs):
+    """The question is: what tools does the user prefer for Rust?
+
+    Features: C57.
+    """
     found = verbs.search("What tools does the user prefer for Rust?")
     assert found.facts[0].sentence == "User prefers cargo for Rust"
     assert sentences(verbs.facts.list(about="Rust", where={"predicate": "prefers"})) == ["User prefers cargo for Rust"]
 
 
-def test_sessions_have_their_episodes_their_recall_and_their_boundary(verbs):
+def test_sessions_separate_episodes_and_bound_facts_in_time(verbs):
     """Episodes are stored once and found by entity and thread; facts are found as of the end of a session.
 
     Features: C52.
@@ -100,7 +109,7 @@ def test_sessions_have_their_episodes_their_recall_and_their_boundary(verbs):
     assert "Bergen" in str(sentences(verbs.facts.about("Eve")))
 
 
-def test_nothing_is_overwritten_and_a_chain_has_an_end(verbs):
+def test_superseded_facts_stay_stored_and_evolution_is_limited(verbs):
     """All superseded facts are kept, and `facts.evolution` returns at most `SUPERSEDED_AT_MOST` of a chain.
 
     Features: C53.
@@ -132,7 +141,7 @@ def run(capsys: Any, monkeypatch: Any, server: Any) -> Any:
     return call
 
 
-def test_the_commands_of_a_graph_memory(verbs, run, namespace):
+def test_graph_commands_print_stats_facts_and_communities(verbs, run, namespace):
     """The commands that Zeph has for its graph: stats, entities, facts, communities, resume.
 
     Features: C46.

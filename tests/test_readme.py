@@ -1,4 +1,4 @@
-"""The pages tell the truth: graphs are the code's, links lead somewhere, snippets run as they are printed."""
+"""The pages are correct: graphs match the code, links have targets, and snippets run as printed."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -89,21 +89,21 @@ def run_snippets(models: str, names: dict[str, Any]) -> Callable[[Path], None]:
     return call
 
 
-def test_the_graphs_are_those_of_the_code(memory, draw):
+def test_architecture_page_graphs_match_the_code(memory, draw):
     text = ARCHITECTURE.read_text(encoding="utf-8")
     graphs = draw.draw_graphs(memory)
     assert all(mermaid in text for mermaid in graphs.values())
     assert draw.update(text, graphs) == text, "run `python docs/draw.py`"
 
 
-def test_the_pictures_of_the_clocks_are_drawn(draw):
+def test_clock_pictures_are_up_to_date(draw):
     drawn = {
         ROOT / "docs" / folder / name: svg for folder in draw.WORDS for name, svg in draw.draw_clocks(folder).items()
     }
     assert {path: path.read_text("utf-8") for path in drawn} == drawn, "run `python docs/draw.py`"
 
 
-def test_the_tables_name_every_step_of_the_graphs(memory):
+def test_architecture_page_tables_name_every_graph_step(memory):
     named = set(re.findall(r"^\| `?(\w+)`? \|", ARCHITECTURE.read_text(encoding="utf-8"), re.MULTILINE))
     graphs = (memory.graphs.ingestion, memory.graphs.retrieval, memory.graphs.communities)
     for graph in (*graphs, memory.graphs.review.compile()):
@@ -112,7 +112,7 @@ def test_the_tables_name_every_step_of_the_graphs(memory):
 
 
 @pytest.mark.parametrize("page", LINKING, ids=name_of)
-def test_every_link_to_a_file_leads_to_one(page):
+def test_file_links_of_a_page_have_targets(page):
     text = page.read_text(encoding="utf-8")
     targets = [target.split("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in target]
     made = (ROOT / "docs" / "reference", ROOT / "docs" / "cookbook")  # `make docs` makes these pages, and checks links
@@ -121,7 +121,7 @@ def test_every_link_to_a_file_leads_to_one(page):
 
 
 @pytest.mark.parametrize("page", LINKING, ids=name_of)
-def test_every_link_to_a_heading_leads_to_one(page):
+def test_heading_links_of_a_page_have_targets(page):
     links = re.findall(r"\]\(([^)#\s]*\.md)?#([^)\s]+)\)", page.read_text(encoding="utf-8"))
     missing = [
         (target, anchor) for target, anchor in links if anchor not in anchors(page.parent / target if target else page)
@@ -143,30 +143,30 @@ def test_troubleshooting_quotes_messages_of_the_package():
         generate.check_troubleshooting(page + "\n### `The moon is full`\n")
 
 
-def test_the_site_names_every_page():
+def test_site_index_names_every_page():
     named = (ROOT / "docs" / "index.md").read_text("utf-8").splitlines()
     pages = [page.relative_to(ROOT / "docs").with_suffix("").as_posix() for page in PAGES if page.parent != ROOT]
     assert [page for page in pages if page not in named] == ["index"]
 
 
-def test_the_readme_is_short_and_begins_with_the_two_commands():
+def test_readme_is_short_and_starts_with_make_commands():
     lines = README.read_text(encoding="utf-8").splitlines()
     assert len(lines) <= LONGEST_README
     assert "make demo" in "\n".join(lines[:30])
     assert "make test" in "\n".join(lines[:30])
 
 
-def test_the_readme_shows_what_its_first_example_prints():
+def test_readme_first_example_is_followed_by_its_output():
     first, second, *_ = [block for block in blocks_of(README) if block.language in ("python", "text")]
     assert (first.language, second.mark) == ("python", "output")
 
 
 @pytest.mark.parametrize("page", WITH_SNIPPETS, ids=name_of)
-def test_the_snippets_run_as_they_are_printed(page, run_snippets):
+def test_page_snippets_run_as_printed(page, run_snippets):
     run_snippets(page)
 
 
-def test_the_snippets_for_agents_remember_and_recall(run_snippets, names):
+def test_agents_page_snippets_remember_and_recall(run_snippets, names):
     run_snippets(ROOT / "docs" / "agents.md")
     state = {"messages": [("user", "Where do I live?")], "memory_context": ""}
     assert names["graph"].invoke(state, context={"user_id": "ann"})["messages"][-1].content == "In Oslo."
@@ -177,14 +177,15 @@ def test_the_snippets_for_agents_remember_and_recall(run_snippets, names):
     assert names["memory"].facts.about("Ann", namespace="ann")
 
 
-def test_the_snippets_for_searching_find_and_explain(run_snippets, names):
+def test_retrieval_page_snippets_find_and_explain(run_snippets, names):
     run_snippets(ROOT / "docs" / "retrieval.md")
     assert "Oslo" in names["context"]
     assert names["context"].startswith("<memory>")
     assert names["results"].explanations
 
 
-def test_the_page_about_searching_names_every_recipe_reranker_field_and_template():
+def test_retrieval_page_names_every_recipe_reranker_and_field():
+    """It names every template too."""
     text = (ROOT / "docs" / "retrieval.md").read_text(encoding="utf-8")
     rerankers = [kind.__name__ for kind in recipe.RERANKERS]
     for name in (*recipe.RECIPES, *FIELDS, *TEMPLATES):

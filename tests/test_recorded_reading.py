@@ -1,4 +1,4 @@
-"""The recorded answers of a model still fit what it is asked: some conversations are read from them alone."""
+"""The recorded answers of a model still match its prompts: some conversations are read from them alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REPLAYED = (("standard", "json1"), ("standard", "text1"), ("standard", "zh1"), (
 def test_recorded_answers_are_found_for_every_question(
     server: embedded.Server, tmp_path: Path, plan: str, name: str
 ) -> None:
-    """A prompt that changed, or a new question, is recorded anew: see `benchmarks/reading_data/README.md`."""
+    """Record the answers again after a prompt has changed: see `benchmarks/reading_data/README.md`."""
     [conversation] = choose_conversations(DATA / "set", "both", name)
     with recorded_answers(plan, DATA / "recordings", None) as (base_url, recordings):
         graph = run(conversation, plan, server.url, base_url, tmp_path)

@@ -1,4 +1,4 @@
-"""Records that change, read offline from one end to the other."""
+"""JSON records and speakers, read by the offline model end to end."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def reader(server):
         yield memory
 
 
-def test_what_a_record_said_before_it_changed_stays_known(reader, namespace):
+def test_old_value_of_a_changed_record_stays_searchable(reader, namespace):
     for status, day in (("open", "2024-06-02"), ("shipped", "2024-06-05")):
         order = {"order_id": "A-1001", "customer": "Erika Muster", "status": status, "ordered_at": "2024-06-02"}
         reader.add(json.dumps(order), kind="json", at=day, namespace=namespace)
@@ -30,7 +30,7 @@ def test_what_a_record_said_before_it_changed_stays_known(reader, namespace):
     assert "shipped" not in {fact.objects[0] for fact in then}
 
 
-def test_whoever_speaks_as_user_is_not_renamed_by_what_is_spoken_of(reader, namespace):
+def test_speaker_user_is_not_merged_with_mentioned_names(reader, namespace):
     reader.add("I want to build a budget tracker.", speaker="user", at="2024-01-01", namespace=namespace)
     lecture = "Let's start with User Authentication and User Experience. User Authentication needs hashing."
     reader.add(lecture, speaker="assistant", at="2024-01-01T00:01", namespace=namespace)

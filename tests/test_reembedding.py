@@ -51,9 +51,7 @@ def vectors(database, namespace):
     )
 
 
-def test_every_vector_is_replaced_and_searched_by_the_new_model(
-    database, filled, other, settings, embeddings, monkeypatch
-):
+def test_reembed_replaces_every_vector_for_the_new_model(database, filled, other, settings, embeddings, monkeypatch):
     monkeypatch.setattr(reembedding, "BATCH", 3)
     with pytest.raises(EmbeddingMismatch):
         other.run(read_stats(), filled)
@@ -86,7 +84,7 @@ def test_every_vector_is_replaced_and_searched_by_the_new_model(
 
 
 @pytest.mark.parametrize("dimensions", [64, 32])
-def test_who_searches_meanwhile_is_told_to_wait(driver, database, settings, filled, dimensions):
+def test_search_during_reembed_raises_embedding_mismatch(driver, database, settings, filled, dimensions):
     told = []
 
     def search(*_: int) -> None:
@@ -107,9 +105,7 @@ def test_who_searches_meanwhile_is_told_to_wait(driver, database, settings, fill
 
 
 @pytest.mark.parametrize("dimensions", [64, 32])
-def test_a_message_that_names_known_ones_alone_waits_where_they_are_embedded_anew(
-    driver, database, settings, filled, dimensions
-):
+def test_message_of_known_entities_waits_during_reembed(driver, database, settings, filled, dimensions):
     graph = build(driver, settings).compile()
     other = open_driver(Scripted(), HashEmbeddings(dimensions, "small"), database)
     told = []
@@ -132,7 +128,7 @@ def test_a_message_that_names_known_ones_alone_waits_where_they_are_embedded_ane
     other.close()
 
 
-def test_who_asked_nothing_meanwhile_notices_it_after_a_while(database, settings, filled, monkeypatch):
+def test_idle_memory_notices_a_reembed_after_ready_seconds(database, settings, filled, monkeypatch):
     monkeypatch.setattr("kg_memory.falkor.graph_store.READY_SECONDS", 0.0)
     former, other = (open_driver(Scripted(), HashEmbeddings(64, name), database) for name in ("hash", "small"))
     search = build_retrieval(former, settings).compile().invoke
@@ -145,7 +141,7 @@ def test_who_asked_nothing_meanwhile_notices_it_after_a_while(database, settings
     other.close()
 
 
-def test_one_that_was_broken_off_opens_with_no_model_and_is_done_again(database, filled, other):
+def test_interrupted_reembed_blocks_all_models_until_repeated(database, filled, other):
     class Broken(HashEmbeddings):
         def embed_documents(self, texts):
             if "Ann knows Friend5" in texts:
@@ -164,11 +160,11 @@ def test_one_that_was_broken_off_opens_with_no_model_and_is_done_again(database,
     assert other.run(read_stats(), filled).episodes == 7
 
 
-def test_the_same_model_may_embed_again(memory, filled):
+def test_reembed_accepts_the_same_model(memory, filled):
     assert memory.data.reembed(namespace=filled) == asyncio.run(memory.data.areembed(namespace=filled)) > 15
 
 
-def test_a_namespace_that_holds_nothing_is_told_and_not_made(database, other, namespace):
+def test_reembed_refuses_an_empty_namespace(database, other, namespace):
     with pytest.raises(InputError, match="is empty or does not exist"):
         reembed(other, namespace)
     assert namespace not in database.namespaces()

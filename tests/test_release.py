@@ -1,4 +1,4 @@
-"""What is published installs: wheel, sdist, version, and each extra by itself, in empty environments.
+"""The published files install: wheel, sdist, version, and each extra by itself, in empty environments.
 
 ``make test-release`` runs it, as it takes minutes. It builds what is committed.
 """
@@ -90,14 +90,15 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
     return Release(tools, folder / "source", *build(tools, folder / "source"))
 
 
-def test_both_files_have_the_version_of_the_tag_and_pass_the_checks(release):
+def test_wheel_and_sdist_have_the_tag_version_and_pass_checks(release):
     assert release.wheel.name == f"temporal_kg_memory-{VERSION}-py3-none-any.whl"
     assert release.sdist.name == f"temporal_kg_memory-{VERSION}.tar.gz"
     run(release.tools / "twine", "check", "--strict", release.wheel, release.sdist, cwd=release.source)
     run(release.tools / "check-wheel-contents", release.wheel, cwd=release.source)
 
 
-def test_the_sdist_has_what_is_committed_only_and_builds_the_same_wheel_without_git(release, tmp_path):
+def test_sdist_has_only_committed_files_and_builds_the_wheel(release, tmp_path):
+    """The wheel is the same as the one from the clone, and is built without git."""
     with tarfile.open(release.sdist) as opened:
         names = {name.split("/", 1)[1] for name in opened.getnames()}
         opened.extraction_filter = getattr(tarfile, "data_filter", None)  # Python 3.11.3 has none
@@ -114,7 +115,7 @@ def contents(wheel: Path) -> dict[str, int]:
         return {file.filename: file.CRC for file in opened.infolist()}
 
 
-def test_a_copy_without_git_and_a_clone_without_tags_build_too(release, tmp_path):
+def test_build_works_without_git_and_without_tags(release, tmp_path):
     run("git", "clone", "--quiet", "--no-tags", ROOT, "clone", cwd=tmp_path)
     assert re.match(r"temporal_kg_memory-\d+\.\d+(\.\d+)?\.dev\d+\+g", build(release.tools, tmp_path / "clone")[0].name)
     (tmp_path / "clone" / ".git").rename(tmp_path / "gone")
@@ -122,7 +123,7 @@ def test_a_copy_without_git_and_a_clone_without_tags_build_too(release, tmp_path
     assert "-0.1.0.dev0-" in build(release.tools, tmp_path / "clone")[0].name
 
 
-def test_the_page_on_the_package_index_has_no_link_to_a_file_beside_it(release):
+def test_package_index_page_has_only_absolute_links(release):
     with zipfile.ZipFile(release.wheel) as opened:
         metadata = opened.read(f"temporal_kg_memory-{VERSION}.dist-info/METADATA").decode()
     links = re.findall(r"\]\(([^)]+)\)", metadata)
@@ -130,7 +131,7 @@ def test_the_page_on_the_package_index_has_no_link_to_a_file_beside_it(release):
     assert [link for link in links if not link.startswith(("https://", "#"))] == []
 
 
-def test_the_wheel_alone_imports_and_says_what_is_missing(release, tmp_path):
+def test_wheel_without_extras_imports_and_names_missing_extra(release, tmp_path):
     programs = make_environment(tmp_path / "empty", release.wheel)
     assert run(programs / "kg-memory", "--version", cwd=tmp_path) == f"kg-memory {VERSION}\n"
     names = "import kg_memory; print(kg_memory.__file__, [getattr(kg_memory, name) for name in kg_memory.__all__])"
@@ -149,17 +150,17 @@ def test_the_demo_runs_in_an_empty_environment(release, tmp_path):
 
 
 @pytest.mark.parametrize("extra", EXTRAS)
-def test_each_extra_brings_what_it_promises(release, tmp_path, extra):
+def test_each_extra_makes_its_imports_work(release, tmp_path, extra):
     programs = make_environment(tmp_path / "extra", f"{release.wheel}[{extra}]")
     run(programs / "python", "-c", EXTRAS[extra], cwd=tmp_path)
     run(programs / "python", "-m", "pip", "check", cwd=tmp_path)
 
 
-def test_each_extra_is_tried():
+def test_every_extra_has_an_install_test():
     assert set(EXTRAS) | {"docs", "test", "dev"} == set(PROJECT["project"]["optional-dependencies"])
 
 
-def test_the_helm_chart_renders_what_kubernetes_takes(tmp_path):
+def test_helm_chart_renders_valid_kubernetes_manifests(tmp_path):
     programs = make_environment(tmp_path / "helm", *HELM)
     rendered = run(programs / "python", "-c", RENDER, ROOT / "deploy" / "helm" / "kg-memory", cwd=tmp_path)
     (tmp_path / "rendered.yaml").write_text(rendered)

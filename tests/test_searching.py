@@ -1,4 +1,4 @@
-"""The verbs that ask a memory, sync and async, on a real server."""
+"""`search` and `context`, sync and async, on a real server."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FIXED = {"as_of": "2024-06-01", "believed_at": "2200-01-01"}
 
 @pytest.fixture(scope="module")
 def story(server: Server):
-    """A memory of what three people told in two threads."""
+    """A memory of messages of three people in three threads."""
     settings = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6)
     with GraphMemory(settings, model=Scripted(), embeddings=HashEmbeddings()) as memory:
         for place, (speaker, thread, content) in enumerate((
@@ -60,7 +60,7 @@ GIVEN: tuple[dict[str, Any], ...] = (
 
 
 @pytest.mark.parametrize("given", GIVEN, ids=str)
-def test_sync_and_async_find_and_tell_the_same(story, given):
+def test_search_and_context_are_equal_sync_and_async(story, given):
     """The sync and async verbs return the same results and context.
 
     Features: A5.
@@ -72,7 +72,7 @@ def test_sync_and_async_find_and_tell_the_same(story, given):
 
 
 @pytest.mark.parametrize("given", GIVEN, ids=str)
-def test_one_that_is_traced_is_a_run_of_the_graph_and_finds_and_tells_the_same(verbs, given):
+def test_traced_search_is_a_graph_run_with_equal_results(verbs, given):
     found, context = (verb(QUESTION, **FIXED, **given) for verb in (verbs.search, verbs.context))
     with collect_runs() as kept:
         assert verbs.search(QUESTION, **FIXED, **given) == found
@@ -81,21 +81,21 @@ def test_one_that_is_traced_is_a_run_of_the_graph_and_finds_and_tells_the_same(v
     assert [run.name for run in kept.traced_runs] == ["retrieval", "retrieval"]
 
 
-def test_one_within_a_graph_streams_its_steps(verbs):
+def test_search_streams_its_steps_within_a_graph(verbs):
     graph = StateGraph(dict).add_node("ask", lambda _: {"n": len(verbs.search(QUESTION).facts)})
     parts = list(graph.add_edge(START, "ask").compile().stream({}, stream_mode="updates", subgraphs=True))
     steps = [step for place, update in parts if place for step in update]
     assert steps == ["search", "rerank", "construct"]
 
 
-def test_one_by_itself_takes_the_same_steps_without_a_graph(verbs, monkeypatch):
+def test_search_runs_without_langgraph_when_untraced(verbs, monkeypatch):
     monkeypatch.setattr(Pregel, "stream", None)
     monkeypatch.setattr(Pregel, "astream", None)
     assert verbs.search(QUESTION).facts
     assert "Oslo" in verbs.context(QUESTION)
 
 
-def test_the_limit_is_of_each_kind_and_no_number_of_none(verbs):
+def test_search_limit_applies_to_each_kind_and_is_validated(verbs):
     """`limit` applies to each kind of item; a value that is not a positive whole number is refused.
 
     Features: A49, C20.
@@ -107,7 +107,7 @@ def test_the_limit_is_of_each_kind_and_no_number_of_none(verbs):
             verbs.search(QUESTION, limit=limit)
 
 
-def test_only_what_passes_where_is_found(verbs):
+def test_search_returns_only_items_that_match_where(verbs):
     found = verbs.search("Oslo Paris rain", where={"speaker": "Ann"})
     assert {each.speaker for each in found.episodes} == {"Ann"}
     assert {each.sentence for each in found.facts} == {"Ann lives in Oslo", "Ann knows Bob"}
@@ -134,20 +134,20 @@ def test_only_what_passes_where_is_found(verbs):
         ),
     ],
 )
-def test_what_is_of_no_use_is_told(verbs, given, told):
+def test_search_and_context_refuse_wrong_arguments(verbs, given, told):
     for verb in (verbs.search, verbs.context):
         with pytest.raises(InputError, match=told):
             verb(**{"question": QUESTION, **given})
 
 
 @pytest.mark.parametrize(("center", "near"), [("bob", {"Bob"}), (["bob", "Dora"], {"Bob", "Dora"})])
-def test_centers_bring_near_what_lies_about_them(verbs, center, near):
+def test_center_ranks_near_entities_and_facts_first(verbs, center, near):
     found = verbs.search("who is where?", center=center, recipe=DEFAULT.with_(rerankers=(ByDistance(weight=1),)))
     assert {entity.name for entity in found.entities[: len(near)]} == near
     assert near & {found.facts[0].subject, *found.facts[0].objects}
 
 
-def test_a_context_is_a_text_that_knows_its_lines(verbs):
+def test_context_is_a_string_with_lines_and_results(verbs):
     context = verbs.context(QUESTION)
     assert isinstance(context, str)
     assert context.startswith("Facts")
@@ -159,7 +159,7 @@ def test_a_context_is_a_text_that_knows_its_lines(verbs):
     assert json.loads(json.dumps(context)) == str(context)
 
 
-def test_a_context_keeps_within_its_tokens_and_its_limit(verbs):
+def test_context_respects_max_tokens_and_limit(verbs):
     short = verbs.context(QUESTION, max_tokens=80)
     assert 0 < short.tokens <= 80
     assert "no room" in " ".join(each.left_out for each in short.left_out)
@@ -171,7 +171,7 @@ def test_a_context_keeps_within_its_tokens_and_its_limit(verbs):
 OWN = replace(PLAIN, name="own", sections={"facts": PLAIN.sections["facts"]}, head="<<", foot=">>")
 
 
-def test_a_template_is_given_by_name_or_as_itself(verbs):
+def test_context_accepts_a_template_by_name_or_as_object(verbs):
     assert verbs.context(QUESTION, template="xml", **FIXED).startswith("<")
     assert json.loads(verbs.context(QUESTION, template="json", **FIXED))
     own = verbs.context(QUESTION, template=OWN, **FIXED)
@@ -204,7 +204,7 @@ def strict(request, server):
     ],
     ids=["plain", "as itself", "json", "xml"],
 )
-def test_below_the_set_relevance_a_line_says_that_the_memory_does_not_know(strict, template, text):
+def test_context_abstains_below_the_set_relevance(strict, template, text):
     unknown = strict.context("Which zebra juggles quartz?", template=template)
     assert unknown == text
     assert (unknown.lines, unknown.tokens) == ((), estimate_tokens(text))
@@ -225,7 +225,7 @@ def test_a_search_by_meaning_alone_never_abstains(strict):
     assert context.lines
 
 
-def test_by_default_nothing_abstains_and_the_results_tell_why_they_may_not_answer(verbs):
+def test_results_explain_missing_answers_without_abstaining(verbs):
     context = verbs.context("Which zebra juggles quartz?")
     assert context.lines
     assert context.results.answerable == Answerable(value="no", reason=UNKNOWN[31:-1])
@@ -237,7 +237,7 @@ def test_by_default_nothing_abstains_and_the_results_tell_why_they_may_not_answe
     assert 0.4 < relevance[2] <= 1
 
 
-def test_it_explains_what_is_found_and_what_is_left_out(verbs):
+def test_explain_covers_found_and_left_out_items(verbs):
     context = verbs.context(QUESTION, limit=2, explain=True)
     why = context.results.explanations
     found = [(kind, each.id) for kind in KINDS for each in getattr(context.results, kind)]
@@ -255,7 +255,7 @@ def test_it_explains_what_is_found_and_what_is_left_out(verbs):
     assert {tuple(step for step, _ in each.scores) for each in why} == {("fused", "distance")}
 
 
-# What means harm
+# Hostile input
 
 BLOCKS = [
     "".join(chr(point) for point in range(start, start + 0x2000, 0x61) if unicodedata.category(chr(point)) != "Cn")
@@ -268,7 +268,7 @@ HOSTILE = (
 )  # fmt: skip
 
 
-def test_no_question_whatever_breaks_a_search(story):
+def test_search_survives_hostile_questions(story):
     before = story.stats(namespace=NAMESPACE)
     for question in HOSTILE:
         found = story.search(question, namespace=NAMESPACE, limit=2)
@@ -278,7 +278,7 @@ def test_no_question_whatever_breaks_a_search(story):
 
 
 @pytest.mark.parametrize("hostile", ["'}) DETACH DELETE n //", "\x00", "\ud800", "x" * 50_000, "`n`", "$where0"])
-def test_no_text_of_a_filter_a_thread_or_a_center_breaks_a_search(story, hostile):
+def test_search_survives_hostile_filter_thread_and_center(story, hostile):
     for where in ({"speaker": hostile}, {"name": [hostile]}, {"$not": {"thread": hostile}}):
         found = story.search(QUESTION, namespace=NAMESPACE, where=where, thread=hostile)
         assert bool(found.episodes) is ("$not" in where)

@@ -58,7 +58,7 @@ def test_every_plain_setting_can_be_set_from_the_environment():
         assert getattr(settings, each.name) not in (None, False)
 
 
-def test_openais_own_variables_are_read_and_ours_go_first():
+def test_from_env_reads_openai_variables_after_our_own():
     empty = {"KG_MEMORY_MODEL": "", "KG_MEMORY_CANDIDATES": "", "OPENAI_BASE_URL": ""}
     assert Settings.from_env({}) == Settings.from_env(empty) == Settings()
     assert Settings.from_env({"XDG_DATA_HOME": "/elsewhere"}).xdg_data_home == "/elsewhere"
@@ -94,14 +94,14 @@ WRONG: tuple[tuple[str, tuple[Any, ...], str], ...] = (
 
 
 @pytest.mark.parametrize(("name", "values", "message"), WRONG, ids=[name for name, *_ in WRONG])
-def test_a_setting_that_cannot_work_is_refused_by_name(name, values, message):
+def test_invalid_setting_is_refused_by_name(name, values, message):
     for value in values:
         with pytest.raises(SettingsError, match=f"{name}.*{message}"):
             Settings(**{name: value})
 
 
 @pytest.mark.parametrize(("name", "text", "hint"), VARIABLES)
-def test_a_variable_that_cannot_be_read_is_named_with_what_it_may_be(name, text, hint):
+def test_invalid_variable_is_named_with_allowed_values(name, text, hint):
     with pytest.raises(SettingsError, match=rf"(?i){name} must be .*{hint}.*, got '{text}'"):
         Settings.from_env({f"KG_MEMORY_{name}": text})
 
@@ -111,7 +111,7 @@ def test_a_variable_that_cannot_be_read_is_named_with_what_it_may_be(name, text,
     [{"model": 7}, {"embeddings": 7}, {"url": "http://localhost"}, {"settings": Settings(replica_url="falkor://a")}],
     ids=str,
 )
-def test_what_cannot_be_opened_is_a_settings_error(given, server):
+def test_open_raises_settings_error_for_wrong_arguments(given, server):
     url = {} if "settings" in given else {"url": server.url}  # the embedded server has no replica
     with pytest.raises(SettingsError):
         GraphMemory.open(**{**url, "model": Scripted(), "embeddings": HashEmbeddings(), **given})
@@ -120,7 +120,7 @@ def test_what_cannot_be_opened_is_a_settings_error(given, server):
 @pytest.mark.parametrize(
     ("lower", "upper"), [("ask_threshold", "merge_threshold"), ("review_threshold", "auto_threshold")]
 )
-def test_limits_of_a_setting_may_be_reached_and_thresholds_lie_in_order(lower, upper):
+def test_threshold_pairs_are_ordered_and_may_reach_limits(lower, upper):
     assert getattr(Settings(**{lower: 0.0, upper: 0.0}), upper) == 0.0
     assert Settings.from_env({ENV_PREFIX + name.upper(): "0.7" for name in (lower, upper)})
     assert Settings(wait_replicas=2, min_replicas=2).min_replicas == 2
@@ -132,7 +132,7 @@ def test_limits_of_a_setting_may_be_reached_and_thresholds_lie_in_order(lower, u
 
 @pytest.mark.parametrize("vectors", [LocalEmbeddings(), HashEmbeddings()], ids=["local", "other"])
 @given(merge=st.none() | st.floats(0, 1), ask=st.none() | st.floats(0, 1))
-def test_a_threshold_that_was_not_set_keeps_to_its_side_of_the_other(vectors, merge, ask):
+def test_unset_threshold_never_crosses_the_set_one(vectors, merge, ask):
     if merge is not None and ask is not None:
         merge, ask = max(merge, ask), min(merge, ask)
     chosen = thresholds(Settings(merge_threshold=merge, ask_threshold=ask), vectors)
@@ -141,13 +141,13 @@ def test_a_threshold_that_was_not_set_keeps_to_its_side_of_the_other(vectors, me
     assert 0 <= chosen.ask_threshold <= chosen.merge_threshold <= 1
 
 
-def test_the_default_thresholds_suit_the_embedding_model():
+def test_default_thresholds_depend_on_the_embedding_model():
     for vectors, suited in ((LocalEmbeddings(), LOCAL_THRESHOLDS), (HashEmbeddings(), THRESHOLDS)):
         chosen = thresholds(Settings(), vectors)
         assert {name: getattr(chosen, name) for name in suited} == suited
 
 
-def test_settings_do_not_change_and_copies_do():
+def test_settings_are_frozen_and_with_returns_a_changed_copy():
     settings = Settings(model="a", url="falkor://x")
     with pytest.raises(FrozenInstanceError):
         settings.model = "b"
@@ -156,7 +156,7 @@ def test_settings_do_not_change_and_copies_do():
 
 @pytest.mark.parametrize("name", ["url", "replica_url", "base_url", "embedding_base_url", "rerank_url"])
 @pytest.mark.parametrize("user", ["ann:hidden", ":hidden", "ann:hid/den@hidden"])
-def test_no_password_of_a_url_is_shown(name, user):
+def test_settings_repr_and_errors_hide_url_passwords(name, user):
     scheme = "falkor" if name in ("url", "replica_url") else "http"
     shown = repr(
         Settings(**{name: f"{scheme}://{user}@host:1/?password=hidden"}, api_key="hidden", rerank_api_key="hidden")

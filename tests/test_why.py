@@ -15,7 +15,7 @@ COMMAND = re.compile(r"python (?:-m (benchmarks\.\w+)|(benchmarks/\w+\.py))")
 
 
 @pytest.mark.parametrize(("name", "path"), sorted(set(TESTS)))
-def test_each_test_that_the_page_names_is_there(name, path):
+def test_why_page_names_only_existing_tests(name, path):
     assert re.search(rf"^(async )?(def|class) {name}\b", (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE)
 
 
