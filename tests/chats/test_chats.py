@@ -1,4 +1,4 @@
-"""Exports of chats are read with their speakers, times and threads, once; other conversations are refused."""
+"""Chat exports are read once, with speakers, times and threads; unknown formats are refused."""
 
 import io
 import json
@@ -56,7 +56,7 @@ CASES: list[tuple[str, Any, str, int, int, set[str], datetime, tuple[str | None,
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[2]}-{case[4]}")
 @pytest.mark.parametrize("packed", [False, True])
-def test_an_export_has_its_speakers_times_and_threads(tmp_path: Path, case: Any, packed: bool) -> None:
+def test_read_returns_speakers_times_and_threads_of_an_export(tmp_path: Path, case: Any, packed: bool) -> None:
     name, content, format_, conversations, count, speakers, start, message = case
     path = write(tmp_path, content, name)
     if packed:
@@ -70,7 +70,7 @@ def test_an_export_has_its_speakers_times_and_threads(tmp_path: Path, case: Any,
     assert message in said(episodes)
 
 
-def test_slack_has_names_threads_and_the_time_of_the_user(run: Run, tmp_path: Path) -> None:
+def test_read_slack_returns_names_threads_and_user_time(run: Run, tmp_path: Path) -> None:
     for name, content in exports.SLACK.items():
         (tmp_path / "work" / name).parent.mkdir(parents=True, exist_ok=True)
         write(tmp_path / "work", content, name)
@@ -111,7 +111,7 @@ UNKNOWN = [
 
 
 @pytest.mark.parametrize("document", UNKNOWN)
-def test_json_like_a_chat_is_refused_but_as_records(run: Run, tmp_path: Path, document: Any) -> None:
+def test_unknown_chat_json_is_refused_unless_read_as_records(run: Run, tmp_path: Path, document: Any) -> None:
     path = write(tmp_path, document, "x.json")
     code, _, err = run("ingest", path, "-n", "unknown", "--dry-run")
     assert code != 0
@@ -131,7 +131,7 @@ STAMPS = [  # each is of 9:05 pm on 31 December 2023
 
 
 @pytest.mark.parametrize("stamp", STAMPS)
-def test_whatsapp_stamps_of_many_languages_are_read(tmp_path: Path, stamp: str) -> None:
+def test_read_parses_whatsapp_timestamps_of_many_languages(tmp_path: Path, stamp: str) -> None:
     reading = read(write(tmp_path, f"{stamp}Ann: Hi\r\n{stamp}Bo : Yes: no\r\nmore\r\n"))
     assert reading.format == "whatsapp"
     episodes = list(reading)
@@ -151,7 +151,7 @@ ORDERS = [
 
 
 @pytest.mark.parametrize(("text", "day"), ORDERS)
-def test_the_order_of_day_and_month_is_inferred_or_asked_for(tmp_path: Path, text: str, day: Any) -> None:
+def test_date_order_is_inferred_or_required(tmp_path: Path, text: str, day: Any) -> None:
     path = write(tmp_path, text)
     if day is None:
         with pytest.raises(InputError, match="--date-order dmy or --date-order mdy"):
@@ -165,21 +165,21 @@ def test_the_order_of_day_and_month_is_inferred_or_asked_for(tmp_path: Path, tex
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
-def test_an_export_may_be_utf_16_or_have_a_mark(tmp_path: Path, encoding: str) -> None:
+def test_read_accepts_utf_16_and_byte_order_marks(tmp_path: Path, encoding: str) -> None:
     mark = "\ufeff" if encoding[-2] in "lb" else ""
     for name, text in (("x.json", json.dumps(exports.CLAUDE)), ("x.txt", IPHONE)):
         assert len(list(read(write(tmp_path, (mark + text).encode(encoding), name)))) == 3
 
 
-def test_messages_of_one_second_keep_their_order(tmp_path: Path) -> None:
+def test_read_orders_messages_of_the_same_time(tmp_path: Path) -> None:
     prompt, answer = read(write(tmp_path, exports.GEMINI, "x.json"))
     assert prompt.at
     assert answer.at == prompt.at + timedelta(microseconds=1)
 
 
 @pytest.mark.parametrize("document", [case[1] for case in CASES[:10]], ids=[case[2] for case in CASES[:10]])
-def test_a_damaged_export_gives_messages_or_an_input_error(tmp_path: Path, document: Any) -> None:
-    for path in places(document):
+def test_damaged_export_gives_messages_or_an_input_error(tmp_path: Path, document: Any) -> None:
+    for path in paths_in(document):
         for value in (None, {}, [[None]], {"text": {}}):
             damaged = json.loads(json.dumps(document))
             inside = damaged
@@ -192,11 +192,11 @@ def test_a_damaged_export_gives_messages_or_an_input_error(tmp_path: Path, docum
                 continue
 
 
-def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+def paths_in(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, inner in pairs:
         yield (*path, key)
-        yield from places(inner, (*path, key))
+        yield from paths_in(inner, (*path, key))
 
 
 def test_hostile_zips_are_refused_with_the_reason(tmp_path: Path) -> None:
