@@ -19,7 +19,7 @@ FACTS = (
 
 
 def sample(name: str, more: int = 0) -> dict[str, Any]:
-    """Return a conversation of six turns and *more*, with a question about each of the six, and one without answer."""
+    """Return a conversation of six turns and *more* turns, with six questions about them and one without an answer."""
     turns = [
         {"speaker": who, "dia_id": f"D1:{n}", "text": f"{who} {what}."} for n, (who, what, *_) in enumerate(FACTS, 1)
     ]
@@ -45,11 +45,11 @@ def write(path: Path, *names: str, more: int = 0) -> Path:
 
 
 class Model:
-    """Answers from the notes, and finds an answer right that contains the expected one; counts what it is asked."""
+    """Answers from the notes, judges an answer as right if it contains the expected one, and counts requests."""
 
     def __init__(self) -> None:
         self.asked: Counter[str] = Counter()
-        """Requests by kind: the questions that were read, and ``RIGHT?`` for each of the judge."""
+        """Requests by kind: the questions asked of the reader, and ``RIGHT?`` for each request to the judge."""
 
     def __call__(self, name: str, body: dict[str, Any]) -> Any:
         if name != "completions" or "response_format" in body:

@@ -1,4 +1,4 @@
-"""Loaders of data sets, on small files in their forms."""
+"""Loaders of data sets, on small files of each format."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def load(name: str, path: Path | None, variant: str | None = None) -> list[Conve
 
 
 def check(loaded: Iterable[Conversation]) -> list[Conversation]:
-    """Return the conversations of a data set, after checking what holds for all."""
+    """Return the conversations of a data set, after checks that apply to every data set."""
     conversations = list(loaded)
     assert len({conversation.name for conversation in conversations}) == len(conversations)
     for conversation in conversations:
@@ -62,7 +62,7 @@ def longmemeval_record(name: str = "q1") -> dict[str, Any]:
     }
 
 
-def test_longmemeval(tmp_path: Path) -> None:
+def test_longmemeval_loader_reads_episodes_and_questions(tmp_path: Path) -> None:
     """LongMemEval records become episodes and questions, with the evidence and the category of each question.
 
     Features: J2.
@@ -87,7 +87,7 @@ def test_longmemeval(tmp_path: Path) -> None:
     assert conversation.questions[0].evidence == {"answer_1/0", "answer_1/1", "answer_1~2/0"}
 
 
-def test_longmemeval_holds_one_history_at_a_time(tmp_path: Path) -> None:
+def test_longmemeval_loader_loads_one_history_at_a_time(tmp_path: Path) -> None:
     path = tmp_path / "longmemeval_m.json"
     long = {"haystack_sessions": [turns("é" * 500_000), turns("b" * 500_000), turns("c")]}
     with path.open("w", encoding="utf-8") as file:
@@ -121,7 +121,7 @@ def dmr_record(**fields: Any) -> dict[str, Any]:
     }
 
 
-def test_dmr(tmp_path: Path) -> None:
+def test_dmr_loader_reads_names_speakers_and_dates(tmp_path: Path) -> None:
     """DMR records become conversations with unique names, speakers and dates.
 
     Features: J4.
@@ -159,7 +159,7 @@ def test_dmr(tmp_path: Path) -> None:
         ("dmr", "a.jsonl", b"PK\x03\x04\xff\xfe", r"a\.jsonl (is no|\(.*in UTF-8)"),
     ],
 )
-def test_errors_name_the_file_and_what_it_should_hold(
+def test_loader_errors_name_the_file_and_the_problem(
     name: str, file: str | None, content: bytes, problem: str, tmp_path: Path
 ) -> None:
     if file:

@@ -30,7 +30,7 @@ def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[locomo.Model]:
-    """A model that is served; `openai:` names are asked there."""
+    """A scripted model behind a server, which answers for `openai:` names."""
     model = locomo.Model()
     with chat_server(model) as url:
         monkeypatch.setenv("OPENAI_BASE_URL", url)
@@ -60,7 +60,7 @@ def rows(folder: Path, kind: str) -> list[dict[str, Any]]:
     return [row for row in map(json.loads, lines) if row["kind"] == kind]
 
 
-def test_three_systems_from_the_cost_to_the_report(command: Command, model: locomo.Model, tmp_path: Path) -> None:
+def test_evaluate_runs_three_systems_from_cost_to_report(command: Command, model: locomo.Model, tmp_path: Path) -> None:
     """One evaluation of three systems: cost estimate, run and report.
 
     Features: A56.
@@ -97,7 +97,7 @@ def test_three_systems_from_the_cost_to_the_report(command: Command, model: loco
 
 
 @pytest.mark.system
-def test_a_killed_run_goes_on_and_asks_nothing_twice(tmp_path: Path) -> None:
+def test_evaluate_resumes_a_killed_run_without_rereading(tmp_path: Path) -> None:
     data, out = locomo.write(tmp_path / "locomo.json", "c1", "c2"), tmp_path / "out"
     model, reached = locomo.Model(), threading.Event()
     blocked = True
@@ -121,7 +121,7 @@ def test_a_killed_run_goes_on_and_asks_nothing_twice(tmp_path: Path) -> None:
         done = {(row["system"], row["question"]) for row in rows(out, "answer")}
         assert done
         with (out / "results.jsonl").open("ab") as file:
-            file.write(b'{"kind": "answer", "system": "bm25", "ques')  # a line that was not finished
+            file.write(b'{"kind": "answer", "system": "bm25", "ques')  # an unfinished line
         blocked = False
         asked_before = model.asked.copy()
         ended = subprocess.run(run, env=environment, capture_output=True, text=True, check=False)
@@ -135,7 +135,7 @@ def test_a_killed_run_goes_on_and_asks_nothing_twice(tmp_path: Path) -> None:
     assert read == 24
 
 
-def test_a_budget_stops_the_run_and_a_larger_one_goes_on(command: Command, model: locomo.Model, tmp_path: Path) -> None:
+def test_evaluate_stops_at_budget_and_resumes_with_more(command: Command, model: locomo.Model, tmp_path: Path) -> None:
     how = ("--system", "bm25", *NAMES, "--yes")
     code, _, err = command(*how, "--budget", "calls=7")
     assert code == 1
@@ -147,7 +147,7 @@ def test_a_budget_stops_the_run_and_a_larger_one_goes_on(command: Command, model
     assert len(rows(tmp_path / "out", "verdict")) == 12
 
 
-def test_without_a_model_retrieval_and_rules(command: Command, tmp_path: Path) -> None:
+def test_evaluate_retrieval_only_needs_no_model(command: Command, tmp_path: Path) -> None:
     code, out, err = command("--system", "ours,bm25,dense,hybrid", "--retrieval-only")
     assert code == 0, err
     assert "No model will be asked" in err
@@ -157,7 +157,7 @@ def test_without_a_model_retrieval_and_rules(command: Command, tmp_path: Path) -
     assert all(row["sources"] for row in found)
 
 
-def test_a_failing_server_is_told_and_the_rest_is_asked_later(
+def test_evaluate_reports_a_failed_server_and_resumes_later(
     command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     how = ("--system", "bm25", *NAMES, "--yes")
@@ -190,21 +190,21 @@ def test_a_failing_server_is_told_and_the_rest_is_asked_later(
         (("--data", __file__, "--retrieval-only"), "not valid JSON"),
     ],
 )
-def test_what_is_wrong_is_told_in_a_sentence(command: Command, arguments: tuple[str, ...], told: str) -> None:
+def test_evaluate_refuses_wrong_arguments(command: Command, arguments: tuple[str, ...], told: str) -> None:
     code, _, err = command(*arguments)
     assert code == 1
     assert told in err
     assert "fault of kg-memory" not in err
 
 
-def test_results_of_another_run_are_not_mixed(command: Command, model: locomo.Model) -> None:
+def test_evaluate_refuses_to_mix_results_of_two_runs(command: Command, model: locomo.Model) -> None:
     assert command("--system", "bm25", *NAMES, "--yes")[0] == 0
     code, _, err = command("--system", "bm25", *NAMES, "--yes", "--max-tokens", "100")
     assert code == 1
     assert "use another --out" in err
 
 
-def test_a_cost_needs_a_yes(command: Command, model: locomo.Model, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paid_evaluation_needs_yes(command: Command, model: locomo.Model, monkeypatch: pytest.MonkeyPatch) -> None:
     with open(os.devnull) as nothing:  # noqa: PTH123
         monkeypatch.setattr(sys, "stdin", nothing)
         code, _, err = command("--system", "bm25", *NAMES)
@@ -212,7 +212,7 @@ def test_a_cost_needs_a_yes(command: Command, model: locomo.Model, monkeypatch: 
     assert not model.asked
 
 
-def test_rubrics_are_scored_item_by_item_and_the_order_apart(
+def test_rubric_items_are_scored_singly_and_order_apart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     chat = tmp_path / "chats" / "1"
@@ -244,7 +244,7 @@ def test_rubrics_are_scored_item_by_item_and_the_order_apart(
     assert verdicts["beam-1/abstention-1"] == {"strict": 1, "lenient": 1}
 
 
-def test_a_system_of_the_user_and_its_errors(
+def test_evaluate_runs_a_user_system_and_reports_its_errors(
     command: Command, model: locomo.Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`kg-memory evaluate` runs a user's own system, and reports its errors.
@@ -273,7 +273,7 @@ def test_a_system_of_the_user_and_its_errors(
     assert "mine: 2 of 12 questions are not answered" in (tmp_path / "out" / "report.md").read_text("utf-8")
 
 
-def test_the_system_of_the_docs(
+def test_evaluate_runs_the_example_system_of_the_docs(
     command: Command, model: locomo.Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = (Path(__file__).parents[2] / "docs" / "evaluation.md").read_text("utf-8")
@@ -287,7 +287,7 @@ def test_the_system_of_the_docs(
 
 
 @pytest.mark.parametrize(("more", "code", "answers"), [(0, 1, 0), (20, 0, 6)])
-def test_a_message_that_cannot_be_read_ends_the_reading_only_among_few(
+def test_evaluate_tolerates_one_unread_message_among_many(
     command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, more: int, code: int, answers: int
 ) -> None:
     data, model = locomo.write(tmp_path / "more.json", "c1", more=more), locomo.Model()

@@ -1,4 +1,4 @@
-"""Figures of retrieval, intervals, rules and selection, checked by hand and by properties."""
+"""Figures of retrieval, intervals, judging by rules and sampling, against manual values and properties."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.evaluation.locomo import write
 SOURCES = ("a", "b", "c", "d")
 
 
-def test_retrieval_by_hand() -> None:
+def test_retrieval_figures_match_manual_values() -> None:
     figures = report.retrieval_figures(SOURCES, frozenset({"b", "d", "x"}))
     assert (figures["recall@1"], figures["all@5"]) == (0, 0)
     assert figures["recall@5"] == figures["recall@20"] == pytest.approx(2 / 3)
@@ -34,8 +34,8 @@ def test_retrieval_by_hand() -> None:
         assert (figures["nDCG@10"], figures["all@5"], figures["recall@20"]) == (found, found, found)
 
 
-def test_an_interval_by_hand() -> None:
-    # The share of 50 right of 100 has a standard error of .05.
+def test_bootstrap_interval_matches_manual_values() -> None:
+    # A share of 50 right answers of 100 has a standard error of 0.05.
     mean, low, high = report.bootstrap([0, 1] * 50, 3)
     assert mean == 0.5
     assert low == pytest.approx(0.402, abs=0.02)
@@ -43,7 +43,7 @@ def test_an_interval_by_hand() -> None:
     assert report.bootstrap([0, 1] * 50, 3) == (mean, low, high)
 
 
-def test_kendall_by_hand() -> None:
+def test_kendall_matches_manual_values() -> None:
     assert report.kendall([1, 2, 3]) == 1
     assert report.kendall([2, 1, 3]) == pytest.approx(1 / 3)
     assert report.kendall([3, 1, 2]) == pytest.approx(-1 / 3)
@@ -66,12 +66,12 @@ def test_kendall_by_hand() -> None:
         ("北京", "北京", 1, 1),
     ],
 )
-def test_rules(expected: str, answer: str, strict: int, lenient: int) -> None:
+def test_judge_by_rules_returns_strict_and_lenient(expected: str, answer: str, strict: int, lenient: int) -> None:
     question = Question("1", "?", "c", expected)
     assert judges.judge_by_rules(question, answer) == {"strict": strict, "lenient": lenient}
 
 
-def test_a_choice_is_named_by_its_letter_or_its_text() -> None:
+def test_choice_is_recognised_by_letter_or_text() -> None:
     for choices in (("coffee", "a cup of tea", "milk"), ("(a) coffee", "(b) a cup of tea", "(c) milk")):
         question = Question("1", "?", "c", choices[1], choices=choices)
         assert reader_prompt(question, "").count("(b)") == 1
@@ -82,19 +82,19 @@ def test_a_choice_is_named_by_its_letter_or_its_text() -> None:
         assert judges.choice(answer, ("coffee", "tea", "milk")) is None
 
 
-def test_an_unanswerable_question_asks_for_saying_so() -> None:
+def test_judge_by_rules_accepts_unknown_if_unanswerable() -> None:
     question = Question("1", "?", "c", answerable=False)
     assert judges.judge_by_rules(question, "The notes do not say; it is not known.")["strict"] == 1
     assert judges.judge_by_rules(question, "4711")["strict"] == 0
 
 
 @given(st.text(string.printable, max_size=60), st.text(string.printable, max_size=60))
-def test_a_strict_verdict_is_a_lenient_one(expected: str, answer: str) -> None:
+def test_strict_verdict_implies_lenient_verdict(expected: str, answer: str) -> None:
     verdict = judges.judge_by_rules(Question("1", "?", "c", expected), answer)
     assert verdict["strict"] <= verdict["lenient"]
 
 
-def test_the_sample_spreads_over_categories_and_grows(tmp_path) -> None:
+def test_sample_covers_categories_and_is_nested(tmp_path) -> None:
     """A sample has all categories of questions, and a larger sample contains the smaller one.
 
     Features: A57.
@@ -117,7 +117,7 @@ def test_the_sample_spreads_over_categories_and_grows(tmp_path) -> None:
     assert asked.keys == {"c2/7"}
 
 
-def test_events_of_locomo_are_summed_up_by_person_and_session(tmp_path) -> None:
+def test_locomo_events_become_rubric_questions(tmp_path) -> None:
     """Event summaries of LoCoMo become one question per person and session, judged by a rubric.
 
     Features: J3.
@@ -140,7 +140,7 @@ def test_events_of_locomo_are_summed_up_by_person_and_session(tmp_path) -> None:
         load_locomo(path)
 
 
-def test_needles_are_told_once_at_their_depth() -> None:
+def test_niah_needles_appear_once_at_their_depth() -> None:
     """Each needle is in exactly one message, at the depth that its category names.
 
     Features: J1.
