@@ -1,4 +1,4 @@
-"""``langgraph dev`` as Studio meets it: a real server in a process of its own, started once for all tests."""
+"""``langgraph dev`` as Studio uses it: a real server in its own process, started once for all tests."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ class Server:
     data: Path
 
     def stop(self) -> int:
-        """Interrupt it as a person at the terminal does, and return its exit code."""
+        """Interrupt the server as Ctrl-C does, and return its exit code."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
         return self.process.wait(120)
 
 
 def unsure(fields: Any) -> Any:
-    """Find that one home takes the place of the other, but not for sure."""
+    """Judge that one home supersedes the other, with a confidence of 0.7 only."""
     told = {"verdict": "supersedes", "confidence": 0.7, "holds": "new", "reason": "She may only visit."}
     return {
         "verdicts": [
@@ -70,7 +70,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="package")
 def server(data: Path) -> Iterator[Server]:
-    """The server, on a copy of what it needs, with no key and no blocking allowed."""
+    """The server, on a copy of the files that it needs, without a key; blocking calls are errors."""
     place = data.parent / "app"
     place.mkdir()
     shutil.copy(ROOT / "langgraph.json", place)
@@ -105,7 +105,7 @@ def server(data: Path) -> Iterator[Server]:
 
 @pytest.fixture
 def client(server: Server) -> SyncLangGraphClient:
-    """What speaks to the server as Studio does: over its REST API."""
+    """A client of the server's REST API, as Studio has."""
     return get_sync_client(url=server.url, api_key="")
 
 

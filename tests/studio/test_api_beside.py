@@ -1,4 +1,4 @@
-"""The HTTP API under ``langgraph dev``: its routes, the graphs' and the docs answer, and all ask for the same keys."""
+"""``langgraph dev`` serves the HTTP API, the graphs and the docs, and requires the same keys for all."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def web(server):
         yield opened
 
 
-def test_the_routes_of_the_api_and_of_the_graphs_and_the_docs_answer(web, client):
+def test_server_answers_routes_of_api_graphs_and_docs(web, client):
     assert web.get("/v1/namespaces/team/stats").json()["episodes"] == 4
     assert web.get("/api/graph/global", params={"namespace": "team"}).json()["elements"]["edges"]
     saved = web.post("/v1/namespaces/api/episodes", json={"content": "I live in Oslo.", "speaker": "Ann"})
@@ -33,7 +33,7 @@ def test_the_routes_of_the_api_and_of_the_graphs_and_the_docs_answer(web, client
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_an_agent_remembers_over_mcp(server, web, mode):
+async def test_mcp_client_remembers_and_recalls(server, web, mode):
     async with Client(f"{server.url}/v1/mcp?namespace=mcp-{mode}", mode=mode, read_timeout_seconds=300) as client:
         told = await client.call_tool("remember", {"content": "Ann lives in Oslo."})
         assert not told.is_error
@@ -42,7 +42,7 @@ async def test_an_agent_remembers_over_mcp(server, web, mode):
     assert web.get(f"/v1/namespaces/mcp-{mode}/stats").json()["episodes"] == 1
 
 
-def test_both_refuse_without_a_key_once_there_is_one(server, web):
+def test_api_and_graphs_require_a_key_once_one_exists(server, web):
     opened = database(Settings(data_dir=server.data, idle_seconds=1), None)
     try:
         secret = KeyRing(opened).create("test", ["read"], ["team"])[1]

@@ -1,4 +1,4 @@
-"""What LangGraph Studio does over the REST API of ``langgraph dev``: real server, real HTTP, no key, no blocking."""
+"""LangGraph Studio's requests to the REST API of ``langgraph dev``: real server, no key, no blocking calls."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def thread(client) -> str:
 
 
 def events(client, thread: str | None, graph: str, given: Any, **options: Any) -> dict[str, list[Any]]:
-    """Return what a run streams, by the kind of event; none is an error."""
+    """Return the data that a run streams, by the kind of event; fail on an error event."""
     found: dict[str, list[Any]] = {}
     for each in client.runs.stream(thread, graph, input=given, **options):
         found.setdefault(each.event, []).append(each.data)
@@ -42,7 +42,7 @@ def chat(client, thread: str, text: str, **options: Any) -> str:
     return str(client.runs.wait(thread, "agent", input=said, **options)["messages"][-1]["content"])
 
 
-def test_each_graph_has_an_assistant_and_is_drawn_with_its_steps(client, assistants):
+def test_each_graph_has_an_assistant_with_its_steps(client, assistants):
     assert assistants.keys() == GRAPHS
     drawn = {
         name: {node["id"] for node in client.assistants.get_graph(id_, xray=True)["nodes"]}
@@ -55,7 +55,7 @@ def test_each_graph_has_an_assistant_and_is_drawn_with_its_steps(client, assista
     assert drawn["agent"] >= {"recall:search", "recall:construct", "answer", *(f"remember:{each}" for each in STEPS)}
 
 
-def test_inputs_are_flat_with_descriptions_defaults_and_choices(client, assistants):
+def test_input_schemas_are_flat_with_descriptions_and_defaults(client, assistants):
     schemas = {name: client.assistants.get_schemas(id_) for name, id_ in assistants.items()}
     for name in GRAPHS - {"agent"}:
         given = schemas[name]["input_schema"]
@@ -74,7 +74,7 @@ def test_inputs_are_flat_with_descriptions_defaults_and_choices(client, assistan
     assert list(schemas["agent"]["input_schema"]["properties"]) == ["messages"]
 
 
-def test_contexts_have_choices_on_their_nodes(client, assistants):
+def test_context_schemas_have_choices_and_nodes(client, assistants):
     schemas = {name: client.assistants.get_schemas(id_) for name, id_ in assistants.items()}
     chosen = schemas["ingestion"]["context_schema"]["properties"]
     assert chosen["conflict_strategy"]["enum"] == ["recency", "confidence", "model", "trust", "incumbent"]
@@ -85,7 +85,7 @@ def test_contexts_have_choices_on_their_nodes(client, assistants):
     assert "temporal_decay_rate" in schemas["retrieval"]["context_schema"]["properties"]
 
 
-def test_an_ingestion_and_a_retrieval_are_streamed_step_by_step(client, thread):
+def test_graph_runs_stream_updates_step_by_step(client, thread):
     modes = ["updates", "custom", "values"]
     told = {"content": "I live in Oslo.", "speaker": "Ann", "at": "2024-01-01", "namespace": "streamed"}
     found = events(client, thread, "ingestion", told, stream_mode=modes)
@@ -107,7 +107,7 @@ def test_an_ingestion_and_a_retrieval_are_streamed_step_by_step(client, thread):
     assert found["values"][-1]["communities"] == 1
 
 
-def test_messages_are_read_by_background_runs_in_the_order_of_their_thread(client, thread):
+def test_background_runs_of_a_thread_read_in_order(client, thread):
     for day, place in enumerate(("Oslo", "Rome", "Bergen"), start=1):
         told = {"content": f"I moved to {place}.", "speaker": "Ann", "at": f"2024-05-0{day}", "namespace": "queued"}
         client.runs.create(thread, "ingestion", input=told, multitask_strategy="enqueue")
@@ -121,14 +121,14 @@ def test_messages_are_read_by_background_runs_in_the_order_of_their_thread(clien
     assert {run["status"] for run in client.runs.list(thread)} == {"success"}
 
 
-def test_a_context_that_is_given_takes_effect_and_a_wrong_one_is_told(client, thread):
+def test_invalid_run_context_streams_an_error(client, thread):
     told = {"content": "I live in Oslo.", "speaker": "Ann", "namespace": "context"}
     found = list(client.runs.stream(thread, "ingestion", input=told, context={"reflections": -1}))
     assert found[-1].event == "error"
     assert "reflections in the context is -1" in str(found[-1].data)
 
 
-def test_the_agent_remembers_over_threads_and_each_user_apart(client):
+def test_agent_remembers_across_threads_per_user(client):
     def ask(text: str, **options: Any) -> str:
         return chat(client, str(client.threads.create()["thread_id"]), text, **options)
 
@@ -138,7 +138,7 @@ def test_the_agent_remembers_over_threads_and_each_user_apart(client):
     assert ask("Where do I live?", **other) == "I remember nothing about that."
 
 
-def test_the_agents_messages_are_streamed_with_the_news_of_its_inner_steps(client, thread):
+def test_agent_streams_messages_and_inner_step_events(client, thread):
     said = {"messages": [{"role": "user", "content": "I like jazz."}]}
     modes = ["messages-tuple", "custom"]
     found = events(client, thread, "agent", said, stream_mode=modes, stream_subgraphs=True)
@@ -148,7 +148,8 @@ def test_the_agents_messages_are_streamed_with_the_news_of_its_inner_steps(clien
     assert steps == ["search", "rerank", "construct", *STEPS]
 
 
-def test_a_breakpoint_stops_before_a_node_where_the_state_is_edited_and_the_run_goes_on(client, thread):
+def test_run_continues_from_edited_state_at_a_breakpoint(client, thread):
+    """A run from the checkpoint before the edit has the state before the edit."""
     told = {"content": "I live in Oslo.", "speaker": "Ann", "at": "2024-01-01", "namespace": "edited"}
     client.runs.wait(thread, "ingestion", input=told, interrupt_before=["date"])
     state = client.threads.get_state(thread)
@@ -167,12 +168,12 @@ def test_a_breakpoint_stops_before_a_node_where_the_state_is_edited_and_the_run_
     told = [fact["sentence"] for each in forked["updates"] for step in each.values() for fact in step.get("facts", ())]
     assert set(told) == {each["sentence"] for each in before["values"]["facts"]}
     updates = [step for each in forked["updates"] for step in each.values()]
-    # The histories hold what is stored.
+    # The histories contain the stored sentence.
     stated = [{**update, "grounds": {**update.get("grounds", {}), "histories": []}} for update in updates]
     assert "Ann has a flat" not in str(stated)
 
 
-def test_what_waits_is_asked_by_an_interrupt_and_the_answer_of_the_person_decides_it(client, thread, server):
+def test_review_graph_interrupts_and_applies_the_decisions(client, thread, server):
     stopped = client.runs.wait(thread, "review", input={"namespace": "team", "by": "Cy"})
     [interrupt] = stopped["__interrupt__"]
     asked = interrupt["value"]
@@ -200,7 +201,7 @@ def test_what_waits_is_asked_by_an_interrupt_and_the_answer_of_the_person_decide
         assert memory.reviews.list(namespace="team") == []
 
 
-def test_the_servers_store_is_that_of_the_memory(client):
+def test_server_store_searches_filters_and_expires_items(client):
     client.store.put_item(["users", "ann"], key="city", value={"text": "lives in Oslo", "n": 1})
     client.store.put_item(["users", "bob"], key="city", value={"text": "plays the cello"})
     assert client.store.get_item(["users", "ann"], key="city")["value"] == {"text": "lives in Oslo", "n": 1}
@@ -216,7 +217,8 @@ def test_the_servers_store_is_that_of_the_memory(client):
     assert client.store.list_namespaces(prefix=["users"])["namespaces"] == [["users", "bob"]]
 
 
-def test_it_ends_without_an_error_and_leaves_no_process_and_nothing_blocked(server):
+def test_server_stops_cleanly_and_leaves_no_process(server):
+    """Its log has no blocking call."""
     assert server.stop() == 0
     with pytest.raises(ProcessLookupError):
         os.killpg(server.process.pid, 0)
