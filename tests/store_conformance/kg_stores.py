@@ -59,7 +59,7 @@ class KG(Embedded, StoreConformance):
 
 
 class KGOverTCP(Embedded, Batches, Concurrency):
-    """What a connection may change, on a separate server, over TCP."""
+    """The checks that depend on the connection, on a separate server, over TCP."""
 
     title = "KGStore over TCP"
     callers = 200

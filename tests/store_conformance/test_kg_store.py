@@ -8,4 +8,4 @@ class TestKGStore(KG):
 
 
 class TestKGStoreOverTCP(KGOverTCP):
-    """What a connection may change, over TCP."""
+    """The checks that depend on the connection, over TCP."""
