@@ -48,7 +48,7 @@ def hops(starts: str, links: list[Link], recipe: Synapse) -> list[dict[str, floa
     return reached
 
 
-def test_causes_and_meaning_conduct_best_and_mere_company_least() -> None:
+def test_spread_gives_causal_and_semantic_facts_most_activation() -> None:
     facts = [link("a", each, type=each) for each in TYPES]
     [_, first, *_] = hops("a", facts, Synapse(inhibition_threshold=1))
     assert first["causal"] == first["semantic"] == 0.85
@@ -56,18 +56,18 @@ def test_causes_and_meaning_conduct_best_and_mere_company_least() -> None:
     assert "unheard of" not in first
 
 
-def test_of_several_facts_between_two_the_best_conducts() -> None:
+def test_spread_uses_strongest_of_parallel_facts() -> None:
     facts = [link("a", "b", type="co_occurrence"), link("b", "a"), link("a", "b"), link("a", "a")]
     assert hops("a", facts, OPEN)[1] == {"b": 0.5}
 
 
-def test_what_is_reached_from_several_sides_is_more_active_and_never_more_than_whole() -> None:
+def test_spread_combines_activation_of_several_sources() -> None:
     facts = [link("a", "x"), link("b", "x"), link("c", "x"), link("c", "y")]
     first = hops("abc", facts, OPEN)[1]
     assert first == {"x": 1 - 0.5**3, "y": 0.5}
 
 
-def test_what_is_too_little_active_is_not_reached() -> None:
+def test_spread_drops_entities_below_activation_threshold() -> None:
     """Activation does not spread to entities below `activation_threshold`.
 
     Features: C26.
@@ -76,7 +76,7 @@ def test_what_is_too_little_active_is_not_reached() -> None:
     assert hops("a", chain, OPEN.model_copy(update={"activation_threshold": 0.25}))[2:] == [{"c": 0.25}, {}]
 
 
-def test_only_the_most_active_are_kept_and_ties_are_in_order_of_id() -> None:
+def test_spread_limits_active_entities_and_orders_ties_by_id() -> None:
     """At most `max_activated_nodes` entities stay active; equal activations are ordered by id.
 
     Features: C27.
@@ -87,7 +87,7 @@ def test_only_the_most_active_are_kept_and_ties_are_in_order_of_id() -> None:
     assert kept[2] == {}
 
 
-def test_the_strongest_holds_down_what_the_same_entity_activates() -> None:
+def test_inhibit_weakens_entities_with_same_activator() -> None:
     """Lateral inhibition: a strongly activated entity weakens the others activated by the same entity.
 
     Features: C25.
@@ -98,7 +98,7 @@ def test_the_strongest_holds_down_what_the_same_entity_activates() -> None:
     assert inhibit(fresh, received, 0.9) == fresh
 
 
-def test_spreading_ends_as_soon_as_it_is_over() -> None:
+def test_spread_stops_at_timeout() -> None:
     ticks = itertools.count()
     facts = [link("a", f"e{number:04}") for number in range(1000)]
     recipe = OPEN.model_copy(update={"max_activated_nodes": 1000})
@@ -106,12 +106,12 @@ def test_spreading_ends_as_soon_as_it_is_over() -> None:
     assert spread({"a": 1.0}, {"a": 1.0}, facts, recipe, lambda: True) == {}
 
 
-def test_structure_is_the_number_of_facts_and_the_variety_of_their_types() -> None:
+def test_structures_score_number_and_variety_of_facts() -> None:
     facts = [link("a", "b"), link("a", "b"), link("a", "b", type="causal"), link("a", "c")]
     assert structures("abcd", facts) == {"a": 1.0, "b": (3 / 4 + 1) / 2, "c": (1 / 4 + 1 / 2) / 2, "d": 0.0}
 
 
-def test_a_start_is_judged_by_the_words_and_by_its_links() -> None:
+def test_seed_scores_combine_words_and_links() -> None:
     words = {"a": 4.0, "b": 2.0}
     facts = [link("b", "x")]
     assert seed_scores(words, facts, 0.0) == {"a": 1.0, "b": 0.5}
@@ -122,7 +122,7 @@ def test_a_start_is_judged_by_the_words_and_by_its_links() -> None:
 
 
 @given(st.sets(st.sampled_from(NAMES), max_size=5).map("".join), LINKS, RECIPES)
-def test_each_entity_is_reached_once_within_all_limits(starts: str, links: list[Link], recipe: Synapse) -> None:
+def test_spread_reaches_each_entity_once_within_limits(starts: str, links: list[Link], recipe: Synapse) -> None:
     reached = hops(starts, links, recipe)
     names = [name for hop in reached for name in hop]
     assert len(names) == len(set(names)) <= max(recipe.max_activated_nodes, 0)
@@ -132,19 +132,19 @@ def test_each_entity_is_reached_once_within_all_limits(starts: str, links: list[
 
 
 @given(st.sets(st.sampled_from(NAMES), min_size=1, max_size=3).map("".join), LINKS, RECIPES, st.randoms())
-def test_the_order_of_the_facts_does_not_matter(
+def test_spread_does_not_depend_on_order_of_facts(
     starts: str, links: list[Link], recipe: Synapse, random: Callable
 ) -> None:
     assert hops(starts, random.sample(links, len(links)), recipe) == hops(starts, links, recipe)
 
 
 @given(LINKS, RECIPES)
-def test_a_fact_said_twice_activates_no_more_than_once(links: list[Link], recipe: Synapse) -> None:
+def test_spread_counts_repeated_fact_once(links: list[Link], recipe: Synapse) -> None:
     assert hops("ab", links + links, recipe) == hops("ab", links, recipe)
 
 
 @given(LINKS, st.floats(0.01, 1))
-def test_nobody_gets_more_from_one_than_that_one_has_less_the_decay(links: list[Link], decay: float) -> None:
+def test_spread_passes_on_at_most_decayed_activation(links: list[Link], decay: float) -> None:
     recipe = Synapse(decay_lambda=decay, activation_threshold=0)
     first = spread({"a": 1.0}, {"a": 1.0}, links, recipe)
     assert all(each <= decay + 1e-9 for each in first.values())

@@ -30,7 +30,7 @@ NUMBERS = st.integers(0, 10**6)
 
 
 @pytest.fixture
-def twenty_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+def at_most_twenty_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(by_words_module, "LOOKED_AT", 20)
     monkeypatch.setattr(by_words_module, "WEIGHED", 20)
 
@@ -39,28 +39,28 @@ def frequencies(*counts: int) -> dict[str, int]:
     return {f"t{place}": count for place, count in enumerate(counts)}
 
 
-def test_rare_terms_weigh_more_and_come_first() -> None:
+def test_weigh_terms_puts_rare_terms_first() -> None:
     terms = weigh_terms(frequencies(90, 1, 10), 100)
     assert [each["term"] for each in terms] == ["t1", "t2", "t0"]
     assert terms[0]["idf"] > terms[1]["idf"] > terms[2]["idf"] > 0
     assert measure_leading(frequencies(90, 1, 10)) == (3, 101)
 
 
-def test_terms_that_no_fact_has_are_left_out() -> None:
+def test_weigh_terms_returns_nothing_for_no_terms() -> None:
     assert weigh_terms({}, 100) == []
     assert measure_leading({}) == (0, 0)
 
 
-def test_common_terms_do_not_lead_once_there_are_too_many_postings() -> None:
+def test_measure_leading_omits_common_terms_of_many_postings() -> None:
     assert measure_leading(frequencies(10, MOST_POSTINGS, 20)) == (2, 30)
     assert measure_leading(frequencies(10, MOST_POSTINGS, 20), 2.0) == (3, MOST_POSTINGS + 30), "of many texts"
 
 
-def test_a_term_that_is_everywhere_leads_where_there_is_no_other() -> None:
+def test_measure_leading_includes_lone_common_term() -> None:
     assert measure_leading(frequencies(MOST_POSTINGS * 2)) == (1, MOST_POSTINGS * 2)
 
 
-def test_rare_terms_tell_by_themselves_and_common_ones_by_pairs() -> None:
+def test_pick_rare_returns_rare_terms_and_pairs_of_common_terms() -> None:
     assert pick_rare(frequencies(90, 1, 10, 100, 80), 11) == (
         ["t1", "t2"],
         [["t4", "t0"], ["t4", "t3"], ["t0", "t3"]],
@@ -69,14 +69,15 @@ def test_rare_terms_tell_by_themselves_and_common_ones_by_pairs() -> None:
     assert pick_rare(frequencies(90, 1, 10), 11) == (["t1", "t2"], [])
 
 
-def test_nothing_tells_by_itself_where_no_term_is_rare_or_the_pairs_are_too_many() -> None:
+def test_pick_rare_returns_nothing_without_rare_terms() -> None:
+    """It also returns nothing if the pairs of common terms are too many."""
     assert pick_rare(frequencies(), 10) == ([], [])
     assert pick_rare(frequencies(11, 90), 10) == ([], [])
     assert pick_rare(frequencies(1, *[90] * 20), 10) == ([], [])
 
 
 @given(st.lists(st.integers(1, 10**6), max_size=80), st.integers(1, 2000))
-def test_what_tells_by_itself_is_within_bounds_and_in_no_pair(counts: list[int], looked: int) -> None:
+def test_pick_rare_stays_within_bound_and_pairs_other_terms(counts: list[int], looked: int) -> None:
     often = frequencies(*counts)
     rare, pairs = pick_rare(often, looked)
     assert sum(often[term] for term in rare) <= looked
@@ -85,19 +86,19 @@ def test_what_tells_by_itself_is_within_bounds_and_in_no_pair(counts: list[int],
 
 
 @given(NUMBERS, NUMBERS)
-def test_rarity_is_never_negative_and_falls_with_frequency(frequency: int, documents: int) -> None:
+def test_rarity_is_not_negative_and_falls_with_frequency(frequency: int, documents: int) -> None:
     assert 0 <= rarity(frequency + 1, documents) <= rarity(frequency, documents)
 
 
 @given(st.floats(0, 100), st.lists(st.integers(0, 50), max_size=5), st.integers(0, 50))
-def test_coverage_is_a_share_and_rises_with_the_best(best: float, counts: list[int], documents: int) -> None:
+def test_coverage_is_a_share_and_rises_with_best_score(best: float, counts: list[int], documents: int) -> None:
     rows = frequencies(*counts)
     terms = list(rows)
     assert 0 <= coverage(best, rows, terms, documents) <= 1
     assert coverage(best, rows, terms, documents) <= coverage(best + 1, rows, terms, documents)
 
 
-def test_words_that_nothing_has_are_not_covered() -> None:
+def test_coverage_is_low_for_unknown_words() -> None:
     rows = frequencies(1)
     best = rarity(1, 10)
     assert coverage(best, rows, ["t0"], 10) == 1
@@ -105,7 +106,7 @@ def test_words_that_nothing_has_are_not_covered() -> None:
     assert coverage(best, rows, [], 10) == 0
 
 
-def test_no_words_and_nothing_stored_cost_no_query() -> None:
+def test_search_words_runs_no_query_without_words_or_facts() -> None:
     for scope, rows in (
         (Scope("facts", 5, 5, INSTANTS), {}),
         (Scope("facts", 0, 5, INSTANTS), frequencies(1)),
@@ -115,7 +116,7 @@ def test_no_words_and_nothing_stored_cost_no_query() -> None:
         assert ended.value.value == []
 
 
-def test_the_scores_are_those_of_bm25(many: Many) -> None:
+def test_search_words_returns_bm25_scores(many: Many) -> None:
     many.facts(
         [{"id": "short", "n": 4, "terms": {"oslo": 1}}, {"id": "long", "n": 16, "terms": {"oslo": 2, "rain": 1}}]
     )
@@ -130,7 +131,7 @@ def test_the_scores_are_those_of_bm25(many: Many) -> None:
     assert all(math.isclose(score, expected[id_], abs_tol=1e-6) for id_, score in found)
 
 
-def test_common_words_weigh_what_rare_words_found(many: Many) -> None:
+def test_search_words_ranks_rare_word_hits_by_common_words(many: Many) -> None:
     common = [{"id": f"f{i:04}", "n": 4, "terms": {"oslo": 1}} for i in range(30)]
     rare = [{"id": "one", "n": 4, "terms": {"rain": 1}}, {"id": "both", "n": 4, "terms": {"rain": 1, "oslo": 1}}]
     many.facts([*common, *rare])
@@ -139,8 +140,8 @@ def test_common_words_weigh_what_rare_words_found(many: Many) -> None:
     assert [id_ for id_, _ in found] == ["both", "one"]
 
 
-@pytest.mark.usefixtures("twenty_looked_at")
-def test_a_text_with_two_common_words_is_found_beside_those_with_a_rare_one(many: Many) -> None:
+@pytest.mark.usefixtures("at_most_twenty_texts")
+def test_search_words_finds_text_with_two_common_words(many: Many) -> None:
     many.facts(
         [{"id": f"r{i:02}", "n": 90, "terms": {"rain": 1}} for i in range(15)]
         + [{"id": f"o{i:02}", "n": 9, "terms": {"oslo": 1}} for i in range(39)]
@@ -155,8 +156,9 @@ def test_a_text_with_two_common_words_is_found_beside_those_with_a_rare_one(many
     assert len(found) == 30  # of which few have two: those with one are found as well
 
 
-@pytest.mark.usefixtures("twenty_looked_at")
-def test_of_more_texts_than_are_looked_at_those_with_most_rare_words_are_chosen(many: Many) -> None:
+@pytest.mark.usefixtures("at_most_twenty_texts")
+def test_search_words_prefers_texts_with_rare_words(many: Many) -> None:
+    """More texts match than the search looks at."""
     many.facts(
         [{"id": f"f{i:03}", "n": 9, "terms": {"oslo": 1} | ({"rain": 1} if i % 10 == 9 else {})} for i in range(200)]
     )
@@ -165,14 +167,14 @@ def test_of_more_texts_than_are_looked_at_those_with_most_rare_words_are_chosen(
     assert [id_ for id_, _ in found] == [f"f{i:03}" for i in range(9, 100, 10)]
 
 
-@pytest.mark.usefixtures("twenty_looked_at")
-def test_of_texts_that_have_but_one_word_the_shortest_are_chosen(many: Many) -> None:
+@pytest.mark.usefixtures("at_most_twenty_texts")
+def test_search_words_prefers_shortest_texts_for_one_word(many: Many) -> None:
     many.facts([{"id": f"f{i:03}", "n": 300 - i, "terms": {"oslo": 1}} for i in range(200)])
     found = many.run(search_words(Scope("facts", 200, 10, INSTANTS), {"oslo": 200}, 200, 9.0))
     assert [id_ for id_, _ in found] == [f"f{i:03}" for i in range(199, 189, -1)]
 
 
-def test_of_a_long_text_the_rarest_words_are_weighed(many: Many) -> None:
+def test_search_words_weighs_rarest_words_of_long_text(many: Many) -> None:
     words = {f"w{i:03}": 1 for i in range(3 * MOST_WEIGHED)}
     many.facts([{"id": "rare", "n": 9, "terms": {"w000": 1}}, {"id": "all", "n": 9, "terms": words}])
     rows = {word: 1 + place for place, word in enumerate(words)}
@@ -182,7 +184,7 @@ def test_of_a_long_text_the_rarest_words_are_weighed(many: Many) -> None:
     assert found[0][1] == pytest.approx(sum(each), rel=1e-4)
 
 
-def test_facts_that_hold_no_longer_do_not_starve_the_search(many: Many) -> None:
+def test_search_words_is_not_starved_by_ended_facts(many: Many) -> None:
     many.facts(
         [{"id": f"f{i:04}", "n": 4 if i < 2995 else 8, "terms": {"oslo": 1}, "over": i < 2995} for i in range(3000)]
     )
@@ -190,7 +192,7 @@ def test_facts_that_hold_no_longer_do_not_starve_the_search(many: Many) -> None:
     assert [id_ for id_, _ in found] == [f"f{i:04}" for i in range(2995, 3000)]
 
 
-def test_the_few_that_pass_a_filter_are_all_found_however_little_they_say(many: Many) -> None:
+def test_search_words_finds_all_facts_of_selective_filter(many: Many) -> None:
     many.facts(
         [
             {"id": f"f{i:04}", "n": 4 if i > 2 else 100, "terms": {"oslo": 1}, "predicate": "P" if i > 2 else "RARE"}

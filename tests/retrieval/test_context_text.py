@@ -15,7 +15,7 @@ LEFT = Explanation(kind="facts", id="2", left_out="no room within max_tokens")
 CONTEXT = Context("- Ann lives in Oslo", SearchResults(question="Oslo?"), tokens=7, lines=[LINE], left_out=[LEFT])
 
 
-def test_it_is_a_string_like_any_other() -> None:
+def test_context_behaves_like_a_string() -> None:
     assert CONTEXT == "- Ann lives in Oslo"
     assert {CONTEXT: 1}["- Ann lives in Oslo"] == 1
     assert f"{CONTEXT}!" == "- Ann lives in Oslo!"
@@ -27,7 +27,7 @@ def test_it_is_a_string_like_any_other() -> None:
     "copied",
     [copy.copy, copy.deepcopy, *(lambda it, p=p: pickle.loads(pickle.dumps(it, p)) for p in range(2, 6))],
 )
-def test_it_can_be_copied_and_sent_elsewhere(copied) -> None:
+def test_context_can_be_copied_and_pickled(copied) -> None:
     other = copied(CONTEXT)
     assert other == CONTEXT
     assert isinstance(other, Context)

@@ -1,4 +1,4 @@
-"""The vector of a question without what all episodes of a namespace share."""
+"""Contrast: the vector of a question without the direction that all episodes of a namespace share."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def rows_of(vectors: list[list[float]]) -> list[dict[str, Any]]:
 
 
 def answering(vectors: list[list[float]], asked: list[Any]) -> Any:
-    """Answer effects as a driver would that caches nothing; the usual question is what all share."""
+    """Answer effects like a driver without a cache. Each embedding is the direction that all episodes share."""
 
     def answer(effect: Any) -> Any:
         asked.append(effect)
@@ -51,7 +51,7 @@ def answering(vectors: list[list[float]], asked: list[Any]) -> Any:
     return answer
 
 
-def test_what_all_episodes_share_hides_no_longer_what_is_asked() -> None:
+def test_sharpen_removes_shared_direction_of_episodes() -> None:
     vectors = vectors_of(200)
     meant = [0.0] * (LENGTH - 1) + [1.0]
     question = [0.9, 0.4, *([0.0] * (LENGTH - 3)), 0.15]
@@ -64,7 +64,7 @@ def test_what_all_episodes_share_hides_no_longer_what_is_asked() -> None:
     assert sum(number**2 for number in sharp) == pytest.approx(1)
 
 
-def test_a_small_namespace_is_searched_by_the_vector_as_it_is_and_nothing_is_read() -> None:
+def test_sharpen_skips_small_namespace() -> None:
     asked: list[Any] = []
     question = [1.0] * LENGTH
     assert run(sharpen(question, LEAST - 1), answering([], asked)) == question
@@ -76,17 +76,17 @@ def test_a_small_namespace_is_searched_by_the_vector_as_it_is_and_nothing_is_rea
     [[], vectors_of(LEAST - 1), vectors_of(1) * LEAST, [[0.0] * LENGTH] * LEAST],
     ids=["none", "few", "all the same", "no direction"],
 )
-def test_where_nothing_can_be_learned_the_vector_stays(vectors: list[list[float]]) -> None:
+def test_sharpen_returns_vector_unchanged_without_contrast(vectors: list[list[float]]) -> None:
     question = [0.5] * LENGTH
     assert run(sharpen(question, 500), answering(vectors, [])) == question
 
 
-def test_vectors_of_another_length_change_nothing() -> None:
+def test_sharpen_ignores_vectors_of_another_length() -> None:
     question = [1.0, 2.0]
     assert run(sharpen(question, 500), answering(vectors_of(100), [])) == question
 
 
-def test_a_question_that_is_as_usual_stays() -> None:
+def test_contrast_leaves_usual_question_unchanged() -> None:
     contrast = learn(rows_of(vectors_of(100)))
     assert contrast is not None
     usual = contrast.center.tolist()
@@ -94,7 +94,7 @@ def test_a_question_that_is_as_usual_stays() -> None:
 
 
 @given(count=st.integers(LEAST, 300), length=st.integers(1, 40), seed=st.integers(0, 5))
-def test_the_directions_are_orthonormal_and_each_is_kept_in_part(count: int, length: int, seed: int) -> None:
+def test_learn_returns_orthonormal_directions_and_partial_shares(count: int, length: int, seed: int) -> None:
     chance = random.Random(seed)
     contrast = learn(rows_of([[chance.gauss(0, 1) for _ in range(length)] for _ in range(count)]))
     assert contrast is not None
@@ -104,7 +104,7 @@ def test_the_directions_are_orthonormal_and_each_is_kept_in_part(count: int, len
     assert ((contrast.shares > 0) & (contrast.shares < 1)).all()
 
 
-def test_it_is_read_anew_only_when_the_namespace_has_grown_or_the_model_changed() -> None:
+def test_sharpen_caches_by_size_of_namespace_and_model() -> None:
     asked: list[Any] = []
     for count in (100, 101, 200):
         run(sharpen([1.0] * LENGTH, count), answering(vectors_of(100), asked))
@@ -127,11 +127,12 @@ def test_it_is_read_anew_only_when_the_namespace_has_grown_or_the_model_changed(
         ("Announce the date of the anniversary", ["Ann"], "Announce the date of the anniversary"),
     ],
 )
-def test_names_of_people_are_taken_out_of_a_question_that_asks_more(text: str, names: list[str], rest: str) -> None:
+def test_without_names_removes_names_of_people(text: str, names: list[str], rest: str) -> None:
+    """A question that is nothing but a name stays as it is."""
     assert without_names(text, set(map(alias_key, names))) == rest
 
 
-def test_it_is_learned_from_the_graph_once_until_the_graph_has_grown(many: Many) -> None:
+def test_sharpen_reads_graph_once_until_it_grows(many: Many) -> None:
     many.episodes([{"id": f"d{place:03}", "angle": 0.3 + place / 200} for place in range(100)])
     reads: list[str] = []
 

@@ -1,4 +1,4 @@
-"""What says the same is told once; in doubt it is told."""
+"""Duplicates in a context: equal lines are merged, doubtful ones stay."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def left_out(**found: Any) -> list[tuple[str, str, str | None]]:
     return [(each.id, each.text, each.left_out) for each in context.left_out]
 
 
-def test_the_same_words_are_the_same_whatever_their_case_and_punctuation() -> None:
+def test_fold_ignores_case_width_and_final_punctuation() -> None:
     assert fold("“Ann”  lives in ＯＳＬＯ!") == fold("ann lives in Oslo.")
     assert fold("安娜住在奥斯陆。") == fold("安娜住在奥斯陆")
     assert fold("Ann does not live in Oslo") != fold("Ann does live in Oslo")
@@ -38,7 +38,7 @@ def test_the_same_words_are_the_same_whatever_their_case_and_punctuation() -> No
         assert fold(one) != fold(other)
 
 
-def test_facts_of_the_same_words_and_time_are_one_line_with_both_sources() -> None:
+def test_render_merges_facts_of_same_words_and_time() -> None:
     one = fact(valid_at=MAY, sources=(source(source_id="m1"),))
     other = fact("Ann lives in Oslo.", valid_at=MAY, sources=(source(source_id="m2"),))
     assert texts(facts=(one, other)) == ["- Ann lives in Oslo (since 1 May 2023) [m1, m2]"]
@@ -53,11 +53,11 @@ def test_facts_of_the_same_words_and_time_are_one_line_with_both_sources() -> No
         fact("Ann does not live in Oslo", valid_at=MAY), fact("Ann lives in Oslo now", valid_at=MAY),
     ],
 )  # fmt: skip
-def test_facts_of_another_time_or_other_words_are_both_told(other: Any) -> None:
+def test_render_lists_facts_of_other_words_or_time_separately(other: Any) -> None:
     assert len(texts(facts=(fact(valid_at=MAY), other))) == 2
 
 
-def test_the_same_line_said_again_on_that_day_is_one_line_with_both_sources() -> None:
+def test_render_merges_same_message_of_same_day() -> None:
     again = episode("i moved to oslo!", id="other", at=MAY.replace(hour=9))
     assert texts(episodes=(episode(), again)) == ["- [abcdef01, other] Ann: I moved to Oslo"]
 
@@ -69,7 +69,7 @@ def test_the_same_line_said_again_on_that_day_is_one_line_with_both_sources() ->
         episode(id="2", remarks=(Remark(kind="disputed", sentence="x"),)),
     ],
 )  # fmt: skip
-def test_a_line_of_another_speaker_day_or_standing_is_told_too(other: Any) -> None:
+def test_render_lists_message_of_other_speaker_day_or_status(other: Any) -> None:
     assert len(texts(episodes=(episode(), other))) == 2
 
 
@@ -79,7 +79,7 @@ LIVES = fact(
 SAID = episode("I live in Oslo.")
 
 
-def test_a_line_that_adds_nothing_to_the_fact_that_it_states_is_not_told_again() -> None:
+def test_render_omits_message_that_adds_nothing_to_its_fact() -> None:
     assert texts(facts=(LIVES,), episodes=(SAID,)) == ["- Ann lives in Oslo (since 1 May 2023) [abcdef01]"]
     assert left_out(facts=(LIVES,), episodes=(SAID,)) == [(SAID.id, "I live in Oslo.", f"same as {LIVES.id}")]
 
@@ -97,7 +97,7 @@ def test_a_line_that_adds_nothing_to_the_fact_that_it_states_is_not_told_again()
         (LIVES, SAID.model_copy(update={"remarks": (Remark(kind="disputed", sentence="x"),)})),  # a warning
     ],
 )
-def test_a_line_that_adds_something_is_told(one: Any, line: Any) -> None:
+def test_render_lists_message_that_adds_something(one: Any, line: Any) -> None:
     assert len(texts(facts=(one,), episodes=(line,))) == 2
 
 
@@ -118,24 +118,25 @@ QUOTED = LIVES.model_copy(update={"sentence": "Ann: I live in Oslo."})
     ],
     ids=["more words", "another day", "no date", "a warning"],
 )
-def test_a_fact_that_only_quotes_its_turn_is_one_line_with_it(one: Any, line: Any, text: str) -> None:
+def test_render_merges_fact_that_only_quotes_its_message(one: Any, line: Any, text: str) -> None:
     assert texts(facts=(one,), episodes=(line,)) == [f"- [abcdef01] Ann: {text}"]
     assert left_out(facts=(one,), episodes=(line,)) == [(one.id, one.sentence, f"same as {line.id}")]
 
 
-def test_a_line_is_told_where_its_fact_has_no_room() -> None:
+def test_render_lists_message_if_its_fact_does_not_fit() -> None:
     long = fact("Ann " + "talks and " * 40, id="long")
     assert texts(facts=(long, LIVES), episodes=(SAID,), most=60) == ["- [abcdef01] Ann: I live in Oslo."]
 
 
-def test_a_fact_has_no_line_beside_a_message_that_adds_nothing_to_it() -> None:
+def test_render_omits_later_fact_that_its_message_repeats() -> None:
+    """The best fact comes first and replaces its message; a later fact gives way to its message."""
     other = fact("Bob lives in Rome", subject="Bob", objects=("Rome",))
     context = render(SearchResults(question="Ann", facts=(other, LIVES), episodes=(SAID,)), PLENTY)
     assert [line.id for line in context.lines] == [other.id, SAID.id]
     assert [(each.id, each.left_out) for each in context.left_out] == [(LIVES.id, f"same as {SAID.id}")]
 
 
-def test_an_entity_without_a_summary_has_no_line() -> None:
+def test_render_omits_entity_without_summary() -> None:
     oslo = Entity(id="1", name="Oslo", type="Place")
     assert texts(facts=(fact(),), entities=(oslo,)) == ["- Ann lives in Oslo (date unknown) [01234567]"]
     assert left_out(facts=(fact(),), entities=(oslo,)) == [("1", "Oslo", "it has no summary")]
@@ -151,6 +152,6 @@ def test_an_entity_without_a_summary_has_no_line() -> None:
         ("Ann", "Ann lives in Os", 2), ("Ann", "?", 2),
     ],
 )  # fmt: skip
-def test_an_entity_adds_nothing_to_a_fact_that_has_its_summary(name: str, summary: str, told: int) -> None:
+def test_render_omits_entity_whose_summary_is_a_fact(name: str, summary: str, told: int) -> None:
     entity = Entity(id="1", name=name, type="Thing", summary=summary)
     assert len(texts(facts=(fact(),), entities=(entity,))) == told

@@ -1,4 +1,4 @@
-"""How alike things are is computed in the database, on a real FalkorDB."""
+"""Similarities of candidates, which a real FalkorDB computes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def facts(talk: Talk) -> dict[str, str]:
     return {row["id"]: row["sentence"] for row in rows}
 
 
-def test_the_order_is_that_of_the_real_similarities(story: Talk) -> None:
+def test_diversity_orders_by_real_similarities(story: Talk) -> None:
     said = facts(story)
     ranking = [(id_, 1 - place / 10) for place, id_ in enumerate(sorted(said, key=said.__getitem__))]
     pairs = {one: {other: cosine(said[one], said[other]) for other in said if one != other} for one in said}
@@ -46,7 +46,7 @@ def test_the_order_is_that_of_the_real_similarities(story: Talk) -> None:
     assert [id_ for id_, _ in expected] != [id_ for id_, _ in ranking]
 
 
-def test_what_has_no_vector_is_like_nothing_and_only_the_best_are_compared(new_talk: Callable[[], Talk]) -> None:
+def test_diversity_skips_missing_vectors_and_compares_only_best(new_talk: Callable[[], Talk]) -> None:
     talk = new_talk()
     talk.tell("Mia", "Mia works at Acme.")
     talk.driver.run(write("UNWIND ['x', 'y'] AS id CREATE (:Fact {id: id, sentence: id})"), talk.namespace)
@@ -58,7 +58,7 @@ def test_what_has_no_vector_is_like_nothing_and_only_the_best_are_compared(new_t
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_vector_leaves_the_database(story: Talk, kind: str) -> None:
+def test_similarity_queries_return_no_vector(story: Talk, kind: str) -> None:
     ids = [
         row["id"]
         for row in story.driver.run(read("MATCH (d) WHERE d.id IS NOT NULL RETURN d.id AS id"), story.namespace)

@@ -1,4 +1,4 @@
-"""Why each thing is where it is, and why the rest is not there."""
+"""Explanations of a search: why each result has its rank, and why others are absent."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.retrieval.findings import PLENTY, episode, fact
 NO_TEXTS: Any = {kind: {} for kind in KINDS}
 
 
-def of(context: Context, ranked: list[str], texts: Any = NO_TEXTS, *, limit: int = 2) -> tuple[Explanation, ...]:
+def explained(context: Context, ranked: list[str], texts: Any = NO_TEXTS, *, limit: int = 2) -> tuple[Explanation, ...]:
     """The explanations of a search that found the facts *ranked* by words and along the graph."""
     words = [(id_, 9.0 - place) for place, id_ in enumerate(ranked)]
     stages = {"facts": {id_: [("fused", 0.5), ("mentions", 0.25)] for id_ in ranked}}
@@ -30,46 +30,46 @@ def of(context: Context, ranked: list[str], texts: Any = NO_TEXTS, *, limit: int
     return explain(context, winners, search, Ranked(candidates, stages), limit)
 
 
-def test_what_is_found_tells_its_hits_its_scores_its_place_and_its_line() -> None:
+def test_explain_returns_hits_scores_rank_and_line() -> None:
     context = render(SearchResults(question="x", facts=(fact("one", id="a"), fact("two", id="b"))), PLENTY)
-    first, second = of(context, ["a", "b"])
+    first, second = explained(context, ["a", "b"])
     assert (first.id, first.rank, first.text) == ("a", 1, "- one (date unknown) [01234567]")
     assert [(each.retriever, each.rank, each.score) for each in first.hits] == [("words", 1, 9.0), ("graph", 2, 9.0)]
     assert first.scores == (("fused", 0.5), ("mentions", 0.25))
     assert (second.rank, second.left_out) == (2, None)
 
 
-def test_what_has_no_line_keeps_its_place_and_tells_the_reason() -> None:
+def test_explain_returns_rank_and_reason_of_omitted_line() -> None:
     found = SearchResults(question="x", facts=(fact("one", id="a"), fact("one", id="b"), fact("long " * 99, id="c")))
-    whys = of(render(found, 80), ["a", "b", "c"], limit=3)
+    whys = explained(render(found, 80), ["a", "b", "c"], limit=3)
     assert [(each.rank, each.text[:5], each.left_out) for each in whys] == [
         (1, "- one", None), (2, "one", "same as a"), (3, "long ", "no room within max_tokens"),
     ]  # fmt: skip
 
 
-def test_candidates_that_are_not_served_tell_the_reason() -> None:
+def test_explain_returns_reason_for_unserved_candidates() -> None:
     context = render(SearchResults(question="x", facts=(fact("one", id="a"),)), PLENTY)
-    whys = of(context, ["a", "b", "c"], {"facts": {"a": "one", "c": "three"}})
+    whys = explained(context, ["a", "b", "c"], {"facts": {"a": "one", "c": "three"}})
     assert [(each.id, each.rank, each.text, each.left_out) for each in whys[1:]] == [
         ("b", None, "", GONE["facts"]), ("c", None, "three", "not among the first 2"),
     ]  # fmt: skip
     assert [each.retriever for each in whys[2].hits] == ["words", "graph"]
 
 
-def test_each_period_of_a_fact_has_its_own_line() -> None:
+def test_explain_has_one_entry_per_period_of_a_fact() -> None:
     periods = (fact(id="a"), fact(id="a", reviewed=False))
-    whys = of(render(SearchResults(question="x", facts=periods), PLENTY), ["a"])
+    whys = explained(render(SearchResults(question="x", facts=periods), PLENTY), ["a"])
     assert [(each.rank, "not reviewed" in each.text) for each in whys] == [(1, False), (2, True)]
 
 
-def test_what_is_left_out_is_told_of_up_to_a_number() -> None:
+def test_explain_limits_number_of_omitted_candidates() -> None:
     ids = [f"f{place}" for place in range(FURTHER * 3)]
-    assert len(of(render(SearchResults(question="x"), PLENTY), ids, limit=1)) == FURTHER + 1
+    assert len(explained(render(SearchResults(question="x"), PLENTY), ids, limit=1)) == FURTHER + 1
 
 
-def test_a_template_without_a_section_says_so() -> None:
+def test_explain_names_section_missing_from_template() -> None:
     context = render(SearchResults(question="x", episodes=(episode(),)), PLENTY, "zeph")
-    [why] = of(context, [])
+    [why] = explained(context, [])
     assert (why.kind, why.rank, why.left_out) == ("episodes", 1, "the template has no section for it")
 
 
@@ -77,12 +77,12 @@ def test_a_template_without_a_section_says_so() -> None:
 
 
 @pytest.fixture(scope="module")
-def told(story) -> dict[str, Any]:
+def answer(story) -> dict[str, Any]:
     return story.ask("Where does Ann live?", explain=True, limit=2)
 
 
-def test_a_search_explains_all_that_it_served_and_what_it_did_not(story, told) -> None:
-    found = SearchResults(**told["results"])
+def test_search_explains_served_and_unserved_candidates(story, answer) -> None:
+    found = SearchResults(**answer["results"])
     plain = SearchResults(**story.ask("Where does Ann live?", limit=2)["results"])
     assert plain.explanations == ()
     asked = {"time": plain.time, "explanations": ()}
@@ -92,25 +92,25 @@ def test_a_search_explains_all_that_it_served_and_what_it_did_not(story, told) -
         served = [each.id for each in getattr(found, kind)]
         assert [each.id for each in whys if each.rank] == served
         assert all(each.left_out for each in whys if not each.rank)
-        assert {each.id for each in whys} >= {id_ for id_, _ in told["ranked"][kind]}
+        assert {each.id for each in whys} >= {id_ for id_, _ in answer["ranked"][kind]}
         assert all(each.hits for each in whys)
     assert [each.rank for each in found.explanations if each.kind == "facts"][:2] == [1, 2]
     assert "not among the first 2" in {each.left_out for each in found.explanations if each.kind == "episodes"}
 
 
-def test_what_is_deleted_between_the_steps_is_told_as_gone(new_talk) -> None:
+def test_search_explains_candidates_stored_after_believed_at(new_talk) -> None:
     talk = new_talk()
     talk.tell("Ann", "I live in Bergen, by the fjord.")
-    told = talk.ask("Ann Bergen", explain=True)
-    assert GONE["facts"] not in {each["left_out"] for each in told["results"]["explanations"]}
+    answer = talk.ask("Ann Bergen", explain=True)
+    assert GONE["facts"] not in {each["left_out"] for each in answer["results"]["explanations"]}
     later = talk.ask("Ann Bergen", explain=True, believed_at="2000-01-01")
     reasons = {(each["kind"], each["left_out"]) for each in later["results"]["explanations"]}
     assert reasons == {("entities", GONE["entities"]), ("episodes", GONE["episodes"])}
 
 
-def test_the_state_makes_the_context_that_was_written(told) -> None:
-    context = decode(told)["context"]
-    assert context == told["context"]
+def test_decode_rebuilds_context_with_explanations(answer) -> None:
+    context = decode(answer)["context"]
+    assert context == answer["context"]
     assert context.results.explanations
     assert {each.text for each in context.lines} <= set(context.splitlines())
     assert context.tokens <= DEFAULT_TOKENS

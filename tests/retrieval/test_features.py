@@ -1,4 +1,4 @@
-"""What the graph tells of candidates, on a real FalkorDB."""
+"""Features of candidates, read from a real FalkorDB."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ NAMES = {
 
 
 def known(talk: Talk) -> dict[Kind, dict[str, str]]:
-    """The ids of all there is by their names."""
+    """Return the ids of all stored items by their names."""
     rows = {kind: talk.driver.run(read(query), talk.namespace) for kind, query in NAMES.items()}
     return {kind: {row["name"]: row["id"] for row in rows[kind]} for kind in KINDS}
 
 
-def told(talk: Talk, *rerankers: Any, **state: Any) -> dict[Kind, dict[str, Features]]:
-    """What is told of all there is, by names."""
+def features_by_name(talk: Talk, *rerankers: Any, **state: Any) -> dict[Kind, dict[str, Features]]:
+    """Return the features of all stored items by their names."""
     ids = known(talk)
     ranked: Any = {kind: [(id_, 1.0) for id_ in [*ids[kind].values(), "gone"]] for kind in KINDS}
     flow = read_features(ranked, rerankers, QuestionView("?", Instants(**INSTANTS), **state))
@@ -66,15 +66,15 @@ SET d.name = 'Nobody'
     return story
 
 
-def test_mentions_are_counted_in_all_conversations_or_in_one(grouped: Talk) -> None:
-    found = told(grouped, ByMentions())
+def test_mentions_are_counted_in_all_threads_or_one(grouped: Talk) -> None:
+    found = features_by_name(grouped, ByMentions())
     assert {name: found["entities"][name].mentions for name in ("Ann", "Mia", "Acme", "北京")} == {
         "Ann": 4, "Mia": 2, "Acme": 1, "北京": 1,
     }  # fmt: skip
     assert {name: row.mentions for name, row in found["communities"].items()} == {"The sisters": 6, "Nobody": 0}
-    assert found["episodes"]["Rainy, but I like it."].mentions == 4  # those of Ann, who says so
+    assert found["episodes"]["Rainy, but I like it."].mentions == 4  # those of Ann, the speaker
     assert found["facts"]["Mia works at Acme"].mentions == 1
-    found = told(grouped, ByMentions(), thread="summer")
+    found = features_by_name(grouped, ByMentions(), thread="summer")
     assert {name: found["entities"][name].mentions for name in ("Ann", "Mia", "Milo")} == {
         "Ann": 1,
         "Mia": 2,
@@ -85,9 +85,7 @@ def test_mentions_are_counted_in_all_conversations_or_in_one(grouped: Talk) -> N
     assert found["facts"]["Ann lives in Oslo"].mentions == 0
 
 
-def test_an_episode_that_states_a_fact_twice_counts_once_and_the_best_trusted_counts(
-    new_talk: Callable[[], Talk],
-) -> None:
+def test_mentions_count_episode_once_and_trust_is_the_highest(new_talk: Callable[[], Talk]) -> None:
     talk = new_talk()
     talk.tell("Mia", "Mia works at Acme. Yes, Mia works at Acme.", thread="one")
     talk.tell("Mia", "Mia works at Acme.", "2024-05-02T10:00:00Z", thread="two")
@@ -98,21 +96,21 @@ def test_an_episode_that_states_a_fact_twice_counts_once_and_the_best_trusted_co
     talk.driver.run(
         write("MATCH (x:Episode) SET x.trust = CASE x.thread WHEN 'one' THEN 0.2 ELSE 0.6 END"), talk.namespace
     )
-    [fact] = told(talk, ByMentions(), ByTrust(), ByRecency(), thread="one")["facts"].values()
+    [fact] = features_by_name(talk, ByMentions(), ByTrust(), ByRecency(), thread="one")["facts"].values()
     assert fact.mentions == 1
     assert (fact.trust, fact.sources) == (0.6, 2)
     assert fact.stated_at == 1_714_644_000_000_000
-    [fact] = told(talk, ByMentions())["facts"].values()
+    [fact] = features_by_name(talk, ByMentions())["facts"].values()
     assert fact.mentions == 2
 
 
-def test_a_conversation_that_nobody_knows_mentions_nothing(grouped: Talk) -> None:
-    found = told(grouped, ByMentions(), thread="' OR 1=1 //\ud800\x00")
+def test_unknown_thread_has_no_mentions(grouped: Talk) -> None:
+    found = features_by_name(grouped, ByMentions(), thread="' OR 1=1 //\ud800\x00")
     assert {row.mentions for rows in found.values() for row in rows.values()} == {0}
 
 
-def test_everything_is_as_far_as_its_nearest_entity(grouped: Talk) -> None:
-    found = told(grouped, ByDistance(), centers=(known(grouped)["entities"]["Acme"],))
+def test_hops_are_those_of_nearest_entity(grouped: Talk) -> None:
+    found = features_by_name(grouped, ByDistance(), centers=(known(grouped)["entities"]["Acme"],))
     hops = {kind: {name: row.hops for name, row in rows.items()} for kind, rows in found.items()}
     assert {name: hops["entities"][name] for name in ("Acme", "Mia", "Ann", "Oslo", "Milo")} == {
         "Acme": 0, "Mia": 1, "Ann": 2, "Oslo": 3, "Milo": None,
@@ -128,7 +126,7 @@ def test_everything_is_as_far_as_its_nearest_entity(grouped: Talk) -> None:
 
 
 @pytest.mark.parametrize("name", ["mentions", "distance", "recency", "use", "trust", "diversity"])
-def test_a_recipe_by_name_changes_the_order_and_finds_the_same(story: Talk, name: str) -> None:
+def test_recipe_by_name_reorders_same_candidates(story: Talk, name: str) -> None:
     asked = story.ask("Where does Ann live?", explain=True)
     found = story.ask("Where does Ann live?", explain=True, recipe=name)
     for kind in ("facts", "entities", "episodes"):

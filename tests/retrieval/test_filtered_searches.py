@@ -1,4 +1,4 @@
-"""Filters through the verbs on a real memory: nothing that does not pass comes through, whatever the recipe."""
+"""Filters of `search` on a real memory: no recipe returns an item that does not pass."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LINKS = ("MENTIONS", "STATES", "SUBJECT_OF", "OBJECT_IS", "HAS_MEMBER")
 
 
 class Stored(Plainly):
-    """What a plain evaluation of a filter leaves of what is stored, now."""
+    """Evaluates a filter in plain Python on what is stored now."""
 
     now = 0
 
@@ -79,7 +79,7 @@ def stored(memory):
 
 
 def one_of(*values):
-    """What may stand for a field with such values."""
+    """Return a strategy of conditions for a field with *values*."""
     chosen = st.sampled_from(values)
     lists = st.lists(chosen, max_size=2)
     kinds = (chosen, lists, st.fixed_dictionaries({"$ne": chosen}), st.fixed_dictionaries({"$nin": lists}))
@@ -109,7 +109,7 @@ FILTERS = st.one_of(
 
 
 def wrong(found, stored, where):
-    """Return what was *found* and does not pass."""
+    """Return the items of *found* that do not pass."""
     return [
         (kind, each)
         for kind in KINDS
@@ -120,14 +120,14 @@ def wrong(found, stored, where):
 
 @settings(max_examples=40, deadline=None)
 @given(where=FILTERS, recipe=st.sampled_from(list(RECIPES)))
-def test_nothing_that_does_not_pass_comes_through(memory, stored, where, recipe):
+def test_filtered_search_returns_only_items_that_pass(memory, stored, where, recipe):
     found = memory.search(QUESTION, namespace=NAMESPACE, where=where, recipe=recipe, limit=50)
     assert wrong(found, stored, where) == []
 
 
 @settings(max_examples=15, deadline=None)
 @given(where=FILTERS)
-def test_all_facts_and_episodes_that_pass_are_found_where_there_are_few(memory, stored, where):
+def test_filtered_search_returns_all_matches_in_small_graph(memory, stored, where):
     found = memory.search(QUESTION, namespace=NAMESPACE, where=where, limit=50)
     holding = {each["fact"] for each in stored.graph["beliefs"] if stored.holds(each)}
     facts = {each["id"] for each in stored.graph["facts"] if stored.passes("facts", each, where)} & holding
@@ -136,7 +136,7 @@ def test_all_facts_and_episodes_that_pass_are_found_where_there_are_few(memory, 
     assert {each.id for each in found.episodes} == episodes
 
 
-def test_a_line_that_tells_what_became_of_another_does_not_come_with_it_past_a_filter(memory):
+def test_filter_excludes_episode_that_ends_a_found_fact(memory):
     question, moved = "Ann lives in Rome", "I live in Oslo"
     for where, follows in ((None, True), ({"thread": ["t1", "t3"]}, True), ({"thread": "t1"}, False)):
         said = memory.search(question, namespace=NAMESPACE, where=where, limit=2, recipe="words").episodes

@@ -15,7 +15,7 @@ def sentences(state: dict[str, Any]) -> list[str]:
     return [each["sentence"] for each in state["results"]["facts"]]
 
 
-def test_a_question_finds_facts_entities_and_episodes(story: Talk) -> None:
+def test_search_finds_facts_entities_and_episodes(story: Talk) -> None:
     found = SearchResults.model_validate(story.ask("Where does Ann live?")["results"])
     assert found.facts[0].sentence == "Ann lives in Oslo"
     assert found.facts[0].objects == ("Oslo",)
@@ -25,18 +25,18 @@ def test_a_question_finds_facts_entities_and_episodes(story: Talk) -> None:
     assert all(0 < (each.score or 0) <= 1 for each in (*found.facts, *found.entities, *found.episodes))
 
 
-def test_a_fact_comes_with_the_words_that_state_it(story: Talk) -> None:
+def test_found_fact_has_the_quote_that_states_it(story: Talk) -> None:
     [fact] = [each for each in story.ask("Oslo")["results"]["facts"] if each["sentence"] == "Ann lives in Oslo"]
     [source] = fact["sources"]
     assert (source["quote"], source["speaker"], source["at"]) == ("I moved to Oslo", "Ann", "2023-05-02T10:00:00Z")
 
 
-def test_a_line_is_found_by_what_was_said_next_to_it(story: Talk) -> None:
+def test_search_finds_episode_by_its_neighbours(story: Talk) -> None:
     episodes = [each["content"] for each in story.ask("How is the weather in Oslo?")["results"]["episodes"]]
     assert "Rainy, but I like it." in episodes[:3]
 
 
-def test_a_fact_two_steps_away_is_found_along_the_graph(story: Talk) -> None:
+def test_search_finds_fact_two_hops_away(story: Talk) -> None:
     hits = story.ask("What does the sister of Ann do?")["hits"]["facts"]["graph"]
     [works] = [each["id"] for each in story.ask("Mia Acme")["results"]["facts"] if "Acme" in each["sentence"]]
     assert works in [name for name, _ in hits]
@@ -54,7 +54,7 @@ def test_a_speaker_called_will_is_found(story: Talk) -> None:
     assert "Will" in [each["name"] for each in found["entities"][:2]]
 
 
-def test_what_the_named_person_said_comes_before_what_others_said(talk: Talk) -> None:
+def test_search_ranks_episodes_of_named_speaker_first(talk: Talk) -> None:
     talk.tell("Bob", "The mountains are lovely", "2024-01-01T10:00:00Z", "one")
     talk.tell("Ann", "The mountains are lovely", "2024-01-02T10:00:00Z", "two")
     assert [each["speaker"] for each in talk.ask("Who did Ann say the mountains are?")["results"]["episodes"]] == [
@@ -63,7 +63,7 @@ def test_what_the_named_person_said_comes_before_what_others_said(talk: Talk) ->
     ]
 
 
-def test_an_episode_that_was_only_saved_is_found_by_its_words(talk: Talk) -> None:
+def test_search_finds_saved_episode_without_embedding(talk: Talk) -> None:
     talk.tell("Ann", "I live in Bergen")
     talk.driver.store.database.query(
         f"kg:{talk.namespace}", "MATCH (e:Episode) SET e.status = 'saved', e.embedding = NULL", {}, write=True
@@ -71,7 +71,7 @@ def test_an_episode_that_was_only_saved_is_found_by_its_words(talk: Talk) -> Non
     assert [each["content"] for each in talk.ask("Bergen")["results"]["episodes"]] == ["I live in Bergen"]
 
 
-def test_communities_are_found_by_their_members_and_names(talk: Talk) -> None:
+def test_search_finds_communities_by_members_and_names(talk: Talk) -> None:
     talk.tell("Ann", "I live in Bergen")
     query = """
     MATCH (e:Entity {name: 'Ann'})
@@ -87,24 +87,24 @@ def test_communities_are_found_by_their_members_and_names(talk: Talk) -> None:
     assert "They like rain." not in then["context"]
 
 
-def test_a_namespace_that_was_never_written_has_nothing_and_stays_unmade(new_talk: Callable[[], Talk]) -> None:
+def test_search_does_not_create_a_namespace(new_talk: Callable[[], Talk]) -> None:
     talk = new_talk()
     assert talk.ask("Where does Ann live?")["context"] == ""
     assert talk.namespace not in talk.driver.store.database.namespaces()
 
 
-def test_what_is_given_as_null_is_as_if_left_out(story: Talk) -> None:
+def test_search_treats_null_as_omitted(story: Talk) -> None:
     nothing = dict.fromkeys(("limit", "max_tokens", "as_of", "believed_at", "thread"))
     assert story.ask("Where does Ann live?", **nothing)["context"] == story.ask("Where does Ann live?")["context"]
 
 
-def test_the_state_is_plain_json_without_vectors(story: Talk) -> None:
+def test_state_of_search_is_json_without_vectors(story: Talk) -> None:
     text = json.dumps(story.ask("Where does Ann live?"))
     assert "embedding" not in text
     assert "vector" not in text
 
 
-def test_recent_talk_makes_its_subject_easier_to_find(story: Talk) -> None:
+def test_search_starts_from_recent_episodes_of_thread(story: Talk) -> None:
     hits = story.ask("What do you mean?", thread="summer")["hits"]["facts"]["graph"]
     assert hits != []
     assert thread_key("summer") != thread_key("late")

@@ -20,7 +20,7 @@ NOW = QuestionView("?", Instants(0, 1, 100 * DAY, unreviewed=False))
 
 @pytest.fixture(scope="module")
 def office(server: Any) -> Iterator[GraphMemory]:
-    """A memory of declared facts: much hangs together with Acme, one fact was stated thrice, another rests on it."""
+    """A memory of declared facts: two people work at Acme, one fact has three statements, and one rests on another."""
     with GraphMemory.open(server.url, model="offline") as memory:
         for day in (1, 2, 3):
             memory.facts.add("Ann", "WORKS_AT", "Acme", at=f"2024-01-0{day}T10:00:00Z", namespace=NS)
@@ -30,7 +30,7 @@ def office(server: Any) -> Iterator[GraphMemory]:
         yield memory
 
 
-def test_importance_is_the_links_of_the_graph(office: GraphMemory) -> None:
+def test_importance_is_number_of_links(office: GraphMemory) -> None:
     """The importance of a fact or an entity comes from its number of links.
 
     Features: C60.
@@ -51,7 +51,7 @@ def test_importance_is_the_links_of_the_graph(office: GraphMemory) -> None:
     assert entities["Bob"]["importance"] < 0.85 * entities["Bob"]["fused"] + 0.15
 
 
-def test_a_score_halves_with_each_half_life_and_never_grows() -> None:
+def test_half_life_halves_score_per_period_and_never_raises_it() -> None:
     ranking = [("old", 1.0), ("month", 0.9), ("new", 0.5), ("later", 0.4), ("unknown", 0.2)]
     days = {"old": 10, "month": 70, "new": 100, "later": 130}
     features = {name: Features(stated_at=day * DAY) for name, day in days.items()}
@@ -61,7 +61,7 @@ def test_a_score_halves_with_each_half_life_and_never_grows() -> None:
     assert slower["old"] == pytest.approx(0.5)
 
 
-def test_the_ranking_of_zeph_is_a_recipe(office: GraphMemory) -> None:
+def test_recipe_can_combine_rerankers_like_zeph(office: GraphMemory) -> None:
     """A recipe can combine importance, half-life and diversity, as Zeph does.
 
     Features: C61.

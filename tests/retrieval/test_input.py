@@ -1,4 +1,4 @@
-"""What is handed to the retrieval graph itself, past `GraphMemory`: what is of no use is told, and harms nothing."""
+"""Input of the retrieval graph without `GraphMemory`: invalid values raise, odd ones find nothing."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ from kg_memory.settings import Settings
         ({"question": None}, "must have a question; set 'question'"),
     ],
 )
-def test_what_is_of_no_use_is_told(driver, given: dict[str, Any], told: str):
+def test_graph_raises_for_invalid_input(driver, given: dict[str, Any], told: str):
     graph = build(driver, Settings()).compile()
     with pytest.raises(InputError, match=told):
         graph.invoke({"question": "Where does Ann live?", **given})
 
 
 @pytest.mark.parametrize("given", [{"question": "\x00\ud800"}, {"limit": 0}, {"limit": 10**30}])
-def test_what_is_odd_finds_nothing(driver, given: dict[str, Any]):
+def test_graph_finds_nothing_for_odd_input(driver, given: dict[str, Any]):
     found = build(driver, Settings()).compile().invoke({"question": "x", "namespace": "nobody's", **given})
     assert found["context"] == ""

@@ -7,40 +7,40 @@ from kg_memory.retrieval.question import HYPHENS, LONGEST_NAME, MOST_WORDS, name
 from kg_memory.text.identity import alias_key
 
 
-def test_every_stretch_of_words_could_be_a_name() -> None:
+def test_name_keys_include_every_stretch_of_words() -> None:
     keys = name_keys("Who is the Queen of Norway?")
     assert alias_key("Queen of Norway") in keys
     assert alias_key("norway") in keys
     assert alias_key("the") not in keys
 
 
-def test_a_possessive_and_punctuation_are_no_part_of_a_name() -> None:
+def test_name_keys_ignore_possessive_and_punctuation() -> None:
     keys = name_keys("Is “Ann's” cat (Milo) James' cat? St. Mary's?")
     assert {alias_key(name) for name in ("Ann", "Milo", "James", "St. Mary")} <= set(keys)
 
 
-def test_a_name_with_punctuation_is_found_as_it_is_written() -> None:
+def test_name_keys_include_name_with_punctuation() -> None:
     assert alias_key("C++") in name_keys("Does she like C++ more?")
     assert alias_key("ann@example.com") in name_keys("Who is ann@example.com?")
 
 
-def test_a_name_with_hyphens_is_found_without_them_and_the_other_way() -> None:
+def test_name_keys_match_names_with_and_without_hyphens() -> None:
     keys = name_keys("Who maintains the letter sorting machine of the post-office?")
     assert {alias_key("letter-sorting-machine"), alias_key("post office")} <= set(keys)
 
 
-def test_a_chinese_name_is_found_within_a_sentence() -> None:
+def test_name_keys_find_chinese_name_in_sentence() -> None:
     assert {alias_key("王小明"), alias_key("北京")} <= set(name_keys("王小明现在住在北京吗？"))
 
 
-def test_a_question_of_ten_thousand_words_has_few_names() -> None:
+def test_name_keys_are_few_for_ten_thousand_words() -> None:
     keys = name_keys(" ".join(f"word{number}" for number in range(10_000)))
     assert len(keys) <= MOST_WORDS * (LONGEST_NAME + len(HYPHENS))
     assert len(name_keys("猫狗鸟鱼" * 10_000)) < 100_000
 
 
 @given(st.text(st.characters(exclude_categories=()), max_size=100))
-def test_any_question_has_keys_of_fixed_length_without_repeats(question: str) -> None:
+def test_name_keys_are_unique_and_of_fixed_length(question: str) -> None:
     keys = name_keys(question)
     assert all(len(key) == 32 for key in keys)
     assert len(keys) == len(set(keys))

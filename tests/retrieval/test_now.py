@@ -1,4 +1,4 @@
-"""As of now, and as believed now, is what is found without a time: on a real server."""
+"""A search without a time equals one with `as_of` and `believed_at` set to now: on a real server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOVE = st.tuples(
 
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(moves=st.lists(MOVE, min_size=1, max_size=5))
-def test_as_of_now_and_as_believed_now_is_the_default_search(memory, moves):
+def test_search_without_time_equals_search_as_of_now(memory, moves):
     world = World(memory, f"now-{uuid4()}")
     for place, month, words, kind, confidence in moves:
         memory.driver.model.rules["judge"] = judging(kind, confidence)

@@ -1,4 +1,4 @@
-"""Fusion of rankings, and what changes the order of one."""
+"""Fusion of rankings, and the functions that reorder one."""
 
 from math import inf, isfinite, isnan, log, nan
 
@@ -27,20 +27,21 @@ RANKING = st.lists(st.tuples(NAMES, st.floats(-5, 5) | st.just(nan)), max_size=8
 FUSION = st.lists(st.tuples(RANKING, st.floats(0.125, 4)), max_size=4)
 
 
-def test_a_rank_is_worth_its_weight_over_k_plus_rank() -> None:
+def test_rrf_scores_weight_over_k_plus_rank() -> None:
     assert rrf([[("a", 9.0), ("b", 1.0)]], [2.0], k=10) == [("a", 2 / 11), ("b", 2 / 12)]
 
 
-def test_equal_scores_share_a_rank_and_the_next_one_counts_them() -> None:
+def test_ranks_are_shared_by_equal_scores() -> None:
+    """The rank after a tie counts all items of the tie."""
     assert ranks([("a", 1), ("b", 2), ("c", 2), ("d", 0)]) == {"b": 1, "c": 1, "a": 3, "d": 4}
 
 
-def test_an_id_named_twice_counts_once_at_its_best() -> None:
+def test_ranks_use_best_place_of_repeated_id() -> None:
     assert ranks([("a", 1), ("b", 2), ("a", 3)]) == {"a": 1, "b": 2}
 
 
 @given(FUSION, st.randoms())
-def test_the_order_within_a_ranking_does_not_matter(fusion, random) -> None:  # type: ignore[no-untyped-def]
+def test_rrf_does_not_depend_on_order_within_ranking(fusion, random) -> None:  # type: ignore[no-untyped-def]
     rankings, weights = [ranking for ranking, _ in fusion], [weight for _, weight in fusion]
     shuffled = [random.sample(ranking, len(ranking)) for ranking in rankings]
     assert rrf(shuffled, weights) == rrf(rankings, weights)
@@ -51,7 +52,7 @@ def raise_by_age(score: float, age: float, rate: float) -> float:
     return 2 * halved
 
 
-def test_what_is_newer_is_raised_more_and_never_beyond_twice_its_score() -> None:
+def test_prefer_newer_raises_newer_more_and_at_most_twofold() -> None:
     assert raise_by_age(0.6, 0, 1) == 1.2
     assert raise_by_age(0.6, 1, 1) == 0.6 + 0.5
     assert raise_by_age(0.6, 9, 1) == 0.6 + 0.1
@@ -60,7 +61,7 @@ def test_what_is_newer_is_raised_more_and_never_beyond_twice_its_score() -> None
 
 
 @given(st.floats(0, 1), st.floats(-1e6, 1e6), st.floats(-1e6, 1e6), st.floats(0, 10))
-def test_a_decay_prefers_the_newer_and_keeps_within_its_bounds(score, one, other, rate) -> None:  # type: ignore[no-untyped-def]
+def test_prefer_newer_is_monotonic_and_bounded(score, one, other, rate) -> None:  # type: ignore[no-untyped-def]
     newer, older = sorted((one, other))
     assert score <= raise_by_age(score, older, rate) <= raise_by_age(score, newer, rate) <= 2 * score
     assert raise_by_age(score, -abs(one), rate) == raise_by_age(score, 0, rate)
@@ -74,7 +75,7 @@ def names(ranking):  # type: ignore[no-untyped-def]
     return [name for name, _ in ranking]
 
 
-def test_relative_scores_see_how_far_apart_they_are() -> None:
+def test_relative_shares_reflect_distances_of_scores() -> None:
     one, other = [("a", 9.0), ("b", 8.0), ("c", 1.0)], [("b", 0.9), ("a", 0.2), ("c", 0.1)]
     eighth, seven = LAST + (1 - LAST) / 8, LAST + (1 - LAST) * 7 / 8
     expected = {"b": (seven + 1) / 2, "a": (1 + eighth) / 2, "c": LAST}
@@ -83,19 +84,19 @@ def test_relative_scores_see_how_far_apart_they_are() -> None:
     assert dict(relative([one, other], [2, 0])) == pytest.approx({"a": 1.0, "b": seven, "c": LAST})
 
 
-def test_what_a_ranking_lacks_or_has_no_number_for_counts_as_its_last() -> None:
+def test_relative_shares_count_missing_or_nan_as_last() -> None:
     one, other = [("a", 3.0), ("b", 1.0), ("n", nan), ("i", inf)], [("c", 5.0), ("b", 4.0)]
     assert relative([one, other], [1, 1]) == [("a", 0.5), ("c", 0.5), ("b", LAST), ("i", 0.0), ("n", 0.0)]
 
 
-def test_a_hit_counts_where_all_scores_are_equal() -> None:
+def test_relative_shares_count_hits_of_equal_scores() -> None:
     assert relative([[("z", 7.0)], [("a", 1.0), ("z", 1.0)]], [1, 1]) == [("z", 1.0), ("a", 0.5)]
     assert relative([[("a", 0.1)] * 3, []], [1, 1]) == [("a", 0.5)]
     assert relative([], []) == relative([[]], [1]) == relative([[]], [0]) == []
 
 
 @given(FUSION, st.floats(0.5, 100), st.floats(-100, 100))
-def test_neither_the_order_within_a_ranking_nor_its_unit_matters(fusion, unit, zero) -> None:  # type: ignore[no-untyped-def]
+def test_relative_shares_ignore_order_and_unit(fusion, unit, zero) -> None:  # type: ignore[no-untyped-def]
     rankings, weights = [ranking for ranking, _ in fusion], [weight for _, weight in fusion]
     assert relative([ranking[::-1] for ranking in rankings], weights) == relative(rankings, weights)
     whole = [[(name, round(score)) for name, score in ranking if isfinite(score)] for ranking in rankings]
@@ -122,7 +123,7 @@ RERANKERS = {
 @pytest.mark.parametrize("reranker", RERANKERS)
 @given(RANKED, PAIRS, SHARES, SHARE)
 @settings(max_examples=50)
-def test_a_reranker_returns_a_permutation_best_first_from_0_to_1(reranker, ranking, pairs, shares, share) -> None:  # type: ignore[no-untyped-def]
+def test_reranker_returns_permutation_with_scores_from_0_to_1(reranker, ranking, pairs, shares, share) -> None:  # type: ignore[no-untyped-def]
     found = RERANKERS[reranker](ranking, pairs, shares, share)
     assert sorted(names(found)) == sorted(names(ranking))
     numbers = [score for _, score in found]
@@ -132,7 +133,7 @@ def test_a_reranker_returns_a_permutation_best_first_from_0_to_1(reranker, ranki
 
 
 @given(RANKED)
-def test_what_says_nothing_about_the_ids_leaves_the_order_as_it_was(ranking) -> None:  # type: ignore[no-untyped-def]
+def test_reranker_without_data_preserves_order(ranking) -> None:  # type: ignore[no-untyped-def]
     known = [(name, score) for name, score in ranking if isfinite(score)]
     order = names(sort_scores(known))
     assert names(blend(known, {}, 0.0)) == order
@@ -142,7 +143,7 @@ def test_what_says_nothing_about_the_ids_leaves_the_order_as_it_was(ranking) -> 
 
 
 @given(st.permutations(range(20)), st.integers(0, 20))
-def test_what_ranked_first_before_is_held_near_the_front(order, length) -> None:  # type: ignore[no-untyped-def]
+def test_hold_limits_how_far_first_results_drop(order, length) -> None:  # type: ignore[no-untyped-def]
     before = [(f"{place:02}", 1 - place / 20) for place in range(length)]
     now = [(f"{place:02}", 1 - rank / 20) for rank, place in enumerate(order) if place < length]
     places = names(hold(now, before))
@@ -151,7 +152,7 @@ def test_what_ranked_first_before_is_held_near_the_front(order, length) -> None:
 
 
 @given(RANKED, SHARES, SHARE)
-def test_a_score_that_is_no_number_is_never_before_one_of_its_kind_that_is(ranking, shares, weight) -> None:  # type: ignore[no-untyped-def]
+def test_nan_score_ranks_after_numbers(ranking, shares, weight) -> None:  # type: ignore[no-untyped-def]
     positive = [(name, score) for name, score in ranking if not score <= 0]
     assert names(sort_scores(positive)) == names(rescore(positive, {})) == names(mmr(positive, {}, 1.0))
     for found in (scale(positive, {}), prefer_newer(positive, {}, 1.0), blend(positive, {}, 0.5)):
@@ -159,7 +160,7 @@ def test_a_score_that_is_no_number_is_never_before_one_of_its_kind_that_is(ranki
         assert set(names(found)[len(found) - len(last) :]) == last
 
 
-def test_ties_are_in_order_of_id_in_every_reranker() -> None:
+def test_every_reranker_orders_ties_by_id() -> None:
     tied = [(name, 0.5) for name in "zam"]
     for reranker in RERANKERS.values():
         assert names(reranker(tied, {}, {}, 0.5)) == ["a", "m", "z"]
@@ -167,7 +168,7 @@ def test_ties_are_in_order_of_id_in_every_reranker() -> None:
     assert names(blend([("b", 1.0), ("a", 0.0)], {"a": 1.0}, 0.5)) == ["a", "b"]
 
 
-def test_marginal_relevance_takes_what_adds_most_to_those_before_it() -> None:
+def test_mmr_ranks_by_what_each_item_adds() -> None:
     alike = {"a": {"b": 0.9}, "b": {"a": 0.9}}
     found = mmr([("a", 1.0), ("b", 0.9), ("c", 0.6)], alike, 0.5)
     assert names(found) == ["a", "c", "b"]
@@ -175,12 +176,12 @@ def test_marginal_relevance_takes_what_adds_most_to_those_before_it() -> None:
     assert mmr([("a", 0.5), ("b", 0.25)], {}, 1.0) == [("a", 1.0), ("b", 0.5)]
 
 
-def test_a_blend_weighs_the_score_against_the_share() -> None:
+def test_blend_weighs_score_against_share() -> None:
     assert blend([("a", 0.8), ("b", 0.6)], {"b": 1.0}, 0.25) == [("b", pytest.approx(0.7)), ("a", pytest.approx(0.6))]
     assert blend([("a", 0.8), ("b", 0.6)], {"b": 1.0}, 1.0) == [("b", 1.0), ("a", 0.0)]
 
 
-def test_what_was_read_anew_stands_above_the_rest_whatever_it_scored() -> None:
+def test_rescore_ranks_rescored_items_above_the_rest() -> None:
     found = rescore([("a", 1.0), ("b", 0.9), ("c", 0.8), ("d", 0.7)], {"a": 0.0, "b": 1.0})
     assert names(found) == ["b", "a", "c", "d"]
     assert found[1][1] > found[2][1] > found[3][1]
@@ -188,13 +189,13 @@ def test_what_was_read_anew_stands_above_the_rest_whatever_it_scored() -> None:
     assert stack([], [("a", 0.5)]) == [("a", 0.5)]
 
 
-def test_counts_are_shares_of_the_largest_by_their_logarithms() -> None:
+def test_log_shares_are_logarithms_relative_to_largest() -> None:
     assert log_shares({"a": 0, "b": 1, "c": 3}) == {"a": 0.0, "b": pytest.approx(0.5), "c": 1.0}
     assert log_shares({"a": 0}) == {"a": 0.0}
     assert log_shares({}) == {}
 
 
-def test_serving_raises_a_fact_by_14_percent_at_1_and_by_48_at_10_up_to_1() -> None:
+def test_use_weight_raises_by_14_percent_at_1_and_48_at_10() -> None:
     assert use_weight(0, 0.5) == 0.5
     assert use_weight(1, 0.5) == pytest.approx(0.5 * 1.139, abs=1e-3)
     assert use_weight(10, 0.5) == pytest.approx(0.5 * 1.48, abs=1e-2)
@@ -203,7 +204,8 @@ def test_serving_raises_a_fact_by_14_percent_at_1_and_by_48_at_10_up_to_1() -> N
     assert use_weight(-3, 0.5) == 0.5
 
 
-def test_a_count_fades_by_whole_intervals_to_half_in_a_fortnight() -> None:
+def test_fade_halves_a_count_in_a_fortnight() -> None:
+    """A count fades by whole intervals."""
     assert fade(8, 86_399, 0.95, 86_400) == 8
     assert fade(8, 86_400, 0.95, 86_400) == 8 * 0.95
     assert fade(1, 14 * 86_400, 0.95, 86_400) == pytest.approx(0.488, abs=1e-3)
@@ -212,7 +214,7 @@ def test_a_count_fades_by_whole_intervals_to_half_in_a_fortnight() -> None:
 
 
 @given(st.floats(0, 1e6), st.floats(0, 1e9), st.floats(0, 1e9), st.floats(0.01, 1), st.floats(1e-3, 1e6), SHARE)
-def test_more_use_never_lowers_and_more_time_never_raises(count, one, other, rate, interval, confidence) -> None:  # type: ignore[no-untyped-def]
+def test_fade_and_use_weight_are_monotonic(count, one, other, rate, interval, confidence) -> None:  # type: ignore[no-untyped-def]
     sooner, later = sorted((one, other))
     assert 0 <= fade(count, later, rate, interval) <= fade(count, sooner, rate, interval) <= count
     assert confidence <= use_weight(count, confidence) <= use_weight(count + 1, confidence) <= 1

@@ -50,7 +50,7 @@ ANY = st.builds(
 # As values
 
 
-def test_no_part_of_a_recipe_can_be_changed():
+def test_recipe_parts_are_immutable():
     for part, name in (
         (DEFAULT, "fusion"),
         (DEFAULT.facts, "words"),
@@ -63,7 +63,7 @@ def test_no_part_of_a_recipe_can_be_changed():
         RECIPES["mine"] = DEFAULT  # type: ignore[index]
 
 
-def test_a_copy_is_changed_and_called_custom_and_the_original_is_as_it_was():
+def test_with_returns_a_changed_copy_called_custom():
     made = DEFAULT.with_(rerankers=[{"by": "diversity", "balance": 0.7}], kinds=["facts"])
     assert (made.name, made.rerankers, made.kinds) == ("custom", (ByDiversity(balance=0.7),), ("facts",))
     assert (DEFAULT.name, DEFAULT.rerankers, DEFAULT.kinds) == (
@@ -95,7 +95,7 @@ def test_a_copy_is_changed_and_called_custom_and_the_original_is_as_it_was():
         ({"name": None}, "name in the recipe is None"),
     ],
 )
-def test_what_does_not_fit_is_refused_by_its_name(changes, told):
+def test_recipe_raises_for_invalid_field(changes, told):
     for make in (lambda: DEFAULT.with_(**changes), lambda: find_recipe(changes)):
         with pytest.raises(InputError, match=told):
             make()
@@ -106,12 +106,12 @@ def test_what_does_not_fit_is_refused_by_its_name(changes, told):
     [("best", "recipe must be one of default, words.*, got 'best'"), ("", "recipe must be one of .*, got ''"), (5, "got int"),
      (["facts"], "got list"), ({1: 2}, "unknown field '1'"), (Recipe, "got ModelMetaclass")],
 )  # fmt: skip
-def test_what_is_no_recipe_is_refused_with_what_may_stand_there(given, told):
+def test_find_recipe_raises_for_invalid_recipe(given, told):
     with pytest.raises(InputError, match=told):
         find_recipe(given)
 
 
-def test_a_recipe_is_given_as_itself_by_name_by_its_changes_or_not_at_all():
+def test_find_recipe_accepts_value_name_changes_or_none():
     assert (
         find_recipe(None)
         == find_recipe("default")
@@ -130,7 +130,7 @@ def test_a_recipe_goes_through_json_unchanged(made):
 
 
 @given(ANY)
-def test_a_kind_that_is_left_out_has_no_weight(made):
+def test_kind_outside_recipe_has_no_weight(made):
     for kind in KINDS:
         weights = made.weights(kind)
         assert kind in made.kinds or not any(getattr(weights, way) for way in RETRIEVERS)
@@ -157,7 +157,7 @@ def test_fusion_returns_all_hits_of_counting_retrievers_in_order(hits, recipe, k
 
 @pytest.fixture(scope="module")
 def told(server: Server):
-    """A memory of a small story, and its namespace."""
+    """A memory with a small story in the namespace "recipes"."""
     settings = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6)
     with GraphMemory(settings, model=Scripted(), embeddings=HashEmbeddings()) as memory:
         said = {"namespace": "recipes", "thread": "t"}
@@ -172,7 +172,7 @@ QUESTION = "Where does Ann live, in Oslo?"
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_each_named_recipe_finds_what_it_looks_for_and_no_other_kind(told, name):
+def test_named_recipe_returns_only_its_kinds(told, name):
     found = told.search(QUESTION, namespace="recipes", recipe=name)
     chosen = RECIPES[name]
     for kind in KINDS:
@@ -185,17 +185,17 @@ def test_each_named_recipe_finds_what_it_looks_for_and_no_other_kind(told, name)
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_each_named_recipe_finds_the_same_by_asyncio(told, name):
+def test_named_recipe_returns_same_results_with_asyncio(told, name):
     now = {"namespace": "recipes", "recipe": name, "as_of": "2024-06-01", "believed_at": "2200-01-01"}
     found = told.search(QUESTION, **now)
     again = asyncio.run(told.asearch(QUESTION, **now))
-    # The recipe `use` notes when a fact was last used.
+    # The recipe `use` stores when a fact was last used.
     unused = [tuple(fact.model_copy(update={"last_used": None}) for fact in each.facts) for each in (found, again)]
     assert again.model_copy(update={"facts": unused[1]}) == found.model_copy(update={"facts": unused[0]})
     assert str(asyncio.run(told.acontext(QUESTION, **now))) == told.context(QUESTION, **now)
 
 
-def test_a_recipe_of_ones_own_is_the_same_as_a_value_and_as_a_name(told):
+def test_recipe_by_value_equals_recipe_by_name(told):
     by_name = told.search(QUESTION, namespace="recipes", recipe="facts")
     by_value = told.search(QUESTION, namespace="recipes", recipe=FACTS)
     assert by_name.facts == by_value.facts

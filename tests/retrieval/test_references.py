@@ -1,4 +1,4 @@
-"""Whom and what a question refers to: who asks, what was before, and messages that are not read yet."""
+"""What a question refers to: the asker, ended facts, and messages that are not extracted yet."""
 
 from __future__ import annotations
 
@@ -44,23 +44,23 @@ def moved(memory):
         "Ann以前住在哪里？",
     ],
 )
-def test_what_was_before_comes_first(moved, question):
+def test_before_question_ranks_ended_fact_first(moved, question):
     found = moved.search(question)
     assert found.facts[0].sentence == "Ann lives in Bergen"
     assert found.time.until.year == 2024
 
 
-def test_a_place_without_a_verb_is_the_home_of_who_asks(moved):
+def test_before_place_means_home_of_asker(moved):
     assert moved.search("before Oslo?", asker="Ann").facts[0].sentence == "Ann lives in Bergen"
 
 
-def test_a_past_that_is_not_known_changes_nothing(moved):
+def test_before_question_without_ended_fact_means_now(moved):
     assert moved.search("Where did Ann work before?").time.reading == "what is so now"
 
 
 @pytest.mark.parametrize(("speaker", "asker"), [("user", None), ("user", "user"), ("Ann", "Ann")])
 @pytest.mark.parametrize("who", ["I", "the user"])
-def test_the_time_of_who_asks_is_known(memory, speaker, asker, who):
+def test_since_question_resolves_event_of_asker(memory, speaker, asker, who):
     memory.add("I use vim.", speaker=speaker, at="2024-01-01")
     memory.add("I switched from vim to neovim.", speaker=speaker, at="2024-06-01")
     found = memory.search(f"What happened since {who} switched from vim to neovim?", asker=asker)
@@ -69,7 +69,7 @@ def test_the_time_of_who_asks_is_known(memory, speaker, asker, who):
 
 
 @pytest.mark.parametrize("recipe", ["default", "hybrid", "words"])
-def test_a_message_that_is_not_read_comes_before_what_shares_a_name(memory, recipe):
+def test_search_ranks_saved_message_above_shared_name(memory, recipe):
     memory.add("I moved to Oslo.", speaker="Ann", at="2024-01-01")
     memory.add("Bo lives in Bergen and likes climbing.", speaker="Bo", at="2024-01-01")
     memory.episodes.save([{"content": "I started at Fjord Labs last week.", "speaker": "Ann", "at": "2024-02-01"}])
@@ -84,7 +84,7 @@ def test_a_message_that_is_not_read_comes_before_what_shares_a_name(memory, reci
 
 @pytest.fixture
 def places(memory):
-    """Oslo is in Norway, of which a lot is told, and Norway in Scandinavia; many live elsewhere."""
+    """Oslo is in Norway, and Norway in Scandinavia. Many facts are about Norway, and many people live elsewhere."""
     rows = [{"subject": "Oslo", "predicate": "is located in", "object": "Norway", "object_type": "Place"}]
     rows += [{"subject": "Norway", "predicate": "is part of", "object": "Scandinavia", "object_type": "Place"}]
     rows += [{"subject": "Ann", "predicate": "lives in", "object": "Oslo"}]
@@ -95,13 +95,13 @@ def places(memory):
 
 
 @pytest.mark.parametrize("place", ["Oslo", "Norway", "Scandinavia"])
-def test_who_lives_in_a_part_of_a_place_lives_there(places, place):
+def test_search_for_place_finds_residents_of_its_parts(places, place):
     found = places.search(f"Who lives in {place}?")
     assert "Ann lives in Oslo" in [fact.sentence for fact in found.facts[:3]]
 
 
-def test_what_is_named_in_a_sentence_alone_is_reached_from_it(server):
-    """That Ann met Bo in Paris is a fact between Ann and Bo; who asks about France finds it by Paris."""
+def test_search_reaches_fact_by_name_in_its_sentence(server):
+    """The fact that Ann met Bo in Paris links only Ann and Bo. A question about France finds it through Paris."""
 
     namespace = "named-alone"
 
@@ -123,8 +123,8 @@ def test_what_is_named_in_a_sentence_alone_is_reached_from_it(server):
             assert "Ann met Bo in Paris" in [fact.sentence for fact in found.facts[:2]]
 
 
-def test_activation_starts_from_what_the_words_found(memory):
-    """Nothing of the question is a name: the walk begins at the people of the facts that have its words.
+def test_activation_starts_from_word_hits(memory):
+    """The question has no name: the walk starts from the people of the facts that contain its words.
 
     Features: C22.
     """
@@ -139,7 +139,7 @@ def test_activation_starts_from_what_the_words_found(memory):
     assert {"Ann", "Carl"} <= {entity.name for entity in found.entities[:3]}
 
 
-def test_what_a_person_says_comes_before_what_an_assistant_says(memory):
+def test_search_ranks_user_message_above_assistant_messages(memory):
     memory.add("Sourdough needs a slow rise.", speaker="user", thread="1", at="2024-01-01")
     for day in range(2, 6):
         memory.add("Sourdough needs a slow rise, too.", speaker="assistant", thread=str(day), at=f"2024-01-0{day}")

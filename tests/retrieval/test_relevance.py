@@ -1,4 +1,4 @@
-"""How likely the memory holds an answer, and why it may hold none."""
+"""The probability that the memory contains an answer, and the reason why it may not."""
 
 from __future__ import annotations
 
@@ -52,9 +52,7 @@ def told(found: Any, *rows: Any) -> float:
 
 
 @given(SCORED, SCORED, st.sampled_from(KINDS), st.floats(0, 2), st.lists(st.text(max_size=3), max_size=3))
-def test_it_is_a_probability_whatever_was_found(
-    words: Any, meaning: Any, kind: str, distance: float, texts: list[str]
-) -> None:
+def test_relevance_is_a_probability(words: Any, meaning: Any, kind: str, distance: float, texts: list[str]) -> None:
     own = {id_ for id_, _ in (*words, *meaning)}
     tellers = {id_: ["Ann"] for id_ in sorted(own)[: 2 * (kind == "facts")]}
     found = weigh(
@@ -69,36 +67,36 @@ def test_it_is_a_probability_whatever_was_found(
 
 
 @given(st.floats(0, 10), st.floats(0, 10), SCORED)
-def test_it_rises_with_what_is_covered(one: float, other: float, meaning: Any) -> None:
+def test_relevance_rises_with_coverage(one: float, other: float, meaning: Any) -> None:
     low, high = sorted((one, other))
     assert told(hits([("a", low)], meaning)) <= told(hits([("a", high)], meaning))
 
 
 @given(EVIDENCE, st.sampled_from(list(Evidence.__slots__)), SHARES)
-def test_it_rises_with_each_sort_of_evidence(found: Evidence, name: str, value: float) -> None:
+def test_relevance_rises_with_each_kind_of_evidence(found: Evidence, name: str, value: float) -> None:
     low, high = sorted((value, getattr(found, name)))
     assert probability(replace(found, **{name: low})) <= probability(replace(found, **{name: high}))
 
 
-def test_all_evidence_weighs() -> None:
+def test_evidence_weights_are_positive() -> None:
     assert min(astuple(WEIGHTS)) > 0
 
 
-def test_where_nothing_is_found_it_is_unlikely() -> None:
+def test_relevance_is_unlikely_without_hits() -> None:
     assert told(hits()) < UNLIKELY
 
 
-def test_a_rare_word_says_more_than_a_common_one() -> None:
+def test_relevance_is_higher_for_rare_word() -> None:
     nearest = [("a", 0.9), ("b", 0.5)]
     assert told(hits([("a", RARE)], nearest)) > told(hits([("a", COMMON)], nearest))
 
 
-def test_words_and_meaning_that_agree_say_more_than_those_that_do_not() -> None:
+def test_relevance_is_higher_if_words_and_vectors_agree() -> None:
     words = [("a", RARE), ("b", COMMON)]
     assert told(hits(words, [("a", 0.9), ("b", 0.1)])) > told(hits(words, [("b", 0.9), ("a", 0.1)]))
 
 
-def test_a_detail_that_the_named_one_told_says_more_than_one_that_another_did() -> None:
+def test_relevance_is_higher_if_named_person_said_it() -> None:
     found = hits([("a", 9.0), ("b", 1.0)], [("a", 0.9), ("b", 0.1)])
     by_ann, by_bob = ({"a": [who], "b": [other]} for who, other in (("Ann", "Bob"), ("Bob", "Ann")))
     assert weigh(ASKED, found, by_ann).told > 0 > weigh(ASKED, found, by_bob).told
@@ -106,20 +104,20 @@ def test_a_detail_that_the_named_one_told_says_more_than_one_that_another_did() 
     assert weigh(replace(ASKED, subjects=frozenset()), found, {}).told == 0
 
 
-def test_what_is_near_is_nearer_than_two_episodes_are_to_each_other() -> None:
+def test_nearness_is_relative_to_usual_distance() -> None:
     assert nearness([("a", 0.5)], 0.5) == 0.5
     assert nearness([("a", 0.9)], 0.5) > 0.5 > nearness([("a", 0.2)], 0.5)
     assert nearness([("a", 0.9), ("b", 0.1)], 0.5, 1000) == 0.5, "the mean of both"
     assert nearness([("a", 0.9), ("b", 0.1)], 0.5, 20) == nearness([("a", 0.9)], 0.5), "of few texts only the first"
 
 
-def test_without_vectors_the_usual_counts() -> None:
+def test_relevance_without_vectors_uses_defaults() -> None:
     by_words = weigh(ASKED, hits([("a", RARE)]))
     assert by_words == Evidence(known=1.0, covered=by_words.covered)
     assert weigh(ASKED, hits([("a", RARE)], [("a", 0.9)]), [], []).lines == Evidence().lines
 
 
-def test_names_and_summaries_are_no_evidence() -> None:
+def test_relevance_ignores_names_and_summaries() -> None:
     for kind in ("entities", "communities"):
         assert told(hits([("a", 100.0)], [("a", 0.9)], kind)) == told(hits())
 
@@ -138,13 +136,13 @@ def test_names_and_summaries_are_no_evidence() -> None:
         ("安娜的工资是多少？", 'nothing here tells of "安娜的工资是多少"'),
     ],
 )
-def test_it_says_why(question: str, reason: str) -> None:
+def test_explain_doubt_returns_the_reason(question: str, reason: str) -> None:
     often = {"facts": {"ann": 5, "oslo": 2, "like": 400}}
     asked = replace(ASKED, terms=terms(question), frequencies=often)
     assert explain_doubt(question, asked, Evidence(told=-0.5)) == reason
 
 
-def test_a_verdict_is_true_where_an_answer_is_likely_and_abstains_below_the_setting() -> None:
+def test_judge_answers_yes_or_abstains_below_threshold() -> None:
     verdicts = [judge(relevance, "why", 0.0) for relevance in (1.0, UNLIKELY - 0.001, NO - 0.001)]
     assert [each.value for each in verdicts if each] == ["yes"]
     assert verdicts == [Answerable(value="yes"), *(Answerable(value=each, reason="why") for each in UNANSWERED)]

@@ -1,4 +1,4 @@
-"""What was found, as a text for a prompt."""
+"""Search results as text for a prompt."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kg_memory.text.tokenise import estimate_tokens
 from tests.retrieval.findings import JUNE, MAY, PLENTY, episode, fact, source
 
 
-def test_each_kind_has_a_section_of_its_own_lines() -> None:
+def test_render_writes_a_section_per_kind() -> None:
     """The context has a section for each kind of item.
 
     Features: A36.
@@ -39,7 +39,7 @@ def test_each_kind_has_a_section_of_its_own_lines() -> None:
         assert lines.index(f"<{tag}>") < lines.index(f"</{tag}>")
 
 
-def test_a_source_is_referred_to_by_its_own_id_in_facts_and_lines_alike() -> None:
+def test_render_cites_source_id_in_facts_and_messages() -> None:
     stated = source(source_id="D1:3")
     found = SearchResults(
         question="Ann",
@@ -52,14 +52,14 @@ def test_a_source_is_referred_to_by_its_own_id_in_facts_and_lines_alike() -> Non
     assert "- [abcdef01] Ann:" in text
 
 
-def test_a_kind_of_which_nothing_was_found_has_no_section() -> None:
+def test_render_omits_section_of_empty_kind() -> None:
     text = render(SearchResults(question="Ann", episodes=(episode(),)), PLENTY)
     assert "EPISODES" in text
     assert "FACTS" not in text
     assert render(SearchResults(question="Ann"), PLENTY) == ""
 
 
-def test_a_line_that_is_not_so_any_more_says_so_and_where_to_read_on() -> None:
+def test_render_marks_ended_and_disputed_messages() -> None:
     by = {"sentence": "Ann works at Acme", "by": "fedcba9876543"}
     ended = Remark(kind="ended", sentence="Ann lives in Oslo", at=JUNE, by="fedcba9876543", by_source_id="D2:1")
     others = (Remark(kind=kind, **by) for kind in ("contradicted", "contradicts", "disputed", "refused"))
@@ -71,7 +71,7 @@ def test_a_line_that_is_not_so_any_more_says_so_and_where_to_read_on() -> None:
     assert text.splitlines()[3] == f"- [abcdef01] Ann: I moved to Oslo {marks}"
 
 
-def test_messages_stand_by_day_in_the_order_of_time() -> None:
+def test_render_groups_messages_by_day_in_order_of_time() -> None:
     said = (episode("I left", at=JUNE), episode("I moved", at=MAY.replace(hour=9)), episode("I came", at=MAY))
     said = tuple(each.model_copy(update={"id": str(place)}) for place, each in enumerate(said))
     context = render(SearchResults(question="Ann", episodes=said), PLENTY)
@@ -87,7 +87,7 @@ def test_messages_stand_by_day_in_the_order_of_time() -> None:
 ROME = fact("Bob lives in Rome", subject="Bob")
 
 
-def test_a_context_knows_what_it_is_made_of() -> None:
+def test_context_has_results_tokens_lines_and_left_out() -> None:
     found = SearchResults(
         question="Ann", time=QueryTime(believed_at=JUNE, reading="now"), facts=(ROME, ROME.model_copy(update={"id": "2"})),
         episodes=(episode(), episode("I like tea very much", id="long")),

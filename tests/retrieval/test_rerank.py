@@ -1,4 +1,4 @@
-"""One order a kind: the fusion of what was found, and each reranker, by flows that are answered by hand."""
+"""The step `rerank`: fusion of hits and each reranker, with effects that the test answers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ AB = {kind: hits(words=[["a", 3.0], ["b", 2.9]]) for kind in KINDS}
 
 
 class Told:
-    """Answers queries by what is told of each id, and remembers what was asked, a list a round trip."""
+    """Answers queries with the given features of each id, and records the queries of each round trip."""
 
     def __init__(self, told: dict[str, dict[str, Any]], near: dict[str, str] | None = None) -> None:
         self.told = told
@@ -58,7 +58,7 @@ class Told:
 
 
 def reranked(told: Told | None = None, settings: Settings | None = None, **state: Any) -> dict[str, Any]:
-    """Rerank what was fused by ranks, which few hits tell more about, unless it is to be `as_it_is`."""
+    """Run the step with fusion by ranks, which suits few hits; `as_it_is` leaves the fusion of the recipe."""
     if not state.pop("as_it_is", False):
         state["recipe"] = find_recipe(state.get("recipe")).with_(fusion="rrf")
     chosen = find_recipe(state.get("recipe"))
@@ -84,7 +84,7 @@ def names(scored: list[Any]) -> list[str]:
     return [name for name, _ in scored]
 
 
-def test_words_count_more_than_meaning_for_episodes() -> None:
+def test_fusion_weighs_words_above_vectors_for_episodes() -> None:
     """For episodes, word search has more weight than vector search.
 
     Features: A48.
@@ -93,13 +93,13 @@ def test_words_count_more_than_meaning_for_episodes() -> None:
     assert names(found["episodes"]) == ["a", "b"]
 
 
-def test_a_named_entity_comes_before_one_that_only_sounds_alike() -> None:
+def test_fusion_ranks_named_entity_above_similar_name() -> None:
     found = ranked(hits={"entities": hits(words=[["b", 3.0], ["a", 1.0]], graph=[["a", 1.0], ["b", 0.2]])})
     assert found["entities"][0][0] == "a"
 
 
 @pytest.mark.parametrize("name", ["default", "words", "meaning", "hybrid"])
-def test_what_is_first_everywhere_scores_one(name: str) -> None:
+def test_fusion_scores_1_for_item_first_in_all_searches(name: str) -> None:
     """An item that is first in all searches has the fused score 1.
 
     Features: A43.
@@ -108,14 +108,14 @@ def test_what_is_first_everywhere_scores_one(name: str) -> None:
     assert ranked(hits={"facts": hits(arm, arm, arm)}, recipe=name, as_it_is=True)["facts"][0] == ["a", 1.0]
 
 
-def test_only_the_best_are_kept() -> None:
+def test_rerank_applies_limit() -> None:
     arm = [[f"n{number:03}", -number] for number in range(100)]
     assert len(ranked(hits={"facts": hits(arm)})["facts"]) == 10
     assert names(ranked(hits={"facts": hits(arm)}, limit=3)["facts"]) == ["n000", "n001", "n002"]
     assert ranked(hits={"facts": hits(arm)}, limit=0)["facts"] == []
 
 
-def test_nothing_found_is_nothing_ranked_and_nothing_is_asked() -> None:
+def test_rerank_without_hits_runs_no_query() -> None:
     told = Told({})
     every = DEFAULT.with_(rerankers=tuple(kind() for kind in (ByMentions, ByRecency, ByUse, ByDistance, ByDiversity)))
     assert ranked(told, hits={"facts": hits()}, recipe=every, center="Ann") == {"facts": []}
@@ -123,18 +123,18 @@ def test_nothing_found_is_nothing_ranked_and_nothing_is_asked() -> None:
     assert told.trips == []
 
 
-def test_a_way_without_weight_finds_nothing() -> None:
+def test_retriever_without_weight_adds_no_hits() -> None:
     found = hits(words=[["a", 1.0]], meaning=[["b", 1.0]], graph=[["c", 1.0]])
     assert names(ranked(hits={"facts": found}, recipe="words")["facts"]) == ["a"]
     assert names(ranked(hits={"facts": found}, recipe="hybrid")["facts"]) == ["a", "b"]
 
 
-def test_a_kind_that_the_recipe_leaves_out_has_none() -> None:
+def test_kind_outside_recipe_has_no_results() -> None:
     found = ranked(hits=AB, recipe=DEFAULT.with_(kinds=("facts",), rerankers=(ByRecency(),)))
     assert found == {kind: found["facts"] if kind == "facts" else [] for kind in KINDS}
 
 
-def test_a_fusion_by_scores_sees_how_far_apart_they_are() -> None:
+def test_fusion_by_scores_reflects_distances_of_scores() -> None:
     even = DEFAULT.with_(facts=Weights(words=1, meaning=1, graph=0))
     found = {"facts": hits(words=[["a", 9.0], ["b", 8.0], ["c", 1.0]], meaning=[["b", 0.9], ["a", 0.2], ["c", 0.1]])}
     assert names(ranked(hits=found, recipe=even)["facts"]) == ["a", "b", "c"]
@@ -142,13 +142,13 @@ def test_a_fusion_by_scores_sees_how_far_apart_they_are() -> None:
     assert scores == [["b", 0.938125], ["a", 0.566875], ["c", LAST]]
 
 
-def test_sums_that_differ_by_rounding_alone_are_ties() -> None:
+def test_fusion_treats_rounding_differences_as_ties() -> None:
     three = DEFAULT.with_(facts=Weights(words=1, meaning=1, graph=1), rank_constant=1)
     arms = [[["b", 3], ["x", 2], ["a", 1]], [["x", 3], ["a", 2], ["b", 1]], [["a", 3], ["b", 2], ["x", 1]]]
     assert ranked(hits={"facts": hits(*arms)}, recipe=three)["facts"] == [[name, 0.722222] for name in "abx"]
 
 
-def test_without_a_decay_nothing_is_asked_and_nothing_changes() -> None:
+def test_rerank_without_decay_runs_no_query() -> None:
     told = Told({})
     assert ranked(told, hits=AB, settings=Settings(temporal_decay_rate=0.0)) == ranked(hits=AB)
     assert told.trips == []
@@ -161,7 +161,7 @@ AGES = {"a": {"stated_at": NOW - 400 * DAY}, "b": {"stated_at": NOW}}
     "how",
     [{"settings": Settings(temporal_decay_rate=10.0)}, {"recipe": DEFAULT.with_(rerankers=(ByRecency(rate=10),))}],
 )
-def test_with_a_decay_newer_facts_and_episodes_come_first_and_other_kinds_stay(how: dict[str, Any]) -> None:
+def test_decay_ranks_newer_facts_and_episodes_first(how: dict[str, Any]) -> None:
     """`temporal_decay_rate` ranks newer facts and episodes first; entities and communities are unaffected.
 
     Features: C33.
@@ -175,14 +175,14 @@ def test_with_a_decay_newer_facts_and_episodes_come_first_and_other_kinds_stay(h
         assert found[kind] == ranked(hits=AB)[kind]
 
 
-def test_a_recipe_that_says_how_much_newer_is_better_is_not_told_twice() -> None:
+def test_recency_in_recipe_replaces_decay_setting() -> None:
     own = DEFAULT.with_(rerankers=(ByRecency(rate=0.0),))
     found = reranked(Told(AGES), Settings(temporal_decay_rate=10.0), hits=AB, recipe=own, explain=True)
     assert [step for step, _ in found["stages"]["facts"]["a"]] == ["fused", "recency"]
     assert names(found["ranked"]["facts"]) == ["a", "b"]
 
 
-def test_a_reranker_chooses_before_the_limit_and_leaves_out_what_is_gone() -> None:
+def test_rerankers_run_before_limit_and_drop_deleted_items() -> None:
     """Rerankers run before the limit is applied, and drop deleted items.
 
     Features: A35.
@@ -197,7 +197,7 @@ def test_a_reranker_chooses_before_the_limit_and_leaves_out_what_is_gone() -> No
     assert names(ranked(Told({"b": {"stated_at": NOW}}), settings=decay, hits=AB)["facts"]) == ["b"]
 
 
-def test_what_is_deleted_between_two_queries_is_left_out() -> None:
+def test_rerank_drops_item_deleted_between_queries() -> None:
     class Deleted(Told):
         def _rows(self, query: Query) -> list[dict[str, Any]]:
             return [row for row in super()._rows(query) if query.cypher == cypher.FACTS_STATED or row["id"] != "a"]
@@ -207,7 +207,7 @@ def test_what_is_deleted_between_two_queries_is_left_out() -> None:
     assert names(ranked(told, hits=AB, recipe=both)["facts"]) == ["b"]
 
 
-def test_what_is_mentioned_often_comes_first_within_the_conversation() -> None:
+def test_mentions_rank_items_by_count_within_thread() -> None:
     """`ByMentions` ranks by mentions in the thread, or in all threads if none is given.
 
     Features: A45.
@@ -232,7 +232,7 @@ ABC = {kind: hits(words=[["c", 3.0], ["a", 3.0], ["b", 2.9]]) for kind in KINDS}
 
 
 @pytest.mark.parametrize("start", [{"centers": ["e0"]}, {"named": ["e0"]}, {"centers": ["e0"], "named": ["e9"]}])
-def test_what_is_near_to_where_the_question_looks_comes_first(start: dict[str, Any]) -> None:
+def test_distance_ranks_items_near_the_start_first(start: dict[str, Any]) -> None:
     """`ByDistance` ranks items near the start of the search first.
 
     Features: A46.
@@ -244,14 +244,14 @@ def test_what_is_near_to_where_the_question_looks_comes_first(start: dict[str, A
     assert [len(trip) for trip in told.trips] == [4, 1, 1, 1]
 
 
-def test_without_anything_to_be_near_to_nothing_changes_and_nothing_is_asked() -> None:
+def test_distance_without_start_runs_no_query() -> None:
     told = Told({})
     assert ranked(told, hits=AB, recipe="distance") == ranked(hits=AB)
     assert ranked(told, hits=AB, recipe="distance", named=[]) == ranked(hits=AB)
     assert told.trips == []
 
 
-def test_what_was_served_often_and_lately_comes_first_of_what_is_as_sure() -> None:
+def test_use_ranks_often_and_recently_served_facts_first() -> None:
     """`ByUse` ranks facts of equal confidence by how often and how recently they were returned.
 
     Features: C18.
@@ -265,7 +265,7 @@ def test_what_was_served_often_and_lately_comes_first_of_what_is_as_sure() -> No
     assert names(ranked(never, hits=AB, recipe={"rerankers": [ByUse(decay_lambda=1)]})["facts"]) == ["b", "a"]
 
 
-def test_what_is_surer_or_better_trusted_comes_first() -> None:
+def test_confidence_and_trust_rank_higher_values_first() -> None:
     told = Told({"a": {"confidence": 0.5, "trust": 1.0}, "b": {"confidence": 1.0, "trust": 0.5}})
     sure = ranked(told, hits=AB, recipe={"rerankers": [ByConfidence()]})
     assert names(sure["facts"]) == ["b", "a"]
@@ -275,7 +275,7 @@ def test_what_is_surer_or_better_trusted_comes_first() -> None:
     assert trusted["facts"][1][1] == pytest.approx(ranked(hits=AB)["facts"][1][1] / 4, abs=1e-6)
 
 
-def test_all_that_several_rerankers_want_to_know_of_candidates_is_asked_in_one_round_trip() -> None:
+def test_rerankers_read_all_features_in_one_round_trip() -> None:
     told = Told({each: {"mentions": 1, "entities": "e0", "trust": 1.0, "confidence": 1.0, "used": 0.0, "used_at": 0, "stated_at": 0} for each in "ab"})  # fmt: skip
     steps = (ByTrust(), ByMentions(), ByRecency(), ByUse(), ByConfidence())
     found = reranked(told, hits=AB, recipe=DEFAULT.with_(rerankers=steps), explain=True)
@@ -288,7 +288,7 @@ def test_all_that_several_rerankers_want_to_know_of_candidates_is_asked_in_one_r
     assert parts["facts"]["b"][-1][1] == found["ranked"]["facts"][1][1]
 
 
-def test_a_cross_encoder_reads_the_best_and_the_rest_stay_below() -> None:
+def test_cross_encoder_rescores_only_the_best() -> None:
     """A cross-encoder scores the best `depth` items; the others rank below them.
 
     Features: A47.
@@ -306,7 +306,7 @@ def test_a_cross_encoder_reads_the_best_and_the_rest_stay_below() -> None:
     assert found["facts"][2][1] < 0.01
 
 
-def test_summaries_do_not_answer_a_question_about_the_past() -> None:
+def test_cross_encoder_ignores_summaries_for_the_past() -> None:
     told = Told({each: {"name": each * 3, "text": "of now"} for each in "ab"})
     found = {"episodes": hits(words=[["a", 1.0]]), "entities": hits(words=[["b", 1.0]])}
     ranked(told, hits=found, recipe="cross_encoder", past=True)
@@ -314,7 +314,7 @@ def test_summaries_do_not_answer_a_question_about_the_past() -> None:
     assert [each.texts for each in told.scored] == [("aaa: of now", "bbb"), ("aaa: of now", "bbb: of now")]
 
 
-def test_what_says_the_same_comes_after_what_adds_something() -> None:
+def test_diversity_ranks_near_duplicates_last() -> None:
     """`ByDiversity` ranks near-duplicates after other items.
 
     Features: A44.
@@ -331,7 +331,7 @@ def test_what_says_the_same_comes_after_what_adds_something() -> None:
     assert scored[2][1] < 0.01
 
 
-def test_a_search_that_explains_itself_keeps_all_and_tells_the_score_after_each_step() -> None:
+def test_rerank_with_explain_returns_all_items_and_stages() -> None:
     arm = [[f"n{number:02}", -float(number)] for number in range(30)]
     found = reranked(hits={"facts": hits(words=arm), "entities": hits()}, explain=True, limit=2)
     assert len(found["ranked"]["facts"]) == 30

@@ -38,7 +38,7 @@ NS = "routing"
         ("?!", "keyword"),
     ],
 )
-def test_the_words_of_a_question_choose_the_route(question: str, route: str) -> None:
+def test_find_route_depends_on_words_of_question(question: str, route: str) -> None:
     """The words of a question decide its route.
 
     Features: C58.
@@ -46,7 +46,7 @@ def test_the_words_of_a_question_choose_the_route(question: str, route: str) -> 
     assert find_route(question) == route
 
 
-def test_a_recipe_without_route_is_the_very_same_and_one_that_would_be_left_empty_stays() -> None:
+def test_route_changes_only_routed_recipes_and_empties_none() -> None:
     parsed = {name: Question.parse({"question": "Ann Oslo", "recipe": name}).recipe for name in RECIPES}
     assert [name for name, recipe in parsed.items() if recipe is not RECIPES[name]] == ["routed"]
     meaning = MEANING.with_(route=True)
@@ -57,7 +57,7 @@ def test_a_recipe_without_route_is_the_very_same_and_one_that_would_be_left_empt
 
 @pytest.fixture(scope="module")
 def story(server: Any) -> Iterator[tuple[GraphMemory, HashEmbeddings]]:
-    """A memory, and the embedding model that counts what it is asked."""
+    """A memory and its embedding model, which records the embedded texts."""
     embeddings = HashEmbeddings()
     with GraphMemory(Settings(url=server.url), model=Scripted(), embeddings=embeddings) as memory:
         memory.add("I moved to Oslo with Bob", speaker="Ann", at="2024-01-01T10:00:00Z", namespace=NS)
@@ -69,7 +69,7 @@ def story(server: Any) -> Iterator[tuple[GraphMemory, HashEmbeddings]]:
     ("question", "skipped"),
     [("Ann Oslo", ("meaning",)), ("Where does Ann live?", ("graph",)), ("How are Ann and Bob related?", ())],
 )
-def test_a_search_skips_what_its_route_leaves_out_and_says_so(story: Any, question: str, skipped: Any) -> None:
+def test_search_reports_retrievers_skipped_by_route(story: Any, question: str, skipped: Any) -> None:
     memory, embeddings = story
     before = len(embeddings.embedded)
     routed = memory.search(question, namespace=NS, recipe="routed", explain=True)

@@ -1,4 +1,4 @@
-"""What may be found of a kind: how many pass a filter, and how far is looked for those that do."""
+"""The scope of a search: how many items pass a filter, and how many are examined to find them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def scope(kind: Kind = "episodes", where: Any = None, wanted: int = 10, count: i
 
 
 def answered(flow: Flow[Any], *answers: Any) -> tuple[Any, list[Query]]:
-    """Drive *flow*, which is answered so, and return its result and what it asked."""
+    """Run *flow* with *answers*, and return its result and its queries."""
     asked: list[Query] = []
     given = iter(answers)
 
@@ -37,7 +37,7 @@ def rows(*ids: str) -> list[dict[str, Any]]:
     return [{"id": id_, "score": 1 / 3} for id_ in ids]
 
 
-def test_without_a_filter_everything_passes_and_nothing_is_counted() -> None:
+def test_measure_without_filter_runs_no_query() -> None:
     result, asked = answered(measure(scope()))
     assert (result, asked) == (scope(), [])
     assert scope().filter_step("d", "score") is EVERYTHING
@@ -45,7 +45,7 @@ def test_without_a_filter_everything_passes_and_nothing_is_counted() -> None:
 
 
 @pytest.mark.parametrize(("passing", "are_few"), [(0, True), (3, True), (FEW, True), (FEW + 1, False)])
-def test_few_that_pass_are_found_first_and_then_compared(passing: int, are_few: bool) -> None:
+def test_measure_searches_among_matches_if_they_are_few(passing: int, are_few: bool) -> None:
     result, asked = answered(measure(scope(where=BY_ANN)), [{"n": passing}])
     assert (result.few is not None) is are_few
     assert result.count == (passing if are_few else 5000)
@@ -53,24 +53,24 @@ def test_few_that_pass_are_found_first_and_then_compared(passing: int, are_few: 
     assert result.is_sifted is not are_few
 
 
-def test_a_namespace_that_is_deleted_meanwhile_has_nothing_that_passes() -> None:
+def test_measure_of_deleted_namespace_is_zero() -> None:
     result, _ = answered(measure(scope(where=BY_ANN)), [])
     assert result.count == 0
 
 
-def test_a_filter_without_a_start_is_not_counted() -> None:
+def test_measure_does_not_count_filter_without_start() -> None:
     given = scope(where={"$not": BY_ANN})
     assert answered(measure(given)) == (given, [])
     assert given.is_sifted
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_facts_are_sifted_by_what_holds_and_others_only_by_a_filter(kind: Kind) -> None:
+def test_scope_sifts_facts_always_and_others_by_filter(kind: Kind) -> None:
     assert scope(kind).is_sifted is (kind == "facts")
     assert scope(kind, {"$not": BY_ANN}).is_sifted
 
 
-def test_more_are_examined_until_enough_pass() -> None:
+def test_best_examines_more_until_enough_pass() -> None:
     given = scope("facts", wanted=2)
     found, asked = answered(given.best("q", 1000), rows("a"), rows("a"), rows("a", "b"))
     assert found == [("a", 0.333333), ("b", 0.333333)]
@@ -78,24 +78,24 @@ def test_more_are_examined_until_enough_pass() -> None:
     assert all(each.params["limit"] == 2 for each in asked)
 
 
-def test_what_is_looked_at_to_find_them_grows_with_them() -> None:
+def test_best_looks_at_more_as_it_examines_more() -> None:
     _, asked = answered(scope("facts", wanted=2).best("q", 1000, least=10), rows("a"), rows("a"), rows("a", "b"))
     assert [each.params["looked"] for each in asked] == [10, 4 * DEEPER, 4 * DEEPER**2]
 
 
-def test_or_until_there_are_no_more() -> None:
+def test_best_stops_when_all_are_examined() -> None:
     found, asked = answered(scope("facts", wanted=2).best("q", 15), rows("a"), rows("a"))
     assert [id_ for id_, _ in found] == ["a"]
     assert asked[-1].params["examined"] >= 15
 
 
-def test_what_is_not_sifted_is_asked_for_once() -> None:
+def test_best_without_sifting_runs_one_query() -> None:
     _, asked = answered(scope(wanted=2).best("q", 1000, extra=1), rows("a"))
     [query] = asked
     assert query.params == {"examined": 2, "limit": 2, "extra": 1, **INSTANTS.params}
 
 
-def test_of_what_the_graph_tells_what_passes_is_left_in_its_order(many: Many) -> None:
+def test_filter_hits_removes_hits_and_preserves_order(many: Many) -> None:
     speakers = {"a": "Ann", "b": "Bob", "c": "Ann", "d": None}
     many.episodes([{"id": id_, "speaker": speaker} for id_, speaker in speakers.items()])
     hits = [(id_, 0.5) for id_ in "dcba"] + [("gone", 0.1)]
@@ -103,7 +103,7 @@ def test_of_what_the_graph_tells_what_passes_is_left_in_its_order(many: Many) ->
     assert found == {"episodes": [("c", 0.5), ("a", 0.5)]}
 
 
-def test_without_a_filter_or_hits_nothing_is_asked() -> None:
+def test_filter_hits_runs_no_query_without_filter_or_hits() -> None:
     scopes: Mapping[Kind, Scope] = {"episodes": scope(), "facts": scope("facts", BY_ANN)}
     found, asked = answered(filter_hits(scopes, {"episodes": [("a", 1.0)], "facts": []}))
     assert found == {"episodes": [("a", 1.0)], "facts": []}

@@ -1,4 +1,4 @@
-"""The search step, driven by hand."""
+"""The step `search`, with effects that the test answers."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ WORD_STATISTICS = [
 ]
 LIVES = "Where does Ann live?"
 BEGINNINGS = {"WORD_STATISTICS": cypher.WORD_STATISTICS.partition("CALL {")[0]}
-"""How a query begins that differs by the kinds that it is about."""
+"""The beginnings of queries that differ by kind."""
 
 
 class Database:
-    """Answers queries by rows given for them, else by none, and keeps what was asked of it."""
+    """Answers queries with the rows given for them or with none, and records them."""
 
     def __init__(self, **answers: list[dict[str, Any]]) -> None:
         self.answers = {BEGINNINGS.get(name, getattr(cypher, name)): rows for name, rows in answers.items()}
@@ -55,7 +55,7 @@ class Database:
         return rows if isinstance(effect, Reads) else rows[0]
 
     def rows(self, query: Query) -> list[dict[str, Any]]:
-        """Return what is answered to *query*."""
+        """Return the rows that answer *query*."""
         return next((rows for beginning, rows in self.answers.items() if query.cypher.startswith(beginning)), [])
 
     @property
@@ -76,19 +76,19 @@ def full() -> Database:
 
 
 @pytest.mark.parametrize("question", ["", "?!", "\ud800\x00"])
-def test_a_question_without_letters_costs_no_query_and_no_embedding(question: Any) -> None:
+def test_search_of_text_without_letters_runs_no_query(question: Any) -> None:
     database = full()
     assert asked(question, database)["relevance"] == 0.0
     assert database.queries == database.embedded == []
 
 
-def test_a_question_is_embedded_once_as_a_question() -> None:
+def test_search_embeds_question_once_with_role_query() -> None:
     database = full()
     asked(LIVES, database)
     assert database.embedded == [Embed((LIVES,), role="query")]
 
 
-def test_where_nothing_was_ever_stored_nothing_is_embedded_and_one_round_trip_tells() -> None:
+def test_search_of_empty_namespace_takes_one_trip_no_embedding() -> None:
     database = Database()
     state = asked(LIVES, database, center="Ann", thread="t", where={"name": "Ann"})
     assert state["hits"] == {kind: {"words": [], "meaning": [], "graph": []} for kind in KINDS}
@@ -97,7 +97,7 @@ def test_where_nothing_was_ever_stored_nothing_is_embedded_and_one_round_trip_te
     assert len(database.trips) == 1
 
 
-def test_a_recipe_without_meaning_embeds_nothing_and_one_without_words_looks_for_none() -> None:
+def test_search_runs_only_retrievers_of_recipe() -> None:
     words, meaning = full(), full()
     asked(LIVES, words, recipe=RECIPES["words"].with_(kinds=KINDS))
     asked(LIVES, meaning, recipe=RECIPES["meaning"].with_(kinds=KINDS))
@@ -107,7 +107,7 @@ def test_a_recipe_without_meaning_embeds_nothing_and_one_without_words_looks_for
     assert all("terms" not in query.params for query in meaning.searches())
 
 
-def test_only_the_kinds_of_the_recipe_are_searched() -> None:
+def test_search_reads_only_kinds_of_recipe() -> None:
     database = full()
     asked(LIVES, database, recipe={"kinds": ["facts"]})
     [search] = database.searches()
@@ -115,7 +115,7 @@ def test_only_the_kinds_of_the_recipe_are_searched() -> None:
     assert not any(label in search.cypher for label in ("Entity", "Community", "Episode"))
 
 
-def test_words_and_meaning_of_all_kinds_take_one_round_trip() -> None:
+def test_search_runs_words_and_vectors_in_one_round_trip() -> None:
     """Word and vector search of all kinds of items take one round trip.
 
     Features: A34, D27.
@@ -126,7 +126,7 @@ def test_words_and_meaning_of_all_kinds_take_one_round_trip() -> None:
     assert [len(trip) for trip in searching] == [len(KINDS) + 1], "and how far apart episodes are"
 
 
-def test_a_default_search_asks_twelve_queries_in_four_round_trips(story: Talk) -> None:
+def test_default_search_runs_twelve_queries_in_four_trips(story: Talk) -> None:
     trips: list[Any] = []
 
     def perform(effect: Any) -> Any:
@@ -145,7 +145,7 @@ def once(effect: Any) -> Any:
     return (yield effect)
 
 
-def test_a_very_long_question_is_cut() -> None:
+def test_search_cuts_very_long_question() -> None:
     database = full()
     asked(" ".join(f"word{number}" for number in range(10_000)), database)
     [embedded] = database.embedded
@@ -154,13 +154,13 @@ def test_a_very_long_question_is_cut() -> None:
 
 
 @pytest.mark.parametrize(("limit", "wanted"), [(None, DEPTH["facts"]), (5, 60), (200, 200), (10**30, DEEPEST)])
-def test_as_many_are_looked_for_as_are_to_be_served_within_bounds(limit: int | None, wanted: int) -> None:
+def test_search_depth_grows_with_limit_within_bounds(limit: int | None, wanted: int) -> None:
     database = full()
     asked("Oslo", database, limit=limit, recipe="facts")
     assert {query.params["limit"] for query in database.searches()} == {wanted}
 
 
-def test_named_entities_are_told_and_make_the_center_known() -> None:
+def test_search_returns_named_entities_and_finds_center() -> None:
     row = {"id": "ann", "keys": [alias_key("Ann")], "mentions": 2, "type": "Person"}
     database = Database(WORD_STATISTICS=[{**WORD_STATISTICS[0], "named": [row]}])
     assert asked("Oslo?", database, center="ANN")["named"] == ["ann"]
@@ -168,19 +168,19 @@ def test_named_entities_are_told_and_make_the_center_known() -> None:
     assert looked_up.params["keys"][-1] == alias_key("Ann")
 
 
-def test_a_center_that_nothing_is_called_is_refused() -> None:
+def test_search_raises_for_unknown_center() -> None:
     with pytest.raises(InputError, match=r"center must be the name of an entity, got 'Nobody'"):
         asked(LIVES, full(), center="Nobody")
 
 
-def test_nothing_is_ever_written() -> None:
+def test_search_never_writes() -> None:
     database = full()
     asked("Where in Oslo does Ann live?", database, thread="t", where={"$not": {"speaker": "Ann"}})
     assert database.searches()
     assert not any(each.write for each in database.queries)
 
 
-def test_words_find_an_episode_while_none_is_embedded(memory, namespace):
+def test_search_finds_episode_by_words_before_embedding(memory, namespace):
     memory.episodes.save([{"content": "I moved to Oslo.", "speaker": "Ann"}], namespace=namespace)
     for recipe in ("default", "words"):
         found = memory.search("Oslo", namespace=namespace, recipe=recipe)

@@ -1,4 +1,4 @@
-"""Every query of retrieval that is put together begins at an index, on a real FalkorDB, and sends no embedding."""
+"""Built queries of retrieval start at an index and return no embedding: on a real FalkorDB."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ NAMES = {alias_key("Ann"): ["1"]}
 
 
 def made(kinds: Iterable[Kind], *, doubtful: bool) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Every form of query that is put together, with the parameters of its filter."""
+    """Return every form of built query with the parameters of its filter."""
     found: dict[str, tuple[str, dict[str, Any]]] = {}
     for kind, (name, given) in product(kinds, FILTERS.items()):
         where = parse_filter(given)
@@ -79,7 +79,7 @@ DOUBTFUL = {f"doubtful {name}": each for name, each in made(("facts",), doubtful
 MADE = made(KINDS, doubtful=False) | DOUBTFUL
 
 
-def told(story: Talk, cypher: str, **params: Any) -> str:
+def plan_of(story: Talk, cypher: str, **params: Any) -> str:
     return story.driver.store.database.explain(graph_key(story.namespace), cypher, PARAMETERS | params)  # type: ignore[attr-defined,no-any-return]
 
 
@@ -96,8 +96,8 @@ def has_embedding(found: list[dict[str, Any]]) -> bool:
 
 
 @pytest.mark.parametrize("name", sorted(BUILT))
-def test_a_query_begins_at_an_index_and_sends_no_embedding_back(story: Talk, name: str) -> None:
-    plan = told(story, BUILT[name])
+def test_query_starts_at_index_and_returns_no_embedding(story: Talk, name: str) -> None:
+    plan = plan_of(story, BUILT[name])
     assert "Node By Index Scan" in plan
     assert not re.search("Label Scan|All Node Scan", plan)
     ids = {
@@ -109,11 +109,11 @@ def test_a_query_begins_at_an_index_and_sends_no_embedding_back(story: Talk, nam
 
 
 @pytest.mark.parametrize("name", sorted(MADE))
-def test_a_query_that_is_put_together_begins_where_it_should(story: Talk, name: str) -> None:
+def test_built_query_has_the_expected_plan(story: Talk, name: str) -> None:
     cypher, params = MADE[name]
-    plan = told(story, cypher, **params)
+    plan = plan_of(story, cypher, **params)
     assert "All Node Scan" not in plan, plan
-    if "by exact meaning" in name and "few" not in name:  # asked where there are few of a kind, or nothing else helps
+    if "by exact meaning" in name and "few" not in name:  # for a kind with few items, or if no index helps
         assert plan.count("Label Scan") == 1, plan
     elif "by meaning" in name:
         assert plan.count("ProcedureCall") == 1, plan
@@ -123,7 +123,7 @@ def test_a_query_that_is_put_together_begins_where_it_should(story: Talk, name: 
         assert "Label Scan" not in plan, plan
 
 
-def test_a_query_that_is_put_together_runs_and_sends_ids_and_scores_alone(story: Talk) -> None:
+def test_built_query_returns_only_ids_and_scores(story: Talk) -> None:
     now = {"since": 1_750_000_000_000_000, "until": 1_750_000_000_000_001, "believed_at": 10**16}
     for name, (cypher, params) in MADE.items():
         found = rows(story, cypher, **params, **now)
@@ -133,5 +133,5 @@ def test_a_query_that_is_put_together_runs_and_sends_ids_and_scores_alone(story:
             assert len(found) == PARAMETERS["limit"], name
 
 
-def test_no_value_stands_in_the_text_of_a_query() -> None:
+def test_built_query_text_contains_no_values() -> None:
     assert not any(re.search("Ann|'t'|web|2020", cypher) for cypher, _ in MADE.values())

@@ -1,4 +1,4 @@
-"""The forms of a context, and that nothing stored breaks out of them."""
+"""Templates of a context, and that no stored text breaks out of them."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ ZEPH_TEXT = """\
 
 
 @pytest.mark.parametrize(("name", "text"), [("plain", PLAIN_TEXT), ("zep", ZEP_TEXT), ("zeph", ZEPH_TEXT)])
-def test_a_context_has_the_form_of_its_template(name: str, text: str) -> None:
+def test_render_follows_the_template(name: str, text: str) -> None:
     """Each template gives the context its format.
 
     Features: A37, C45.
@@ -84,7 +84,7 @@ def test_a_context_has_the_form_of_its_template(name: str, text: str) -> None:
     assert render(FOUND, PLENTY, name) == text
 
 
-def test_xml_is_well_formed() -> None:
+def test_render_writes_well_formed_xml() -> None:
     memory = ET.fromstring(render(FOUND, PLENTY, "xml"))
     assert [each.tag for each in memory] == ["facts", "entities", "communities", "episodes"]
     assert [(each.text, each.attrib) for each in memory[0]] == [
@@ -99,7 +99,7 @@ def test_xml_is_well_formed() -> None:
     }  # fmt: skip
 
 
-def test_json_is_valid_and_not_ascii_only() -> None:
+def test_render_writes_valid_json_with_unicode() -> None:
     memory = json.loads(render(FOUND, PLENTY, "json"))
     assert memory["facts"] == [
         {"fact": "Ann lives in Oslo", "when": "since 1 May 2023", "confidence": 0.95, "sources": ["m07"]},
@@ -115,17 +115,17 @@ def test_json_is_valid_and_not_ascii_only() -> None:
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
-def test_what_waits_for_review_says_so(name: str) -> None:
+def test_render_marks_unreviewed_facts(name: str) -> None:
     assert "not reviewed" in render(SearchResults(question="", facts=(fact(reviewed=False),)), PLENTY, name)
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
 @pytest.mark.parametrize("most", [0, -1, 3])
-def test_without_room_there_is_no_context(name: str, most: int) -> None:
+def test_render_returns_nothing_without_room(name: str, most: int) -> None:
     assert render(FOUND, most, name) == ""
 
 
-def test_an_unknown_template_is_an_error_that_names_the_known_ones() -> None:
+def test_find_template_raises_with_names_of_known_templates() -> None:
     wrong: Any
     for wrong in ("markdown", "", 7, ["plain"]):
         with pytest.raises(InputError, match=r"one of plain, zep, json, xml, zeph, got .*; or pass a Template"):
@@ -134,7 +134,7 @@ def test_an_unknown_template_is_an_error_that_names_the_known_ones() -> None:
     assert find_template(ZEP) is ZEP
 
 
-def test_a_template_of_ones_own_is_used() -> None:
+def test_render_accepts_custom_template() -> None:
     mine = replace(
         PLAIN, name="mine", head="I know:\n", sections={"facts": Section(lambda told: f"* {told.text}, {told.when}")}
     )
@@ -143,7 +143,7 @@ def test_a_template_of_ones_own_is_used() -> None:
     assert {each.left_out for each in text.left_out} == {"the template has no section for it"}
 
 
-# Nothing stored breaks out
+# Escapes
 
 
 @given(HARM.filter(str.strip))  # an entity without a summary is left out
@@ -153,14 +153,14 @@ def test_no_text_breaks_any_template(text: str) -> None:
 
 
 def intact(name: str, text: str) -> None:
-    """Check that one of each kind, which says *text* all over, is one line each in unbroken frames."""
+    """Check that items whose texts are all *text* are one line each, and that no frame is broken."""
     context = render(hostile(text), PLENTY, name)
     assert [line.kind for line in context.lines] == list(TEMPLATES[name].sections)
     all_in_place(name, context)
 
 
 @given(ANY_TEXT)
-def test_a_text_comes_out_of_xml_and_json_as_it_is_told(text: str) -> None:
+def test_xml_and_json_contain_the_text_unchanged(text: str) -> None:
     told = PLAIN.escape(text) and " ".join(text.split())
     if told.isprintable():
         found = hostile(text)
@@ -168,10 +168,10 @@ def test_a_text_comes_out_of_xml_and_json_as_it_is_told(text: str) -> None:
         assert json.loads(render(found, PLENTY, "json"))["facts"][0].get("fact", "") == told
 
 
-# What they cost
+# Tokens
 
 
-def test_dates_in_words_cost_hardly_more_than_in_figures() -> None:
+def test_dates_in_words_cost_few_more_tokens_than_figures() -> None:
     lines = render(FOUND, PLENTY).lines
     dated = "- Ann lives in Oslo (2023-05-01 - now) [m07]"
     assert estimate_tokens(lines[0].text) <= estimate_tokens(dated) * 1.1

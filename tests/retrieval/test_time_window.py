@@ -1,4 +1,4 @@
-"""The time of a question: its parameters filter, its own words only prefer; on a real FalkorDB."""
+"""The time of a question on a real FalkorDB: parameters filter facts, words of the question only rank them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def us(*parts: int) -> int:
 
 
 def asked(question: Any = "Where does Ann live?", events: Rows = (), **given: Any) -> tuple[QuestionTime, list[Any]]:  # type: ignore[assignment]
-    """Return what the step found, and the queries that it asked; *events* answer those."""
+    """Return the result of the step and its queries, which *events* answer."""
     queries: list[Any] = []
 
     def perform(effect: Any) -> Any:
@@ -51,7 +51,7 @@ def window(found: QuestionTime) -> tuple[int, int]:
 # Parameters
 
 
-def test_a_question_without_a_time_is_about_now_and_costs_no_query() -> None:
+def test_question_without_time_means_now_and_runs_no_query() -> None:
     found, queries = asked()
     assert queries == []
     assert found.instants == Instants(NOW, NOW + 1, NOW, unreviewed=False, vagueness=None)
@@ -86,7 +86,7 @@ PARAMETERS: dict[str, tuple[dict[str, Any], tuple[int, int, int], str, bool]] = 
 
 
 @pytest.mark.parametrize(("given_", "instants", "reading", "past"), PARAMETERS.values(), ids=PARAMETERS.keys())
-def test_parameters_tell_the_time_and_it_is_told_back(given_, instants, reading, past) -> None:
+def test_time_parameters_set_window_and_reading(given_, instants, reading, past) -> None:
     found, queries = asked(**given_)
     assert (*window(found), found.instants.believed_at) == instants
     assert reading in found.time.reading
@@ -97,14 +97,14 @@ def test_parameters_tell_the_time_and_it_is_told_back(given_, instants, reading,
 
 
 @pytest.mark.parametrize("given_", [{"as_of": "2020"}, {"during": "2020"}, {"during": [None, None]}])
-def test_a_parameter_wins_over_the_words_of_the_question(given_) -> None:
+def test_time_parameter_overrides_words_of_question(given_) -> None:
     found, queries = asked("Where did Ann live in 2019, before she moved to Oslo?", **given_)
     assert found.time.words is None
     assert window(found) != (us(2019, 1, 1), us(2020, 1, 1))
     assert queries == []
 
 
-def test_what_was_believed_then_may_be_asked_with_words_about_the_world() -> None:
+def test_believed_at_combines_with_time_words() -> None:
     found, _ = asked("Where did Ann live in 2019?", believed_at="2023")
     assert window(found) == (us(2019, 1, 1), us(2020, 1, 1))
     assert found.instants.believed_at == us(2023, 1, 1)
@@ -122,7 +122,7 @@ def test_what_was_believed_then_may_be_asked_with_words_about_the_world() -> Non
         ({"during": {"2019", "2020"}}, "during must be two times"),
     ],
 )
-def test_a_parameter_that_is_no_time_is_an_error(given_, message) -> None:
+def test_find_time_raises_for_invalid_parameter(given_, message) -> None:
     with pytest.raises(InputError, match=message):
         asked("Where did Ann live in 2019?", **given_)
 
@@ -144,7 +144,7 @@ WORDS: dict[str, tuple[str, str, tuple[int, int], int]] = {
 
 
 @pytest.mark.parametrize(("question", "words", "expected", "vagueness"), WORDS.values(), ids=WORDS.keys())
-def test_time_words_of_the_question_are_found_and_told(question, words, expected, vagueness) -> None:
+def test_time_words_of_question_set_window(question, words, expected, vagueness) -> None:
     found, _ = asked(question)
     assert window(found) == expected
     assert words in found.time.words
@@ -186,7 +186,7 @@ EVENTS: dict[str, tuple[str, Rows, tuple[int, int] | None]] = {
 
 
 @pytest.mark.parametrize(("question", "events", "expected"), EVENTS.values(), ids=EVENTS.keys())
-def test_an_event_of_the_graph_opens_or_closes_the_window(question, events, expected) -> None:
+def test_known_event_opens_or_closes_window(question, events, expected) -> None:
     found, queries = asked(question, events)
     assert [each.cypher for each in queries] == [search.EVENTS]
     assert window(found) == (expected or (NOW, NOW + 1))
@@ -202,7 +202,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("question", HOSTILE, ids=lambda each: repr(each)[:20])
-def test_no_question_breaks_the_step(question) -> None:
+def test_hostile_question_has_a_window(question) -> None:
     found, _ = asked(question)
     since, until = window(found)
     assert OPEN_START <= since < until <= OPEN_END + 1
@@ -250,12 +250,12 @@ def where(world: World, question: str, **given: Any) -> tuple[list[str], str | N
         ("When did Ann move to Paris, in 2020 or in 2021?", {ROME}, set(), None),
     ],
 )
-def test_the_words_of_a_question_bring_facts_to_the_front_and_hide_none(world, question, first, others, words) -> None:
+def test_time_words_rank_facts_first_and_hide_none(world, question, first, others, words) -> None:
     facts, found = where(world, question)
     assert (set(facts[: len(first)]), set(facts[len(first) :]), found) == (first, others, words)
 
 
-def test_what_ranks_first_without_time_words_is_not_hidden_by_them(world) -> None:
+def test_time_words_do_not_hide_first_result(world) -> None:
     world.moves("Kyoto", "2023-01-16")
     kyoto, question = "Ann lives in Kyoto", "What about Kyoto in the beginning of January 2023?"
     plain, _ = where(world, "What about Kyoto?")
@@ -265,7 +265,7 @@ def test_what_ranks_first_without_time_words_is_not_hidden_by_them(world) -> Non
     assert where(world, question, during="the beginning of January 2023")[0] == [ROME]
 
 
-def test_an_event_is_one_that_was_believed_then(world) -> None:
+def test_event_must_be_believed_at_requested_time(world) -> None:
     before = world.now()
     world.moves("Kyoto", "2019-01-01")
     question = "Where did Ann live before she moved to Kyoto?"
@@ -275,7 +275,7 @@ def test_an_event_is_one_that_was_believed_then(world) -> None:
 
 
 @pytest.mark.withheld
-def test_an_event_that_waits_for_review_is_none(world) -> None:
+def test_event_waiting_for_review_is_ignored(world) -> None:
     world.doubts()
     world.moves("Kyoto", "2024-01-01", " since 2019-01-01")
     assert where(world, "Where did Ann live before she moved to Kyoto?") == ([ROME], None)
@@ -283,7 +283,7 @@ def test_an_event_that_waits_for_review_is_none(world) -> None:
 
 @pytest.fixture
 def queries(memory: GraphMemory, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[list[str]]]:
-    """The queries of each round trip since it was last asked."""
+    """Return a function that returns the queries of each round trip since its last call."""
     trips: list[list[str]] = []
     perform = memory.driver.store.perform
 
@@ -300,12 +300,12 @@ def queries(memory: GraphMemory, monkeypatch: pytest.MonkeyPatch) -> Callable[[]
     return taken
 
 
-def test_a_question_costs_no_query_more_than_it_needs(world, queries) -> None:
+def test_search_runs_no_more_queries_than_needed(world, queries) -> None:
     world.search("Where does Ann live?")
     queries()
     world.search("Where does Ann live?")
     plain = queries()
-    assert len(plain) == 4  # look up, search, walk and see who told the facts, read the winners
+    assert len(plain) == 4  # look up, search, walk and read speakers, read the winners
     asked = [each for trip in plain for each in trip]
     assert len(asked) == len(set(asked)) == 11
     for asked_too, (question, given_, trips) in {
@@ -317,17 +317,17 @@ def test_a_question_costs_no_query_more_than_it_needs(world, queries) -> None:
         assert len(queries()) == len(plain) + trips, asked_too
 
 
-# What a story shows
+# With a story
 
 
-def test_the_state_tells_the_time_as_plain_json(story: Talk) -> None:
+def test_state_has_time_as_json(story: Talk) -> None:
     state = story.ask("Where did Ann live in 2022?")
     assert state["time"] == state["results"]["time"]
     assert state["time"]["words"] == "in 2022"
     assert "Ann lives in Bergen (no longer so: from 1 January 2022 to 1 May 2023" in state["context"]
 
 
-def test_what_has_no_date_may_have_been_so_already_where_only_words_ask(story: Talk) -> None:
+def test_undated_fact_is_found_by_time_words_not_by_during(story: Talk) -> None:
     question = "Who was the sister of Ann in 2020?"
     assert "Mia is Ann's sister" in [each["sentence"] for each in story.ask(question)["results"]["facts"]]
     strict = story.ask(question, during="2020")["results"]["facts"]

@@ -80,7 +80,7 @@ YEAR_2019 = datetime(2019, 1, 1, tzinfo=UTC)
         ),
     ],
 )
-def test_a_period_is_told_as_exactly_as_it_is_known(times: dict[str, Any], words: str, figures: str) -> None:
+def test_period_is_as_precise_as_known_in_words_and_figures(times: dict[str, Any], words: str, figures: str) -> None:
     assert period_in_words(fact(**times)) == words
     assert period_in_figures(fact(**times)).replace("0001", "1") == figures
 
@@ -97,11 +97,11 @@ def test_a_period_is_told_as_exactly_as_it_is_known(times: dict[str, Any], words
         ({"valid_at": MAY}, "since 1 May 2023"),
     ],
 )
-def test_what_is_over_says_so(times: dict[str, Any], words: str) -> None:
+def test_period_in_words_marks_ended_facts(times: dict[str, Any], words: str) -> None:
     assert period_in_words(fact(**times), NOW) == words
 
 
-def test_an_event_of_a_day_is_not_called_over() -> None:
+def test_period_in_words_does_not_mark_event_of_a_day() -> None:
     assert period_in_words(fact(valid_at=MAY, invalid_at=MAY.replace(day=2)), NOW) == "on 1 May 2023"
     assert (
         period_in_words(fact(valid_at=MAY, invalid_at=MAY.replace(hour=2)), NOW)
@@ -109,11 +109,11 @@ def test_an_event_of_a_day_is_not_called_over() -> None:
     )
 
 
-def test_the_two_ends_are_told_apart() -> None:
+def test_bounds_in_words_returns_both_ends() -> None:
     assert bounds_in_words(fact(valid_at=MAY, precision="month")) == ("May 2023", "present")
     assert bounds_in_words(fact(known_from=MAY, invalid_at=JUNE)) == ("by 1 May 2023", "1 June 2023")
     assert bounds_in_words(fact()) == ("date unknown", "present")
 
 
-def test_a_time_of_day_is_told_where_there_is_one() -> None:
+def test_day_in_figures_includes_time_of_day() -> None:
     assert day_in_figures(MAY.replace(hour=13, minute=5)) == "2023-05-01 13:05 UTC"

@@ -1,4 +1,4 @@
-"""Times as users give them, for asking: purely."""
+"""Times that users give to a search, parsed by pure functions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MOMENTS = {
 
 
 @pytest.mark.parametrize(("given_", "expected"), MOMENTS.values(), ids=MOMENTS.keys())
-def test_a_time_is_its_first_instant(given_, expected):
+def test_parse_moment_returns_first_instant(given_, expected):
     assert parse_moment("as_of", given_, NOW) == expected
     window = parse_window(given_, None, NOW)
     assert window == (None if given_ is None else (expected, expected + 1))
@@ -62,7 +62,7 @@ WINDOWS = {
 
 
 @pytest.mark.parametrize(("during", "expected"), WINDOWS.values(), ids=WINDOWS.keys())
-def test_a_period_is_all_of_its_length(during, expected):
+def test_parse_window_covers_the_whole_period(during, expected):
     assert parse_window(None, during, NOW) == expected
 
 
@@ -72,7 +72,7 @@ def test_a_period_is_all_of_its_length(during, expected):
      7, 1.5, float("nan"), True, b"2019", ["2019"], {"at": "2019"}, object],
     ids=repr,
 )  # fmt: skip
-def test_what_is_no_time_is_refused_by_name(bad):
+def test_invalid_time_raises_with_name_of_parameter(bad):
     with pytest.raises(InputError, match=r"^believed_at must be "):
         parse_moment("believed_at", bad, NOW)
     with pytest.raises(InputError, match=r"^as_of must be "):
@@ -82,7 +82,7 @@ def test_what_is_no_time_is_refused_by_name(bad):
 
 
 @given(st.datetimes(), st.datetimes())
-def test_any_two_datetimes_are_a_half_open_window_in_microseconds(one, other):
+def test_parse_window_of_datetimes_is_half_open(one, other):
     since, until = sorted((one, other))
     if since == until:
         with pytest.raises(InputError):
@@ -95,7 +95,7 @@ def test_any_two_datetimes_are_a_half_open_window_in_microseconds(one, other):
 
 
 @given(st.text(max_size=60))
-def test_any_text_is_a_time_or_a_clear_error(text):
+def test_parse_moment_of_any_text_returns_time_or_raises(text):
     told = []
     with suppress(InputError):
         told.append(parse_moment("as_of", text, NOW))

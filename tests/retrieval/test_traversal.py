@@ -1,4 +1,4 @@
-"""What the graph tells of a question, with rows given by hand."""
+"""Seeds, communities and episodes of a traversal, with rows that the test gives."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kg_memory.text.identity import alias_key
 
 
 def answered(flow: Flow[Any], answers: dict[str, list[dict[str, Any]]]) -> Any:
-    """Drive *flow*; each query is answered by its rows, or by none."""
+    """Run *flow*; each query is answered with its rows, or with none."""
 
     def perform(effect: Query | Reads) -> Any:
         if isinstance(effect, Reads):
@@ -32,7 +32,8 @@ def answered(flow: Flow[Any], answers: dict[str, list[dict[str, Any]]]) -> Any:
     return run(flow, perform)
 
 
-def test_named_entities_count_by_their_rarity_and_others_less() -> None:
+def test_find_seeds_weighs_named_entities_by_rarity() -> None:
+    """Entities that only a search found weigh less."""
     hits = Hits([("oslo", 3.0), ("ann", 2.0)], [("mia", 0.9)], [])
     named = [{"id": "ann", "keys": ["ann"], "mentions": 1}]
     parts = {"ann": ["hand"], "will": ["last words"]}
@@ -43,17 +44,17 @@ def test_named_entities_count_by_their_rarity_and_others_less() -> None:
     assert "last words" not in weights
 
 
-def test_a_name_that_stands_for_nobody_gives_no_seeds() -> None:
+def test_find_seeds_is_empty_without_names_or_hits() -> None:
     assert find_seeds(Origins([], [], {}, 0), NO_HITS) == {}
 
 
-def test_a_community_counts_its_members_among_the_starts() -> None:
+def test_find_communities_adds_up_weights_of_members() -> None:
     rows = [{"id": "c1", "entities": ["ann", "bob"]}, {"id": "c2", "entities": ["bob"]}]
     flow = find_communities({"ann": 2.0, "bob": 0.5})
     assert answered(flow, {features.COMMUNITIES_OF: rows}) == {"c1": 2.5, "c2": 0.5}
 
 
-def test_an_episode_counts_by_the_best_fact_that_it_states_and_by_whom_it_is_by_or_about() -> None:
+def test_score_episodes_uses_best_fact_speaker_and_mentions() -> None:
     """The score of an episode comes from its best fact, its speaker and the entities that it mentions.
 
     Features: A58.
@@ -70,6 +71,6 @@ def test_an_episode_counts_by_the_best_fact_that_it_states_and_by_whom_it_is_by_
     }  # fmt: skip
 
 
-def test_what_two_searches_found_is_one_and_the_best_are_in_order_of_id_where_they_tie() -> None:
+def test_hits_are_merged_and_positive_orders_ties_by_id() -> None:
     assert Hits([("b", 2.0), ("a", 1.0)], [("a", 0.9), ("c", 0.1)], []).searched == ["b", "a", "c"]
     assert positive({"c": 1.0, "b": 1.0, "a": 0.0, "d": 2.0}) == [("d", 2.0), ("b", 1.0), ("c", 1.0)]

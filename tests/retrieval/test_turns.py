@@ -1,4 +1,4 @@
-"""Questions and their answers on one line of a context, and what has no line."""
+"""Questions and answers on one line of a context, and messages without a line."""
 
 from __future__ import annotations
 
@@ -30,31 +30,31 @@ def reasons(**given: Any) -> dict[str, str]:
 RUNS = Asked(episode="q", speaker="Bob", question="Where do you run?")
 
 
-def test_a_short_answer_carries_its_question_and_the_turn_that_asks_has_no_line() -> None:
+def test_short_answer_and_its_question_share_a_line() -> None:
     asked = Asked(episode="q", speaker="Bob", question="Where do you run with Mia?")
     answer = episode("By the river.", id="a", asked=asked)
     asks = episode("Nice. Where do you run with Mia?", id="q", speaker="Bob")
     assert turns(answer, asks) == ["- [a, q] Bob: Where do you run with Mia? / Ann: By the river."]
 
 
-def test_a_turn_that_asks_and_says_something_keeps_its_line() -> None:
+def test_question_turn_with_other_content_has_its_own_line() -> None:
     answer = episode("By the river.", id="a", asked=RUNS)
     asks = episode("I bought new shoes in Rome. Where do you run?", id="q", speaker="Bob")
     assert len(turns(answer, asks)) == 2
 
 
-def test_an_answer_that_has_the_words_itself_is_told_alone() -> None:
+def test_self_contained_answer_omits_its_question() -> None:
     answer = episode("I run along the old river with my sister Mia and two dogs.", id="a", asked=RUNS)
     assert turns(answer) == ["- [a] Ann: I run along the old river with my sister Mia and two dogs."]
 
 
 @pytest.mark.parametrize("text", ["Where does she run?", "Thanks, bye!", "Hello"])
-def test_a_turn_that_says_nothing_beside_the_question_has_no_line(text: str) -> None:
+def test_turn_without_content_has_no_line(text: str) -> None:
     assert turns(episode(text, id="e")) == []
     assert reasons(episodes=(episode(text, id="e"),)) == {"e": FILLER}
 
 
-def test_what_is_far_less_relevant_than_the_best_is_left_out_but_for_the_first_five() -> None:
+def test_irrelevant_turns_are_omitted_after_the_first_five() -> None:
     episodes = tuple(
         episode(f"I saw thing number {place}", id=str(place), score=1.0 if place < 3 else 0.1) for place in range(8)
     )
@@ -62,7 +62,7 @@ def test_what_is_far_less_relevant_than_the_best_is_left_out_but_for_the_first_f
     assert reasons(episodes=episodes) == dict.fromkeys("567", WEAK)
 
 
-def test_a_denial_is_never_told_by_a_turn_without_it() -> None:
+def test_denial_is_not_merged_with_turn_that_lacks_it() -> None:
     denied = fact("Ann: not in Oslo", sources=(source("e", quote="not in Oslo"),))
     context = render(
         SearchResults(question="x", facts=(denied,), episodes=(episode("I live in Oslo.", id="e"),)), PLENTY
@@ -82,11 +82,11 @@ def test_a_denial_is_never_told_by_a_turn_without_it() -> None:
         ("", ""),
     ],
 )
-def test_the_question_of_a_turn_is_its_last_sentence_if_that_asks_about_something(content: str, question: str) -> None:
+def test_find_question_returns_last_sentence_if_it_asks(content: str, question: str) -> None:
     assert find_question(content) == question
 
 
-def test_turns_are_paired_with_those_before_and_after() -> None:
+def test_pair_turns_uses_turns_before_and_after() -> None:
     said = episode("Where do you run?", id="q", speaker="Bob")
     beside = {"q": {"before": None, "after": {"id": "a", "content": "By the river.", "speaker": "Ann"}}}
     assert pair_turns([said], beside) == {"a": RUNS}
@@ -96,7 +96,7 @@ def test_turns_are_paired_with_those_before_and_after() -> None:
     assert pair_turns([answer], {}) == {}
 
 
-def test_a_story_is_told_with_questions_beside_their_answers(talk: Talk) -> None:
+def test_context_has_question_beside_its_answer(talk: Talk) -> None:
     talk.tell("Ann", "I am training for a marathon.", "2024-05-01T10:00:00Z")
     talk.tell("Bob", "Great! Where do you run?", "2024-05-01T10:01:00Z")
     talk.tell("Ann", "Along the river.", "2024-05-01T10:02:00Z")
@@ -105,7 +105,7 @@ def test_a_story_is_told_with_questions_beside_their_answers(talk: Talk) -> None
     assert context.count("Where do you run?") == 1
 
 
-def test_what_only_says_that_it_was_heard_is_saved_and_not_found(talk: Talk) -> None:
+def test_bare_acknowledgement_is_stored_and_not_found(talk: Talk) -> None:
     said = (
         ("Ann", "I moved to Oslo."), ("Bot", "Noted."), ("Ann", "My sister lives in Rome."), ("Bot", "Sure!"),
         ("Ann", "Can you book a table for Tuesday?"), ("Bot", "Sure!"), ("Ann", "Do you like fish?"), ("Bot", "No"),
@@ -118,7 +118,7 @@ def test_what_only_says_that_it_was_heard_is_saved_and_not_found(talk: Talk) -> 
     assert sure["at"].startswith("2024-05-01T10:05")
 
 
-def test_a_turn_without_content_takes_no_place_of_another(talk: Talk) -> None:
+def test_turn_without_content_uses_no_place_of_limit(talk: Talk) -> None:
     for minute in range(3):
         talk.tell("Ann", f"I saw {('Oslo', 'Rome', 'Bergen')[minute]}.", f"2024-05-01T1{minute}:00:00Z")
         talk.tell("Bot", "Got it, thanks.", f"2024-05-01T1{minute}:01:00Z")

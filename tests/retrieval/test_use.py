@@ -1,4 +1,4 @@
-"""Counting what was served, on a real FalkorDB."""
+"""Use counts of served facts, on a real FalkorDB."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ DAY = 86_400_000_000
 
 
 @pytest.fixture
-def told(new_talk: Callable[[], Talk]) -> tuple[Talk, str, Callable[[], Any]]:
-    """A talk with one fact, its id, and how often it was served."""
+def one_fact(new_talk: Callable[[], Talk]) -> tuple[Talk, str, Callable[[], Any]]:
+    """A talk with one fact, the id of the fact, and a function that reads its use count."""
     talk = new_talk()
     talk.tell("Mia", "Mia works at Acme.")
 
@@ -29,8 +29,8 @@ def told(new_talk: Callable[[], Talk]) -> tuple[Talk, str, Callable[[], Any]]:
     return talk, used()["id"], used
 
 
-def test_each_time_counts_and_nothing_else_is_touched(told: Any) -> None:
-    talk, fact, used = told
+def test_record_counts_each_use_and_creates_nothing(one_fact: Any) -> None:
+    talk, fact, used = one_fact
     before = talk.driver.clock()
     for _ in range(3):
         talk.driver.run(ByUse().record([fact, "gone"]), talk.namespace)
@@ -39,7 +39,7 @@ def test_each_time_counts_and_nothing_else_is_touched(told: Any) -> None:
     assert talk.driver.run(read("MATCH (f:Fact) RETURN count(f) AS n"), talk.namespace) == [{"n": 1}]
 
 
-def test_nothing_served_is_nothing_written() -> None:
+def test_record_without_facts_writes_nothing() -> None:
     with pytest.raises(StopIteration):
         next(ByUse().record([]))
 
@@ -47,12 +47,12 @@ def test_nothing_served_is_nothing_written() -> None:
 @pytest.mark.parametrize(
     ("days", "interval"), [(0.5, 86_400.0), (1.0, 86_400.0), (14.9, 86_400.0), (400.0, 1e-300), (-3.0, 60.0)]
 )
-def test_a_count_fades_before_it_grows(told: Any, days: float, interval: float) -> None:
+def test_count_use_fades_count_before_it_grows(one_fact: Any, days: float, interval: float) -> None:
     """The use count of a fact decays by the time since its last use, then grows by one.
 
     Features: C19.
     """
-    talk, fact, used = told
+    talk, fact, used = one_fact
     at = 1_700_000_000_000_000
     given: dict[str, Any] = {"ids": [fact], "decay_lambda": 0.9, "interval": interval * 1e6}
     talk.driver.run(write(COUNT_USE, now=at, **given), talk.namespace)
@@ -61,8 +61,8 @@ def test_a_count_fades_before_it_grows(told: Any, days: float, interval: float) 
     assert used()["used"] == pytest.approx(1 + fade(2.0, days * 86_400, 0.9, interval))
 
 
-def test_a_fact_that_was_served_is_found_as_before(told: Any) -> None:
-    talk, fact, _ = told
+def test_used_fact_is_found_as_before(one_fact: Any) -> None:
+    talk, fact, _ = one_fact
     before = talk.ask("Where does Mia work?")["results"]
     talk.driver.run(ByUse().record([fact]), talk.namespace)
     after = talk.ask("Where does Mia work?")["results"]

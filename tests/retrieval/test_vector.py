@@ -1,4 +1,4 @@
-"""Nearest by meaning on a real FalkorDB: by the index, by comparing all, and through filters."""
+"""Vector search on a real FalkorDB: by index, by exact comparison, and with filters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.retrieval.many import INSTANTS, QUESTION, Many
 
 ALL = 3000
 THROUGH_INDEX = 10_000
-"""More than are compared one by one."""
+"""A count above the limit of exact comparison."""
 
 
 def scope(kind: Kind = "facts", count: int = ALL, wanted: int = 10, where: Any = None) -> Scope:
@@ -26,7 +26,7 @@ def scope(kind: Kind = "facts", count: int = ALL, wanted: int = 10, where: Any =
 
 
 def nearest(scope: Scope) -> Flow[list[Scored]]:
-    """Return what is found, after it was looked how many pass."""
+    """Measure *scope*, then search it."""
     chosen = yield from measure(scope)
     found = yield from search_meaning(chosen, QUESTION)
     return found
@@ -50,7 +50,7 @@ def asked(flow: Flow[Any], many: Many) -> list[str]:
     return queries
 
 
-def test_the_index_and_comparing_all_agree(many: Many) -> None:
+def test_vector_index_agrees_with_exact_comparison(many: Many) -> None:
     """The vector index and an exact comparison return the same items and scores.
 
     Features: A38.
@@ -65,13 +65,13 @@ def test_the_index_and_comparing_all_agree(many: Many) -> None:
     assert "vec.cosineDistance(d.embedding" in asked(search_meaning(scope(count=60), QUESTION), many)[0]
 
 
-def test_nothing_stored_costs_no_query() -> None:
+def test_search_meaning_of_empty_scope_runs_no_query() -> None:
     with pytest.raises(StopIteration) as ended:
         next(search_meaning(scope(count=0), QUESTION))
     assert ended.value.value == []
 
 
-def test_what_has_no_vector_is_left_out(many: Many) -> None:
+def test_search_meaning_skips_facts_without_vector(many: Many) -> None:
     many.facts([{"id": "with"}, {"id": "without"}])
     many.forget_vector("without")
     assert [id_ for id_, _ in many.run(search_meaning(scope(count=2), QUESTION))] == ["with"]
@@ -79,7 +79,7 @@ def test_what_has_no_vector_is_left_out(many: Many) -> None:
 
 @pytest.fixture(scope="module")
 def crowd(driver: Any) -> Any:
-    """Many facts near the question, of which few hold or are of a rare kind; those lie farthest."""
+    """Many facts near the question. Few are current or have the rare predicate, and those are the farthest."""
     made = Many(driver.store.database)
     made.facts(
         [
@@ -91,30 +91,30 @@ def crowd(driver: Any) -> Any:
     made.driver.close()
 
 
-def test_facts_that_hold_no_longer_do_not_starve_the_search(crowd: Many) -> None:
+def test_search_meaning_is_not_starved_by_ended_facts(crowd: Many) -> None:
     assert [id_ for id_, _ in crowd.run(nearest(scope()))] == [f"f{i}" for i in range(2995, 3000)]
 
 
-def test_the_few_that_pass_a_filter_are_all_found_however_far_they_lie(crowd: Many) -> None:
+def test_search_meaning_finds_all_facts_of_selective_filter(crowd: Many) -> None:
     found = crowd.run(nearest(scope(where={"predicate": "RARE"})))
     assert [id_ for id_, _ in found] == ["f2997", "f2998", "f2999"]
 
 
-def test_so_are_they_where_everything_has_to_be_looked_through(crowd: Many) -> None:
+def test_search_meaning_finds_all_matches_of_uncounted_filter(crowd: Many) -> None:
     where = {"$or": [{"predicate": "RARE"}, {"predicate": "RARER"}]}
     chosen = crowd.run(measure(scope(where=where)))
     assert chosen.few is None
     assert [id_ for id_, _ in crowd.run(nearest(scope(where=where)))] == ["f2997", "f2998", "f2999"]
 
 
-def test_of_many_that_pass_only_those_that_hold_are_found(crowd: Many) -> None:
+def test_search_meaning_returns_current_facts_of_broad_filter(crowd: Many) -> None:
     chosen = crowd.run(measure(scope(where={"predicate": "P"})))
     assert chosen.few is None
     assert ALL - 3 > FEW
     assert [id_ for id_, _ in crowd.run(nearest(scope(where={"predicate": "P"})))] == ["f2995", "f2996"]
 
 
-def test_more_and_more_are_examined_and_at_last_all(crowd: Many) -> None:
+def test_search_meaning_examines_more_and_finally_all(crowd: Many) -> None:
     *indexed, last = asked(nearest(scope()), crowd)
     assert 1 < len(indexed) < 6
     assert all("db.idx.vector" in each for each in indexed)
@@ -122,7 +122,7 @@ def test_more_and_more_are_examined_and_at_last_all(crowd: Many) -> None:
     assert MOST_NEIGHBOURS < ALL
 
 
-def test_a_line_means_a_share_of_what_its_neighbours_say(many: Many) -> None:
+def test_search_meaning_adds_share_of_neighbouring_episodes(many: Many) -> None:
     far = math.pi / 2
     many.episodes([{"id": "a", "angle": far}, {"id": "b"}, {"id": "c", "angle": far}, {"id": "d", "angle": far}])
     found = dict(many.run(search_meaning(scope("episodes", 4), QUESTION)))
@@ -131,7 +131,7 @@ def test_a_line_means_a_share_of_what_its_neighbours_say(many: Many) -> None:
     assert found == pytest.approx(expected, abs=1e-5)
 
 
-def test_a_line_of_another_sitting_lends_no_meaning(many: Many) -> None:
+def test_search_meaning_ignores_neighbour_of_other_session(many: Many) -> None:
     many.episodes([{"id": "a", "angle": math.pi / 2, "at": 0}, {"id": "b", "at": SESSION_GAP + 1}])
     assert dict(many.run(search_meaning(scope("episodes", 2), QUESTION))) == pytest.approx(
         {"a": 0.0, "b": 2.0}, abs=1e-5

@@ -1,4 +1,4 @@
-"""Along the graph: with rows given by hand, and on a real FalkorDB."""
+"""Walks along the graph: with rows that the test gives, and on a real FalkorDB."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kg_memory.temporal.interval import OPEN_END
 
 NOW = Instants(500, 501, 500, unreviewed=False)
 WAYS = (BreadthFirst(), Synapse(timeout_ms=60_000))
-"""Synapse with its longest time: by the default one a walk ends early on a busy machine."""
+"""Synapse has its longest timeout: with the default one, a walk ends early on a busy machine."""
 
 MAKE = f"""
 UNWIND $facts AS row
@@ -60,7 +60,7 @@ def fact(id_: str, subject: str, *objects: str, type: str = "semantic", at: int 
 
 
 def linked(facts: list[dict[str, Any]]) -> str:
-    """Return the text that a query has for *facts*."""
+    """Return the text that a query returns for *facts*."""
     ends = [(each, object_) for each in facts for object_ in each["objects"] or [each["subject"]]]
     return "\n".join("\t".join((each["id"], each["type"], each["subject"], object_)) for each, object_ in ends)
 
@@ -74,7 +74,7 @@ class Reached:
 
 
 class Asked:
-    """Answers each hop of a walk with the next of *steps*, queries for communities with *groups*, and keeps all."""
+    """Answers hops with *steps* and queries for communities with *groups*, and records all queries."""
 
     def __init__(self, *steps: list[dict[str, Any]], groups: list[dict[str, Any]] = ()) -> None:  # type: ignore[assignment]
         self.steps, self.groups = list(steps), list(groups)
@@ -105,7 +105,7 @@ def reach(recipe: Any, start: Mapping[str, float], instants: Instants) -> Flow[R
 
 @pytest.fixture
 def graph(driver: Driver, namespace: str) -> Callable[..., Reached]:
-    """A way to write facts, and then to walk: ``graph(facts)`` and ``graph(None, recipe, start)``."""
+    """Writes facts, or walks: ``graph(facts)``, or ``graph(None, recipe, start)``."""
 
     def use(facts: Any, recipe: Any = None, start: Any = None, instants: Instants = NOW) -> Any:
         if facts:
@@ -118,7 +118,7 @@ def graph(driver: Driver, namespace: str) -> Callable[..., Reached]:
 # Breadth-first
 
 
-def test_facts_between_starts_come_before_facts_of_one() -> None:
+def test_breadth_first_scores_facts_between_seeds_higher() -> None:
     """Facts between two seeds score higher than facts of one seed.
 
     Features: A40.
@@ -128,7 +128,7 @@ def test_facts_between_starts_come_before_facts_of_one() -> None:
     assert found == Reached({"f1": 1.5, "f2": 2.0}, {"ann": 1.0, "bob": 1.0, "oslo": 0.5})
 
 
-def test_what_is_further_counts_less() -> None:
+def test_breadth_first_scores_fall_with_hops() -> None:
     """The score of a fact or an entity falls with its number of hops.
 
     Features: C17.
@@ -139,12 +139,12 @@ def test_what_is_further_counts_less() -> None:
     assert found.facts == pytest.approx({"f1": 3.0, "f2": 1 + 2 / 3, "f3": 2 / 3 + 0.5})
 
 
-def test_of_several_starts_an_entity_counts_the_heaviest_that_it_was_reached_from() -> None:
+def test_breadth_first_weighs_entity_by_heaviest_seed() -> None:
     near = [fact("f1", "bob", "mia"), fact("f2", "ann", "mia"), fact("f3", "mia", "mia")]
     assert walked(Asked(near), {"bob": 1.0, "ann": 3.0}).entities["mia"] == 1.5
 
 
-def test_only_the_entities_that_share_most_facts_are_walked_from() -> None:
+def test_breadth_first_continues_from_best_linked_entities() -> None:
     near = [fact(f"f{number}", "ann", f"e{number:02}") for number in range(30)]
     asked = Asked([*near, fact("again", "ann", "e29")])
     found = walked(asked, {"ann": 1.0})
@@ -152,7 +152,7 @@ def test_only_the_entities_that_share_most_facts_are_walked_from() -> None:
     assert len(found.facts) == 31
 
 
-def test_fewer_facts_are_read_at_each_further_step() -> None:
+def test_breadth_first_reads_fewer_facts_at_each_hop() -> None:
     steps = [[fact(f"f{number}", f"e{number}", f"e{number + 1}")] for number in range(9)]
     asked = Asked(*steps)
     walked(asked, {"e0": 1.0}, BreadthFirst(max_hops=5, facts_a_hop=9))
@@ -161,7 +161,8 @@ def test_fewer_facts_are_read_at_each_further_step() -> None:
 
 
 @pytest.mark.parametrize("recipe", WAYS, ids=lambda recipe: recipe.method)
-def test_a_walk_without_a_start_asks_nothing_and_one_into_nothing_asks_once(recipe: Any) -> None:
+def test_walk_without_seeds_runs_no_query(recipe: Any) -> None:
+    """A walk from a seed without facts runs one query."""
     asked = Asked()
     assert walked(asked, {}, recipe) == Reached({}, {})
     assert asked.queries == []
@@ -172,7 +173,7 @@ def test_a_walk_without_a_start_asks_nothing_and_one_into_nothing_asks_once(reci
 
 @pytest.mark.parametrize("hops", range(1, 6))
 @pytest.mark.parametrize("way", [BreadthFirst, partial(Synapse, timeout_ms=60_000)])
-def test_a_walk_asks_at_most_two_queries_more_than_its_hops(way: Any, hops: int) -> None:
+def test_walk_runs_at_most_max_hops_plus_one_queries(way: Any, hops: int) -> None:
     """A walk needs at most `max_hops` + 1 queries, and a breadth-first walk one query for its neighbours.
 
     Features: C16.
@@ -186,7 +187,7 @@ def test_a_walk_asks_at_most_two_queries_more_than_its_hops(way: Any, hops: int)
 # Activation
 
 
-def test_activation_spreads_by_the_types_of_facts_and_fades() -> None:
+def test_synapse_weighs_activation_by_fact_type_and_hops() -> None:
     """Activation is weighted by the type of each fact, and fades with each hop.
 
     Features: C6, C24, C29.
@@ -197,7 +198,7 @@ def test_activation_spreads_by_the_types_of_facts_and_fades() -> None:
     assert sorted(found.facts, key=lambda id_: -found.facts[id_]) == ["f1", "f3", "f2"]
 
 
-def test_a_community_starts_only_as_much_as_it_may() -> None:
+def test_synapse_limits_seeds_per_community() -> None:
     """At most `seed_community_cap` seeds of the walk are of one community.
 
     Features: C23.
@@ -210,7 +211,7 @@ def test_a_community_starts_only_as_much_as_it_may() -> None:
     assert [each.cypher for each in asked.queries] == [cypher.walk(1)]
 
 
-def test_activation_ends_with_what_it_has_when_its_time_is_over() -> None:
+def test_synapse_returns_what_it_reached_at_timeout() -> None:
     """After `timeout_ms`, spreading activation returns what it has reached.
 
     Features: C28.
@@ -222,7 +223,7 @@ def test_activation_ends_with_what_it_has_when_its_time_is_over() -> None:
 
 
 class Slow:
-    """A server three times as slow as an idle one, on which each entity has facts with so many others."""
+    """A server three times as slow as an idle one, where each entity has *facts* facts."""
 
     def __init__(self, facts: int) -> None:
         self.facts = facts
@@ -241,7 +242,7 @@ class Slow:
         return [{"links1": linked(rows), "statements": ""}]
 
     def clock(self) -> float:
-        """Tell the time, each look at which takes a microsecond."""
+        """Return the time; each call takes a microsecond."""
         self.seconds += 1e-6
         return self.seconds
 
@@ -254,7 +255,7 @@ class Slow:
     st.integers(1, 20),
     st.sampled_from((10, 5000, 10**6)),
 )
-def test_activation_ends_within_its_time(timeout: int, hops: int, most: int, starts: int, facts: int) -> None:
+def test_activate_ends_within_timeout(timeout: int, hops: int, most: int, starts: int, facts: int) -> None:
     """Spreading activation ends within `timeout_ms`, and returns links.
 
     Features: C21.
@@ -268,10 +269,10 @@ def test_activation_ends_within_its_time(timeout: int, hops: int, most: int, sta
     assert min(starts, most) <= len(active) <= most
 
 
-# What other searches found
+# Hits of other retrievers
 
 
-def test_a_candidate_that_touches_nothing_reached_gets_nothing() -> None:
+def test_fact_without_reached_entity_has_no_weight() -> None:
     rows = linked([fact("f1", "ann", "oslo", "ann"), fact("f2", "zoe")])
     stated = "f1\tm1\tAnn\nf1\tm2\t\nf3\tm1\tAnn"
     row = {"links": rows, "statements": stated, "named": [["f3", ["zoe"]]]}
@@ -288,7 +289,7 @@ def test_a_candidate_that_touches_nothing_reached_gets_nothing() -> None:
 # On a real FalkorDB
 
 
-def test_a_walk_goes_on_from_the_entities_that_share_most_facts(graph: Callable[..., Any]) -> None:
+def test_walk_continues_from_entities_with_most_shared_facts(graph: Callable[..., Any]) -> None:
     names = [f"e{number:02}" for number in range(NEIGHBOURS + 5)]
     told = [fact(f"to {name}", "ann", name) for name in names]
     told += [fact("again", names[-1], "ann"), *(fact(f"from {name}", name, f"leaf of {name}") for name in names)]
@@ -300,7 +301,8 @@ def test_a_walk_goes_on_from_the_entities_that_share_most_facts(graph: Callable[
 
 
 @pytest.mark.parametrize("recipe", WAYS, ids=lambda recipe: recipe.method)
-def test_a_fact_is_walked_both_ways_through_cycles_loops_and_parallels(graph: Callable[..., Any], recipe: Any) -> None:
+def test_walk_follows_facts_both_ways_through_cycles(graph: Callable[..., Any], recipe: Any) -> None:
+    """The facts include loops and parallel facts."""
     told = [
         fact("f1", "ann", "mia"), fact("f2", "mia", "ann"), fact("f3", "ann", "mia"), fact("f4", "mia", "mia"),
         fact("f5", "mia", "acme", "oslo"), fact("f6", "acme", "ann"), fact("f7", "zoe", "bob"),
@@ -313,7 +315,7 @@ def test_a_fact_is_walked_both_ways_through_cycles_loops_and_parallels(graph: Ca
 
 
 @pytest.mark.parametrize("recipe", WAYS, ids=lambda recipe: recipe.method)
-def test_only_what_holds_when_it_is_asked_about_is_walked(graph: Callable[..., Any], recipe: Any) -> None:
+def test_walk_follows_only_facts_valid_at_requested_time(graph: Callable[..., Any], recipe: Any) -> None:
     """A walk follows only facts that are valid at the requested time.
 
     Features: C31.
@@ -326,14 +328,12 @@ def test_only_what_holds_when_it_is_asked_about_is_walked(graph: Callable[..., A
     assert graph(None, recipe, {"ann": 1.0}, then).facts.keys() == {"over", "now", "behind"}
 
 
-def test_the_latest_facts_of_an_entity_are_walked_first(graph: Callable[..., Any]) -> None:
+def test_walk_follows_latest_facts_first(graph: Callable[..., Any]) -> None:
     told = [fact(f"f{number}", "ann", f"e{number}", at=number + 1) for number in range(20)]
     assert graph(told, BreadthFirst(facts_a_hop=2, max_hops=1), {"ann": 1.0}).facts.keys() == {"f18", "f19"}
 
 
-def test_starts_share_communities_that_are_in_the_graph(
-    graph: Callable[..., Any], driver: Driver, namespace: str
-) -> None:
+def test_synapse_limits_seeds_per_stored_community(graph: Callable[..., Any], driver: Driver, namespace: str) -> None:
     graph([fact("f1", "ann", "bob"), fact("f2", "cem", "dora")])
     driver.run(write(GROUP, members=["ann", "bob"]), namespace)
     start = {"ann": 2.0, "bob": 1.0, "cem": 1.0}
@@ -350,15 +350,13 @@ def test_a_walk_stays_in_its_namespace(driver: Driver, namespace: str) -> None:
         assert driver.run(reach(recipe, {"ann": 1.0}, NOW), f"{namespace} none") == Reached({}, {"ann": 1.0})
 
 
-def test_unknown_and_hostile_ids_are_found_nowhere(graph: Callable[..., Any]) -> None:
+def test_walk_finds_nothing_for_unknown_or_hostile_ids(graph: Callable[..., Any]) -> None:
     strange = {"": 1.0, "' OR 1=1 //": 1.0, "安娜": 1.0, "x" * 5000: 1.0, "$ids": 1.0}
     for recipe in WAYS:
         assert graph([fact(f"f {recipe.method}", "ann", "mia")], recipe, strange).facts == {}
 
 
-async def test_it_goes_in_step_with_other_flows_sync_and_async(
-    graph: Callable[..., Any], driver: Driver, namespace: str
-) -> None:
+async def test_walks_run_in_step_with_other_flows(graph: Callable[..., Any], driver: Driver, namespace: str) -> None:
     graph([fact("f1", "ann", "mia"), fact("f2", "mia", "acme")])
 
     def both() -> Flow[list[Any]]:
@@ -378,13 +376,13 @@ def dense(driver: Driver) -> str:
     return "dense"
 
 
-def test_a_hub_is_read_in_part_and_its_latest_facts_are_among_it(driver: Driver, dense: str) -> None:
+def test_walk_reads_only_part_of_a_hub_with_its_latest_facts(driver: Driver, dense: str) -> None:
     found = driver.run(reach(BreadthFirst(), {"e0": 1.0}, NOW), dense)
     assert "g9980" in found.facts
     assert len(found.facts) <= 50 + NEIGHBOURS * 25
 
 
-def test_a_walk_does_not_go_through_a_hub_that_it_did_not_start_from(driver: Driver, dense: str) -> None:
+def test_walk_does_not_pass_through_a_hub(driver: Driver, dense: str) -> None:
     driver.run(
         write(MAKE, facts=[fact("to a hub", "ann", "e0"), fact("on", "ann", "mia"), fact("past", "mia", "oslo")]), dense
     )
@@ -394,7 +392,7 @@ def test_a_walk_does_not_go_through_a_hub_that_it_did_not_start_from(driver: Dri
 
 
 @pytest.mark.parametrize("most", [50, 10_000])
-def test_activation_stops_within_its_time_on_a_dense_graph(driver: Driver, dense: str, most: int) -> None:
+def test_synapse_stops_within_timeout_on_dense_graph(driver: Driver, dense: str, most: int) -> None:
     recipe = Synapse(max_hops=5, max_activated_nodes=most, timeout_ms=300, activation_threshold=0)
     start = {f"e{number}": 1.0 for number in range(15)}
     began = time.monotonic()
@@ -406,7 +404,7 @@ def test_activation_stops_within_its_time_on_a_dense_graph(driver: Driver, dense
     assert taken < 0.3 + 15, "it ends in time, with something on top for a busy machine"
 
 
-def test_activation_that_has_time_reaches_as_many_as_it_may(driver: Driver, dense: str) -> None:
+def test_synapse_reaches_max_activated_nodes_given_time(driver: Driver, dense: str) -> None:
     recipe = Synapse(max_activated_nodes=20, timeout_ms=60_000, activation_threshold=0)
     found = driver.run(reach(recipe, {"e0": 1.0, "e1": 1.0}, NOW), dense)
     assert len(found.entities) == 20
