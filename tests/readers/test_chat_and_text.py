@@ -1,4 +1,4 @@
-"""Plain text is read as a chat where people speak in it, else as one text; other JSON as records."""
+"""Plain text becomes chat messages if it has speakers, else one text; other JSON becomes records."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -13,7 +13,7 @@ from tests.readers.files import said, write
 NOW = datetime(2024, 6, 1, 12, tzinfo=UTC)
 
 
-def test_a_plain_chat_is_split_by_speakers_and_dated_by_its_stamps(tmp_path: Path) -> None:
+def test_plain_chat_is_split_by_speakers_and_dated(tmp_path: Path) -> None:
     text = "[2024-05-01 10:00] Ann: hello\n  Bob: is not here\nand more\n[2024-05-01 10:00] Bo Li: hi: you\nAnn: bye\n"
     reading = read(write(tmp_path, text))
     assert reading.format == "chat"
@@ -56,7 +56,7 @@ def test_other_text_is_one_text_episode(tmp_path: Path, text: str) -> None:
     assert (episode.kind, episode.content) == (EpisodeKind.TEXT, text)
 
 
-def test_other_json_is_a_json_episode_a_record(tmp_path: Path) -> None:
+def test_other_json_becomes_one_json_episode_per_record(tmp_path: Path) -> None:
     records = [{"id": 1, "company": "Acme"}, {"id": 2, "company": "Bolt"}]
     reading = read(write(tmp_path, json.dumps(records, indent=2)))
     assert reading.format == "json"
@@ -66,6 +66,6 @@ def test_other_json_is_a_json_episode_a_record(tmp_path: Path) -> None:
     assert json.loads(one.content) == records[0]
 
 
-def test_a_changed_record_with_the_same_number_is_another_episode(tmp_path: Path) -> None:
+def test_changed_record_with_same_id_is_another_episode(tmp_path: Path) -> None:
     ids = [next(iter(read(write(tmp_path, {"id": 1, "company": name})))).source_id for name in ("Acme", "Bolt")]
     assert ids[0] != ids[1]

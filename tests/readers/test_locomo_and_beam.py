@@ -1,4 +1,4 @@
-"""The files of LoCoMo and BEAM are read turn by turn, dated and named."""
+"""The turns of LoCoMo and BEAM files become episodes with dates and speakers."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,7 +30,7 @@ def locomo(sample_id: str = "c-1") -> dict[str, Any]:
     }
 
 
-def test_a_locomo_file_gives_every_turn_of_every_conversation_in_the_order_of_its_sessions(tmp_path: Path) -> None:
+def test_locomo_file_gives_all_turns_in_order_of_sessions(tmp_path: Path) -> None:
     reading = read(write(tmp_path, [locomo("c-1"), locomo("c-2")]))
     assert reading.format == "locomo"
     episodes = list(reading)
@@ -40,7 +40,7 @@ def test_a_locomo_file_gives_every_turn_of_every_conversation_in_the_order_of_it
     assert [episode.thread for episode in episodes[:3]] == ["c-1/session_2", "c-1/session_2", "c-1/session_10"]
 
 
-def test_a_broken_turn_and_an_odd_date_do_not_stop_a_locomo_file(tmp_path: Path) -> None:
+def test_locomo_file_skips_broken_turn_and_odd_date(tmp_path: Path) -> None:
     sample = locomo()
     sample["conversation"]["session_2"].insert(1, {"speaker": "Ida", "dia_id": "D1:9"})
     sample["conversation"]["session_10_date_time"] = "some day"
@@ -71,7 +71,7 @@ def beam() -> list[dict[str, Any]]:
     ]
 
 
-def test_a_beam_chat_loses_its_marks_and_gets_its_days(tmp_path: Path) -> None:
+def test_beam_chat_loses_marks_and_gets_dates(tmp_path: Path) -> None:
     reading = read(write(tmp_path, beam(), "chat.json"))
     assert reading.format == "beam"
     episodes = list(reading)
@@ -85,7 +85,7 @@ def test_a_beam_chat_loses_its_marks_and_gets_its_days(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mark", ["->-> 1,1", " ->-> 2,N/A", "->->  10,3", "->-> 2"])
-def test_every_form_of_the_beam_mark_is_taken_off(tmp_path: Path, mark: str) -> None:
+def test_every_form_of_beam_mark_is_removed(tmp_path: Path, mark: str) -> None:
     chat = beam()[:1]
     chat[0]["turns"][0][0]["content"] = f"Hello{mark}"
     assert next(iter(read(write(tmp_path, chat)))).content == "Hello"

@@ -1,4 +1,4 @@
-"""Files of each kind, sound and broken, are read as the episodes that they hold."""
+"""Valid and damaged files of each kind become episodes."""
 
 import json
 import re
@@ -21,7 +21,7 @@ NOW = datetime(2024, 6, 1, 12, tzinfo=UTC)
 # --- JSON Lines ---
 
 
-def test_json_lines_keep_speaker_time_thread_source_and_id(tmp_path: Path) -> None:
+def test_json_lines_set_speaker_time_thread_source_and_id(tmp_path: Path) -> None:
     line = {
         "content": "Hi",
         "speaker": "Ann",
@@ -46,13 +46,13 @@ def test_json_lines_keep_speaker_time_thread_source_and_id(tmp_path: Path) -> No
         {"content": [{"type": "text", "text": "Hi"}], "role": "Ann", "date": "2024-05-01 10:00", "message_id": "7"},
     ],
 )
-def test_json_lines_may_call_their_fields_otherwise(tmp_path: Path, record: dict[str, Any]) -> None:
+def test_json_lines_accept_other_field_names(tmp_path: Path, record: dict[str, Any]) -> None:
     [episode] = read(write(tmp_path, jsonl(record)), format="jsonl")
     assert (episode.content, episode.speaker, episode.source_id) == ("Hi", "Ann", "7")
     assert episode.at == datetime(2024, 5, 1, 10, tzinfo=UTC)
 
 
-def test_bad_lines_are_left_out_and_listed_with_their_line(tmp_path: Path) -> None:
+def test_bad_json_lines_are_skipped_and_listed_by_line(tmp_path: Path) -> None:
     path = write(
         tmp_path,
         jsonl(
@@ -87,7 +87,7 @@ DAMAGED: dict[str, tuple[Any, list[str], list[str]]] = {
 
 
 @pytest.mark.parametrize(("content", "contents", "problems"), DAMAGED.values(), ids=DAMAGED.keys())
-def test_what_is_wrong_is_left_out_and_told_and_with_strict_raised(
+def test_damaged_part_is_skipped_and_strict_raises(
     tmp_path: Path, content: Any, contents: list[str], problems: list[str]
 ) -> None:
     reading = read(path := write(tmp_path, content))
@@ -107,7 +107,7 @@ RECORDS: list[tuple[dict[str, Any], Any]] = [
 
 
 @pytest.mark.parametrize(("record", "content"), RECORDS)
-def test_a_business_record_among_json_lines_becomes_a_json_episode(
+def test_business_record_in_json_lines_becomes_json_episode(
     tmp_path: Path, record: dict[str, Any], content: Any
 ) -> None:
     [episode] = read(write(tmp_path, jsonl(record)), format="jsonl")
@@ -115,14 +115,14 @@ def test_a_business_record_among_json_lines_becomes_a_json_episode(
     assert episode.source_id == record.get("source_id", episode.source_id)
 
 
-def test_lines_with_whole_lists_of_messages_are_conversations_of_their_own(tmp_path: Path) -> None:
+def test_json_lines_with_message_lists_become_threads(tmp_path: Path) -> None:
     lines = [{"messages": [{"role": "user", "content": text}]} for text in ("a", "b")]
     episodes = list(read(write(tmp_path, jsonl(*lines))))
     assert said(episodes) == [("user", "a"), ("user", "b")]
     assert len({episode.thread for episode in episodes}) == 2
 
 
-def test_a_message_without_content_is_a_bad_line_and_a_record_is_not(tmp_path: Path) -> None:
+def test_json_lines_reject_empty_message_but_not_a_record(tmp_path: Path) -> None:
     said_nothing = [{"speaker": "Bo"}, {"role": "user", "at": "2024-05-01"}]
     records = [{"name": "Bo", "id": 7}, {"speaker": "Bo", "volume": 11}]
     reading = read(write(tmp_path, jsonl({"content": "one", "speaker": "Ann"}, *said_nothing, *records)))
@@ -173,7 +173,7 @@ def test_each_form_of_langchain_dump_is_read(tmp_path: Path, dump: Any) -> None:
 # --- undated messages ---
 
 
-def test_undated_messages_keep_their_order_and_their_ids_when_the_file_grows(tmp_path: Path) -> None:
+def test_undated_messages_have_stable_ids_when_file_grows(tmp_path: Path) -> None:
     messages = [{"role": "user", "content": text} for text in ("yes", "yes", "no")]
     first = list(read(write(tmp_path, messages[:2]), at=NOW))
     grown = list(read(write(tmp_path, messages), at=NOW + timedelta(days=1)))
@@ -182,7 +182,7 @@ def test_undated_messages_keep_their_order_and_their_ids_when_the_file_grows(tmp
     assert [episode.at for episode in first] == [NOW, NOW + timedelta(microseconds=1)]
 
 
-def test_undated_chats_of_one_file_name_in_two_folders_do_not_swallow_each_other(tmp_path: Path) -> None:
+def test_undated_chats_of_same_file_name_have_distinct_ids(tmp_path: Path) -> None:
     ids = []
     for name, start in (("a", "hi"), ("b", "hello")):
         (tmp_path / name).mkdir()
@@ -198,7 +198,7 @@ def test_an_undated_message_follows_the_one_before_it(tmp_path: Path) -> None:
     assert second.source_id is None
 
 
-# --- what cannot be read ---
+# --- unreadable files ---
 
 
 @pytest.mark.parametrize(
@@ -213,12 +213,12 @@ def test_an_undated_message_follows_the_one_before_it(tmp_path: Path) -> None:
         (b"[" * 100_000, "cannot be read"),
     ],
 )
-def test_what_cannot_be_read_says_why(tmp_path: Path, content: bytes, says: str) -> None:
+def test_unreadable_file_raises_with_the_reason(tmp_path: Path, content: bytes, says: str) -> None:
     with pytest.raises(InputError, match=says):
         list(read(write(tmp_path, content), strict=True))
 
 
-def test_a_folder_and_a_missing_file_say_what_to_do(tmp_path: Path) -> None:
+def test_folder_or_missing_file_raises_with_advice(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no chat export found"):
         list(read(tmp_path))
     with pytest.raises(InputError, match="check the path"):
@@ -226,7 +226,7 @@ def test_a_folder_and_a_missing_file_say_what_to_do(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wanted", ["locomo", "beam", "openai"])
-def test_a_wrong_format_asked_for_is_refused(tmp_path: Path, wanted: Any) -> None:
+def test_read_raises_for_wrong_format(tmp_path: Path, wanted: Any) -> None:
     with pytest.raises(InputError, match="leave the format out"):
         list(read(write(tmp_path, {"a": 1}), format=wanted))
     with pytest.raises(InputError, match="choose one of"):
