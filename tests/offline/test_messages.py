@@ -61,7 +61,7 @@ CHANGES = [
 ]
 
 
-# A date is that of its own clause, and a state of the past held during it.
+# A date belongs to its own clause, and a past state held during it.
 DATED = [
     ("I was born in Rome in 1990 and I work at Acme Corp.", [("Rome", "1990", None), ("Acme Corp", None, None)]),
     ("I was born in Rome in 1990 and work at Acme Corp.", [("Rome", "1990", None), ("Acme Corp", None, None)]),
@@ -97,7 +97,7 @@ DATED = [
 
 
 @pytest.mark.parametrize(("said", "expected"), DATED)
-def test_a_fact_has_the_dates_of_its_own_clause_alone(said, expected):
+def test_fact_has_only_dates_of_its_own_clause(said, expected):
     assert [(one.objects[0], one.since, one.until) for one in facts(said)] == expected
 
 
@@ -111,7 +111,7 @@ def test_a_fact_has_the_dates_of_its_own_clause_alone(said, expected):
         ("I left Acme in 2019, before my birthday.", "WORKS_AT", None, "2019"),
     ],
 )
-def test_before_a_date_is_at_that_date_at_the_latest(said, predicate, since, until):
+def test_before_a_date_means_by_that_date(said, predicate, since, until):
     told = next(one.raw for one in facts(said) if one.predicate == predicate)
 
     assert (told.valid_at, told.invalid_at) == (since, until)
@@ -152,12 +152,12 @@ def test_before_a_date_is_at_that_date_at_the_latest(said, predicate, since, unt
         ("Tom works at Acme as a cook.", [("Tom", "WORKS_AT", "Acme", "Tom works at Acme as a cook")]),
     ],
 )
-def test_what_people_say_of_themselves_and_others(said, expected):
+def test_statements_about_self_and_others_become_facts(said, expected):
     assert [(one.subject, one.predicate, one.objects[0], one.raw.sentence) for one in facts(said)] == expected
 
 
 @pytest.mark.parametrize(("said", "expected"), CHANGES)
-def test_a_change_is_read_with_what_it_begins_and_ends(said, expected):
+def test_change_states_what_it_begins_and_ends(said, expected):
     found = facts(said)
 
     assert [(predicate, *objects, since, until) for _, predicate, objects, since, until in found] == expected
@@ -175,14 +175,14 @@ def test_questions_greetings_thanks_and_praise_state_nothing(said):
     assert facts(said, previous=[{"speaker": "Bo", "content": "Hi", "at": "2023-05-25T11:00:00Z"}]) == []
 
 
-def test_the_speaker_comes_first_and_every_name_has_a_type():
+def test_entities_start_with_speaker_and_have_types():
     found = entities("My brother Erik works at Google in Dublin.")
 
     assert found[0] == ("Ann", "Person")
     assert dict(found) == {"Ann": "Person", "Erik": "Person", "Google": "Organization", "Dublin": "Place"}
 
 
-def test_a_relative_with_a_name_goes_by_it():
+def test_named_relative_is_subject_by_name():
     kinship, work = facts("My brother Erik works at Google in Dublin.")
 
     assert (kinship.subject, kinship.predicate, kinship.objects) == ("Ann", "HAS_BROTHER", ["Erik"])
@@ -194,7 +194,7 @@ def test_a_verb_after_and_has_the_subject_of_the_verb_before():
     assert [one.subject for one in facts("Erik moved to Oslo and works at Nordlys.")] == ["Erik", "Erik"]
 
 
-def test_what_he_is_is_said_of_the_one_named_before_and_never_of_the_speaker():
+def test_pronoun_refers_to_named_entity_never_to_speaker():
     assert facts("She's a nurse.") == facts("Must be tough living in the city without a car.") == []
     _, told = facts("My dog Toby is great. He's a German Shepherd.")
     assert (told.subject, told.predicate, told.objects) == ("Toby", "IS_A", ["German Shepherd"])
@@ -221,23 +221,23 @@ def test_what_he_is_is_said_of_the_one_named_before_and_never_of_the_speaker():
         ("I stopped eating meat btw", [("Ann", "DOES", "eating meat")]),
     ],
 )
-def test_what_looks_alike_is_told_apart(said, expected):
+def test_similar_wordings_state_different_facts(said, expected):
     assert [(one.subject, one.predicate, one.objects[0]) for one in facts(said)] == expected
 
 
-def test_a_chinese_relative_with_a_name_goes_by_it():
+def test_named_chinese_relative_is_subject_by_name():
     (fact,) = facts("我姐姐李娜在上海交通大学工作。", speaker="小明")
 
     assert (fact.subject, fact.predicate, fact.objects) == ("李娜", "WORKS_AT", ["上海交通大学"])
 
 
-def test_she_is_the_relative_named_before_in_chinese():
+def test_chinese_pronoun_refers_to_relative_named_before():
     (fact,) = facts("我女儿今年上小学，她很喜欢画画。", speaker="小明")
 
     assert (fact.subject, fact.predicate, fact.objects) == ("小明的女儿", "LIKES", ["画画"])
 
 
-def test_he_is_the_person_named_before():
+def test_pronoun_refers_to_person_of_previous_message():
     before = [{"speaker": "Ann", "content": "My brother Erik called.", "at": "2023-05-25T11:00:00Z"}]
 
     found = facts(
@@ -247,7 +247,7 @@ def test_he_is_the_person_named_before():
     assert [(one.subject, one.predicate, one.objects) for one in found] == [("Erik", "LIVES_IN", ["Lisbon"])]
 
 
-def test_neither_a_verb_nor_a_vague_time_is_part_of_a_thing():
+def test_entity_names_exclude_verbs_and_vague_times():
     names = [name for name, _ in entities("my boss Hannah says matcha tastes like grass, so we meet sometime in May")]
 
     assert names == ["Ann", "Hannah", "matcha", "grass"]
@@ -260,7 +260,7 @@ def test_a_topic_is_an_entity_and_its_sentence_a_fact():
     assert fact.raw.sentence.startswith("Ann: I signed up")
 
 
-def test_a_sentence_that_goes_on_about_the_one_before_joins_it():
+def test_follow_up_sentence_joins_the_fact_before():
     (fact,) = facts("I have a copper teapot. It reminds me of my grandmother.")
 
     assert fact.objects == ["copper teapot", "Ann's grandmother"]
@@ -274,14 +274,14 @@ def test_a_plan_has_no_start():
     assert fact.raw.sentence == "Ann: I'm planning to visit Rome next month."
 
 
-def test_a_person_named_by_the_full_name_and_then_by_one_name_is_one():
+def test_full_name_and_later_surname_are_one_person():
     found = entities("Marie Duval was born in Lyon. Later Duval won a prize.", speaker=None, kind="text")
 
     assert ("Marie Duval", "Person") in found
     assert "Duval" not in [name for name, _ in found]
 
 
-def test_a_text_has_facts_about_those_it_names():
+def test_text_states_facts_about_people_it_names():
     text = "Marie Duval was born in Lyon in 1867. She moved to Paris in 1891. In 1895 she married Pierre Blanc."
 
     assert [tuple(one) for one in facts(text, speaker=None, kind="text")] == [
@@ -291,13 +291,13 @@ def test_a_text_has_facts_about_those_it_names():
     ]
 
 
-def test_an_entity_that_got_its_full_name_in_the_graph_is_still_found():
+def test_entity_with_full_name_in_graph_is_found_by_first_name():
     given = [("Ann", "Person"), ("Thomas Berg", "Person")]
 
     assert facts("I met Thomas yesterday.", given=given)[0].objects == ["Thomas Berg"]
 
 
-def test_the_types_and_predicates_of_the_user_are_used():
+def test_custom_types_and_predicates_are_used():
     types = {"Thing": "", "Location": ""}
 
     assert entities("I moved to Oslo.", types=types) == [("Ann", "Thing"), ("Oslo", "Location")]
@@ -310,7 +310,7 @@ def test_the_types_and_predicates_of_the_user_are_used():
 @pytest.mark.parametrize(
     "said", ["x" * 100_000, "I moved to Oslo. " * 5000, "我搬到了北京。" * 5000, "A. " * 30_000, "my my my " * 20_000]
 )
-def test_a_huge_message_is_read_within_bounds(said):
+def test_huge_message_gives_at_most_50_entities_and_facts(said):
     assert len(entities(said)) <= 50
     assert len(facts(said)) <= 50
 
@@ -321,7 +321,7 @@ WORDS = st.sampled_from(
 )
 
 
-async def test_a_long_text_is_read_while_the_event_loop_goes_on():
+async def test_aanswer_does_not_block_the_event_loop():
     text = "Ann moved to Oslo with Bo. " * 2000
     fields = {"episode": episode(text, kind="text"), "previous": [], "entity_types": {}, "instructions": ""}
     reading = asyncio.create_task(OfflineModel().aanswer(Ask(prompts.EXTRACT_TEXT, fields)))
@@ -339,7 +339,7 @@ async def test_a_long_text_is_read_while_the_event_loop_goes_on():
     said=st.lists(WORDS, max_size=20).map(" ".join) | st.lists(WORDS, max_size=20).map("".join) | st.text(max_size=120),
     speaker=st.none() | st.sampled_from(["Ann", "小明", "", "Will", "a.b (c)", "\\"]),
 )
-def test_whatever_is_said_facts_join_given_entities_and_quote_the_message(said, speaker):
+def test_facts_of_any_message_join_entities_and_have_quotes(said, speaker):
     for fact in facts(said, speaker=speaker):
         assert fact.raw.quote
         assert fact.raw.quote in said
@@ -348,7 +348,7 @@ def test_whatever_is_said_facts_join_given_entities_and_quote_the_message(said, 
         assert fact.raw.sentence.strip()
 
 
-def test_what_an_assistant_explains_states_nothing_about_it():
+def test_assistant_message_states_no_fact_about_the_assistant():
     advice = "I recommend PostgreSQL for your orders, and I moved the index to Oslo."
 
     assert facts(advice, speaker="Assistant") == []
@@ -361,7 +361,7 @@ def test_code_is_not_read_as_prose():
     assert [(one.predicate, one.objects) for one in facts(said)] == [("USES", ["Flask"])]
 
 
-def test_what_is_told_before_a_question_is_a_fact():
+def test_statement_before_a_question_is_a_fact():
     (fact,) = facts("I prefer lightweight frameworks, can you help me choose one?")
 
     assert (fact.predicate, fact.objects) == ("PREFERS", ["lightweight frameworks"])
@@ -385,7 +385,7 @@ def test_chinese_changes_are_read_without_jieba_too(monkeypatch):
 @pytest.mark.parametrize(
     ("at", "said", "since"),
     [
-        # A day of the calendar where it was said, which is no midnight in UTC, is still told as a day.
+        # A local calendar day that does not start at midnight UTC stays a day.
         ("2023-05-25T01:00:00+08:00", "I moved to Oslo yesterday.", "2023-05-24"),
         ("2023-05-25T23:00:00-05:00", "I moved to Oslo yesterday.", "2023-05-24"),
         ("2023-05-25T12:00:00+00:00", "I moved to Oslo last summer.", "2022-06-01T00:00:00+00:00"),
@@ -394,7 +394,7 @@ def test_chinese_changes_are_read_without_jieba_too(monkeypatch):
         ("2023-05-25T12:00:00+00:00", "I live in Oslo.", None),
     ],
 )
-def test_a_date_is_written_as_coarse_as_it_is_told(monkeypatch, at, said, since):
+def test_date_is_written_with_its_stated_precision(monkeypatch, at, said, since):
     monkeypatch.setattr(asking, "AT", at)
 
     assert facts(said)[0].raw.valid_at == since

@@ -1,4 +1,4 @@
-"""What is passing, denied, planned, supposed or corrected is read as that, and not as a state that holds."""
+"""Temporary, denied, planned, hypothetical and corrected statements do not become lasting facts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PASSING = [
     ("我暂时住在巴黎。", "STAYS_IN", "巴黎", None, None),
 ]
 LASTING = [
-    # Without a subject, as other memories keep sentences about the user.
+    # Without a subject, like sentences about the user in other memories.
     ("Likes hiking", "LIKES", "hiking", None, None),
     ("Allergic to shellfish.", "IS_ALLERGIC_TO", "shellfish", None, None),
     ("I've lived in Oslo for three years.", "LIVES_IN", "Oslo", "2020-01-01T00:00:00+00:00", None),
@@ -30,11 +30,11 @@ LASTING = [
     ("I joined Acme this month.", "WORKS_AT", "Acme", "2023-05", None),
     # Back for good.
     ("I'm back in Oslo.", "LIVES_IN", "Oslo", None, None),
-    # So from then on, or until then.
+    # With a start or an end.
     ("I live in Oslo from next month.", "LIVES_IN", "Oslo", "2023-06", None),
     ("I'm leaving Acme next month.", "WORKS_AT", "Acme", None, "2023-06"),
     ("I had to quit my job at Acme.", "WORKS_AT", "Acme", None, AT),
-    # Over.
+    # Ended.
     ("I lived in Paris until last year.", "LIVES_IN", "Paris", None, "2022-01-01T00:00:00+00:00"),
     ("我现在不住在上海了。", "LIVES_IN", "上海", None, AT),
     ("I don't live in Oslo anymore.", "LIVES_IN", "Oslo", None, AT),
@@ -45,7 +45,7 @@ LASTING = [
     ("I'm no longer unemployed.", "IS_A", "unemployed", None, AT),
     ("我不再住在巴黎。", "LIVES_IN", "巴黎", None, AT),
 ]
-# Not so now; of the time before nothing is told.
+# Denied for now, with nothing stated about the past.
 NOT_NOW = [
     ("I don't live in Oslo.", "NOT_LIVES_IN", "Oslo", None, None),
     ("I don't live in Oslo at the moment.", "NOT_LIVES_IN", "Oslo", None, None),
@@ -80,7 +80,7 @@ PLANNED = [
 @pytest.mark.parametrize(
     ("said", "predicate", "thing", "since", "until"), [*PASSING, *LASTING, *NOT_NOW, *DENIED, *CORRECTED, *PLANNED]
 )
-def test_a_statement_is_read_as_it_is_meant(said, predicate, thing, since, until):
+def test_statement_has_predicate_and_dates_of_its_mood(said, predicate, thing, since, until):
     first = facts(said)[0]
 
     assert (first.predicate, first.objects[0]) == (predicate, thing)
@@ -94,7 +94,7 @@ def test_a_statement_is_read_as_it_is_meant(said, predicate, thing, since, until
         "Imagine I lived in Tokyo with Tom.", "I didn't work at Acme.", "I never left Oslo.", "I never thought I'd live in Oslo.",
         "I'm going to quit my job at Acme.", "I'm in a meeting at Acme.", "I'm back in shape at Acme.", "I'm not in Paris this week.",
         "I don't only use Flask.", "I don't use Flask for this project.", "I don't work at Acme on Fridays.", "I'm not sure I live in Oslo.", "I don't have to use Flask anymore.", "I don't have a dog.",
-        # It did not come to that.
+        # It did not happen.
         "I almost moved to Spain last year.", "I nearly joined Google in 2020.", "I could have moved to Spain.", "I almost quit Acme.",
         "I should have joined Google.", "We could've moved to Rome.", "If we got married, we'd move.", "I wish we got married.", "我差点搬到西班牙。",
         # Others say so.
@@ -103,11 +103,11 @@ def test_a_statement_is_read_as_it_is_meant(said, predicate, thing, since, until
         "假如我住在东京，我会在索尼工作。", "如果我住在东京就好了。", "要是我在腾讯工作的话，我会很忙。",
     ],
 )  # fmt: skip
-def test_what_is_only_supposed_planned_or_not_so_is_no_state(said):
+def test_hypothetical_or_denied_statement_is_no_lasting_fact(said):
     assert {one.predicate for one in facts(said)} <= {"SAYS_ABOUT", "PLANS"}
 
 
-def test_what_was_only_planned_before_is_no_plan():
+def test_abandoned_plan_is_no_plan():
     assert [one.predicate for one in facts("I was going to move to Spain in 2019.")] == ["SAYS_ABOUT"]
     assert [one.predicate for one in facts("I'm going to move to Spain.")] == ["PLANS"]
 
@@ -126,18 +126,18 @@ def test_what_was_only_planned_before_is_no_plan():
         ("我跟朋友说我住在北京。", ("Ann", "LIVES_IN", "北京")),
     ],
 )
-def test_what_the_speaker_says_or_others_know_is_so(said, expected):
+def test_statement_within_says_or_knows_is_a_fact(said, expected):
     assert expected in [(one.subject, one.predicate, one.objects[0]) for one in facts(said)]
 
 
-def test_a_plain_denial_takes_in_no_other_thing_of_its_sentence():
+def test_denial_excludes_other_objects_of_its_sentence():
     (fact,) = facts("I don't live in Paris, Rome is my home.")
 
     assert (fact.predicate, fact.objects) == ("NOT_LIVES_IN", ["Paris"])
     assert fact.raw.sentence == "Ann: I don't live in Paris"
 
 
-def test_a_passing_stay_is_told_as_one():
+def test_temporary_stay_has_its_own_sentence():
     (stay,) = facts("I'm in Paris this week.")
 
     assert stay.raw.sentence == "Ann is staying in Paris"

@@ -1,4 +1,4 @@
-"""A name that no list holds is known by what follows it; an ordinary word in its place is none."""
+"""A name outside the word lists is known by the verb after it; an ordinary word is no name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PEOPLE = [
     ("Zed Young lives in Rome.", "Zed Young", "LIVES_IN", "Rome"),
     ("Yuki doesn't like tea.", "Yuki", "DISLIKES", "tea"),
     ("Xavi prefers tea.", "Xavi", "PREFERS", "tea"),
-    # Listed, and words of other kinds too.
+    # Listed names that are also ordinary words.
     ("Mark lives in Rome.", "Mark", "LIVES_IN", "Rome"),
     ("May likes tea.", "May", "LIKES", "tea"),
     ("Will lives in Rome.", "Will", "LIVES_IN", "Rome"),
@@ -39,23 +39,23 @@ ORDINARY = [
 
 @pytest.mark.parametrize("speaker", [None, "Ann"])
 @pytest.mark.parametrize(("said", "name", "predicate", "object_"), PEOPLE + PEOPLE_OR_GROUPS)
-def test_an_unlisted_name_that_opens_a_sentence_is_known_by_its_verb(said, name, predicate, object_, speaker):
+def test_unlisted_name_at_start_of_sentence_is_known_by_verb(said, name, predicate, object_, speaker):
     assert (name, predicate, [object_]) in [tuple(fact)[:3] for fact in facts(said, speaker)]
 
 
 @pytest.mark.parametrize(("said", "name", "_predicate", "_object"), PEOPLE)
-def test_who_does_what_only_people_do_is_a_person(said, name, _predicate, _object):
+def test_subject_of_a_human_verb_is_a_person(said, name, _predicate, _object):
     assert (name, "Person") in entities(said, None)
 
 
 @pytest.mark.parametrize("said", ORDINARY)
-def test_an_ordinary_word_that_opens_a_sentence_is_no_name(said):
+def test_ordinary_word_at_start_of_sentence_is_no_name(said):
     opening = said.split()[0]
     assert opening not in {name for name, _ in entities(said, None)}
 
 
 @pytest.mark.parametrize("said", [said for said, *_ in PEOPLE + PEOPLE_OR_GROUPS] + ORDINARY)
-def test_a_topic_never_holds_what_somebody_does(said):
+def test_topic_name_contains_no_verb(said):
     verbs = {"lives", "lived", "works", "moved", "likes", "loves", "prefers", "uses"}
     assert not [name for name, _ in entities(said, None) if verbs & set(name.casefold().split())]
 
@@ -73,7 +73,7 @@ def test_a_topic_never_holds_what_somebody_does(said):
         ("I will go on May 5, and WE all may.", set()),
     ],
 )
-def test_names_that_are_spelt_like_words_are_found_and_the_words_are_not(text, names):
+def test_find_mentions_separates_names_from_equal_words(text, names):
     assert {each.name for each in find_mentions(text, "Ann") if each.named} == names
 
 
@@ -99,7 +99,7 @@ NO_NAMES = [
 
 
 @pytest.mark.parametrize(("said", "names", "predicate"), WORDS_AND_NAMES)
-def test_a_name_that_is_a_common_word_is_one(said, names, predicate):
+def test_name_spelt_like_a_common_word_is_a_name(said, names, predicate):
     stated = facts(said, "Ann")
 
     assert [name for fact in stated for name in fact.objects] == names
@@ -107,7 +107,7 @@ def test_a_name_that_is_a_common_word_is_one(said, names, predicate):
 
 
 @pytest.mark.parametrize("said", NO_NAMES)
-def test_a_word_that_may_be_a_name_is_none(said):
+def test_common_word_spelt_like_a_name_is_no_name(said):
     names = {name.casefold() for name, _ in entities(said, "Ann")}
 
     assert names.isdisjoint({"may", "will", "hope", "go", "us", "who", "it", "june", "react"})
@@ -122,7 +122,7 @@ def test_a_word_that_may_be_a_name_is_none(said):
         ("Our memory-system uses Go.", "memory-system", "USES", "Go", None),
     ],
 )
-def test_a_thing_does_what_things_do(said, subject, predicate, object_, sentence):
+def test_thing_is_subject_of_verbs_of_things(said, subject, predicate, object_, sentence):
     (fact,) = facts(said, None)
 
     assert (fact.subject, fact.predicate, fact.objects) == (subject, predicate, [object_])
@@ -130,7 +130,7 @@ def test_a_thing_does_what_things_do(said, subject, predicate, object_, sentence
 
 
 @pytest.mark.parametrize(("speaker", "name"), [(None, "User"), ("user", "user"), ("Ann", "Ann")])
-def test_a_note_about_the_user_is_about_who_is_spoken_for(speaker, name):
+def test_note_about_the_user_is_about_the_speaker(speaker, name):
     for said in ("User prefers dark mode.", "The user prefers dark mode."):
         (fact,) = facts(said, speaker)
         assert (fact.subject, fact.predicate, fact.objects) == (name, "PREFERS", ["dark mode"])

@@ -41,7 +41,7 @@ def test_a_crm_record_is_about_its_customer():
     ]
 
 
-def test_the_things_of_a_record_have_types():
+def test_entities_of_a_record_have_types():
     found = dict(entities(CRM, speaker=None, kind="json"))
 
     assert found["Falken Optik GmbH"] == "Organization"
@@ -49,7 +49,7 @@ def test_the_things_of_a_record_have_types():
     assert found["Jena"] == "Place"
 
 
-def test_what_changes_in_a_record_is_not_dated_by_when_the_record_was_made():
+def test_record_field_is_dated_by_update_not_creation():
     plan = next(one for one in record_facts(CRM) if one.predicate == "PLAN")
 
     assert plan.since is None
@@ -82,12 +82,12 @@ def test_chinese_records_are_read():
     assert (fact.subject, fact.predicate, fact.objects) == ("李娜", "城市", ["上海"])
 
 
-def test_what_is_no_record_has_no_facts():
+def test_other_json_states_no_facts():
     for content in ("", "null", "12", '"text"', "[1, 2]", "{", "[" * 5000, "{}", '{"a": null}', '{"a": {"b": {}}}'):
         assert record_facts(content) == [], content
 
 
-def test_nesting_without_end_is_read_to_a_depth():
+def test_deep_nesting_gives_at_most_50_facts():
     content = '{"a":' * 500 + '"x"' + "}" * 500
 
     assert len(record_facts(content)) <= 50
@@ -110,7 +110,7 @@ JSON = st.recursive(
 
 @settings(max_examples=200, deadline=None)
 @given(JSON, st.booleans())
-def test_any_json_is_read_and_quoted(record, ascii_only):
+def test_facts_of_any_json_quote_it(record, ascii_only):
     content = json.dumps(record, ensure_ascii=ascii_only)
 
     for fact in record_facts(content):
