@@ -14,7 +14,7 @@ from tests.scripted import Rule, Scripted
 
 _JUDGE = Scripted().rules["judge"]
 Told = tuple[str, str | None, str | None]
-"""A sentence, and the days from which and until which it is so."""
+"""A sentence, its first day and its end day."""
 
 OSLO, PARIS = "Ann lives in Oslo", "Ann lives in Paris"
 BEFORE = [(OSLO, "2024-01-01", None)]
@@ -22,7 +22,7 @@ AFTER = [(OSLO, "2024-01-01", "2024-06-01"), (PARIS, "2024-06-01", None)]
 
 
 def judging(kind: str, confidence: float = 1.0, holds: str = "new") -> Rule:
-    """Return the rule of a model that finds *kind* of whoever lives in one place and in another."""
+    """Return a rule of the model that gives the verdict *kind* on two homes of a person."""
 
     def rule(fields: Mapping[str, Any]) -> Any:
         found = _JUDGE(fields)
@@ -45,15 +45,15 @@ class World:
         return getattr(Verbs(self.memory, self.namespace), name)
 
     def moves(self, place: str, at: str, words: str = "", **given: Any) -> Any:
-        """Have Ann say at that day that she lives in *place*."""
+        """Add a message of Ann that she moved to *place*."""
         return self.add(f"I moved to {place}{words}.", speaker="Ann", at=at, **given)
 
     def doubts(self, kind: str = "supersedes", confidence: float = 0.7) -> None:
-        """Have the model be unsure from now on."""
+        """Make the model unsure from now on."""
         self.memory.driver.model.rules["judge"] = judging(kind, confidence)  # type: ignore[attr-defined]
 
     def now(self) -> datetime:
-        """Return the instant of the system's clock, before which all was that was done so far."""
+        """Return an instant of the driver's clock that is later than all writes so far."""
         return instant(self.memory.driver.clock())  # type: ignore[return-value]
 
     def lived(self, **asked: Any) -> list[Told]:
@@ -62,7 +62,7 @@ class World:
 
 
 def told(facts: Any) -> list[Told]:
-    """Return what is told by *facts*, and when it is so."""
+    """Return the sentence and the dates of each fact."""
     return [(each.sentence, _day(each, "valid_at"), _day(each, "invalid_at")) for each in facts]
 
 

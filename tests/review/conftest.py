@@ -8,7 +8,7 @@ from tests.review import World
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
-    """Withhold what is not sure until a person decides."""
+    """Withhold uncertain facts until a person decides."""
     return settings.with_(disputes="withhold")
 
 

@@ -17,7 +17,7 @@ WORTH = {"Oslo": 0.95, "Paris": 0.7, "Rome": 0.4, "巴黎": 0.7}
 
 
 def rate(fields: Fields) -> Any:
-    """Rate a fact by the place that it names; of one about Bergen nothing is answered."""
+    """Rate a fact by the place that it names, and leave out a fact about Bergen."""
     worths: list[Any] = []
     for fact in fields["facts"]:
         for place, worth in WORTH.items():
@@ -33,14 +33,14 @@ def settings(settings: Settings) -> Settings:
 
 @pytest.fixture
 def world(memory: GraphMemory, namespace: str) -> World:
-    """Ann lives in Oslo, as is known before anything is rated."""
+    """Ann lives in Oslo: a fact that the gate admitted."""
     memory.driver.model.rules["admit"] = rate  # type: ignore[attr-defined]
     known = World(memory, namespace)
     known.moves("Oslo", "2024-01-01")
     return known
 
 
-def test_a_fact_of_middling_worth_waits_and_changes_nothing_until_a_person_accepts_it(world):
+def test_fact_in_review_range_waits_until_accepted(world):
     """A fact in the review range of the admission gate waits, and ends no other fact until it is accepted.
 
     Features: D22.
@@ -67,7 +67,7 @@ def test_a_fact_of_middling_worth_waits_and_changes_nothing_until_a_person_accep
     assert [one.id for one in world.reviews.list()] == [review.id]
 
 
-def test_a_rejected_fact_is_believed_once_it_is_said_again(world):
+def test_rejected_fact_is_stored_once_said_again(world):
     world.moves("Paris", "2024-06-01")
     [review] = world.reviews.list()
     assert world.reviews.decide(review.id, "reject").ruling == "refused"
@@ -76,7 +76,7 @@ def test_a_rejected_fact_is_believed_once_it_is_said_again(world):
     assert [sentence for sentence, *_ in world.lived()] == ["Ann lives in Oslo", PARIS]
 
 
-def test_a_fact_of_little_worth_is_not_stored_and_its_message_is_found(world, rows):
+def test_fact_of_low_worth_is_not_stored_but_message_is_found(world, rows):
     added = world.moves("Rome", "2024-06-01")
     assert (added.facts, added.pending) == ((), ())
     assert rows("MATCH (f:Fact) WHERE f.sentence CONTAINS 'Rome' RETURN f.id AS id") == []
@@ -85,7 +85,7 @@ def test_a_fact_of_little_worth_is_not_stored_and_its_message_is_found(world, ro
     assert world.stats().reviews == 0
 
 
-def test_what_an_application_declares_and_what_is_known_is_not_rated(world):
+def test_declared_and_existing_facts_are_not_rated(world):
     world.facts.add("Ann", "VISITED", "Rome")
     asked = len([ask for ask in world.memory.driver.model.asked if ask.prompt.name == "admit"])
     world.moves("Oslo", "2024-02-01")
@@ -93,7 +93,7 @@ def test_what_an_application_declares_and_what_is_known_is_not_rated(world):
     assert "Ann visited Rome" in [fact.sentence for fact in world.facts.list()]
 
 
-def test_code_rates_what_the_model_leaves_out_and_a_weak_trust_lowers_it(world):
+def test_code_rates_facts_the_model_omits_and_trust_lowers_it(world):
     world.moves("Bergen", "2024-03-01")
     assert "Ann lives in Bergen" in [sentence for sentence, *_ in world.lived()]
     world.moves("Kyoto", "2024-04-01", trust=0.2)
@@ -101,7 +101,7 @@ def test_code_rates_what_the_model_leaves_out_and_a_weak_trust_lowers_it(world):
     assert "accurate 0.20" in review.reason
 
 
-def test_forgetting_everything_leaves_no_trace_of_what_waits(world, rows):
+def test_forget_everything_deletes_waiting_facts(world, rows):
     world.add("Zinnober lives in Paris, as the Marker.", speaker="Zinnober", at="2024-06-01")
     assert world.reviews.list()
     receipt = world.privacy.forget(everything=True)
@@ -109,7 +109,7 @@ def test_forgetting_everything_leaves_no_trace_of_what_waits(world, rows):
     assert rows("MATCH (n) WHERE n:Verdict OR n:Fact OR n:Episode RETURN n.id AS id") == []
 
 
-def test_what_waits_survives_an_export(world, tmp_path):
+def test_export_includes_waiting_facts(world, tmp_path):
     world.moves("Paris", "2024-06-01")
     world.data.export(tmp_path / "ann.jsonl")
     copy = Verbs(world.memory, world.namespace + " copy")
@@ -129,7 +129,7 @@ def test_what_waits_survives_an_export(world, tmp_path):
         ("Bob visited Rome.", "Ann", 0.1, "not stored"),
     ],
 )
-def test_without_a_model_code_rates_by_what_the_graph_knows(
+def test_offline_admission_rates_by_what_the_graph_contains(
     server, embeddings, namespace, message, speaker, trust, known
 ):
     settings = Settings(url=server.url, admission="dura")
@@ -142,7 +142,7 @@ def test_without_a_model_code_rates_by_what_the_graph_knows(
     )  # fmt: skip
 
 
-def test_nothing_is_asked_by_default(server, model, embeddings, namespace):
+def test_admission_is_off_by_default(server, model, embeddings, namespace):
     with GraphMemory(Settings(url=server.url), model=model, embeddings=embeddings) as memory:
         memory.add("I moved to Rome.", speaker="Ann", namespace=namespace)
     assert "admit" not in {ask.prompt.name for ask in model.asked}

@@ -1,4 +1,4 @@
-"""The gate of admission by A-MAC: the weights, the fast path, and what is not stored (C59)."""
+"""The admission gate by A-MAC: the weights, the fast path, and facts that are not stored (C59)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.review import World
 BEST = dict.fromkeys(WEIGHTS, 1.0)
 
 
-def test_the_weights_the_threshold_and_the_margin_are_zephs() -> None:
+def test_amac_has_weights_threshold_and_margin_of_zeph() -> None:
     """The admission gate has the weights, threshold and fast-path margin of Zeph.
 
     Features: C59.
@@ -32,7 +32,7 @@ def settings(settings: Settings) -> Settings:
 
 @pytest.fixture
 def useful() -> dict[str, float]:
-    """How useful the model says that facts are which name a place."""
+    """The usefulness that the model gives to facts, by place."""
     return {}
 
 
@@ -56,14 +56,14 @@ def asked(world: World) -> list[Any]:
     return [ask.fields for ask in world.memory.driver.model.asked if ask.prompt.name == "admit"]  # type: ignore[attr-defined]
 
 
-def test_what_is_plainly_new_is_stored_without_asking(world: World) -> None:
+def test_plainly_new_fact_is_stored_without_prompt(world: World) -> None:
     world.moves("Oslo", "2024-01-01")
     assert [sentence for sentence, *_ in world.lived()] == ["Ann lives in Oslo"]
     assert not asked(world)
 
 
 @pytest.mark.parametrize(("utility", "stored"), [(0.9, True), (0.0, False)])
-def test_the_model_decides_about_what_is_hardly_believed_and_nearly_known(
+def test_model_decides_on_doubtful_and_nearly_known_fact(
     world: World, useful: dict[str, float], utility: float, stored: Any
 ) -> None:
     world.moves("Oslo", "2024-01-01")

@@ -1,4 +1,4 @@
-"""Verdicts that wait, what persons decide about them, and how it is undone: on a real server."""
+"""Waiting verdicts, decisions on them, and undo: on a real server."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.meanwhile import once_before
 from tests.review import AFTER, BEFORE, OSLO, PARIS, World, told
 
 
-def test_what_waits_is_listed_with_both_facts_and_why(world):
+def test_reviews_list_returns_both_facts_and_reason(world):
     [found] = world.reviews.list()
     assert (found.kind, found.ruling, found.confidence, found.reason) == ("supersedes", "waiting", 0.7, "by the script")
     assert (found.pending.sentence, found.existing.sentence, found.preferred) == (PARIS, OSLO, found.pending.id)
@@ -33,7 +33,7 @@ def test_what_waits_is_listed_with_both_facts_and_why(world):
     assert world.stats().reviews == 1
 
 
-def test_who_adds_it_is_told_that_it_waits_and_that_it_ended_nothing(memory, namespace):
+def test_add_returns_pending_fact_and_no_ended_fact(memory, namespace):
     world = World(memory, namespace)
     world.doubts()
     assert world.moves("Oslo", "2024-01-01").pending == ()
@@ -65,7 +65,7 @@ DECISIONS: dict[str, tuple[str, dict[str, Any], str, list[Any]]] = {
 
 
 @pytest.mark.parametrize(("choice", "edit", "ruling", "lived"), DECISIONS.values(), ids=DECISIONS.keys())
-def test_a_decision_takes_effect_is_kept_and_can_be_undone(world, review, choice, edit, ruling, lived):
+def test_decide_takes_effect_is_stored_and_can_be_undone(world, review, choice, edit, ruling, lived):
     before = world.now()
     decided = world.reviews.decide(review, choice, by="Eve", reason="She told me.", **edit)
     assert decided.ruling == ruling
@@ -87,7 +87,7 @@ def test_a_decision_takes_effect_is_kept_and_can_be_undone(world, review, choice
         world.reviews.undo(review)
 
 
-def test_several_decisions_are_undone_one_after_the_other(world, review):
+def test_undo_reverts_decisions_one_by_one(world, review):
     states = [BEFORE]
     for choice, edit in (("accept", {}), ("reject", {}), ("edit", {"valid_at": "2024-03-01"})):
         world.reviews.decide(review, choice, **edit)
@@ -107,7 +107,7 @@ def test_several_decisions_are_undone_one_after_the_other(world, review):
     assert [each.at for each in kept] == sorted(each.at for each in kept)
 
 
-def test_what_is_said_again_after_it_was_refused_waits_again(world, review):
+def test_refused_fact_said_again_waits_again(world, review):
     world.reviews.decide(review, "reject")
     world.moves("Paris", "2024-08-01")
     assert [each.id for each in world.reviews.list()] == [review]
@@ -116,7 +116,7 @@ def test_what_is_said_again_after_it_was_refused_waits_again(world, review):
     assert world.lived() == AFTER
 
 
-def test_a_decision_changes_the_summaries_at_once(world, review):
+def test_decide_updates_summaries_at_once(world, review):
     def summary() -> str:
         return {each.name: each.summary for each in world.entities.list()}["Ann"]
 
@@ -127,7 +127,7 @@ def test_a_decision_changes_the_summaries_at_once(world, review):
     assert summary() == f"{OSLO} (since 2024-01-01)."
 
 
-def test_who_decided_and_why_is_kept_as_it_was_written_however_odd(world, review):
+def test_decide_stores_odd_names_and_reasons(world, review):
     hostile = "\u202e'}) DETACH DELETE n // 王小明 \x00 \ud800"
     [kept] = world.reviews.decide(review, "accept", by=hostile, reason=hostile).decisions
     assert kept.by == kept.reason == hostile.replace("\x00", "\ufffd").replace("\ud800", "\ufffd")
@@ -159,21 +159,21 @@ BAD: dict[str, tuple[str, dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("choice", "named", "message"), BAD.values(), ids=BAD.keys())
-def test_a_bad_decision_is_a_clear_error_and_changes_nothing(world, review, choice, named, message):
+def test_decide_raises_for_bad_input_and_changes_nothing(world, review, choice, named, message):
     with pytest.raises(InputError, match=message):
         world.reviews.decide(review, choice, **named)
     assert world.lived() == BEFORE
     assert world.reviews.list()[0].decisions == ()
 
 
-def test_a_review_of_another_namespace_is_not_there(world, review):
+def test_review_of_another_namespace_is_not_found(world, review):
     with pytest.raises(InputError, match=r"review .* not found"):
         world.memory.reviews.decide(review, "accept", namespace=f"{world.namespace} other")
     assert len(world.reviews.list()) == 1
 
 
 @pytest.mark.parametrize("pair", [("accept", "reject"), ("accept", "accept"), ("edit", "edit")], ids="-".join)
-def test_of_two_decisions_at_once_one_wins_and_the_other_is_told(world, review, pair, monkeypatch):
+def test_two_decisions_at_once_have_one_winner_and_one_error(world, review, pair, monkeypatch):
     if pair == ("edit", "edit"):
         world.reviews.decide(review, "accept")  # so that both leave the ruling as it is
     driver, both = world.memory.driver, threading.Barrier(2)
@@ -203,7 +203,7 @@ def test_of_two_decisions_at_once_one_wins_and_the_other_is_told(world, review, 
     assert world.lived() == (expected or [(OSLO, "2024-01-01", day), (PARIS, day, None)])
 
 
-def test_facts_that_refute_each_other_are_listed_settled_or_not(memory, namespace):
+def test_conflicts_lists_settled_and_waiting_conflicts(memory, namespace):
     world = World(memory, namespace)
     world.doubts("conflicts", 1.0)
     world.moves("Oslo", "2024-01-01")
@@ -217,7 +217,7 @@ def test_facts_that_refute_each_other_are_listed_settled_or_not(memory, namespac
     assert {each.id for each in world.reviews.list()} <= {each.id for each in world.reviews.conflicts()[1:]}
 
 
-def test_what_a_rejected_conflict_had_refuted_is_believed_again(memory, namespace):
+def test_rejected_conflict_restores_refuted_facts(memory, namespace):
     world = World(memory, namespace)
     world.moves("Oslo", "2024-01-01")
     world.moves("Paris", "2024-06-01")
@@ -229,7 +229,7 @@ def test_what_a_rejected_conflict_had_refuted_is_believed_again(memory, namespac
     assert world.lived() == AFTER
 
 
-def test_a_fact_that_was_never_believed_is_listed_and_can_be_accepted(server, model, embeddings, settings, namespace):
+def test_less_trusted_fact_is_listed_and_can_be_accepted(server, model, embeddings, settings, namespace):
     trusting = settings.with_(url=server.url, conflict_strategy="trust")
     with GraphMemory(trusting, model=model, embeddings=embeddings) as memory:
         world = World(memory, namespace)
@@ -244,7 +244,7 @@ def test_a_fact_that_was_never_believed_is_listed_and_can_be_accepted(server, mo
         assert world.lived()[0] == (OSLO, "2024-01-01", None)  # the better trusted one is not ended by the other
 
 
-# What is believed is only ever closed, never overwritten
+# Beliefs are closed, never overwritten
 
 BELIEFS = "MATCH (f:Fact)-[h]->(b:Belief) RETURN f.id AS fact, type(h) AS how, properties(b) AS belief"
 PLACES = ("Oslo", "Paris", "Rome")
@@ -273,7 +273,7 @@ def carry_out(world: World, number: int, step: tuple[Any, ...]) -> None:
     if not rows:
         return
     review = rows[told_[-1] % len(rows)]["id"]
-    with suppress(InputError):  # nothing is decided that could be undone
+    with suppress(InputError):  # no decision to undo
         if kind == "undo":
             world.reviews.undo(review)
         elif told_[0] in ("accept", "reject"):
@@ -285,7 +285,8 @@ def carry_out(world: World, number: int, step: tuple[Any, ...]) -> None:
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS)
-def test_whatever_is_said_decided_and_undone_the_history_of_beliefs_only_grows(memory, steps):
+def test_history_of_beliefs_only_grows(memory, steps):
+    """The steps add, decide and undo in any order."""
     world = World(memory, f"growing-{uuid4()}")
     world.moves("Oslo", "2024-01-01")
     before, answers = beliefs(world), [(world.now(), world.lived(), world.lived(unreviewed=True))]
@@ -306,20 +307,20 @@ def test_whatever_is_said_decided_and_undone_the_history_of_beliefs_only_grows(m
         assert world.lived(believed_at=then, unreviewed=True) == with_unreviewed
 
 
-# While somebody else writes
+# Concurrent writes
 
 
 EXPECTED = [*AFTER[:1], (PARIS, "2024-06-01", "2024-09-01"), ("Ann lives in Rome", "2024-09-01", None)]
 
 
-def test_a_decision_while_an_episode_is_read_is_taken_into_account(world, review, monkeypatch):
+def test_add_considers_a_concurrent_decision(world, review, monkeypatch):
     world.doubts("supersedes", 1.0)
     once_before(monkeypatch, world.memory, ingestion.SAVE, lambda: world.reviews.decide(review, "accept"))
     world.moves("Rome", "2024-09-01")
     assert world.lived() == EXPECTED
 
 
-def test_an_episode_that_is_saved_while_it_is_decided_is_taken_into_account(world, review, monkeypatch):
+def test_decide_considers_a_concurrent_add(world, review, monkeypatch):
     world.doubts("supersedes", 1.0)
     once_before(monkeypatch, world.memory, facts.DECIDE, lambda: world.moves("Rome", "2024-09-01"))
     assert len(world.reviews.decide(review, "accept").decisions) == 1

@@ -14,8 +14,8 @@ def world(memory: GraphMemory, namespace: str) -> World:
     return World(memory, namespace)
 
 
-def saying(world: World, predicate: str) -> None:
-    """Have all facts read with *predicate* from now on."""
+def use_predicate(world: World, predicate: str) -> None:
+    """Make the model extract all facts with *predicate* from now on."""
     model = world.memory.driver.model
     whole = model.rules["facts"]
 
@@ -28,8 +28,8 @@ def saying(world: World, predicate: str) -> None:
     model.rules["facts"] = rule
 
 
-def test_a_correction_is_kept_listed_and_counts_for_what_is_read_later(world, verbs):
-    saying(world, "dwells around")
+def test_corrected_predicate_is_listed_and_used_for_later_facts(world, verbs):
+    use_predicate(world, "dwells around")
     world.moves("Oslo", "2024-01-01")
     assert verbs.predicates.list() == [
         PredicateInfo(name="DWELLS_AROUND", canonical="DWELLS_AROUND", single_valued=False, origin="learned")
@@ -41,7 +41,7 @@ def test_a_correction_is_kept_listed_and_counts_for_what_is_read_later(world, ve
     assert [(each.predicate, each.wording) for each in world.facts.about("Paris")] == [("LIVES_IN", "DWELLS_AROUND")]
 
 
-def test_what_is_left_out_stays_as_it_was_known(world):
+def test_update_leaves_omitted_fields_unchanged(world):
     assert world.predicates.update("kips at", canonical="lives in").single_valued is None
     assert world.predicates.update("kips at", single_valued=True).canonical == "LIVES_IN"
     again = world.predicates.update("Kips-At", canonical="STAYS_AT")
@@ -49,7 +49,7 @@ def test_what_is_left_out_stays_as_it_was_known(world):
     assert world.predicates.list() == [again]
 
 
-def test_what_the_rules_know_is_corrected_from_what_they_say(world):
+def test_update_corrects_a_built_in_predicate(world):
     known = world.predicates.update("lives in", single_valued=False)
     assert (known.name, known.canonical, known.single_valued) == ("LIVES_IN", "LIVES_IN", False)
     world.memory.driver.model.rules["judge"] = judging("supersedes", 1.0)
@@ -58,7 +58,7 @@ def test_what_the_rules_know_is_corrected_from_what_they_say(world):
     assert [each[2] for each in world.lived()] == [None, None]  # a person says that one may live in several
 
 
-def test_a_predicate_in_another_script_and_an_odd_one_are_kept(world):
+def test_update_accepts_names_of_other_scripts_and_odd_ones(world):
     for name in ("住在", "живёт в", "a'}) DETACH DELETE n //", "x" * 5000, "\x00abc\ud800"):
         info = world.predicates.update(name, single_valued=True)
         assert info.name
@@ -67,7 +67,7 @@ def test_a_predicate_in_another_script_and_an_odd_one_are_kept(world):
     assert {each.single_valued for each in world.predicates.list()} == {False}
 
 
-def test_the_list_is_of_one_namespace_and_comes_in_pages_by_name(world):
+def test_list_is_limited_to_namespace_and_paged_by_name(world):
     for name in ("C", "A", "B"):
         world.predicates.update(name, single_valued=True)
     assert [each.name for each in world.predicates.list()] == ["A", "B", "C"]

@@ -1,4 +1,4 @@
-"""Retracting a fact, and replacing it by another: decided, kept, undone, and still so whatever comes after."""
+"""`retract` and `replace` of facts: stored, undone, and still valid after later messages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def id_of(world: World, sentence: str) -> str:
     return next(fact.id for fact in world.facts.list() if fact.sentence == sentence)
 
 
-def test_a_retracted_fact_is_believed_no_more_and_its_past_is_kept(moved, verbs):
+def test_retract_removes_fact_and_preserves_its_history(moved, verbs):
     before, paris = moved.now(), id_of(moved, PARIS)
     review = verbs.facts.retract(paris, by="Eve", reason="She never went.")
     assert (review.kind, review.ruling, review.pending.id, review.existing.id) == ("retracted", "refused", paris, paris)
@@ -47,9 +47,7 @@ def test_a_retracted_fact_is_believed_no_more_and_its_past_is_kept(moved, verbs)
     assert moved.lived() == BEFORE
 
 
-def test_a_retraction_stands_when_messages_are_read_again_and_yields_to_one_that_comes_later(
-    server, model, embeddings, settings, namespace
-):
+def test_retraction_survives_deepen_and_yields_to_later_message(server, model, embeddings, settings, namespace):
     shared = settings.with_(url=server.url)
     with GraphMemory(shared.with_(plan="standard"), model=model, embeddings=embeddings) as cheap:
         world = World(cheap, namespace)
@@ -68,7 +66,7 @@ def test_a_retraction_stands_when_messages_are_read_again_and_yields_to_one_that
         assert world.lived() == BEFORE
 
 
-def test_a_fact_is_replaced_by_what_a_text_states_and_holds_again_when_that_is_undone_or_forgotten(moved):
+def test_replace_ends_fact_until_undone_or_forgotten(moved):
     paris = id_of(moved, PARIS)
     review = moved.facts.replace(paris, "I moved to Rome, since 2024-09-01.", by="Ann", reason="I moved.")
     assert (review.ruling, review.existing.id, review.decisions[-1].by) == ("supersedes", paris, "Ann")
@@ -86,7 +84,7 @@ def test_a_fact_is_replaced_by_what_a_text_states_and_holds_again_when_that_is_u
     assert moved.lived() == AFTER
 
 
-def test_a_replacement_works_where_the_model_sees_no_contradiction_and_where_it_begins_before(moved):
+def test_replace_works_without_verdict_and_with_earlier_start(moved):
     moved.doubts("complements")
     oslo, paris = id_of(moved, OSLO), id_of(moved, PARIS)
     review = moved.facts.replace(paris, "I moved to Kyoto, since 2024-03-01.", by="Ann")
@@ -98,7 +96,7 @@ def test_a_replacement_works_where_the_model_sees_no_contradiction_and_where_it_
     assert PARIS in {fact.sentence for fact in moved.facts.list(as_of="now")}
 
 
-def test_a_fact_is_replaced_by_what_was_declared_before(moved):
+def test_replace_accepts_episode_of_declared_fact(moved):
     paris = id_of(moved, PARIS)
     added = moved.facts.add("Ann", "NOTED", sentence="By the sea", at="2024-09-01", labels={"mood": "good"})
     assert PARIS in {fact.sentence for fact in moved.facts.list(as_of="now")}, "it ends nothing by itself"
@@ -125,7 +123,7 @@ BAD: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], type[Exception], str]
 
 
 @pytest.mark.parametrize(("verb", "given", "named", "error", "message"), BAD.values(), ids=BAD.keys())
-def test_bad_input_is_a_clear_error_and_ends_nothing(moved, verb, given, named, error, message):
+def test_bad_input_raises_and_ends_nothing(moved, verb, given, named, error, message):
     given = tuple(id_of(moved, PARIS) if each == "PARIS" else each for each in given)
     episodes, facts = moved.episodes.list(), moved.facts.list()
     with pytest.raises(error, match=message):
@@ -134,7 +132,7 @@ def test_bad_input_is_a_clear_error_and_ends_nothing(moved, verb, given, named, 
     assert [(fact.id, fact.sources) for fact in moved.facts.list()] == [(fact.id, fact.sources) for fact in facts]
 
 
-def test_a_refused_replacement_leaves_the_end_that_was_told(moved):
+def test_refused_replacement_preserves_stated_end(moved):
     moved.facts.add("Ann", "LIVES_IN", "Paris", invalid_at="2024-09-01", at="2024-09-02")
     ended = moved.lived()
     assert ended[-1] == (PARIS, "2024-06-01", "2024-09-01")
@@ -144,14 +142,14 @@ def test_a_refused_replacement_leaves_the_end_that_was_told(moved):
     assert moved.privacy.audit()[0].by == "Ann"
 
 
-def test_a_replacement_that_the_model_fails_to_read_keeps_the_message_and_ends_nothing(moved, model):
+def test_replace_stores_message_if_model_fails(moved, model):
     model.rules["extract_message"] = raising(ModelUnavailable("down"))
     with pytest.raises(ModelUnavailable):
         moved.facts.replace(id_of(moved, PARIS), "Ann moved to Rome.")
     assert (moved.lived(), moved.episodes.list()[0].content) == (AFTER, "Ann moved to Rome.")
 
 
-def test_decisions_about_facts_move_with_an_export_and_can_be_undone_there(moved, tmp_path):
+def test_export_includes_retractions_that_can_be_undone(moved, tmp_path):
     review = moved.facts.retract(id_of(moved, PARIS), by="Eve")
     moved.data.export(tmp_path / "memory.jsonl")
     target = World(moved.memory, f"{moved.namespace} copy")
@@ -163,14 +161,14 @@ def test_decisions_about_facts_move_with_an_export_and_can_be_undone_there(moved
     assert target.lived() == AFTER
 
 
-def test_forgetting_what_states_a_retracted_fact_leaves_nothing_of_it(moved):
+def test_forget_deletes_retracted_fact_and_its_decision(moved):
     moved.facts.retract(id_of(moved, PARIS), by="Eve", reason="not Paris")
     [episode] = [episode for episode in moved.episodes.list() if "Paris" in episode.content]
     receipt = moved.privacy.forget(episode=episode.id)
     assert (receipt.residue, moved.reviews.list(decided=True), moved.lived()) == ((), [], BEFORE)
 
 
-def test_a_retraction_is_not_decided_like_a_verdict(moved):
+def test_decide_raises_for_a_retraction(moved):
     review = moved.facts.retract(id_of(moved, PARIS))
     with pytest.raises(InputError, match="is a retraction: undo it"):
         moved.reviews.decide(review.id, "accept")

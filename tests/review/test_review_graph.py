@@ -1,4 +1,4 @@
-"""The review graph: it stops for a person, and goes on with the answer, as LangChain's middleware does."""
+"""The review graph: it interrupts for a person and resumes with the answer, like LangChain's middleware."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Session:
         return {"type": "edit", "edited_action": {"name": ACTION, "args": {**known, **args}}}
 
 
-def test_the_payload_is_that_of_langchains_human_in_the_loop(world):
+def test_interrupt_payload_matches_langchain_human_in_the_loop(world):
     question = Session(world).question
     assert json.loads(json.dumps(question)) == question
     [action], [config] = question["action_requests"], question["review_configs"]
@@ -89,7 +89,7 @@ ANSWERS: dict[str, tuple[Any, str, list[Any]]] = {
 
 
 @pytest.mark.parametrize(("answer", "ruling", "lived"), ANSWERS.values(), ids=ANSWERS.keys())
-def test_an_answer_decides_and_ends_the_run(world, answer, ruling, lived):
+def test_answer_decides_and_ends_the_run(world, answer, ruling, lived):
     session = Session(world, by="Eve")
     assert world.lived() == BEFORE
     [decided] = session.answer(answer)["decided"]
@@ -101,14 +101,14 @@ def test_an_answer_decides_and_ends_the_run(world, answer, ruling, lived):
 
 
 @pytest.mark.parametrize("args", [{}, {"verdict": None}, {"fact": "Ann lives in Rome", "review": "another"}])
-def test_an_edit_of_nothing_that_counts_approves(world, args):
+def test_edit_without_change_approves(world, args):
     session = Session(world)
     [decided] = session.answer(session.edit(**args))["decided"]
     assert (decided["decision"], decided["ruling"]) == ("accept", "supersedes")
     assert world.lived() == AFTER
 
 
-async def test_it_stops_and_goes_on_in_asyncio(world):
+async def test_graph_interrupts_and_resumes_with_asyncio(world):
     graph = world.memory.graphs.review.compile(checkpointer=InMemorySaver())
     config = {"configurable": {"thread_id": "one"}}
     stopped = await graph.ainvoke({"namespace": world.namespace}, config)
@@ -138,7 +138,7 @@ WRONG: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize(("answer", "problem"), WRONG.values(), ids=WRONG.keys())
-def test_a_wrong_answer_is_asked_again_with_what_was_wrong(world, answer, problem):
+def test_wrong_answer_is_asked_again_with_the_problem(world, answer, problem):
     session = Session(world)
     first = session.question
     session.resume(answer)
@@ -149,7 +149,7 @@ def test_a_wrong_answer_is_asked_again_with_what_was_wrong(world, answer, proble
     assert world.lived() == AFTER
 
 
-def test_several_are_asked_and_decided_at_once_and_one_that_fails_keeps_no_other_waiting(world):
+def test_reviews_are_decided_together_despite_one_failure(world):
     for name, place in (("Bob", "Oslo"), ("Cleo", "Oslo"), ("Bob", "Paris"), ("Cleo", "Paris")):
         world.add(f"{name} moved to {place}.", speaker=name, at="2024-03-01" if place == "Oslo" else "2024-06-01")
     session = Session(world)
@@ -164,7 +164,7 @@ def test_several_are_asked_and_decided_at_once_and_one_that_fails_keeps_no_other
     assert [each.id for each in world.reviews.list()] == [asked[1]["review"]]
 
 
-def test_what_somebody_else_decided_meanwhile_stays_and_is_told(world):
+def test_concurrent_decision_stays_and_is_reported(world):
     session = Session(world)
     [review] = world.reviews.list()
     world.reviews.decide(review.id, "reject", by="Bob")
@@ -174,7 +174,7 @@ def test_what_somebody_else_decided_meanwhile_stays_and_is_told(world):
     assert [each.by for each in world.reviews.undo(review.id).decisions] == ["Bob", "user"]
 
 
-def test_where_nothing_waits_it_ends_at_once(memory, namespace):
+def test_graph_ends_at_once_without_waiting_reviews(memory, namespace):
     world = World(memory, namespace)
     assert Session(world).state["decided"] == []
     world.moves("Oslo", "2024-01-01")

@@ -1,4 +1,4 @@
-"""What is reviewed and edited by the verbs: what waits now, what was decided, exact dates: on a real server."""
+"""Verbs of review on a real server: waiting reviews, decisions, and edited dates."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kg_memory.errors import InputError
 from tests.review import AFTER, BEFORE, OSLO, PARIS, World
 
 
-def test_dates_that_are_edited_are_told_as_exactly_as_they_were_given(world, review):
+def test_edited_dates_have_the_given_precision(world, review):
     def paris() -> str:
         return validity(next(each for each in world.facts.about("Ann") if each.sentence == PARIS))
 
@@ -24,7 +24,7 @@ def test_dates_that_are_edited_are_told_as_exactly_as_they_were_given(world, rev
         assert paris() == before
 
 
-def test_an_edit_takes_back_an_end_whoever_told_it(memory, namespace):
+def test_edit_open_removes_an_edited_end(memory, namespace):
     world = World(memory, namespace)
     world.moves("Oslo", "2024-01-01")
     world.doubts()
@@ -44,7 +44,7 @@ STAY, END = ("I moved to Rome, undated.", "I lived in Rome until 2024-09-01.")
 
 
 @pytest.mark.parametrize(("first", "then"), [(STAY, END), (END, STAY)], ids=["the last one", "an earlier one"])
-def test_an_end_that_a_statement_told_is_taken_back(world, first, then):
+def test_edit_open_removes_an_end_stated_in_a_message(world, first, then):
     for words, at in ((first, "2024-07-01"), (then, "2024-07-20")):
         world.add(words, speaker="Ann", at=at)
     review = next(each for each in world.reviews.list() if each.pending.sentence == "Ann lives in Rome")
@@ -53,7 +53,7 @@ def test_an_end_that_a_statement_told_is_taken_back(world, first, then):
     assert [each[2] for each in world.lived() if each[0] == "Ann lives in Rome"] == [None]
 
 
-def test_what_persons_decided_is_listed_the_latest_decision_first(world, review, verbs):
+def test_list_decided_returns_latest_decision_first(world, review, verbs):
     assert verbs.reviews.list(decided=True) == []
     world.reviews.decide(review, "reject", by="Eve", reason="another Ann")
     world.doubts("conflicts", 1.0)
@@ -73,7 +73,7 @@ def test_what_persons_decided_is_listed_the_latest_decision_first(world, review,
         verbs.reviews.list(decided=True, limit=0)
 
 
-def test_a_decision_about_what_was_decided_since_it_was_seen_says_so_and_changes_nothing(world, review, verbs):
+def test_decide_raises_if_review_changed_since_seen(world, review, verbs):
     assert verbs.reviews.decide(review, "reject", seen="waiting", by="Eve").ruling == "refused"
     with pytest.raises(InputError, match=r"was decided by Eve meanwhile \(refused, not waiting\): look at it again"):
         verbs.reviews.decide(review, "accept", seen="waiting")
@@ -82,7 +82,7 @@ def test_a_decision_about_what_was_decided_since_it_was_seen_says_so_and_changes
     assert len(world.reviews.undo(review).decisions) == 3
 
 
-def test_a_verdict_about_two_facts_that_wait_is_asked_when_the_first_waits_no_more(world, review):
+def test_review_of_two_pending_facts_follows_the_first_ruling(world, review):
     world.moves("Rome", "2024-07-01")
     rome = "Ann lives in Rome"
 
@@ -97,7 +97,7 @@ def test_a_verdict_about_two_facts_that_wait_is_asked_when_the_first_waits_no_mo
     assert world.stats().reviews == 2
 
 
-def test_only_what_waits_anew_is_told_as_waiting(world, review):
+def test_add_returns_only_newly_pending_facts(world, review):
     assert world.moves("Paris", "2024-06-20").pending == ()
     assert world.moves("Rome", "2024-07-01").pending == ("Ann lives in Rome",)
     assert world.add("Ann likes tea.", at="2024-07-02").pending == ()
