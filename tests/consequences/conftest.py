@@ -1,4 +1,4 @@
-"""A memory to which facts are declared: its model must not be asked."""
+"""A memory of declared facts; its model must not be called."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -13,7 +13,7 @@ from tests.declared.conftest import Unasked
 
 
 class World:
-    """Facts by the words of their triples: ``world.add("Ann likes Oslo")``; only such of three words."""
+    """Adds and finds facts by triples of three words: ``world.add("Ann likes Oslo")``."""
 
     def __init__(self, memory: GraphMemory, namespace: str) -> None:
         self.memory, self.namespace = memory, namespace

@@ -1,4 +1,4 @@
-"""What was let go without a successor is known as ended with nothing in its place."""
+"""Ended facts without a successor are marked as absent."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ def absent(world, triple, **times):
     return world.fact(triple, **times).absent
 
 
-def test_what_was_let_go_is_absent_until_something_comes_in_its_place(world):
+def test_ended_fact_is_absent_until_it_has_a_successor(world):
     world.add("Ann works_at Acme", "2024-01-01")
     assert not absent(world, "Ann works_at Acme")
     world.add("Ann works_at Acme", "2024-06-01", invalid_at="2024-05-03")
@@ -20,14 +20,14 @@ def test_what_was_let_go_is_absent_until_something_comes_in_its_place(world):
     assert "Ann works at Acme (no longer so: ended 3 May 2024; nothing known in its place)" in context
     world.add("Ann works_as Nurse", "2024-06-02")
     world.add("Ann likes Acme", "2024-06-02")
-    assert absent(world, "Ann works_at Acme")  # neither is another job
+    assert absent(world, "Ann works_at Acme")  # neither is a successor
     world.add("Ann works_at Globex", "2024-09-01", valid_at="2024-08-01")
     assert not absent(world, "Ann works_at Acme")
     assert absent(world, "Ann works_at Acme", believed_at=left)
     assert absent(world, "Ann works_at Acme", during=("2024-04", "2024-07"))
 
 
-def test_of_several_things_another_one_is_in_its_place_only_where_it_superseded_it(world):
+def test_multi_valued_fact_is_absent_despite_other_values(world):
     world.add("Ann owns Volvo", "2024-01-01")
     world.add("Ann owns Bike", "2024-02-01")
     world.add("Ann owns Volvo", "2024-06-01", invalid_at="2024-05-03")
@@ -38,13 +38,13 @@ def test_of_several_things_another_one_is_in_its_place_only_where_it_superseded_
     assert [fact.absent for fact in old] == [False, False]  # it came back
 
 
-def test_a_former_home_is_not_absent_where_another_is_known(world):
+def test_ended_home_is_not_absent_if_another_is_known(world):
     world.add("Ann lives_in Bergen", "2024-01-01", invalid_at="2023-12-01")
     world.add("Ann lives_in Oslo", "2024-01-01", valid_at="2023-11-01")
     assert not absent(world, "Ann lives_in Bergen")
 
 
-def test_what_is_told_with_an_end_is_in_its_place(server, settings, namespace):
+def test_value_stated_with_an_end_is_its_successor(server, settings, namespace):
     with GraphMemory.open(settings=settings.with_(url=server.url), model="offline") as memory:
         for at, content in (
             ("2024-01-01", "I use Java and Rust."),

@@ -1,4 +1,4 @@
-"""What rests on a fact becomes doubtful with it, on both clocks, until it is said again."""
+"""Facts that rest on an ended fact are doubtful, on both clocks, until they are stated again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OFFICE, COMMUTE, SHOES = "Polaris has_an_office_in Oslo", "Ann commutes_to Oslo"
 
 @pytest.fixture
 def told(world):
-    """Ann commutes to Oslo as Polaris is there, and needs boots as she commutes."""
+    """Ann commutes to Oslo because Polaris is there, and needs boots because she commutes."""
     world.add(OFFICE, "2024-01-01")
     world.add(COMMUTE, "2024-02-01", OFFICE)
     world.add(SHOES, "2024-03-01", COMMUTE)
@@ -26,7 +26,8 @@ def leave(world, since="2024-05-03", at="2024-06-01"):
     return world.add(OFFICE, at, invalid_at=since)
 
 
-def test_the_end_of_a_premise_makes_what_rests_on_it_doubtful_over_any_number_of_steps(told):
+def test_end_of_premise_makes_dependent_facts_doubtful(told):
+    """The doubt passes over any number of steps."""
     before = told.now()
     leave(told)
     commute, shoes = told.fact(COMMUTE), told.fact(SHOES)
@@ -38,29 +39,29 @@ def test_the_end_of_a_premise_makes_what_rests_on_it_doubtful_over_any_number_of
     assert told.doubt(SHOES, believed_at=before) is None
 
 
-def test_what_is_said_again_is_sure_and_so_is_what_rests_on_it(told):
+def test_fact_stated_again_is_no_longer_doubtful(told):
     leave(told)
     told.add(COMMUTE, "2024-07-01")
     assert (told.doubt(COMMUTE), told.doubt(SHOES)) == (None, None)
     assert told.doubt(COMMUTE, as_of="2024-05-04") is None  # it was so in spite of it, as is known now
 
 
-def test_a_premise_that_holds_again_removes_the_doubt(told):
+def test_premise_that_holds_again_removes_doubt(told):
     leave(told)
     told.add(OFFICE, "2024-08-01", valid_at="2024-08-01")
     assert told.doubt(SHOES) is None
     assert told.doubt(SHOES, as_of="2024-07-01") == "2024-05-03"
 
 
-def test_what_ended_itself_is_ended_and_not_doubtful(told):
+def test_ended_fact_is_not_doubtful(told):
     leave(told)
     told.add(COMMUTE, "2024-09-01", invalid_at="2024-06-15")
     assert told.doubt(COMMUTE) is None
-    assert told.doubt(COMMUTE, as_of="2024-06-01") is None  # to tell its later end is to say that it was so until then
+    assert told.doubt(COMMUTE, as_of="2024-06-01") is None  # its later end states that it was so until then
     assert told.doubt(SHOES) == "2024-06-15"  # it rests on what ended then
 
 
-def test_a_refuted_premise_makes_it_doubtful_since_that_was_believed_at_any_time(told):
+def test_refuted_premise_makes_fact_doubtful_at_any_time(told):
     before = told.now()
     refute(told)
     commute = told.fact(COMMUTE)
@@ -77,7 +78,7 @@ def refute(world):
     world.memory.driver.run(write(close, **params), world.namespace)
 
 
-def test_facts_that_rest_on_each_other_are_sure_until_something_ends(told):
+def test_facts_in_a_cycle_are_sure_until_a_premise_ends(told):
     told.add(OFFICE, "2024-03-02", SHOES)
     assert told.doubt(SHOES) is None
     told.add("Ann owns Skis", "2024-03-03", SHOES)
@@ -88,7 +89,7 @@ def test_facts_that_rest_on_each_other_are_sure_until_something_ends(told):
     assert {told.doubt(each) for each in (COMMUTE, SHOES, "Ann owns Skis")} == {None}
 
 
-def test_consequences_are_those_over_any_steps_with_the_way_to_each(told):
+def test_consequences_returns_facts_over_any_steps_with_paths(told):
     office = told.fact(OFFICE).id
     ask = told.memory.facts.consequences
     assert [one.fact.doubtful_since for one in ask(office, namespace=told.namespace)] == [None, None]
@@ -105,7 +106,7 @@ def test_consequences_are_those_over_any_steps_with_the_way_to_each(told):
         ask("nothing", namespace=told.namespace)
 
 
-def test_changes_tell_when_facts_became_doubtful_and_sure_again(told):
+def test_changes_lists_when_facts_become_doubtful_and_sure(told):
     begin = told.now()
     leave(told)
     middle = told.now()
@@ -124,7 +125,7 @@ def test_changes_tell_when_facts_became_doubtful_and_sure_again(told):
     assert (doubtful.before.doubtful_since, f"{doubtful.after.doubtful_since:%Y-%m-%d}") == (None, "2024-05-03")
 
 
-def test_contexts_and_explanations_say_since_when_and_why(told):
+def test_context_and_explanations_state_doubt_and_reason(told):
     leave(told)
     question = "Why does Ann commute to Oslo?"
     context = told.memory.context(question, namespace=told.namespace)
@@ -136,8 +137,8 @@ def test_contexts_and_explanations_say_since_when_and_why(told):
         assert "doubtful since 3 May 2024" in told.memory.context(question, namespace=told.namespace, template=template)
 
 
-def test_the_order_of_arrival_changes_nothing(world):
-    """The premise comes first in each order, as what is declared names it; its end and the rest come as they like."""
+def test_doubt_does_not_depend_on_order_of_arrival(world):
+    """The premise always comes first, because a declared fact names it; the other statements come in any order."""
     steps = {
         "rest": lambda: world.add(COMMUTE, "2024-02-01", OFFICE),
         "end": lambda: leave(world),
@@ -158,7 +159,7 @@ def test_the_order_of_arrival_changes_nothing(world):
         assert world.doubt(COMMUTE) == "2024-05-03", order
 
 
-def test_an_end_that_is_only_roughly_known_is_over_for_who_knows_of_it(told):
+def test_statement_after_report_of_vague_end_removes_doubt(told):
     told.add(OFFICE, "2024-05-20", invalid_at="2024-05")
     assert told.fact(COMMUTE).doubtful_precision == "month"
     told.add(COMMUTE, "2024-05-10")  # in that month, before it was told
@@ -168,7 +169,7 @@ def test_an_end_that_is_only_roughly_known_is_over_for_who_knows_of_it(told):
 
 
 @pytest.mark.parametrize(("end", "since"), [("2024-03", "2024-03-01"), ("2024-03-15", "2024-03-15")])
-def test_who_states_a_fact_because_of_its_premise_does_not_know_that_this_has_ended(world, end, since):
+def test_statement_with_same_premise_does_not_remove_doubt(world, end, since):
     world.add(OFFICE, "2024-06-01")
     world.add(COMMUTE, "2024-06-02", OFFICE)
     world.add(SHOES, "2024-06-03", COMMUTE)
@@ -183,14 +184,14 @@ def test_who_states_a_fact_because_of_its_premise_does_not_know_that_this_has_en
 
 
 @pytest.mark.parametrize("premises", ["nothing", ["nothing"], [""], [" x"], 7, [7], ["x"] * 51, {"a": 1}])
-def test_a_premise_must_be_a_stored_fact(told, premises):
+def test_add_raises_if_premise_is_not_a_stored_fact(told, premises):
     before = told.memory.stats(namespace=told.namespace)
     with pytest.raises(InputError, match="rests_on must be"):
         told.memory.facts.add("Ann", "likes", "Bob", rests_on=premises, namespace=told.namespace)
     assert told.memory.stats(namespace=told.namespace) == before
 
 
-def test_many_facts_and_records_may_rest_on_others(told):
+def test_add_many_accepts_premises_in_facts_and_records(told):
     office = told.fact(OFFICE).id
     added = told.memory.facts.add_many(
         [{"subject": "Bo", "predicate": "likes", "object": "Oslo", "rests_on": [office], "at": "2024-02-01"}],

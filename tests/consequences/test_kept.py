@@ -1,4 +1,4 @@
-"""Premises survive exports, merges and evictions; what is forgotten leaves no doubt; many and hostile ones."""
+"""Premises after exports, merges, evictions and `forget`; many premises, and hostile ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SET f.id = 'f' + number, f.predicate = 'P' + number, f.sentence = 'Ann trusts ' 
   c = b {.*}, c.id = 'b' + number, t = st {.*}
 RETURN count(f) AS n
 """
-"""Two thousand facts beside the one that rests on the office: to declare them would take two minutes."""
+"""Creates two thousand facts that rest on the office; to declare them would take two minutes."""
 HOSTILE = (
     "a < b > c & [m1] (since 2020)\n- Bo lies",
     "x' OR 1=1 // `RETURN` {a: 1} $ids",
@@ -58,7 +58,7 @@ def test_a_forgotten_premise_leaves_no_doubt_and_no_trace(told, rows):
     assert residue(rows, "polaris") == []
 
 
-def test_a_reason_goes_with_the_only_episode_that_gives_it(told, rows):
+def test_forget_deletes_reason_with_its_only_episode(told, rows):
     told.add(COMMUTE, "2024-02-02")
     because = told.fact(COMMUTE).sources[0].episode
     again = told.add(COMMUTE, "2024-02-03", OFFICE)
@@ -70,7 +70,7 @@ def test_a_reason_goes_with_the_only_episode_that_gives_it(told, rows):
     assert (links(rows), told.doubt(COMMUTE)) == ([], None)
 
 
-def test_an_export_keeps_premises_and_an_import_has_the_same_doubts(told, database, tmp_path):
+def test_export_preserves_premises_and_doubts(told, database, tmp_path):
     leave(told)
     path = tmp_path / "memory.jsonl"
     told.memory.data.export(path, namespace=told.namespace)
@@ -87,11 +87,11 @@ def test_an_export_keeps_premises_and_an_import_has_the_same_doubts(told, databa
     told.memory.data.export(path, namespace=told.namespace)
     told.memory.data.import_(path, namespace=f"{told.namespace} again")
     told.namespace = f"{told.namespace} again"
-    assert told.fact(COMMUTE).doubtful_since == before.doubtful_since  # that one because of the other is kept
+    assert told.fact(COMMUTE).doubtful_since == before.doubtful_since  # the repeated reason removes no doubt
     assert copy.doubtful_because[0].sentence == before.doubtful_because[0].sentence
 
 
-def test_merging_and_splitting_entities_keeps_premises(told):
+def test_merge_and_split_of_entities_preserve_premises(told):
     told.add("Annie likes Tea", "2024-02-05")
     (merged,) = told.memory.entities.merge("Ann", "Annie", namespace=told.namespace)
     leave(told)
@@ -110,13 +110,13 @@ def test_merging_and_splitting_entities_keeps_premises(told):
     assert told.doubt(COMMUTE) == "2024-05-03"
 
 
-def test_a_premise_that_is_over_is_not_evicted_while_something_rests_on_it(told):
+def test_evict_does_not_delete_ended_premise_in_use(told):
     leave(told)
     told.memory.privacy.evict(expired_days=0, namespace=told.namespace)
     assert told.doubt(COMMUTE) == "2024-05-03"
 
 
-def test_two_thousand_facts_may_rest_on_one_and_a_list_of_them_has_a_limit(told):
+def test_consequences_returns_two_thousand_facts_within_limit(told):
     office = told.fact(OFFICE).id
     told.memory.driver.run(write(DEPENDANTS, office=office), told.namespace)
     leave(told)
@@ -131,7 +131,7 @@ def test_two_thousand_facts_may_rest_on_one_and_a_list_of_them_has_a_limit(told)
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)
-def test_hostile_sentences_of_premises_stay_text(world, hostile):
+def test_hostile_sentence_of_premise_stays_text(world, hostile):
     add = world.memory.facts.add
     add("Polaris", "is at", "Oslo", sentence=f"Polaris {hostile}", at="2024-01-01", namespace=world.namespace)
     office = world.memory.facts.about("Polaris", namespace=world.namespace)[0]
@@ -147,7 +147,7 @@ def test_hostile_sentences_of_premises_stay_text(world, hostile):
     assert all(line.isprintable() for line in lines)
 
 
-def test_a_search_without_premises_makes_no_query_for_them(world, monkeypatch):
+def test_search_without_premises_runs_no_query_for_them(world, monkeypatch):
     world.add(OFFICE, "2024-01-01")
     asked = []
     perform = world.memory.driver._perform

@@ -1,4 +1,4 @@
-"""Doubt is what a naive model of premises says it is: over random graphs, ends and restatements, on both clocks."""
+"""Doubts equal those of a naive model: over random graphs, ends and restatements, on both clocks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FIRST = datetime(2024, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Event:
-    """What is said of fact number *fact* on *day*: that it is so, for the reason of others, or ended on day *end*."""
+    """A statement about fact number *fact* on *day*: that it holds because of *premises*, or that it ended on *end*."""
 
     fact: int
     day: int
@@ -29,14 +29,14 @@ class Event:
 
 
 class Naive:
-    """The model: what was said, and nothing that is computed ahead."""
+    """The naive model: it stores the events and computes nothing ahead."""
 
     def __init__(self, events: Sequence[Event]) -> None:
         self.events = events
         self.facts = sorted({event.fact for event in events})
 
     def ended(self, fact: int, day: int) -> int | None:
-        """Return the day of the end, where it is over."""
+        """Return the day of the end if the fact has ended, else None."""
         ends = [event.end for event in self.events if event.fact == fact and event.end is not None and event.end <= day]
         if not ends or self.holds(fact, day):
             return None
@@ -54,7 +54,7 @@ class Naive:
         return any(not any(start < end <= day for end in ends) for start in starts if start >= min(ends))
 
     def doubts(self, day: int) -> dict[int, int]:
-        """Return since when facts are doubtful, by each way to a premise that is over."""
+        """Return the first day of doubt of each doubtful fact, from all paths to an ended premise."""
         found: dict[int, int] = {}
         for fact in self.facts:
             roots = [end for end in self.ways(fact, fact, day, ()) if self.ended(fact, day) is None]
@@ -72,7 +72,7 @@ class Naive:
                 yield from self.ways(start, premise, day, way)
 
     def affirmed(self, fact: int, premise: int, end: int) -> bool:
-        """Return whether somebody says *fact* after *end*, and not because of *premise*."""
+        """Return whether an event states *fact* after *end* without *premise*."""
         return any(
             event.day > end and (event.end is None or event.end > end) and premise not in event.premises
             for event in self.events
@@ -101,7 +101,7 @@ def make_events(chance: random.Random, facts: int) -> list[Event]:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_doubt_is_that_of_the_naive_model_at_every_point_of_both_clocks(world, seed):
+def test_doubts_equal_naive_model_at_points_of_both_clocks(world, seed):
     chance = random.Random(seed)
     events = make_events(chance, 7)
     name = {fact: f"N{fact} needs T{fact}" for fact in range(7)}
@@ -137,7 +137,7 @@ def date(day: int) -> str:
 
 
 @given(st.integers(0, 10**6), st.integers(2, 9), st.integers(0, 420))
-def test_the_pure_function_agrees_with_the_naive_model(seed, facts, day):
+def test_find_doubts_agrees_with_naive_model(seed, facts, day):
     events = make_events(random.Random(seed), facts)
     naive = Naive(events)
     found = find_doubts({str(fact): ground(naive, fact) for fact in naive.facts}, Point(day * DAY, 1))

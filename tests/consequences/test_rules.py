@@ -1,4 +1,4 @@
-"""Premises that the vocabulary knows of, and those that were read; whatever comes first."""
+"""Premises from the vocabulary and from the text, in any order of arrival."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SHARED = ("Ann works_at Polaris", "Bo works_at Polaris", "Ann reports_to Bo")
 
 
 @pytest.mark.parametrize("facts", [PLACED, SHARED], ids=["placed", "shared"])
-def test_the_vocabulary_finds_premises_in_any_order_of_arrival(world, facts):
+def test_vocabulary_finds_premises_in_any_order_of_arrival(world, facts):
     namespace = world.namespace
     for number, order in enumerate(permutations(range(3))):
         world.namespace = f"{namespace} {number}"
@@ -27,7 +27,7 @@ def test_the_vocabulary_finds_premises_in_any_order_of_arrival(world, facts):
         assert world.doubt(facts[2]) == "2024-05-03", order
 
 
-def test_the_vocabulary_links_nothing_that_was_so_at_other_times_or_elsewhere(world):
+def test_vocabulary_ignores_facts_of_other_times_or_places(world):
     world.add("Ann works_at Polaris", "2024-01-01", valid_at="2019", invalid_at="2021")
     world.add("Polaris is_located_in Oslo", "2024-01-01")
     world.add("Vega is_located_in Bergen", "2024-01-01")
@@ -39,7 +39,7 @@ def test_the_vocabulary_links_nothing_that_was_so_at_other_times_or_elsewhere(wo
         assert world.memory.facts.consequences(world.fact(fact).id, namespace=world.namespace) == []
 
 
-def test_a_premise_that_only_the_vocabulary_knows_of_is_no_reason_of_who_states_a_fact(world):
+def test_premise_of_vocabulary_is_no_stated_reason(world):
     world.add(PLACED[0], "2024-01-01")
     world.add(PLACED[1], "2024-01-02")
     world.add(PLACED[2], "2024-06-01")
@@ -47,7 +47,7 @@ def test_a_premise_that_only_the_vocabulary_knows_of_is_no_reason_of_who_states_
     assert world.doubt(PLACED[2]) is None  # it was so in June
 
 
-def test_what_is_read_because_of_another_fact_rests_on_it(memory, model, namespace):
+def test_extracted_reason_becomes_a_premise(memory, model, namespace):
     model.rules["extract_message"] = lambda _: {
         "entities": [{"name": name, "type": "Entity"} for name in ("Ann", "Oslo", "Polaris")]
     }
