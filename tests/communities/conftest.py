@@ -10,13 +10,13 @@ import pytest
 from kg_memory import GraphMemory
 
 APART = 400
-"""Bytes of a question that hold one circle of friends and no two."""
+"""A size limit in bytes of a prompt that fits one circle of friends, but not two."""
 CIRCLES = ("Ann knows Bob and Cid", "Dora knows Eve and Fay")
 
 
 @pytest.fixture
 def tell(memory: Any, namespace: str) -> Callable[..., None]:
-    """A way to tell the namespace something: ``tell("Ann knows Bob", ...)``."""
+    """Return a function that adds messages: ``tell("Ann knows Bob", ...)``."""
 
     def told(*contents: str) -> None:
         for content in contents:
@@ -33,7 +33,7 @@ def circles(tell: Callable[..., None]) -> None:
 
 @pytest.fixture
 def apart(server: Any, model: Any, embeddings: Any, settings: Any) -> Iterator[GraphMemory]:
-    """A memory that asks about each circle by itself."""
+    """A memory whose prompts describe one circle each."""
     settings = settings.with_(url=server.url, max_community_bytes=APART)
     with GraphMemory(settings, model=model, embeddings=embeddings) as opened:
         yield opened

@@ -22,7 +22,7 @@ def shared_home(server, monkeypatch):
     monkeypatch.setenv("KG_MEMORY_MODEL", "offline")
 
 
-def test_communities_are_found_listed_and_kept(run, namespace, tmp_path):
+def test_communities_command_refreshes_and_lists_communities(run, namespace, tmp_path):
     assert run("ingest", lines(tmp_path, CHAT), "-n", namespace)[0] == 0
     assert "kg-memory communities --refresh finds them" in run("communities", "-n", namespace)[1]
     code, shown, said = run("communities", "--refresh", "-n", namespace)
@@ -39,12 +39,12 @@ def test_communities_are_found_listed_and_kept(run, namespace, tmp_path):
     assert "0 communities summarised, 2 unchanged" in run("communities", "--refresh", "-n", namespace)[2]
 
 
-def test_full_without_a_refresh_is_a_clear_error(capsys):
+def test_full_without_refresh_is_an_error(capsys):
     assert main(["communities", "--full"]) == 1
     assert "give both" in capsys.readouterr().err
 
 
-def test_one_is_shown_with_its_facts(run, namespace, tmp_path):
+def test_communities_command_shows_one_with_its_facts(run, namespace, tmp_path):
     run("ingest", lines(tmp_path, CHAT), "-n", namespace)
     run("communities", "--refresh", "-n", namespace)
     [name] = [each["name"] for each in result(run, "communities", "-n", namespace) if "Nora" in each["members"]]
@@ -64,7 +64,7 @@ def test_one_is_shown_with_its_facts(run, namespace, tmp_path):
         (["--level", "-1"], "level must be a whole number from 0"),
     ],
 )
-def test_what_cannot_be_shown_is_a_clear_error(run, namespace, asked, told):
+def test_communities_command_fails_for_unknown_name_or_level(run, namespace, asked, told):
     code, _, said = run("communities", *asked, "-n", namespace)
     assert code == 1
     assert told in said

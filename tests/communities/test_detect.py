@@ -1,4 +1,4 @@
-"""Communities are deterministic, have stable ids, part what links join, and form levels that end."""
+"""Detection of communities: deterministic, with stable ids, a partition of linked entities, and finite levels."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ quick = settings(max_examples=50, deadline=None)
 texts = st.lists(st.text("ab\n", max_size=3), max_size=4, unique=True)
 
 
-def test_a_group_has_the_id_of_its_oldest_member_and_names_first_who_has_most_facts():
+def test_group_has_id_of_oldest_and_lists_best_linked_first():
     links = Links(["old", "mid", "new"], {"f": (0, 2), "g": (1, 2)})
     [group] = find_communities("n", links)
     assert group["id"] == community_id("n", "old") != community_id("m", "old")
@@ -27,14 +27,14 @@ def test_a_group_has_the_id_of_its_oldest_member_and_names_first_who_has_most_fa
     assert json.loads(json.dumps(group)) == group
 
 
-def test_a_newcomer_changes_the_fingerprint_but_not_the_id():
+def test_new_member_changes_fingerprint_but_not_id():
     before = find_communities("n", Links(["a", "b"], {"f": (0, 1)}))
     after = find_communities("n", Links(["a", "b", "c"], {"f": (0, 1), "g": (0, 1, 2)}))
     assert before[0]["id"] == after[0]["id"]
     assert before[0]["fingerprint"] != after[0]["fingerprint"]
 
 
-def test_a_fact_that_leads_out_of_a_community_does_not_change_it():
+def test_fact_out_of_a_community_does_not_change_it():
     apart = {"f": (0, 1), "g": (0, 1), "h": (2, 3), "i": (2, 3)}
     joined = {**apart, "j": (1, 2)}
     names = ["a", "b", "c", "d"]
@@ -43,7 +43,7 @@ def test_a_fact_that_leads_out_of_a_community_does_not_change_it():
 
 @quick
 @given(texts, texts, st.randoms(use_true_random=False))
-def test_a_fingerprint_knows_what_and_not_in_which_order(members, facts, shuffler):
+def test_fingerprint_depends_on_content_not_order(members, facts, shuffler):
     mixed = shuffler.sample(members, len(members)), shuffler.sample(facts, len(facts))
     assert fingerprint(*mixed) == fingerprint(members, facts)
     assert fingerprint([*members, "x"], facts) != fingerprint(members, facts)
@@ -75,12 +75,12 @@ def ring(*members: int) -> list[tuple[int, int]]:
     ],
     ids="nothing itself short pair twice both-ways star late-star bipartite two-pairs hyper-edge two-circles".split(),
 )
-def test_a_small_graph_parts_as_one_would_say(links, found):
+def test_propagate_partitions_small_graphs_as_expected(links, found):
     assert propagate(links) == found
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_groups_that_were_planted_are_found_again(seed):
+def test_propagate_finds_planted_groups(seed):
     """At least 45 of 50 planted groups are detected among random links.
 
     Features: A29.
@@ -96,7 +96,7 @@ def test_groups_that_were_planted_are_found_again(seed):
 
 @quick
 @given(links_of)
-def test_communities_are_a_partition_of_what_is_linked_into_joined_groups_of_two_or_more(links):
+def test_communities_partition_linked_entities(links):
     """Each community is a connected group of two or more entities, and no entity is in two of them.
 
     Features: C37.
@@ -117,7 +117,7 @@ def test_communities_are_a_partition_of_what_is_linked_into_joined_groups_of_two
 
 @quick
 @given(links_of, st.randoms(use_true_random=False))
-def test_the_order_of_links_and_of_their_ends_changes_nothing(links, shuffler):
+def test_propagate_does_not_depend_on_order_of_links(links, shuffler):
     """Features: C36."""
     mixed = [tuple(shuffler.sample(link, len(link))) for link in links]
     shuffler.shuffle(mixed)
@@ -126,7 +126,7 @@ def test_the_order_of_links_and_of_their_ends_changes_nothing(links, shuffler):
 
 @quick
 @given(links_of, links_of, st.dictionaries(st.integers(0, 40), st.integers(0, 5)))
-def test_from_where_all_was_before_nothing_moves_without_a_cause(links, more, anywhere):
+def test_propagate_from_earlier_result_is_stable(links, more, anywhere):
     found = propagate(links)
     before = {member: f"c{place}" for place, group in enumerate(found) for member in group}
     assert propagate(links, before) == found
@@ -138,7 +138,7 @@ def test_from_where_all_was_before_nothing_moves_without_a_cause(links, more, an
         assert propagate([*links, *more][::-1], start) == again
 
 
-def test_a_new_link_moves_less_from_where_all_was_before():
+def test_propagate_from_earlier_result_resists_one_new_link():
     rings = [link for start in range(0, 40, 5) for link in ring(*range(start, start + 5))]
     between = [(start + 4, start + 5) for start in range(0, 35, 5)]
     found = propagate([*rings, *between])
@@ -149,7 +149,7 @@ def test_a_new_link_moves_less_from_where_all_was_before():
 
 @settings(max_examples=5, deadline=None)
 @given(st.integers(0, 2**32))
-def test_a_graph_of_two_thousand_with_many_hubs_ends(seed):
+def test_propagate_ends_on_large_graph_with_hubs(seed):
     dice = random.Random(seed)
     links = [(int(2000 * dice.random() ** 3), int(2000 * dice.random() ** 3)) for _ in range(8000)]
     began = time.process_time()
@@ -159,7 +159,7 @@ def test_a_graph_of_two_thousand_with_many_hubs_ends(seed):
 
 
 def planted(seed: int, circles: int, size: int, together: int) -> list[tuple[int, int]]:
-    """Circles of friends, of which each *together* have acquaintances in each other."""
+    """Return links of circles of friends; each *together* circles have links to each other."""
     dice = random.Random(seed)
     links = [link for start in range(0, circles * size, size) for link in ring(*range(start, start + size)) * 2]
     for one, other in ring(*range(circles)):
@@ -184,7 +184,7 @@ def hierarchy(links: Sequence[Sequence[int]]) -> list[list[list[int]]]:
     return levels or [[]]
 
 
-def test_circles_of_friends_that_know_each_other_are_communities_of_communities():
+def test_linked_circles_form_a_second_level():
     lowest, above = hierarchy(planted(1, circles=60, size=5, together=6))
     assert [set(range(start, start + 5)) for start in range(0, 300, 5)] == [set(each) for each in lowest]
     assert above == [list(range(start, start + 6)) for start in range(0, 60, 6)]
@@ -195,7 +195,7 @@ def test_a_small_memory_has_one_level(links):
     assert len(hierarchy(links)) == 1
 
 
-def test_nothing_stands_above_what_all_belongs_together():
+def test_graph_around_one_hub_has_one_level():
     hub = [link for each in range(200) for link in [(3 * each + 1, 3 * each + 2), *[(3 * each + 1, 3 * each + 3)] * 2]]
     links = hub + [(1, 3 * each + 1) for each in range(200)]
     assert len(hierarchy(links)) == 1
@@ -203,7 +203,7 @@ def test_nothing_stands_above_what_all_belongs_together():
 
 @settings(max_examples=12, deadline=None)
 @given(st.integers(0, 2**32), st.integers(2, 2000), st.floats(0.5, 4), st.sampled_from([1, 2, 3]))
-def test_levels_of_any_multigraph_end_part_the_one_below_and_are_the_same_again(seed, size, dense, steep):
+def test_levels_end_partition_the_one_below_and_are_stable(seed, size, dense, steep):
     dice = random.Random(seed)
     links = [
         tuple(int(size * dice.random() ** steep) for _ in range(dice.choice((2, 2, 2, 3))))
@@ -233,5 +233,5 @@ def test_levels_of_any_multigraph_end_part_the_one_below_and_are_the_same_again(
         ({"a": "x", "b": "x"}, {}, 1.0),
     ],
 )
-def test_drift_is_the_share_of_entities_that_are_elsewhere(stored, found, share):
+def test_drift_is_share_of_entities_in_another_community(stored, found, share):
     assert drift(stored, found) == share

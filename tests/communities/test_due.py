@@ -1,4 +1,4 @@
-"""Communities are found anew by themselves after so many episodes, if that is set."""
+"""Communities are refreshed automatically after `community_refresh_interval` episodes."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def often(server, model, embeddings, settings):
         yield opened
 
 
-def test_by_itself_nothing_is_found_anew(memory, model, namespace):
+def test_automatic_refresh_is_off_by_default(memory, model, namespace):
     memory.add_many(SAID, namespace=namespace)
     assert memory.communities.list(namespace=namespace) == []
     assert model.asks("community") == []
 
 
-def test_every_so_many_episodes_communities_are_found_anew(often, model, namespace):
+def test_communities_are_refreshed_after_each_interval(often, model, namespace):
     """Communities are detected again after each `community_refresh_interval` episodes.
 
     Features: C34.
@@ -41,14 +41,14 @@ def test_every_so_many_episodes_communities_are_found_anew(often, model, namespa
     assert len(model.asks("community")) == 2, "who came in between joined unasked"
 
 
-def test_the_async_verbs_do_the_same_and_many_at_once_count_as_they_are(often, model, namespace):
+def test_async_add_refreshes_communities_after_an_interval(often, model, namespace):
     asyncio.run(often.aadd_many(SAID, namespace=namespace))
     assert len(often.communities.list(namespace=namespace)) == len(model.asks("community")) > 0
     asyncio.run(often.aadd("P1 knows P9", at="2024-01-01", namespace=namespace))
     assert len(often.communities.list(namespace=namespace)) == len(model.asks("community"))
 
 
-def test_a_refresh_that_nobody_asked_for_fails_unheard_but_in_the_log(often, model, namespace, caplog):
+def test_failed_automatic_refresh_is_only_logged(often, model, namespace, caplog):
     def failing(fields):
         raise ModelUnavailable("the server is down: try again later")
 
@@ -58,7 +58,7 @@ def test_a_refresh_that_nobody_asked_for_fails_unheard_but_in_the_log(often, mod
     assert often.communities.list(namespace=namespace) == []
 
 
-def test_of_many_that_ask_at_once_one_is_told_that_it_is_due(memory, namespace):
+def test_claim_refresh_returns_true_for_one_concurrent_call(memory, namespace):
     memory.episodes.save(SAID, namespace=namespace)
     with ThreadPoolExecutor(8) as pool:
         told = list(pool.map(lambda _: memory.driver.run(claim_refresh(5), namespace), range(8)))

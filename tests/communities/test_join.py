@@ -1,4 +1,4 @@
-"""Who is new joins a community in the same ingest; the next refresh tells of it once, and how far it was off."""
+"""A new entity joins a community during ingestion; the next refresh describes it and measures the drift."""
 
 from __future__ import annotations
 
@@ -20,13 +20,11 @@ WHOLE = "MATCH (c:Community) RETURN c.id AS id, properties(c) AS p ORDER BY id"
 
 @pytest.fixture
 def groups(memory, namespace):
-    """A way to list who is together: ``groups()``."""
+    """Return a function that returns the members of each community."""
     return lambda: {each.members for each in memory.communities.list(namespace=namespace)}
 
 
-def test_a_newcomer_joins_the_community_of_most_of_those_it_is_linked_with(
-    memory, namespace, circles, tell, groups, rows, model
-):
+def test_new_entity_joins_community_of_most_neighbours(memory, namespace, circles, tell, groups, rows, model):
     """A new entity joins the community of most of its neighbours, without a call of the model.
 
     Features: A30, C40.
@@ -40,7 +38,7 @@ def test_a_newcomer_joins_the_community_of_most_of_those_it_is_linked_with(
     assert "Dora" in memory.search("Gus", namespace=namespace, recipe="overview").communities[0].name
 
 
-def test_however_many_join_the_next_refresh_asks_once_and_knows_them(memory, model, namespace, circles, tell):
+def test_refresh_describes_all_joined_entities_in_one_prompt(memory, model, namespace, circles, tell):
     memory.communities.refresh(namespace=namespace)
     tell("Gus knows Dora and Eve", "Hal knows Dora and Fay", "Ivy knows Eve and Fay")
     done = memory.communities.refresh(namespace=namespace)
@@ -51,25 +49,22 @@ def test_however_many_join_the_next_refresh_asks_once_and_knows_them(memory, mod
     assert memory.communities.refresh(namespace=namespace).questions == 0
 
 
-def test_nobody_joins_where_there_are_no_communities_or_by_what_is_no_longer_so(
-    memory, namespace, circles, tell, groups
-):
+def test_entity_joins_no_community_by_an_ended_fact(memory, namespace, circles, tell, groups):
+    """There is no community to join before the first refresh."""
     assert groups() == set()
     memory.communities.refresh(namespace=namespace)
     tell("Gus knows Dora until 2023-06-01", "Zoe knows Yan")
     assert groups() == {("Ann", "Bob", "Cid"), ("Dora", "Eve", "Fay")}
 
 
-def test_who_had_no_community_joins_when_something_links_it(memory, namespace, circles, tell, groups):
+def test_entity_without_community_joins_by_a_new_fact(memory, namespace, circles, tell, groups):
     tell("Gus knows Hal until 2023-06-01")
     memory.communities.refresh(namespace=namespace)
     tell("Gus knows Ann")
     assert ("Ann", "Bob", "Cid", "Gus") in groups()
 
 
-def test_who_joined_the_wrong_one_is_moved_without_a_question(
-    memory, model, namespace, circles, tell, groups, database
-):
+def test_refresh_moves_misplaced_entity_without_prompt(memory, model, namespace, circles, tell, groups, database):
     memory.communities.refresh(namespace=namespace)
     wrong = """MATCH (c:Community)-[:HAS_MEMBER]->(:Entity {name: 'Dora'}) MATCH (e:Entity {name: 'Gus'})
                CREATE (c)-[:HAS_MEMBER {joined_at: 1}]->(e)"""
@@ -81,7 +76,7 @@ def test_who_joined_the_wrong_one_is_moved_without_a_question(
     assert groups() == {("Ann", "Bob", "Cid"), ("Dora", "Eve", "Fay")}
 
 
-def test_who_joins_while_a_refresh_runs_stays(memory, model, namespace, circles, tell, groups):
+def test_entity_that_joins_during_refresh_stays(memory, model, namespace, circles, tell, groups):
     rule, told = model.rules["community"], []
 
     def slow(fields):
@@ -97,7 +92,7 @@ def test_who_joins_while_a_refresh_runs_stays(memory, model, namespace, circles,
     assert memory.communities.refresh(namespace=namespace).changed == 1
 
 
-def test_drift_is_what_separates_who_joined_one_by_one_from_all_found_anew(memory, namespace, tell, rows):
+def test_drift_equals_difference_from_full_detection(memory, namespace, tell, rows):
     """Drift is the difference between communities grown entity by entity and those of a full refresh.
 
     Features: A31.

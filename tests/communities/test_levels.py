@@ -1,4 +1,4 @@
-"""Communities of communities, stored, told from the summaries of their parts, and looked at."""
+"""Levels of communities: stored, described from the summaries of their parts, and returned."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def circle(letter: str) -> list[str]:
 
 @pytest.fixture
 def levels(memory, model, namespace, tell, monkeypatch):
-    """Four circles of friends, of which two and two have acquaintances; each is named by its letters."""
+    """Four circles of friends, linked in two pairs; each community is named by its letters."""
     monkeypatch.setattr(detect, "FEW", 3)
 
     def named(items):
@@ -39,9 +39,7 @@ def levels(memory, model, namespace, tell, monkeypatch):
     return memory.communities.refresh(namespace=namespace)
 
 
-def test_a_large_memory_has_communities_of_communities_told_by_the_summaries_of_these(
-    memory, model, namespace, levels, rows
-):
+def test_upper_communities_are_described_from_summaries_below(memory, model, namespace, levels, rows):
     assert levels == CommunityRefresh(communities=6, levels=2, changed=6, questions=2)
     assert [(row["part"], row["whole"]) for row in rows(PARTS)] == [
         (part, whole) for whole in ("AB", "CD") for part in whole
@@ -68,7 +66,7 @@ def test_a_large_memory_has_communities_of_communities_told_by_the_summaries_of_
     assert (found[0].name, found[0].level) == ("CD", 1)
 
 
-def test_one_more_fact_asks_about_its_community_and_the_one_above(memory, model, namespace, levels, tell, rows):
+def test_new_fact_updates_its_community_and_the_one_above(memory, model, namespace, levels, tell, rows):
     tell("G9 knows A0 and A1")
     asked = len(model.asks("community"))
     assert memory.communities.refresh(namespace=namespace).questions == 2
@@ -78,7 +76,7 @@ def test_one_more_fact_asks_about_its_community_and_the_one_above(memory, model,
     assert ("AG", "ABG") in {(row["part"], row["whole"]) for row in rows(PARTS)}
 
 
-def test_communities_that_are_no_more_leave_no_trace_above(memory, namespace, levels, database, rows):
+def test_removed_communities_leave_no_level_above(memory, namespace, levels, database, rows):
     ended = "MATCH (e:Entity)-[:SUBJECT_OF]->(f)-[:HELD]->(b) WHERE e.name STARTS WITH $letter SET b.invalid_at = 1"
     database.query(graph_key(namespace), ended, {"letter": "D"}, write=True)
     done = memory.communities.refresh(namespace=namespace)
@@ -86,7 +84,7 @@ def test_communities_that_are_no_more_leave_no_trace_above(memory, namespace, le
     assert rows(PARTS) == []
 
 
-def test_what_rests_on_a_summary_by_rules_is_told_again_with_it(memory, model, namespace, levels, tell):
+def test_failed_description_is_retried_with_the_level_above(memory, model, namespace, levels, tell):
     rule = model.rules["community"]
 
     def refusing(fields):

@@ -1,4 +1,4 @@
-"""Communities are found, kept while nothing changes, replaced at once, and come back in searches."""
+"""Refresh of communities: detected, unchanged while nothing changes, replaced at once, and found by searches."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def refresh(request, memory, namespace):
 
 
 def consistent(memory, rows, namespace):
-    """Tell that every entity is in one community at most, and each community has two members or more."""
+    """Assert that no entity is in two communities, and return whether each has two members or more."""
     names = [row["name"] for row in rows(MEMBERSHIPS)]
     listed = memory.communities.list(namespace=namespace)
     assert sorted(names) == sorted(set(names)) == sorted(name for each in listed for name in each.members)
     return all(len(each.members) > 1 for each in listed)
 
 
-def test_two_circles_of_friends_are_two_communities_with_a_name_and_a_summary(memory, namespace, circles, refresh):
+def test_refresh_finds_two_circles_with_names_and_summaries(memory, namespace, circles, refresh):
     """Features: A4."""
     done = refresh()
     assert done == CommunityRefresh(communities=2, levels=1, changed=2, questions=1)
@@ -45,7 +45,7 @@ def test_two_circles_of_friends_are_two_communities_with_a_name_and_a_summary(me
     assert memory.stats(namespace=namespace).communities == 2
 
 
-def test_a_refresh_tells_what_asking_the_model_took(memory, model, namespace, circles):
+def test_refresh_returns_usage_of_the_model(memory, model, namespace, circles):
     def metered(ask):
         ask.meter(Usage(calls=1, input_tokens=7))
         return answer(ask)
@@ -55,7 +55,7 @@ def test_a_refresh_tells_what_asking_the_model_took(memory, model, namespace, ci
     assert memory.communities.refresh(namespace=namespace).usage == Usage()
 
 
-def test_the_async_list_is_the_same_and_comes_in_pages(memory, namespace, circles):
+def test_alist_equals_list_and_list_returns_pages(memory, namespace, circles):
     memory.communities.refresh(namespace=namespace)
     listed = memory.communities.list(namespace=namespace)
     assert asyncio.run(memory.communities.alist(namespace=namespace)) == listed
@@ -63,7 +63,7 @@ def test_the_async_list_is_the_same_and_comes_in_pages(memory, namespace, circle
     assert memory.communities.list(namespace=f"{namespace} of another") == []
 
 
-def test_a_refresh_of_what_has_not_changed_asks_nothing_and_writes_nothing(memory, model, namespace, circles, rows):
+def test_refresh_without_changes_asks_and_writes_nothing(memory, model, namespace, circles, rows):
     """A refresh of unchanged communities calls no model and writes nothing.
 
     Features: C38.
@@ -76,7 +76,8 @@ def test_a_refresh_of_what_has_not_changed_asks_nothing_and_writes_nothing(memor
     assert rows("MATCH (c:Community) RETURN id(c), properties(c) AS p ORDER BY id(c)") == before
 
 
-def test_one_new_fact_costs_one_question_and_leaves_the_ids(memory, model, namespace, circles, tell):
+def test_refresh_after_one_fact_takes_one_prompt(memory, model, namespace, circles, tell):
+    """The ids of the communities stay the same."""
     memory.communities.refresh(namespace=namespace)
     before = {each.members: each.id for each in memory.communities.list(namespace=namespace)}
     tell("Gus knows Dora and Fay")
@@ -89,7 +90,7 @@ def test_one_new_fact_costs_one_question_and_leaves_the_ids(memory, model, names
     assert after["Dora", "Eve", "Fay", "Gus"] == before["Dora", "Eve", "Fay"]
 
 
-def test_a_full_refresh_asks_again_about_all_of_them(memory, namespace, circles, refresh):
+def test_full_refresh_describes_all_communities_again(memory, namespace, circles, refresh):
     memory.communities.refresh(namespace=namespace)
     assert refresh(full=True).model_dump(include={"changed", "removed", "questions"}) == {
         "changed": 2, "removed": 0, "questions": 1,
@@ -102,7 +103,7 @@ def test_a_full_refresh_asks_again_about_all_of_them(memory, namespace, circles,
     assert "Eve" in found[0].name
 
 
-def test_a_refreshed_community_is_found_by_a_search_and_told_in_the_context(memory, model, namespace, circles):
+def test_search_and_context_return_refreshed_community(memory, model, namespace, circles):
     """A community is found by member, name and summary, and its summary is in the context.
 
     Features: A33.
@@ -117,7 +118,7 @@ def test_a_refreshed_community_is_found_by_a_search_and_told_in_the_context(memo
     assert "They play gambits." in memory.context("Who is in the chess club?", namespace=namespace, recipe="overview")
 
 
-def test_words_and_members_that_are_gone_find_the_community_no_more(memory, model, namespace, circles, tell, rows):
+def test_refresh_removes_old_words_of_a_community(memory, model, namespace, circles, tell, rows):
     memory.communities.refresh(namespace=namespace)
     model.rules["community"] = describing(lambda _: ("Zebra", "Stripes."))
     memory.communities.refresh(namespace=namespace, full=True)
@@ -128,13 +129,13 @@ def test_words_and_members_that_are_gone_find_the_community_no_more(memory, mode
     assert all(row["n"] == row["f"] for row in words)
 
 
-def test_what_is_not_so_any_more_joins_nobody(memory, namespace, tell):
+def test_ended_fact_links_no_community(memory, namespace, tell):
     tell("Ann lives with Bob in Oslo until 2023-06-01")
     assert memory.communities.refresh(namespace=namespace).communities == 0
     assert memory.communities.list(namespace=namespace) == []
 
 
-def test_a_community_that_falls_apart_is_removed_with_its_words(memory, namespace, rows, database, circles):
+def test_split_community_is_removed_with_its_words(memory, namespace, rows, database, circles):
     memory.communities.refresh(namespace=namespace)
     ended = "MATCH (e:Entity {name: 'Dora'})-[:SUBJECT_OF]->(f)-[:HELD]->(b) SET b.invalid_at = 1"
     database.query(graph_key(namespace), ended.replace("{name: 'Dora'}", ""), {}, write=True)
@@ -145,13 +146,13 @@ def test_a_community_that_falls_apart_is_removed_with_its_words(memory, namespac
     assert memory.search("Ann and Bob", namespace=namespace, recipe="overview").communities == ()
 
 
-def test_a_namespace_that_was_never_written_has_none_and_stays_unmade(memory, namespace, refresh):
+def test_refresh_does_not_create_a_namespace(memory, namespace, refresh):
     assert refresh() == CommunityRefresh()
     assert memory.communities.list(namespace=namespace) == []
     assert namespace not in memory.data.namespaces()
 
 
-def test_a_graph_of_many_pages_is_read_whole(memory, namespace, circles, monkeypatch):
+def test_refresh_reads_all_pages_of_links(memory, namespace, circles, monkeypatch):
     """A refresh reads all pages of links.
 
     Features: C35.
@@ -160,7 +161,7 @@ def test_a_graph_of_many_pages_is_read_whole(memory, namespace, circles, monkeyp
     assert memory.communities.refresh(namespace=namespace).communities == 2
 
 
-def test_refreshes_at_once_end_in_one_set_and_count_as_one(memory, namespace, circles, tell, rows):
+def test_concurrent_refreshes_agree_and_count_as_one(memory, namespace, circles, tell, rows):
     memory.communities.refresh(namespace=namespace)
     tell("Gus knows Dora and Fay", "Hal knows Ann and Bob")
     together = Barrier(4)
@@ -177,7 +178,7 @@ def test_refreshes_at_once_end_in_one_set_and_count_as_one(memory, namespace, ci
     assert rows("MATCH (m:Meta) RETURN m.communities AS times") == [{"times": 2}]
 
 
-def test_a_refresh_that_was_overtaken_begins_anew_and_overwrites_nothing(memory, model, namespace, circles, tell, rows):
+def test_overtaken_refresh_restarts_and_overwrites_nothing(memory, model, namespace, circles, tell, rows):
     rule, overtaken = model.rules["community"], []
 
     def slow(fields):
@@ -195,7 +196,7 @@ def test_a_refresh_that_was_overtaken_begins_anew_and_overwrites_nothing(memory,
     assert ("Dora", "Eve", "Fay", "Gus") in {each.members for each in memory.communities.list(namespace=namespace)}
 
 
-def test_a_refresh_that_is_overtaken_again_and_again_says_so(memory, model, namespace, circles, database):
+def test_refresh_overtaken_five_times_raises(memory, model, namespace, circles, database):
     rule = model.rules["community"]
 
     def overtaken(fields):
@@ -209,7 +210,7 @@ def test_a_refresh_that_is_overtaken_again_and_again_says_so(memory, model, name
     assert memory.communities.list(namespace=namespace) == []
 
 
-def test_a_member_that_was_deleted_meanwhile_is_told_of_nowhere(memory, model, namespace, circles, database, rows):
+def test_refresh_omits_member_deleted_meanwhile(memory, model, namespace, circles, database, rows):
     rule = model.rules["community"]
 
     def deleting(fields):
@@ -224,9 +225,8 @@ def test_a_member_that_was_deleted_meanwhile_is_told_of_nowhere(memory, model, n
     assert not any("Cid" in each.name + each.summary for each in listed)
 
 
-def test_an_outage_of_the_model_changes_nothing_and_the_next_refresh_asks_what_is_open(
-    apart, model, namespace, circles
-):
+def test_refresh_after_outage_asks_only_what_is_open(apart, model, namespace, circles):
+    """The outage itself changes nothing."""
     rule = model.rules["community"]
 
     def failing(fields):
@@ -243,7 +243,7 @@ def test_an_outage_of_the_model_changes_nothing_and_the_next_refresh_asks_what_i
     assert len(model.asks("community")) == 3
 
 
-def test_a_refused_community_has_its_facts_for_a_summary_until_the_model_gives_one(memory, model, namespace, circles):
+def test_refused_community_gets_summary_of_facts_until_retried(memory, model, namespace, circles):
     rule = model.rules["community"]
 
     def refusing(fields):
@@ -263,7 +263,7 @@ def test_a_refused_community_has_its_facts_for_a_summary_until_the_model_gives_o
     assert memory.communities.refresh(namespace=namespace).changed == 0
 
 
-def test_a_run_resumes_at_the_step_that_failed(memory, model, namespace, circles):
+def test_refresh_graph_resumes_at_failed_step(memory, model, namespace, circles):
     graph = build(memory.driver, memory.settings).compile(checkpointer=InMemorySaver())
     config = {"configurable": {"thread_id": "one"}}
     rule = model.rules["community"]
@@ -282,7 +282,7 @@ def test_a_run_resumes_at_the_step_that_failed(memory, model, namespace, circles
     assert (again["unchanged"], again["questions"]) == (2, 0)
 
 
-def test_progress_is_told_step_by_step_without_words_of_it(apart, namespace, circles):
+def test_progress_reports_steps_without_stored_text(apart, namespace, circles):
     told = list(apart.graphs.communities.stream({"namespace": namespace}, stream_mode="custom"))
     assert [each["step"] for each in told if "of" not in each] == ["detect", "compare", "summarise", "save"]
     assert [(each["step"], each["done"], each["of"]) for each in told if "of" in each] == [
@@ -302,7 +302,7 @@ def test_hostile_names_and_summaries_are_stored_as_text(memory, model, namespace
     assert all(each.name and "\x00" not in each.name + each.summary for each in listed)
 
 
-def test_an_answer_with_nothing_in_it_is_filled_from_the_facts(memory, model, namespace, circles):
+def test_empty_answer_is_replaced_by_facts(memory, model, namespace, circles):
     model.rules["community"] = lambda _: {"communities": []}
     memory.communities.refresh(namespace=namespace)
     [first, _] = memory.communities.list(namespace=namespace)

@@ -1,4 +1,4 @@
-"""Communities are described several in a question, and a large one by several, in rounds, each within its budget."""
+"""Descriptions of communities: several in one prompt, a large one in several, all within the size limit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ GROUP = {"id": "c", "level": 0, "members": ["a", "b"], "fingerprint": "f"}
 
 
 def descriptions(*named: tuple[int, str]) -> Descriptions:
-    """Return an answer with so many communities, each by its number."""
+    """Return an answer that describes the communities with these numbers and names."""
     told = [{"community": number, "name": name, "summary": "They know each other."} for number, name in named]
     return Descriptions.model_validate({"communities": told})
 
@@ -41,12 +41,12 @@ def size(items) -> int:
 
 
 def asked(effects):
-    """Return what each question told, community by community."""
+    """Return the items of each community in each prompt."""
     return [[each["items"] for each in one.fields["communities"]] for one in effects if isinstance(one, Ask)]
 
 
 def stepped(names: Sequence[str], *answers: Any, **given: int) -> tuple[dict[str, Any], list[Any]]:
-    """Return what `summarise` finds of communities with one member each, so named, and what it asked."""
+    """Return the result of `summarise` for communities of one member each, and the items of its prompts."""
     replies = deque(answers)
 
     def drive(flow):
@@ -77,11 +77,11 @@ def stepped(names: Sequence[str], *answers: Any, **given: int) -> tuple[dict[str
 
 
 def members(questions):
-    """Return the names of the members in each question."""
+    """Return the names of the members in each prompt."""
     return [[item["entity"] for items in question for item in items] for question in questions]
 
 
-def test_a_small_community_is_one_question_with_its_members_and_their_facts():
+def test_small_community_is_one_prompt_with_members_and_facts():
     state = {"groups": [GROUP], "questions": 0}
     rows = [[member("Ann", "Ann sings."), member("Bob")]], [[{"fact": fact("Ann knows Bob", valid_at=JUNE_2024)}]]
     update, effects = answered(summarise(state, Settings()), *rows, descriptions((1, "Ann and Bob")))
@@ -97,7 +97,7 @@ def test_a_small_community_is_one_question_with_its_members_and_their_facts():
     ]}]})  # fmt: skip
 
 
-def test_a_large_community_is_described_in_parts_and_then_from_these():
+def test_large_community_is_described_in_parts_then_as_whole():
     """A community too large for one prompt is described in parts, then from the descriptions of the parts.
 
     Features: A32.
@@ -117,14 +117,14 @@ def test_a_large_community_is_described_in_parts_and_then_from_these():
     assert (update["summaries"][0]["name"], update["questions"]) == ("All", 9)
 
 
-def test_of_a_huge_community_the_first_members_are_told():
+def test_huge_community_is_described_by_its_first_members():
     state = {"groups": [{**GROUP, "members": [str(each) for each in range(5000)]}], "questions": 0}
     _, effects = answered(summarise(state, Settings()), [[member("Ann")]], [[]], descriptions((1, "Ann")))
     first = [str(each) for each in range(MEMBERS)]
     assert effects[0].queries[0].params["ids"] == effects[1].queries[0].params["ids"] == first
 
 
-def test_several_communities_are_one_question_whose_answers_are_told_apart_by_their_numbers():
+def test_answers_of_one_prompt_are_assigned_by_number():
     update, questions = stepped(["Ann", "Bob", "Cy"], descriptions((3, "Three"), (1, "One"), (2, "Two")))
     assert members(questions) == [["Ann", "Bob", "Cy"]]
     assert [(each["id"], each["name"]) for each in update["summaries"]] == [
@@ -148,7 +148,7 @@ def test_several_communities_are_one_question_whose_answers_are_told_apart_by_th
     ],
     ids=["all", "left out", "twice", "unknown", "none", "invalid", "refused"],
 )
-def test_what_an_answer_leaves_open_is_asked_about_once_more_by_itself(first, again):
+def test_open_community_is_asked_about_once_by_itself(first, again):
     names = ["Ann", "Bob", "Cy"]
     first = first if isinstance(first, Exception) else descriptions(*first)
     update, questions = stepped(names, first, *(descriptions((1, each)) for each in again))
@@ -158,7 +158,8 @@ def test_what_an_answer_leaves_open_is_asked_about_once_more_by_itself(first, ag
     assert all(each["fingerprint"] == "f" for each in update["summaries"])
 
 
-def test_one_bad_text_costs_the_others_nothing_and_is_told_by_itself_until_the_next_refresh():
+def test_refused_community_does_not_affect_the_others():
+    """Its summary has no fingerprint, so the next refresh asks about it again."""
     refused = ModelRefusal("declined: try another model")
     update, _ = stepped(["Ann", "Bad", "Cy"], refused, descriptions((1, "One")), refused, descriptions((1, "Three")))
     assert [(each["name"], each["fingerprint"]) for each in update["summaries"]] == [
@@ -169,7 +170,7 @@ def test_one_bad_text_costs_the_others_nothing_and_is_told_by_itself_until_the_n
     assert update["questions"] == 4
 
 
-def test_questions_that_a_budget_has_no_room_for_are_not_counted():
+def test_prompts_beyond_the_budget_are_not_counted():
     spent = BudgetSpent("no room: raise the budget")
     update, questions = stepped(["Ann", "Bob"], spent, spent, descriptions((1, "Bob")))
     assert len(questions) == 3
@@ -177,12 +178,12 @@ def test_questions_that_a_budget_has_no_room_for_are_not_counted():
     assert [each["fingerprint"] for each in update["summaries"]] == ["", "f"]
 
 
-def test_an_outage_is_raised_at_once():
+def test_summarise_raises_outage_at_once():
     with pytest.raises(ModelUnavailable):
         stepped(["Ann", "Bob"], ModelUnavailable("down: try again later"))
 
 
-def test_a_small_limit_makes_them_go_one_by_one_and_a_large_one_so_many_at_most():
+def test_size_limit_sets_communities_per_prompt():
     names = [f"N{each}" for each in range(TOGETHER + 2)]
     _, questions = stepped(names, *[descriptions((1, "One"))] * len(names), max_community_bytes=60)
     assert members(questions) == [[each] for each in names]
@@ -200,7 +201,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=400)
 
 @quick
 @given(st.lists(st.fixed_dictionaries({"part": texts, "summary": texts}), max_size=40), st.sampled_from([1024, 8192]))
-def test_parts_hold_everything_in_order_within_the_budget_and_are_ever_fewer(items, most):
+def test_pack_preserves_items_in_order_within_limit(items, most):
     parts = pack(items, most)
     told = [item for part in parts for item in part]
     assert [item["part"][:50] for item in told] == [item["part"][:50] for item in items] or most == 1024
@@ -213,7 +214,7 @@ def test_parts_hold_everything_in_order_within_the_budget_and_are_ever_fewer(ite
 @given(
     st.lists(st.lists(st.fixed_dictionaries({"fact": texts}), max_size=12), max_size=40), st.sampled_from([256, 1024])
 )
-def test_every_community_is_in_one_question_that_holds_no_more_than_it_may(material, most):
+def test_batch_puts_each_community_in_one_prompt_within_limit(material, most):
     """Each community is in exactly one prompt, and prompts for several communities keep to the size limit.
 
     Features: C39.
@@ -244,7 +245,7 @@ CIRCLE = {
 
 
 @pytest.mark.parametrize("name", CIRCLE)
-def test_offline_a_community_is_named_by_its_members_and_told_by_its_own_sentences(name):
+def test_offline_description_uses_member_names_and_sentences(name):
     given = [{"community": number, "items": items} for number, items in enumerate(CIRCLE.values(), 1)]
     answer = OfflineModel().answer(Ask(COMMUNITY, {"communities": given}))
     assert [each.community for each in answer.communities] == [1, 2, 3]
@@ -257,6 +258,6 @@ def test_offline_a_community_is_named_by_its_members_and_told_by_its_own_sentenc
 @pytest.mark.parametrize(
     "items", [[], [{"entity": "x" * 600, "type": "t", "summary": ""}], [{"part": "", "summary": ""}]]
 )
-def test_offline_a_strange_community_is_no_error(items):
+def test_offline_description_accepts_strange_community(items):
     given = [{"community": 1, "items": items}]
     assert len(OfflineModel().answer(Ask(COMMUNITY, {"communities": given})).communities) == 1

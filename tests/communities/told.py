@@ -1,4 +1,4 @@
-"""What a question about communities tells of, and how it is answered."""
+"""Reads prompts about communities, and answers them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def describing(described: Callable[[Items], tuple[str, str]]) -> Rule:
 
 
 def names(fields: Mapping[str, Any]) -> list[list[str]]:
-    """Return the members, or the parts, of each community that was asked about."""
+    """Return the members or the parts of each community in a prompt."""
     return [
         [each.get("entity") or each["part"] for each in one["items"] if "fact" not in each]
         for one in fields["communities"]
