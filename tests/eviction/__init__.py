@@ -1,4 +1,4 @@
-"""Eviction: what goes, and that nothing wrong comes of it."""
+"""Eviction: what it deletes, and that no current fact changes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kg_memory import GraphMemory
 
 
 def told(memory: GraphMemory, namespace: str, names: Iterable[str]) -> set[tuple[Any, ...]]:
-    """Return all that is told of *names* as so now, or later, and by whom."""
+    """Return the facts about *names* now and in 400 days, with their sources."""
     now = datetime.now(UTC)
     return {
         (

@@ -17,7 +17,7 @@ LEASE = Maintenance(every_seconds=0.2, lease_seconds=1.5, expired_days=None, orp
 
 
 class Silent(Scripted):
-    """Tells that it is asked, and never answers."""
+    """Prints the name of each prompt, and never answers."""
 
     async def aanswer(self, ask: Ask) -> Any:
         os.write(1, f"{ask.prompt.name}\n".encode())

@@ -1,4 +1,4 @@
-"""Making room, on a real database: what goes, what it comes back by, and that it may be broken off at any time."""
+"""Eviction on a real database: what it deletes, what restores it, and that it survives interruption."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def traces(rows):
     return {name: found for name, query in TRACES.items() if (found := rows(query))}
 
 
-def test_what_is_over_loses_its_words_and_vectors_and_all_else_stays(moved, rows, verbs):
+def test_evict_deletes_words_and_vectors_of_ended_facts(moved, rows, verbs):
     """Evicted facts lose their words and vectors; lists of current and past facts are unchanged.
 
     Features: C41.
@@ -82,7 +82,7 @@ def test_what_is_over_loses_its_words_and_vectors_and_all_else_stays(moved, rows
     assert verbs.privacy.evict(expired_days=0, orphans=True).facts == ()
 
 
-def test_an_old_message_that_comes_late_meets_what_was_evicted(moved):
+def test_late_message_is_ended_by_evicted_facts(moved):
     moved.privacy.evict(expired_days=0, orphans=True)
     moved.moves("Bergen", "2019-01-01")
     assert moved.lived() == [
@@ -92,7 +92,7 @@ def test_an_old_message_that_comes_late_meets_what_was_evicted(moved):
     ]  # fmt: skip
 
 
-def test_what_is_told_anew_is_found_again_with_its_past(moved, rows):
+def test_evicted_fact_said_again_is_found_with_its_history(moved, rows):
     moved.privacy.evict(expired_days=0, orphans=True)
     moved.moves("Oslo", "2023-01-01")
     assert [each for each in moved.lived() if "Oslo" in each[0]] == [
@@ -105,7 +105,7 @@ def test_what_is_told_anew_is_found_again_with_its_past(moved, rows):
     assert traces(rows) == {}
 
 
-def test_what_held_again_when_its_reader_was_killed_is_found_after_the_next_sweep(moved, rows, monkeypatch):
+def test_next_evict_indexes_fact_whose_reader_was_killed(moved, rows, monkeypatch):
     moved.privacy.evict(expired_days=0)
 
     def kill(text):
@@ -123,7 +123,7 @@ def test_what_held_again_when_its_reader_was_killed_is_found_after_the_next_swee
     assert traces(rows) == {}
 
 
-def test_what_is_so_again_as_its_end_is_forgotten_is_told_and_then_found_again(world, rows):
+def test_fact_restored_by_forget_is_found_after_next_evict(world, rows):
     world.moves("Oslo", "2020-01-01")
     ended = world.add("I lived in Oslo until 2021-02-01.", speaker="Ann", at="2022-01-01")
     world.privacy.evict(expired_days=0)
@@ -135,7 +135,7 @@ def test_what_is_so_again_as_its_end_is_forgotten_is_told_and_then_found_again(w
     assert traces(rows) == {}
 
 
-def test_what_was_learned_lately_stays_and_so_does_what_waits_for_a_person(world):
+def test_evict_preserves_recent_and_pending_facts(world):
     world.moves("Oslo", "2020-01-01")
     world.moves("Paris", "2021-01-01")
     assert world.privacy.evict(expired_days=1, orphans=True).facts == ()
@@ -149,7 +149,7 @@ def test_what_was_learned_lately_stays_and_so_does_what_waits_for_a_person(world
     assert world.lived()[-1] == ("Ann lives in Rome", "2022-01-01", None)
 
 
-def test_of_too_many_entities_those_go_first_that_have_fewest_facts_and_were_not_seen_for_longest(moved, rows):
+def test_evict_deletes_entities_with_fewest_facts_first(moved, rows):
     """Beyond `max_entities`, the entities with the fewest facts, least recently mentioned, are evicted first.
 
     Features: C43.
@@ -167,7 +167,7 @@ def test_of_too_many_entities_those_go_first_that_have_fewest_facts_and_were_not
     assert "Ann knows Bob" in {each.sentence for each in moved.search("Bob", recipe="words").facts}
 
 
-def test_an_entity_of_which_nothing_is_known_is_removed_and_its_name_with_it(world, rows):
+def test_evict_deletes_entity_without_facts_and_its_name(world, rows):
     """Eviction removes entities without facts, with their names.
 
     Features: C42.
@@ -182,18 +182,18 @@ def test_an_entity_of_which_nothing_is_known_is_removed_and_its_name_with_it(wor
 @pytest.mark.parametrize(
     "asked", [{"expired_days": -1}, {"expired_days": float("nan")}, {"expired_days": "90"}, {"max_entities": 0}]
 )
-def test_what_cannot_be_asked_is_refused(world, asked):
+def test_evict_raises_for_invalid_input(world, asked):
     with pytest.raises(InputError):
         world.privacy.evict(**asked)
 
 
-def test_an_empty_namespace_has_nothing_to_evict(verbs):
+def test_evict_of_empty_namespace_deletes_nothing(verbs):
     done = verbs.privacy.evict(expired_days=0, orphans=True, max_entities=1, expired_episodes=True)
     assert (done.beliefs, done.facts, done.entities, done.episodes) == (0, (), (), ())
     assert verbs._namespace not in verbs.data.namespaces()
 
 
-def test_a_run_that_is_killed_after_any_write_is_whole_and_the_next_does_the_rest(memory, namespace, monkeypatch):
+def test_killed_evict_changes_no_fact_and_can_be_completed(memory, namespace, monkeypatch):
     monkeypatch.setattr(eviction, "AT_ONCE", 1)
     monkeypatch.setattr(eviction, "BELIEFS_AT_ONCE", 1)
     names = ["Ann", "Bob", *(place for place, _ in MOVES)]
@@ -223,7 +223,7 @@ def test_a_run_that_is_killed_after_any_write_is_whole_and_the_next_does_the_res
     assert all(each == ends[0] for each in ends)
 
 
-def test_what_is_said_while_room_is_made_is_kept(moved):
+def test_message_added_during_evict_is_stored(moved):
     with ThreadPoolExecutor(4) as pool:
         sweeping = [pool.submit(moved.privacy.evict, expired_days=0, orphans=True, max_entities=3) for _ in range(6)]
         adding = [
@@ -235,7 +235,7 @@ def test_what_is_said_while_room_is_made_is_kept(moved):
     assert [each[0] for each in moved.lived(as_of="2024") if "lives" in each[0]] == ["Ann lives in Kyoto"]
 
 
-def test_what_is_evicted_while_something_is_forgotten_holds_again_all_the_same(world, monkeypatch):
+def test_fact_evicted_during_forget_holds_again(world, monkeypatch):
     world.moves("Oslo", "2020-01-01")
     world.moves("Paris", "2021-01-01")
     gone = world.moves("Rome", "2022-01-01")
@@ -247,7 +247,7 @@ def test_what_is_evicted_while_something_is_forgotten_holds_again_all_the_same(w
     assert world.search("Paris", recipe="words").facts[0].sentence == "Ann lives in Paris"
 
 
-def test_what_is_evicted_while_it_is_said_again_is_found_with_its_past(moved, rows, monkeypatch):
+def test_fact_evicted_while_said_again_has_its_history(moved, rows, monkeypatch):
     sweeps = once_before(monkeypatch, moved.memory, SAVE, lambda: moved.privacy.evict(expired_days=0))
     moved.moves("Oslo", "2023-01-01")
     assert not sweeps
@@ -258,10 +258,10 @@ def test_what_is_evicted_while_it_is_said_again_is_found_with_its_past(moved, ro
     assert traces(rows) == {}
 
 
-# What expires
+# Expired messages
 
 
-def test_a_message_that_expired_is_not_found_and_the_next_sweep_forgets_it(world, rows, verbs):
+def test_expired_message_is_hidden_and_evict_forgets_it(world, rows, verbs):
     world.moves("Oslo", "2020-01-01")
     gone = world.moves("Paris", "2021-01-01", " zebulon", expires_at=datetime.now(UTC) - timedelta(hours=1))
     kept = world.moves("Rome", "2019-01-01", " zebulon", expires_at="2999-01-01")
@@ -280,7 +280,7 @@ def test_a_message_that_expired_is_not_found_and_the_next_sweep_forgets_it(world
     assert verbs.privacy.evict(expired_episodes=True).episodes == ()
 
 
-def test_a_message_lives_as_long_as_the_settings_say_unless_it_says_so_itself(server, model, embeddings, namespace):
+def test_message_expires_by_default_ttl_or_its_own_time(server, model, embeddings, namespace):
     from kg_memory import GraphMemory  # noqa: PLC0415 - what most tests do without
 
     with GraphMemory(Settings(url=server.url, default_ttl=3600), model=model, embeddings=embeddings) as memory:
@@ -301,10 +301,10 @@ QUERIES = {
     if name.isupper() and not name.startswith("_") and isinstance(text, str) and text.startswith("\n")
 } | {ingestion.EVICTED: "EVICTED", ingestion.INDEX_AGAIN: "INDEX_AGAIN"}
 SCANS = {"LAST", "KEPT", "FACTS_OVER", "ENTITIES"}
-"""The queries that read all there is: how many, or in pages of internal ids."""
+"""The queries that read everything: counts, or pages of internal ids."""
 
 
-def test_each_query_finds_what_it_needs_by_an_index_or_in_pages(memory, database, namespace):
+def test_eviction_queries_use_an_index_or_pages(memory, database, namespace):
     for place, at in (*MOVES, ("Oslo", "2023-01-01")):
         memory.add(f"I moved to {place}.", speaker="Ann", at=at, namespace=namespace)
     memory.privacy.evict(expired_days=0, namespace=namespace)

@@ -25,7 +25,7 @@ PATIENCE = 30.0
 
 
 def wait_until(is_so: Callable[[], Any], seconds: float = PATIENCE) -> float:
-    """Return after how many seconds it *is_so*."""
+    """Wait until *is_so* is true, and return the seconds that it took."""
     began = time.monotonic()
     while not is_so():
         assert time.monotonic() - began < seconds, "it never happened"
@@ -46,7 +46,7 @@ def circles(memory: GraphMemory, namespace: str) -> None:
         memory.add(content, namespace=namespace, at="2024-01-01")
 
 
-def test_it_forgets_what_expired_evicts_what_is_over_and_refreshes_communities(server, memory, namespace, circles):
+def test_maintenance_forgets_evicts_and_refreshes(server, memory, namespace, circles):
     """Maintenance deletes expired messages, evicts ended facts and refreshes communities.
 
     Features: C43.
@@ -67,7 +67,7 @@ def test_it_forgets_what_expired_evicts_what_is_over_and_refreshes_communities(s
     assert memory.privacy.audit(namespace=namespace)[0].reason == "they had expired"
 
 
-def test_one_process_does_it_and_another_takes_over_from_one_that_was_killed(server, memory, namespace, circles):
+def test_maintenance_runs_in_one_process_and_fails_over(server, memory, namespace, circles):
     command = [sys.executable, "-m", "tests.eviction.holding", server.url]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout.readline().strip()  # it has the lease, and is asking its model
@@ -84,7 +84,7 @@ def test_one_process_does_it_and_another_takes_over_from_one_that_was_killed(ser
             assert len(model.asked) == asked, "what did not change is not asked about again"
 
 
-def test_closing_stops_it_in_the_middle_and_gives_the_lease_back(server, memory, namespace, circles, capfd):
+def test_close_stops_maintenance_and_releases_its_lease(server, memory, namespace, circles, capfd):
     stuck = open_kept(server, Silent(), replace(LEASE, lease_seconds=600.0))
     wait_until(lambda: capfd.readouterr().out)
     began = time.monotonic()
@@ -94,9 +94,7 @@ def test_closing_stops_it_in_the_middle_and_gives_the_lease_back(server, memory,
         wait_until(lambda: memory.communities.list(namespace=namespace))  # it is due at once
 
 
-def test_an_error_is_logged_and_reaches_no_call_and_the_next_time_tries_again(
-    server, memory, namespace, circles, caplog
-):
+def test_maintenance_error_is_logged_and_retried(server, memory, namespace, circles, caplog):
     failures = []
 
     def fail(fields: Any) -> Any:
@@ -109,7 +107,7 @@ def test_an_error_is_logged_and_reaches_no_call_and_the_next_time_tries_again(
     assert "maintenance of a namespace failed, retrying later" in caplog.text
 
 
-def test_what_is_forgotten_meanwhile_is_not_made_again(server, memory, namespace, circles, capfd):
+def test_maintenance_does_not_recreate_forgotten_namespace(server, memory, namespace, circles, capfd):
     with open_kept(server, Silent()):
         wait_until(lambda: capfd.readouterr().out)
         memory.privacy.forget(everything=True, namespace=namespace)
@@ -118,7 +116,7 @@ def test_what_is_forgotten_meanwhile_is_not_made_again(server, memory, namespace
     assert namespace not in memory.data.namespaces()
 
 
-async def test_it_is_off_by_default_and_wrong_values_are_refused(server):
+async def test_maintenance_is_off_by_default_and_checks_its_values(server):
     async with GraphMemory(Settings(url=server.url), model=Scripted(), embeddings=HashEmbeddings()) as memory:
         assert memory.settings.maintenance is None
     assert Settings.from_env({"KG_MEMORY_MAINTENANCE": "60"}).maintenance == Maintenance(every_seconds=60)

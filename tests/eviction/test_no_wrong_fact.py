@@ -1,4 +1,4 @@
-"""Whatever is evicted, nothing becomes so that was not, and what is said late still meets what it would have met."""
+"""Eviction changes no fact, and late messages have the same effect after it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ EVICTIONS = st.sampled_from(
 
 @settings(max_examples=EXAMPLES, deadline=None, phases=[Phase.generate])
 @given(data=st.data())
-def test_what_is_so_now_stays_so_whatever_is_evicted_and_said_late_again_or_forgotten(scripted, data):
+def test_evict_changes_no_current_fact_in_any_history(scripted, data):
     """Eviction changes no current fact, whatever is added late, repeated or forgotten.
 
     Features: B10.
