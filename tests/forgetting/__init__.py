@@ -15,7 +15,7 @@ ALL = (
 
 
 def residue(rows: Look, *texts: str) -> list[tuple[str, str, Any]]:
-    """Return each property of a node or an edge that holds one of *texts*, whatever the case: where, which and what."""
+    """Return each property of a node or edge that contains one of *texts*, with its label or type and its name."""
     found = []
     for query in ALL:
         for row in rows(query):
@@ -27,7 +27,7 @@ def residue(rows: Look, *texts: str) -> list[tuple[str, str, Any]]:
 
 
 def believed(memory: GraphMemory, namespace: str, names: Sequence[str]) -> set[tuple[Any, ...]]:
-    """Return what is believed of all time about *names*: what, when, and who said so.
+    """Return the facts of all time about *names*, with dates and sources.
 
     The confidence of a statement may stay a little high where a forgotten message had supported it.
     """
@@ -42,7 +42,7 @@ def believed(memory: GraphMemory, namespace: str, names: Sequence[str]) -> set[t
 
 
 def carried(rows: Look) -> dict[tuple[str, int], dict[str, int]]:
-    """Return the words that each episode carries, and how often."""
+    """Return the words that each episode has in the index, and how often."""
     found: dict[tuple[str, int], dict[str, int]] = {}
     for row in rows(
         "MATCH (t:Term)-[p:IN_EPISODE]->(e:Episode) RETURN t.s AS term, coalesce(p.f, 1) AS f, e.content AS said, e.n AS n"

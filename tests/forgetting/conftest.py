@@ -13,7 +13,7 @@ from tests.scripted import Fields
 
 @pytest.fixture(autouse=True)
 def searching(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything is searched for traces each time that something is forgotten in these tests."""
+    """Make each `forget` search everything for traces."""
     request = ForgetRequest.from_arguments
 
     def searching(kinds: Mapping[str, object], **options: Any) -> ForgetRequest:
@@ -24,7 +24,7 @@ def searching(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def searched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No trace is found in these tests."""
+    """Assert that no `forget` leaves a trace."""
     real = forgetting._build_receipt
 
     def receipt(run: forgetting.Run) -> ForgetReceipt:
@@ -38,7 +38,7 @@ def searched(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def guessing(model) -> Callable[[Fields], Any]:
-    """Have the model take "there" for the Oslo of the message before; return its rule for facts."""
+    """Make the model read "there" as the Oslo of the message before; return its rule for facts."""
     told = dict(model.rules)
 
     def means_oslo(fields: Fields) -> bool:

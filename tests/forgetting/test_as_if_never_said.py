@@ -46,7 +46,7 @@ def looking(memory: GraphMemory, namespace: str) -> Look:
 
 
 def all_of(memory: GraphMemory, namespace: str) -> dict[str, Any]:
-    """Return what there is, but for ids, summaries and the times of the system's clock."""
+    """Return the whole graph without ids, summaries and times of the system clock."""
     look = looking(memory, namespace)
     told = {name: sorted(map(repr, look(query))) for name, query in GRAPH.items()}
     words = carried(look)
@@ -65,7 +65,7 @@ def compare(
     named: dict[str, Any],
     instead: dict[int, dict[str, Any] | None],
 ) -> None:
-    """Forget what is *named*, and compare with a namespace in which other messages were said *instead*, or none."""
+    """Forget what is *named*, and compare with a namespace that got the messages *instead*, or none, from the start."""
     number = next(NUMBERS)
     first, second = f"forgotten {number}", f"never said {number}"
     added = memory.add_many(messages, namespace=first)
@@ -87,7 +87,7 @@ def compare(
 
 @settings(max_examples=EXAMPLES, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_what_is_left_is_as_if_it_had_never_been_said(scripted, data):
+def test_forget_leaves_graph_as_if_never_said(scripted, data):
     said = data.draw(st.lists(SAID, min_size=2, max_size=6))
     hours = data.draw(st.lists(HOURS, min_size=len(said), max_size=len(said), unique=True))
     threads = data.draw(st.lists(st.sampled_from("tu"), min_size=len(said), max_size=len(said)))
@@ -113,7 +113,7 @@ def test_what_is_left_is_as_if_it_had_never_been_said(scripted, data):
         compare(scripted, messages, {"episode": place, "span": (start, end)}, {place: {**chosen, "content": content}})
 
 
-def test_a_message_that_came_late_lends_its_words_no_more(scripted):
+def test_forget_removes_words_lent_by_late_message(scripted):
     order = (0, 3, 6, 9, 12, 1, 2, 30)
     messages = [
         {"content": f"message{hour} word{hour}", "speaker": "Ann", "thread": "t",
@@ -124,7 +124,7 @@ def test_a_message_that_came_late_lends_its_words_no_more(scripted):
         check(scripted, messages, place)
 
 
-def test_long_and_short_messages_lend_each_other_what_they_would_without_the_one_that_goes(scripted):
+def test_forget_restores_words_shared_between_neighbours(scripted):
     contents = ("alpha beta", "yes", "gamma " + "delta epsilon " * 40, "!?", "zeta " * 600, "eta theta iota")
     messages = [
         {"content": f"{content} m{hour}", "speaker": None, "thread": "t", "at": f"2024-05-01T0{hour}:00"}
@@ -134,7 +134,7 @@ def test_long_and_short_messages_lend_each_other_what_they_would_without_the_one
         check(scripted, [messages[each] for each in order], place)
 
 
-def test_several_messages_of_a_thread_go_at_once_and_the_rest_follow_each_other(scripted):
+def test_forget_of_several_messages_relinks_the_thread(scripted):
     messages = [
         {"content": f"{content} message{number}", "speaker": "Ann", "thread": "t", "at": f"2024-05-01T0{number}:00"}
         for number, content in enumerate(

@@ -1,4 +1,4 @@
-"""The log of what was forgotten: no entry can be changed unseen, none is lost, and none has text."""
+"""The audit log of `forget`: changes are detected, no entry is lost, and no entry has text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.review import World
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch, namespace: str) -> None:
-    """A log of the test's own."""
+    """A separate log for each test."""
     monkeypatch.setattr(audit, "LOG", f"{audit.LOG}:{namespace}")
 
 
@@ -28,11 +28,11 @@ def redis(memory: GraphMemory) -> Callable[..., Any]:
 
 
 def forget_one(world: World, day: int = 1, **why: str) -> Any:
-    """Have a message be said and forgotten."""
+    """Add a message and forget it."""
     return world.privacy.forget(episode=world.moves("Oslo", f"2024-01-0{day}").episode, **why)
 
 
-def test_each_time_is_told_latest_first_and_without_any_text(verbs, memory, namespace, redis):
+def test_audit_lists_entries_latest_first_without_text(verbs, memory, namespace, redis):
     for by, reason in (("Tom", "asked for, ticket 4711"), ("Ann", "Ann no longer lives in Oslo")):
         added = verbs.add("I moved to Oslo.", speaker="Ann", at="2024-01-01")
         done = verbs.privacy.forget(episode=added.episode, by=by, reason=reason)
@@ -50,7 +50,7 @@ def test_each_time_is_told_latest_first_and_without_any_text(verbs, memory, name
     assert check == AuditReport(entries=4, head=done.head)
 
 
-def test_a_dry_run_is_not_in_the_log(world, memory):
+def test_dry_run_adds_no_audit_entry(world, memory):
     world.privacy.forget(episode=world.moves("Oslo", "2024-01-01").episode, dry_run=True)
     assert (world.privacy.audit(), memory.privacy.verify()) == ([], AuditReport(entries=0))
 
@@ -75,7 +75,7 @@ TAMPERING = {
 
 
 @pytest.mark.parametrize("how", TAMPERING)
-def test_who_tampers_with_it_is_found_out(memory, redis, how):
+def test_verify_detects_a_changed_log(memory, redis, how):
     """Changed, removed or reordered entries of the audit log are detected.
 
     Features: D25.
@@ -89,7 +89,7 @@ def test_who_tampers_with_it_is_found_out(memory, redis, how):
     check = memory.privacy.verify(head=heads[-1])
     assert not check.ok
     assert said in check.problems[0], check
-    _append(memory, "later")  # goes on, and heals nothing
+    _append(memory, "later")  # later entries do not repair the chain
     assert not memory.privacy.verify(head=heads[-1]).ok
 
 
@@ -98,7 +98,7 @@ def _append(memory: GraphMemory, receipt: str) -> str:
     return memory.driver.run(audit.append(told), "default").hash
 
 
-def test_those_who_write_at_once_make_one_chain(memory):
+def test_concurrent_entries_form_one_chain(memory):
     with ThreadPoolExecutor(8) as pool:
         heads = list(pool.map(lambda number: _append(memory, str(number)), range(60)))
     check = memory.privacy.verify(head=heads[0])
@@ -107,7 +107,7 @@ def test_those_who_write_at_once_make_one_chain(memory):
 
 @pytest.mark.parametrize("kind", ["episode", "everything"])
 @pytest.mark.parametrize("place", ["before", "after"])
-def test_a_call_that_was_killed_has_the_entry_of_its_begin(world, memory, monkeypatch, kind, place):
+def test_killed_forget_has_an_incomplete_audit_entry(world, memory, monkeypatch, kind, place):
     added = world.moves("Oslo", "2024-01-01", thread="t")
     real = memory.driver.store.database.__class__
 

@@ -1,4 +1,4 @@
-"""What is forgotten is not in the files of the embedded server any more, nor in what else it keeps."""
+"""Erasure: forgotten text is neither in the files of the embedded server nor in its streams and logs."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def own(folder: Path) -> Iterator[GraphMemory]:
 
 
 def files_with(folder: Path, text: str) -> list[str]:
-    """Return the files of the data folder that have *text* somewhere."""
+    """Return the files of the data folder that contain *text*."""
     return [each.name for each in folder.rglob("*") if each.is_file() and text.encode() in each.read_bytes()]
 
 
 @pytest.mark.parametrize("named", [{"thread": "t"}, {"everything": True}], ids=str)
-def test_the_bytes_are_gone_from_the_files(own, folder, named):
+def test_forget_erases_text_from_the_files(own, folder, named):
     own.driver.store.database.command("CONFIG", "SET", "rdbcompression", "no")  # or nothing would be found at all
     own.add(KEPT, speaker="Bob", namespace="kept" if "everything" in named else "n")
     own.add(SAID, speaker="Ann", thread="t", namespace="n")
@@ -62,7 +62,7 @@ def test_the_bytes_are_gone_from_the_files(own, folder, named):
     assert own.privacy.verify(head=done.head).entries == 4
 
 
-def test_the_stream_and_the_slow_logs_of_the_server_have_nothing_of_it(own, folder):
+def test_forget_erases_text_from_stream_and_slow_logs(own, folder):
     command = own.driver.store.database.command
     command("GRAPH.CONFIG", "SET", "CMD_INFO", "yes")
     command("CONFIG", "SET", "slowlog-log-slower-than", 0)
@@ -89,7 +89,7 @@ def test_the_stream_and_the_slow_logs_of_the_server_have_nothing_of_it(own, fold
     assert "Zebulonia" not in str(command("XRANGE", items, "-", "+"))
 
 
-def test_a_copy_that_a_killed_export_left_goes_too(memory, namespace):
+def test_forget_deletes_copy_left_by_killed_export(memory, namespace):
     added = memory.add(SAID, speaker="Ann", namespace=namespace)
     database, key = memory.driver.store.database, graph_key(namespace)
     with graph_swap.shadow_graph(database, key) as alive, graph_swap.shadow_graph(database, key) as dead:
@@ -102,7 +102,7 @@ def test_a_copy_that_a_killed_export_left_goes_too(memory, namespace):
 
 @pytest.fixture
 def unanswered(monkeypatch) -> list[str]:
-    """Have FalkorDB lose the answers to the copies with these numbers, as it does now and then."""
+    """Make FalkorDB lose the answers to the copies with these numbers, as it sometimes does."""
     lost, begun, send = [1], [], redis.UnixDomainSocketConnection.send_command
 
     def send_command(self: Any, *words: Any, **options: Any) -> None:
@@ -117,7 +117,7 @@ def unanswered(monkeypatch) -> list[str]:
     return lost
 
 
-def test_a_copy_that_is_not_answered_is_made_again(memory, namespace, unanswered):
+def test_copy_without_answer_is_retried(memory, namespace, unanswered):
     memory.add(SAID, speaker="Ann", namespace=namespace)
     database, key = memory.driver.store.database, graph_key(namespace)
     with graph_swap.shadow_graph(database, key) as shadow:
@@ -128,7 +128,7 @@ def test_a_copy_that_is_not_answered_is_made_again(memory, namespace, unanswered
     assert left_aside(database) == [], "the one that was made without an answer is left"
 
 
-def test_where_no_copy_is_answered_that_is_an_error(memory, namespace, unanswered, monkeypatch):
+def test_copy_raises_if_never_answered(memory, namespace, unanswered, monkeypatch):
     unanswered[:] = range(1, 100)
     monkeypatch.setattr(graph_swap, "LONGEST_WAIT", 1.0)
     memory.add(SAID, speaker="Ann", namespace=namespace)
@@ -139,7 +139,7 @@ def test_where_no_copy_is_answered_that_is_an_error(memory, namespace, unanswere
 
 
 @pytest.mark.parametrize("refused", ["BGREWRITEAOF", "INFO"])
-def test_a_server_that_refuses_is_told_with_what_to_do(memory, namespace, monkeypatch, refused):
+def test_refused_rewrite_is_reported_with_advice(memory, namespace, monkeypatch, refused):
     database = memory.driver.store.database.__class__
     real = database.command_flow
 
@@ -155,7 +155,7 @@ def test_a_server_that_refuses_is_told_with_what_to_do(memory, namespace, monkey
     assert done.residue == ()
 
 
-def test_a_rewrite_that_began_before_is_waited_for_and_done_again(memory, namespace):
+def test_forget_waits_for_running_rewrite_and_repeats_it(memory, namespace):
     added = memory.add(SAID, speaker="Ann", namespace=namespace)
     memory.driver.store.database.command("BGREWRITEAOF")
     assert memory.privacy.forget(episode=added.episode, erase=True, namespace=namespace).erased

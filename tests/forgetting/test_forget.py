@@ -1,4 +1,4 @@
-"""What goes with a message and what stays, on a real server."""
+"""What `forget` deletes with a message, and what stays, on a real server."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def test_a_forgotten_message_leaves_nothing(verbs, rows):
 
 
 def untimed(added: AddResult) -> AddResult:
-    """Return what became of an episode without how long its steps took."""
+    """Return *added* without the durations of its steps."""
     return added.model_copy(update={"steps": ()})
 
 
-def test_what_a_forgotten_message_had_ended_holds_again(world, rows):
+def test_forget_restores_fact_that_the_message_had_ended(world, rows):
     world.moves("Oslo", "2024-01-01")
     then = world.now()
     added = world.moves("Paris", "2024-06-01")
@@ -43,7 +43,7 @@ def test_what_a_forgotten_message_had_ended_holds_again(world, rows):
     assert world.lived()[0][2] == "2024-06-01"
 
 
-def test_what_others_say_too_stays_with_their_words_and_dates(world, rows):
+def test_forget_preserves_fact_that_others_state(world, rows):
     first = world.add("I moved to Oslo, secretly.", speaker="Ann", at="2024-01-01", source_id="m1")
     world.add("I still live in Oslo.", speaker="Ann", at="2024-03-01", source_id="m2")
     [before] = world.facts.about("Ann")
@@ -56,7 +56,7 @@ def test_what_others_say_too_stays_with_their_words_and_dates(world, rows):
     assert residue(rows, "secretly", first.episode) == []
 
 
-def test_a_belief_that_follows_from_forgetting_has_it_as_its_cause(world, rows):
+def test_belief_after_forget_has_it_as_its_cause(world, rows):
     first = world.moves("Oslo", "2024-01-01", ", secretly")
     world.add("I still live in Oslo.", speaker="Ann", at="2024-03-01")
     [fact] = world.facts.about("Ann")
@@ -68,7 +68,7 @@ def test_a_belief_that_follows_from_forgetting_has_it_as_its_cause(world, rows):
     assert belief["id"] == belief_id(world.namespace, fact.id, belief["cause"], *times)
 
 
-def test_a_sentence_that_only_a_forgotten_message_gave_is_told_in_other_words(world, rows, model):
+def test_forget_rewrites_sentence_of_the_forgotten_message(world, rows, model):
     told = dict(model.rules)
 
     def facts(fields):
@@ -88,7 +88,7 @@ def test_a_sentence_that_only_a_forgotten_message_gave_is_told_in_other_words(wo
     assert world.search("Where does Ann live?").facts[0].id == fact.id
 
 
-def test_an_episode_that_is_known_only_together_with_what_went_is_read_again(world, rows, guessing):
+def test_forget_extracts_dependent_episode_again(world, rows, guessing):
     first = world.moves("Oslo", "2024-01-01")
     second = world.add("I like it there.", speaker="Ann", at="2024-01-01T00:01")
     assert second.facts == ("Ann lives in Oslo",)
@@ -100,7 +100,7 @@ def test_an_episode_that_is_known_only_together_with_what_went_is_read_again(wor
     assert (world.stats().waiting, world.facts.about("Ann"), residue(rows, "oslo")) == (0, [], [])
 
 
-def test_a_fact_goes_with_every_message_that_states_it(world, rows):
+def test_forget_of_fact_deletes_every_message_that_states_it(world, rows):
     for at in ("2024-01-01", "2024-02-01"):
         world.moves("Oslo", at)
     kept = world.add("I know Bob.", speaker="Ann", at="2024-03-01")
@@ -124,7 +124,7 @@ def test_a_fact_goes_with_every_message_that_states_it(world, rows):
         world.privacy.forget(fact=fact.id)
 
 
-def test_a_fact_goes_with_the_answer_of_an_assistant_that_read_it_out(verbs, rows):
+def test_forget_of_fact_deletes_answer_that_repeats_it(verbs, rows):
     told = verbs.add("I met Zebulon in Kyoto.", speaker="Ann", at="2024-01-01", thread="t")
     [fact] = [each for each in verbs.facts.about("Ann") if "Kyoto" in each.objects]
     answer = f"As I know, {fact.sentence} (said on 1 January 2024)."
@@ -138,7 +138,7 @@ def test_a_fact_goes_with_the_answer_of_an_assistant_that_read_it_out(verbs, row
     assert [each.sentence for each in verbs.facts.about("Ann")] == ["Ann lives in Oslo"]
 
 
-def test_an_episode_that_waits_unread_is_forgotten(world, rows):
+def test_forget_deletes_waiting_episode(world, rows):
     [saved] = world.episodes.save([{"content": "I met Zebulon.", "speaker": "Ann", "thread": "t"}])
     world.episodes.save([{"content": "And then?", "speaker": "Bob", "thread": "t"}])
     world.privacy.forget(episode=saved.episode)
@@ -168,14 +168,14 @@ def test_an_episode_that_waits_unread_is_forgotten(world, rows):
         ({"episode": "a", "reason": "x" * 2001}, "make it shorter"),
     ],
 )
-def test_what_cannot_be_forgotten_is_told(world, given, match):
+def test_forget_raises_for_invalid_input(world, given, match):
     world.moves("Oslo", "2024-01-01")
     with pytest.raises(InputError, match=match):
         world.privacy.forget(**given)
     assert len(world.facts.about("Ann")) == 1
 
 
-def test_a_namespace_that_holds_nothing_has_nothing_to_forget(world):
+def test_forget_raises_in_empty_namespace(world):
     with pytest.raises(InputError, match="episode 'a' not found"):
         world.privacy.forget(episode="a")
     with pytest.raises(InputError, match=f"namespace '{world.namespace}' not found, or already forgotten: "):
@@ -183,7 +183,7 @@ def test_a_namespace_that_holds_nothing_has_nothing_to_forget(world):
     assert world.namespace not in world.memory.data.namespaces()
 
 
-def test_a_name_that_only_a_forgotten_message_said_is_not_known_any_more(world, rows, model):
+def test_forget_removes_name_only_the_message_used(world, rows, model):
     model.rules["resolve"] = lambda fields: {
         "resolutions": [
             {"entity": each["id"], "same_as": place, "name": "Robert Zebulon"}
@@ -216,7 +216,7 @@ def test_a_name_that_only_a_forgotten_message_said_is_not_known_any_more(world, 
     assert world.facts.about("Robert Zebulon") == []
 
 
-def test_a_verdict_stays_with_its_facts_and_without_the_words_of_what_went(world, rows, model):
+def test_forget_preserves_verdict_without_forgotten_words(world, rows, model):
     told = dict(model.rules)
 
     def judge(fields):
@@ -239,7 +239,7 @@ def test_a_verdict_stays_with_its_facts_and_without_the_words_of_what_went(world
     assert verdict == {"ruling": "supersedes", "reason": ""}
 
 
-def test_what_was_decided_goes_with_what_it_was_about(world, rows):
+def test_forget_deletes_decisions_on_its_facts(world, rows):
     world.moves("Oslo", "2024-01-01")
     world.doubts()
     second = world.moves("Paris", "2024-06-01")
@@ -252,7 +252,7 @@ def test_what_was_decided_goes_with_what_it_was_about(world, rows):
     assert world.lived() == [("Ann lives in Oslo", "2024-01-01", None)]
 
 
-def test_a_relation_that_only_a_forgotten_message_named_is_no_predicate_any_more(world, rows, model):
+def test_forget_removes_predicate_only_the_message_used(world, rows, model):
     told = dict(model.rules)
 
     def facts(fields):
@@ -268,7 +268,7 @@ def test_a_relation_that_only_a_forgotten_message_named_is_no_predicate_any_more
     assert (world.predicates.list(), residue(rows, "frob")) == ([], [])
 
 
-def test_a_community_that_may_tell_of_it_goes_and_one_that_is_being_made_is_made_anew(world, rows, database):
+def test_forget_deletes_related_communities_and_restarts_refresh(world, rows, database):
     world.moves("Oslo", "2024-01-01")
     gone = world.moves("Paris", "2024-06-01")
     world.add("Tom knows Eve", speaker="Tom", at="2024-06-02", thread="b")
@@ -283,7 +283,7 @@ CREATE (c:Community {id: $member, name: $name, summary: 'all about it'})-[:HAS_M
     assert rows("MATCH (m:Meta {id: 'schema'}) RETURN m.communities AS written") == [{"written": 1}]
 
 
-def test_a_summary_that_a_model_wrote_is_written_anew_without_the_last_one(world, rows, model):
+def test_forget_rewrites_summary_without_the_old_one(world, rows, model):
     model.rules["summarise"] = lambda fields: {
         "summaries": [
             {"entity": each["id"], "summary": f"{each['summary']} {' '.join(each['facts'])}"[:900]}
@@ -300,7 +300,7 @@ def test_a_summary_that_a_model_wrote_is_written_anew_without_the_last_one(world
     assert "Friend2x" in ann.summary
 
 
-def test_the_same_message_is_a_new_episode_after_it_was_forgotten(verbs, rows):
+def test_forgotten_message_can_be_added_again(verbs, rows):
     said = {"content": "I moved to Oslo.", "speaker": "Ann", "at": "2024-01-01", "source_id": "m1"}
     first = verbs.add(**said)
     for _ in range(2):

@@ -28,13 +28,13 @@ SCANS = {
     "LEARNED_PREDICATES": ["(p:Predicate)"],
     "FORGET": ["(f:Fact)", "(gone:Identity)", "(gone:Term)", "(i:Identity)"],
 }
-"""The labels that are looked through: who uses a predicate and what has no word any more is kept nowhere.
+"""The labels that are scanned: no index has the users of a predicate, or terms without postings.
 
-Of decisions about identities there are few.
+There are few decisions about identities.
 """
 
 
-def test_each_query_finds_what_it_needs_by_an_index(database: Database):
+def test_forget_queries_use_an_index(database: Database):
     settings = Settings(url="falkor://elsewhere")
     driver, used = open_driver(Scripted(), HashEmbeddings(), database), dict[str, Query]()
     graph = build(driver, Settings()).compile()
@@ -63,7 +63,7 @@ SCANNED = {
     "EPISODES_BY_KIND.source": ["(e:Episode)"], "ALL_THREADS": ["(e:Episode)"], "LAST_EPISODE": ["(n:Episode)"], "EVERYTHING": ["(e:Episode)", "(f:Fact)", "(n:Entity)"],
     "OTHER_REASONS": ["(v:Verdict)"], "RELATIONS": ["(f:Fact)"], "LAST": ["(n)"],
 }  # fmt: skip
-"""What is kept by no index, and looked through where somebody forgets."""
+"""The labels that `forget` scans, because no index has them."""
 PARAMETERS: dict[str, Any] = {
     "source": "session summary",
     **dict.fromkeys(("id", "key", "alias", "target", "name"), "a"),
@@ -73,7 +73,7 @@ PARAMETERS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("module", [selection, residue, cypher], ids=lambda module: module.__name__)
-def test_each_query_of_finding_and_searching_uses_an_index_or_pages(memory, database, namespace, module):
+def test_selection_and_search_queries_use_an_index_or_pages(memory, database, namespace, module):
     memory.add("I moved to Oslo.", speaker="Ann", at="2024-01-01", namespace=namespace)
     constants = [(name, text) for name, text in vars(module).items() if name.isupper()]
     for name, texts in [constant for constant in constants if isinstance(constant[1], dict)]:

@@ -1,4 +1,4 @@
-"""Forgetting is killed before each effect that changes something: asked again it ends, and the log tells of it once."""
+"""`forget` is killed before each write: repeated, it completes, and the audit log counts it once."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NAMED: dict[str, dict[str, Any]] = {
 
 
 class Killed:
-    """A namespace in which the same is forgotten again and again, by children who are killed at different places."""
+    """A namespace in which children repeat the same `forget` and are killed at different writes."""
 
     def __init__(self, memory: GraphMemory, namespace: str, kind: str) -> None:
         self.memory, self.namespace, self.kind = memory, namespace, kind
@@ -45,7 +45,7 @@ class Killed:
         return self.memory.driver.store.database.query(graph_key(self.namespace), cypher, {}, write=False)
 
     def begin(self) -> None:
-        """Have the messages be there, and an empty log."""
+        """Store the messages and empty the log."""
         database = self.memory.driver.store.database
         database.command("DEL", audit.LOG)
         if self.namespace in self.memory.data.namespaces():
@@ -58,7 +58,7 @@ class Killed:
         self.memory.privacy.forget(**self.named, namespace=self.namespace)
 
     def die(self, at: int) -> bool:
-        """Forget in a child that is killed before the effect *at* of those that change something; tell whether it was."""
+        """Forget in a child that is killed before write number *at*; return whether it was killed."""
         child = os.fork()
         if child == 0:
             try:
@@ -96,21 +96,21 @@ class Killed:
         os._exit(0)
 
     def graph(self) -> Counter[str]:
-        """Return what there is once all is read and summarised."""
+        """Return the graph once everything is extracted and summarised."""
         if self.namespace in self.memory.data.namespaces():
             self.memory.episodes.resume(namespace=self.namespace)
         return whole.graph(self.look, self.since)
 
 
 @pytest.mark.parametrize("kind", NAMED)
-def test_killed_before_each_change_it_is_whole_and_ends_when_asked_again(memory, namespace, monkeypatch, kind):
+def test_killed_forget_is_consistent_and_completes_on_retry(memory, namespace, monkeypatch, kind):
     monkeypatch.setattr(forgetting, "AT_ONCE", 1)
     monkeypatch.setattr(audit, "LOG", f"{audit.LOG}:{namespace}")
     killed = Killed(memory, namespace, kind)
     killed.begin()
     killed.forget()
     clean, gone = killed.graph(), memory.privacy.audit()[0].episodes
-    # What is done with a span is a part of what is done with a thread: every second change is enough.
+    # The writes of a span are among those of a thread: every second one is enough.
     for at in count(0, 2 if kind == "span" else 1):
         killed.begin()
         dead = killed.die(at)

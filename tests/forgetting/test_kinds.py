@@ -23,7 +23,7 @@ TALK = [
 
 
 def said(verbs: Any) -> list[str]:
-    """Return what is there still, earliest first."""
+    """Return the contents of the stored episodes, earliest first."""
     return [each.content for each in reversed(verbs.episodes.list())]
 
 
@@ -38,7 +38,7 @@ def said(verbs: Any) -> list[str]:
     ],
     ids=str,
 )
-def test_all_messages_of_one_kind_go_and_nothing_of_them_is_found(world, rows, monkeypatch, named, left):
+def test_forget_deletes_all_messages_of_a_kind(world, rows, monkeypatch, named, left):
     at_once = 1 if "entity" in named else 50
     monkeypatch.setattr(forgetting, "AT_ONCE", at_once)
     messages = [{**each, "at": f"2024-01-0{day}"} for day, each in enumerate(TALK, 1)]
@@ -57,7 +57,7 @@ def test_all_messages_of_one_kind_go_and_nothing_of_them_is_found(world, rows, m
         world.privacy.forget(**named)
 
 
-def test_a_person_goes_with_messages_that_name_them_and_were_never_read(world, rows, model):
+def test_forget_entity_deletes_waiting_messages_that_name_it(world, rows, model):
     world.add("I know Zoe.", speaker="Ann", at="2024-01-01")
     world.episodes.save(
         [{"content": "ask Zoe, not Zoella", "speaker": "Tom"}, {"content": "zoe? Zoella!", "speaker": "Tom"}]
@@ -66,7 +66,7 @@ def test_a_person_goes_with_messages_that_name_them_and_were_never_read(world, r
     assert [each.content for each in world.episodes.list()] == ["zoe? Zoella!"]
 
 
-def test_of_two_people_of_one_name_one_is_forgotten_by_id(world, database):
+def test_forget_raises_for_ambiguous_name_and_accepts_id(world, database):
     world.add("I know Bob.", speaker="Ann", at="2024-01-01")
     other = world.add("I know Robert.", speaker="Ann", at="2024-01-02")
     named = "MATCH (n:Entity {name: 'Robert'}), (a:Alias {key: $key}) MERGE (a)-[:NAMES]->(n) SET n.aliases = ['Bob']"
@@ -78,7 +78,7 @@ def test_of_two_people_of_one_name_one_is_forgotten_by_id(world, database):
     assert [each.content for each in world.episodes.list()] == ["I know Bob."]
 
 
-def test_everything_goes_with_its_graph_and_what_comes_after_is_new(verbs, memory, namespace):
+def test_forget_everything_deletes_graph_and_checkpoints(verbs, memory, namespace):
     added = verbs.add("I moved to Oslo.", speaker="Ann", at="2024-01-01", thread="t")
     look = verbs.privacy.forget(everything=True, dry_run=True)
     assert (look.episodes, len(look.facts), len(look.entities)) == ((added.episode,), 1, 2)
@@ -99,7 +99,7 @@ def _checkpoint() -> Any:
     return {"v": 1, "id": "1", "ts": "", "channel_values": {}, "channel_versions": {}, "versions_seen": {}}
 
 
-def test_a_thread_that_was_left_half_forgotten_goes_on_when_asked_again(world, monkeypatch):
+def test_interrupted_forget_of_thread_continues_on_retry(world, monkeypatch):
     monkeypatch.setattr(forgetting, "AT_ONCE", 2)
     for day in range(1, 6):
         world.moves("Oslo", f"2024-01-0{day}", thread="t")

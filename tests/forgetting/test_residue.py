@@ -1,4 +1,4 @@
-"""What the cascade leaves behind is found by the search afterwards, whatever it is and wherever."""
+"""The residue search finds every trace that `forget` leaves, of any kind and anywhere."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ PLANTED = {
 
 @pytest.fixture
 def searched() -> None:
-    """Let traces be found here."""
+    """Allow traces in these tests."""
 
 
 @pytest.fixture
 def broken(world, database, monkeypatch) -> Callable[..., Any]:
-    """Forget while something is put back in the moment in which all is removed."""
+    """Return a function that forgets an episode and restores traces right after the deletion."""
 
     def forget(episode: str, *queries: str, **params: Any) -> Any:
         def plant(text: str) -> None:
@@ -60,7 +60,7 @@ def broken(world, database, monkeypatch) -> Callable[..., Any]:
     return forget
 
 
-def test_traces_that_are_left_are_found_each_and_told_without_their_text(world, broken, embeddings):
+def test_residue_lists_each_trace_without_its_text(world, broken, embeddings):
     world.moves("Oslo", "2024-01-01")
     added = world.add(SAID, speaker="Ann", at="2024-02-01")
     queries = [query.replace("THE_ID", added.episode) for query, _ in PLANTED.values()]
@@ -75,7 +75,7 @@ def test_traces_that_are_left_are_found_each_and_told_without_their_text(world, 
 
 
 @pytest.mark.parametrize("searching", [None])
-def test_ids_that_are_left_are_found_without_a_search(world, broken, searching):
+def test_residue_lists_ids_without_a_search(world, broken, searching):
     added = world.add(SAID, speaker="Ann", at="2024-02-01")
     planted = (
         f"CREATE (:Episode {{id: '{added.episode}', content: 'nothing', at: 1, created_at: 1}})",
@@ -86,7 +86,7 @@ def test_ids_that_are_left_are_found_without_a_search(world, broken, searching):
     assert done.searched == 0
 
 
-def test_a_number_that_is_in_an_id_or_a_length_is_no_trace(world, broken):
+def test_number_within_id_or_length_is_no_residue(world, broken):
     world.moves("Oslo", "2024-01-01")
     added = world.add("I paid 131 euros to 4711 and 86.", speaker="Ann", at="2024-02-01")
     done = broken(
@@ -98,7 +98,7 @@ def test_a_number_that_is_in_an_id_or_a_length_is_no_trace(world, broken):
     assert done.residue == ()
 
 
-def test_a_quote_of_words_that_others_say_too_is_found(world, broken):
+def test_residue_lists_quote_of_common_words(world, broken):
     said = "the cat sat near a dog and some bird ate an old fish while rain fell on green hills"
     words = [each for each in said.split() if len(each) > 2]
     for place, word in enumerate(words):
@@ -109,7 +109,7 @@ def test_a_quote_of_words_that_others_say_too_is_found(world, broken):
     assert {(each.label, each.name, each.trace) for each in done.residue} == {("Entity", "summary", "quote")}
 
 
-def test_a_receipt_is_given_though_re_embedding_began_meanwhile(world, broken):
+def test_forget_returns_receipt_despite_concurrent_reembedding(world, broken):
     added = world.moves("Oslo", "2024-01-01")
     begun = f"MATCH (m:Meta) SET m.model = '{schema.UNDER_WAY}'"
     done = broken(added.episode, begun, "DROP VECTOR INDEX FOR (n:Episode) ON (n.embedding)")
@@ -118,7 +118,7 @@ def test_a_receipt_is_given_though_re_embedding_began_meanwhile(world, broken):
     assert (entry.complete, entry.searched, entry.episodes) == (True, 0, 1)
 
 
-def test_what_somebody_says_meanwhile_is_no_trace(world, monkeypatch):
+def test_message_added_meanwhile_is_no_residue(world, monkeypatch):
     world.moves("Oslo", "2024-01-01")
     added = world.add("I know Zebulon.", speaker="Ann", at="2024-02-01")
     real, calls = residue.ResidueSearch._excuse, count()
@@ -132,7 +132,7 @@ def test_what_somebody_says_meanwhile_is_no_trace(world, monkeypatch):
     assert world.privacy.forget(episode=added.episode).residue == ()
 
 
-def test_it_is_searched_in_pages(world, monkeypatch):
+def test_residue_is_searched_in_pages(world, monkeypatch):
     monkeypatch.setattr(forgetting, "AT_ONCE", 2)
     monkeypatch.setattr(residue, "PAGE", 40)
     monkeypatch.setattr(residue, "VECTORS_AT_ONCE", 2)

@@ -1,4 +1,4 @@
-"""Some characters of a message go, and the rest is as if it alone had been said."""
+"""`forget` with a span: the characters are deleted, and the rest is extracted as if it alone had been said."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kg_memory.errors import InputError
 from tests.forgetting import residue
 
 
-def test_what_rests_on_the_characters_goes_and_the_rest_is_known_once_it_is_read_again(verbs, rows):
+def test_forget_span_deletes_its_facts_and_extracts_the_rest(verbs, rows):
     said = "I moved to Oslo, my code is zebulonquux, I know Bob."
     first = verbs.add(said, speaker="Ann", at="2024-01-01", thread="t")
     verbs.add("I know Bob.", speaker="Ann", at="2024-01-01T00:01", thread="t")
@@ -28,7 +28,7 @@ def test_what_rests_on_the_characters_goes_and_the_rest_is_known_once_it_is_read
     assert len(rows("MATCH (:Episode)-[n:NEXT]->(:Episode) RETURN n.x")) == 1
 
 
-def test_a_message_with_an_id_of_its_own_keeps_it_and_its_first_text_is_refused(world, rows):
+def test_redacted_message_with_source_id_rejects_its_first_text(world, rows):
     given = {"speaker": "Ann", "at": "2024-01-01", "source_id": "m1"}
     added = world.add("I moved to Zebulon.", **given)
     done = world.privacy.forget(episode=added.episode, span=(11, 18))
@@ -39,14 +39,14 @@ def test_a_message_with_an_id_of_its_own_keeps_it_and_its_first_text_is_refused(
     assert residue(rows, "zebulon") == []
 
 
-def test_where_the_rest_was_said_already_the_message_goes(world):
+def test_forget_span_deletes_message_if_the_rest_exists(world):
     given = {"speaker": "Ann", "at": "2024-01-01"}
     kept, gone = (world.add(f"My code is {code}", **given) for code in ("[forgotten]", "zebulon"))
     assert world.privacy.forget(episode=gone.episode, span=(11, 18)).redacted == ()
     assert [each.id for each in world.episodes.list()] == [kept.episode]
 
 
-def test_a_record_stays_a_record(world):
+def test_forget_span_preserves_json_record(world):
     record = json.dumps({"name": "Ann", "code": "zebulon", "n": 1})
     added = world.add(record, kind="json", at="2024-01-01")
     start = record.index("zebulon")
@@ -56,7 +56,7 @@ def test_a_record_stays_a_record(world):
     assert json.loads(world.episodes.list()[0].content)["code"] == "[forgotten]"
 
 
-def test_characters_that_are_not_there_are_refused_and_nothing_changes(world):
+def test_forget_span_raises_for_missing_characters(world):
     added = world.moves("Oslo", "2024-01-01")
     with pytest.raises(InputError, match="within the 16 characters"):
         world.privacy.forget(episode=added.episode, span=(0, 17))

@@ -1,4 +1,4 @@
-"""What is forgotten while something else is read comes back by no way."""
+"""What is forgotten during an ingestion does not come back."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Fields = dict[str, Any]
 
 
 def once(action: Callable[[], Any], rule: Callable[[Fields], Any]) -> Callable[[Fields], Any]:
-    """Return *rule*, which does *action* first when it is used for the first time."""
+    """Return *rule*, which runs *action* before its first use."""
     left = [action]
     return lambda fields: (left.pop()() if left else None, rule(fields))[1]
 
 
 @pytest.mark.parametrize("step", ["extract_message", "facts"])
-def test_an_episode_that_was_read_with_what_is_forgotten_is_read_anew(verbs, world, rows, model, guessing, step):
+def test_episode_read_with_forgotten_context_is_read_again(verbs, world, rows, model, guessing, step):
     first = world.moves("Oslo", "2024-01-01")
     model.rules[step] = once(lambda: world.privacy.forget(episode=first.episode), model.rules[step])
     second = verbs.add("I like it there.", speaker="Ann", at="2024-01-01T00:01")
@@ -32,7 +32,7 @@ def test_an_episode_that_was_read_with_what_is_forgotten_is_read_anew(verbs, wor
     assert rows("MATCH (e:Episode) RETURN e.status AS status") == [{"status": "done"}]
 
 
-def test_what_is_read_anew_was_said_when_it_was_said_first(world, model):
+def test_reread_episode_has_its_first_time(world, model):
     first = world.moves("Oslo", "2024-01-01")
     model.rules["facts"] = once(lambda: world.privacy.forget(episode=first.episode), model.rules["facts"])
     second = world.add("I know Bob.", speaker="Ann")
@@ -41,7 +41,7 @@ def test_what_is_read_anew_was_said_when_it_was_said_first(world, model):
     assert episode.at == episode.created_at
 
 
-def test_a_run_that_waited_at_a_breakpoint_meanwhile_is_read_anew(world, rows, guessing):
+def test_run_at_breakpoint_is_read_again_after_forget(world, rows, guessing):
     first = world.moves("Oslo", "2024-01-01")
     graph = build(world.memory.driver, world.memory.settings)
     run = graph.compile(checkpointer=InMemorySaver(), interrupt_before=["save"])
@@ -54,14 +54,14 @@ def test_a_run_that_waited_at_a_breakpoint_meanwhile_is_read_anew(world, rows, g
     assert residue(rows, "oslo", first.episode) == []
 
 
-def test_an_episode_that_is_saved_meanwhile_borrows_no_words(world, rows, monkeypatch):
+def test_episode_saved_during_forget_gets_no_forgotten_words(world, rows, monkeypatch):
     first = world.add("zebulon here", speaker="Ann", at="2024-01-01")
     once_before(monkeypatch, world.memory, episodes.SAVE_EPISODE, lambda: world.privacy.forget(episode=first.episode))
     world.add("hello all", speaker="Ann", at="2024-01-01T00:01")
     assert residue(rows, "zebulon", first.episode) == []
 
 
-def test_communities_that_are_summarised_meanwhile_are_made_anew(world, rows, model):
+def test_communities_summarised_during_forget_are_redone(world, rows, model):
     for friend in ("Bob", "Eve"):
         world.add(f"I know {friend}.", speaker="Ann", at="2024-01-01")
     gone = world.add("I know Zebulon.", speaker="Ann", at="2024-01-02")
@@ -72,7 +72,7 @@ def test_communities_that_are_summarised_meanwhile_are_made_anew(world, rows, mo
     assert [set(each.members) for each in world.communities.list()] == [{"Ann", "Bob", "Eve"}]
 
 
-def test_every_write_of_forgetting_is_seen_by_a_refresh_and_by_a_reader(world, rows):
+def test_forget_increments_counters_for_refresh_and_readers(world, rows):
     counts = "MATCH (m:Meta {id: 'schema'}) RETURN [m.communities, m.forgotten] AS counts"
     added = [
         world.episodes.save([{"content": "Hello.", "speaker": "Ann", "at": f"2024-01-0{day}"}])[0] for day in (1, 2)
@@ -82,7 +82,7 @@ def test_every_write_of_forgetting_is_seen_by_a_refresh_and_by_a_reader(world, r
         assert rows(counts) == [{"counts": [number, number]}]
 
 
-def test_a_look_changes_nothing(verbs, world, rows):
+def test_dry_run_changes_nothing(verbs, world, rows):
     world.moves("Oslo", "2024-01-01")
     told = world.moves("Paris", "2024-06-01", ", zebulon")
     world.moves("Paris", "2024-07-01")

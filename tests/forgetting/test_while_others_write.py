@@ -1,4 +1,4 @@
-"""Forgetting while others write: nothing is lost, nothing comes back."""
+"""`forget` during concurrent writes: no new message is lost, and no forgotten one comes back."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.meanwhile import around_queries
 from tests.scripted import HashEmbeddings, Scripted, raising
 
 
-def test_what_is_said_while_something_is_forgotten_is_kept_and_the_rest_is_gone(world, rows):
+def test_forget_preserves_messages_added_meanwhile(world, rows):
     gone = [world.moves("Oslo", f"2024-01-0{day}", f" zebulon{day}", thread="t") for day in (1, 2, 3)]
     with ThreadPoolExecutor(4) as pool:
         removing = [pool.submit(world.privacy.forget, episode=each.episode) for each in gone]
@@ -33,7 +33,7 @@ def test_what_is_said_while_something_is_forgotten_is_kept_and_the_rest_is_gone(
 
 
 @pytest.mark.parametrize("query", [cypher.THREAD, cypher.STATED, cypher.MENTIONED])
-def test_what_another_forgets_while_it_is_looked_at_is_looked_at_again(world, rows, monkeypatch, query):
+def test_forget_repeats_reading_after_a_concurrent_forget(world, rows, monkeypatch, query):
     first, second, third = (
         world.moves("Oslo", f"2024-01-01T00:0{minute}", f" zebulon{minute}") for minute in (1, 2, 3)
     )
@@ -50,7 +50,7 @@ def test_what_another_forgets_while_it_is_looked_at_is_looked_at_again(world, ro
 
 
 @pytest.mark.parametrize("dimensions", [64, 32])
-def test_nothing_is_forgotten_while_it_is_embedded_anew(world, rows, dimensions):
+def test_forget_raises_during_reembedding(world, rows, dimensions):
     added = [world.moves(place, "2024-01-01", thread="t") for place in ("Oslo", "Rome")]
     other = open_driver(Scripted(), HashEmbeddings(dimensions, "small"), world.memory._database)
     pending = world.memory.privacy.verify().pending
@@ -69,7 +69,7 @@ def test_nothing_is_forgotten_while_it_is_embedded_anew(world, rows, dimensions)
     assert world.memory.privacy.verify().pending == pending, "there is nothing to enter into the log"
 
 
-def test_an_episode_that_is_forgotten_while_it_is_read_is_not_kept(world, rows, model):
+def test_episode_forgotten_during_ingestion_is_not_stored(world, rows, model):
     told = model.rules["facts"]
 
     def facts(fields):
@@ -83,7 +83,7 @@ def test_an_episode_that_is_forgotten_while_it_is_read_is_not_kept(world, rows, 
     assert rows("MATCH (n) WHERE NOT n:Meta RETURN n") == []
 
 
-def test_where_others_never_stop_it_says_so_and_nothing_is_gone(world, model, monkeypatch):
+def test_forget_raises_after_repeated_conflicts(world, model, monkeypatch):
     added = world.moves("Oslo", "2024-01-01")
     monkeypatch.setattr(forgetting, "ATTEMPTS", 2)
     driver, real = world.memory.driver, world.memory.driver.clock
@@ -102,7 +102,7 @@ def test_where_others_never_stop_it_says_so_and_nothing_is_gone(world, model, mo
     assert "Oslo" in {each for fact in world.facts.about("Ann") for each in fact.objects}
 
 
-def test_what_is_forgotten_while_it_waits_to_be_read_does_not_come_back(world, rows, model):
+def test_episode_forgotten_before_resume_reaches_it_is_skipped(world, rows, model):
     saved = world.episodes.save(
         [{"content": f"I know Zebulon{place}.", "speaker": "Ann", "at": f"2024-01-0{place}"} for place in (1, 2)]
     )
@@ -120,7 +120,7 @@ def test_what_is_forgotten_while_it_waits_to_be_read_does_not_come_back(world, r
     assert residue(rows, "zebulon2", saved[1].episode) == []
 
 
-def test_what_is_forgotten_while_it_is_to_be_tried_again_does_not_come_back(verbs, memory, rows, model, namespace):
+def test_episode_forgotten_before_retry_reaches_it_is_skipped(verbs, memory, rows, model, namespace):
     whole = dict(model.rules)
     model.rules["extract_message"] = raising(AnswerError("no use: use a better one"))
     given = [{"content": f"I know Zebulon{place}.", "speaker": "Ann", "at": f"2024-01-0{place}"} for place in (1, 2)]
@@ -136,7 +136,7 @@ def test_what_is_forgotten_while_it_is_to_be_tried_again_does_not_come_back(verb
     assert residue(rows, "zebulon2", last.episode) == []
 
 
-def test_what_is_forgotten_while_it_is_queued_does_not_come_back(world, rows):
+def test_queued_episode_that_is_forgotten_is_skipped(world, rows):
     with BackgroundMemory(world.memory, after_seconds=30) as background:
         future = background.submit([{"content": "I know Zebulon.", "speaker": "Ann"}], namespace=world.namespace)
         world.privacy.forget(episode=world.episodes.list()[0].id)
