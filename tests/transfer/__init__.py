@@ -1,4 +1,4 @@
-"""What is shared by the tests of export and import."""
+"""Helpers of the tests of export and import."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ def exported(memory: GraphMemory, namespace: str = "default", **how: Any) -> byt
 
 
 def left_aside(database: Database) -> list[str]:
-    """Return the graphs that were made aside and are still there."""
+    """Return the shadow graphs that still exist."""
     return [key for key in database.client().execute_command("GRAPH.LIST") if key.startswith(PREFIX)]

@@ -1,4 +1,4 @@
-"""A warm process that forks a child for each life: one that exports or imports, and may be killed at any command."""
+"""A warm process that forks a child for each export or import, which may be killed at any command."""
 
 from __future__ import annotations
 

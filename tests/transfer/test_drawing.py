@@ -1,4 +1,4 @@
-"""GraphML and Cytoscape JSON: whatever is in the names, other programs read it."""
+"""GraphML and Cytoscape JSON are valid for other programs, whatever the names contain."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_graphml_has_entities_as_nodes_and_facts_as_edges(drawn: GraphMemory, na
     ]
 
 
-def test_cytoscape_json_is_as_its_schema_has_it(drawn: GraphMemory, namespace: str):
+def test_cytoscape_json_follows_its_schema(drawn: GraphMemory, namespace: str):
     """The Cytoscape export follows its schema: unique ids, and edges between exported nodes.
 
     Features: D13.
@@ -114,7 +114,7 @@ def test_cytoscape_json_is_as_its_schema_has_it(drawn: GraphMemory, namespace: s
     assert all(isinstance(each.data["evidence"], list) and each.data["evidence"] for each in found.edges)
 
 
-def test_a_picture_is_no_export_and_of_nothing_there_is_none(drawn: GraphMemory, namespace: str):
+def test_drawing_is_no_import_and_needs_a_stored_namespace(drawn: GraphMemory, namespace: str):
     with pytest.raises(InputError, match="not an export of kg-memory"):
         drawn.data.import_(io.BytesIO(exported(drawn, namespace, form="cytoscape")))
     for form in ("graphml", "cytoscape"):

@@ -34,7 +34,7 @@ def bring(memory: GraphMemory, source: Any, namespace: str, **options: Any) -> I
     return memory.data.import_from("graphiti", source, namespace=namespace, read=False, **options)
 
 
-def told(memory: GraphMemory, namespace: str, **when: Any) -> list[tuple[str, Any, Any]]:
+def facts_about_ann(memory: GraphMemory, namespace: str, **when: Any) -> list[tuple[str, Any, Any]]:
     found = memory.facts.about("Ann", namespace=namespace, **when)
     return [
         (each.sentence, each.valid_at and each.valid_at.month, each.invalid_at and each.invalid_at.month)
@@ -42,12 +42,12 @@ def told(memory: GraphMemory, namespace: str, **when: Any) -> list[tuple[str, An
     ]
 
 
-def test_edges_come_with_their_dates(there: GraphMemory, server: Server, namespace: str):
+def test_import_gives_edges_their_dates(there: GraphMemory, server: Server, namespace: str):
     asked = len(there.driver.model.asked)
     done = bring(there, f"{server.url}#{GRAPH}", namespace)
     assert len(there.driver.model.asked) == asked
     assert done.records == {"message": 3, "declared fact": 6}
-    assert told(there, namespace) == [
+    assert facts_about_ann(there, namespace) == [
         ("Ann works at Acme", None, None),
         ("Ann lives in Paris", 2, None),
         ("Ann lives in Oslo", 1, 2),
@@ -65,16 +65,16 @@ def test_edges_come_with_their_dates(there: GraphMemory, server: Server, namespa
 def test_a_new_statement_ends_an_imported_fact(there: GraphMemory, server: Server, namespace: str):
     bring(there, f"{server.url}#{GRAPH}", namespace)
     there.add("I moved to Rome", speaker="Ann", at="2024-06-01", namespace=namespace)
-    assert ("Ann lives in Paris", 2, 6) in told(there, namespace)
+    assert ("Ann lives in Paris", 2, 6) in facts_about_ann(there, namespace)
 
 
-def test_a_dump_of_neo4j_says_the_same_as_the_graph(there: GraphMemory, server: Server, namespace: str, tmp_path: Path):
+def test_neo4j_dump_imports_the_same_as_the_graph(there: GraphMemory, server: Server, namespace: str, tmp_path: Path):
     bring(there, f"{server.url}#{GRAPH}", namespace)
-    facts = told(there, namespace)
+    facts = facts_about_ann(there, namespace)
     graphiti_graph.dump(tmp_path / "neo4j.json")
     again = bring(there, tmp_path / "neo4j.json", namespace)
     assert again.repeated == sum(again.records.values()) == 9
-    assert told(there, namespace) == facts
+    assert facts_about_ann(there, namespace) == facts
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_a_dump_of_neo4j_says_the_same_as_the_graph(there: GraphMemory, server: 
         ('"group_id": "ann"', '"group_id": "bob"', r"2 groups; choose one with --group, such as one of \['ann', 'bob"),
     ],
 )
-def test_a_wrong_dump_changes_nothing_and_says_what_to_do(
+def test_wrong_dump_raises_with_advice_and_changes_nothing(
     memory: GraphMemory, namespace: str, tmp_path: Path, right: str | None, wrong: str, said: str
 ):
     path = tmp_path / "neo4j.json"
@@ -101,7 +101,7 @@ def test_a_wrong_dump_changes_nothing_and_says_what_to_do(
     assert namespace not in memory.data.namespaces()
 
 
-def test_a_group_or_graph_that_is_not_there_is_refused(there: GraphMemory, server: Server, namespace: str):
+def test_import_raises_for_unknown_group_or_graph(there: GraphMemory, server: Server, namespace: str):
     with pytest.raises(InputError, match="no group 'eve'"):
         bring(there, f"{server.url}#{GRAPH}", namespace, group="eve")
     with pytest.raises(InputError, match="no graph 'none' on that server"):

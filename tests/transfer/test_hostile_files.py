@@ -1,4 +1,4 @@
-"""A file that is wrong is refused with its line, what is wrong and what to do; nothing of it is ever seen."""
+"""A wrong file raises with its line, the problem and the remedy; nothing of it is stored."""
 
 from __future__ import annotations
 
@@ -40,21 +40,21 @@ def good(scripted: GraphMemory) -> list[str]:
 
 
 def signed(told: list[str]) -> bytes:
-    """Return the lines with an end that fits them, as somebody has it who means harm."""
+    """Return the lines with a last line that matches them, as an attacker would."""
     body = "".join(f"{each}\n" for each in told[:-1]).encode()
     end = {"record": "end", "counts": json.loads(told[-1])["counts"], "sha256": hashlib.sha256(body).hexdigest()}
     return body + json.dumps(end).encode() + b"\n"
 
 
 def first(told: list[str], name: str) -> int:
-    """Return where the first line of a label or a type stands."""
+    """Return the place of the first line with this label or type."""
     return next(
         place for place, each in enumerate(told) if json.loads(each).get("label", json.loads(each).get("type")) == name
     )
 
 
 def changed(name: str, properties: dict[str, object] | None = None, **fields: object) -> Callable[[list[str]], bytes]:
-    """Return what changes properties and fields of the first line of a name; ``...`` takes one out."""
+    """Return a function that changes the first line of a label or type; ``...`` removes a property."""
 
     def change(told: list[str]) -> bytes:
         place = first(told, name)
@@ -67,7 +67,7 @@ def changed(name: str, properties: dict[str, object] | None = None, **fields: ob
 
 
 def replaced(name: str, old: str, new: str) -> Callable[[list[str]], bytes]:
-    """Return what changes the text of the first line of a name."""
+    """Return a function that replaces text in the first line of a label or type."""
 
     def change(told: list[str]) -> bytes:
         place = first(told, name)
@@ -150,7 +150,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_wrong_file_changes_nothing_and_says_what_to_do(scripted: GraphMemory, good: list[str], name: str):
+def test_wrong_file_raises_with_advice_and_changes_nothing(scripted: GraphMemory, good: list[str], name: str):
     wrong, said = WRONG[name]
     with pytest.raises(InputError, match=said):
         scripted.data.import_(io.BytesIO(wrong(good)), namespace=TO)
@@ -165,7 +165,7 @@ def test_every_property_of_an_export_is_known(good: list[str]):
         assert told.get("properties", {}).keys() <= {*_TYPES, *shape.types}, told
 
 
-def test_what_a_line_lacks_has_its_default(scripted: GraphMemory, good: list[str]):
+def test_missing_property_gets_its_default(scripted: GraphMemory, good: list[str]):
     missing = [
         changed("Entity", {"aliases": ...}),
         changed("Verdict", {"reason": ...}),
@@ -181,7 +181,7 @@ def test_what_a_line_lacks_has_its_default(scripted: GraphMemory, good: list[str
         assert scripted.privacy.forget(everything=True, namespace=namespace)
 
 
-def test_a_small_file_that_unpacks_to_a_large_one_takes_little_memory(scripted: GraphMemory, good: list[str]):
+def test_import_of_gzip_bomb_uses_little_memory(scripted: GraphMemory, good: list[str]):
     place = first(good, "Episode")
     line = json.loads(good[place])["properties"]
     copies = ({**line, "id": f"e{number}", "content": "x" * 900_000} for number in range(100))
@@ -196,7 +196,7 @@ def test_a_small_file_that_unpacks_to_a_large_one_takes_little_memory(scripted: 
     assert most < 60_000_000
 
 
-def test_names_and_texts_that_look_like_cypher_are_names_and_texts(scripted: GraphMemory, good: list[str]):
+def test_names_that_look_like_cypher_are_stored_as_text(scripted: GraphMemory, good: list[str]):
     evil = "'}) MATCH (n) DETACH DELETE n //"
     data = changed("Entity", {"name": evil, "type": "`:Fact", "summary": "\x01\u2028\U0001f4a7$rows"})(good)
     scripted.data.import_(io.BytesIO(data), namespace="evil")
@@ -204,7 +204,7 @@ def test_names_and_texts_that_look_like_cypher_are_names_and_texts(scripted: Gra
     assert len(scripted.entities.list(namespace="evil")) == len(scripted.entities.list(namespace=FROM))
 
 
-def test_what_is_written_by_hand_needs_no_words_vectors_or_counts(scripted: GraphMemory):
+def test_handwritten_file_needs_no_words_vectors_or_counts(scripted: GraphMemory):
     told = [json.loads(each) for each in exported(scripted, SMALL).decode().splitlines()]
     bare = [{name: value for name, value in each.items() if name != "words"} for each in told]
     for each in bare[1:-1]:
@@ -219,7 +219,7 @@ def test_what_is_written_by_hand_needs_no_words_vectors_or_counts(scripted: Grap
     assert {each.content for each in found.episodes} == {"I moved to Oslo", "I moved to Paris"}
 
 
-def test_a_line_that_never_ends_is_not_read_to_its_end(scripted: GraphMemory, good: list[str], monkeypatch):
+def test_endless_line_is_not_read_to_its_end(scripted: GraphMemory, good: list[str], monkeypatch):
     monkeypatch.setattr(files, "LONGEST_LINE", 5000)
     endless = (
         "".join(f"{each}\n" for each in good[:1]).encode() + b'{"label":"Entity","properties":{"id":"' + b"x" * 20_000
@@ -228,7 +228,7 @@ def test_a_line_that_never_ends_is_not_read_to_its_end(scripted: GraphMemory, go
         scripted.data.import_(io.BytesIO(endless), namespace=TO)
 
 
-def test_a_compressed_file_that_is_cut_off_is_told(scripted: GraphMemory, good: list[str]):
+def test_truncated_gzip_file_raises(scripted: GraphMemory, good: list[str]):
     packed = gzip.compress(signed(good))
     with pytest.raises(InputError, match="not a complete gzip file"):
         scripted.data.import_(io.BytesIO(packed[:-200]), namespace=TO)
@@ -237,7 +237,7 @@ def test_a_compressed_file_that_is_cut_off_is_told(scripted: GraphMemory, good: 
     assert not whole(scripted, TO)
 
 
-def test_another_embedding_model_is_told_and_vectors_can_be_made_anew(scripted: GraphMemory, good: list[str]):
+def test_vectors_of_another_model_raise_or_are_embedded_again(scripted: GraphMemory, good: list[str]):
     other = signed([good[0].replace('"model":"hash"', '"model":"other"'), *good[1:]])
     with pytest.raises(
         EmbeddingMismatch, match="vectors of 'other', not of 'hash'; import with that model, or without"

@@ -1,4 +1,4 @@
-"""Export and import are killed at every command: nothing half is ever seen, and the next one leaves nothing behind."""
+"""Export and import are killed at every command: no partial result is visible, and the next run cleans up."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def scripted(scripted: GraphMemory) -> GraphMemory:
     return scripted
 
 
-def test_killed_at_any_command(scripted: GraphMemory, server: Server, tmp_path: Path):
+def test_killed_export_or_import_leaves_no_partial_result(scripted: GraphMemory, server: Server, tmp_path: Path):
     plan = Plan()
     kept, data = whole(scripted, KEPT), exported(scripted, KEPT)
     scripted.add("I moved to Paris", speaker="Ann", at="2024-01-02", namespace="other")
@@ -38,12 +38,12 @@ def test_killed_at_any_command(scripted: GraphMemory, server: Server, tmp_path: 
         plan.strike = lives.kill
 
         def live(verb: str, at: int | None = None, how: How = "unsent") -> tuple[int, list[str]]:
-            """Let one life do *verb*, killed at command *at*; return how it ended, and the commands until then."""
+            """Run *verb* in a child killed at command *at*; return its exit code and the commands so far."""
             if verb == "import":
                 connection.delete(graph_key(NEW))
             plan.choose(at, how)
             ended, _ = lives.live(verb)
-            connection.delete(LOCK)  # as if the time of who died had run out
+            connection.delete(LOCK)  # as if the lock of the killed child had expired
             return ended, plan.seen[: None if at is None else at + 1]
 
         assert live("export")[0] == 0
@@ -76,7 +76,7 @@ def test_killed_at_any_command(scripted: GraphMemory, server: Server, tmp_path: 
 
 
 def chosen(seen: list[str]) -> list[int]:
-    """Return at which commands to kill: the last ones, and some of the many before; each with KG_MEMORY_EVERY_COMMAND."""
+    """Return the numbers of commands to kill at: the last and some before, or all with KG_MEMORY_EVERY_COMMAND."""
     if "KG_MEMORY_EVERY_COMMAND" in os.environ:
         return list(range(len(seen)))
     last = max(len(seen) - 4, 0)

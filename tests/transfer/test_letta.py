@@ -1,4 +1,4 @@
-"""Agent files of Letta come in as blocks, messages and texts, in both forms, once, and never half."""
+"""Import of Letta agent files of both forms: blocks, messages and texts, once, and all or nothing."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def put(path: Path, document: Any, *, twice: bool = False) -> Path:
 
 
 @pytest.mark.parametrize("twice", [False, True])
-def test_an_agent_comes_in_with_its_blocks_its_talk_and_its_archive(memory: GraphMemory, namespace, tmp_path, twice):
+def test_import_stores_blocks_messages_and_archive_of_agent(memory: GraphMemory, namespace, tmp_path, twice):
     path = put(tmp_path / "sam.af", NEW, twice=twice)
     done = memory.data.import_from("letta", path, namespace=namespace)
     assert done.left_out == {
@@ -108,7 +108,7 @@ def test_an_agent_comes_in_with_its_blocks_its_talk_and_its_archive(memory: Grap
     assert blocks.get("human", user).value == "Name: Ann\nLikes tea", "the file says nothing later"
 
 
-def test_the_first_form_of_the_file_comes_in_too(memory: GraphMemory, namespace, tmp_path):
+def test_import_reads_the_old_form_of_the_file(memory: GraphMemory, namespace, tmp_path):
     memory.data.import_from("letta", put(tmp_path / "sam.af", OLD), namespace=namespace, read=False)
     version = Blocks(memory).get("human", {"user_id": namespace})
     assert (version.value, version.at, version.by) == ("Name: Ann", datetime.fromisoformat(AT).astimezone(UTC), "Sam")
@@ -116,7 +116,7 @@ def test_the_first_form_of_the_file_comes_in_too(memory: GraphMemory, namespace,
     assert {(each.speaker, each.content) for each in said} == {("user", "I moved to Oslo."), ("assistant", "Good!")}
 
 
-def test_one_of_several_agents_is_chosen_by_its_name(tmp_path):
+def test_read_letta_selects_one_agent_by_name(tmp_path):
     other = {**AGENT, "id": "agent-1", "name": "Pat", "block_ids": ["block-9"], "messages": [], "passages": []}
     path = put(tmp_path / "two.af", {**NEW, "agents": [AGENT, other, {**other, "id": "agent-2"}]})
     with pytest.raises(InputError, match="the export has 3 agents; choose one with --group"):
@@ -125,7 +125,7 @@ def test_one_of_several_agents_is_chosen_by_its_name(tmp_path):
     assert [record.value.content for record in records if record.value.kind == "block"] == ["Of another agent."]
 
 
-def test_what_an_agent_says_beside_a_tool_is_for_the_user_in_the_new_kind_of_agents(tmp_path):
+def test_agent_text_beside_tool_call_is_a_message_in_v1_only(tmp_path):
     message = {
         "role": "assistant",
         "content": text("Let me look."),
@@ -166,14 +166,14 @@ WRONG: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize(("document", "told"), WRONG.values(), ids=WRONG.keys())
-def test_a_malformed_file_names_what_is_wrong_and_nothing_is_stored(memory, namespace, tmp_path, document, told):
+def test_malformed_file_raises_and_stores_nothing(memory, namespace, tmp_path, document, told):
     with pytest.raises(InputError, match=told):
         memory.data.import_from("letta", put(tmp_path / "x.af", document), namespace=namespace)
     assert memory.stats(namespace=namespace).episodes == memory.stats(namespace=namespace).blocks == 0
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[" * 100_000, b'"' + b"[" * 9 + b'"'])
-def test_what_is_no_json_is_refused(tmp_path, content):
+def test_read_letta_raises_for_invalid_json(tmp_path, content):
     path = tmp_path / "x.af"
     path.write_bytes(content)
     with pytest.raises(InputError, match=r"x\.af"):
@@ -197,7 +197,7 @@ JUNK = st.recursive(
 
 
 @given(JUNK)
-def test_any_json_is_read_or_refused_clearly(tmp_path_factory, junk):
+def test_read_letta_accepts_any_json_or_raises_with_file_name(tmp_path_factory, junk):
     path = put(tmp_path_factory.mktemp("af") / "x.af", junk)
     problem = path.name
     try:

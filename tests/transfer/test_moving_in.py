@@ -1,4 +1,4 @@
-"""Zep, memvara and tables come in by their own shapes: facts without a model, whole, once."""
+"""Import from Zep, memvara and tables: facts without a model, all or nothing, once."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ ANN = [
 
 
 @pytest.mark.parametrize("form", ["lines", "pages", "one document"])
-def test_zep_edges_become_facts_with_when_it_was_so_said_and_learned(
+def test_zep_edges_become_facts_with_dates_and_source_times(
     declaring: GraphMemory, namespace: str, tmp_path: Path, form: str
 ):
     path = tmp_path / "zep.json"
@@ -96,7 +96,7 @@ def test_zep_edges_become_facts_with_when_it_was_so_said_and_learned(
     assert [fact.sentence for fact in declaring.facts.about("Ann", as_of="2022", namespace=namespace)] == [ANN[0][0]]
 
 
-def test_an_import_again_adds_only_what_zep_learned_since(declaring: GraphMemory, namespace: str, tmp_path: Path):
+def test_repeated_import_adds_only_what_zep_learned_since(declaring: GraphMemory, namespace: str, tmp_path: Path):
     current = {**BERGEN, "invalid_at": None, "expired_at": None}
     path = put(tmp_path / "zep.json", [*NODES, current])
     assert declaring.data.import_from("zep", path, namespace=namespace).repeated == 0
@@ -139,9 +139,7 @@ def claims(path: Path) -> Path:
     return path
 
 
-def test_memvara_claims_keep_their_dates_as_exactly_as_they_are_known(
-    declaring: GraphMemory, namespace: str, tmp_path: Path
-):
+def test_memvara_claims_have_the_precision_of_their_dates(declaring: GraphMemory, namespace: str, tmp_path: Path):
     path = claims(tmp_path / "memvara.db")
     before = path.read_bytes()
     done = declaring.data.import_from("memvara", path, namespace=namespace, read=False)
@@ -157,7 +155,7 @@ def test_memvara_claims_keep_their_dates_as_exactly_as_they_are_known(
     assert path.read_bytes() == before
 
 
-def test_a_table_is_imported_as_it_is_declared(declaring: GraphMemory, namespace: str, tmp_path: Path):
+def test_table_rows_become_declared_facts(declaring: GraphMemory, namespace: str, tmp_path: Path):
     table = tmp_path / "facts.csv"
     table.write_text(
         "subject,predicate,object,valid_at,invalid_at,at\n"
@@ -190,7 +188,7 @@ BAD: list[tuple[str, list[Any], str]] = [
 
 
 @pytest.mark.parametrize(("origin", "records", "problem"), BAD)
-def test_a_wrong_record_is_named_and_nothing_is_stored(
+def test_wrong_record_raises_with_its_number_and_stores_nothing(
     declaring: GraphMemory, namespace: str, tmp_path: Path, origin: str, records: list[Any], problem: str
 ):
     path = tmp_path / "x.json"
@@ -201,7 +199,7 @@ def test_a_wrong_record_is_named_and_nothing_is_stored(
     assert declaring.stats(namespace=namespace).episodes == 0
 
 
-def test_a_store_that_is_none_or_newer_is_refused(tmp_path: Path):
+def test_memvara_store_that_is_invalid_or_newer_raises(tmp_path: Path):
     (tmp_path / "x.db").write_bytes(b"not a database, and long enough to have been one" * 10)
     with pytest.raises(InputError, match=r"encrypted stores cannot be read"):
         load_plugin("importers", "memvara")(tmp_path / "x.db", None)
@@ -222,7 +220,7 @@ def test_a_store_that_is_none_or_newer_is_refused(tmp_path: Path):
         ('{"items": [], "next_cursor": null}', "has no records"),
     ],
 )
-def test_what_is_not_json_is_named_by_its_line(tmp_path: Path, text: str, problem: str):
+def test_invalid_json_raises_with_its_line(tmp_path: Path, text: str, problem: str):
     (tmp_path / "x.json").write_text(text, "utf-8")
     with pytest.raises(InputError, match=problem):
         list(read_json_records(tmp_path / "x.json", ["items"]))
@@ -248,7 +246,7 @@ def test_a_large_document_is_read_record_by_record(tmp_path: Path):
     assert peak < 2_000_000, f"{peak:,} bytes at once"
 
 
-def test_killed_in_the_middle_and_run_again_nothing_is_doubled_or_lost(server: Any, namespace: str, tmp_path: Path):
+def test_killed_import_run_again_doubles_and_loses_nothing(server: Any, namespace: str, tmp_path: Path):
     people = [{**NODES[0], "uuid": f"p{n}", "name": f"Person {n}"} for n in range(12)]
     edges = [
         {**OSLO, "uuid": f"x{n}", "source_node_uuid": f"p{n}", "fact": f"Person {n} lives in Oslo", "episode_uuids": []}

@@ -1,4 +1,4 @@
-"""What goes out and comes in again is the same, to the last property of the last node."""
+"""An exported and imported graph is the same, to the last property of the last node."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ HISTORY = st.lists(st.tuples(STEP, st.sampled_from(("Ann", "Bob", None)), st.int
 
 
 def live(memory: GraphMemory, namespace: str, history: list) -> None:
-    """Do what a history tells."""
+    """Run the steps of *history*."""
     for (verb, content), speaker, hour in history:
         message = {"content": content, "speaker": speaker, "at": f"2024-01-{1 + hour // 24:02}T{hour % 24:02}:00"}
         if verb == "add":
@@ -53,7 +53,7 @@ def live(memory: GraphMemory, namespace: str, history: list) -> None:
 
 @given(history=HISTORY)
 @limits(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_history_is_the_same_after_a_round_trip(scripted: GraphMemory, history: list):
+def test_export_and_import_reproduce_any_history(scripted: GraphMemory, history: list):
     """Export and import reproduce any graph, byte for byte.
 
     Features: C62, D31.
@@ -73,7 +73,7 @@ def test_any_history_is_the_same_after_a_round_trip(scripted: GraphMemory, histo
     assert left_aside(scripted.driver.store.database) == []
 
 
-def test_in_another_namespace_the_same_message_is_still_the_same_episode(scripted: GraphMemory):
+def test_imported_message_is_an_existing_episode_when_added(scripted: GraphMemory):
     told = [
         {"content": "I moved to Oslo", "speaker": "Ann", "at": "2024-01-01", "source_id": "m1", "source": "chat"},
         {"content": "I moved to Paris", "speaker": "Ann", "at": "2024-01-02", "thread": "t"},
@@ -101,7 +101,7 @@ IDS = "MATCH (n) WHERE n:Episode OR n:Entity OR n:Fact OR n:Verdict RETURN n.id 
 
 
 def _read_anew(memory: GraphMemory, told: list) -> list:
-    """Return the ids of what is read in the namespace itself."""
+    """Return the ids of the messages when they are added in the namespace itself."""
     data = exported(memory, "to there")
     memory.driver.store.database.delete(graph_key("to there"))
     memory.add_many(told, namespace="to there")
@@ -110,7 +110,7 @@ def _read_anew(memory: GraphMemory, told: list) -> list:
     return found
 
 
-def test_a_file_is_compressed_by_its_name_and_has_the_same_bytes_each_time(scripted: GraphMemory, tmp_path: Path):
+def test_export_compresses_by_file_name_and_is_deterministic(scripted: GraphMemory, tmp_path: Path):
     scripted.add("I moved to Oslo", speaker="Ann", at="2024-01-01", namespace="zipped")
     names = ("a.jsonl.gz", "b.jsonl.gz")
     told = [scripted.data.export(tmp_path / name, namespace="zipped", progress=lambda *_: None) for name in names]
@@ -135,16 +135,14 @@ def test_a_file_is_compressed_by_its_name_and_has_the_same_bytes_each_time(scrip
         scripted.data.export("/dev/full", namespace="zipped")
 
 
-async def test_it_goes_as_well_on_an_event_loop(scripted: GraphMemory, tmp_path: Path):
+async def test_export_and_import_work_with_asyncio(scripted: GraphMemory, tmp_path: Path):
     await scripted.aadd("I moved to Oslo", speaker="Ann", at="2024-01-01", namespace="async")
     await scripted.data.aexport(tmp_path / "a.jsonl", namespace="async")
     done = await scripted.data.aimport_(tmp_path / "a.jsonl", replace=True)
     assert done.records["episode"] == 1
 
 
-def test_a_namespace_that_holds_something_is_refused_and_one_that_holds_nothing_is_not_written(
-    scripted: GraphMemory, tmp_path: Path
-):
+def test_import_raises_for_full_and_export_for_empty_namespace(scripted: GraphMemory, tmp_path: Path):
     scripted.add("I moved to Oslo", speaker="Ann", at="2024-01-01", namespace="held")
     data = exported(scripted, "held")
     before = whole(scripted, "held")

@@ -1,4 +1,4 @@
-"""The items of a KGStore go out and come in again, with their vectors and their time to live."""
+"""Export and import of the items of a KGStore, with vectors and time to live."""
 
 from __future__ import annotations
 

@@ -19,12 +19,12 @@ TALK = [
 
 @pytest.fixture
 def told(run: Run, tmp_path: Path) -> Path:
-    """A folder, once the talk was read."""
+    """A folder for files, after the chat was ingested."""
     assert run("ingest", lines(tmp_path, TALK), "-n", "nora")[0] == 0
     return tmp_path
 
 
-def test_out_and_in_again_by_a_file_and_by_a_pipe(run: Run, told: Path, monkeypatch: pytest.MonkeyPatch):
+def test_commands_export_and_import_by_file_and_pipe(run: Run, told: Path, monkeypatch: pytest.MonkeyPatch):
     file = told / "nora.jsonl.gz"
     code, out, err = run("export", file, "-n", "nora")
     assert (code, out, "2 episode" in err) == (0, "", True)
@@ -44,7 +44,7 @@ def test_out_and_in_again_by_a_file_and_by_a_pipe(run: Run, told: Path, monkeypa
     assert [each["objects"] for each in result(run, "facts", "Nora", "-n", "piped")] == [["Oslo"], ["Bergen"]]
 
 
-def test_pictures_and_what_cannot_be_done(run: Run, told: Path):
+def test_commands_draw_pictures_and_report_errors(run: Run, told: Path):
     assert run("export", told / "nora.graphml", "--format", "graphml", "-n", "nora")[0] == 0
     assert (told / "nora.graphml").read_text("utf-8").endswith("</graphml>\n")
     for arguments, said in (
@@ -60,7 +60,7 @@ def test_pictures_and_what_cannot_be_done(run: Run, told: Path):
     assert not list(told.glob("*.part"))
 
 
-def test_sentences_of_others_are_read_or_only_saved(run: Run, told: Path):
+def test_import_command_extracts_or_only_saves_sentences(run: Run, told: Path):
     memories = [{"id": "m1", "memory": "Nora lives in Rome.", "user_id": "nora", "created_at": "2024-01-01T00:00:00Z"}]
     (told / "mem0.json").write_text(json.dumps({"results": memories}), "utf-8")
     code, out, _ = run("import", told / "mem0.json", "--from", "mem0", "-n", "mem0")

@@ -1,4 +1,4 @@
-"""The plans of the queries of export and import: pages go by internal ids, what is referred to is found by an index."""
+"""Plans of the queries of export and import: pages use internal ids, references use an index."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def key(memory: GraphMemory, namespace: str) -> str:
     return memory.driver.key(namespace)
 
 
-def test_a_page_is_found_by_its_ids(memory: GraphMemory, key: str):
+def test_export_queries_read_pages_by_internal_ids(memory: GraphMemory, key: str):
     for name, query in READ.items():
         used = {each: value for each, value in PAGE.items() if f"${each}" in query}
         plan = memory.driver.store.database.explain(key, query, used)
@@ -32,7 +32,7 @@ def test_a_page_is_found_by_its_ids(memory: GraphMemory, key: str):
         assert "Label and ID Scan" in plan, (name, plan)
 
 
-def test_what_is_referred_to_is_found_by_an_index(memory: GraphMemory, key: str):
+def test_import_queries_find_references_by_an_index(memory: GraphMemory, key: str):
     KGStore(memory, name=key).put(("a",), "k", {"n": 1}, index=False)
     for name, query in WRITE.items():
         place = graph_key(key, ITEMS.prefix) if name in RECORDS["items"] else key
@@ -42,6 +42,6 @@ def test_what_is_referred_to_is_found_by_an_index(memory: GraphMemory, key: str)
     assert "Node By Index Scan" in memory.driver.store.database.explain(key, cypher.TERMS, {"terms": []})
 
 
-def test_the_tables_cover_the_schema():
+def test_record_tables_cover_the_schema():
     assert {*schema.RANGE, "Meaning"} == {*NODES, *INSIDE} - {"Namespace", "Item", "Vector"}
     assert {*schema.RELATIONS} == {*RELATIONS, *INSIDE_RELATIONS} - {"IN", "HAS"}

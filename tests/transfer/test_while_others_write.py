@@ -1,4 +1,4 @@
-"""An export is of one moment, and an import takes nothing from those who write meanwhile."""
+"""Concurrent writes: an export is of one moment, and an import overwrites nothing that was written meanwhile."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.transfer import exported, left_aside, whole
 
 
 def meanwhile(monkeypatch: pytest.MonkeyPatch, begin: str, work: Any) -> None:
-    """Have *work* done once, before the first query that begins so."""
+    """Run *work* once, before the first query that starts with *begin*."""
     query, done = Database.query, []
 
     def with_work(self: Database, key: str, cypher: str, params: Any, *, write: bool) -> Any:
@@ -53,7 +53,7 @@ def test_exports_leave_connections_to_others(memory: GraphMemory, namespace: str
         assert [each.sentence for each in memory.facts.list(namespace=namespace)] == ["Ann lives in Oslo"]
 
 
-def test_an_import_takes_no_place_that_was_taken_meanwhile(memory: GraphMemory, namespace: str, monkeypatch):
+def test_import_raises_if_namespace_was_written_meanwhile(memory: GraphMemory, namespace: str, monkeypatch):
     memory.add("I moved to Oslo", speaker="Ann", at="2024-01-01", namespace=namespace)
     data, other = exported(memory, namespace), f"{namespace} other"
     meanwhile(monkeypatch, "UNWIND $rows", lambda: memory.add("I moved to Rome", speaker="Bob", namespace=other))
@@ -63,7 +63,7 @@ def test_an_import_takes_no_place_that_was_taken_meanwhile(memory: GraphMemory, 
     assert left_aside(memory.driver.store.database) == []
 
 
-def test_a_reader_sees_all_of_the_old_or_all_of_the_new(memory: GraphMemory, namespace: str, monkeypatch):
+def test_replace_is_atomic_for_readers(memory: GraphMemory, namespace: str, monkeypatch):
     memory.add("I moved to Oslo", speaker="Ann", at="2024-01-01", namespace=namespace)
     data, seen = exported(memory, namespace), []
     memory.add("I moved to Paris", speaker="Ann", at="2024-01-02", namespace=namespace)
@@ -83,7 +83,7 @@ def test_a_reader_sees_all_of_the_old_or_all_of_the_new(memory: GraphMemory, nam
     assert seen[1] == whole(memory, namespace)
 
 
-def test_an_unknown_label_is_not_left_out_in_silence(memory: GraphMemory, namespace: str):
+def test_export_raises_for_unknown_label(memory: GraphMemory, namespace: str):
     memory.add("I moved to Oslo", speaker="Ann", at="2024-01-01", namespace=namespace)
     look, key = memory.driver.store.database.query, memory.driver.key(namespace)
     look(key, "CREATE (:Soul {id: 'x'})", {}, write=True)
@@ -91,7 +91,7 @@ def test_an_unknown_label_is_not_left_out_in_silence(memory: GraphMemory, namesp
         exported(memory, namespace)
 
 
-def test_extra_fields_and_links_of_later_versions_are_kept(memory: GraphMemory, namespace: str):
+def test_extra_fields_and_links_survive_a_round_trip(memory: GraphMemory, namespace: str):
     memory.add("Ann moved to Oslo with Bob", speaker="Ann", at="2024-01-01", namespace=namespace)
     memory.communities.refresh(namespace=namespace)
     look, key = memory.driver.store.database.query, memory.driver.key(namespace)
