@@ -26,7 +26,7 @@ def ago(days: float) -> str:
 
 @pytest.fixture
 def world(memory: GraphMemory, namespace: str) -> World:
-    """Ann lived in Oslo; whether she moved to Paris is not sure, and she will be in Kyoto."""
+    """Ann lives in Oslo, and a move to Paris waits for review."""
     known = World(memory, namespace)
     known.moves("Oslo", "2024-01-01", thread="chat")
     known.doubts()
@@ -34,7 +34,7 @@ def world(memory: GraphMemory, namespace: str) -> World:
     return known
 
 
-def test_the_digest_names_what_to_decide_and_the_command_that_decides_it(world):
+def test_digest_lists_open_reviews_with_their_commands(world):
     """The digest lists open reviews, with the command that decides each.
 
     Features: D20.
@@ -59,7 +59,7 @@ def test_the_digest_names_what_to_decide_and_the_command_that_decides_it(world):
     assert world.reports.digest("2020-01-01", "2020-02-01").changes == ()
 
 
-def test_the_commands_print_reports_and_those_of_a_digest_decide(server, namespace, monkeypatch, capsys):
+def test_report_commands_print_and_digest_commands_decide(server, namespace, monkeypatch, capsys):
     monkeypatch.setenv("KG_MEMORY_URL", server.url)
     monkeypatch.setenv("KG_MEMORY_MODEL", "offline")
     monkeypatch.setenv("KG_MEMORY_ADMISSION", "dura")
@@ -86,7 +86,7 @@ def test_the_commands_print_reports_and_those_of_a_digest_decide(server, namespa
     assert handoff == json.loads(run("handoff", "--json")) | {"believed_at": handoff["believed_at"]}
 
 
-def test_the_digest_tells_what_expires_fades_and_was_merged(memory, namespace):
+def test_digest_lists_expiring_fading_and_merged_items(memory, namespace):
     """The digest lists expiring messages, fading facts and merged entities.
 
     Features: D24.
@@ -108,7 +108,7 @@ def test_the_digest_tells_what_expires_fades_and_was_merged(memory, namespace):
     assert verbs.reports.digest(ago(7)).fading == ()
 
 
-def test_a_recipe_leaves_out_what_is_forgotten(memory, namespace):
+def test_decay_recipe_omits_faded_facts(memory, namespace):
     verbs = Verbs(memory, namespace)
     verbs.facts.add("Ann", "LIKES", "tea", at=ago(100))
     verbs.facts.add("Ann", "LIKES", "coffee", at=ago(130))
@@ -120,7 +120,7 @@ def test_a_recipe_leaves_out_what_is_forgotten(memory, namespace):
     assert "coffee" not in verbs.context(question, recipe="decay", where={"predicate": "LIKES"})
 
 
-def test_an_identity_tells_who_somebody_is_at_any_time_of_both_clocks(memory, namespace):
+def test_identity_returns_facts_at_any_time_of_both_clocks(memory, namespace):
     """An identity report has the facts of any `as_of` and `believed_at`.
 
     Features: D28.
@@ -145,7 +145,7 @@ def test_an_identity_tells_who_somebody_is_at_any_time_of_both_clocks(memory, na
         now.render("pdf")
 
 
-def test_the_identity_is_that_of_who_said_most_and_needs_somebody(memory, namespace):
+def test_identity_is_of_most_active_person_and_needs_one(memory, namespace):
     verbs = Verbs(memory, namespace)
     with pytest.raises(InputError, match="no messages from a person"):
         verbs.reports.identity()
@@ -154,7 +154,7 @@ def test_the_identity_is_that_of_who_said_most_and_needs_somebody(memory, namesp
     assert verbs.reports.identity().name == "Ann"
 
 
-def test_a_handoff_has_plans_decisions_and_the_last_words_of_a_thread(memory, namespace):
+def test_handoff_has_decisions_and_last_messages(memory, namespace):
     """A handoff lists plans, decisions and the last messages of a thread.
 
     Features: D19, D29.
@@ -172,7 +172,7 @@ def test_a_handoff_has_plans_decisions_and_the_last_words_of_a_thread(memory, na
     assert verbs.reports.handoff("none").render() == "Handoff of none\n"
 
 
-def test_a_plan_is_a_next_step_until_it_is_due_no_more(server, embeddings, namespace):
+def test_handoff_lists_a_plan_once_it_is_stored(server, embeddings, namespace):
     with GraphMemory.open(server.url, model="offline", embeddings=embeddings) as memory:
         memory.add("I plan to visit Kyoto.", speaker="Ann", namespace=namespace)
         steps = memory.reports.handoff(namespace=namespace).plans
@@ -190,7 +190,7 @@ def test_hostile_text_stays_on_its_line(memory, namespace):
     assert r"\[x\]" in text
 
 
-def test_no_report_shows_a_trace_of_what_was_forgotten(world):
+def test_reports_contain_no_trace_of_forgotten_text(world):
     world.add("Zinnober lives in Kyoto, marker Quastel.", speaker="Zinnober", thread="chat")
     world.facts.add("Zinnober", "DECIDED", "Quastel")
     assert "Zinnober" in world.reports.handoff().render("json")
@@ -212,6 +212,6 @@ def test_no_report_shows_a_trace_of_what_was_forgotten(world):
         ("identity", {"about": " "}, "about"),
     ],
 )
-def test_bad_input_is_named(memory, namespace, name, how, problem):
+def test_reports_raise_for_bad_input(memory, namespace, name, how, problem):
     with pytest.raises(InputError, match=problem):
         getattr(memory.reports, name)(namespace=namespace, **how)
