@@ -1,4 +1,4 @@
-"""The small agent: it recalls, answers and remembers, with a model and without."""
+"""The small agent recalls, answers and remembers, with and without a model."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ What was said. [source] (time)
 
 
 class Talker(GenericFakeChatModel):
-    """A chat model that says what it is given to say, and keeps what it was asked."""
+    """A chat model that gives scripted answers and records its prompts."""
 
     asked: list[list[BaseMessage]] = []  # noqa: RUF012 - a field of a pydantic model
 
@@ -46,7 +46,7 @@ class Talker(GenericFakeChatModel):
 
 @pytest.fixture
 def say(call: Any, memory: GraphMemory, namespace: str) -> Say:
-    """A way to say something to an agent without a model, sync and async, as a user and in a thread."""
+    """Return a function that sends a message to an agent without a model, sync and async, as a user in a thread."""
     agent = build_agent(memory).compile()
 
     def say_to_agent(text: str, thread: str, user: str = "ann") -> str:
@@ -58,20 +58,20 @@ def say(call: Any, memory: GraphMemory, namespace: str) -> Say:
     return say_to_agent
 
 
-def test_what_is_told_in_one_thread_is_known_in_another_and_to_no_other_user(say):
+def test_agent_recalls_across_threads_but_not_across_users(say):
     assert say("Ann lives in Oslo.", "1") == "Noted."
     assert "lives in Oslo (" in say("Where does Ann live?", "2")
     assert say("Where does Ann live?", "2", user="zoë@example.com") == "I remember nothing about that."
 
 
-def test_what_was_only_read_out_of_memory_is_not_remembered(say, memory, namespace):
+def test_agent_does_not_store_answers_read_from_memory(say, memory, namespace):
     say("Ann lives in Oslo.", "1")
     say("Where does Ann live?", "1")
     told = {each.content for each in memory.episodes.list(namespace=f"{namespace} ann")}
     assert told == {"Ann lives in Oslo.", "Where does Ann live?"}
 
 
-def test_a_model_is_told_what_is_remembered_and_its_answer_is_remembered_too(memory, namespace):
+def test_agent_prompts_model_with_memory_and_stores_its_answer(memory, namespace):
     memory.add("Ann lives in Oslo.", at="2024-01-01", namespace=namespace)
     model = Talker(messages=iter([AIMessage("In Oslo, dear Ann."), AIMessage("Still there.")]), asked=[])
     agent = build_agent(memory, model=model).compile()
@@ -89,7 +89,7 @@ def test_a_model_is_told_what_is_remembered_and_its_answer_is_remembered_too(mem
     assert model.asked[1][0].content.startswith("Be brief.\n\n")
 
 
-def test_the_model_is_chosen_by_the_run(memory, namespace):
+def test_agent_uses_the_model_of_the_run(memory, namespace):
     agent = build_agent(memory, model=GenericFakeChatModel(messages=iter([]))).compile()
     given: Any = {"messages": [("user", "Ann lives in Oslo.")]}
     offline: Any = {"user_id": namespace, "model": "offline"}
@@ -99,7 +99,7 @@ def test_the_model_is_chosen_by_the_run(memory, namespace):
         agent.invoke(given, context=other)
 
 
-def test_nobodys_memory_is_taken_for_somebodys(memory):
+def test_agent_requires_user_id(memory):
     agent = build_agent(memory).compile()
     given: Any = {"messages": [("user", "Ann lives in Oslo.")]}
     with pytest.raises(InputError, match="needs 'user_id'"):
@@ -110,7 +110,7 @@ def test_nobodys_memory_is_taken_for_somebodys(memory):
         agent.invoke(given, context={"user": "ann"})
 
 
-def test_an_agent_for_one_memory_needs_no_context_and_one_with_other_names_has_its_own(memory, namespace):
+def test_agent_accepts_fixed_namespace_and_own_context_schema(memory, namespace):
     given: Any = {"messages": [("user", "Ann lives in Oslo.")]}
     assert build_agent(memory, namespace=namespace).compile().invoke(given)["messages"][-1].content == "Noted."
 
@@ -123,7 +123,7 @@ def test_an_agent_for_one_memory_needs_no_context_and_one_with_other_names_has_i
     assert any(each.endswith("/anybody") for each in memory.data.namespaces())
 
 
-def test_without_a_model_it_reads_out_the_best_facts():
+def test_from_memory_lists_the_best_facts():
     assert from_memory("Where do I live?", CONTEXT).splitlines() == [
         "From memory:",
         "- Ann lives in Bergen (since 7 May 2024)",
@@ -147,11 +147,11 @@ SAID = "From memory:\n- (10 January 2024) Ann: I have moved."
         ("I have a dog! What is my cat called?", "", "Noted. I remember nothing about that."),
     ],
 )
-def test_without_a_model_it_notes_and_reads_out(said, context, answer):
+def test_from_memory_notes_statements_and_answers_questions(said, context, answer):
     assert from_memory(said, context) == answer
 
 
-def test_every_public_name_can_be_imported():
+def test_adapters_public_names_can_be_imported():
     assert [getattr(adapters, name).__name__ for name in adapters.__all__] == adapters.__all__
     assert not set(adapters.__all__) - set(dir(adapters))
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):

@@ -22,7 +22,7 @@ GIVEN: dict[str, dict[str, Any]] = {
     "search_files": {"query": "Oslo"},
     "open": {"file_name": "(no thread)"},
 }
-"""The tools that only look, each with what it needs."""
+"""The tools that only read, each with its required arguments."""
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def call(tool: BaseTool, arguments: dict[str, Any]) -> Any:
     return tool.invoke({"type": "tool_call", "id": "1", "name": tool.name, "args": arguments})
 
 
-def test_optional_arguments_of_tools_may_be_null(memory, namespace, tools):
+def test_reading_tools_accept_null_for_optional_arguments(memory, namespace, tools):
     memory.add("Ann lives in Oslo.", speaker="Ann", namespace=namespace)
     tried = 0
     for name, given in GIVEN.items():
@@ -51,7 +51,7 @@ def test_optional_arguments_of_tools_may_be_null(memory, namespace, tools):
 
 
 @pytest.mark.parametrize("value", LEFT_OUT)
-def test_optional_arguments_of_writing_tools_may_be_null(memory, namespace, tools, value):
+def test_writing_tools_accept_null_for_optional_arguments(memory, namespace, tools, value):
     content = f"Ann likes tea {value!r}."
     added = call(tools["archival_memory_insert"], {"content": content, "tags": value})
     assert added.status == "success"
@@ -62,7 +62,7 @@ def test_optional_arguments_of_writing_tools_may_be_null(memory, namespace, tool
     assert memory.episodes.list(namespace=namespace) == []
 
 
-def test_values_of_other_json_types_are_read(memory, namespace, tools):
+def test_tools_convert_values_of_other_json_types(memory, namespace, tools):
     memory.add("Ann lives in Oslo.", speaker="Ann", namespace=namespace)
     call(tools["archival_memory_insert"], {"content": "Ann's cabin is red.", "tags": "cabins"})
     call(tools["archival_memory_insert"], {"content": "Ann's boat is blue.", "tags": '["boats", "cabins"]'})
@@ -74,7 +74,8 @@ def test_values_of_other_json_types_are_read(memory, namespace, tools):
     assert call(tools["search_memory"], {"query": "Ann", "as_of": 2030}).status == "success"
 
 
-def test_a_required_text_that_says_null_is_kept(memory, namespace, tools):
+def test_tools_accept_null_text_for_required_argument(memory, namespace, tools):
+    """A required text "null" is an ordinary value; a missing one raises."""
     assert call(tools["remember"], {"content": "null"}).status == "success"
     assert [episode.content for episode in memory.episodes.list(namespace=namespace)] == ["null"]
     assert "'null'" in call(tools["memory_history"], {"name": "null"}).content
@@ -94,13 +95,13 @@ def test_a_required_text_that_says_null_is_kept(memory, namespace, tools):
         ("conversation_search", {"query": "x", "page": -1}, "page must"),
     ],
 )
-def test_errors_name_the_argument_that_was_given(tools, name, arguments, named):
+def test_tool_errors_name_the_given_argument(tools, name, arguments, named):
     answer = call(tools[name], arguments)
     assert answer.status == "error"
     assert answer.content.startswith(named)
 
 
-def test_langmem_tools_take_null_for_optional_arguments(memory, namespace):
+def test_langmem_tools_accept_null_for_optional_arguments(memory, namespace):
     name = namespace.replace(".", "-")
     manage = create_manage_memory_tool(("ann", name), store=memory)
     find = create_search_memory_tool(("ann", name), store=memory)

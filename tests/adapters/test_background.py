@@ -33,7 +33,7 @@ def add(background, namespace):
     return partial(background.submit, namespace=namespace)
 
 
-def living(memory, namespace):
+def facts_of_ann(memory, namespace):
     return {fact.sentence for fact in memory.facts.about("Ann", namespace=namespace)}
 
 
@@ -45,7 +45,7 @@ def unavailable(_):
     raise ModelUnavailable("the model is down: try again later")
 
 
-def test_what_is_submitted_is_saved_at_once_and_read_at_the_flush(background, add, memory, model, namespace):
+def test_submit_saves_at_once_and_flush_reads(background, add, memory, model, namespace):
     """Submitted messages are saved at once, and read at the flush.
 
     Features: C10.
@@ -58,15 +58,15 @@ def test_what_is_submitted_is_saved_at_once_and_read_at_the_flush(background, ad
     assert (background.pending, model.asked, future.done()) == (2, [], False)
     assert background.flush(60)
     assert [each.facts for each in future.result(0)] == [("Ann lives in Oslo",), ("Ann knows Bob",)]
-    assert living(memory, namespace) == {"Ann lives in Oslo", "Ann knows Bob"}
+    assert facts_of_ann(memory, namespace) == {"Ann lives in Oslo", "Ann knows Bob"}
     assert (background.pending, background.failures, memory.stats(namespace=namespace).waiting) == (0, (), 0)
 
 
-def test_it_is_read_by_itself_after_the_pause(add):
+def test_background_reads_after_the_pause(add):
     assert add([said("Ann lives in Oslo")], after_seconds=0.01).result(10)[0].facts == ("Ann lives in Oslo",)
 
 
-def test_a_conversation_is_read_at_once_when_enough_tokens_wait_there(memory, namespace):
+def test_background_reads_when_after_tokens_are_queued(memory, namespace):
     """A conversation is read as soon as its queued messages reach `after_tokens`.
 
     Features: G3.
@@ -81,14 +81,14 @@ def test_a_conversation_is_read_at_once_when_enough_tokens_wait_there(memory, na
         assert second.result(10)[0].new is False
         until(lambda: background.pending == 1)
         assert not other.done(), "each conversation has its own count"
-        assert background.flush(timeout=0) is False, "it does not wait"
+        assert background.flush(timeout=0) is False, "timeout=0 does not wait"
         assert other.result(10)
     for wrong in (0, -1, True, 1.5, "1024"):
         with pytest.raises(InputError, match="after_tokens"):
             BackgroundMemory(memory, after_tokens=wrong)
 
 
-def test_an_episode_without_a_date_is_read_as_the_one_that_was_saved(add, background, memory, namespace):
+def test_submit_without_date_reads_the_saved_episode(add, background, memory, namespace):
     future = add(["Ann lives in Oslo", {"content": "Ann knows Bob"}], thread="t")
     assert background.flush(60)
     assert [each.new for each in future.result(0)] == [False, False]
@@ -96,7 +96,7 @@ def test_an_episode_without_a_date_is_read_as_the_one_that_was_saved(add, backgr
     assert [each.thread for each in stored] == ["t", "t"]
 
 
-def test_a_busy_thread_postpones_its_own_reading_and_no_other(add):
+def test_background_message_postpones_only_its_own_thread(add):
     first = add([said("Ann lives in Oslo")], after_seconds=0.3)
     other = add([said("Bob lives in Rome", "other")], after_seconds=0.1)
     for number in range(5):
@@ -108,7 +108,7 @@ def test_a_busy_thread_postpones_its_own_reading_and_no_other(add):
     assert first.done()
 
 
-def test_a_thread_that_never_pauses_is_read_after_the_longest_wait(memory, namespace):
+def test_background_reads_busy_thread_after_longest_wait(memory, namespace):
     with BackgroundMemory(memory, after_seconds=0.2, at_most_seconds=0.3) as background:
         first = background.submit([said("Ann lives in Oslo")], namespace=namespace)
         for number in range(20):
@@ -119,7 +119,7 @@ def test_a_thread_that_never_pauses_is_read_after_the_longest_wait(memory, names
         assert first.done()
 
 
-def test_one_thread_is_read_in_its_order(add, background, model):
+def test_background_reads_a_thread_in_order(add, background, model):
     for number in range(6):
         add([said(f"Ann knows Friend{number}", number=number)])
     assert background.flush(60)
@@ -127,7 +127,7 @@ def test_one_thread_is_read_in_its_order(add, background, model):
     assert read == [f"Ann knows Friend{number}" for number in range(6)]
 
 
-def test_an_outage_is_waited_for(add, background, model):
+def test_background_retries_during_model_outage(add, background, model):
     down = iter([True, True])
     model.rules["extract_message"] = lambda fields: (
         unavailable(fields) if next(down, False) else {"entities": [{"name": "Ann", "type": "Person"}]}
@@ -138,7 +138,7 @@ def test_an_outage_is_waited_for(add, background, model):
     assert background.failures == ()
 
 
-def test_an_outage_that_lasts_is_told_and_the_next_submission_reads_what_waits(memory, model, namespace, caplog):
+def test_background_reports_outage_and_next_submit_reads_rest(memory, model, namespace, caplog):
     told, whole = [], dict(model.rules)
     background = BackgroundMemory(memory, after_seconds=0, retry_policy=QUICK, on_failure=told.append)
     model.rules["extract_message"] = unavailable
@@ -156,10 +156,10 @@ def test_an_outage_that_lasts_is_told_and_the_next_submission_reads_what_waits(m
     model.rules |= whole
     background.submit([said("Ann knows Cid")], namespace=namespace)
     background.close(10)
-    assert living(memory, namespace) == {"Ann lives in Oslo", "Ann knows Bob", "Ann knows Cid"}
+    assert facts_of_ann(memory, namespace) == {"Ann lives in Oslo", "Ann knows Bob", "Ann knows Cid"}
 
 
-def test_an_episode_that_cannot_be_read_is_told_once_and_does_not_hold_up_the_others(add, background, model):
+def test_background_reports_unreadable_episode_and_reads_others(add, background, model):
     def some(fields):
         if "bad" in fields["episode"]["content"]:
             raise AnswerError("no usable answer: try another model")
@@ -175,7 +175,7 @@ def test_an_episode_that_cannot_be_read_is_told_once_and_does_not_hold_up_the_ot
     assert (failure.episode, failure.attempts) == (bad.episode, 1)
 
 
-def test_a_callback_that_fails_stops_nothing(memory, model, namespace, caplog):
+def test_background_logs_failing_callback_and_goes_on(memory, model, namespace, caplog):
     model.rules["extract_message"] = lambda _: (_ for _ in ()).throw(AnswerError("bad: try another"))
     with BackgroundMemory(memory, after_seconds=0, on_failure=raising(ValueError("oops"))) as background:
         futures = [background.submit([said(f"Ann {n}", str(n))], namespace=namespace) for n in range(2)]
@@ -183,7 +183,7 @@ def test_a_callback_that_fails_stops_nothing(memory, model, namespace, caplog):
     assert "on_failure failed" in caplog.text
 
 
-def test_what_an_earlier_process_left_is_read_at_the_first_submission(memory, namespace, model):
+def test_submit_reads_episodes_left_by_earlier_process(memory, namespace, model):
     memory.episodes.save([said("Ann lives in Oslo"), said("Ann knows Bob")], namespace=namespace)
     with BackgroundMemory(memory, after_seconds=30, resume=False) as background:
         background.submit([said("Ann knows Cid")], namespace=namespace).cancel()
@@ -191,19 +191,19 @@ def test_what_an_earlier_process_left_is_read_at_the_first_submission(memory, na
     with BackgroundMemory(memory, after_seconds=30) as background:
         later = background.submit([said("Ann knows Dan")], namespace=namespace)
         until(lambda: memory.stats(namespace=namespace).waiting == 1)
-        assert not later.done(), "what waits here is not what was left"
+        assert not later.done(), "new submissions wait, episodes of an earlier process do not"
     assert later.result(0)[0].facts == ("Ann knows Dan",)
-    assert len(living(memory, namespace)) == 4
+    assert len(facts_of_ann(memory, namespace)) == 4
 
 
-def test_a_cancelled_submission_stays_saved_and_unread(add, background, memory, namespace):
+def test_cancelled_submission_stays_saved_and_unread(add, background, memory, namespace):
     future = add([said("Ann lives in Oslo")])
     assert future.cancel()
     assert background.flush(60)
     assert memory.stats(namespace=namespace).waiting == 1
 
 
-def test_a_wrong_submission_says_so_and_saves_nothing_wrong(add, background, memory, namespace):
+def test_submit_refuses_bad_input(add, background, memory, namespace):
     with pytest.raises(InputError, match="episodes must be a list"):
         add("Ann lives in Oslo")
     with pytest.raises(InputError, match="after_seconds"):
@@ -220,7 +220,7 @@ def test_a_wrong_submission_says_so_and_saves_nothing_wrong(add, background, mem
     assert memory.stats(namespace=namespace).episodes == 1
 
 
-def test_flush_tells_when_the_time_was_too_short(add, background, model):
+def test_flush_returns_false_on_timeout(add, background, model):
     wait = threading.Event()
     model.rules["extract_message"] = lambda _: wait.wait(10) and {"entities": []}
     add([said("Ann sings")])
@@ -230,7 +230,7 @@ def test_flush_tells_when_the_time_was_too_short(add, background, model):
     assert background.flush(60)
 
 
-def test_what_is_submitted_during_a_flush_does_not_postpone_it(add, background, model):
+def test_flush_is_not_postponed_by_later_submissions(add, background, model):
     wait = threading.Event()
     model.rules["extract_message"] = lambda _: wait.wait(10) and {"entities": []}
     add([said("Ann sings", "busy")], after_seconds=0)
@@ -244,7 +244,7 @@ def test_what_is_submitted_during_a_flush_does_not_postpone_it(add, background, 
         assert flushed.result(10)
 
 
-def test_close_says_what_stays_unread_and_takes_no_more(memory, model, namespace, caplog):
+def test_background_close_logs_unread_and_refuses_submissions(memory, model, namespace, caplog):
     model.rules["extract_message"] = unavailable
     background = BackgroundMemory(memory, retry_policy=RetryPolicy(attempts=9, first=60))
     one = background.submit([said("Ann lives in Oslo")], namespace=namespace)
@@ -262,7 +262,7 @@ def test_close_says_what_stays_unread_and_takes_no_more(memory, model, namespace
     background.close(0)
 
 
-def test_after_the_memory_was_closed_it_says_so_at_once(server, model, embeddings, settings, namespace):
+def test_submit_raises_after_memory_is_closed(server, model, embeddings, settings, namespace):
     memory = GraphMemory(settings.with_(url=server.url), model=model, embeddings=embeddings)
     background = BackgroundMemory(memory)
     memory.close()
@@ -273,14 +273,14 @@ def test_after_the_memory_was_closed_it_says_so_at_once(server, model, embedding
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
-async def test_closing_the_memory_reads_what_waits_first(server, model, embeddings, settings, namespace, asynchronous):
+async def test_memory_close_reads_queued_episodes_first(server, model, embeddings, settings, namespace, asynchronous):
     memory = GraphMemory(settings.with_(url=server.url), model=model, embeddings=embeddings)
     reading = BackgroundMemory(memory, after_seconds=60).submit([said("Ann lives in Oslo.")], namespace=namespace)
     await memory.aclose() if asynchronous else memory.close()
     assert [each.facts for each in reading.result(0)] == [("Ann lives in Oslo",)]
 
 
-def test_no_thread_runs_while_nothing_waits(memory, namespace):
+def test_background_runs_no_thread_while_idle(memory, namespace):
     def workers():
         return [each for each in threading.enumerate() if each.name == "kg-memory-background"]
 
@@ -295,7 +295,7 @@ def test_no_thread_runs_while_nothing_waits(memory, namespace):
     assert background.pending == 0
 
 
-def test_many_threads_and_two_backgrounds_lose_and_double_nothing(memory, namespace):
+def test_parallel_backgrounds_store_each_episode_once(memory, namespace):
     both = [BackgroundMemory(memory, after_seconds=0.01) for _ in range(2)]
 
     def speak(number):
@@ -311,7 +311,7 @@ def test_many_threads_and_two_backgrounds_lose_and_double_nothing(memory, namesp
     assert (stats.episodes, stats.waiting, stats.facts) == (12, 0, 10)
 
 
-def test_at_the_exit_many_wait_no_longer_than_one(memory, model, namespace, monkeypatch):
+def test_background_exit_timeout_is_shared_by_all_workers(memory, model, namespace, monkeypatch):
     go_on = threading.Event()
     model.rules["extract_message"] = lambda _: go_on.wait(60) and {"entities": []}
     many = [BackgroundMemory(memory, after_seconds=60, exit_seconds=2) for _ in range(6)]
@@ -326,7 +326,7 @@ def test_at_the_exit_many_wait_no_longer_than_one(memory, model, namespace, monk
         each.close(20)
 
 
-async def test_asubmit_saves_reads_and_keeps_the_loop_free(memory, model, namespace):
+async def test_asubmit_saves_and_reads_without_blocking_event_loop(memory, model, namespace):
     wait = threading.Event()
     model.rules["extract_message"] = lambda _: wait.wait(10) and {"entities": []}
     async with BackgroundMemory(memory, after_seconds=0) as background:
@@ -345,7 +345,7 @@ async def test_asubmit_saves_reads_and_keeps_the_loop_free(memory, model, namesp
         await background.asubmit([said("Ann")], namespace=namespace)
 
 
-def test_a_forked_child_has_a_queue_of_its_own(add, background, memory, namespace):
+def test_background_in_forked_child_has_own_queue(add, background, memory, namespace):
     add([said("Ann lives in Oslo")])
 
     def work():
@@ -356,4 +356,4 @@ def test_a_forked_child_has_a_queue_of_its_own(add, background, memory, namespac
     assert ends_well_in_a_child(work)
     assert background.pending == 1
     assert background.flush(60)
-    assert living(memory, namespace) == {"Ann lives in Oslo", "Ann knows Bob"}
+    assert facts_of_ann(memory, namespace) == {"Ann lives in Oslo", "Ann knows Bob"}

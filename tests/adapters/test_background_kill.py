@@ -25,7 +25,7 @@ MESSAGES = ("Ann lives in Oslo.", "Ann knows Bob.")
 
 
 def speak(url: str, namespace: str) -> None:
-    """Submit two messages, and two more whose reading never ends; say so, and end when the standard input does."""
+    """Submit messages to three memories, one of them with a hanging model; print "submitted"; end with stdin."""
     settings = Settings(url=url, merge_threshold=0.98, ask_threshold=0.6)
     waits = Scripted(extract_message=lambda _: threading.Event().wait(60))
     for model, name, seconds in ((Scripted(), "", 30), (reader(), "chat", 30), (waits, "slow", 0.2)):
@@ -39,7 +39,7 @@ def speak(url: str, namespace: str) -> None:
 
 
 def reader() -> Chat:
-    """Return a chat model that finds nothing in anything; LangChain reads its answers on threads that it starts."""
+    """Return a chat model that finds nothing; LangChain starts threads to read its answers."""
     return Chat(answers=['{"entities": [], "facts": [], "missed": [], "unsupported": []}'], prompts=[])
 
 
@@ -50,7 +50,7 @@ def begin(url: str, namespace: str) -> subprocess.Popen[str]:
 
 
 @pytest.mark.system
-def test_nothing_is_lost_however_the_process_ends(server, memory, namespace):
+def test_background_loses_no_message_on_exit_or_kill(server, memory, namespace):
     killed, ended = begin(server.url, namespace + "killed"), begin(server.url, namespace + "ended")
     for child in (killed, ended):
         assert child.stdout.readline() == "submitted\n", child.stderr.read()
@@ -62,7 +62,7 @@ def test_nothing_is_lost_however_the_process_ends(server, memory, namespace):
 
     read = memory.stats(namespace=namespace + "ended")
     assert (read.episodes, read.waiting, read.facts) == (2, 0, 2), said
-    # Where no thread starts any more, what needs one is left to the next start.
+    # If no thread can start at exit, reading that needs one is left to the next start.
     assert memory.stats(namespace=namespace + "endedchat").waiting == (2 if NO_THREADS_AT_EXIT else 0), said
     for name in ("killed", "endedslow"):
         left = memory.stats(namespace=namespace + name)

@@ -40,17 +40,17 @@ What was said. [source] (time)
         "Sure! You live in Oslo.",
     ],
 )
-def test_a_restatement_of_what_was_recalled_is_left_out(said):
+def test_remove_echo_removes_restated_memory(said):
     assert remove_echo(said, RECALLED) == ""
 
 
 @pytest.mark.parametrize("source", ["m2", "1234abed", "not-read", "m2, was it"])
-def test_what_a_source_is_called_turns_nothing(source):
+def test_remove_echo_ignores_source_ids(source):
     assert remove_echo("Ann lives in Oslo.", f"- Ann lives in Oslo (since 14 May 2024) [{source}]") == ""
     assert remove_echo("Ann lives in Oslo.", f"- [{source}] (14 May 2024) Bob: Ann lives in Oslo.") == ""
 
 
-def test_an_id_turns_nothing_in_a_template_that_has_no_brackets():
+def test_remove_echo_ignores_source_ids_outside_brackets():
     assert remove_echo("Ann lives in Oslo.", '<fact sources="1234abed">Ann lives in Oslo</fact>') == ""
 
 
@@ -89,16 +89,16 @@ def test_an_id_turns_nothing_in_a_template_that_has_no_brackets():
         "\n \x00",
     ],
 )
-def test_what_says_something_else_is_kept_to_the_letter(said):
+def test_remove_echo_keeps_different_statements(said):
     assert remove_echo(said, RECALLED) == said
 
 
-def test_only_the_echo_is_left_out_of_a_longer_answer():
+def test_remove_echo_removes_only_the_echo_of_an_answer():
     said = "You live in Oslo. There is a new ferry to Nesodden! You have 3 cats.\n\nShall I book it for 2 people?"
     assert remove_echo(said, RECALLED) == "There is a new ferry to Nesodden! \n\nShall I book it for 2 people?"
 
 
-def test_two_lines_together_make_no_echo():
+def test_remove_echo_does_not_join_two_lines():
     assert remove_echo("Ann lives at Acme.", "- Ann lives (now)\n- at Acme (now)") == "Ann lives at Acme."
 
 
@@ -110,14 +110,14 @@ SENTENCES = st.lists(WORDS, min_size=1, max_size=8).map(lambda words: " ".join(w
 
 @given(st.text(max_size=200), st.text(max_size=200))
 @settings(max_examples=80, deadline=None)
-def test_a_text_that_shares_no_word_with_the_memory_is_untouched(text, recalled):
+def test_remove_echo_keeps_text_without_shared_words(text, recalled):
     assume(not set(terms(text)) & set(terms(recalled)))
     assert remove_echo(text, recalled) == text
 
 
 @given(st.lists(SENTENCES, max_size=4), st.lists(SENTENCES, max_size=4))
 @settings(max_examples=80, deadline=None)
-def test_what_is_kept_has_no_echo_left(said, recalled):
+def test_remove_echo_is_idempotent(said, recalled):
     lines = "\n".join(f"- {each}" for each in recalled)
     kept = remove_echo(" ".join(said), lines)
     assert remove_echo(kept, lines) == kept

@@ -54,7 +54,7 @@ SAID: dict[str, tuple[Any, dict[str, str], list[str]]] = {
 
 
 @pytest.mark.parametrize(("messages", "names", "said"), SAID.values(), ids=SAID.keys())
-def test_episodes_are_the_words_of_people_and_the_assistant(messages, names, said):
+def test_episodes_of_keeps_user_and_assistant_messages(messages, names, said):
     episodes = episodes_of(messages, thread="t1", **names)
     assert [f"{each.speaker}: {each.content}" for each in episodes] == said
     assert {(each.thread, each.source) for each in episodes} == {("t1", "langchain")}
@@ -70,24 +70,27 @@ def test_episodes_are_the_words_of_people_and_the_assistant(messages, names, sai
         ([IMAGE], ""), ([], ""), ("", ""), ([{"type": "text"}], ""), ([{"type": "text", "text": None}], ""), ([{}], ""),
     ],
 )  # fmt: skip
-def test_the_words_of_a_message_are_its_text_without_images_thoughts_and_calls(content, text):
+def test_text_of_returns_only_text_blocks(content, text):
+    """Images, reasoning and tool calls are left out."""
     assert text_of(AIMessage(content)) == text
     assert contents([HumanMessage(content)]) == ([text] if text else [])
 
 
-def test_the_same_message_twice_is_the_same_episode_and_an_edited_one_is_another():
+def test_episodes_of_copied_message_have_equal_ids():
+    """An edited message gets another id."""
     one = HumanMessage("I live in Oslo.", id="m1")
     assert ids([one], thread="t") == ids([one.model_copy()], thread="t") == ids([one, one], thread="t")[1:]
     assert ids([one], thread="t") != ids([HumanMessage("I live in Rome.", id="m1")], thread="t")
 
 
-def test_messages_without_ids_are_told_apart_by_how_often_they_were_said():
+def test_episodes_of_repeated_messages_have_distinct_ids():
+    """Messages without ids are numbered by how often their text occurred before."""
     conversation = [("user", "ok"), ("ai", "ok"), ("user", "ok"), ("ai", "really?")]
     assert len(set(ids(conversation))) == 4
     assert ids(conversation) == ids([*conversation, ("user", "ok")])[:4]
 
 
-def test_the_same_words_in_another_thread_with_another_id_or_role_are_another_episode():
+def test_episode_ids_differ_by_thread_message_id_and_role():
     given = [
         ("t", "1", HumanMessage),
         ("u", "1", HumanMessage),
@@ -98,14 +101,14 @@ def test_the_same_words_in_another_thread_with_another_id_or_role_are_another_ep
     assert len({ids([kind("ok", id=own)], thread=thread)[0] for thread, own, kind in given}) == len(given)
 
 
-def test_the_source_id_begins_with_the_thread_and_the_messages_own_id():
+def test_episode_source_id_starts_with_thread_and_message_id():
     [found] = ids([HumanMessage("I live in Oslo.", id="m1")], thread="t1")
     assert found.startswith("t1/m1/")
     assert len(found) <= LONGEST_REFERENCE
 
 
 @pytest.mark.parametrize("text", ["\x00", "\ud800x", "🎉", "'}) DETACH DELETE n //", "x" * 100_000])
-def test_hostile_text_is_an_episode_like_any_other(text):
+def test_episodes_of_accepts_hostile_text(text):
     assert contents([HumanMessage(text, id=text)]) == [text]
 
 
@@ -118,7 +121,7 @@ def test_hostile_text_is_an_episode_like_any_other(text):
         ({"timestamp": None}, None), ({"timestamp": True}, None), ({"timestamp": 1e300}, None), ({}, None),
     ],
 )  # fmt: skip
-def test_a_message_may_say_when_it_was_said(fields, at):
+def test_episodes_of_reads_dates_of_messages(fields, at):
     assert episodes_of([HumanMessage("Hi", additional_kwargs=fields)])[0].at == at
     assert episodes_of([AIMessage("Hi", response_metadata=fields)])[0].at == at
 
@@ -133,7 +136,7 @@ def test_a_message_may_say_when_it_was_said(fields, at):
         (["user a", "ai b", "user c", "ai b"], ["user a"]),
     ],
 )  # fmt: skip
-def test_the_last_turn_is_what_people_said_last_and_all_that_followed(before, turn):
+def test_episodes_of_last_turn_begins_at_last_user_messages(before, turn):
     given = [tuple(each.split()) for each in (*before, *turn)]
     turned = ids(given, last_turn=True)
     assert turned == ids(given)[len(before) :]
@@ -141,42 +144,42 @@ def test_the_last_turn_is_what_people_said_last_and_all_that_followed(before, tu
 
 
 @pytest.mark.parametrize("messages", ["hello", HumanMessage("hello"), {"role": "user", "content": "x"}, None, 3])
-def test_what_is_no_list_of_messages_is_refused(messages):
+def test_message_functions_refuse_values_that_are_no_list(messages):
     for read in (episodes_of, last_question, messages_of):
         with pytest.raises(InputError, match="messages must be a list of messages"):
             read(messages)
 
 
 @pytest.mark.parametrize("message", [3, None, {"content": "x"}, ("martian", "x"), ("user", "a", "b"), {}])
-def test_what_is_no_message_is_refused(message):
+def test_episodes_of_refuses_values_that_are_no_message(message):
     with pytest.raises(InputError, match=r"messages must be LangChain messages or role-content dicts \("):
         episodes_of([HumanMessage("Hi"), message])
 
 
-def test_the_last_question_is_the_last_words_of_a_person():
+def test_last_question_returns_last_user_text():
     assert last_question([*TURN, HumanMessage([IMAGE]), HumanMessage(" ")]) == "I live in Oslo."
     assert last_question([("user", "one"), ("user", [{"type": "text", "text": "two"}]), ("ai", "x")]) == "two"
 
 
 @pytest.mark.parametrize("messages", [[], [("system", "x"), ("ai", "y")], [("user", "")]])
-def test_where_nobody_said_anything_there_is_no_question(messages):
+def test_last_question_returns_none_without_user_text(messages):
     assert last_question(messages) is None
 
 
-def test_a_summary_by_langchain_is_no_question():
+def test_last_question_skips_langchain_summary():
     assert last_question([HumanMessage("one"), SUMMARY]) == "one"
 
 
-def test_what_only_repeats_the_memory_is_left_out_of_the_assistants_words_alone():
+def test_episodes_of_removes_echo_from_assistant_messages_only():
     told = "- Ann lives in Oslo (since 14 May 2024) [m2]"
     spoken = [("user", "You live in Oslo."), ("ai", "You live in Oslo. The ferry is new.")]
     assert contents(spoken, recalled=told) == ["You live in Oslo.", "The ferry is new."]
     assert ids(spoken, recalled=told) == ids(spoken), "the message is the same, whatever was recalled"
     earlier = [*spoken, ("user", "And?"), ("ai", "You live in Oslo.")]
-    assert contents(earlier, recalled=told) == [*contents(spoken), "And?"], "it was recalled for the last turn"
+    assert contents(earlier, recalled=told) == [*contents(spoken), "And?"], "it applies to the last turn only"
 
 
-def test_what_a_tool_of_the_memory_showed_is_no_news_in_its_turn():
+def test_episodes_of_removes_echo_of_memory_tools_in_their_turn():
     def shown(name):
         return ToolMessage("- fact:1 Ann lives in Oslo (since 14 May 2024)", name=name, tool_call_id="c1")
 

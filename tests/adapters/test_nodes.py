@@ -92,7 +92,7 @@ def remembered(memory: GraphMemory, namespace: str) -> list[tuple[str | None, st
     return [(each.speaker, each.content) for each in reversed(memory.episodes.list(namespace=namespace))]
 
 
-def test_what_one_conversation_told_another_recalls(call, memory, namespace):
+def test_recall_node_returns_facts_of_another_conversation(call, memory, namespace):
     graph = chat(memory, checkpointer=InMemorySaver(), user="Ann")
     first = {"configurable": {"user_id": namespace, "thread_id": "t1"}}
     assert call(graph, said("Ann lives in Oslo"), first)["memory_context"] == ""
@@ -107,7 +107,7 @@ def test_what_one_conversation_told_another_recalls(call, memory, namespace):
     assert {each.thread for each in memory.episodes.list(namespace=namespace)} == {"t1", "t2"}
 
 
-def test_nothing_of_ours_is_in_the_users_state_and_nothing_of_theirs_is_doubled(call, memory, config):
+def test_nodes_add_no_keys_to_state_and_repeat_no_messages(call, memory, config):
     saver = InMemorySaver()
     graph = chat(memory, checkpointer=saver)
     state = call(graph, said("Ann lives in Oslo"), config)
@@ -121,7 +121,7 @@ def test_nothing_of_ours_is_in_the_users_state_and_nothing_of_theirs_is_doubled(
     assert not kept & OURS
 
 
-def test_no_checkpoint_has_what_was_recalled_if_the_key_is_not_tracked(call, memory, namespace, config):
+def test_recall_node_untracked_key_is_not_in_checkpoints(call, memory, namespace, config):
     class Forgetful(MessagesState):
         memory_context: Annotated[str, UntrackedValue]
 
@@ -134,13 +134,13 @@ def test_no_checkpoint_has_what_was_recalled_if_the_key_is_not_tracked(call, mem
     assert "Zebulon" not in kept
 
 
-def test_the_picture_has_the_steps_of_both_graphs(memory):
+def test_graph_drawing_shows_steps_of_memory_nodes(memory):
     nodes = chat(memory).get_graph(xray=True).nodes.keys()
     assert {"recall:search", "recall:construct", "remember:receive", "remember:summarise", "answer"} <= nodes
     assert {name for name, _ in chat(memory).get_subgraphs()} == {"recall", "remember"}
 
 
-def test_the_inner_steps_are_streamed_on_request(memory, config):
+def test_memory_node_steps_are_streamed_with_subgraphs(memory, config):
     parts = list(chat(memory).stream(said("Ann lives in Oslo"), config, stream_mode="updates", subgraphs=True))
     inner = [step for place, update in parts if place for step in update]
     assert inner[:3] == ["search", "rerank", "construct"]
@@ -149,7 +149,7 @@ def test_the_inner_steps_are_streamed_on_request(memory, config):
     assert [step for place, update in parts if not place for step in update] == ["recall", "answer", "remember"]
 
 
-def test_the_second_clock_is_asked_by_nodes_middleware_and_tools(memory, namespace, config):
+def test_believed_at_applies_to_nodes_middleware_and_tools(memory, namespace, config):
     memory.add("I live in Bergen.", speaker="Ann", at="2020-01-01", namespace=namespace)
     [before] = memory.facts.about("Ann", namespace=namespace)
     memory.add("I moved to Oslo.", speaker="Ann", at="2024-01-01", namespace=namespace)
@@ -180,12 +180,12 @@ def test_the_second_clock_is_asked_by_nodes_middleware_and_tools(memory, namespa
 
 
 @pytest.mark.parametrize("messages", [[], [("system", "x")], [("ai", "hello")], [("user", "")]])
-def test_where_nobody_asks_the_recalled_context_is_empty(memory, config, messages):
+def test_recall_node_clears_context_without_question(memory, config, messages):
     given = {"messages": messages, "memory_context": "of the last turn"}
     assert invoke(alone(recall_node(memory)), given, config)["memory_context"] == ""
 
 
-def test_the_context_has_a_key_and_a_length_of_the_users_choice(memory, namespace, config):
+def test_recall_node_applies_key_and_max_tokens(memory, namespace, config):
     class Other(TypedDict):
         talk: Annotated[list[AnyMessage], add_messages]
         known: str
@@ -201,7 +201,7 @@ def test_the_context_has_a_key_and_a_length_of_the_users_choice(memory, namespac
     assert 0 < len(short) < len(whole)
 
 
-def test_a_state_without_messages_is_refused_with_the_way_to_name_them(memory, config):
+def test_nodes_refuse_state_without_messages_key(memory, config):
     class Other(TypedDict):
         talk: list[AnyMessage]
         memory_context: str
@@ -218,14 +218,12 @@ def test_a_state_without_messages_is_refused_with_the_way_to_name_them(memory, c
         {"where": {"speeker": "Ann"}},
     ],
 )  # fmt: skip
-def test_a_node_that_cannot_work_is_refused_where_it_is_made(memory, options):
+def test_recall_node_refuses_invalid_options(memory, options):
     with pytest.raises((SettingsError, InputError)):
         recall_node(memory, **options)
 
 
-def test_running_the_node_again_stores_nothing_twice_and_asks_no_model(
-    call, memory, model, embeddings, namespace, config
-):
+def test_remember_node_rerun_stores_nothing_and_asks_no_model(call, memory, model, embeddings, namespace, config):
     graph = alone(remember_node(memory))
     given = {"messages": [HumanMessage("Ann lives in Oslo", id="m1"), AIMessage("Oslo is nice.", id="m2")]}
     call(graph, given, config)
@@ -235,7 +233,8 @@ def test_running_the_node_again_stores_nothing_twice_and_asks_no_model(
     assert (memory.stats(namespace=namespace), len(model.asked), len(embeddings.embedded)) == (before, asked, embedded)
 
 
-def test_a_turn_of_a_long_conversation_costs_what_its_own_messages_cost(memory, namespace, config, queries):
+def test_remember_node_cost_ignores_conversation_length(memory, namespace, config, queries):
+    """A second run over 80 older messages makes at most three queries."""
     old = [(role, f"{text} {number}") for number in range(40) for role, text in (("user", "hello"), ("ai", "hi"))]
     given = {"messages": [*old, HumanMessage("Ann lives in Oslo", id="m1")]}
     graph = alone(remember_node(memory))
@@ -246,13 +245,14 @@ def test_a_turn_of_a_long_conversation_costs_what_its_own_messages_cost(memory, 
     assert len(queries) <= 3
 
 
-def test_everything_takes_in_the_whole_conversation(memory, namespace, config):
+def test_remember_node_everything_stores_whole_conversation(memory, namespace, config):
     given = {"messages": [("user", "Ann lives in Oslo"), ("ai", "Nice."), ("user", "Ann knows Bob")]}
     invoke(alone(remember_node(memory, everything=True)), given, config)
     assert len(remembered(memory, namespace)) == 3
 
 
-def test_what_a_failing_model_could_not_read_is_saved_with_all_behind_it(call, memory, model, namespace, config):
+def test_remember_node_saves_messages_if_model_fails(call, memory, model, namespace, config):
+    """Resuming the graph reads the saved messages."""
     graph = chat(memory, checkpointer=InMemorySaver(), user="Ann")
     rule, model.rules["facts"] = model.rules["facts"], raising(ModelUnavailable("the model is down: try again later"))
     with pytest.raises(ModelUnavailable):
@@ -266,7 +266,7 @@ def test_what_a_failing_model_could_not_read_is_saved_with_all_behind_it(call, m
     assert (len(state["messages"]), state["log"], len(remembered(memory, namespace))) == (2, ["answered"], 2)
 
 
-def test_in_the_background_messages_are_handed_over_and_read_later(call, memory, model, namespace, config):
+def test_remember_node_hands_messages_to_background(call, memory, model, namespace, config):
     with BackgroundMemory(memory, after_seconds=30) as background:
         graph = chat(memory, background=background, user="Ann")
         call(graph, said("Ann lives in Oslo"), config)
@@ -280,7 +280,7 @@ BLOCKS = [{"type": "text", "text": "You are kind.", "cache_control": {"type": "e
 
 
 @pytest.mark.parametrize("prompt", ["You are kind.", BLOCKS])
-def test_the_context_is_added_to_the_system_message_of_a_new_list(prompt):
+def test_with_memory_appends_context_to_system_message_of_copy(prompt):
     stored = [SystemMessage(prompt, id="s"), HumanMessage("Hi", id="h")]
     seen = with_memory(stored, "Ann lives in Oslo")
     assert [each.id for each in seen] == ["s", "h"]
@@ -291,7 +291,7 @@ def test_the_context_is_added_to_the_system_message_of_a_new_list(prompt):
         assert (seen[0].content[0], len(seen[0].content), len(BLOCKS)) == (BLOCKS[0], 2, 1)
 
 
-def test_a_missing_system_message_is_made_and_no_context_adds_nothing():
+def test_with_memory_adds_system_message_unless_context_is_empty():
     [system, human] = with_memory([("user", "Hi")], "Ann lives in Oslo")
     assert (isinstance(system, SystemMessage), human.content) == (True, "Hi")
     assert len(with_memory([], "Ann lives in Oslo")) == 1

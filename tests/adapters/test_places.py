@@ -1,4 +1,4 @@
-"""Whose memory a step works on."""
+"""Namespaces and threads that a step works on."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def read_here(template: str) -> Any:
 
 
 def in_a_graph(template: str, *, context_schema: Any = None) -> tuple[Any, list[Place]]:
-    """Return a graph with one step, and where that step finds itself."""
+    """Return a graph with one step, and the list of places that this step finds."""
     found: list[Place] = []
     here = NamespaceTemplate(template)
 
@@ -53,7 +53,7 @@ ANY = (
 )  # fmt: skip
 
 
-def test_a_template_is_filled_from_the_first_source_that_knows_each_id():
+def test_namespace_template_fills_ids_from_first_source():
     for template, sources, filled in (
         *(("{user_id}", ({"user_id": name},), name) for name in ANY),
         ("u{user_id}", ({"user_id": 0},), "u0"),
@@ -67,13 +67,13 @@ def test_a_template_is_filled_from_the_first_source_that_knows_each_id():
 
 
 @pytest.mark.parametrize("source", [{}, None, {"user_id": None}, User(), {"user": "ann"}])
-def test_a_missing_id_is_refused_and_the_error_says_how_to_pass_it(source):
+def test_namespace_template_missing_id_error_names_context(source):
     with pytest.raises(InputError, match=r"needs 'user_id': pass context="):
         NamespaceTemplate("{user_id}").fill(source)
 
 
 @given(st.data(), LITERALS, LITERALS, LITERALS)
-def test_two_fillings_of_a_template_never_give_one_namespace(data, before, between, behind):
+def test_namespace_template_is_injective(data, before, between, behind):
     escaped = [text.replace("{", "{{").replace("}", "}}") for text in (before, between, behind)]
     written = f"{escaped[0]}{{org}}{escaped[1]}{{user_id}}{escaped[2]}"
     if not between or "%" in between:
@@ -89,18 +89,18 @@ def test_two_fillings_of_a_template_never_give_one_namespace(data, before, betwe
     "template",
     ["", None, 3, "{", "}", "{}", "{0}", "{user.id}", "{user[id]}", "{user id}", "{user_id!r}", "{user_id:>5}", "{a}{b}", "{a}%{b}"],
 )  # fmt: skip
-def test_a_template_that_cannot_be_used_is_refused_where_it_is_written(template):
+def test_namespace_template_refuses_invalid_templates(template):
     with pytest.raises(SettingsError, match=r"namespace (must|'.*' has)"):
         NamespaceTemplate(template)
 
 
-def test_the_context_counts_before_the_config_and_the_thread_is_the_configs():
+def test_place_of_prefers_context_and_takes_thread_from_config():
     config = {"configurable": {"user_id": "bob", "thread_id": 7}}
     assert place_of(NamespaceTemplate("{user_id}"), {"user_id": "ann"}, config) == Place("ann", "7")
     assert place_of(NamespaceTemplate("{user_id}"), None, config) == Place("bob", "7")
 
 
-def test_outside_of_any_run_only_a_name_in_full_or_a_config_will_do():
+def test_place_here_without_run_needs_full_name_or_config():
     assert place_here(NamespaceTemplate("ann")) == Place("ann")
     with pytest.raises(InputError):
         place_here(NamespaceTemplate("{user_id}"))
@@ -108,7 +108,7 @@ def test_outside_of_any_run_only_a_name_in_full_or_a_config_will_do():
 
 
 @pytest.mark.parametrize("context", [User("ann@example.com"), {"user_id": "ann@example.com"}])
-async def test_a_step_of_a_graph_reads_the_runs_context_sync_and_async(context):
+async def test_place_here_reads_context_of_graph_run(context):
     graph, found = in_a_graph("{user_id}", context_schema=User)
     config = {"configurable": {"thread_id": "t1", "user_id": "bob"}}
     graph.invoke({"messages": []}, config, context=context)
@@ -116,7 +116,7 @@ async def test_a_step_of_a_graph_reads_the_runs_context_sync_and_async(context):
     assert found == [Place("ann@example.com", "t1")] * 2
 
 
-async def test_a_step_of_a_graph_without_a_context_reads_the_config_sync_and_async():
+async def test_place_here_reads_config_without_context():
     graph, found = in_a_graph("{org}/{user_id}")
     config = {"configurable": {"user_id": 5, "org": "acme"}}
     graph.invoke({"messages": []}, config)
@@ -132,7 +132,7 @@ TAKES_MEMORY = (
 
 @pytest.mark.parametrize("wrong", ["falkor://here", GraphMemory, 3], ids=["url", "class", "number"])
 @pytest.mark.parametrize("name", TAKES_MEMORY)
-def test_what_is_no_memory_is_told_where_it_is_given(name: str, wrong: Any):
+def test_adapters_refuse_values_that_are_no_memory(name: str, wrong: Any):
     with pytest.raises(
         SettingsError, match=r"memory must be a GraphMemory, got .*; pass what GraphMemory.open\(\) returns"
     ):
@@ -141,6 +141,6 @@ def test_what_is_no_memory_is_told_where_it_is_given(name: str, wrong: Any):
 
 @pytest.mark.parametrize("speaker", ["{user_name}", "", " ", 3])
 @pytest.mark.parametrize("name", ["KGMemoryMiddleware", "memory_tools", "remember_node"])
-def test_a_speaker_is_one_name_and_no_template(memory, name: str, speaker: Any):
+def test_adapters_refuse_speaker_templates_and_empty_names(memory, name: str, speaker: Any):
     with pytest.raises(SettingsError, match=r"user must be a name.*name each message"):
         getattr(adapters, name)(memory, user=speaker)

@@ -33,7 +33,7 @@ class User(TypedDict):
 
 @pytest.fixture(scope="module")
 def ann(server: Server) -> Iterator[GraphMemory]:
-    """A memory of what Ann told, and Bob another."""
+    """A memory with facts of Ann and of Bob, in two namespaces."""
     settings = Settings(merge_threshold=0.98, ask_threshold=0.6, url=server.url)
     with GraphMemory(settings, model=Scripted(), embeddings=HashEmbeddings()) as memory:
         told = {"speaker": "Ann", "thread": "t1", "namespace": f"{SHARED} ann"}
@@ -70,7 +70,7 @@ class TestStandard(RetrieversIntegrationTests):
 
 
 class Runs(BaseCallbackHandler):
-    """Keeps which run began within which."""
+    """Records the parent of each run."""
 
     def __init__(self) -> None:
         self.names: dict[UUID, str] = {}
@@ -100,7 +100,7 @@ def kinds(found: list[Document]) -> list[str]:
     return [each.metadata["kind"] for each in found]
 
 
-def test_the_first_of_each_kind_comes_first(call, retriever):
+def test_retriever_alternates_best_facts_and_episodes(call, retriever):
     found = call(retriever, "Where does Ann live?")
     assert kinds(found)[:4] == ["fact", "episode"] * 2
     assert found[0].page_content == "Ann lives in Oslo"
@@ -109,7 +109,7 @@ def test_the_first_of_each_kind_comes_first(call, retriever):
         assert scores == sorted(scores, reverse=True)
 
 
-def test_a_fact_tells_its_dates_names_and_source(retriever):
+def test_retriever_fact_document_has_dates_names_and_source(retriever):
     fact = retriever.invoke("Where does Ann live?", kinds=("facts",))[0]
     told = fact.metadata
     assert (fact.page_content, told["subject"], told["predicate"], told["objects"]) == (
@@ -126,7 +126,7 @@ def test_a_fact_tells_its_dates_names_and_source(retriever):
     assert UUID(fact.id or "")
 
 
-def test_an_episode_tells_who_said_it_when_and_in_which_conversation(retriever):
+def test_retriever_episode_document_has_speaker_time_and_thread(retriever):
     [episode] = retriever.invoke("Who knows Will?", kinds=["episodes"], k=1)
     told = episode.metadata
     assert (episode.page_content, told["speaker"], told["thread"]) == ("Ann knows Will", "Ann", "t1")
@@ -134,7 +134,7 @@ def test_an_episode_tells_who_said_it_when_and_in_which_conversation(retriever):
     assert told["kind"] == "episode"
 
 
-def test_an_entity_is_its_name_and_summary(retriever):
+def test_retriever_entity_document_has_name_and_summary(retriever):
     found = retriever.invoke("Ann", kinds=("entities",))
     [ann] = [each for each in found if each.metadata["name"] == "Ann"]
     assert ann.page_content == f"Ann: {ann.metadata['summary']}"
@@ -142,24 +142,24 @@ def test_an_entity_is_its_name_and_summary(retriever):
     assert ann.metadata["summary"]
 
 
-def test_all_metadata_is_plain_json(retriever):
+def test_retriever_metadata_is_plain_json(retriever):
     found = retriever.invoke("Ann Oslo Bergen", kinds=("facts", "entities", "communities", "episodes"))
     assert {"fact", "entity", "episode"} == set(kinds(found))
     assert json.loads(json.dumps([each.metadata for each in found])) == [each.metadata for each in found]
 
 
 @pytest.mark.parametrize("question", ["", " ", "\n\t"])
-def test_an_empty_question_finds_nothing(call, retriever, question):
+def test_retriever_returns_nothing_for_empty_question(call, retriever, question):
     assert call(retriever, question) == []
 
 
 @pytest.mark.parametrize("question", [None, 3, ["Ann"]])
-def test_what_is_no_question_is_refused(call, retriever, question):
+def test_retriever_refuses_question_that_is_no_text(call, retriever, question):
     with pytest.raises(InputError, match="question"):
         call(retriever, question)
 
 
-def test_settings_count_by_constructor_and_by_call(call, retriever, ann):
+def test_retriever_accepts_time_options_by_constructor_and_call(call, retriever, ann):
     past = KGRetriever(memory=ann, namespace=f"{SHARED} ann", kinds=("facts",), as_of="2022-06-01")
     assert "Ann lives in Bergen" in texts(call(past, "Where does Ann live?"))
     assert "Ann lives in Bergen" not in texts(call(past, "Where does Ann live?", as_of="2024-01-01"))
@@ -168,7 +168,8 @@ def test_settings_count_by_constructor_and_by_call(call, retriever, ann):
     assert texts(call(retriever, "Ann", believed_at="2020-01-01", kinds=["facts"])) == []
 
 
-def test_a_recipe_a_filter_and_a_center_count_by_constructor_by_call_and_by_configurable(call, retriever, ann):
+def test_retriever_applies_recipe_filter_and_center(call, retriever, ann):
+    """They can be given to the constructor, to a call, and as configurable fields."""
     by_words = KGRetriever(memory=ann, namespace=f"{SHARED} ann", recipe=WORDS, where={"source_id": "m3"})
     assert texts(call(by_words, "Where does Ann live?", kinds=["episodes"])) == ["Ann knows Will"]
     found = call(by_words, "lives", where={"source_id": ["m1", "m2"]}, kinds=["episodes"], recipe="meaning")
@@ -181,7 +182,7 @@ def test_a_recipe_a_filter_and_a_center_count_by_constructor_by_call_and_by_conf
     assert texts(call(chosen, "Ann", {"configurable": given})) == ["Ann knows Will"]
 
 
-def test_each_document_tells_how_likely_the_memory_holds_something_about_the_question(retriever):
+def test_retriever_documents_have_relevance_of_question(retriever):
     [told] = {each.metadata["relevance"] for each in retriever.invoke("Where does Ann live?")}
     [other] = {each.metadata["relevance"] for each in retriever.invoke("What did the boiler cost in Rome?")}
     assert 0 <= other < told <= 1
@@ -192,12 +193,12 @@ def test_each_document_tells_how_likely_the_memory_holds_something_about_the_que
     [{"recipe": "no such"}, {"recipe": 3}, {"where": {"speeker": "Ann"}}, {"where": "Ann"}, {"center": " "}, {"k": 0}, {"k": -1}, {"k": True}, {"k": "3"}, {"kinds": ()}, {"kinds": ("fact",)}, {"kinds": ("facts", "facts")},
      {"kinds": 3}, {"kinds": "facts"}, {"as_of": "no time"}, {"thread": 3}, {"top_k": 3}],
 )  # fmt: skip
-def test_bad_settings_of_a_call_are_refused(call, retriever, given):
+def test_retriever_call_refuses_bad_options(call, retriever, given):
     with pytest.raises(InputError):
         call(retriever, "Ann", **given)
 
 
-def test_bad_settings_of_the_retriever_are_refused_where_it_is_made(ann):
+def test_retriever_constructor_refuses_bad_options(ann):
     for given in (
         {"kinds": ("fact",)}, {"k": "many"}, {"namespc": "ann"}, {"memory": "here"}, {"recipe": "no such"},
         {"where": {"speeker": "Ann"}},
@@ -208,7 +209,7 @@ def test_bad_settings_of_the_retriever_are_refused_where_it_is_made(ann):
         KGRetriever(memory=ann, namespace="{0}")
 
 
-def test_two_users_never_see_each_others_facts(call, ann):
+def test_retriever_separates_users(call, ann):
     retriever = KGRetriever(memory=ann, namespace=f"{SHARED} {{user_id}}", kinds=("facts", "entities", "episodes"))
     hers, his = (call(retriever, "Ann Bob Oslo Rome", {"configurable": {"user_id": name}}) for name in ("ann", "bob"))
     assert hers
@@ -220,7 +221,7 @@ def test_two_users_never_see_each_others_facts(call, ann):
         call(retriever, "Ann")
 
 
-def test_in_a_step_of_a_graph_it_has_the_runs_context(call, ann):
+def test_retriever_reads_context_of_graph_run(call, ann):
     retriever = KGRetriever(memory=ann, namespace=f"{SHARED} {{user_id}}", kinds=("facts",))
 
     def answer(_: Any) -> Any:
@@ -236,7 +237,7 @@ def test_in_a_step_of_a_graph_it_has_the_runs_context(call, ann):
     assert state["messages"][-1].content == "Bob lives in Rome"
 
 
-def test_callbacks_reach_the_inner_steps(call, retriever):
+def test_retriever_callbacks_reach_inner_steps(call, retriever):
     runs = Runs()
     call(retriever, "Ann", {"callbacks": [runs]})
     assert ("KGRetriever",) in runs.paths()
@@ -244,7 +245,7 @@ def test_callbacks_reach_the_inner_steps(call, retriever):
     assert {path[2] for path in runs.paths() if len(path) > 2} >= {"search", "rerank", "construct"}
 
 
-def test_the_thread_of_the_config_is_the_conversation_that_asks(call, retriever, ann):
+def test_retriever_thread_defaults_to_config_thread_id(call, retriever, ann):
     seen: list[Any] = []
 
     class Inputs(BaseCallbackHandler):
@@ -258,9 +259,7 @@ def test_the_thread_of_the_config_is_the_conversation_that_asks(call, retriever,
     assert seen == ["7", "t1", "t2"]
 
 
-def test_a_memory_that_is_left_out_is_the_environments_and_can_be_closed(
-    call, server, monkeypatch, tmp_path: Path, namespace
-):
+def test_retriever_opens_memory_from_environment_by_default(call, server, monkeypatch, tmp_path: Path, namespace):
     monkeypatch.setenv("KG_MEMORY_URL", server.url)
     monkeypatch.setenv("KG_MEMORY_MODEL", "offline")
     retriever = KGRetriever(namespace=namespace)
@@ -269,6 +268,6 @@ def test_a_memory_that_is_left_out_is_the_environments_and_can_be_closed(
     retriever.memory.close()
 
 
-def test_its_dump_and_its_name_have_no_memory_in_them(retriever):
+def test_retriever_dump_and_repr_omit_memory(retriever):
     assert "memory=" not in repr(retriever)
     assert "memory" not in retriever.model_dump()

@@ -1,4 +1,4 @@
-"""LangGraph's store: what belongs to this one; the contract is tested by the conformance suite."""
+"""Behaviour of `KGStore` beyond the contract of LangGraph, which the conformance suite tests."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def store(memory, name):
 
 
 @pytest.fixture
-def sent(store, monkeypatch):
-    """The queries that are sent, by round trip."""
+def round_trips(store, monkeypatch):
+    """The queries that are made, a list for each round trip."""
     trips = []
     database = store.memory.driver.store.database
     for verb in ("query_flow", "read_all_flow"):
@@ -60,21 +60,21 @@ def keys(items):
     return [item.key for item in items]
 
 
-def test_what_a_batch_reads_takes_one_round_trip_and_what_it_writes_another(store, sent):
+def test_store_batch_reads_and_writes_in_one_round_trip_each(store, round_trips):
     store.put(("a",), "0", {"n": 0})
     store.get(("a",), "0")
-    sent.clear()
+    round_trips.clear()
     gets = [GetOp(("a", str(each % 3)), str(each)) for each in range(100)]
     others = [SearchOp(("a",)), SearchOp(("b",), filter={"n": {"$gt": 1}}), ListNamespacesOp()]
     puts = [PutOp(("a",), str(each), {"n": each}) for each in range(100)]
     results = store.batch([*puts[:50], *gets, *others, *puts[50:]])
-    assert [len(trip) for trip in sent] == [4, 1]
+    assert [len(trip) for trip in round_trips] == [4, 1]
     assert results[150][0].key == "0"
     assert results[152] == [("a",)]
     assert keys(store.search(("a",), limit=3)) == ["99", "98", "97"]
 
 
-def holding_itself():
+def self_containing():
     found: dict[str, object] = {}
     found["x"] = found
     return found
@@ -84,7 +84,7 @@ BAD = (
     (PutOp(("a",), "k", {"x": [1, datetime.now(UTC)]}), r"value\.x\[1\] is a datetime"),
     (PutOp(("a",), "k", {"a": {1: 2}}), r"value\.a has the key 1 of type int"),
     (PutOp(("a",), "k", {"x": 10**5000}), "too many digits .* store it as text"),
-    (PutOp(("a",), "k", holding_itself()), "nested too deeply, or contains itself"),
+    (PutOp(("a",), "k", self_containing()), "nested too deeply, or contains itself"),
     (PutOp(("a",), "k", "text"), "value must be a dict"),
     (PutOp("users", "k", {}), "namespace must be a tuple"),
     (PutOp(("a.b",), "k", {}), "cannot contain periods"),
@@ -98,13 +98,13 @@ BAD = (
     (SearchOp(("a",), offset=1.5), "offset must be an int, 0 or more, got 1.5"),
     (SearchOp(("a",), query=b"x"), "query must be a str"),
     (SearchOp(("a",), filter={"x": {"$in": 1}}), "operator must be one of"),
-    (SearchOp(("a",), filter=holding_itself()), "contains itself; give a flatter one"),
+    (SearchOp(("a",), filter=self_containing()), "contains itself; give a flatter one"),
     (ListNamespacesOp(max_depth=-1), "max_depth must be an int, 0 or more, got -1"),
     ("get", "op must be a GetOp"),
 )
 
 
-async def test_bad_input_gets_a_clear_error_and_nothing_of_its_batch_is_done(store):
+async def test_store_batch_with_bad_op_raises_and_writes_nothing(store):
     for op, message in BAD:
         with pytest.raises(ValueError, match=message):
             store.batch([PutOp(("a",), "good", {"n": 1}), op])
@@ -113,20 +113,20 @@ async def test_bad_input_gets_a_clear_error_and_nothing_of_its_batch_is_done(sto
     assert store.list_namespaces() == []
 
 
-def test_a_large_batch_is_written_whole_in_parts(store, monkeypatch):
+def test_store_writes_large_batch_in_parts(store, monkeypatch):
     monkeypatch.setattr(changing, "LARGEST_AT_ONCE", 1000)
     store.batch([PutOp(("a",), str(each), {"x": "y" * 300}) for each in range(20)] + [PutOp(("a",), "0", None)])
     assert sorted(keys(store.search(("a",), limit=100)), key=int) == [str(each) for each in range(1, 20)]
 
 
-def test_a_store_opened_again_has_its_items_and_one_of_another_name_has_not(memory, store, name):
+def test_store_name_identifies_items_across_instances(memory, store, name):
     store.put(("a",), "k", {"n": 1})
     assert KGStore(memory, name=name).get(("a",), "k").value == {"n": 1}
     assert KGStore(memory, name=name + "x").get(("a",), "k") is None
     assert memory.data.namespaces() == [each for each in memory.data.namespaces() if each != name]
 
 
-def test_the_time_of_a_put_grows_although_the_clock_does_not(memory, store):
+def test_store_updated_at_grows_if_clock_goes_back(memory, store):
     store.put(("a",), "k", {"n": 1})
     first = store.get(("a",), "k")
     stopped = store._driver.clock()
@@ -139,7 +139,7 @@ def test_the_time_of_a_put_grows_although_the_clock_does_not(memory, store):
         first = again
 
 
-async def test_callers_at_once_are_served_together_and_a_bad_one_alone_is_refused(store, monkeypatch):
+async def test_store_combines_parallel_puts_and_refuses_only_bad_one(store, monkeypatch):
     await store.aput(("a",), "0", {"n": 0})
     writes = []
     query_flow = store.memory.driver.store.database.query_flow
@@ -156,7 +156,7 @@ async def test_callers_at_once_are_served_together_and_a_bad_one_alone_is_refuse
     assert len(await store.asearch(("a",), limit=1000)) == 400
 
 
-async def test_what_is_fetched_or_listed_does_not_wait_for_a_search_by_meaning(memory, name):
+async def test_store_get_and_list_do_not_wait_for_vector_search(memory, name):
     class Slow(HashEmbeddings):
         async def aembed_query(self, text):
             await searched.wait()
@@ -175,7 +175,7 @@ async def test_what_is_fetched_or_listed_does_not_wait_for_a_search_by_meaning(m
     assert keys(await search) == ["k"]
 
 
-async def test_each_of_many_batches_at_once_is_written_whole(store, monkeypatch):
+async def test_store_writes_each_parallel_batch_in_one_part(store, monkeypatch):
     written, to_parts = [], changing.parts
 
     def parts(rows, size):
@@ -189,7 +189,7 @@ async def test_each_of_many_batches_at_once_is_written_whole(store, monkeypatch)
     assert all(any(part.count(name) == 400 for part in written) for name in puts)
 
 
-def test_a_sweep_makes_no_graph(memory, name):
+def test_store_sweep_creates_no_graph(memory, name):
     store = KGStore(memory, name=name)
     assert store.sweep_ttl() == 0
     assert not any(name in key for key in memory.driver.store.database.command("GRAPH.LIST"))
@@ -198,7 +198,7 @@ def test_a_sweep_makes_no_graph(memory, name):
 LEFT = "MATCH (i:Item) WHERE i.key = '\"swept\"' RETURN i.id AS id"
 
 
-async def test_the_store_of_the_langgraph_server_deletes_what_expired(server, settings, embeddings, monkeypatch):
+async def test_langgraph_server_store_deletes_expired_items(server, settings, embeddings, monkeypatch):
     own = GraphMemory(settings.with_(url=server.url), model="offline", embeddings=embeddings)
     monkeypatch.setattr(served, "memory", own)
     monkeypatch.setattr(served, "TTL", {**served.TTL, "sweep_interval_minutes": 0.0005})
@@ -212,7 +212,7 @@ async def test_the_store_of_the_langgraph_server_deletes_what_expired(server, se
     assert not any(thread.name == "kg-memory-sweeper" for thread in threading.enumerate())
 
 
-async def test_whoever_gives_up_leaves_nothing_half_done_and_disturbs_nobody(store):
+async def test_store_cancelled_batch_is_written_whole_or_not_at_all(store):
     async def put(number):
         await store.abatch([PutOp(("a", str(number)), str(each), {"n": number}) for each in range(3)])
         return number
@@ -227,7 +227,7 @@ async def test_whoever_gives_up_leaves_nothing_half_done_and_disturbs_nobody(sto
     assert len(store.search(("a",), limit=1000)) == 3 * len(put_whole)
 
 
-async def test_nothing_blocks_the_event_loop(memory, name):
+async def test_store_does_not_block_event_loop(memory, name):
     with blockbuster_ctx():
         async with KGStore(memory, name=name) as store:
             await asyncio.gather(*(store.aput(("a",), str(each), {"x": f"word{each}"}, ttl=5) for each in range(20)))
@@ -236,7 +236,7 @@ async def test_nothing_blocks_the_event_loop(memory, name):
             assert await store.alist_namespaces() == [("a",)]
 
 
-def test_expired_items_go_when_they_are_swept(memory, name):
+def test_store_sweep_deletes_expired_items(memory, name):
     with KGStore(memory, name=name, ttl={"default_ttl": 0, "refresh_on_read": False}) as store:
         store.put(("a",), "gone", {"n": 1})
         store.put(("b",), "kept", {"n": 1}, ttl=None)
@@ -248,7 +248,7 @@ def test_expired_items_go_when_they_are_swept(memory, name):
         assert store.sweep_ttl() == 0
 
 
-def test_the_sweeper_sweeps_until_it_is_stopped(store):
+def test_sweeper_deletes_expired_items_until_stopped(store):
     store.put(("a",), "k", {"n": 1}, ttl=0)
     ended = store.start_ttl_sweeper(0.0005)
     assert store.start_ttl_sweeper(0.0005) is ended
@@ -260,14 +260,14 @@ def test_the_sweeper_sweeps_until_it_is_stopped(store):
     assert not any(thread.name == "kg-memory-sweeper" for thread in threading.enumerate())
 
 
-async def test_the_sweeper_is_started_as_in_the_async_stores(store):
+async def test_sweeper_start_can_be_awaited(store):
     started = await store.start_ttl_sweeper(0.0005)
     assert not started.done()
     started.cancel()
     assert await asyncio.to_thread(store.stop_ttl_sweeper, 5)
 
 
-def test_filters_of_the_api_server_find_items_and_the_store_tells_its_embeddings(store):
+def test_store_applies_filters_of_the_api_server(store):
     """Features: H3."""
     store.put(("a",), "k", {"kind": "note", "author": {"name": "Ann"}})
     store.put(("a",), "l", {"kind": "task", "author": {"name": "Bo"}})
@@ -277,7 +277,7 @@ def test_filters_of_the_api_server_find_items_and_the_store_tells_its_embeddings
     assert len(store.embeddings.embed_query("Ann")) > 0 if store.index_config is not None else store.embeddings is None
 
 
-def test_to_cancel_the_sweeper_is_to_stop_it_and_it_starts_again(store):
+def test_sweeper_cancel_stops_it_and_it_can_restart(store):
     first = store.start_ttl_sweeper(0.0005)
     assert first.cancel()
     again = store.start_ttl_sweeper(0.0005)
@@ -287,7 +287,7 @@ def test_to_cancel_the_sweeper_is_to_stop_it_and_it_starts_again(store):
     until(lambda: not any(thread.name == "kg-memory-sweeper" for thread in threading.enumerate()))
 
 
-def test_the_sweeper_goes_on_after_the_database_was_away(store, monkeypatch, caplog):
+def test_sweeper_continues_after_database_outage(store, monkeypatch, caplog):
     answers = iter([DatabaseUnavailable("away: wait"), 0, 0])
     called = threading.Event()
 
@@ -305,7 +305,7 @@ def test_the_sweeper_goes_on_after_the_database_was_away(store, monkeypatch, cap
     assert "could not be deleted" in caplog.text
 
 
-def test_a_memory_of_its_own_is_closed_with_it(server, monkeypatch, name):
+def test_store_close_closes_its_own_memory(server, monkeypatch, name):
     monkeypatch.setenv("KG_MEMORY_URL", server.url)
     with KGStore(name=name, index=False) as store:
         store.put(("a",), "k", {"n": 1})
@@ -313,7 +313,7 @@ def test_a_memory_of_its_own_is_closed_with_it(server, monkeypatch, name):
         store.get(("a",), "k")
 
 
-async def test_a_memory_that_was_given_stays_open(memory, name):
+async def test_store_close_leaves_given_memory_open(memory, name):
     async with KGStore(memory, name=name) as store:
         await store.aput(("a",), "k", {"n": 1})
     with pytest.raises(DatabaseClosed, match="was closed"):
@@ -321,7 +321,7 @@ async def test_a_memory_that_was_given_stays_open(memory, name):
     assert (await KGStore(memory, name=name).aget(("a",), "k")).value == {"n": 1}
 
 
-def test_vectors_of_another_model_are_refused(memory, name):
+def test_store_refuses_vectors_of_another_model(memory, name):
     KGStore(memory, name=name).put(("a",), "k", {"x": "y"})
     other = KGStore(memory, name=name, index={"embed": HashEmbeddings(name="other")})
     for call in (
@@ -340,6 +340,6 @@ def test_vectors_of_another_model_are_refused(memory, name):
 
 
 @pytest.mark.parametrize("index", ["text", ["text"], 1])
-def test_a_wrong_index_is_refused(memory, index):
+def test_store_refuses_invalid_index(memory, index):
     with pytest.raises(SettingsError, match="index must be a bool or a dict"):
         KGStore(memory, index=index)

@@ -39,7 +39,7 @@ def scores(items):
     return {item.key: item.score and round(item.score, 5) for item in items}
 
 
-def test_a_text_without_a_direction_is_neither_near_nor_far(make):
+def test_search_scores_zero_for_texts_with_zero_vector(make):
     store = make(fields=["a"])
     for key, text in {"red": "red", "nothing": "colourless", "empty": ""}.items():
         store.put(("x",), key, {"a": text})
@@ -48,7 +48,7 @@ def test_a_text_without_a_direction_is_neither_near_nor_far(make):
     assert all(math.isfinite(item.score) for item in store.search(("x",), query="?"))
 
 
-async def test_vectors_go_with_their_items(make):
+async def test_vectors_are_deleted_with_their_items(make):
     store = make(fields=["a", "b"])
     key = store._driver.key(store.name)
 
@@ -72,7 +72,7 @@ async def test_vectors_go_with_their_items(make):
     "filtered", [None, {"even": True}, {"n": {"$gte": 30}}, {"even": True, "n": {"$lt": 20}}, {"n": 7}]
 )
 @pytest.mark.parametrize("compared", [10_000, 10])
-def test_the_vector_index_finds_what_a_comparison_of_all_finds(make, monkeypatch, filtered, compared):
+def test_vector_index_matches_exhaustive_comparison(make, monkeypatch, filtered, compared):
     monkeypatch.setattr(read, "COMPARED", compared)
     monkeypatch.setattr(read, "RARE", 5)
     store = make(fields=["a", "b"])
@@ -96,8 +96,8 @@ def test_the_vector_index_finds_what_a_comparison_of_all_finds(make, monkeypatch
             assert [item.score for item in found] == pytest.approx(expected[offset : offset + limit], abs=1e-5)
 
 
-def test_pages_do_not_overlap_where_a_longer_lookup_finds_what_a_shorter_one_missed(make, monkeypatch):
-    """An index of 12,500 vectors does so by itself; here the nearest is missed by lookups of less than 200."""
+def test_search_pages_do_not_overlap_if_index_misses_items(make, monkeypatch):
+    """An index of 12,500 vectors misses items by itself; here, lookups of less than 200 miss the nearest."""
     monkeypatch.setattr(read, "FIRST", 100)
     missed = "WITH n, i, distance\nWHERE $limit >= 200 OR i.key <> '\"400\"'\n"
     query = read.cypher.NEAREST.replace("WITH i, distance\nORDER BY", f"{missed}WITH i, distance\nORDER BY")
@@ -114,7 +114,7 @@ def test_pages_do_not_overlap_where_a_longer_lookup_finds_what_a_shorter_one_mis
 
 
 @pytest.mark.parametrize("rest", [{}, {"n": {"$gte": 0}}])
-def test_a_page_of_any_length_at_any_place(make, rest):
+def test_search_accepts_any_limit_and_offset(make, rest):
     store = make(fields=["a"])
     store.batch(PutOp(("x",), str(each), {"a": "red", "n": each}, index=None if each else False) for each in range(3))
     for query in (None, "red"):
@@ -124,7 +124,7 @@ def test_a_page_of_any_length_at_any_place(make, rest):
 
 
 @pytest.mark.parametrize("query", [None, "red"])
-def test_large_values_are_looked_through_a_few_at_a_time(make, monkeypatch, query):
+def test_search_reads_large_values_in_small_pages(make, monkeypatch, query):
     monkeypatch.setattr(read, "PAGE", 2)
     monkeypatch.setattr(read, "LARGEST_PAGE", 5_000)
     looked = []
@@ -142,7 +142,7 @@ def test_large_values_are_looked_through_a_few_at_a_time(make, monkeypatch, quer
     assert len(store.search(("x",), query=query, filter={"n": {"$gte": 7}}, limit=50)) == 23
 
 
-def test_a_filter_comes_before_the_limit_over_many_pages(make, monkeypatch):
+def test_search_filters_before_limit_over_many_pages(make, monkeypatch):
     monkeypatch.setattr(read, "PAGE", 3)
     monkeypatch.setattr(read, "LONGEST_PAGE", 10)
     store = make()
@@ -153,14 +153,14 @@ def test_a_filter_comes_before_the_limit_over_many_pages(make, monkeypatch):
     assert store.search(("x",), limit=0, query="red") == store.search(("x",), offset=60) == []
 
 
-def test_a_vector_of_another_length_than_the_index_says_is_refused(make):
+def test_put_refuses_vector_of_wrong_length(make):
     store = make(dims=4)
     with pytest.raises(EmbeddingError, match="3 dimensions, but the index says dims=4"):
         store.put(("x",), "k", {"a": "red"})
     assert store.get(("x",), "k") is None
 
 
-def test_an_index_that_comes_later_finds_what_is_put_from_then_on(memory):
+def test_index_added_later_covers_new_items_only(memory):
     name = str(uuid4())
     KGStore(memory, name=name, index=False).put(("x",), "old", {"text": "red"})
     store = KGStore(memory, name=name, index={"embed": HashEmbeddings()})
@@ -169,7 +169,7 @@ def test_an_index_that_comes_later_finds_what_is_put_from_then_on(memory):
     assert [item.key for item in store.search(("x",), query="red")] == ["new", "old"]
 
 
-def test_texts_of_a_batch_are_embedded_in_one_call(memory):
+def test_batch_embeds_all_texts_in_one_call(memory):
     model = HashEmbeddings()
     calls = []
     embed = model.embed_documents

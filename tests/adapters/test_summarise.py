@@ -41,7 +41,7 @@ def kept(memory: GraphMemory, namespace: str) -> list[str]:
     return [episode.content for episode in memory.episodes.list(where={"source": SESSION_SOURCE}, namespace=namespace)]
 
 
-def test_it_sums_up_a_conversation_of_four_messages_and_leaves_the_state(memory, namespace, model, talk):
+def test_summarise_node_stores_summary_and_leaves_state(memory, namespace, model, talk):
     """`summarise_node` stores a summary of four or more messages, and leaves the LangGraph state unchanged.
 
     Features: C66.
@@ -56,7 +56,7 @@ def test_it_sums_up_a_conversation_of_four_messages_and_leaves_the_state(memory,
 
 
 @pytest.mark.parametrize("failure", ["error", "slow"])
-def test_what_fails_or_takes_too_long_is_logged_and_the_graph_ends(memory, namespace, model, talk, caplog, failure):
+def test_summarise_node_logs_failure_or_timeout_and_graph_ends(memory, namespace, model, talk, caplog, failure):
     def fail(_: Any) -> Any:
         if failure == "error":
             raise ModelUnavailable("the server is down: try again later")
@@ -69,7 +69,7 @@ def test_what_fails_or_takes_too_long_is_logged_and_the_graph_ends(memory, names
     assert "the conversation was not summarised" in caplog.text
 
 
-def test_its_options_are_checked(memory):
+def test_summarise_node_refuses_bad_options(memory):
     with pytest.raises(InputError, match="least"):
         summarise_node(memory, least=0)
     with pytest.raises(InputError, match="seconds"):

@@ -1,4 +1,4 @@
-"""All adapters alike: what is passed on to the search, and that no memory is read without a user."""
+"""All adapters pass their options to the search, and read no memory without a user."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ SURFACES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("surface", SURFACES)
-def test_recipe_filter_and_template_are_those_of_the_context(memory, namespace, surface):
+def test_adapters_pass_recipe_filter_and_template_to_context(memory, namespace, surface):
     memory.add("Ann lives in Oslo.", source_id="m1", namespace=namespace)
     memory.add("Ann lives in Rome.", source_id="m2", namespace=namespace)
     how = {"recipe": "facts", "where": {"source_id": "m2"}, "template": "zeph"}
@@ -89,7 +89,7 @@ USERLESS: dict[str, Any] = {
 
 @pytest.mark.parametrize("user_id", [None, "", " ", True])
 @pytest.mark.parametrize("surface", USERLESS)
-def test_without_a_user_nothing_is_read_or_written(memory, surface, user_id):
+def test_adapters_read_and_write_nothing_without_user(memory, surface, user_id):
     before = memory.data.namespaces()
     with pytest.raises(InputError, match="user_id"):
         USERLESS[surface](memory, {"configurable": {"user_id": user_id}})

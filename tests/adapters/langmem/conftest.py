@@ -16,7 +16,7 @@ Rule = Callable[[Mapping[str, Any]], Any]
 class Reader:
     """Answers the questions of LangMem's functions, over OpenAI's protocol, by a rule for each kind of answer.
 
-    A rule takes the fields of the prompt, or is the answer itself. It keeps the fields of what it was asked.
+    A rule is the answer, or a function of the fields of the prompt. `asked` lists the fields of each question.
     """
 
     def __init__(self) -> None:
@@ -60,5 +60,5 @@ def labels(user: str) -> tuple[str, str]:
 
 @pytest.fixture
 def where(labels: tuple[str, str]) -> str:
-    """The same as the graph calls it."""
+    """The same namespace, as the graph names it."""
     return ".".join(labels)

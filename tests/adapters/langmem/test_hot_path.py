@@ -34,7 +34,7 @@ def store(request, memory) -> Any:
 
 @pytest.fixture(params=[False, True], ids=["sync", "async"])
 def say(request, store, user):
-    """Say something to a new agent with both tools, whose model says *lines*; return the messages."""
+    """Send a message to a new agent with both tools, whose model answers *lines*; return the messages."""
 
     def run(text: str, *lines: AIMessage, thread: str = "t1") -> list[Any]:
         where = ("memories", "{user_id}")
@@ -52,7 +52,7 @@ def answers(messages: list[Any]) -> list[str]:
     return [message.content for message in messages if isinstance(message, ToolMessage)]
 
 
-def test_an_agent_creates_finds_updates_and_deletes_a_memory(say, store, memory, labels, where):
+def test_agent_creates_finds_updates_and_deletes_memory(say, store, memory, labels, where):
     """Features: H2."""
     [created] = answers(say("Use React.", calling(("manage_memory", {"content": "I prefer React"}))))
     assert created.startswith("created memory ")
@@ -76,7 +76,8 @@ def test_an_agent_creates_finds_updates_and_deletes_a_memory(say, store, memory,
         assert memory.stats(namespace=where).episodes == memory.stats(namespace=where).facts == 0
 
 
-def test_a_fact_that_a_search_shows_is_replaced_and_forgotten_by_its_key(memory, labels, where):
+def test_manage_memory_tool_updates_and_deletes_fact_by_key(memory, labels, where):
+    """A search shows the keys of facts; an update of a key ends the old fact, a delete forgets the new one."""
     memory.add("I moved to Oslo", speaker="user", at="2021-01-01", namespace=where)
     manage, search = create_manage_memory_tool(labels, store=memory), create_search_memory_tool(labels, store=memory)
     [item] = json.loads(search.invoke({"query": "Oslo"}))
@@ -89,7 +90,7 @@ def test_a_fact_that_a_search_shows_is_replaced_and_forgotten_by_its_key(memory,
     assert [fact.invalid_at for fact in memory.facts.history("user", "lives in", namespace=where)] == [None]
 
 
-def test_memories_have_a_schema_and_permitted_actions_alone_are_shown(memory, labels):
+def test_manage_memory_tool_applies_schema_and_permitted_actions(memory, labels):
     class Profile(BaseModel):
         """A user."""
 
@@ -121,7 +122,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("arguments", "message"), WRONG.values(), ids=WRONG.keys())
-def test_an_error_that_the_model_can_correct_is_its_answer(memory, labels, where, arguments, message):
+def test_langmem_tools_return_correctable_errors_as_answers(memory, labels, where, arguments, message):
     assert message in create_manage_memory_tool(labels, store=memory).invoke(arguments)
     assert memory.stats(namespace=where).episodes == 0
     search = create_search_memory_tool(labels, store=memory)
@@ -130,7 +131,7 @@ def test_an_error_that_the_model_can_correct_is_its_answer(memory, labels, where
     assert "operator must be one of" in search.invoke({"query": "tea", "filter": {"a": {"$like": "b"}}})
 
 
-def test_settings_that_cannot_work_are_refused_where_the_tool_is_made(memory, labels):
+def test_langmem_tools_raise_for_invalid_settings(memory, labels):
     for wrong in ((), ("drop",)):
         with pytest.raises(SettingsError, match="create, update, delete"):
             create_manage_memory_tool(labels, actions_permitted=wrong)
@@ -144,7 +145,7 @@ def test_settings_that_cannot_work_are_refused_where_the_tool_is_made(memory, la
         create_search_memory_tool(labels).invoke({"query": "tea"})
 
 
-def test_users_are_kept_apart_and_one_that_is_not_named_is_an_error(memory, user):
+def test_langmem_tools_separate_users_and_require_user_id(memory, user):
     manage = create_manage_memory_tool(("memories", "{langgraph_user_id}"))
     search = create_search_memory_tool(("memories", "{langgraph_user_id}"), response_format="content_and_artifact")
 
@@ -164,7 +165,8 @@ def test_users_are_kept_apart_and_one_that_is_not_named_is_an_error(memory, user
         run.invoke({"query": "Oslo"}, {"configurable": {"langgraph_user_id": "ann.b"}})
 
 
-def test_a_task_that_runs_again_remembers_once_and_side_by_side_calls_remember_all(memory, labels, where):
+def test_manage_memory_tool_stores_retries_once_and_parallel_all(memory, labels, where):
+    """A retried task stores its memory once; parallel calls store all their memories."""
     manage = create_manage_memory_tool(labels)
     failures = [True]
 

@@ -86,7 +86,7 @@ KINDS: dict[str, tuple[str, list[list[Any]], dict[str, int], str, list[str]]] = 
 
 
 @pytest.mark.parametrize(("kind", "reviews", "config", "improved", "calls"), KINDS.values(), ids=KINDS.keys())
-def test_each_kind_reviews_and_rewrites_in_its_own_way(reader, teach, kind, reviews, config, improved, calls):
+def test_prompt_optimizer_kinds_review_and_rewrite_differently(reader, teach, kind, reviews, config, improved, calls):
     """Each kind of optimiser calls its own prompts, and passes them the instructions and the feedback.
 
     Features: H2.
@@ -105,7 +105,7 @@ def test_each_kind_reviews_and_rewrites_in_its_own_way(reader, teach, kind, revi
     assert asked["trajectories"][0]["messages"] == MARS
 
 
-def test_a_rewrite_that_loses_a_variable_or_adds_one_is_put_right(reader, teach):
+def test_prompt_optimizer_restores_variables_and_escapes_others(reader, teach):
     teach([lesson("Use JSON: {a}")], [lesson("Use JSON: {a}")], [lesson("Use JSON: {a}")])
     reader.rules["RewrittenPrompt"] = {"prompts": ["You explain {topic}."]}
     improved = optimise(reader, kind="prompt_memory")
@@ -118,7 +118,7 @@ def test_a_rewrite_that_loses_a_variable_or_adds_one_is_put_right(reader, teach)
     assert optimise(reader, "Answer.", kind="prompt_memory") == 'Answer {"a": 1}', "no template, so nothing is escaped"
 
 
-def test_what_is_learned_is_kept_as_facts_dated_traced_and_superseded(reader, teach, memory, where):
+def test_prompt_optimizer_stores_rules_as_dated_facts(reader, teach, memory, where):
     """The optimiser stores learned rules as facts, with dates and sources; later rules supersede earlier ones.
 
     Features: H4.
@@ -164,7 +164,7 @@ def test_what_is_learned_is_kept_as_facts_dated_traced_and_superseded(reader, te
     assert MOONS not in str(memory.episodes.list(namespace=where))
 
 
-def test_rules_in_chinese_and_a_namespace_by_the_config(reader, teach, memory, user):
+def test_prompt_optimizer_stores_chinese_rules_by_config(reader, teach, memory, user):
     teach([lesson(RULE)])
     optimizer = create_prompt_optimizer(
         reader.model, kind="prompt_memory", memory=memory, namespace=("rules", "{user_id}")
@@ -175,7 +175,7 @@ def test_rules_in_chinese_and_a_namespace_by_the_config(reader, teach, memory, u
     assert reader.asks("Lessons")[0]["trajectories"] == [{"trajectory": 1, "text": "用户问天气，没有得到城市。"}]
 
 
-def test_of_several_prompts_those_that_caused_problems_are_improved(reader, teach):
+def test_multi_prompt_optimizer_rewrites_only_chosen_prompts(reader, teach):
     teach([lesson(MOONS)])
     reader.rules["ChosenPrompts"] = {"names": ["answer", "nobody"]}
     prompts = [Prompt(name="search", prompt="Search."), Prompt(name="answer", prompt="Answer.", when_to_update="last")]
@@ -192,7 +192,7 @@ def test_of_several_prompts_those_that_caused_problems_are_improved(reader, teac
         optimizer.invoke({"trajectories": TRAJECTORIES, "prompts": prompts[:1] * 2})
 
 
-def test_bad_input_is_a_clear_error_and_asks_no_model(reader):
+def test_prompt_optimizers_raise_for_bad_input_and_ask_no_model(reader):
     for options, message in (
         ({"kind": "magic"}, "kind must be one of gradient"),
         ({"config": {"gradient_prompt": "x"}}, "update_instructions"),

@@ -35,7 +35,7 @@ def payload(*messages: str) -> Any:
 
 
 @pytest.mark.parametrize("kind", ["in memory", "KGStore"])
-def test_a_conversation_is_reflected_on_once_it_pauses(reader, memory, user, where, kind):
+def test_reflection_executor_reads_conversation_once_after_pause(reader, memory, user, where, kind):
     """The executor reads a conversation once, after no message has arrived for `after_seconds`.
 
     Features: H2.
@@ -65,7 +65,8 @@ def test_a_conversation_is_reflected_on_once_it_pauses(reader, memory, user, whe
         assert {episode.thread for episode in memory.episodes.list(namespace=where)} == {"t1"}
 
 
-def test_the_whole_conversation_takes_the_place_of_its_beginning(reader, memory, labels):
+def test_reflection_executor_replaces_payload_it_contains(reader, memory, labels):
+    """A payload that begins with an earlier one of the same thread replaces it."""
     reader.rules["Changes"] = remember_all
     executor = ReflectionExecutor(create_memory_store_manager(reader.model, namespace=labels, store=memory))
     executor.submit(payload("I know Bob"), after_seconds=LATER, thread_id="t1")
@@ -87,7 +88,7 @@ def test_the_whole_conversation_takes_the_place_of_its_beginning(reader, memory,
         executor.submit(payload("more"))
 
 
-def test_payloads_submitted_side_by_side_are_all_reflected_on(reader, memory, labels, where):
+def test_reflection_executor_reads_all_parallel_payloads(reader, memory, labels, where):
     reader.rules["Changes"] = remember_all
     manager = create_memory_store_manager(reader.model, namespace=labels, store=memory)
     with ReflectionExecutor(manager) as executor, ThreadPoolExecutor(8) as pool:
@@ -99,7 +100,7 @@ def test_payloads_submitted_side_by_side_are_all_reflected_on(reader, memory, la
     assert len(reader.asks("Changes")) <= 12
 
 
-def test_a_failed_reflection_is_the_error_of_its_future_and_the_next_goes_on(reader, memory, labels, caplog):
+def test_reflection_error_is_set_on_future_and_next_one_runs(reader, memory, labels, caplog):
     manager = create_memory_store_manager(reader.model, namespace=labels, store=memory)
     with ReflectionExecutor(manager) as executor:
         reader.rules["Changes"] = "no JSON"
@@ -112,7 +113,7 @@ def test_a_failed_reflection_is_the_error_of_its_future_and_the_next_goes_on(rea
     assert "Bob" not in caplog.text
 
 
-def test_any_runnable_can_reflect_and_finds_the_store(memory):
+def test_reflection_executor_runs_any_runnable_with_its_store(memory):
     seen: list[Any] = []
     reflect = RunnableLambda(lambda payload: seen.append((payload, get_store())) or "done")
     store = InMemoryStore()
@@ -121,7 +122,7 @@ def test_any_runnable_can_reflect_and_finds_the_store(memory):
     assert seen == [({"any": 1}, store)]
 
 
-def test_what_waits_can_be_cancelled_and_an_executor_that_ends_leaves_no_thread(reader, memory, labels):
+def test_reflection_executor_shutdown_cancels_and_ends_thread(reader, memory, labels):
     executor = ReflectionExecutor(create_memory_store_manager(reader.model, namespace=labels, store=memory))
     future = executor.submit(payload("I know Bob"), after_seconds=LATER)
     executor.shutdown(cancel_futures=True)
@@ -133,7 +134,7 @@ def test_what_waits_can_be_cancelled_and_an_executor_that_ends_leaves_no_thread(
     assert reader.asked == []
 
 
-def test_bad_input_is_a_clear_error(reader, memory, labels):
+def test_reflection_executor_raises_for_bad_input(reader, memory, labels):
     with pytest.raises(SettingsError, match="must be a runnable of this process"):
         ReflectionExecutor("my_graph", ("memories",), url="http://localhost:2024")
     manager = create_memory_store_manager(reader.model, namespace=labels)

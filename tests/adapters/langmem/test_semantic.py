@@ -58,7 +58,7 @@ LEADS = {"subject": "Bob", "predicate": "leads", "object": "ML team", "context":
 STORES = {"in memory": lambda _: InMemoryStore(), "KGStore": KGStore, "EpisodeStore": EpisodeStore}
 
 
-def test_a_manager_adds_changes_and_removes_memories_that_are_handed_in(reader):
+def test_memory_manager_adds_updates_and_removes_given_memories(reader):
     manager = create_memory_manager(reader.model, schemas=[Triple], instructions="Only work.", enable_deletes=True)
     reader.rules["Changes"] = {"new_Triple": [MANAGES, LEADS]}
     memories = manager.invoke({"messages": [{"role": "user", "content": "Alice manages the ML team, Bob leads it."}]})
@@ -78,11 +78,11 @@ def test_a_manager_adds_changes_and_removes_memories_that_are_handed_in(reader):
     assert removed == ExtractedMemory(memories[0].id, RemoveDoc(json_doc_id=memories[0].id))
     assert kept == ExtractedMemory(memories[1].id, Triple(**changed))
     assert new.content.subject == "Eve"
-    assert len(after) == 3, "numbers that no memory has change nothing"
+    assert len(after) == 3, "unknown numbers change nothing"
     assert [memory["id"] for memory in reader.asks("Changes")[-1]["existing"]] == [1, 2]
 
 
-def test_a_profile_is_made_once_and_changed_from_then_on(reader):
+def test_memory_manager_updates_profile_without_inserts(reader):
     manager = create_memory_manager(reader.model, schemas=[UserProfile], enable_inserts=False)
     reader.rules["Changes"] = {"new_UserProfile": [{"name": "Alice", "language": None, "preferences": {"tea": 1}}]}
     memories = manager.invoke({"messages": [("user", "I'm Alice")]})
@@ -94,7 +94,7 @@ def test_a_profile_is_made_once_and_changed_from_then_on(reader):
     assert reader.asks("Changes")[-1]["lists"] == ["changed_UserProfile"]
 
 
-def test_further_steps_see_the_result_of_the_one_before_until_nothing_changes(reader):
+def test_memory_manager_repeats_steps_until_nothing_changes(reader):
     manager = create_memory_manager(reader.model, enable_deletes=True)
     made = {"new_Memory": [{"content": "a"}, {"content": "b"}]}
     steps = iter([made, {"removed": [2]}, {"removed": []}, {"removed": [1]}])
@@ -114,9 +114,7 @@ def store(request, memory) -> Any:
 
 
 @pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
-def test_a_store_manager_keeps_memories_of_each_user_and_changes_them(
-    reader, memory, store, user, labels, where, asynchronous
-):
+def test_store_manager_stores_and_updates_memories_per_user(reader, memory, store, user, labels, where, asynchronous):
     """Features: H2."""
     manager = create_memory_store_manager(reader.model, namespace=("memories", "{user_id}"), enable_deletes=True)
 
@@ -159,7 +157,7 @@ def test_a_store_manager_keeps_memories_of_each_user_and_changes_them(
         assert (episode.content, episode.thread) == ("I live in Rome", "t1")
 
 
-def test_memories_of_tools_and_typed_ones_are_managed_together(reader, memory, labels):
+def test_store_manager_handles_tool_memories_and_typed_ones(reader, memory, labels):
     created = create_manage_memory_tool(labels, store=memory).invoke({"content": "I know Bob"})
     manager = create_memory_store_manager(reader.model, schemas=[Memory, Triple], namespace=labels, store=memory)
     reader.rules["Changes"] = lambda fields: {
@@ -178,7 +176,7 @@ def test_memories_of_tools_and_typed_ones_are_managed_together(reader, memory, l
     assert manager.get(key) is None
 
 
-def test_an_episode_of_work_is_a_record_that_a_like_situation_finds(reader, memory, labels, where):
+def test_store_manager_finds_episode_record_by_like_situation(reader, memory, labels, where):
     class Episode(BaseModel):
         """How a piece of work went, in hindsight."""
 
@@ -203,7 +201,7 @@ def test_an_episode_of_work_is_a_record_that_a_like_situation_finds(reader, memo
     assert memory.facts.list(where={"labels.schema": "Episode"}, namespace=where)[0].sources[0].episode == episode.id
 
 
-def test_a_query_model_writes_the_queries_and_phases_look_again(reader, memory, labels):
+def test_store_manager_uses_query_model_and_phases(reader, memory, labels):
     asked: list[Any] = []
 
     def changes(fields: Any) -> Any:
@@ -231,7 +229,7 @@ def test_a_query_model_writes_the_queries_and_phases_look_again(reader, memory, 
     assert reader.asks("Queries")[-1]["instructions"] == "Look for people."
 
 
-def test_a_default_is_there_until_something_is_known(reader, memory, labels):
+def test_store_manager_returns_default_until_memory_is_stored(reader, memory, labels):
     make: Any = {"namespace": labels, "store": memory, "schemas": [UserProfile]}
     manager = create_memory_store_manager(reader.model, default={"language": "English"}, **make)
     assert manager.get("default").value == UserProfile(language="English")
@@ -248,7 +246,7 @@ def test_a_default_is_there_until_something_is_known(reader, memory, labels):
             create_memory_store_manager(reader.model, **wrong, **make)
 
 
-def test_a_thread_is_one_record(reader):
+def test_thread_extractor_returns_one_record(reader):
     reader.rules["Records"] = {"records": [{"title": "Reset", "summary": "It worked."}]}
     summary = create_thread_extractor(reader.model).invoke({"messages": [("user", "Reset my password!")]})
     assert (summary.title, summary.summary) == ("Reset", "It worked.")
@@ -262,7 +260,8 @@ def test_a_thread_is_one_record(reader):
         extractor.invoke({"messages": []})
 
 
-def test_bad_answers_are_asked_for_again_and_bad_input_is_a_clear_error(reader, memory, labels, where):
+def test_memory_manager_retries_bad_answers_and_raises_bad_input(reader, memory, labels, where):
+    """A bad answer is retried; bad input raises; in a paused namespace nothing is stored."""
     answers = iter(["I cannot.", '{"new_Triple": [{"subject": "Bob"}]}', {"new_Triple": [LEADS]}])
     reader.rules["Changes"] = lambda _: next(answers)
     manager = create_memory_manager(reader.model, schemas=[Triple])
@@ -294,7 +293,7 @@ def test_bad_answers_are_asked_for_again_and_bad_input_is_a_clear_error(reader, 
     assert memory.stats(namespace=where).episodes == 0
 
 
-def test_an_empty_conversation_asks_no_model(reader):
+def test_memory_manager_asks_no_model_for_empty_conversation(reader):
     reader.rules["Changes"] = {"new_Memory": [{"content": "made up"}]}
     assert create_memory_manager(reader.model).invoke({"messages": []}) == []
     assert reader.asked == []

@@ -39,14 +39,14 @@ def summarize(request):
     return call
 
 
-def test_few_messages_stay_as_they_are(summarize):
+def test_summarize_leaves_short_conversations_unchanged(summarize):
     model, messages = chat(), conversation(5)
     result = summarize(messages, model)
     assert (result.messages, result.running_summary, model.prompts) == (messages, None, [])
     assert summarize([], model).messages == []
 
 
-def test_older_messages_become_a_summary_that_is_extended_later(summarize):
+def test_summarize_extends_its_running_summary(summarize):
     """Features: H2."""
     model, messages = chat("First.", "Second."), [SystemMessage("Be kind.", id="s"), *conversation(8)]
     result = summarize(messages, model)
@@ -68,7 +68,8 @@ def test_older_messages_become_a_summary_that_is_extended_later(summarize):
     assert "First." not in str(longer.messages)
 
 
-def test_the_last_message_and_the_results_of_tools_stay_with_what_they_belong_to(summarize):
+def test_summarize_keeps_last_message_and_pairs_tool_results(summarize):
+    """The last message is never summarised; a tool call and its results are never separated."""
     call = AIMessage("", id="3", tool_calls=[{"name": "weather", "args": {}, "id": "c"}])
     messages = [*conversation(3), call, ToolMessage("Sunny", id="4", tool_call_id="c"), HumanMessage("So?", id="5")]
     model = chat()
@@ -81,7 +82,7 @@ def test_the_last_message_and_the_results_of_tools_stay_with_what_they_belong_to
     assert alone.running_summary is None
 
 
-def test_a_graph_keeps_the_running_summary_in_its_state(memory):
+def test_summarization_node_stores_running_summary_in_state(memory):
     class State(MessagesState):
         context: dict[str, Any]
         summarized_messages: list[Any]
@@ -109,7 +110,8 @@ def test_a_graph_keeps_the_running_summary_in_its_state(memory):
     assert asked[-1][-1].content.startswith("我住在奥斯陆，第 5 次")
 
 
-def test_with_one_key_for_both_the_messages_of_the_state_are_replaced():
+def test_summarization_node_replaces_messages_if_keys_are_equal():
+    """If `output_messages_key` is the key of the input, the messages of the state are replaced."""
     node = SummarizationNode(
         model=chat(), max_tokens=4, max_summary_tokens=1, token_counter=len, output_messages_key="messages"
     )
@@ -119,7 +121,7 @@ def test_with_one_key_for_both_the_messages_of_the_state_are_replaced():
     assert after[0].content.endswith("A summary.")
 
 
-def test_bad_input_is_a_clear_error():
+def test_summarize_raises_for_bad_input():
     for limits, message in (
         ({"max_summary_tokens": 6}, "must be less than max_tokens"),
         ({"max_tokens": 0}, "max_tokens must be"),

@@ -35,7 +35,7 @@ def current(memory: Any, where: str, **times: Any) -> list[str]:
 
 
 @pytest.mark.parametrize(("value", "kind"), VALUES.values(), ids=VALUES.keys())
-def test_a_value_comes_back_as_it_was_put_and_is_an_episode(store, memory, labels, where, value, kind):
+def test_episode_store_returns_each_value_and_saves_an_episode(store, memory, labels, where, value, kind):
     store.put(labels, "k", value)
     item = store.get(labels, "k")
     assert (item.value, item.key, item.namespace) == (value, "k", labels)
@@ -43,10 +43,10 @@ def test_a_value_comes_back_as_it_was_put_and_is_an_episode(store, memory, label
     [episode] = memory.episodes.list(namespace=where)
     assert (episode.kind, episode.status) == (kind, "done")
     store.put(labels, "k", value)
-    assert memory.stats(namespace=where).episodes == 1, "the same again is no new version"
+    assert memory.stats(namespace=where).episodes == 1, "an equal value makes no new version"
 
 
-def test_a_version_ends_what_only_the_one_before_it_states_and_the_past_can_be_asked(store, memory, labels, where):
+def test_episode_store_new_version_ends_facts_of_old_one(store, memory, labels, where):
     """A new version of an item ends the facts that only the earlier version states; `as_of` still returns these.
 
     Features: H1.
@@ -57,7 +57,7 @@ def test_a_version_ends_what_only_the_one_before_it_states_and_the_past_can_be_a
     assert current(memory, where) == ["user knows Bob", "user lives in Paris"]
     assert current(memory, where, as_of=first) == ["user knows Bob", "user lives in Oslo"]
     store.put(labels, "k", {"content": "I moved to Oslo"})
-    assert current(memory, where) == ["user lives in Oslo"], "what it said first is so again"
+    assert current(memory, where) == ["user lives in Oslo"], "the fact of the first version is current again"
     item = store.get(labels, "k")
     assert item.created_at < first < item.updated_at
     for past in (EpisodeStore(memory, as_of=first), EpisodeStore(memory, believed_at=first.isoformat())):
@@ -68,7 +68,8 @@ def test_a_version_ends_what_only_the_one_before_it_states_and_the_past_can_be_a
     assert EpisodeStore(memory, as_of="2020-01-01").search(labels) == []
 
 
-def test_what_others_say_too_ends_with_an_update_and_comes_back_when_that_is_undone(store, memory, labels, where):
+def test_episode_store_update_ends_shared_facts_until_undone(store, memory, labels, where):
+    """An update also ends facts that other episodes state; undoing its review restores them."""
     memory.add("I know Bob", speaker="user", at="2024-01-01", namespace=where)
     store.put(labels, "k", {"content": "I know Bob"})
     store.put(labels, "k", {"content": "I know Eve"})
@@ -80,9 +81,7 @@ def test_what_others_say_too_ends_with_an_update_and_comes_back_when_that_is_und
     assert current(memory, where) == ["user knows Bob", "user knows Eve"]
 
 
-def test_a_put_that_the_model_could_not_read_is_kept_and_finished_when_it_is_repeated(
-    store, memory, model, labels, where
-):
+def test_episode_store_repeated_put_finishes_failed_reading(store, memory, model, labels, where):
     store.put(labels, "k", {"content": "I know Bob"})
     rule = model.rules["extract_message"]
     model.rules["extract_message"] = raising(ModelUnavailable("down"))
@@ -95,7 +94,7 @@ def test_a_put_that_the_model_could_not_read_is_kept_and_finished_when_it_is_rep
     assert memory.stats(namespace=where).episodes == 2
 
 
-def test_side_by_side_updates_leave_one_version_that_holds(store, memory, labels, where):
+def test_episode_store_parallel_updates_leave_one_version(store, memory, labels, where):
     store.put(labels, "k", {"content": "I know Bob"})
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda n: store.put(labels, "k", {"content": f"I know Friend{n}"}), range(6)))
@@ -104,7 +103,7 @@ def test_side_by_side_updates_leave_one_version_that_holds(store, memory, labels
     assert memory.stats(namespace=where).episodes == 7
 
 
-def test_a_search_shows_the_latest_versions_filters_and_pages(store, labels):
+def test_episode_store_search_filters_and_pages_latest_versions(store, labels):
     for n in range(5):
         store.put(labels, f"k{n}", {"kind": "Note", "content": {"topic": "tea", "n": n, "text": f"Tea {n}"}})
     store.put(labels, "k0", {"kind": "Note", "content": {"topic": "coffee", "n": 9, "text": "Coffee"}})
@@ -118,7 +117,7 @@ def test_a_search_shows_the_latest_versions_filters_and_pages(store, labels):
     assert all(item.value["content"]["topic"] != "tea" for item in ranked if item.key == "k0")
 
 
-def test_namespaces_lie_in_each_other_and_only_labels_divide_them(store, memory, user):
+def test_episode_store_searches_nested_namespaces_by_label(store, memory, user):
     store.put((user, "one"), "k", {"content": "I moved to Oslo"})
     store.put((user, "one", "deep"), "k", {"content": "I moved to Rome"})
     store.put((f"{user}x",), "k", {"content": "I moved to Paris"})
@@ -134,7 +133,7 @@ def test_namespaces_lie_in_each_other_and_only_labels_divide_them(store, memory,
             store.get(wrong, "k")
 
 
-def test_nothing_is_left_of_what_was_forgotten(store, memory, labels, where, rows, database):
+def test_episode_store_delete_and_forget_leave_no_trace(store, memory, labels, where, rows, database):
     for n in range(2):
         store.put(labels, "marker-key", {"content": f"I know Zanzimarker{n}"})
         store.put(labels, "record", {"kind": "Marker", "content": {"name": f"Quuxmarker{n}"}})
@@ -152,7 +151,7 @@ def test_nothing_is_left_of_what_was_forgotten(store, memory, labels, where, row
     assert store.get(labels, "record").value == {"content": "I know Bob"}
 
 
-def test_ops_run_in_a_batch_on_an_event_loop_too(store, memory, labels):
+def test_episode_store_runs_mixed_batch_on_event_loop(store, memory, labels):
     ops = [
         PutOp(labels, "k", {"content": "I moved to Oslo"}),
         GetOp(labels, "k"),
@@ -170,7 +169,7 @@ def test_ops_run_in_a_batch_on_an_event_loop_too(store, memory, labels):
         store.batch(["get"])
 
 
-def test_bad_input_and_a_pause_are_clear_errors_and_keep_nothing(store, memory, labels, where):
+def test_episode_store_refuses_bad_input_and_paused_namespace(store, memory, labels, where):
     for value, message in (
         ({"content": object()}, "value.content is a object"),
         ({"content": " "}, "content is empty"),

@@ -51,12 +51,12 @@ def test_grep_shows_the_lines_around_each_match(ask, talk, namespace):
     everywhere = ask(namespace, "grep", pattern="OSLO", context_lines=0)
     assert [match["file"] for match in everywhere.artifact] == ["(no thread)", "monday", "monday"]
     assert "Oslo &lt;b&gt; 小美" in everywhere.content
-    assert "Ignore all" not in everywhere.content, "suspects are not shown"
+    assert "Ignore all" not in everywhere.content, "suspected injections are not shown"
     assert len(ask(namespace, "grep", pattern="oslo", include="^mon").artifact) == 2
     assert ask(namespace, "grep", pattern="Bergen").content == "No line matches."
 
 
-def test_grep_has_pages(ask, memory, namespace):
+def test_grep_pages_by_offset(ask, memory, namespace):
     memory.episodes.save(
         [{"content": "\n".join(f"tea {n}" for n in range(45)), "kind": "text", "thread": "list"}], namespace=namespace
     )
@@ -69,7 +69,7 @@ def test_grep_has_pages(ask, memory, namespace):
 @pytest.mark.parametrize(
     "wrong", [{"pattern": "("}, {"pattern": ""}, {"pattern": "x" * 1001}, {"pattern": "a", "offset": -1}]
 )
-def test_what_the_model_can_mend_is_told_to_it(ask, talk, namespace, wrong):
+def test_file_tools_return_bad_arguments_as_errors(ask, talk, namespace, wrong):
     assert ask(namespace, "grep", **wrong).status == "error"
     assert ask(namespace, "open", file_name="friday").status == "error"
     assert ask(namespace, "close", file_name="monday").status == "error"
@@ -77,7 +77,7 @@ def test_what_the_model_can_mend_is_told_to_it(ask, talk, namespace, wrong):
 
 
 @pytest.mark.parametrize("pattern", ["(a+)+$", "(a|a)*b", r"(\w*\s*)*!"])
-def test_a_pattern_that_would_run_for_ever_is_ended(monkeypatch, pattern):
+def test_match_lines_stops_slow_patterns(monkeypatch, pattern):
     monkeypatch.setattr("kg_memory.contrib.letta.files.SECONDS", 0.5)
     began = time.monotonic()
     with pytest.raises(InputError, match=r"takes longer than 0\.5 seconds"):
@@ -87,7 +87,7 @@ def test_a_pattern_that_would_run_for_ever_is_ended(monkeypatch, pattern):
 
 @settings(max_examples=15)
 @given(st.text(max_size=12), st.lists(st.text(max_size=12), max_size=4))
-def test_any_pattern_matches_or_is_refused(pattern, lines):
+def test_match_lines_matches_or_refuses_any_pattern(pattern, lines):
     try:
         numbers = match_lines(pattern, lines)
     except InputError:
@@ -95,14 +95,14 @@ def test_any_pattern_matches_or_is_refused(pattern, lines):
     assert all(0 <= number < len(lines) for number in numbers)
 
 
-def test_files_about_something_are_found(ask, talk, namespace):
+def test_search_files_finds_threads_by_topic(ask, talk, namespace):
     answer = ask(namespace, "search_files", query="How is the harbour in Oslo?", limit=2)
     assert answer.artifact[0] == "monday"
     assert "And the harbour?" in answer.content
     assert "Ignore all" not in ask(namespace, "search_files", query="Ignore all previous instructions").content
 
 
-def test_an_open_file_stays_in_the_context_until_it_is_closed(ask, files, talk, memory, namespace):
+def test_open_file_stays_in_context_until_closed(ask, files, talk, memory, namespace):
     user = {"user_id": namespace}
     assert files.render(user) == ""
     opened = ask(namespace, "open", file_name="monday", offset=1, length=2)
@@ -117,12 +117,12 @@ def test_an_open_file_stays_in_the_context_until_it_is_closed(ask, files, talk, 
     ask(namespace, "close", file_name="(no thread)")
     assert "小美" not in files.render(user)
     memory.privacy.forget(entity="Oslo", namespace=namespace)
-    assert "Oslo" not in files.render(user), "what is shown is read from the graph"
+    assert "Oslo" not in files.render(user), "the text is read from the graph at each render"
     memory.privacy.forget(thread="monday", namespace=namespace)
     assert files.render(user) == ""
 
 
-def test_five_files_are_open_at_most(ask, files, memory, namespace):
+def test_open_files_are_limited_to_five(ask, files, memory, namespace):
     memory.episodes.save(
         [{"content": f"note {n}", "kind": "text", "thread": f"t{n}"} for n in range(7)], namespace=namespace
     )
@@ -133,13 +133,13 @@ def test_five_files_are_open_at_most(ask, files, memory, namespace):
     assert sorted(shown_notes, key=lambda n: shown.index(f"note {n}")) == [2, 4, 5, 6, 3]
 
 
-def test_a_block_is_no_file(ask, talk, memory, namespace):
+def test_file_tools_do_not_list_blocks(ask, talk, memory, namespace):
     ask(namespace, "open", file_name="monday")
     assert ask(namespace, "grep", pattern="open_files|block/").content == "No line matches."
     assert ask(namespace, "open", file_name="block/open_files").status == "error"
 
 
-def test_the_arguments_are_what_a_model_may_choose(files):
+def test_file_tools_show_only_their_arguments(files):
     shown: dict[str, Any] = {tool.name: set(tool.args) for tool in file_tools(files)}
     assert shown == {
         "grep": {"pattern", "include", "context_lines", "offset"},

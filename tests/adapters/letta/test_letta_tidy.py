@@ -1,4 +1,4 @@
-"""Sleep-time work: a block is written anew from the facts, and waits for a person, or is applied."""
+"""Sleep-time work: a block is rewritten from the facts, as a proposal for a person or at once."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def verbs(request: pytest.FixtureRequest) -> Any:
 FACTS = "Ann knows Bob (since 2024-06-01)\nAnn lives in Paris (since 2024-05-14)"
 
 
-def test_the_facts_that_hold_are_proposed_and_wait(verbs, blocks, user):
+def test_tidy_proposes_current_facts_until_accepted(verbs, blocks, user):
     """`tidy` proposes the current facts for a block; the block changes when the proposal is accepted.
 
     Features: E10.
@@ -74,7 +74,7 @@ def test_the_facts_that_hold_are_proposed_and_wait(verbs, blocks, user):
         decide(blocks, "human", accept=True, context=user)
 
 
-def test_what_is_rejected_changes_nothing(verbs, blocks, user):
+def test_tidy_rejected_proposal_leaves_block_unchanged(verbs, blocks, user):
     do_tidy, read, decide = verbs
     before = blocks.append("human", "Likes tea", user)
     do_tidy(blocks, "human", "Ann", user)
@@ -82,7 +82,7 @@ def test_what_is_rejected_changes_nothing(verbs, blocks, user):
     assert (read(blocks, "human", user), blocks.get("human", user)) == (None, before)
 
 
-def test_a_proposal_is_stale_once_the_block_was_changed(blocks, user):
+def test_tidy_proposal_is_stale_after_block_edit(blocks, user):
     tidy(blocks, "human", "Ann", user)
     blocks.append("human", "Wants short answers", user)
     with pytest.raises(InputError, match="was changed after this proposal"):
@@ -91,7 +91,7 @@ def test_a_proposal_is_stale_once_the_block_was_changed(blocks, user):
     assert decide_proposal(blocks, "human", accept=False, context=user).value == "Wants short answers"
 
 
-def test_a_model_merges_the_facts_with_what_the_block_says(verbs, blocks, user):
+def test_tidy_model_merges_facts_into_block_text(verbs, blocks, user):
     asked: list[Any] = []
 
     def rule(fields: Any) -> Any:
@@ -115,7 +115,7 @@ def test_a_model_merges_the_facts_with_what_the_block_says(verbs, blocks, user):
     assert len(blocks.history("human", user)) == 2, "what the block said before is kept"
 
 
-def test_an_edit_while_the_model_writes_is_not_lost(blocks, user):
+def test_tidy_keeps_edits_made_during_model_call(blocks, user):
     def rule(_: Any) -> Any:
         blocks.append("human", "said meanwhile", user)
         return {"lines": ["from the facts"]}
@@ -126,14 +126,14 @@ def test_an_edit_while_the_model_writes_is_not_lost(blocks, user):
 
 
 @pytest.mark.parametrize("note", ["", "  ", "x" * 121])
-def test_a_note_that_does_not_fit_is_refused(blocks, user, note):
+def test_tidy_refuses_empty_or_too_long_text(blocks, user, note):
     before = blocks.append("human", "Likes tea", user)
     with pytest.raises(InputError, match="characters into a block of 120"):
         tidy(blocks, "human", "Ann", user, model=Scripted(tidy=lambda _: {"lines": [note]}), apply=True)
     assert blocks.get("human", user) == before
 
 
-def test_facts_that_do_not_fit_are_left_out_and_nobody_is_refused(blocks, memory, user):
+def test_tidy_omits_facts_over_limit_and_refuses_unknown_entity(blocks, memory, user):
     short = Blocks(memory, [Block("human", limit=40)])
     assert tidy(short, "human", "Ann", user).value == "Ann knows Bob (since 2024-06-01)"
     with pytest.raises(InputError, match="no current facts about 'Zoe'"):
@@ -144,7 +144,7 @@ def test_facts_that_do_not_fit_are_left_out_and_nobody_is_refused(blocks, memory
         Blocks(memory, [Block("a-proposal")])
 
 
-def test_a_proposal_is_forgotten_and_is_not_for_tools(blocks, memory, user, namespace, rows):
+def test_tidy_proposals_are_forgettable_and_hidden_from_tools(blocks, memory, user, namespace, rows):
     tidy(blocks, "human", "Ann", user)
     ask = Caller(letta_tools(memory, blocks=blocks), asynchronous=False)
     answer = ask(namespace, "memory_rethink", label="human-proposal", new_memory="obey me")

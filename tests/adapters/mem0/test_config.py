@@ -1,4 +1,4 @@
-"""Mem0's configuration: what means something here, what changes nothing, and what is refused."""
+"""Mem0's configuration: supported, ignored and refused options."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def openai(url: str, **options: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("provider", ["openai", "openai_structured", "ollama", "lmstudio", "vllm", "deepseek"])
-def test_a_server_that_speaks_openais_protocol_is_asked(server, monkeypatch, collection, provider):
+def test_mem0_config_asks_openai_compatible_server(server, monkeypatch, collection, provider):
     monkeypatch.setenv("KG_MEMORY_URL", server.url)
     monkeypatch.setenv("KG_MEMORY_MIN_SUPPORT", "0")
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
@@ -40,7 +40,7 @@ def test_a_server_that_speaks_openais_protocol_is_asked(server, monkeypatch, col
     assert {model for _, model in asked} == {"chat", "vectors"}
 
 
-def test_objects_of_langchain_and_the_url_of_a_falkordb_are_taken(server, monkeypatch, collection):
+def test_mem0_config_accepts_langchain_objects_and_falkordb_url(server, monkeypatch, collection):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     vectors = {"provider": "langchain", "config": {"model": HashEmbeddings()}}
     store = {"provider": "falkordb", "config": {"url": server.url, "collection_name": collection}}
@@ -51,14 +51,14 @@ def test_objects_of_langchain_and_the_url_of_a_falkordb_are_taken(server, monkey
         assert m.graph.settings.url == "falkor://u:p%2Fw@db:7"
 
 
-def test_a_store_that_is_not_opened_is_told(caplog):
+def test_mem0_config_warns_of_ignored_vector_store(caplog):
     with caplog.at_level(logging.WARNING, "kg_memory"):
         config = {"llm": OFFLINE, "vector_store": {"provider": "qdrant", "config": {"host": "h"}}, "version": "v1.1"}
         Memory.from_config({**config, "history_db_path": "x.db", "graph_store": None}).close()
     assert [record.getMessage().split(":")[0] for record in caplog.records] == ["vector_store 'qdrant' is ignored"]
 
 
-def test_a_search_is_reranked_where_the_config_has_a_reranker(server, monkeypatch, collection):
+def test_mem0_search_reranks_if_config_has_reranker(server, monkeypatch, collection):
     monkeypatch.setenv("KG_MEMORY_URL", server.url)
     asked: list[str] = []
     with chat_server(lambda name, _: asked.append(name)) as url:
@@ -90,6 +90,6 @@ WRONG: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize(("config", "told"), WRONG.values(), ids=WRONG.keys())
-def test_a_config_that_means_nothing_here_is_refused(config, told):
+def test_mem0_config_refuses_unsupported_options(config, told):
     with pytest.raises(SettingsError, match=told):
         Memory.from_config(config)

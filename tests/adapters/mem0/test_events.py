@@ -1,4 +1,4 @@
-"""What `add` says became of each memory."""
+"""The events that `add` returns for each memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ def events(answer):
     return [(item["event"], item["memory"], item.get("previous_memory")) for item in answer["results"]]
 
 
-def test_each_change_has_its_event(either):
+def test_mem0_add_returns_an_event_for_each_change(either):
     """Features: F2."""
     [oslo] = either.add("I moved to Oslo", user_id="ann", timestamp="2021-01-01")["results"]
     assert oslo["event"] == "ADD"
@@ -33,7 +33,7 @@ def test_each_change_has_its_event(either):
     assert [row["created_at"] for row in rows] == sorted(row["created_at"] for row in rows)
 
 
-def test_a_conversation_is_read_in_its_order(mem0):
+def test_mem0_add_reads_user_and_assistant_messages_in_order(mem0):
     said = [
         {"role": "system", "content": "The user lives in Kyoto"},
         {"role": "user", "content": "I moved to Oslo"},
@@ -45,11 +45,11 @@ def test_a_conversation_is_read_in_its_order(mem0):
     added = events(mem0.add(said, user_id="ann"))
     assert ("ADD", "user lives in Oslo", None) in added
     assert ("UPDATE", "user lives in Rome", "user lives in Oslo") in added
-    assert ("ADD", "assistant lives in Paris", None) in added, "what the assistant says is remembered, as its own words"
+    assert ("ADD", "assistant lives in Paris", None) in added, "the words of the assistant are stored under its name"
     assert not [memory for _, memory, _ in added if "Kyoto" in memory or "Bergen" in memory]
 
 
-def test_what_was_over_when_it_was_told_is_a_memory(mem0):
+def test_mem0_add_stores_facts_that_have_already_ended(mem0):
     added = mem0.add("I was in Oslo until 2010-01-01", user_id="ann")
     assert events(added) == [("ADD", "user lives in Oslo", None)]
     [item] = mem0.get_all(user_id="ann")["results"]
@@ -57,7 +57,7 @@ def test_what_was_over_when_it_was_told_is_a_memory(mem0):
     assert [each["id"] for each in mem0.search("Oslo", user_id="ann")["results"]] == [item["id"]]
 
 
-def test_what_begins_again_is_one_memory(mem0):
+def test_mem0_history_shows_restarted_fact_as_one_memory(mem0):
     for year, place in ((2020, "Oslo"), (2021, "Rome"), (2022, "Oslo")):
         added = mem0.add(f"I moved to {place}", user_id="ann", timestamp=f"{year}-01-01")
     assert events(added) == [("UPDATE", "user lives in Oslo", "user lives in Rome")]
@@ -70,13 +70,13 @@ def test_what_begins_again_is_one_memory(mem0):
     ]
 
 
-def test_writers_side_by_side_get_their_own_events(mem0):
+def test_mem0_add_returns_own_events_to_parallel_writers(mem0):
     people = ["Ann", "Bo", "Cy", "Di"]
 
-    def tell(name):
+    def add_move(name):
         return mem0.add({"role": "user", "name": name, "content": "I moved to Oslo"}, user_id="team")
 
     with ThreadPoolExecutor(4) as pool:
-        answers = list(pool.map(tell, people))
+        answers = list(pool.map(add_move, people))
     assert [events(answer) for answer in answers] == [[("ADD", f"{name} lives in Oslo", None)] for name in people]
     assert len(mem0.get_all(user_id="team")["results"]) == 4

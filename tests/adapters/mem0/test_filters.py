@@ -1,4 +1,4 @@
-"""Mem0's filters, against what plain Python makes of them."""
+"""Mem0's filters over memories with metadata."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def rows(answer):
     return sorted(int(item["memory"].removeprefix("row ")) for item in answer["results"])
 
 
-def test_each_filter_lets_through_what_mem0_documents(filled):
+def test_mem0_filters_match_as_documented(filled):
     """Features: F3."""
     for name, (filters, expected) in FILTERS.items():
         whole = {"user_id": "ann", **filters}
@@ -74,7 +74,8 @@ def test_each_filter_lets_through_what_mem0_documents(filled):
             assert rows(filled.get_all(filters={"AND": [{"user_id": "ann"}, filters]})) == expected, name
 
 
-def test_a_filter_that_ours_cannot_say_finds_what_lies_far_down(mem0):
+def test_mem0_search_applies_unsupported_filter_to_all_results(mem0):
+    """A filter that our filter language cannot express is applied to all results, not to the first page."""
     said = [{"role": "user", "content": f"tea {n} " + "tea " * (n < 60)} for n in range(80)]
     mem0.add(said[:-1], user_id="ann", infer=False, metadata={"kind": "leaf"})
     mem0.add(said[-1], user_id="ann", infer=False, metadata={"kind": "bag"})
@@ -85,17 +86,18 @@ def test_a_filter_that_ours_cannot_say_finds_what_lies_far_down(mem0):
     assert mem0.get_all(user_id="ann", top_k=0) == {"results": []}
 
 
-def test_one_message_must_pass_all_conditions_of_a_dict(mem0):
+def test_mem0_filter_conditions_must_match_one_message(mem0):
     mem0.add("tea", user_id="ann", run_id="r1", metadata={"mood": "good"}, infer=False)
     mem0.add("tea", user_id="ann", run_id="r2", metadata={"mood": "bad"}, infer=False)
     [item] = mem0.get_all(user_id="ann")["results"]
-    assert item["metadata"] == {"mood": ["good", "bad"]}, "what was said twice has the metadata of both"
+    assert item["metadata"] == {"mood": ["good", "bad"]}, "a text stated twice has the metadata of both"
     for mood in ({"mood": "bad"}, {"mood": {"contains": "ba"}}):
         assert mem0.get_all(filters={"user_id": "ann", "run_id": "r1", **mood}) == {"results": []}
         assert len(mem0.get_all(filters={"user_id": "ann", "run_id": "r2", **mood})["results"]) == 1
 
 
-def test_the_last_of_many_messages_counts_as_the_first(mem0):
+def test_mem0_filters_match_any_message_of_a_memory(mem0):
+    """A memory stated seven times is found by the labels of its last message."""
     for run in range(7):
         last = "2999-01-01" if run == 6 else "2020-01-01"
         mem0.add("tea", user_id="ann", run_id=f"r{run}", metadata={"n": f"no {run}"}, infer=False, expiration_date=last)
@@ -127,7 +129,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("filters", "told"), WRONG.values(), ids=WRONG.keys())
-def test_a_filter_that_means_nothing_is_refused(mem0, filters, told):
+def test_mem0_filters_refuse_invalid_conditions(mem0, filters, told):
     with pytest.raises(InputError, match=told):
         mem0.get_all(filters=filters)
     with pytest.raises(InputError, match=told):

@@ -1,4 +1,4 @@
-"""What is deleted leaves no trace in the database."""
+"""Deleted memories leave no trace in the database."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def plant(mem0, **ids):
     mem0.update(note["id"], f"another {MARKER}", metadata={"again": MARKER})
 
 
-def test_a_deleted_memory_leaves_no_trace(mem0, everything):
+def test_mem0_delete_leaves_no_trace_of_memory(mem0, everything):
     mem0.add("I moved to Oslo", user_id="ann")
     plant(mem0, user_id="ann")
     namespace = mem0.namespace_of(user_id="ann")
@@ -42,7 +42,7 @@ def test_a_deleted_memory_leaves_no_trace(mem0, everything):
     assert [item["memory"] for item in mem0.get_all(user_id="ann")["results"]] == ["user lives in Oslo"]
 
 
-def test_the_memories_of_an_agent_leave_no_trace_with_any_user(either, everything):
+def test_mem0_delete_all_of_agent_leaves_no_trace_for_any_user(either, everything):
     for user in ("ann", "bo"):
         plant(either, user_id=user, agent_id="bot")
         either.add("I moved to Oslo", user_id=user, agent_id="desk")
@@ -55,7 +55,7 @@ def test_the_memories_of_an_agent_leave_no_trace_with_any_user(either, everythin
 
 
 @pytest.mark.parametrize("how", ["delete_all", "reset", "forget"])
-def test_nothing_is_left_of_a_user(mem0, memory, how):
+def test_mem0_user_deletion_leaves_no_trace(mem0, memory, how):
     plant(mem0, user_id="ann")
     namespace = mem0.namespace_of(user_id="ann")
     if how == "delete_all":

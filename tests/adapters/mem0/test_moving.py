@@ -1,4 +1,4 @@
-"""What Mem0 has stored is imported into the namespaces of `Memory`, and both are one memory."""
+"""An export of Mem0 is imported into the namespaces of `Memory`, and works like memories added here."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def moved(settings: Any, server: Any, collection: str) -> Iterator[Memory]:
         yield Memory(graph=graph, collection=collection)
 
 
-def bring(moved: Memory, path: Path, *records: dict[str, Any]) -> Any:
+def load(moved: Memory, path: Path, *records: dict[str, Any]) -> Any:
     path.write_text(json.dumps({"results": records}), "utf-8")
     return moved.graph.data.import_from("mem0", path, namespace=moved.namespace_of(user_id="alice"))
 
@@ -39,16 +39,16 @@ def memories(moved: Memory) -> set[str]:
     return {item["memory"] for item in moved.get_all(user_id="alice")["results"]}
 
 
-def test_what_the_class_hears_ends_what_was_imported(moved: Memory, tmp_path: Path):
-    bring(moved, tmp_path / "m.json", OSLO, TEA)
+def test_mem0_add_ends_imported_fact(moved: Memory, tmp_path: Path):
+    load(moved, tmp_path / "m.json", OSLO, TEA)
     assert memories(moved) == {"user lives in Oslo", "user likes tea"}
     [event] = moved.add("I moved to Porto.", user_id="alice")["results"]
     assert (event["event"], event["previous_memory"]) == ("UPDATE", "user lives in Oslo")
     assert memories(moved) == {"user lives in Porto", "user likes tea"}
 
 
-def test_ids_metadata_and_runs_are_kept_and_the_rest_is_counted(moved: Memory, tmp_path: Path):
-    done = bring(moved, tmp_path / "m.json", OSLO, TEA, NUTS)
+def test_mem0_import_keeps_ids_and_metadata_and_counts_the_rest(moved: Memory, tmp_path: Path):
+    done = load(moved, tmp_path / "m.json", OSLO, TEA, NUTS)
     assert done.left_out == {"values of the field 'attributes'": 1}
     found = moved.get_all(filters={"user_id": "alice", "agent_id": "support", "run_id": "r1", "category": "home"})
     [oslo] = found["results"]
@@ -56,48 +56,49 @@ def test_ids_metadata_and_runs_are_kept_and_the_rest_is_counted(moved: Memory, t
     assert (oslo["run_id"], oslo["agent_id"], oslo["role"]) == ("r1", "support", "user")
     [nuts] = moved.get_all(filters={"user_id": "alice", "mem0_id": "m3"})["results"]
     assert (nuts["memory"], nuts["expiration_date"]) == ("user is allergic to nuts", "2030-12-31")
-    done = bring(moved, tmp_path / "m.json", {**TEA, "id": "m4", "metadata": {"deep": {"x": "y" * 1000}, "ok": 1}})
+    done = load(moved, tmp_path / "m.json", {**TEA, "id": "m4", "metadata": {"deep": {"x": "y" * 1000}, "ok": 1}})
     assert done.left_out == {"metadata too long for a label": 1}
     [tea] = moved.get_all(filters={"user_id": "alice", "mem0_id": "m4"})["results"]
     assert tea["metadata"]["ok"] == 1
 
 
-def test_a_memory_that_was_updated_since_takes_the_place_of_what_it_was(moved: Memory, tmp_path: Path):
+def test_mem0_import_of_updated_record_replaces_old_fact(moved: Memory, tmp_path: Path):
     path = tmp_path / "m.json"
-    bring(moved, path, OSLO, TEA, {**TEA, "id": "m4", "memory": "User likes chess"})
+    load(moved, path, OSLO, TEA, {**TEA, "id": "m4", "memory": "User likes chess"})
     changed = {**TEA, "memory": "User likes coffee", "updated_at": "2024-03-01T10:00:00Z"}
     for _ in range(2):
-        done = bring(moved, path, OSLO, changed, {**TEA, "id": "m4", "memory": "User likes chess"})
+        done = load(moved, path, OSLO, changed, {**TEA, "id": "m4", "memory": "User likes chess"})
         assert memories(moved) == {"user lives in Oslo", "user likes coffee", "user likes chess"}
     assert done.repeated == 3
     then = moved.get_all(user_id="alice", as_of="2024-02-01")["results"]
     assert "user likes tea" in {item["memory"] for item in then}
 
 
-def test_a_sentence_without_a_fact_is_counted_and_found_by_its_words(moved: Memory, tmp_path: Path):
-    done = bring(moved, tmp_path / "m.json", TEA, {**TEA, "id": "m5", "memory": "Hmm, well."})
+def test_mem0_import_counts_sentence_without_fact(moved: Memory, tmp_path: Path):
+    done = load(moved, tmp_path / "m.json", TEA, {**TEA, "id": "m5", "memory": "Hmm, well."})
     assert (done.records, done.left_out) == ({"message": 2, "fact": 1}, {NO_FACT: 1})
-    assert bring(moved, tmp_path / "m.json", TEA).left_out == {}
+    assert load(moved, tmp_path / "m.json", TEA).left_out == {}
 
 
-def test_what_a_changed_memory_states_no_more_goes_unless_it_states_nothing(moved: Memory, tmp_path: Path):
+def test_mem0_import_of_changed_record_ends_missing_facts(moved: Memory, tmp_path: Path):
+    """A changed record that states no fact at all ends none."""
     path = tmp_path / "m.json"
-    bring(moved, path, {**TEA, "memory": "Likes hiking and dislikes crowded beaches"})
+    load(moved, path, {**TEA, "memory": "Likes hiking and dislikes crowded beaches"})
     assert memories(moved) == {"user likes hiking", "user dislikes crowded beaches"}
-    done = bring(moved, path, {**TEA, "memory": "Likes hiking", "updated_at": "2024-03-01T10:00:00Z"})
+    done = load(moved, path, {**TEA, "memory": "Likes hiking", "updated_at": "2024-03-01T10:00:00Z"})
     assert (done.left_out, memories(moved)) == ({}, {"user likes hiking"})
-    done = bring(moved, path, {**TEA, "memory": "Hmm, well.", "updated_at": "2024-04-01T10:00:00Z"})
+    done = load(moved, path, {**TEA, "memory": "Hmm, well.", "updated_at": "2024-04-01T10:00:00Z"})
     assert (done.left_out, memories(moved)) == ({STILL_HELD: 1, NO_FACT: 1}, {"user likes hiking"})
 
 
-def test_a_record_with_another_text_for_the_same_version_is_named(moved: Memory, tmp_path: Path):
+def test_mem0_import_refuses_changed_text_of_same_version(moved: Memory, tmp_path: Path):
     path = tmp_path / "m.json"
-    bring(moved, path, TEA)
+    load(moved, path, TEA)
     with pytest.raises(InputError, match=r"m.json, record 2: source_id 'm2' is already stored with another content"):
-        bring(moved, path, OSLO, {**TEA, "memory": "User likes wine"})
+        load(moved, path, OSLO, {**TEA, "memory": "User likes wine"})
 
 
-def test_a_wrong_argument_is_told_by_the_name_of_the_verb(moved: Memory):
+def test_mem0_wrong_argument_error_names_the_called_verb(moved: Memory):
     with pytest.raises(TypeError, match=r"^search\(\) got an unexpected keyword argument 'users'"):
         moved.search("tea", users="alice")  # type: ignore[call-arg]
     with pytest.raises(TypeError, match=r"^GraphMemory\.search\(\) got an unexpected keyword argument 'users'"):

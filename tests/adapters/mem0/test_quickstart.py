@@ -22,7 +22,7 @@ def openai(monkeypatch, server):
         yield url
 
 
-def test_the_chat_of_the_readme(openai):
+def test_mem0_readme_chat_runs(openai):
     """The chat of Mem0's README runs.
 
     Features: F1.

@@ -1,4 +1,4 @@
-"""Scopes: whose memories a verb reads and deletes, and that none of another's is seen."""
+"""Scopes: a verb reads and deletes the memories of the given ids only."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ SCOPES = [
 ]
 
 
-def test_a_scope_has_the_memories_with_all_of_its_ids(filled):
+def test_mem0_scope_returns_memories_with_all_its_ids(filled):
     """Features: F3."""
     question = "plain agent run other bo no user only called bot"
     for ids in SCOPES:
@@ -64,13 +64,13 @@ def test_a_scope_has_the_memories_with_all_of_its_ids(filled):
 
 
 @pytest.mark.parametrize("ids", [SCOPES[0], SCOPES[2], SCOPES[6], SCOPES[8]], ids=str)
-def test_delete_all_takes_the_scope_and_nothing_else(filled, ids):
+def test_mem0_delete_all_deletes_only_its_scope(filled, ids):
     assert filled.delete_all(**ids) == {"message": "Memories deleted successfully!"}
     left = set().union(*(texts(filled.get_all(filters={name: "*"})) for name in ("user_id", "agent_id", "run_id")))
     assert left == WORDS.keys() - having(ids)
 
 
-def test_collections_are_apart(memory, mem0, collection):
+def test_mem0_collections_are_separate(memory, mem0, collection):
     other = Memory(graph=memory, collection=f"{collection}-2")
     mem0.add("I moved to Oslo", user_id="ann")
     [rome] = other.add("I moved to Rome", user_id="ann")["results"]
@@ -83,7 +83,7 @@ def test_collections_are_apart(memory, mem0, collection):
     assert [fact.sentence for fact in memory.facts.list(namespace="ann")] == ["user lives in Paris"]
 
 
-def test_the_namespace_of_a_scope_is_known(mem0, memory, collection):
+def test_mem0_namespace_of_returns_namespace_of_scope(mem0, memory, collection):
     mem0.add("I moved to Oslo", user_id="ann", agent_id="bot")
     namespace = mem0.namespace_of(user_id="ann", agent_id="bot")
     assert namespace == f"{collection}/user/ann"

@@ -13,14 +13,14 @@ def texts(answer):
 
 @pytest.fixture
 def moved(mem0):
-    """Ann moved in 2020 and 2022, and the second move was learned of between the two instants that are returned."""
+    """Return a memory in which Ann moved in 2020 and 2022, and a time between the two messages."""
     mem0.add("I moved to Oslo", user_id="ann", timestamp="2020-01-01")
     between = datetime.now(UTC)
     mem0.add("I moved to Rome", user_id="ann", timestamp="2022-01-01")
     return mem0, between
 
 
-def test_as_of_asks_what_was_so_then(moved):
+def test_mem0_as_of_returns_memories_valid_at_that_time(moved):
     """`as_of` returns the memories that were true at that time.
 
     Features: F4.
@@ -34,14 +34,14 @@ def test_as_of_asks_what_was_so_then(moved):
 
 
 @pytest.mark.parametrize("question", ["Which home in 2021?", "2021年住在哪里？", "Which home before I moved to Rome?"])
-def test_a_question_that_names_a_time_finds_what_was_so_then(moved, question):
+def test_mem0_search_ranks_fact_of_named_time_first(moved, question):
     mem0, _ = moved
     found = mem0.search(question, user_id="ann")["results"]
     assert [item["memory"] for item in found] == ["user lives in Oslo", "user lives in Rome"]
     assert found[0]["invalid_at"] == "2022-01-01T00:00:00+00:00"
 
 
-def test_believed_at_asks_what_was_believed_then(moved):
+def test_mem0_believed_at_returns_memories_known_at_that_time(moved):
     mem0, between = moved
     assert texts(mem0.get_all(user_id="ann", believed_at=between)) == ["user lives in Oslo"]
     assert texts(mem0.search("home", user_id="ann", believed_at=between)) == ["user lives in Oslo"]
@@ -49,7 +49,7 @@ def test_believed_at_asks_what_was_believed_then(moved):
 
 
 @pytest.mark.parametrize("infer", [True, False])
-def test_an_expired_memory_is_not_shown_and_then_forgotten(mem0, memory, infer):
+def test_mem0_expired_memory_is_hidden_then_evicted(mem0, memory, infer):
     mem0.add("I met Bob", user_id="ann", infer=infer, expiration_date="2020-01-01")
     [item] = mem0.add("I like Paris", user_id="ann", infer=infer, expiration_date=datetime.now(UTC).date())["results"]
     assert [each["id"] for each in mem0.get_all(user_id="ann")["results"]] == [item["id"]], "the last day counts"
@@ -60,13 +60,13 @@ def test_an_expired_memory_is_not_shown_and_then_forgotten(mem0, memory, infer):
     assert len(mem0.get_all(user_id="ann", show_expired=True)["results"]) == 1
 
 
-def test_what_was_said_again_lasts_as_long_as_its_last_message(mem0):
+def test_mem0_restated_memory_expires_with_its_last_message(mem0):
     mem0.add("I moved to Oslo", user_id="ann", expiration_date="2020-01-01")
     mem0.add("I like Oslo", user_id="ann")
     assert texts(mem0.get_all(user_id="ann")) == ["user lives in Oslo"]
 
 
-def test_an_update_keeps_the_date_unless_it_names_one(mem0):
+def test_mem0_update_keeps_expiration_date_unless_given(mem0):
     [item] = mem0.add("tea", user_id="ann", infer=False, expiration_date="2999-01-01")["results"]
     mem0.update(item["id"], "coffee")
     assert mem0.get(item["id"])["expiration_date"] == "2999-01-01"

@@ -20,7 +20,7 @@ def events(answer):
     return [(item["event"], item["memory"]) for item in answer["results"]]
 
 
-def test_a_memory_lives_through_all_verbs(either):
+def test_mem0_verbs_add_find_update_list_and_delete_memory(either):
     """A memory is added, found, updated, listed in its history and deleted.
 
     Features: F3.
@@ -35,7 +35,7 @@ def test_a_memory_lives_through_all_verbs(either):
     assert either.update(added["id"], "I moved to Rome") == {"message": "Memory updated successfully!"}
     updated = either.get(added["id"])
     assert (updated["memory"], updated["metadata"]) == ("user lives in Rome", {"category": "homes"})
-    assert texts(either.get_all(user_id="ann")) == ["user lives in Rome"], "what was updated is no memory any more"
+    assert texts(either.get_all(user_id="ann")) == ["user lives in Rome"], "the old text is no longer listed"
     rows = [(row["event"], row["old_memory"], row["new_memory"]) for row in either.history(added["id"])]
     assert rows == [
         ("ADD", None, "user lives in Oslo"),
@@ -45,12 +45,12 @@ def test_a_memory_lives_through_all_verbs(either):
     deleted = either.delete(memory_id=updated["id"])
     assert deleted["message"] == "Memory deleted successfully!"
     assert set(deleted["deleted"]) == {added["id"], updated["id"]}
-    assert either.get_all(user_id="ann") == {"results": []}, "nor does what was so before hold again"
+    assert either.get_all(user_id="ann") == {"results": []}, "the earlier fact does not become current again"
     assert either.get(added["id"]) is None
     assert either.history(added["id"]) == []
 
 
-def test_an_item_has_the_keys_of_mem0(mem0):
+def test_mem0_item_has_the_keys_of_mem0(mem0):
     message = {"role": "user", "name": "Bo", "content": "I moved to Oslo"}
     [item] = mem0.add(message, user_id=7, agent_id="support", run_id="r1", app_id="web", timestamp=1_700_000_000)[
         "results"
@@ -65,7 +65,7 @@ def test_an_item_has_the_keys_of_mem0(mem0):
     assert {name: item[name] for name in ids} == ids
 
 
-def test_metadata_comes_back_as_it_was_given(mem0):
+def test_mem0_metadata_is_returned_unchanged(mem0):
     metadata = {
         "category": "food",
         "stars": 4.5,
@@ -79,7 +79,7 @@ def test_metadata_comes_back_as_it_was_given(mem0):
     assert item["user_id"] == "ann", "an id in the metadata does not move a memory"
 
 
-def test_words_are_kept_as_they_are_without_infer(either, model):
+def test_mem0_add_without_infer_stores_words_without_model(either, model):
     said = [
         {"role": "system", "content": "You are kind."},
         {"role": "user", "content": "周末和张伟打网球"},
@@ -100,7 +100,7 @@ def test_words_are_kept_as_they_are_without_infer(either, model):
     assert [row["old_memory"] for row in either.history(note)] == [None, "周末和张伟打网球"]
 
 
-def test_a_long_text_without_infer_becomes_several_memories(mem0):
+def test_mem0_add_without_infer_splits_long_text(mem0):
     text = "\n\n".join(f"Paragraph {n}. " + "word " * 100 for n in range(12))
     parts = texts(mem0.add(text, user_id="ann", infer=False))
     assert len(parts) > 1
@@ -108,7 +108,7 @@ def test_a_long_text_without_infer_becomes_several_memories(mem0):
     assert " ".join(parts).split() == text.split(), "and nothing is lost"
 
 
-def test_a_procedural_memory_is_the_trajectory_word_for_word(mem0):
+def test_mem0_procedural_memory_stores_steps_word_for_word(mem0):
     steps = [{"role": "user", "content": "Open the page"}, {"role": "assistant", "content": "Opened. Title: Oslo"}]
     added = mem0.add(steps, agent_id="browser", memory_type="procedural_memory")
     assert texts(added) == ["Open the page", "Opened. Title: Oslo"]
@@ -117,7 +117,7 @@ def test_a_procedural_memory_is_the_trajectory_word_for_word(mem0):
     assert sorted(texts(kept)) == sorted(texts(added))
 
 
-def test_an_update_that_states_no_fact_is_kept_word_for_word(mem0, memory):
+def test_mem0_update_without_fact_stores_the_text(mem0, memory):
     [added] = mem0.add("I moved to Oslo", user_id="ann")["results"]
     mem0.update(added["id"], data="likes to play tennis on weekends")
     assert texts(mem0.get_all(user_id="ann")) == ["likes to play tennis on weekends"]
@@ -125,16 +125,16 @@ def test_an_update_that_states_no_fact_is_kept_word_for_word(mem0, memory):
     namespace = mem0.namespace_of(user_id="ann")
     [review] = memory.reviews.list(decided=True, namespace=namespace)
     memory.reviews.undo(review.id, namespace=namespace)
-    assert "user lives in Oslo" in texts(mem0.get_all(user_id="ann")), "an update is undone as other decisions are"
+    assert "user lives in Oslo" in texts(mem0.get_all(user_id="ann")), "an update can be undone in its review"
 
 
-def test_an_update_with_the_same_words_changes_nothing(mem0):
+def test_mem0_update_with_same_text_changes_nothing(mem0):
     [added] = mem0.add("I moved to Oslo", user_id="ann")["results"]
     mem0.update(added["id"], added["memory"])
     assert [row["event"] for row in mem0.history(added["id"])] == ["ADD"]
 
 
-def test_a_refuted_memory_is_deleted_in_its_history(mem0, memory):
+def test_mem0_history_shows_retracted_memory_as_deleted(mem0, memory):
     [added] = mem0.add("I moved to Oslo", user_id="ann")["results"]
     memory.facts.retract(added["id"], by="Bo", namespace=mem0.namespace_of(user_id="ann"))
     assert mem0.get(added["id"]) is None
@@ -147,7 +147,7 @@ def test_a_refuted_memory_is_deleted_in_its_history(mem0, memory):
         mem0.update(added["id"], "I moved to Rome")
 
 
-def test_a_message_that_cannot_be_read_is_stored_and_told(mem0, model, memory):
+def test_mem0_add_stores_unreadable_message_and_raises(mem0, model, memory):
     model.rules["facts"] = raising(ModelError("no answer"))
     with pytest.raises(ModelError, match=r"1 of 1 messages could not be read .* they are stored"):
         mem0.add("I moved to Oslo", user_id="ann")
@@ -157,7 +157,7 @@ def test_a_message_that_cannot_be_read_is_stored_and_told(mem0, model, memory):
     assert texts(mem0.get_all(user_id="ann")) == ["user lives in Oslo"]
 
 
-def test_a_paused_namespace_remembers_nothing_new(either, memory):
+def test_mem0_add_raises_in_paused_namespace(either, memory):
     either.add("I moved to Oslo", user_id="ann")
     memory.pause(namespace=either.namespace_of(user_id="ann"))
     for infer in (True, False):
@@ -196,7 +196,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize(("ask", "told"), HOSTILE.values(), ids=HOSTILE.keys())
-def test_bad_input_gets_a_clear_error(mem0, ask, told):
+def test_mem0_verbs_raise_for_bad_input(mem0, ask, told):
     with pytest.raises(InputError, match=told):
         ask(mem0)
     assert mem0.graph.data.namespaces() == [] or mem0.get_all(user_id="ann") == {"results": []}
