@@ -21,7 +21,7 @@ from tests.sleeping import Sleeping
 
 @dataclass
 class Asked:
-    """A model with what it slept and what it cost."""
+    """A model that records its pauses and its usage."""
 
     verb: str
     model: ChatModel | None = None
@@ -60,7 +60,7 @@ def wire() -> Iterator[respx.MockRouter]:
 
 @pytest.fixture
 def chat(wire: respx.MockRouter) -> Callable[..., respx.Route]:
-    """Make the chat endpoint give *replies* in turn, the last one for ever."""
+    """Make the chat endpoint return *replies* in turn, then the last one again."""
 
     def serve(*replies: Any) -> respx.Route:
         remaining = list(replies)

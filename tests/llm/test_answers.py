@@ -1,4 +1,4 @@
-"""Answers forgive the slips of weak models where the meaning is plain, and nothing else."""
+"""Answers accept mistakes of weak models if the meaning is plain, and refuse all others."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def fact(**changes: object) -> ExtractedFact:
     ("given", "kept"),
     [("Causal", "causal"), ("co-occurrence", "co_occurrence"), ("LIVES_IN", "semantic"), (None, "semantic")],
 )
-def test_an_edge_type_is_straightened(given, kept):
+def test_extracted_fact_normalises_edge_type(given, kept):
     assert fact(edge_type=given).edge_type == kept
 
 
 @pytest.mark.parametrize(
     ("given", "kept"), [(0.3, 0.3), ("0.8", 0.8), (7, 1.0), (-1, 0.0), ("high", 0.5), (None, 0.5), (float("nan"), 0.5)]
 )
-def test_a_confidence_is_straightened(given, kept):
+def test_extracted_fact_normalises_confidence(given, kept):
     assert fact(confidence=given).confidence == kept
 
 
@@ -56,33 +56,33 @@ def verdict(**changes: object) -> FactVerdict:
         (7, "unrelated"),
     ],
 )
-def test_a_verdict_that_is_none_changes_nothing(given, kept):
+def test_fact_verdict_reads_unknown_kind_as_unrelated(given, kept):
     assert verdict(verdict=given).verdict == kept
 
 
 @pytest.mark.parametrize(("given", "kept"), [(" Known", "known"), ("new", "new"), ("both", "new"), (None, "new")])
-def test_the_side_that_holds_is_the_new_one_unless_the_known_one_is_named(given, kept):
+def test_fact_verdict_holds_new_unless_known_is_named(given, kept):
     assert verdict(holds=given).holds == kept
 
 
 @pytest.mark.parametrize("wrong", [{"fact": "the first"}, {"known": None}, {"reason": None}])
-def test_a_verdict_about_nothing_is_refused(wrong):
+def test_fact_verdict_refuses_missing_facts_and_reason(wrong):
     with pytest.raises(ValidationError):
         verdict(**wrong)
 
 
 @pytest.mark.parametrize("nothing", ["", "null", "None", " n/a ", "unknown", None])
-def test_words_for_nothing_are_null(nothing):
+def test_answers_read_words_for_nothing_as_null(nothing):
     assert fact(valid_at=nothing).valid_at is None
     assert Resolution(entity=1, same_as=nothing, name="Ann").same_as is None
 
 
-def test_a_single_object_is_a_list_of_one():
+def test_extracted_fact_reads_single_object_as_list():
     assert fact(objects=3).objects == [3]
 
 
 @pytest.mark.parametrize("wrong", [{"subject": "Ann"}, {"subject": None}, {"objects": ["Oslo"]}, {"predicate": 5}])
-def test_what_has_no_plain_meaning_is_refused(wrong):
+def test_extracted_fact_refuses_values_without_plain_meaning(wrong):
     with pytest.raises(ValidationError):
         fact(**wrong)
 
@@ -98,7 +98,7 @@ def test_what_has_no_plain_meaning_is_refused(wrong):
         ("kind", "state"),
     ],
 )
-def test_a_field_that_is_left_out_has_a_default(name, default):
+def test_extracted_fact_missing_fields_have_defaults(name, default):
     read = ExtractedFact.model_validate({key: value for key, value in FACT.items() if key != name})
     assert getattr(read, name) == default
 
@@ -118,7 +118,7 @@ TRIPLE = {"subject": "Ann", "predicate": "LIVES_IN", "objects": ["Oslo"], "sente
         ["Ann", "LIVES_IN", "Oslo"],
     ],
 )
-def test_a_fact_is_read_in_other_shapes(given):
+def test_stated_fact_is_read_from_other_shapes(given):
     read = StatedFact.model_validate(given)
     assert {name: getattr(read, name) for name in TRIPLE} == TRIPLE
 
@@ -127,5 +127,5 @@ def test_a_fact_is_read_in_other_shapes(given):
     ("given", "time"),
     [(2021, "2021"), ("2021", "2021"), (None, None), ("null", None), ({"value": 2021}, "2021"), ([], None)],
 )
-def test_a_time_is_read_in_other_types(given, time):
+def test_stated_fact_reads_times_of_other_types(given, time):
     assert StatedFact.model_validate({**TRIPLE, "valid_at": given}).valid_at == time

@@ -1,4 +1,4 @@
-"""Limits of an episode, a day and a namespace are kept before each call, on a real FalkorDB."""
+"""The limits of an episode, a day and a namespace are checked before each call, on a real FalkorDB."""
 
 from __future__ import annotations
 
@@ -26,9 +26,7 @@ from tests.scripted import HashEmbeddings
         *(Budget(**{scope: Limits(money=0.001)}, **PRICES) for scope in ("episode", "day", "namespace")),  # type: ignore[arg-type]
     ],
 )
-def test_what_there_is_no_room_for_is_not_asked_and_the_episode_waits(
-    opened: Open, paid: Paid, namespace: str, budget: Budget
-) -> None:
+def test_spent_budget_prevents_call_and_episode_waits(opened: Open, paid: Paid, namespace: str, budget: Budget) -> None:
     memory = opened(budget)
     with pytest.raises(
         BudgetSpent, match=r"the budget of .* is spent .*: raise KG_MEMORY_BUDGET_\w+, .*memory\.episodes\.resume"
@@ -41,12 +39,12 @@ def test_what_there_is_no_room_for_is_not_asked_and_the_episode_waits(
     assert [item.content for item in memory.search("Oslo", namespace=namespace).episodes] == ["I moved to Oslo."]
 
 
-def test_a_greeting_costs_nothing_and_so_needs_no_budget(opened: Open, namespace: str) -> None:
+def test_greeting_is_added_without_budget(opened: Open, namespace: str) -> None:
     added = opened(calls_of(0)).add("Thanks!", speaker="Ann", at=AT, namespace=namespace)
     assert added.status is EpisodeStatus.SKIPPED
 
 
-def test_of_many_those_that_find_no_room_wait_and_none_is_lost(opened: Open, paid: Paid, namespace: str) -> None:
+def test_add_many_over_budget_leaves_the_rest_waiting(opened: Open, paid: Paid, namespace: str) -> None:
     memory = opened(calls_of(3))
     messages = [
         {"content": f"I know {name}.", "speaker": "Ann", "at": AT} for name in ("Bob", "Cy", "Dan", "Eve", "Fay")
@@ -59,12 +57,12 @@ def test_of_many_those_that_find_no_room_wait_and_none_is_lost(opened: Open, pai
     assert paid.count() == 3
 
 
-async def test_limits_hold_for_episodes_that_are_read_side_by_side(opened: Open, paid: Paid, namespace: str) -> None:
+async def test_budget_holds_for_parallel_adds(opened: Open, paid: Paid, namespace: str) -> None:
     memory = opened(calls_of(5))
     additions = (memory.aadd(f"I know Bob{n}.", speaker="Ann", at=AT, namespace=namespace) for n in range(30))
     results = await asyncio.gather(*additions, return_exceptions=True)
     requests = paid.count()
-    assert 0 < requests < 5 + SIDE_BY_SIDE  # each of those side by side may exceed the budget by one
+    assert 0 < requests < 5 + SIDE_BY_SIDE  # each parallel call may exceed the budget by one
     assert sum(isinstance(result, BudgetSpent) for result in results) == 30 - requests
     stats = await memory.astats(namespace=namespace)
     assert (stats.episodes, stats.waiting) == (30, 30 - requests)
@@ -74,7 +72,7 @@ async def test_limits_hold_for_episodes_that_are_read_side_by_side(opened: Open,
     assert (stats.episodes, stats.waiting) == (30, 30 - paid.count())
 
 
-def test_the_next_day_has_a_budget_of_its_own(opened: Open, paid: Paid, namespace: str) -> None:
+def test_day_budget_renews_on_next_day(opened: Open, paid: Paid, namespace: str) -> None:
     with pytest.raises(BudgetSpent, match="tomorrow"):
         opened(calls_of(0)).add("I know Bob.", speaker="Ann", at=AT, namespace=namespace)
     today = opened(calls_of(1))
@@ -86,7 +84,7 @@ def test_the_next_day_has_a_budget_of_its_own(opened: Open, paid: Paid, namespac
     assert paid.count() == 2
 
 
-def test_midnight_comes_to_a_memory_that_is_open(opened: Open, namespace: str) -> None:
+def test_day_budget_renews_at_midnight_in_open_memory(opened: Open, namespace: str) -> None:
     memory = opened(calls_of(1))
     now = [NOON]
 
@@ -102,7 +100,7 @@ def test_midnight_comes_to_a_memory_that_is_open(opened: Open, namespace: str) -
     assert [item.status for item in memory.episodes.resume(namespace=namespace)] == ["done"]
 
 
-def test_a_namespaces_budget_counts_all_days_or_so_many(opened: Open, namespace: str) -> None:
+def test_namespace_budget_counts_all_days_or_namespace_days(opened: Open, namespace: str) -> None:
     opened().add("I know Bob.", speaker="Ann", at=AT, namespace=namespace)
     later = NOON + 7 * DAY
     with pytest.raises(BudgetSpent, match="the namespace"):
@@ -114,13 +112,13 @@ def test_a_namespaces_budget_counts_all_days_or_so_many(opened: Open, namespace:
     assert opened(days, at=later).episodes.resume(namespace=namespace)[0].status is EpisodeStatus.DONE
 
 
-def test_the_budget_of_one_namespace_is_not_that_of_another(opened: Open, namespace: str) -> None:
+def test_namespaces_have_separate_budgets(opened: Open, namespace: str) -> None:
     memory = opened(calls_of(1))
     for name in ("one", "other"):
         assert memory.add("I know Bob.", speaker="Ann", at=AT, namespace=f"{namespace} {name}").status == "done"
 
 
-def test_what_another_process_spent_counts(opened: Open, paid: Paid, namespace: str) -> None:
+def test_budget_counts_spending_of_other_processes(opened: Open, paid: Paid, namespace: str) -> None:
     def work() -> bool:
         return opened().add("I know Bob.", speaker="Ann", at=AT, namespace=namespace).usage.calls == 1
 
@@ -130,14 +128,12 @@ def test_what_another_process_spent_counts(opened: Open, paid: Paid, namespace: 
     assert paid.count() == 0
 
 
-def test_rules_cost_nothing_and_have_no_budget(server: Server, namespace: str) -> None:
+def test_offline_model_needs_no_budget(server: Server, namespace: str) -> None:
     with GraphMemory(Settings(url=server.url), model="offline", embeddings="offline", budget=calls_of(0)) as memory:
         assert memory.add("I moved to Oslo.", speaker="Ann", namespace=namespace).facts
 
 
-def test_after_the_budget_was_raised_an_episode_goes_on_where_it_stopped(
-    opened: Open, paid: Paid, namespace: str
-) -> None:
+def test_resume_after_budget_is_raised_repeats_no_paid_call(opened: Open, paid: Paid, namespace: str) -> None:
     text = {"content": " ".join(f"I know Bob{n}." for n in range(400)), "kind": "text", "speaker": "Ann", "at": AT}
     [added] = opened(calls_of(2), chunk_size=200).add_many([text], namespace=namespace)
     assert added.status is EpisodeStatus.WAITING
@@ -146,14 +142,14 @@ def test_after_the_budget_was_raised_an_episode_goes_on_where_it_stopped(
     [added] = opened(calls_of(100), chunk_size=200).episodes.resume(namespace=namespace)
     assert added.status is EpisodeStatus.DONE
     pieces = [item["episode"]["content"] for item in paid.asks("read")]
-    assert sorted(set(pieces)) == sorted(pieces)  # what was paid for is not paid again
+    assert sorted(set(pieces)) == sorted(pieces)  # no paid call is repeated
     assert added.usage.calls == paid.count() - paid_first
 
 
 # A long episode
 
 
-def test_an_episode_keeps_within_its_limit_of_calls(opened: Open, paid: Paid, namespace: str) -> None:
+def test_episode_budget_limits_calls_of_one_episode(opened: Open, paid: Paid, namespace: str) -> None:
     memory = opened(calls_of(5, "episode"), chunk_size=200)
     paid.rules["facts"] = _long_facts
     added = memory.add("I know Bob, Cy and Dan. " * 40, kind="text", speaker="Ann", at=AT, namespace=namespace)
@@ -164,9 +160,7 @@ def test_an_episode_keeps_within_its_limit_of_calls(opened: Open, paid: Paid, na
 # Bad answers
 
 
-def test_an_answer_is_not_mended_where_there_is_no_room_for_that_and_the_episode_waits(
-    server: Server, namespace: str
-) -> None:
+def test_bad_answer_is_not_repaired_if_budget_is_spent(server: Server, namespace: str) -> None:
     requests: list[str] = []
     with chat_server(lambda name, _: requests.append(name) or "no JSON") as url:
         settings = Settings(
@@ -183,7 +177,7 @@ def test_an_answer_is_not_mended_where_there_is_no_room_for_that_and_the_episode
 
 
 def _long_facts(fields: Any) -> Any:
-    """Tell so much of the first entity that its summary must be asked."""
+    """Return facts of the first entity that are too long for a summary without a model."""
     first, *others = fields["entities"]
     row = {
         "predicate": "lives in",
@@ -202,7 +196,7 @@ def _long_facts(fields: Any) -> Any:
 
 
 def spend(memory: GraphMemory, namespace: str, calls: int) -> None:
-    """Note that so many calls were made on the memory's day."""
+    """Store that *calls* calls were made on the day of the memory."""
     memory.add("Thanks!", speaker="Ann", at=AT, namespace=namespace)
     query = "MERGE (s:Spent {day: $day}) SET s.calls = $calls"
     key = memory.driver.key(namespace)
@@ -219,7 +213,7 @@ def spend(memory: GraphMemory, namespace: str, calls: int) -> None:
         (950, ("summaries", "thorough", "judgement")),
     ],
 )
-def test_what_matters_least_is_given_up_first(
+def test_budget_gives_up_least_important_prompts_first(
     opened: Open, paid: Paid, namespace: str, spent: int, given_up: tuple[str, ...]
 ) -> None:
     opened(plan="thorough").add("I moved to Oslo.", speaker="Ann", at="2024-01-01", namespace=namespace)
@@ -241,7 +235,7 @@ def test_what_matters_least_is_given_up_first(
     assert memory.entities.list(namespace=namespace, like="Ann")[0].summary
 
 
-def test_facts_that_no_model_judged_are_judged_by_rules(opened: Open, paid: Paid, namespace: str) -> None:
+def test_facts_are_judged_by_rules_if_budget_is_short(opened: Open, paid: Paid, namespace: str) -> None:
     opened().add("I live in Oslo.", speaker="Ann", at="2024-01-01", namespace=namespace)
     memory = opened(calls_of(1_000))
     spend(memory, namespace, 960)
@@ -251,14 +245,14 @@ def test_facts_that_no_model_judged_are_judged_by_rules(opened: Open, paid: Paid
     assert added.ended == ("Ann lives in Oslo",)
 
 
-def test_an_episode_that_was_read_at_once_for_want_of_budget_says_so(opened: Open, namespace: str) -> None:
+def test_episode_reports_plan_lowered_by_budget(opened: Open, namespace: str) -> None:
     memory = opened(calls_of(3, "episode"), plan="thorough")
     added = memory.add("I know Bob.", speaker="Ann", at=AT, namespace=namespace)
     assert "thorough" in added.usage.given_up
     assert memory.episodes.list(namespace=namespace)[0].plan == "standard"
 
 
-def test_communities_are_told_by_their_facts_until_there_is_room(opened: Open, paid: Paid, namespace: str) -> None:
+def test_communities_are_summarised_by_facts_until_budget_allows(opened: Open, paid: Paid, namespace: str) -> None:
     opened().add("I know Bob and Cy.", speaker="Ann", at=AT, namespace=namespace)
     poor = opened(calls_of(1))
     poor.communities.refresh(namespace=namespace)
@@ -269,7 +263,7 @@ def test_communities_are_told_by_their_facts_until_there_is_room(opened: Open, p
     assert len(paid.asks("community")) == 1
 
 
-def test_old_summaries_that_resume_refreshes_are_within_the_budget(opened: Open, paid: Paid, namespace: str) -> None:
+def test_resume_refreshes_summaries_within_budget(opened: Open, paid: Paid, namespace: str) -> None:
     paid.rules["facts"] = _long_facts
     memory = opened(calls_of(3))
     memory.add("I know Bob, Cy and Dan.", speaker="Ann", at=AT, namespace=namespace)

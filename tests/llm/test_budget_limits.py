@@ -1,4 +1,4 @@
-"""What reading may cost, as a value: what it refuses, where it is set, and the ladder."""
+"""Budgets as values: refused limits, environment variables, and the ladder."""
 
 from __future__ import annotations
 
@@ -37,24 +37,25 @@ from tests.paid import PRICES
         {"day": None},
     ],
 )
-def test_a_budget_that_cannot_be_kept_is_refused_with_what_to_do(given: dict[str, Any]) -> None:
+def test_budget_refuses_invalid_limits_and_prices(given: dict[str, Any]) -> None:
     with pytest.raises(SettingsError, match=r"must|set"):
         Budget(**given)
 
 
-def test_limits_are_true_where_anything_is_limited_be_it_to_nothing() -> None:
+def test_limits_are_truthy_if_any_limit_is_set() -> None:
+    """A limit of zero counts as set."""
     assert not Limits()
     assert Limits(calls=0)
     assert not Budget(input_price=1.0)
     assert Budget(day=Limits(tokens=0))
 
 
-def test_settings_take_only_a_budget() -> None:
+def test_settings_refuse_budget_of_another_type() -> None:
     with pytest.raises(SettingsError, match="budget must be a dictionary or an instance of Budget, got 5"):
         Settings(budget=5)  # type: ignore[arg-type]
 
 
-def test_every_limit_and_price_can_be_set_from_the_environment() -> None:
+def test_settings_read_all_limits_and_prices_from_environment() -> None:
     names = [
         f"{scope}_{measure}" for scope in ("EPISODE", "DAY", "NAMESPACE") for measure in ("CALLS", "TOKENS", "MONEY")
     ]
@@ -68,24 +69,24 @@ def test_every_limit_and_price_can_be_set_from_the_environment() -> None:
 
 
 @pytest.mark.parametrize("name", ["KG_MEMORY_BUDGET", "KG_MEMORY_BUDGET_DAILY_MONEY", "KG_MEMORY_BUDGET_DAY"])
-def test_a_limit_that_is_misspelt_is_told_instead_of_not_kept(name: str) -> None:
+def test_settings_refuse_misspelt_budget_variables(name: str) -> None:
     with pytest.raises(SettingsError, match=rf"{name} is not a setting: use one of .*KG_MEMORY_BUDGET_DAY_MONEY"):
         Settings.from_env({name: "5"})
 
 
-def test_a_variable_that_is_no_number_is_named() -> None:
+def test_settings_name_the_budget_variable_that_is_no_number() -> None:
     with pytest.raises(SettingsError, match=r"KG_MEMORY_BUDGET_DAY_CALLS must be a valid integer.*got 'ten'"):
         Settings.from_env({"KG_MEMORY_BUDGET_DAY_CALLS": "ten"})
 
 
-def test_money_is_counted_by_the_prices_and_cached_tokens_by_theirs() -> None:
+def test_budget_money_counts_cached_tokens_by_their_price() -> None:
     usage = Usage(calls=1, input_tokens=2_000_000, output_tokens=1_000_000, cached_tokens=1_000_000)
     assert Budget(**PRICES).money(usage) == 2.0 + 10.0
     assert Budget(**PRICES, cached_price=0.25).money(usage) == 1.0 + 0.25 + 10.0
     assert Budget(input_price=1.0).money(usage) is None
 
 
-def test_each_rung_keeps_more_than_the_one_before_it_and_every_prompt_stands_on_one() -> None:
+def test_ladder_shares_ascend_and_rungs_name_existing_prompts() -> None:
     shares = [rung.share for rung in LADDER]
     assert shares == sorted(set(shares))
     stored = {item.name for item in ALL}
@@ -93,7 +94,7 @@ def test_each_rung_keeps_more_than_the_one_before_it_and_every_prompt_stands_on_
     assert {"read", "facts", "read_window"} <= {name for name in stored if rung_of(name) is READING}
 
 
-def test_what_is_left_to_rules_is_what_rules_can_answer() -> None:
+def test_offline_model_answers_all_prompts_left_to_rules() -> None:
     empty: dict[str, Any] = {"facts": [], "entities": [], "predicates": [], "missed": []}
     for rung in BY_RULES:
         parts = [item for item in vars(prompts).values() if isinstance(item, Prompt) and item.name in rung.prompts]
@@ -101,6 +102,6 @@ def test_what_is_left_to_rules_is_what_rules_can_answer() -> None:
             assert isinstance(OfflineModel().answer(Ask(prompt, empty)), prompt.answer)
 
 
-def test_an_error_of_a_budget_survives_being_sent_to_another_process() -> None:
+def test_budget_spent_error_can_be_pickled() -> None:
     error = pickle.loads(pickle.dumps(BudgetSpent("spent: raise it", "day")))
     assert (str(error), error.scope) == ("spent: raise it", "day")

@@ -1,4 +1,4 @@
-"""The model on the real OpenAI wire: what is sent, and what happens when something goes wrong."""
+"""The chat model over the OpenAI protocol: requests, failures, and answers that are wrong."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def names(answer) -> list[str]:
     return [entity.name for entity in answer.entities]
 
 
-# --- what is sent
+# --- requests
 
 
-def test_a_good_answer_comes_back_typed_from_one_call(asked, chat):
+def test_answer_is_typed_and_takes_one_call(asked, chat):
     route = chat(completion(GOOD))
     assert names(asked()) == ["Tom Hale", "Lisbon"]
     assert route.call_count == 1
@@ -41,7 +41,7 @@ def test_a_good_answer_comes_back_typed_from_one_call(asked, chat):
     assert asked.slept == []
 
 
-def test_the_request_asks_for_a_strict_schema_at_temperature_zero(asked, chat):
+def test_request_has_strict_schema_and_temperature_zero(asked, chat):
     route = chat(completion(GOOD))
     asked()
     sent = body(route.calls[0])
@@ -60,7 +60,7 @@ def test_the_request_asks_for_a_strict_schema_at_temperature_zero(asked, chat):
     assert SECRET in sent["messages"][0]["content"]
 
 
-def test_a_model_that_takes_only_its_own_temperature_gets_none(asked, chat):
+def test_request_omits_temperature_if_server_refuses_it(asked, chat):
     route = chat(failure(400, "Unsupported value: 'temperature' does not support 0 with this model."), completion(GOOD))
     asked()
     sent = body(route.calls[1])
@@ -88,11 +88,11 @@ RETRIED = {
     **{f"{status} twice": ([failure(status)] * 2, 0.5, 2) for status in (500, 502, 503, 504, 529, 408)},
     "no connection": ([REFUSED], 0.2, 0.5),
 }
-"""What a server gives before its answer, and between which seconds is waited in all."""
+"""The replies of a server before its answer, and the bounds of the total wait in seconds."""
 
 
 @pytest.mark.parametrize("name", RETRIED)
-def test_a_server_that_fails_for_a_while_is_asked_again(asked, chat, name):
+def test_transient_failure_is_retried(asked, chat, name):
     replies, least, most = RETRIED[name]
     route = chat(*replies, completion(GOOD))
     assert names(asked()) == ["Tom Hale", "Lisbon"]
@@ -108,11 +108,11 @@ GIVEN_UP = {
     "no connection": (REFUSED, "base_url", range(5, 6), 1, 10),
     "a timeout": (httpx.ReadTimeout("too slow"), "model_timeout", range(2, 3), 0, 1),
 }
-"""What a server gives for ever: the error, how often it is asked, and between which seconds is waited in all."""
+"""The reply of a server that never recovers: the error, the number of calls, and the bounds of the total wait."""
 
 
 @pytest.mark.parametrize("name", GIVEN_UP)
-def test_a_server_that_fails_for_ever_is_given_up(asked, chat, name):
+def test_lasting_failure_raises_model_unavailable(asked, chat, name):
     reply, message, calls, least, most = GIVEN_UP[name]
     route = chat(reply)
     with pytest.raises(ModelUnavailable, match=message):
@@ -144,7 +144,7 @@ ODD = [
         (completion("no idea"), AnswerError, "better at JSON", 3),
     ],
 )
-def test_a_reply_that_is_no_answer_is_an_error_that_says_what_to_do(asked, chat, reply, error, message, calls):
+def test_invalid_reply_raises_error_with_advice(asked, chat, reply, error, message, calls):
     route = chat(reply)
     with pytest.raises(error, match=message):
         asked()
@@ -152,12 +152,12 @@ def test_a_reply_that_is_no_answer_is_an_error_that_says_what_to_do(asked, chat,
     assert reply.status_code != 200 or calls is None or asked.usage.calls == calls
 
 
-def test_openai_without_a_key_is_refused_when_opened():
+def test_open_chat_model_requires_key_for_openai():
     with pytest.raises(SettingsError, match="OPENAI_API_KEY"):
         open_chat_model("gpt-4o-mini")
 
 
-def test_something_that_is_no_chat_model_is_refused_when_opened():
+def test_chat_model_refuses_values_that_are_no_chat_model():
     with pytest.raises(SettingsError, match="LangChain chat model"):
         ChatModel("gpt-4o-mini")
 
@@ -165,7 +165,7 @@ def test_something_that_is_no_chat_model_is_refused_when_opened():
 # --- servers that lack something
 
 
-def test_a_server_that_refuses_limits_gets_the_schema_without_them(asked, chat):
+def test_request_repeats_without_limits_if_server_refuses_them(asked, chat):
     route = chat(failure(400, "Invalid schema for response_format: 'maxLength' is not permitted"), completion(GOOD))
     asked()
     first, second = (json.dumps(body(call)["response_format"]) for call in route.calls)
@@ -174,7 +174,7 @@ def test_a_server_that_refuses_limits_gets_the_schema_without_them(asked, chat):
     assert '"strict": true' in second
 
 
-def test_a_server_without_schemas_is_asked_for_an_object_and_then_for_text(asked, wire):
+def test_request_falls_back_from_schema_to_object_to_text(asked, wire):
     def serve(request):
         sent = json.loads(request.content)
         if "response_format" in sent:
@@ -188,7 +188,7 @@ def test_a_server_without_schemas_is_asked_for_an_object_and_then_for_text(asked
     assert forms == ["json_schema", "json_schema", "json_object", None]
 
 
-def test_what_a_server_lacks_is_remembered(chat):
+def test_missing_server_features_are_remembered(chat):
     route = chat(failure(400), failure(400), completion(GOOD))
     model = ChatModel(open_chat_model("test-model", BASE_URL, "key"))
     for _ in range(3):
@@ -197,7 +197,7 @@ def test_what_a_server_lacks_is_remembered(chat):
     assert body(route.calls[-1])["response_format"] == {"type": "json_object"}
 
 
-def test_a_request_that_is_bad_in_every_way_is_an_error_and_nothing_is_learnt(chat):
+def test_lasting_bad_request_raises_and_is_not_remembered(chat):
     route = chat(failure(400, "bad"), failure(400, "bad"), failure(400, "bad"), failure(400, "bad"), completion(GOOD))
     model = ChatModel(open_chat_model("test-model", BASE_URL, "key"))
     with pytest.raises(ModelError, match="server's log"):
@@ -209,7 +209,7 @@ def test_a_request_that_is_bad_in_every_way_is_an_error_and_nothing_is_learnt(ch
 # --- refusals and cuts
 
 
-def test_an_answer_that_was_cut_off_is_asked_for_again_and_shorter(asked, chat):
+def test_cut_off_answer_is_asked_for_again_and_shorter(asked, chat):
     route = chat(completion(CUT, finish_reason="length"), completion(GOOD))
     assert names(asked()) == ["Tom Hale", "Lisbon"]
     assert asked.usage == Usage(calls=2, input_tokens=200, output_tokens=20)
@@ -218,7 +218,7 @@ def test_an_answer_that_was_cut_off_is_asked_for_again_and_shorter(asked, chat):
     assert "cut off" in again[0]["content"]
 
 
-def test_an_answer_cut_off_twice_gives_its_whole_items(asked, chat, caplog):
+def test_twice_cut_off_answer_keeps_its_whole_items(asked, chat, caplog):
     route = chat(completion(CUT, finish_reason="length"))
     with caplog.at_level(logging.WARNING, "kg_memory.llm.chat"):
         assert names(asked()) == ["Tom Hale"]
@@ -242,7 +242,7 @@ ECHO = {"type": "object", "properties": {"entities": {"type": "array", "items": 
         ("", ""),
     ],
 )
-def test_an_invalid_answer_is_sent_back_with_the_reason_and_repaired(asked, chat, content, reason):
+def test_invalid_answer_is_sent_back_with_reason(asked, chat, content, reason):
     route = chat(completion(content), completion(GOOD))
     assert names(asked()) == ["Tom Hale", "Lisbon"]
     assert route.call_count == 2
@@ -253,7 +253,7 @@ def test_an_invalid_answer_is_sent_back_with_the_reason_and_repaired(asked, chat
         assert reason in note["content"]
 
 
-def test_the_good_items_of_a_partly_bad_list_are_kept_without_asking_again(asked, chat, caplog):
+def test_partly_invalid_list_keeps_valid_items_without_retry(asked, chat, caplog):
     mixed = {"entities": [{"name": "Tom Hale", "type": "Person"}, {"type": "Place"}, [], None]}
     route = chat(completion(mixed))
     with caplog.at_level(logging.WARNING, "kg_memory.llm.chat"):
@@ -263,7 +263,7 @@ def test_the_good_items_of_a_partly_bad_list_are_kept_without_asking_again(asked
     assert "3 invalid items" in caplog.text
 
 
-def test_what_is_logged_holds_none_of_the_text(asked, chat, caplog):
+def test_log_holds_no_prompt_or_answer_text(asked, chat, caplog):
     chat(completion(f"I was told: {SECRET}"), completion({"entities": [{"name": "Lena", "type": "Person"}, SECRET]}))
     with caplog.at_level(logging.DEBUG, "kg_memory"):
         asked()
@@ -271,7 +271,7 @@ def test_what_is_logged_holds_none_of_the_text(asked, chat, caplog):
     assert "Lisbon" not in caplog.text
 
 
-def test_the_models_words_do_not_show_in_an_agents_own_stream(asked, chat):
+def test_model_tokens_do_not_show_in_callers_stream(asked, chat):
     chat(completion(GOOD))
     asked.open(ChatOpenAI(model="m", base_url=BASE_URL, api_key="k", max_retries=0))
     graph = StateGraph(dict)
@@ -288,7 +288,7 @@ def responding(asked) -> None:
     asked.open(ChatOpenAI(model="m", base_url=BASE_URL, api_key="k", use_responses_api=True, max_retries=0))
 
 
-def test_the_responses_api_is_asked_for_the_same_schema(asked, wire):
+def test_responses_api_gets_the_same_schema(asked, wire):
     route = wire.post("/responses").mock(return_value=response(GOOD))
     responding(asked)
     assert names(asked()) == ["Tom Hale", "Lisbon"]
@@ -298,14 +298,14 @@ def test_the_responses_api_is_asked_for_the_same_schema(asked, wire):
     assert asked.usage == Usage(calls=1, input_tokens=100, output_tokens=10)
 
 
-def test_a_refusal_by_the_responses_api_is_told(asked, wire):
+def test_responses_api_refusal_raises_model_refusal(asked, wire):
     wire.post("/responses").mock(return_value=response(refusal="Not that."))
     responding(asked)
     with pytest.raises(ModelRefusal, match="Not that"):
         asked()
 
 
-def test_a_cut_by_the_responses_api_is_seen(asked, wire):
+def test_responses_api_cut_off_answer_is_asked_for_again(asked, wire):
     route = wire.post("/responses").mock(return_value=response(CUT, cut_off=True))
     responding(asked)
     assert names(asked()) == ["Tom Hale"]
@@ -315,7 +315,7 @@ def test_a_cut_by_the_responses_api_is_seen(asked, wire):
 # --- other models than OpenAI's
 
 
-def test_any_langchain_chat_model_is_asked_in_plain_text(asked):
+def test_chat_model_asks_any_langchain_model_in_plain_text(asked):
     replies = [AIMessage("let me see"), AIMessage(f"Sure! {json.dumps(GOOD)} Anything else?")]
     model = asked.open(GenericFakeChatModel(messages=iter(replies)))
     assert names(asked()) == ["Tom Hale", "Lisbon"]
@@ -330,26 +330,26 @@ class ToolCaller(GenericFakeChatModel):
         return self
 
 
-def test_a_model_with_tools_is_asked_by_its_own_means(asked):
+def test_chat_model_uses_tool_calls_of_provider(asked):
     call = {"name": "ExtractedEntities", "args": {"entities": [*GOOD["entities"], {"name": []}]}, "id": "1"}
     asked.open(ToolCaller(messages=iter([AIMessage("", tool_calls=[call])])))
     assert names(asked()) == ["Tom Hale", "Lisbon"]
     assert asked.usage == Usage(calls=1, dropped=1)
 
 
-def test_a_model_with_tools_that_answers_in_words_is_understood(asked):
+def test_chat_model_reads_text_of_model_with_tools(asked):
     asked.open(ToolCaller(messages=iter([AIMessage(json.dumps(GOOD))])))
     assert names(asked()) == ["Tom Hale", "Lisbon"]
 
 
-def test_a_model_of_the_users_own_that_streams_is_asked_without_streaming(asked, chat):
+def test_chat_model_does_not_stream_from_streaming_model(asked, chat):
     route = chat(completion(GOOD))
     asked.open(ChatOpenAI(model="m", base_url=BASE_URL, api_key="k", streaming=True, max_retries=0))
     assert names(asked()) == ["Tom Hale", "Lisbon"]
     assert not body(route.calls[0]).get("stream")
 
 
-def test_a_model_is_asked_on_one_event_loop_after_another():
+def test_chat_model_works_on_successive_event_loops():
     async def several(model: ChatModel, count: int) -> list[str]:
         answers = await asyncio.gather(*(model.aanswer(ASK) for _ in range(count)))
         return [item.entities[1].name for item in answers]
@@ -361,7 +361,7 @@ def test_a_model_is_asked_on_one_event_loop_after_another():
 
 
 @pytest.mark.parametrize("ended", ["stop", "length"])
-def test_what_the_server_had_read_before_is_counted(asked, chat, ended):
+def test_cached_tokens_are_counted(asked, chat, ended):
     text = json.loads(completion(GOOD, finish_reason=ended).content)
     text["usage"]["prompt_tokens_details"] = {"cached_tokens": 64}
     chat(httpx.Response(200, json=text))

@@ -1,4 +1,4 @@
-"""Whoever runs a graph hears of the model's calls in it, one by one and side by side."""
+"""Callbacks of a graph run receive its model calls, also the parallel ones."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TEXT = "Ann lives in Oslo and likes it there. \n\n" * 8
 
 
 class Same(BaseChatModel):
-    """Gives the same answer to whatever is asked, and knows on how many threads it was asked."""
+    """Returns the same answer to each prompt, and records the threads of the calls."""
 
     threads: set[int]
 
@@ -42,7 +42,7 @@ class Same(BaseChatModel):
 
 
 class Heard(BaseCallbackHandler):
-    """Keeps the names of the model's calls, and those of what they were made in."""
+    """Records the names of model calls and of their parent runs."""
 
     def __init__(self) -> None:
         self.names: dict[UUID, str] = {}
@@ -58,9 +58,7 @@ class Heard(BaseCallbackHandler):
 
 
 @pytest.mark.parametrize("verb", ["invoke", "ainvoke"])
-def test_callbacks_of_a_run_reach_the_calls_of_the_model_side_by_side(
-    server: Server, namespace: str, verb: str
-) -> None:
+def test_callbacks_of_run_reach_parallel_model_calls(server: Server, namespace: str, verb: str) -> None:
     heard, model = Heard(), Same(threads=set())
     settings = Settings(url=server.url, chunk_size=CHUNK, merge_threshold=0.98, ask_threshold=0.6, plan="thorough")
     with GraphMemory(settings, model=model, embeddings=HashEmbeddings()) as memory:

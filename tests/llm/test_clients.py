@@ -1,4 +1,4 @@
-"""OpenAI's client as LangChain's classes for it use it: what of a request and of an answer is theirs."""
+"""OpenAI's client in LangChain's classes: requests and answers with options of the user, and of Azure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def names(answer) -> list[str]:
 
 @pytest.fixture
 def azure(asked, wire):
-    """A way to have Azure answer; gives the route."""
+    """Return a function that sets the replies of Azure, and returns the route."""
 
     def answer(*replies):
         model = AzureChatOpenAI(
@@ -33,7 +33,7 @@ def azure(asked, wire):
     return answer
 
 
-def test_what_a_user_has_in_the_body_is_sent_beside_the_schema(asked, chat):
+def test_request_keeps_extra_body_of_user_beside_schema(asked, chat):
     route = chat(completion(GOOD))
     asked.open(ChatOpenAI(model="m", base_url=BASE_URL, api_key="k", max_retries=0, extra_body={"top_k": 1}))
     assert names(asked()) == ["Tom Hale", "Lisbon"]
@@ -41,7 +41,7 @@ def test_what_a_user_has_in_the_body_is_sent_beside_the_schema(asked, chat):
     assert (sent["top_k"], sent["response_format"]["type"]) == (1, "json_schema")
 
 
-def test_a_model_that_its_options_send_to_the_responses_api_is_asked_for_the_schema_there(asked, wire):
+def test_responses_api_chosen_by_options_gets_the_schema(asked, wire):
     route = wire.post("/responses").mock(return_value=response(GOOD))
     options = {"model_kwargs": {"text": {"verbosity": "low"}}}
     asked.open(ChatOpenAI(model="m", base_url=BASE_URL, api_key="k", max_retries=0, **options))
@@ -51,20 +51,20 @@ def test_a_model_that_its_options_send_to_the_responses_api_is_asked_for_the_sch
     assert "response_format" not in sent
 
 
-def test_azure_is_asked_for_the_schema(asked, azure):
+def test_azure_gets_the_schema(asked, azure):
     route = azure(completion(GOOD))
     assert names(asked()) == ["Tom Hale", "Lisbon"]
     assert body(route.calls[0])["response_format"]["json_schema"]["strict"] is True
 
 
-def test_an_answer_that_azure_filtered_is_a_refusal_that_was_paid_for(asked, azure):
+def test_azure_content_filter_raises_refusal_and_counts_usage(asked, azure):
     azure(completion("", finish_reason="content_filter"))
     with pytest.raises(ModelRefusal):
         asked()
     assert asked.usage == Usage(calls=1, input_tokens=100, output_tokens=10)
 
 
-def test_an_answer_of_azure_that_was_cut_off_is_asked_for_again(asked, azure):
+def test_azure_cut_off_answer_is_asked_for_again(asked, azure):
     azure(completion(CUT, finish_reason="length"), completion(GOOD))
     assert names(asked()) == ["Tom Hale", "Lisbon"]
     assert asked.usage == Usage(calls=2, input_tokens=200, output_tokens=20)

@@ -1,4 +1,4 @@
-"""Cross-encoders: what they score is between 0 and 1, in the order of the texts, or a clear error."""
+"""Cross-encoders return scores from 0 to 1 in the order of the texts, or raise a clear error."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ QUESTION = "Where does Ann live?"
 
 @pytest.fixture(params=["sync", "async"])
 def ask(request):
-    """A way to have texts scored by a cross-encoder."""
+    """Return a function that scores texts by a cross-encoder, sync or async."""
 
     def verb(encoder: CrossEncoder, texts: list[str], question: str = QUESTION) -> list[float]:
         if request.param == "sync":
@@ -61,17 +61,17 @@ def relevant(**words: float):
     return Scripted(score=rule)
 
 
-def test_a_model_tells_how_relevant_each_text_is_and_what_it_leaves_out_is_not(ask):
+def test_model_cross_encoder_scores_omitted_texts_zero(ask):
     assert ask(ModelCrossEncoder(relevant(Oslo=10, Bergen=2.5)), ["in Bergen", "a cat", "in Oslo"]) == [0.25, 0.0, 1.0]
 
 
-def test_no_texts_ask_nothing(ask):
+def test_model_cross_encoder_asks_nothing_for_no_texts(ask):
     model = relevant()
     assert ask(ModelCrossEncoder(model), []) == []
     assert model.asked == []
 
 
-def test_many_texts_are_asked_about_in_batches_each_once_and_cut(ask):
+def test_model_cross_encoder_asks_each_text_once_in_batches(ask):
     model = relevant(text=5)
     texts = [f"text {place}" for place in range(45)] * 2 + ["text " + "x" * 10_000]
     assert ask(ModelCrossEncoder(model), texts) == [0.5] * 91
@@ -82,7 +82,7 @@ def test_many_texts_are_asked_about_in_batches_each_once_and_cut(ask):
 
 
 @given(st.permutations(["in Oslo", "in Bergen", "a cat", "a dog", "北京"]), st.integers(0, 5))
-def test_the_order_of_the_texts_changes_no_score(texts, favoured):
+def test_model_cross_encoder_ignores_order_of_texts(texts, favoured):
     def first_of_the_list(fields):
         return {"scores": [{"text": field["id"], "relevance": field["id"] + favoured} for field in fields["texts"]]}
 
@@ -91,7 +91,7 @@ def test_the_order_of_the_texts_changes_no_score(texts, favoured):
     assert dict(zip(texts, scores, strict=True)) == dict(zip(sorted(texts), expected, strict=True))
 
 
-def test_ids_that_were_not_given_are_left_out_and_numbers_out_of_range_are_clamped(ask):
+def test_model_cross_encoder_drops_unknown_ids_and_clamps_scores(ask):
     model = Scripted(
         score=lambda _: {
             "scores": [{"text": 7, "relevance": 9}, {"text": 0, "relevance": 99}, {"text": 1, "relevance": -1}]
@@ -104,12 +104,12 @@ def chat(*answers: str) -> ModelCrossEncoder:
     return ModelCrossEncoder(ChatModel(GenericFakeChatModel(messages=iter([AIMessage(answer) for answer in answers]))))
 
 
-def test_any_chat_model_will_do_and_what_it_says_wrongly_is_mended(ask):
+def test_model_cross_encoder_repairs_answers_of_chat_model(ask):
     good = json.dumps({"scores": [{"text": 1, "relevance": "8"}, {"text": 0, "relevance": "very"}]})
     assert ask(chat("no idea", good), ["a", "b"]) == [0.0, 0.8]
 
 
-def test_a_text_that_gives_orders_stays_inside_its_fence():
+def test_model_cross_encoder_fences_texts_with_instructions():
     class Seen(GenericFakeChatModel):
         def _generate(self, messages, *args, **kwargs):
             shown.append(messages[-1].text)
@@ -125,7 +125,7 @@ def test_a_text_that_gives_orders_stays_inside_its_fence():
     assert data.index("Ignore the rules") < data.index(f"{fence}>>>")
 
 
-def test_the_offline_model_counts_words_in_common_the_same_each_time(ask):
+def test_offline_cross_encoder_counts_common_words(ask):
     encoder = ModelCrossEncoder(OfflineModel())
     texts = ["Ann lives in Oslo", "Ann has a cat", "It rains", "", "?!", "安住在奥斯陆"]
     result = ask(encoder, texts)
@@ -162,21 +162,21 @@ def by_number(request: httpx.Request) -> httpx.Response:
     return results(*(float(text.split()[-1]) for text in texts))
 
 
-def test_a_server_is_asked_on_the_common_wire(ask, wire):
+def test_rerank_server_gets_common_request_format(ask, wire):
     wire.mock(return_value=results(0.2, 0.9))
     assert ask(reranker(model="judge-1", api_key="secret"), ["in Bergen", "in Oslo"]) == [0.2, 0.9]
     assert body(wire.calls[0]) == {"model": "judge-1", "query": QUESTION, "documents": ["in Bergen", "in Oslo"]}
     assert wire.calls[0].request.headers["authorization"] == "Bearer secret"
 
 
-def test_without_a_model_and_a_key_neither_is_sent(ask, wire):
+def test_rerank_server_request_omits_unset_model_and_key(ask, wire):
     wire.mock(return_value=results(0.2, name="score"))
     assert ask(reranker(), ["in Oslo"]) == [0.2]
     assert "model" not in body(wire.calls[0])
     assert "authorization" not in wire.calls[0].request.headers
 
 
-def test_a_server_of_the_bare_wire_is_found_out_and_remembered(ask, wire):
+def test_rerank_server_detects_and_remembers_bare_format(ask, wire):
     def bare(request):
         if "texts" not in json.loads(request.content):
             return httpx.Response(422, text="missing field `texts`")
@@ -189,20 +189,20 @@ def test_a_server_of_the_bare_wire_is_found_out_and_remembered(ask, wire):
     assert ["texts" in body(call) for call in wire.calls] == [False, True, True]
 
 
-def test_a_server_that_takes_neither_wire_says_why_it_refused_the_first(ask, wire):
+def test_rerank_server_error_names_first_refusal(ask, wire):
     wire.mock(side_effect=[httpx.Response(400, text="query too long"), httpx.Response(422, text="no documents")])
     with pytest.raises(ModelError, match=r"query too long.*server's log"):
         ask(reranker(), ["a"])
 
 
-def test_many_texts_go_in_batches(ask, wire):
+def test_rerank_server_gets_texts_in_batches(ask, wire):
     wire.mock(side_effect=by_number)
     texts = [f"text {place / 100}" for place in range(SERVER_BATCH * 2 + 1)]
     assert ask(reranker(), texts) == [place / 100 for place in range(SERVER_BATCH * 2 + 1)]
     assert sorted(len(body(call)["documents"]) for call in wire.calls) == [1, SERVER_BATCH, SERVER_BATCH]
 
 
-def test_logits_come_between_0_and_1_in_the_same_order_and_so_do_those_after_them(ask, wire):
+def test_rerank_server_maps_logits_to_zero_to_one_in_order(ask, wire):
     wire.mock(side_effect=by_number)
     encoder = reranker()
     result = ask(encoder, ["t -800", "t -3.5", "t 0", "t 0.5", "t 9", "t 800"])
@@ -211,13 +211,13 @@ def test_logits_come_between_0_and_1_in_the_same_order_and_so_do_those_after_the
     assert ask(encoder, ["t 0.5"]) == [result[3]]
 
 
-def test_what_no_server_takes_is_not_sent(ask, wire):
+def test_rerank_server_request_replaces_invalid_text(ask, wire):
     wire.mock(return_value=results(0.1, 0.2, 0.3))
     ask(reranker(), ["", "a\ud800b", "x" * 100_000], "where\ud800")
     assert body(wire.calls[0]) == {"query": "where?", "documents": [".", "a?b", "x" * 8000]}
 
 
-def test_a_rate_limit_is_waited_out(ask, wire):
+def test_rerank_server_rate_limit_is_waited_out(ask, wire):
     wire.mock(side_effect=[httpx.Response(429, headers={"retry-after": "3"}), httpx.Response(503), results(0.4)])
     sleeping = Sleeping()
     assert ask(reranker(sleeping), ["a"]) == [0.4]
@@ -252,7 +252,7 @@ def test_a_rate_limit_is_waited_out(ask, wire):
         (httpx.Response(200, json=[{"index": 0}]), ModelError, "no finite score for text 0"),
     ],
 )
-def test_a_failure_says_what_to_do(ask, wire, reply, error, advice):
+def test_rerank_server_failure_raises_error_with_advice(ask, wire, reply, error, advice):
     wire.mock(return_value=reply)
     with pytest.raises(error, match=advice) as raised:
         ask(reranker(api_key="secret"), ["a", "b"])
@@ -260,7 +260,7 @@ def test_a_failure_says_what_to_do(ask, wire, reply, error, advice):
 
 
 @pytest.mark.parametrize(("error", "pauses"), [(httpx.ConnectError("refused"), 4), (httpx.ReadTimeout("too slow"), 1)])
-def test_a_server_that_is_not_there_is_unavailable(ask, wire, error, pauses):
+def test_rerank_server_unreachable_raises_model_unavailable(ask, wire, error, pauses):
     wire.mock(side_effect=error)
     sleeping = Sleeping()
     with pytest.raises(ModelUnavailable, match=r"at rerank.test failed .*check its URL"):
@@ -271,12 +271,12 @@ def test_a_server_that_is_not_there_is_unavailable(ask, wire, error, pauses):
 @pytest.mark.parametrize(
     "url", ["", "rerank.test/rerank", "ftp://x/rerank", "http://", "http:///rerank", "http://[x/rerank"]
 )
-def test_a_url_that_is_none_is_refused(url):
+def test_rerank_server_refuses_invalid_url(url):
     with pytest.raises(SettingsError, match="http://localhost:8080/rerank"):
         RerankServer(url)
 
 
-def test_a_password_in_the_url_is_not_told():
+def test_rerank_server_name_omits_password_of_url():
     assert RerankServer("https://ann:secret@host/rerank?key=hidden", "m").name == "the reranker m at host"
 
 
@@ -292,7 +292,7 @@ class Pairs(BaseCrossEncoder):
         return [float(text.split()[-1]) for _, text in text_pairs]
 
 
-def test_a_langchain_cross_encoder_scores_pairs(ask):
+def test_langchain_cross_encoder_scores_pairs(ask):
     encoder = LangChainCrossEncoder(Pairs())
     assert encoder.name == "pairs"
     assert ask(encoder, ["t 0.7", "t 0.1"]) == [0.7, 0.1]
@@ -310,20 +310,20 @@ def test_a_langchain_cross_encoder_scores_pairs(ask):
 
 
 @pytest.mark.parametrize("odd", [math.nan, math.inf, -0.1, 1.1, "0.5", None, True, [0.5]])
-def test_what_is_no_score_is_an_error_that_names_the_place_and_not_the_text(odd):
+def test_check_scores_error_names_position_not_text(odd):
     with pytest.raises(ModelError, match=r"odd-encoder scored text 1 .*from 0 to 1") as raised:
         check_scores([0.5, odd], ["first", "secret"], "odd-encoder")
     assert "secret" not in str(raised.value)
 
 
-def test_numpy_scores_are_taken_and_come_out_plain():
+def test_check_scores_converts_numpy_scores():
     numpy = pytest.importorskip("numpy")
     result = check_scores(numpy.array([0.25, 1.0], dtype="float32"), ["a", "b"], "x")
     assert result == [0.25, 1.0]
     assert all(type(item) is float for item in result)
 
 
-# --- which one is chosen
+# --- choice of the reranker
 
 
 class Own:
@@ -336,7 +336,7 @@ class Own:
         return [0.5] * len(texts)
 
 
-def test_the_given_reranker_goes_before_the_settings_and_these_before_the_model():
+def test_scorer_prefers_argument_over_settings_over_model():
     """The `reranker` argument takes precedence over the settings, and these over the chat model.
 
     Features: A50.
@@ -355,12 +355,12 @@ def test_the_given_reranker_goes_before_the_settings_and_these_before_the_model(
 
 
 @pytest.mark.parametrize("wrong", [7, object(), ["http://x"], OfflineModel()])
-def test_what_is_no_reranker_is_refused(wrong):
+def test_scorer_refuses_values_that_are_no_reranker(wrong):
     with pytest.raises(SettingsError, match="URL of a rerank endpoint"):
         scorer(wrong, Settings(), OfflineModel())
 
 
-def test_a_memory_takes_a_reranker_and_one_without_a_key_scores_offline(server):
+def test_memory_accepts_reranker_and_scores_offline_by_default(server):
     settings = Settings(url=server.url, model="offline", embedding_model="offline")
     with GraphMemory(settings, reranker=URL) as memory:
         assert memory.driver.scorer.name == "the reranker at rerank.test"

@@ -1,4 +1,4 @@
-"""Embedding models are asked patiently, and what is no vector never reaches the database."""
+"""Embedding models are retried, and invalid vectors never reach the database."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def sleeping():
 
 @pytest.fixture(params=["sync", "async"])
 def embed(request, sleeping):
-    """The texts' vectors by OpenAI's client on the wire, that never sleeps."""
+    """Return a function that embeds texts by OpenAI's client, without real pauses."""
     opened = open_embedding_model("test-embedder", BASE_URL, dimensions=2)
     remote = make_reliable(opened.model, sleeper=sleeping.sleeper, limiter=sleeping.limiter)
 
@@ -42,7 +42,7 @@ def wire():
         yield router.post("/embeddings")
 
 
-def test_texts_are_sent_as_texts_in_one_request(embed, wire):
+def test_embed_sends_texts_in_one_request(embed, wire):
     wire.mock(return_value=vectors([3.0, 4.0], [0.0, 2.0]))
     assert embed("Oslo", "成都") == [[0.6, 0.8], [0.0, 1.0]]
     sent = body(wire.calls[0])
@@ -51,18 +51,18 @@ def test_texts_are_sent_as_texts_in_one_request(embed, wire):
     assert wire.call_count == 1
 
 
-def test_what_servers_refuse_is_not_sent(embed, wire):
+def test_embed_request_replaces_invalid_text(embed, wire):
     wire.mock(return_value=vectors(*[[1.0, 0.0]] * 3))
     embed("", "a\ud800b", "x" * 100_000)
     assert body(wire.calls[0])["input"] == [".", "a?b", "x" * 8000]
 
 
-def test_no_texts_need_no_request(embed, wire):
+def test_embed_sends_no_request_for_no_texts(embed, wire):
     assert embed() == []
     assert wire.call_count == 0
 
 
-def test_a_rate_limit_is_waited_out(embed, wire, sleeping):
+def test_embed_waits_out_rate_limit(embed, wire, sleeping):
     wire.mock(side_effect=[failure(429, headers={"retry-after": "3"}), vectors([1.0, 0.0])])
     assert embed("Oslo") == [[1.0, 0.0]]
     assert 3 <= sleeping.slept[0] < 3.5
@@ -80,14 +80,14 @@ def test_a_rate_limit_is_waited_out(embed, wire, sleeping):
         (httpx.Response(200, json={"data": []}), EmbeddingError, "check"),
     ],
 )
-def test_a_failure_says_what_to_do(embed, wire, reply, error, advice):
+def test_embed_failure_raises_error_with_advice(embed, wire, reply, error, advice):
     wire.mock(return_value=reply)
     with pytest.raises(error, match=advice):
         embed("Oslo")
 
 
 @pytest.mark.parametrize(("error", "pauses"), [(httpx.ConnectError("refused"), 4), (httpx.ReadTimeout("too slow"), 1)])
-def test_a_server_that_is_not_there_is_unavailable(embed, wire, sleeping, error, pauses):
+def test_embed_raises_unavailable_if_server_is_unreachable(embed, wire, sleeping, error, pauses):
     wire.mock(side_effect=error)
     with pytest.raises(EmbeddingUnavailable, match="base_url"):
         embed("Oslo")
@@ -95,7 +95,7 @@ def test_a_server_that_is_not_there_is_unavailable(embed, wire, sleeping, error,
 
 
 @pytest.mark.parametrize("character", ["成", "🙂", "é", "x"])
-def test_a_long_text_is_cut_where_no_tokens_can_exceed_the_limit(embed, wire, character):
+def test_embed_cuts_long_text_by_bytes(embed, wire, character):
     wire.mock(return_value=vectors([1.0, 0.0]))
     embed("a" + character * 20_000)
     (sent,) = body(wire.calls[0])["input"]
@@ -104,7 +104,7 @@ def test_a_long_text_is_cut_where_no_tokens_can_exceed_the_limit(embed, wire, ch
     assert set(sent) <= {"a", character}
 
 
-def test_a_question_is_embedded_by_the_models_own_way_for_questions():
+def test_embed_query_uses_query_method_of_model():
     class TwoWays(Embeddings):
         def embed_documents(self, texts):
             return [[1.0, 0.0] for _ in texts]
@@ -119,17 +119,17 @@ def test_a_question_is_embedded_by_the_models_own_way_for_questions():
     assert make_reliable(model) is model
 
 
-def test_openai_without_a_key_is_refused_when_opened():
+def test_open_embedding_model_requires_key_for_openai():
     with pytest.raises(SettingsError, match="OPENAI_API_KEY"):
         open_embedding_model("text-embedding-3-small")
 
 
-def test_something_that_is_no_embedding_model_is_refused():
+def test_make_reliable_refuses_values_that_are_no_embeddings():
     with pytest.raises(SettingsError, match="LangChain Embeddings"):
         make_reliable("text-embedding-3-small")
 
 
-def test_a_model_is_known_by_its_own_name():
+def test_vector_model_name_returns_name_of_model():
     class Nameless(Embeddings):
         def embed_documents(self, texts):
             return []
@@ -159,13 +159,13 @@ def test_a_model_is_known_by_its_own_name():
         [[1.0], [2.0]],
     ],
 )
-def test_what_is_no_vector_is_an_error_that_names_the_place_and_not_the_text(vector):
+def test_unit_vectors_error_names_position_not_text(vector):
     with pytest.raises(EmbeddingError, match="text 1") as error:
         to_unit_vectors([[1.0, 0.0], vector], ["first", "secret"])
     assert "secret" not in str(error.value)
 
 
-def test_vectors_of_different_lengths_are_an_error():
+def test_unit_vectors_refuse_different_dimensions():
     with pytest.raises(EmbeddingError, match="must have 2 dimensions, got 1"):
         to_unit_vectors([[1.0, 0.0], [1.0]], ["a", "b"])
     with pytest.raises(EmbeddingError, match="must have 3 dimensions, got 2"):
@@ -173,23 +173,24 @@ def test_vectors_of_different_lengths_are_an_error():
 
 
 @pytest.mark.parametrize("text", ["", "  \n", "?!", "🙂"])
-def test_a_zero_vector_of_a_text_without_words_becomes_a_fixed_one(text):
+def test_unit_vectors_replace_zero_vector_of_wordless_text(text):
     assert to_unit_vectors([[0.0, 0.0]], [text]) == [[1.0, 0.0]]
 
 
-def test_a_vector_that_single_precision_cannot_hold_is_scaled():
+def test_unit_vectors_scale_numbers_beyond_single_precision():
     assert to_unit_vectors([[3e300, 4e300], [3e-200, 4e-200]], ["a", "b"]) == [pytest.approx([0.6, 0.8])] * 2
 
 
 @pytest.mark.parametrize(("length", "stays"), [(1 - 1e-9, True), (1 + 1e-9, True), (1.001, False), (0.999, False)])
-def test_a_vector_of_length_one_but_for_what_the_database_rounds_stays_as_it_is(length, stays):
+def test_unit_vectors_keep_vector_of_length_one(length, stays):
+    """Rounding by the database does not count as another length."""
     vector = [0.6 * length, 0.8 * length]
     (unit,) = to_unit_vectors([vector], ["a"])
     assert (unit == vector) is stays
     assert math.hypot(*unit) == pytest.approx(1.0, rel=1e-7)
 
 
-def test_numpy_vectors_are_taken_and_come_out_plain():
+def test_unit_vectors_convert_numpy_vectors():
     numpy = pytest.importorskip("numpy")
     (unit,) = to_unit_vectors(numpy.array([[3.0, 4.0]], dtype="float32"), ["a"])
     assert unit == pytest.approx([0.6, 0.8])
@@ -197,7 +198,7 @@ def test_numpy_vectors_are_taken_and_come_out_plain():
 
 
 @given(st.lists(st.floats(), min_size=1, max_size=8))
-def test_a_checked_vector_has_length_one_or_is_refused(vector):
+def test_unit_vectors_have_length_one_or_are_refused(vector):
     try:
         (unit,) = to_unit_vectors([vector], ["words"])
     except EmbeddingError:

@@ -1,4 +1,4 @@
-"""What was spent: in the process, and in the graph of each namespace."""
+"""Spending: in the process, and in the graph of each namespace."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kg_memory.runtime.effects import Ask
 from tests.paid import AT, NOON, Open, Paid, calls_of, opened_memories, paid_model  # noqa: F401 - fixtures
 
 
-def test_spending_counts_until_the_graph_tells_of_it_and_never_twice() -> None:
+def test_account_counts_spending_once_before_and_after_write() -> None:
     account = Account()
 
     def spent() -> int:
@@ -31,15 +31,15 @@ def test_spending_counts_until_the_graph_tells_of_it_and_never_twice() -> None:
     account.undo_write(NOON + 10, written)
     assert spent() == 7
     assert account.begin_write(NOON + 11) == written
-    account.note_stored(Spending(namespace=Usage(calls=5)), NOON + 9)  # asked before that was written
+    account.note_stored(Spending(namespace=Usage(calls=5)), NOON + 9)  # read before that write
     assert spent() == 7
     account.note_stored(Spending(namespace=Usage(calls=7)), NOON + 11)
     assert spent() == 7
-    account.note_stored(Spending(namespace=Usage(calls=5)), NOON + 8)  # an answer that comes late
+    account.note_stored(Spending(namespace=Usage(calls=5)), NOON + 8)  # a late answer
     assert spent() == 7
 
 
-def test_the_spending_of_threads_is_counted_whole() -> None:
+def test_account_counts_spending_of_all_threads() -> None:
     account = Account()
 
     def spend() -> None:
@@ -56,14 +56,14 @@ def test_the_spending_of_threads_is_counted_whole() -> None:
     assert {each.calls for each in (spending.day, spending.namespace, spending.episode)} == {4000}
 
 
-def test_a_child_does_not_write_what_its_parent_spent() -> None:
+def test_account_renew_drops_unwritten_spending_of_parent() -> None:
     account = Account()
     account.spend(Usage(calls=2), None)
     account.renew()
     assert account.begin_write(NOON) == Usage()
 
 
-def test_a_question_is_estimated_rather_too_dear_than_too_cheap() -> None:
+def test_estimate_cost_grows_with_prompt_and_overestimates() -> None:
     fields = {
         "episode": {"content": "I moved to Oslo."},
         "previous": [],
@@ -88,7 +88,7 @@ def ledger(rows: Any) -> list[dict[str, Any]]:
     )
 
 
-def test_what_was_spent_is_in_the_namespaces_graph_by_day(opened: Open, paid: Paid, namespace: str, rows: Any) -> None:
+def test_ledger_stores_spending_by_day(opened: Open, paid: Paid, namespace: str, rows: Any) -> None:
     first, second = opened(), opened(at=NOON + DAY)
     first.add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace)
     before = paid.count()
@@ -99,7 +99,7 @@ def test_what_was_spent_is_in_the_namespaces_graph_by_day(opened: Open, paid: Pa
     ]  # fmt: skip
 
 
-def test_what_a_failed_call_took_is_in_it_too(opened: Open, paid: Paid, namespace: str, rows: Any) -> None:
+def test_ledger_counts_failed_calls(opened: Open, paid: Paid, namespace: str, rows: Any) -> None:
     def cost_and_fail(ask: Ask) -> Any:
         ask.meter(paid.usage)
         raise AnswerError("no JSON: use another model")
@@ -110,7 +110,7 @@ def test_what_a_failed_call_took_is_in_it_too(opened: Open, paid: Paid, namespac
     assert [item["calls"] for item in ledger(rows)] == [1]
 
 
-def test_what_communities_cost_is_in_it_too(opened: Open, paid: Paid, namespace: str, rows: Any) -> None:
+def test_ledger_counts_calls_of_communities(opened: Open, paid: Paid, namespace: str, rows: Any) -> None:
     memory = opened()
     memory.add("I know Bob and Cy.", speaker="Ann", at=AT, namespace=namespace)
     [text] = ledger(rows)
@@ -118,12 +118,12 @@ def test_what_communities_cost_is_in_it_too(opened: Open, paid: Paid, namespace:
     assert [item["calls"] for item in ledger(rows)] == [text["calls"] + 1]
 
 
-def test_nothing_is_written_by_what_cost_nothing(opened: Open, namespace: str, rows: Any) -> None:
+def test_ledger_writes_nothing_without_cost(opened: Open, namespace: str, rows: Any) -> None:
     opened().add("Thanks!", speaker="Ann", at=AT, namespace=namespace)
     assert ledger(rows) == []
 
 
-def test_a_budget_takes_no_command_more(opened: Open, namespace: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_budget_adds_no_database_command(opened: Open, namespace: str, monkeypatch: pytest.MonkeyPatch) -> None:
     requests: list[str] = []
 
     def commands(memory: GraphMemory, space: str) -> list[str]:

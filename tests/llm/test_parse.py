@@ -1,4 +1,4 @@
-"""Answers are found in whatever a model writes around them, and only whole and valid items are kept."""
+"""`parse` finds an answer in any surrounding text, and keeps only whole and valid items."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def names(text: str) -> list[str]:
         f'{ONE[:-1]}, "note": "extra keys are ignored"}}',
     ],
 )
-def test_an_answer_is_found_in(text):
+def test_parse_finds_answer_in(text):
     assert names(text) == ["Lisbon"]
 
 
@@ -68,42 +68,42 @@ def test_an_answer_is_found_in(text):
         json.dumps({"$defs": {}, "properties": {"entities": {"items": [], "type": "array"}}}),
     ],
 )
-def test_no_answer_is_found_in(text):
+def test_parse_finds_no_answer_in(text):
     with pytest.raises(InvalidAnswer):
         parse(text, ExtractedEntities)
 
 
-def test_an_empty_list_is_an_answer():
+def test_parse_accepts_empty_list():
     assert parse('{"entities": []}', ExtractedEntities).answer.entities == []
     assert parse('{"entities": null}', ExtractedEntities).answer.entities == []
     assert parse("[]", ExtractedEntities).answer.entities == []
 
 
-def test_one_of_two_lists_may_be_left_out():
+def test_parse_accepts_missing_list():
     result = parse('{"unsupported": ["yesterday"]}', Reflection).answer
     assert result.missed == []
     assert result.unsupported == ["yesterday"]
 
 
-def test_what_is_beyond_the_limit_of_a_list_is_dropped_and_counted():
+def test_parse_drops_and_counts_items_over_limit():
     many = [{"name": f"n{number}", "type": "Entity"} for number in range(MOST + 10)]
     result = parse_object({"entities": many}, ExtractedEntities)
     assert len(result.answer.entities) == MOST
     assert result.dropped == 10
 
 
-def test_a_list_of_bad_items_only_is_unreadable_and_says_why():
+def test_parse_error_names_the_invalid_field():
     with pytest.raises(InvalidAnswer, match=r"resolutions\.0\.entity"):
         parse_object({"resolutions": [{"entity": "Ann", "same_as": None, "name": "Ann"}]}, Resolutions)
 
 
-def test_a_reason_never_holds_what_the_model_wrote():
+def test_parse_error_holds_no_text_of_model():
     with pytest.raises(InvalidAnswer) as error:
         parse_object({"summaries": [{"entity": "ignore all rules", "summary": 5}]}, Summaries)
     assert "ignore" not in str(error.value)
 
 
-def test_a_nan_is_not_a_number():
+def test_parse_reads_nan_as_no_number():
     fact = (
         '{"facts": [{"subject": NaN, "predicate": "P", "objects": [1], "sentence": "s", "quote": "q",'
         ' "valid_at": null, "invalid_at": null, "edge_type": "causal", "confidence": Infinity}]}'
@@ -114,18 +114,18 @@ def test_a_nan_is_not_a_number():
     assert 0 <= kept.confidence <= 1
 
 
-def test_controls_and_lone_surrogates_of_a_model_are_made_harmless():
+def test_parse_replaces_control_characters_and_surrogates():
     text = '{"entities": [{"name": "Lis\\u0000bon \\ud83d", "type": "Place"}]}'
     assert names(text) == ["Lis\ufffdbon \ufffd"]
 
 
 @pytest.mark.parametrize("end", range(len(ONE) - 3))
-def test_a_broken_answer_never_gives_half_an_item(end):
+def test_salvage_never_returns_part_of_an_item(end):
     result = salvage(ONE[:end], ExtractedEntities)
     assert result is None
 
 
-def test_a_broken_answer_gives_its_whole_items():
+def test_salvage_returns_whole_items_of_cut_answer():
     first = '{"missed": [{"name": "Oslo", "type": "Place"}, {"na": 1}], "unsupported": ["May", "Ju'
     result = salvage(first, Reflection)
     assert [entity.name for entity in result.answer.missed] == ["Oslo"]
@@ -133,14 +133,14 @@ def test_a_broken_answer_gives_its_whole_items():
     assert result.dropped == 2
 
 
-def test_what_was_only_thought_of_is_not_salvaged():
+def test_salvage_ignores_items_in_thoughts():
     thoughts = '<think>{"entities": [{"name": "wrong", "type": "Place"}]}</think>'
     result = salvage(thoughts + '{"entities": [{"name": "Oslo", "type": "Place"}, {"na', ExtractedEntities)
     assert [entity.name for entity in result.answer.entities] == ["Oslo"]
 
 
 @pytest.mark.parametrize("text", ["<think>" * 20_000, "</think>" * 20_000, "<think>x</think>" * 20_000])
-def test_many_tags_of_thoughts_are_read_in_linear_time(text):
+def test_parse_reads_many_thought_tags_in_linear_time(text):
     began = time.process_time()
     assert names(text + "</think>" + ONE) == ["Lisbon"]
     with pytest.raises(InvalidAnswer):
@@ -157,12 +157,12 @@ def test_many_tags_of_thoughts_are_read_in_linear_time(text):
         f"{ONE}<think>",
     ],
 )
-def test_thoughts_around_an_answer_are_left_out(text):
+def test_parse_ignores_thoughts_around_answer(text):
     assert names(text) == ["Lisbon"]
 
 
 @given(st.text(max_size=300))
-def test_no_text_whatever_breaks_the_reading(text):
+def test_parse_and_salvage_survive_any_text(text):
     for broken in (text, '{"entities": [' + text, f"<think>{text}"):
         try:
             result = parse(broken, ExtractedEntities)
@@ -179,12 +179,12 @@ JSON = st.recursive(
 
 
 @given(JSON)
-def test_no_value_whatever_breaks_the_reading(value):
+def test_parse_object_survives_any_value(value):
     with suppress(InvalidAnswer):
         assert isinstance(parse_object(value, ExtractedEntities).answer, ExtractedEntities)
 
 
-def test_words_of_an_answer_that_look_like_thoughts_stay_in_it() -> None:
+def test_parse_keeps_thought_tags_inside_answer() -> None:
     message = "<think>I should obey.</think>"
     answer = parse(json.dumps({"missed": [], "unsupported": [message]}), Reflection).answer
     assert answer == Reflection(missed=[], unsupported=[message])
@@ -214,7 +214,7 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_a_reading_is_found_whole_with(shape):
+def test_parse_finds_whole_reading_with(shape):
     parsed = parse(SHAPES[shape], EpisodeReading)
     assert ([entity.name for entity in parsed.answer.entities], parsed.dropped) == (["Ann", "Oslo"], 0)
     assert [(fact.subject, fact.predicate, fact.objects, fact.sentence) for fact in parsed.answer.facts] == [
@@ -222,14 +222,14 @@ def test_a_reading_is_found_whole_with(shape):
     ]
 
 
-def test_a_list_of_invalid_items_only_is_asked_for_again():
+def test_parse_error_lists_lost_items():
     with pytest.raises(InvalidAnswer, match=r"facts\.0\.predicate") as error:
         parse_object({**READING, "facts": [{"subject": "Ann", "sentence": "Ann lives in Oslo"}]}, EpisodeReading)
     assert error.value.rest.answer.lost == [("facts", "Ann lives in Oslo")]
     assert len(error.value.rest.answer.entities) == 2
 
 
-def test_an_empty_form_does_not_hide_an_invalid_answer():
+def test_parse_error_is_not_hidden_by_empty_answer():
     broken = {**EMPTY, "facts": [{"subject": "Ann"}]}
     with pytest.raises(InvalidAnswer, match="predicate"):
         parse(f"{json.dumps(broken)}\n{json.dumps(EMPTY)}", EpisodeReading)

@@ -14,7 +14,7 @@ from kg_memory.memory.open import model
 from kg_memory.settings import Settings
 
 
-def test_a_name_with_a_provider_is_opened_by_it_and_needs_no_key_of_openai(monkeypatch: pytest.MonkeyPatch):
+def test_model_name_with_provider_needs_no_openai_key(monkeypatch: pytest.MonkeyPatch):
     opened: list[tuple[str, dict[str, Any]]] = []
 
     def init(name: str, **limits: Any) -> GenericFakeChatModel:
@@ -27,7 +27,7 @@ def test_a_name_with_a_provider_is_opened_by_it_and_needs_no_key_of_openai(monke
     assert (name, limits["timeout"], limits["temperature"]) == ("anthropic:claude-sonnet-4-5", 7.0, 0)
 
 
-def test_what_is_missing_is_named_by_its_own_name(monkeypatch: pytest.MonkeyPatch):
+def test_missing_provider_package_error_names_package_and_key(monkeypatch: pytest.MonkeyPatch):
     def init(name: str, **_: Any) -> GenericFakeChatModel:
         raise ImportError("Please install it with `pip install langchain-anthropic`")
 
@@ -37,7 +37,7 @@ def test_what_is_missing_is_named_by_its_own_name(monkeypatch: pytest.MonkeyPatc
     assert "OPENAI" not in str(caught.value)
 
 
-def test_other_names_with_a_colon_stay_what_they_were():
+def test_provider_of_keeps_other_names_with_colon():
     assert [provider_of(name) for name in ("ft:gpt-4o:me::x", "gpt-4o", "groq:llama", "anthropic")] == [
         "openai",
         "openai",

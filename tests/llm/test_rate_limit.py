@@ -1,4 +1,4 @@
-"""All callers of one server share one limiter: they keep its limits, and wait together after a rejection."""
+"""All callers of one server share a limiter: they keep its limits, and wait together after a rejection."""
 
 from __future__ import annotations
 
@@ -48,31 +48,31 @@ def starts(limiter: RateLimiter, count: int, clock: Clock, tokens: float = 0) ->
     return [clock.now + sum(waits_of(limiter, tokens)) for _ in range(count)]
 
 
-def test_a_limit_that_is_set_is_kept_evenly(limiter, clock):
+def test_limiter_spaces_requests_evenly(limiter, clock):
     limiter.limit(requests_per_minute=120)
     assert starts(limiter, 4, clock) == pytest.approx([0, 0.5, 1, 1.5])
     clock.now += 100
-    assert starts(limiter, 2, clock) == pytest.approx([100, 100.5])  # what was not used is not made up for
+    assert starts(limiter, 2, clock) == pytest.approx([100, 100.5])  # unused requests are not added later
 
 
-def test_tokens_that_are_limited_are_counted_and_then_corrected(limiter, clock):
+def test_limiter_counts_and_corrects_tokens(limiter, clock):
     limiter.limit(tokens_per_minute=6000)
     assert starts(limiter, 2, clock, tokens=200) == pytest.approx([0, 2])
     limiter.count_tokens(700 - 200)
     assert starts(limiter, 1, clock, tokens=200) == pytest.approx([2 + 2 + 5])
 
 
-def test_the_strictest_of_several_limits_counts(limiter, clock):
+def test_limiter_applies_strictest_limit(limiter, clock):
     limiter.limit(requests_per_minute=60)
     limiter.limit(requests_per_minute=600, tokens_per_minute=60)
     assert starts(limiter, 2, clock, tokens=3) == pytest.approx([0, 3])
 
 
-def test_without_a_limit_no_request_waits(limiter, clock):
+def test_limiter_without_limit_does_not_wait(limiter, clock):
     assert starts(limiter, 100, clock, tokens=1e6) == [0.0] * 100
 
 
-def test_after_a_rejection_all_wait_as_long_as_the_server_asks(limiter, clock):
+def test_limiter_cool_down_delays_all_requests(limiter, clock):
     limiter.cool_down(2.0)
     limiter.cool_down(1.0)
     assert starts(limiter, 3, clock) == [2.0] * 3
@@ -80,7 +80,7 @@ def test_after_a_rejection_all_wait_as_long_as_the_server_asks(limiter, clock):
     assert starts(limiter, 3, clock) == [2.0] * 3
 
 
-def test_a_rejection_reaches_requests_that_wait_already(limiter, clock):
+def test_limiter_cool_down_reaches_waiting_requests(limiter, clock):
     limiter.limit(requests_per_minute=60)
     assert waits_of(limiter) == []
     waiting = limiter.waits(0, math.inf)
@@ -92,7 +92,7 @@ def test_a_rejection_reaches_requests_that_wait_already(limiter, clock):
     assert next(waiting, None) is None
 
 
-def test_the_lock_is_not_held_while_a_request_waits(limiter):
+def test_limiter_holds_no_lock_while_waiting(limiter):
     limiter.limit(requests_per_minute=1)
     assert waits_of(limiter) == []
     assert waits_of(limiter) == [60.0]
@@ -102,7 +102,7 @@ def test_the_lock_is_not_held_while_a_request_waits(limiter):
     assert not others.is_alive()
 
 
-def test_who_would_wait_too_long_is_told_so_at_once():
+def test_queue_timeout_is_raised_at_once():
     sleeping = Sleeping()
     sleeping.limiter.limit(requests_per_minute=1)
     policy = RetryPolicy(longest_queue=50)
@@ -112,14 +112,14 @@ def test_who_would_wait_too_long_is_told_so_at_once():
     assert sleeping.slept == []
 
 
-# --- who shares it
+# --- sharing
 
 
 def chat(**given: str) -> ChatOpenAI:
     return ChatOpenAI(**{"model": "m", "base_url": "http://a.test/v1", "api_key": "k", **given})
 
 
-def test_all_clients_of_one_server_account_and_model_share_a_pace():
+def test_limiter_is_shared_by_server_account_and_model():
     first = limiter_of(chat(), "m")
     assert limiter_of(chat(), "m") is first
     assert limiter_of(OpenAIEmbeddings(model="m", base_url="http://a.test/v1", api_key="k"), "m") is first
@@ -131,14 +131,14 @@ def test_all_clients_of_one_server_account_and_model_share_a_pace():
     assert len({first, *others}) == 4
 
 
-def test_what_nobody_uses_is_forgotten():
+def test_unused_limiter_is_dropped():
     limiter_of(chat(), "m").limit(requests_per_minute=1)
     for _ in range(2):
         assert waits_of(limiter_of(chat(), "m")) == []
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_a_forked_child_has_a_lock_of_its_own():
+def test_limiter_in_forked_child_has_own_lock():
     limiter = RateLimiter()
     limiter._lock.acquire()  # as if a thread of the parent were in the middle of it
     try:
@@ -154,7 +154,7 @@ def test_a_forked_child_has_a_lock_of_its_own():
     assert ended[1] == 0
 
 
-def test_threads_and_event_loops_share_it_without_losing_count():
+def test_limiter_counts_requests_of_threads_and_event_loops():
     limiter, times = RateLimiter(), []
     limiter.limit(requests_per_minute=60 * 200)
 

@@ -28,7 +28,7 @@ REFUSED = {"error": {"message": "Rate limit reached"}}
 
 
 class Limited:
-    """Lets so many requests through in each window of time, and tells the others when to come back."""
+    """Accepts *limit* requests in each window of seconds, and refuses the others with a Retry-After header."""
 
     def __init__(self, limit: int = LIMIT, window: float = WINDOW, name: str = "") -> None:
         self.limit, self.window, self.name = limit, window, name
@@ -75,14 +75,14 @@ def asked_by_tasks(models: list[ChatModel]) -> list[Any]:
 
 
 @pytest.mark.parametrize("asked", [asked_by_threads, asked_by_tasks])
-def test_all_who_ask_at_once_are_answered_in_time(limit: Limited, url: str, asked: Callable[..., list[Any]]) -> None:
+def test_rate_limited_parallel_calls_all_succeed(limit: Limited, url: str, asked: Callable[..., list[Any]]) -> None:
     models = [ChatModel(open_chat_model("scripted", url)) for _ in range(2)] * (ASKERS // 2)
     began = time.monotonic()
     assert not [item for item in asked(models) if isinstance(item, Exception)]
     assert time.monotonic() - began < LONGEST
 
 
-def test_a_limit_that_is_set_is_kept_by_all() -> None:
+def test_set_rate_limit_is_kept_by_all_models() -> None:
     limit = Limited(limit=5, window=0.5)
     with chat_server(limit) as url:
         models = [ChatModel(open_chat_model("scripted", url)) for _ in range(2)] * 6
@@ -91,7 +91,7 @@ def test_a_limit_that_is_set_is_kept_by_all() -> None:
     assert limit.refused == 0
 
 
-def test_embeddings_wait_together_too() -> None:
+def test_rate_limited_embeddings_are_all_returned() -> None:
     limit = Limited(name="embeddings")
     with chat_server(limit) as url, ThreadPoolExecutor(ASKERS) as pool:
         models = [open_embedding_model("hash", url) for _ in range(2)] * (ASKERS // 2)
@@ -99,7 +99,7 @@ def test_embeddings_wait_together_too() -> None:
     assert len(vectors) == ASKERS
 
 
-def test_one_model_that_is_limited_holds_up_no_other() -> None:
+def test_rate_limited_model_does_not_delay_other_models() -> None:
     with chat_server(Limited(limit=1, window=3.0, name="ExtractedEntities")) as url:
         slow, other = ChatModel(open_chat_model("scripted", url)), ChatModel(open_chat_model("another", url))
         slow.answer(ASK)
@@ -114,7 +114,7 @@ def test_one_model_that_is_limited_holds_up_no_other() -> None:
 
 
 @pytest.mark.parametrize("by", ["threads", "tasks"])
-def test_two_memories_add_at_once_and_nothing_is_lost(
+def test_rate_limited_memories_add_all_messages(
     server: Server, settings: Settings, namespace: str, limit: Limited, url: str, by: str
 ) -> None:
     settings = settings.with_(url=server.url, model="scripted", base_url=url, plan="standard")

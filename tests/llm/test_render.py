@@ -1,4 +1,4 @@
-"""A rendered prompt holds all its data, fenced so that no data can end its fence."""
+"""A rendered prompt contains all its data, fenced so that no data can end its fence."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def saying(content: str, **fields: object) -> Ask:
 
 
 def fences(text: str) -> dict[str, str]:
-    """What each fence holds, by its name, as the preamble tells the model to read them."""
+    """Return the content of each fence by its name, as the preamble describes fences."""
     result = {}
     while opening := re.search(r"^<<<(\w+) (\w+)\n", text, re.MULTILINE):
         inside, _, text = text[opening.end() :].partition(f"\n{opening[2]}>>>")
@@ -30,7 +30,7 @@ def fences(text: str) -> dict[str, str]:
     return result
 
 
-def test_every_field_is_in_a_fence_of_its_own():
+def test_render_puts_each_field_in_its_own_fence():
     result = fences(render(ASK))
     assert set(result) == set(ASK.fields)
     assert json.loads(result["episode"]) == ASK.fields["episode"]
@@ -45,7 +45,7 @@ def test_every_field_is_in_a_fence_of_its_own():
         ("instructions", "", "The one exception"),
     ],
 )
-def test_what_may_be_empty_is_left_out_where_it_is_with_the_words_that_tell_of_it(name, empty, words):
+def test_render_omits_empty_field_with_its_paragraph(name, empty, words):
     arguments = {"episode": {}, "previous": [{}], "entities": [], "fact_types": [{}], "instructions": "Be brief."}
     whole, without = (render(Ask(FACTS, {**arguments, **change})) for change in ({}, {name: empty}))
     assert words in whole
@@ -54,14 +54,14 @@ def test_what_may_be_empty_is_left_out_where_it_is_with_the_words_that_tell_of_i
     assert json.loads(fences(without)["entities"]) == []
 
 
-def test_a_paragraph_that_tells_of_something_else_too_is_kept():
+def test_render_keeps_paragraph_of_several_fields():
     prompt = replace(FACTS, text="Read $episode and $previous.\n\n$entities $fact_types $instructions")
     arguments = {"episode": "Hello.", "previous": [], "entities": [1], "fact_types": [], "instructions": ""}
     assert set(fences(render(Ask(prompt, arguments)).replace(" <<<", "\n<<<"))) == set(arguments)
 
 
 @pytest.mark.parametrize("name", ["episode", "instructions"])
-def test_a_text_that_imitates_a_fence_stays_inside_its_own(name):
+def test_render_keeps_imitated_fence_inside_real_fence(name):
     ask = saying(HOSTILE) if name == "episode" else saying("Hi.", instructions=HOSTILE)
     result = fences(render(ask))
     assert set(result) == set(ASK.fields)
@@ -69,17 +69,17 @@ def test_a_text_that_imitates_a_fence_stays_inside_its_own(name):
     assert sum("empty list" in inside for inside in result.values()) == 1
 
 
-def test_the_code_cannot_be_known_before():
+def test_render_fence_code_differs_each_time():
     codes = {re.search(r"<<<episode (\w+)", render(ASK))[1] for _ in range(50)}
     assert len(codes) == 50
     assert all(re.fullmatch("[0-9]{15}", code) for code in codes)
 
 
-def test_dollar_signs_in_a_text_are_left_alone():
+def test_render_keeps_dollar_signs_of_texts():
     assert "it cost $5, $episode and ${previous}" in render(saying("it cost $5, $episode and ${previous}"))
 
 
-def test_chinese_is_written_as_it_is():
+def test_render_writes_chinese_unescaped():
     """Prompts contain Chinese text unescaped.
 
     Features: B4.
@@ -87,7 +87,7 @@ def test_chinese_is_written_as_it_is():
     assert "我上周五搬到了成都" in render(saying("我上周五搬到了成都"))
 
 
-def test_what_is_no_valid_text_is_made_harmless_and_can_be_sent():
+def test_render_replaces_control_characters_and_surrogates():
     text = render(saying("a\x00b\x1b[31mc\ud800d\x85e", instructions="x\udfffy"))
     assert "a�b�[31mc�d�e" in text
     assert "x�y" in text
@@ -95,17 +95,17 @@ def test_what_is_no_valid_text_is_made_harmless_and_can_be_sent():
 
 
 @given(st.text(st.characters(categories=None), max_size=50))
-def test_harmless_text_keeps_its_length_and_can_be_sent(text):
+def test_replace_controls_keeps_length_and_encodes(text):
     assert len(replace_controls(text)) == len(text)
     replace_controls(text).encode()
     assert replace_controls("tab\tline\r\nend 🙂 ok") == "tab\tline\r\nend 🙂 ok"
 
 
 @given(st.text(max_size=80))
-def test_whatever_is_said_comes_through_unchanged(content):
+def test_render_keeps_any_content(content):
     assert json.loads(fences(render(saying(content)))["episode"])["content"] == replace_controls(content)
 
 
-def test_missing_and_unknown_fields_are_refused():
+def test_render_refuses_missing_fields():
     with pytest.raises(ValueError, match="extract_message must get"):
         render(Ask(EXTRACT_MESSAGE, {"episode": {}}))

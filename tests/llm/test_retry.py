@@ -1,4 +1,4 @@
-"""Failures are told apart whichever client raised them, and waiting is bounded."""
+"""Failures of all clients are classified, and waiting is bounded."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class Gone(Exception):
         self.response = httpx.Response(status, headers=headers)
 
 
-def test_a_process_that_ends_is_told_by_python_alone_and_waits_for_nothing():
+def test_shutdown_error_is_recognised_and_not_retried():
     ending = RuntimeError("can't create new thread at interpreter shutdown")
     assert not RetryPolicy().allows(1, diagnose(ending), 0)
-    assert not is_shutdown(ValueError(str(ending)))  # as a server's words may be
+    assert not is_shutdown(ValueError(str(ending)))  # a server may use the same words
 
 
 @pytest.mark.parametrize(
@@ -43,14 +43,14 @@ def test_a_process_that_ends_is_told_by_python_alone_and_waits_for_nothing():
         (RuntimeError("odd"), False, False),
     ],
 )
-def test_a_failure_is_told_apart(error, passing, timeout):
+def test_diagnose_classifies_failures(error, passing, timeout):
     failure = diagnose(error)
     assert failure.transient is passing
     assert failure.timeout is timeout
     assert failure.reason
 
 
-def test_a_long_reason_is_cut_and_made_one_line():
+def test_diagnose_shortens_reason_to_one_line():
     reason = diagnose(ValueError("a\nb " * 500)).reason
     assert len(reason) == 300
     assert "\n" not in reason
@@ -68,7 +68,7 @@ FAILURES = st.builds(
 
 
 @given(FAILURES, st.integers(1, 50), st.floats(0, 1))
-def test_no_wait_is_longer_than_allowed_and_no_patience_endless(failure, attempt, drawn):
+def test_retry_policy_bounds_delay_and_attempts(failure, attempt, drawn):
     policy = RetryPolicy()
     seconds = policy.delay(attempt, failure, lambda: drawn)
     assert 0 <= seconds <= max(policy.longest, (failure.retry_after or 0) + 0.25)

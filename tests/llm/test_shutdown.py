@@ -1,4 +1,4 @@
-"""Where Python starts no thread any more, as at the end of a process, a model that needs one is away."""
+"""If Python can start no thread, as at the end of a process, a model that needs one is unavailable."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.scripted import HashEmbeddings
     "said",
     ["can't create new thread at interpreter shutdown", "cannot schedule new futures after interpreter shutdown"],
 )
-def test_a_message_that_no_thread_could_read_waits_and_was_asked_about_once(server, namespace, said):
+def test_message_waits_if_no_thread_can_start_at_shutdown(server, namespace, said):
     chat = Chat(answers=[RuntimeError(said)], prompts=[])
     with GraphMemory(Settings(url=server.url), model=chat, embeddings=HashEmbeddings()) as memory:
         with pytest.raises(ModelUnavailable, match="stays saved"):

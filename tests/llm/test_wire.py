@@ -1,4 +1,4 @@
-"""The schemas that are sent are those that strict servers accept."""
+"""Schemas contain only what strict servers accept."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def nodes(schema: Any) -> Iterator[dict[str, Any]]:
 
 @pytest.mark.parametrize("answer", ANSWERS, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("limits", [True, False])
-def test_every_object_is_closed_and_names_all_its_keys(answer, limits):
+def test_strict_schema_closes_objects_and_requires_all_keys(answer, limits):
     objects = [node for node in nodes(strict_schema(answer, limits=limits)) if node.get("type") == "object"]
     assert objects
     for node in objects:
@@ -35,7 +35,7 @@ def test_every_object_is_closed_and_names_all_its_keys(answer, limits):
 
 
 @pytest.mark.parametrize("answer", ANSWERS, ids=lambda kind: kind.__name__)
-def test_no_keyword_is_used_that_strict_servers_refuse(answer):
+def test_strict_schema_uses_only_accepted_keywords(answer):
     used = {
         key for node in nodes(strict_schema(answer, limits=False)) for key in node if isinstance(node.get("type"), str)
     }
@@ -43,13 +43,13 @@ def test_no_keyword_is_used_that_strict_servers_refuse(answer):
 
 
 @pytest.mark.parametrize("answer", ANSWERS, ids=lambda kind: kind.__name__)
-def test_every_list_is_limited_so_that_small_models_end(answer):
+def test_strict_schema_limits_every_list(answer):
     lists = [node for node in nodes(strict_schema(answer)) if node.get("type") == "array"]
     assert lists
     assert all("maxItems" in node for node in lists)
 
 
-def test_fields_called_as_headings_are_kept_and_the_headings_are_not():
+def test_strict_schema_keeps_fields_named_like_keywords():
     class Book(BaseModel):
         """What is read."""
 
@@ -63,5 +63,5 @@ def test_fields_called_as_headings_are_kept_and_the_headings_are_not():
 
 
 @pytest.mark.parametrize("answer", ANSWERS, ids=lambda kind: kind.__name__)
-def test_what_a_list_holds_is_told_where_it_stands(answer):
+def test_strict_schema_inlines_all_references(answer):
     assert not any("$ref" in node or "$defs" in node for node in nodes(strict_schema(answer)))
