@@ -1,4 +1,4 @@
-"""Who may be meant by the name of a new entity, on a real FalkorDB."""
+"""Candidates for the name of a new entity, on a real FalkorDB."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Similar = Callable[..., dict[str, float]]
 
 @pytest.fixture
 def similar(database: Database, namespace: str) -> Similar:
-    """Have the `KNOWN` entities, and return what finds the ids of those that one may be, with their scores."""
+    """Store the `KNOWN` entities, and return a function that finds candidates: their scores by id."""
     key = graph_key(namespace)
     schema.ensure(database, key, len(ANN), "three numbers")
     make = """UNWIND $known AS row
@@ -49,7 +49,7 @@ MERGE (t)-[:IN_ENTITY]->(e)"""
     return ask
 
 
-def test_what_made_the_vectors_is_told_with_them(database: Database, namespace: str) -> None:
+def test_similar_entities_returns_embedding_model(database: Database, namespace: str) -> None:
     schema.ensure(database, graph_key(namespace), 3, "three numbers")
     requests = {"names": [], "limit": 5, "threshold": 0.6}
     [text] = database.query(graph_key(namespace), SIMILAR_ENTITIES, requests, write=False)
@@ -59,19 +59,18 @@ def test_what_made_the_vectors_is_told_with_them(database: Database, namespace: 
 @pytest.mark.parametrize(
     ("alias", "found"),
     [
-        ("ann", {"ann"}),  # the only one of that name and type: nobody else is looked for
-        ("jordan", {"jordan", "ann", "anne"}),  # that one is a place
+        ("ann", {"ann"}),  # one entity of that name and type: no further search
+        ("jordan", {"jordan", "ann", "anne"}),  # the entity of that name is a place
         ("ben", {"ben berg", "ben dahl", "ann", "anne"}),  # two have the name
     ],
 )
-def test_a_known_name_may_be_others_too_unless_one_of_that_type_has_it(
-    similar: Similar, alias: str, found: set[str]
-) -> None:
+def test_similar_entities_returns_only_same_name_and_type(similar: Similar, alias: str, found: set[str]) -> None:
+    """Other entities are searched too if the name is of another type or of two entities."""
     result = similar(alias, "Person", ANN)
     assert (result.keys(), result["ann"]) == (found, pytest.approx(1.0))
 
 
-def test_a_name_that_nobody_has_may_be_whoever_means_the_same_or_has_a_word_of_it(similar: Similar) -> None:
+def test_similar_entities_finds_new_name_by_vector_or_word(similar: Similar) -> None:
     """Candidates for a new name are entities with a similar vector or a shared word.
 
     Features: A19.

@@ -78,14 +78,14 @@ class Embedded:
             self._server = None
 
 
-def test_every_namespace_has_a_key_of_its_own_that_redis_can_hold():
+def test_graph_key_is_unique_and_valid_for_redis():
     keys = [graph_key(item) for item in NAMESPACES]
     assert len(set(keys)) == len(NAMESPACES)
     assert all(key.isascii() and key.isprintable() and " " not in key for key in keys)
     assert all(len(key) <= LONGEST_KEY + 3 for key in keys)
 
 
-def test_any_string_is_a_namespace_and_no_two_see_each_other(database, namespace):
+def test_namespaces_of_any_string_are_separate(database, namespace):
     named = [f"{namespace}{item}" for item in NAMESPACES]
     for place, item in enumerate(named):
         database.query(graph_key(item), "CREATE (:Own {place: $place})", {"place": place}, write=True)
@@ -108,7 +108,7 @@ def query(request: pytest.FixtureRequest) -> Query:
     return run
 
 
-def test_reading_what_is_not_there_finds_nothing_and_makes_no_graph(query, database, namespace):
+def test_read_of_missing_graph_returns_nothing_and_creates_none(query, database, namespace):
     key = graph_key(namespace)
     assert query(database, key, "MATCH (n) RETURN n", write=False) == []
     assert database.explain(key, "MATCH (n) RETURN n", {}) == ""
@@ -116,14 +116,14 @@ def test_reading_what_is_not_there_finds_nothing_and_makes_no_graph(query, datab
     assert namespace not in database.namespaces()
 
 
-def test_a_read_cannot_write(query, database, namespace):
+def test_read_query_cannot_write(query, database, namespace):
     key = graph_key(namespace)
     database.query(key, "CREATE (:Own)", {}, write=True)
     with pytest.raises(QueryError):
         query(database, key, "CREATE (:Own)", write=False)
 
 
-def test_a_query_that_the_server_refuses_is_told_as_such(query, database, namespace):
+def test_query_refused_by_server_raises_query_error(query, database, namespace):
     with pytest.raises(QueryError, match="refused"):
         query(database, graph_key(namespace), "MATCH", write=True)
 
@@ -133,7 +133,7 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-def test_no_parameter_can_become_a_part_of_the_query(query, database, namespace):
+def test_query_parameters_cannot_become_cypher(query, database, namespace):
     key = graph_key(namespace)
     cypher = "CREATE (n:Own {text: $text, all: $all}) RETURN n.text AS text, n.all AS all, $map AS map"
     for text in HOSTILE:
@@ -156,18 +156,18 @@ def test_no_parameter_can_become_a_part_of_the_query(query, database, namespace)
         Path("memory"),
     ],
 )
-def test_a_url_that_is_none_is_a_clear_settings_error(url):
+def test_database_refuses_invalid_url(url):
     with pytest.raises(SettingsError, match="falkor://"):
         Database(NamedServer(url)).client()
 
 
 @pytest.mark.parametrize("url", ["unix://{folder}/none", "falkor://127.0.0.1:1"])
-def test_a_server_that_is_not_there_is_told(query, tmp_path, url):
+def test_database_raises_unavailable_if_server_is_missing(query, tmp_path, url):
     with pytest.raises(DatabaseUnavailable, match="check that the server runs"):
         query(Database(NamedServer(url.format(folder=tmp_path))), "kg:x", "RETURN 1", write=False)
 
 
-def test_a_falkordb_that_loses_data_is_refused_unless_it_is_asked_for(server, monkeypatch):
+def test_database_refuses_old_version_unless_allowed(server, monkeypatch):
     monkeypatch.setattr(connect, "OLDEST_MODULE", 99_99_99)
     refused = Database(NamedServer(server.url))
     for _ in range(2):
@@ -185,7 +185,7 @@ def kill(database: Database) -> None:
 ONE = ("kg:x", "MERGE (n:One) RETURN 1 AS n")
 
 
-def test_after_the_embedded_server_was_killed_the_next_query_starts_it_again(query, tmp_path):
+def test_killed_embedded_server_restarts_at_next_query(query, tmp_path):
     database = Database(Embedded(tmp_path / "db"))
     assert query(database, *ONE, write=True) == [{"n": 1}]
     stored = database.generation
@@ -195,15 +195,15 @@ def test_after_the_embedded_server_was_killed_the_next_query_starts_it_again(que
     assert query(database, *ONE, write=True) == [{"n": 1}]
     assert database.generation > stored
     database.close()
-    gone(tmp_path / "db")
+    wait_until_stopped(tmp_path / "db")
 
 
-def test_a_database_that_was_closed_stays_closed_and_lets_the_server_go(query, tmp_path):
+def test_closed_database_raises_and_releases_server(query, tmp_path):
     database = Database(Embedded(tmp_path / "db"))
     query(database, *ONE, write=True)
     database.close()
     database.close()
-    gone(tmp_path / "db")
+    wait_until_stopped(tmp_path / "db")
     with pytest.raises(DatabaseClosed, match="was closed"):
         query(database, *ONE, write=False)
     assert not embedded.is_running(tmp_path / "db")
@@ -213,11 +213,11 @@ def connected(database: Database) -> int:
     return len(database.client().client_list())
 
 
-def falls_to(number: int, database: Database) -> None:
+def wait_for_connections(number: int, database: Database) -> None:
     """Wait until the server has at most *number* connections.
 
-    It learns of a closed one a little later, and a thread that is just ending still holds what it did for its loop: so
-    garbage is collected at each look.
+    The server notices a closed connection late, and an ending thread still refers to its loop: so each check collects
+    garbage.
     """
     deadline = time.monotonic() + 60
     while True:
@@ -228,7 +228,7 @@ def falls_to(number: int, database: Database) -> None:
         time.sleep(0.02)
 
 
-def test_event_loops_that_ended_leave_neither_themselves_nor_a_connection_behind(server, namespace):
+def test_ended_event_loops_leave_no_connection(server, namespace):
     database = Database(NamedServer(server.url))
     key = graph_key(namespace)
     loops = WeakSet()
@@ -241,12 +241,12 @@ def test_event_loops_that_ended_leave_neither_themselves_nor_a_connection_behind
     before = connected(database)
     for _ in range(10):
         asyncio.run(many())
-    falls_to(before, database)
+    wait_for_connections(before, database)
     assert len(loops) <= 1  # the last one goes at the next use
     database.close()
 
 
-def test_connections_of_a_loop_that_was_closed_without_its_generators_go_too(server, namespace):
+def test_abruptly_closed_event_loop_leaves_no_connection(server, namespace):
     database = Database(NamedServer(server.url))
 
     before = connected(database)
@@ -254,12 +254,12 @@ def test_connections_of_a_loop_that_was_closed_without_its_generators_go_too(ser
         loop = asyncio.new_event_loop()
         loop.run_until_complete(database.aquery(graph_key(namespace), "RETURN 1 AS one", {}, write=True))
         loop.close()
-    falls_to(before + 1, database)
+    wait_for_connections(before + 1, database)
     database.close()
     gc.collect()
 
 
-async def test_however_many_ask_first_there_is_one_client_for_a_loop(server, namespace, monkeypatch):
+async def test_database_creates_one_client_per_event_loop(server, namespace, monkeypatch):
     made = []
 
     class Counted(redis.asyncio.Redis):
@@ -274,7 +274,7 @@ async def test_however_many_ask_first_there_is_one_client_for_a_loop(server, nam
     await database.aclose()
 
 
-async def test_an_asker_that_is_cancelled_while_it_connects_leaves_the_others_connected(server, namespace):
+async def test_cancelled_connecting_query_does_not_affect_others(server, namespace):
     database = Database(NamedServer(server.url))
     asking = [
         asyncio.create_task(database.aquery(graph_key(namespace), "RETURN 1 AS one", {}, write=True)) for _ in range(4)
@@ -287,24 +287,24 @@ async def test_an_asker_that_is_cancelled_while_it_connects_leaves_the_others_co
     await database.aclose()
 
 
-async def test_no_connection_is_left_after_aclose(server, database, namespace):
+async def test_aclose_leaves_no_connection(server, database, namespace):
     before = await asyncio.to_thread(connected, database)
     own = Database(NamedServer(server.url))
     await asyncio.gather(*(own.aquery(graph_key(namespace), "RETURN 1 AS one", {}, write=True) for _ in range(4)))
     await own.aclose()
     await own.aclose()
-    await asyncio.to_thread(falls_to, before, database)
+    await asyncio.to_thread(wait_for_connections, before, database)
 
 
-async def test_a_lost_connection_is_told_at_once_while_another_thread_looks_for_the_server(database):
-    with database._opening:  # as a thread holds it while a slow server starts
+async def test_lost_connection_raises_at_once_during_reconnect(database):
+    with database._opening:  # another thread holds it while a slow server starts
         begin = time.monotonic()
         with pytest.raises(DatabaseUnavailable), database.map_errors():
             raise redis.ConnectionError("gone")
         assert time.monotonic() - begin < 30
 
 
-async def test_a_forked_child_connects_anew_and_leaves_its_parents_connections_alone(server, namespace):
+async def test_database_in_forked_child_opens_own_connections(server, namespace):
     database = Database(NamedServer(server.url))
     key = graph_key(namespace)
     assert await database.aquery(key, "RETURN 1 AS one", {}, write=True) == [{"one": 1}]
@@ -322,11 +322,11 @@ async def test_a_forked_child_connects_anew_and_leaves_its_parents_connections_a
     await database.aclose()
 
 
-def gone(folder: Path) -> None:
+def wait_until_stopped(folder: Path) -> None:
     until(lambda: not embedded.is_running(folder))
 
 
-async def test_long_parameters_are_encoded_beside_the_event_loop(database: Database, namespace: str) -> None:
+async def test_long_parameters_are_encoded_off_the_event_loop(database: Database, namespace: str) -> None:
     threads = set()
 
     class Watched(EncodedVector):

@@ -1,4 +1,4 @@
-"""Filters in the database: they leave what a plain evaluation of them leaves, no more and no less."""
+"""Filters in the database pass the same nodes as a plain evaluation in Python."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def graphs(draw):
 
 
 def conditions(values, *, orders=False):
-    """What may stand for one field."""
+    """Return a strategy for the condition of one field."""
     lists = st.lists(values, max_size=3)
     kinds = [values, st.fixed_dictionaries({"$ne": values}), lists, st.fixed_dictionaries({"$nin": lists})]
     if orders:
@@ -149,7 +149,7 @@ filters = st.recursive(
 
 @pytest.fixture
 def filled(database, namespace):
-    """A way to fill the namespace's graph anew with plain values."""
+    """Return a function that replaces the namespace's graph by plain values."""
     key = graph_key(namespace)
     schema.ensure(database, key, 4, "hash")
 
@@ -186,7 +186,7 @@ def filled(database, namespace):
 
 @pytest.fixture
 def passing(driver, namespace, rows):
-    """A way to ask which nodes of a kind pass a filter: by the step, by the candidates, and how many they are."""
+    """Return a function that lists the nodes of a kind that pass a filter; it compares step, candidates and count."""
 
     def ask(where, kind):
         target = parse_filter(where)
@@ -212,7 +212,7 @@ def passing(driver, namespace, rows):
 
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(graph=graphs(), asked=st.lists(filters, min_size=4, max_size=4))
-def test_a_filter_lets_nothing_wrong_through_and_loses_nothing(filled, passing, graph, asked):
+def test_filter_passes_exactly_what_plain_evaluation_passes(filled, passing, graph, asked):
     graph = cleaned(graph)
     filled(graph)
     graph["communities"] = [{"id": item} for item in sorted({community for community, _ in graph["HAS_MEMBER"]})]
@@ -235,8 +235,8 @@ EPISODE = {
 }
 
 
-def test_hostile_values_are_data(filled, passing):
-    """NUL and lone surrogates are stored as U+FFFD, and so looked for."""
+def test_filter_treats_hostile_values_as_data(filled, passing):
+    """NUL and lone surrogates are stored as U+FFFD, also in the values of filters."""
     names = list(dict.fromkeys(replace_unstorable(item) for item in HOSTILE))
     episodes = [{**EPISODE, "id": f"x{i}", **dict.fromkeys(("thread", "source"), name)} for i, name in enumerate(names)]
     entities = [{"id": f"e{i}", "type": name, "names": [name]} for i, name in enumerate(names)]
@@ -254,7 +254,7 @@ def test_hostile_values_are_data(filled, passing):
     assert passing({"source": list(HOSTILE)}, "episodes") == sorted(item["id"] for item in episodes)
 
 
-def test_an_empty_graph_and_empty_conditions_are_answered(filled, passing):
+def test_filter_of_empty_graph_or_empty_conditions_returns(filled, passing):
     filled(EMPTY)
     everything = ({"$and": []}, {"$not": {"$or": []}}, {"$not": {"thread": []}}, {"$not": {"name": "nobody"}})
     nothing = ({"$or": []}, {"thread": []}, {"$not": {"$and": []}}, {"name": "nobody"}, {"predicate": []})
@@ -265,13 +265,13 @@ def test_an_empty_graph_and_empty_conditions_are_answered(filled, passing):
     assert [passing(where, kind) for where in nothing for kind in ("episodes", "entities")] == [[]] * 10
 
 
-def test_not_passes_what_has_no_such_property(filled, passing):
+def test_filter_not_passes_nodes_without_property(filled, passing):
     filled({**EMPTY, "episodes": [{"id": "x", "thread": None}]})
     assert passing({"trust": {"$gte": 0.5}}, "episodes") == []
     assert passing({"$not": {"trust": {"$gte": 0.5}}}, "episodes") == ["x"]
 
 
-def test_the_fields_of_one_dict_are_asked_of_one_thing(filled, passing):
+def test_filter_fields_of_one_dict_apply_to_one_node(filled, passing):
     episodes = [{**EPISODE, "id": "x0", "thread": "t", "speaker": "Bob"}, {**EPISODE, "id": "x1", "speaker": "Ann"}]
     facts = [{"id": "f", "predicate": "LIVES_IN", "confidence": 1.0}]
     filled({**EMPTY, "episodes": episodes, "facts": facts, "STATES": [("x0", "f"), ("x1", "f")]})
@@ -281,7 +281,7 @@ def test_the_fields_of_one_dict_are_asked_of_one_thing(filled, passing):
     assert passing({"$not": {"speaker": "Ann"}}, "facts") == []
 
 
-def test_names_are_looked_up_by_alias_and_nothing_is_where_there_are_none(driver, database, filled, namespace):
+def test_filter_names_are_looked_up_by_alias(driver, database, filled, namespace):
     filled({**EMPTY, "entities": [{"id": "e", "type": "A", "names": ["Ann", "Anna"]}]})
     assert driver.run(read_names(parse_filter({"name": ["ANN", "nobody"]})), namespace) == {alias_key("Ann"): ["e"]}
     with pytest.raises(StopIteration) as stop:
@@ -299,7 +299,7 @@ def test_names_are_looked_up_by_alias_and_nothing_is_where_there_are_none(driver
         ({"name": "Ann", "trust": {"$gt": 0.5}, "predicate": "A"}, "Index Scan | ({}:Entity)"),
     ],
 )
-def test_candidates_begin_at_an_index(database, filled, namespace, kind, where, start):
+def test_filter_candidates_start_at_an_index(database, filled, namespace, kind, where, start):
     filled(EMPTY)
     step = start_step(parse_filter(where), kind, {alias_key("Ann"): ["e"]})
     plan = database.explain(
@@ -310,7 +310,7 @@ def test_candidates_begin_at_an_index(database, filled, namespace, kind, where, 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_step_never_looks_beyond_what_is_linked(database, filled, namespace, kind):
+def test_filter_step_reads_only_linked_nodes(database, filled, namespace, kind):
     filled(EMPTY)
     fields = {"thread": "t", "type": "A", "predicate": "A", "valid_at": None}
     for where in (fields, {"$or": [fields, {"$not": fields}]}):
@@ -321,7 +321,7 @@ def test_a_step_never_looks_beyond_what_is_linked(database, filled, namespace, k
         assert plan.count("Index Scan") == 1
 
 
-def test_no_value_stands_in_the_text_of_a_query():
+def test_filter_values_are_never_part_of_query_text():
     where = {
         "$or": [{name: CHOICES.get(name, ("2024-01-01",))[0]} for name in FIELDS if FIELDS[name].holds != "number"]
     }
@@ -331,12 +331,12 @@ def test_no_value_stands_in_the_text_of_a_query():
         assert len(step.params) == len(where["$or"])
 
 
-def test_only_or_and_not_have_no_candidates():
+def test_filter_without_plain_field_has_no_candidates():
     for where in ({"$not": {"thread": "t"}}, {"$or": [{"thread": "t"}, {"type": "A"}]}, {"$and": []}):
         assert all(start_step(parse_filter(where), kind, {}) is None for kind in KINDS)
 
 
-def test_each_operator_is_exact_at_its_border(filled, passing):
+def test_filter_operators_are_exact_at_their_bounds(filled, passing):
     filled({**EMPTY, "episodes": [{**EPISODE, "id": f"x{i}", "trust": i / 4, "at": i} for i in range(3)]})
     kept = {"$eq": "1", "$ne": "02", "$gt": "2", "$gte": "12", "$lt": "0", "$lte": "01"}
     for name, border in (("trust", 0.25), ("said_at", iso(1))):

@@ -1,6 +1,6 @@
-"""What users of Graphiti on FalkorDB report (getzep/graphiti#1840 and the issues around it), done here by the public API.
+"""Reports of users of Graphiti on FalkorDB (getzep/graphiti#1840 and related issues), tried with the public API.
 
-Each test names the issues whose symptom it would show. docs/why.md lists them all, with the tests that lie elsewhere.
+Each test names the issues whose symptoms it tests. docs/why.md lists all of them, with the tests of other folders.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def places(facts):
     return {each for fact in facts for each in fact.objects}
 
 
-def test_reads_go_to_the_namespace_that_they_name_whatever_was_written_last(verbs, namespace):
+def test_reads_use_the_named_namespace_after_any_write(verbs, namespace):
     """#1795, #1331, #1842, #1876: writing to one group moves the reads of the others to its graph."""
     homes = {f"{namespace} {place}": place for place in PLACES[:3]}
     for name, place in homes.items():
@@ -54,7 +54,7 @@ def test_reads_go_to_the_namespace_that_they_name_whatever_was_written_last(verb
     verbs.privacy.forget(source=namespace, namespace=DEFAULT_NAMESPACE)
 
 
-def test_a_memory_that_is_opened_anew_finds_the_one_namespace_that_it_is_asked_about(server, settings, namespace):
+def test_reopened_memory_reads_the_only_named_namespace(server, settings, namespace):
     """#1325, #1161, #1659: a fresh process that names a single group reads the default graph, and finds nothing."""
     with GraphMemory(settings.with_(url=server.url), model=Scripted(), embeddings=HashEmbeddings()) as writer:
         writer.add("I moved to Oslo.", speaker="Ann", namespace=namespace)
@@ -65,7 +65,7 @@ def test_a_memory_that_is_opened_anew_finds_the_one_namespace_that_it_is_asked_a
 
 
 @pytest.mark.parametrize("way", ["threads", "asyncio"])
-def test_messages_of_many_namespaces_that_are_added_at_once_stay_apart(memory, namespace, way):
+def test_parallel_adds_to_many_namespaces_stay_separate(memory, namespace, way):
     """#1676: groups that are written at once by one client end up in the graphs of each other."""
     said = [(f"{namespace} {place}", f"I moved to {place}, and met Friend{n}.") for n in range(4) for place in PLACES]
 
@@ -85,7 +85,7 @@ def test_messages_of_many_namespaces_that_are_added_at_once_stay_apart(memory, n
         assert len(people) == memory.stats(namespace=name).entities
 
 
-def test_an_episode_is_read_and_forgotten_in_its_own_namespace_alone(verbs, namespace):
+def test_episode_is_read_and_forgotten_in_its_namespace_only(verbs, namespace):
     """#1651, #1765: episodes are listed and deleted in the default graph, whatever their group is."""
     one, two = f"{namespace} one", f"{namespace} two"
     mine, yours = (
@@ -101,7 +101,7 @@ def test_an_episode_is_read_and_forgotten_in_its_own_namespace_alone(verbs, name
 
 
 @pytest.mark.parametrize("scope", SCOPES, ids=ascii)
-def test_a_namespace_a_source_and_a_thread_of_any_form_are_searched(memory, namespace, scope):
+def test_search_accepts_any_namespace_source_and_thread(memory, namespace, scope):
     """#1483, #1269, #1660, #1845, #1425, #1465, #1517, #1319, #841, #757: ids that are refused, or break the query."""
     where = {"thread": scope, "source": scope}
     for name in (scope, f"{namespace} {scope}"):
@@ -115,7 +115,7 @@ def test_a_namespace_a_source_and_a_thread_of_any_form_are_searched(memory, name
 
 
 @pytest.mark.parametrize("name", NAMES, ids=ascii)
-def test_a_name_with_marks_or_of_stop_words_is_one_entity_and_found(memory, namespace, name):
+def test_entity_with_special_name_is_unique_and_found(memory, namespace, name):
     """#1144, #1151, #1440, #1336, #1337, #1590, #1425, #1820: names that break the search for who they are."""
     memory.facts.add(name, "KNOWS", "Ann", at="2024-01-01", namespace=namespace)
     memory.facts.add(name, "ADMIRES", "Bob", at="2024-01-02", namespace=namespace)
@@ -131,7 +131,7 @@ def test_a_name_with_marks_or_of_stop_words_is_one_entity_and_found(memory, name
 
 @pytest.mark.parametrize("question", EMPTY_QUERIES)
 @pytest.mark.parametrize("recipe", ["default", "words"])
-def test_a_question_of_marks_or_stop_words_is_no_error_and_spoils_no_other_word(memory, namespace, question, recipe):
+def test_search_accepts_questions_of_marks_or_stop_words(memory, namespace, question, recipe):
     """#1820, #1336, #1337, #1440, #1590: tokens that leave an empty or a malformed query behind."""
     memory.add("I moved to Oslo.", speaker="Ann", at="2024-01-01", namespace=namespace)
     memory.search(question, namespace=namespace, recipe=recipe)
@@ -139,7 +139,7 @@ def test_a_question_of_marks_or_stop_words_is_no_error_and_spoils_no_other_word(
     assert memory.search(f"Oslo {question} Oslo", namespace=namespace, recipe=recipe).episodes
 
 
-def test_a_word_of_an_identifier_finds_it(memory, namespace):
+def test_search_finds_identifier_by_its_parts(memory, namespace):
     """#1820: text in the form of an identifier makes RediSearch refuse the whole query."""
     told = "The job is export_<3f2a9c1e-77aa-4c1b-9d5e-000000000000>_ of tenant_7."
     memory.add(told, speaker="Ann", namespace=namespace)
@@ -148,7 +148,7 @@ def test_a_word_of_an_identifier_finds_it(memory, namespace):
         assert memory.search(question, namespace=namespace, recipe="words").episodes[0].content == told
 
 
-def test_what_was_told_in_any_way_is_found_by_its_meaning(memory, namespace):
+def test_vector_search_finds_facts_added_in_any_way(memory, namespace):
     """#972, #1100; FalkorDB#2233: vectors that are stored as lists are refused, or silently not indexed."""
     memory.add("I moved to Oslo.", speaker="Ann", namespace=namespace)
     memory.add_many([{"content": "I moved to Rome.", "speaker": "Bob"}], namespace=namespace)
@@ -160,7 +160,7 @@ def test_what_was_told_in_any_way_is_found_by_its_meaning(memory, namespace):
         assert (found.facts[0].subject, found.facts[0].objects) == (name, (place,))
 
 
-def test_a_declared_fact_joins_both_of_its_ends(memory, namespace):
+def test_declared_fact_links_subject_and_object(memory, namespace):
     """#1001, #1690, #1800: triples whose ends are lost, or come back as attributes of the edge."""
     memory.facts.add("Ann", "WORKS_AT", "Acme", valid_at="2024-01-01", namespace=namespace)
     for name in ("Ann", "Acme"):
@@ -172,7 +172,7 @@ def test_a_declared_fact_joins_both_of_its_ends(memory, namespace):
     assert {entity.name, other.name} == {"Ann", "Acme"}
 
 
-def test_one_question_finds_facts_entities_and_messages(memory, namespace):
+def test_search_returns_facts_entities_and_episodes(memory, namespace):
     """#1787: nodes are not found by the question that finds their facts.
 
     Features: B11.
@@ -193,7 +193,7 @@ TIED = {
 
 
 @pytest.mark.parametrize("pairs", TIED.values(), ids=TIED)
-def test_communities_of_those_who_are_joined_twice_come_to_an_end(memory, namespace, pairs):
+def test_communities_of_doubly_linked_entities_terminate(memory, namespace, pairs):
     """#402, #1397, #1400, #1710, #1719, #1844: label propagation that never ends where votes are tied."""
     rows = [(one, predicate, other) for one, other in pairs for predicate in ("KNOWS", "ADMIRES")]
     memory.facts.add_many(rows, namespace=namespace)
@@ -211,7 +211,7 @@ RECORDS = {
 
 
 @pytest.mark.parametrize("record", RECORDS.values(), ids=RECORDS)
-def test_a_record_with_any_keys_and_values_is_kept_to_the_letter(memory, namespace, record):
+def test_json_record_is_stored_unchanged(memory, namespace, record):
     """#731: parameters that become a malformed query."""
     content = json.dumps(record)
     memory.add(content, kind="json", namespace=namespace)
@@ -221,7 +221,7 @@ def test_a_record_with_any_keys_and_values_is_kept_to_the_letter(memory, namespa
 
 
 @pytest.mark.system
-def test_a_large_graph_is_written_and_searched_by_broad_words_within_a_second_a_query(tmp_path):
+def test_large_graph_queries_end_within_a_second(tmp_path):
     """#1592, #1272, #1506, #1819; FalkorDB#1826: queries that grow with hits and nodes, and are ended after a second."""
     with running(tmp_path / "server") as node:
         settings = Settings(url=node.url(), merge_threshold=0.98, ask_threshold=0.6)

@@ -26,11 +26,11 @@ with schema.index_lock(Database(NamedServer(sys.argv[1])), "kg:x"):
 
 
 @pytest.fixture(autouse=True)
-def short(monkeypatch):
+def short_lock(monkeypatch):
     monkeypatch.setattr(schema, "LOCK_SECONDS", 0.4)
 
 
-def test_whatever_takes_long_is_made_alone(server, database):
+def test_index_lock_excludes_others_while_renewed(server, database):
     other = Database(At(server))
     order = []
 
@@ -41,7 +41,7 @@ def test_whatever_takes_long_is_made_alone(server, database):
     waiting = threading.Thread(target=second)
     with schema.index_lock(database, "kg:x"):
         waiting.start()
-        time.sleep(1.5)  # several times as long as a lock that nobody renews
+        time.sleep(1.5)  # several times as long as a lock lasts without renewal
         order.append("first")
     waiting.join(60)
     other.close()
@@ -49,7 +49,7 @@ def test_whatever_takes_long_is_made_alone(server, database):
     assert [item.name for item in threading.enumerate() if item.name == "kg-memory-index-lock"] == []
 
 
-def test_who_was_killed_while_making_keeps_nobody_waiting_for_long(server, database):
+def test_index_lock_of_killed_process_expires(server, database):
     holder = subprocess.Popen(
         [sys.executable, "-c", HOLD, server.url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -61,7 +61,7 @@ def test_who_was_killed_while_making_keeps_nobody_waiting_for_long(server, datab
     holder.stdout.close()
 
 
-def test_what_fails_while_making_lets_the_next_one_in(database):
+def test_index_lock_is_released_after_error(database):
     with pytest.raises(ZeroDivisionError), schema.index_lock(database, "kg:x"):
         raise ZeroDivisionError
     begin = time.monotonic()
@@ -69,7 +69,7 @@ def test_what_fails_while_making_lets_the_next_one_in(database):
         assert time.monotonic() - begin < schema.LOCK_SECONDS
 
 
-def test_where_no_thread_starts_any_more_it_is_made_all_the_same(database, monkeypatch):
+def test_index_lock_works_if_no_thread_can_start(database, monkeypatch):
     def refuse(_: threading.Thread) -> None:
         raise RuntimeError("can't create new thread at interpreter shutdown")
 

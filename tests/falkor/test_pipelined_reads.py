@@ -38,7 +38,7 @@ def key(database: Database, namespace: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, LANES, LANES + 1, 3 * LANES - 1])
-async def test_answers_come_in_the_order_of_the_queries(database: Database, key: str, count: int) -> None:
+async def test_read_all_returns_answers_in_order_of_queries(database: Database, key: str, count: int) -> None:
     assert database.read_all(key, numbers(count)) == expected(count)
     assert await database.aread_all(key, numbers(count)) == expected(count)
 
@@ -47,7 +47,7 @@ def clients(database: Database) -> set[str]:
     return {item["id"] for item in database.client().client_list()}
 
 
-async def test_a_reading_takes_several_connections(server: embedded.Server, key: str) -> None:
+async def test_read_all_uses_several_connections(server: embedded.Server, key: str) -> None:
     fresh = Database(At(server))
     before = clients(fresh)
     fresh.read_all(key, numbers(2 * LANES))
@@ -57,7 +57,7 @@ async def test_a_reading_takes_several_connections(server: embedded.Server, key:
     await fresh.aclose()
 
 
-async def test_a_refused_query_leaves_the_connections_in_order(database: Database, key: str) -> None:
+async def test_read_all_error_leaves_connections_usable(database: Database, key: str) -> None:
     requests = [*numbers(3), ("RETURN nonsense(", {}), *numbers(5)]
     for _ in range(2 * CONNECTIONS):
         with pytest.raises(QueryError, match="refused"):
@@ -68,7 +68,7 @@ async def test_a_refused_query_leaves_the_connections_in_order(database: Databas
     assert await database.aread_all(key, numbers(7)) == expected(7)
 
 
-async def test_more_readings_than_connections_wait_for_no_other(database: Database, key: str) -> None:
+async def test_parallel_read_all_calls_exceed_connections(database: Database, key: str) -> None:
     count = 4 * CONNECTIONS
     with ThreadPoolExecutor(count) as pool:
         result = list(pool.map(lambda _: database.read_all(key, numbers(9)), range(5 * count)))
@@ -76,7 +76,7 @@ async def test_more_readings_than_connections_wait_for_no_other(database: Databa
     assert await asyncio.gather(*(database.aread_all(key, numbers(9)) for _ in range(5 * count))) == result
 
 
-async def test_a_cancelled_reading_leaves_no_answer_for_the_next(database: Database, key: str) -> None:
+async def test_cancelled_read_all_leaves_no_stale_answer(database: Database, key: str) -> None:
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(database.aread_all(key, [*numbers(5), SLOW]), 0.2)
     for _ in range(2 * CONNECTIONS):
@@ -84,9 +84,7 @@ async def test_a_cancelled_reading_leaves_no_answer_for_the_next(database: Datab
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-def test_a_server_that_is_killed_under_a_reading_is_an_error_and_then_started_again(
-    tmp_path: Path, is_async: bool
-) -> None:
+def test_read_all_raises_if_server_is_killed_and_recovers(tmp_path: Path, is_async: bool) -> None:
     database = Database(Embedded(tmp_path / "db"))
     key = ONE[0]
     database.query(*ONE, {}, write=True)

@@ -1,4 +1,4 @@
-"""The plan of every query: which index it uses; and that the two that write are atomic and idempotent."""
+"""Every query uses an index, and the queries that write are atomic and idempotent."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ SAVED: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def key(database: Database) -> str:
-    """A graph with everything in it."""
+    """A graph with all kinds of nodes."""
     driver = open_driver(Scripted(), HashEmbeddings(), database)
     graph = build(driver, Settings()).compile()
     for number in range(3):
@@ -131,7 +131,7 @@ def plan(database: Database, key: str, name: str) -> str:
 
 
 @pytest.mark.parametrize("name", sorted(QUERIES.keys() - SCANS.keys()))
-def test_the_query_finds_what_it_needs_by_an_index_and_scans_nothing(database, key, name):
+def test_query_uses_an_index_and_scans_nothing(database, key, name):
     """The plan of each query uses an index, and scans no label.
 
     Features: A21, C8.
@@ -145,7 +145,7 @@ def test_the_query_finds_what_it_needs_by_an_index_and_scans_nothing(database, k
 
 
 @pytest.mark.parametrize("name", sorted(SCANS))
-def test_the_query_that_may_scan_still_does(database, key, name):
+def test_query_listed_in_scans_still_scans(database, key, name):
     assert "Label Scan" in plan(database, key, name), f"strike {name} off SCANS"
 
 
@@ -154,7 +154,7 @@ OF_VECTORS = {"features.EPISODE_VECTORS"}
 
 
 @pytest.mark.parametrize("name", sorted(QUERIES))
-def test_no_query_sends_an_embedding_back(name):
+def test_query_returns_no_embedding(name):
     returned = re.split(r"\bRETURN\b", QUERIES[name])[-1]
     assert "embedding" not in returned or name.startswith("reembedding.STORE") or name in OF_VECTORS
     assert not re.search(r"\bRETURN (DISTINCT )?[a-z]\b(?!\s*[.{(])", QUERIES[name].split("}")[-1])
@@ -162,7 +162,7 @@ def test_no_query_sends_an_embedding_back(name):
 
 @pytest.fixture
 def writes(driver, settings, namespace, monkeypatch):
-    """The writing queries of one ingestion that has them all, as they were run."""
+    """The write queries of one ingestion that runs all of them, with their parameters."""
     kept: list[Query] = []
     perform = driver._perform
 
@@ -180,7 +180,7 @@ def writes(driver, settings, namespace, monkeypatch):
     return kept
 
 
-def test_writing_the_same_again_changes_nothing(database, namespace, writes):
+def test_write_queries_are_idempotent(database, namespace, writes):
     key = graph_key(namespace)
     names = {episodes.SAVE_EPISODE, episodes.KEEP_ANSWER, ingestion.SAVE, ingestion.SAVE_SUMMARIES}
     assert {each.cypher for each in writes} == names
@@ -196,7 +196,7 @@ def save_params(**given: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("expired_at", "saved"), [(OPEN_END, True), (1, False)])
-def test_saving_closes_only_open_beliefs(driver, database, settings, namespace, expired_at, saved):
+def test_save_query_closes_only_open_beliefs(driver, database, settings, namespace, expired_at, saved):
     key = graph_key(namespace)
     build(driver, settings).compile().invoke({"content": "I live in Oslo.", "namespace": namespace})
     database.query(key, "CREATE (:Episode {id: $id, status: 'saved', at: 1})", {"id": ID}, write=True)
@@ -205,7 +205,7 @@ def test_saving_closes_only_open_beliefs(driver, database, settings, namespace, 
     assert bool(rows) is saved
 
 
-def test_an_error_in_the_middle_of_saving_leaves_nothing_of_it(driver, database, settings, namespace, rows):
+def test_write_query_that_fails_changes_nothing(driver, database, settings, namespace, rows):
     key = graph_key(namespace)
     graph = build(driver, settings).compile()
     message = {
@@ -244,7 +244,7 @@ def test_an_error_in_the_middle_of_saving_leaves_nothing_of_it(driver, database,
     assert rows("MATCH (e:Entity {key: 'k'}) RETURN e.name AS name") == [{"name": "n"}]
 
 
-def test_an_episode_that_is_done_is_not_saved_a_second_time(driver, database, settings, namespace, rows):
+def test_save_query_skips_finished_episode(driver, database, settings, namespace, rows):
     message = {"speaker": "Ann", "namespace": namespace, "content": "I live in Oslo.", "at": "2024-01-01"}
     done = build(driver, settings).compile().invoke(message)
     params = save_params(episode=done["episode"]["id"])
@@ -252,18 +252,18 @@ def test_an_episode_that_is_done_is_not_saved_a_second_time(driver, database, se
     assert rows("MATCH (e:Entity {key: 'k'}) RETURN e.key AS key") == []
 
 
-def test_saving_an_episode_asks_for_the_labels_of_what_it_made_before_it_sets_anything():
+def test_save_episode_query_reads_labels_before_any_set():
     before = episodes.SAVE_EPISODE[: episodes.SAVE_EPISODE.index("labels(e)")]
     assert "MERGE (e:Episode" in before
-    assert "SET" not in before  # else FalkorDB leaves its new nodes where each look at their labels takes milliseconds
+    assert "SET" not in before  # else FalkorDB needs milliseconds for each read of the labels of new nodes
 
 
-def test_open_ends_are_written_into_the_queries_as_the_numbers_that_they_are():
+def test_queries_contain_open_ends_as_numbers():
     assert str(OPEN_END) in facts.list_facts(facts.ABOUT)
     assert OPEN_START < 0 < OPEN_END
 
 
-def test_facts_of_long_ago_are_listed_by_their_own_dates(driver, settings, namespace):
+def test_facts_about_orders_old_facts_by_date(driver, settings, namespace):
     graph = build(driver, settings).compile()
     message = {"speaker": "Ann", "namespace": namespace, "at": "2024-01-01"}
     graph.invoke({**message, "content": "I know Bob since 1950-01-01"})

@@ -1,4 +1,4 @@
-"""What may be some moments old is read from a replica, and from the primary where the replica fails."""
+"""Reads that may be stale use a replica, and the primary if the replica fails."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MAKE = "CREATE (:Own)"
 
 
 class Node:
-    """A server on a port of this machine, that can be looked into."""
+    """A server on a local port, with its statistics."""
 
     def __init__(self, port: int) -> None:
         self.port = port
@@ -41,10 +41,10 @@ class Node:
         return f"falkor://127.0.0.1:{self.port}"
 
     def close(self) -> None:
-        """The server goes on: it is the fixture's."""
+        """Do nothing: the fixture stops the server."""
 
     def calls(self) -> dict[str, int]:
-        """How many queries it has been sent, by command."""
+        """Return how many queries the server received, by command."""
         stats = self.redis.info("commandstats")
         return {name: stats.get(f"cmdstat_graph.{name}", {"calls": 0})["calls"] for name in ("QUERY", "RO_QUERY")}
 
@@ -133,7 +133,7 @@ def sent(primary, replica):
     return verb
 
 
-def test_reads_go_to_the_replica_and_writes_to_the_primary(drive, primary, sent):
+def test_replica_gets_reads_and_primary_gets_writes(drive, primary, sent):
     drive(write(MAKE))
     primary.redis.wait(1, 5000)
     assert drive(read(COUNT)) == [{"n": 1}]
@@ -143,7 +143,7 @@ def test_reads_go_to_the_replica_and_writes_to_the_primary(drive, primary, sent)
     assert sent() == ({"QUERY": 1, "RO_QUERY": 0}, {"QUERY": 0, "RO_QUERY": 3})
 
 
-def test_who_does_not_ask_for_the_replica_reads_its_own_writes(driver, namespace, replica):
+def test_reads_default_to_the_primary(driver, namespace, replica):
     driver.run(write(MAKE), namespace)
     sent = replica.calls()["RO_QUERY"]
     assert driver.run(read(COUNT), namespace) == [{"n": 1}]
@@ -151,7 +151,7 @@ def test_who_does_not_ask_for_the_replica_reads_its_own_writes(driver, namespace
     assert replica.calls()["RO_QUERY"] == sent
 
 
-def test_a_search_reads_from_the_replica_and_adding_and_looking_do_not(primary, replica, settings, namespace, sent):
+def test_search_reads_replica_but_add_and_stats_do_not(primary, replica, settings, namespace, sent):
     own = settings.with_(url=primary.url(), replica_url=replica.url())
     with GraphMemory(own, model=Scripted(), embeddings=HashEmbeddings()) as memory:
         memory.add("Ann lives in Oslo", at="2024-01-01", namespace=namespace)
@@ -162,14 +162,14 @@ def test_a_search_reads_from_the_replica_and_adding_and_looking_do_not(primary, 
         assert [episode.content for episode in result.episodes] == ["Ann lives in Oslo"]
         at_primary, at_replica = sent()
         assert at_primary["QUERY"] == 0
-        assert at_primary["RO_QUERY"] <= 3  # whether the graph is ready
+        assert at_primary["RO_QUERY"] <= 3  # checks that the graph is ready
         assert at_replica["RO_QUERY"] > 8
         memory.search("Who is in Oslo?", namespace=namespace)
         assert memory.stats(namespace=namespace).episodes == 1
         assert 1 <= sent()[0]["RO_QUERY"] < 8
 
 
-def test_what_the_replica_does_not_have_yet_is_read_from_the_primary(drive, replica, primary, namespace):
+def test_graph_missing_on_replica_is_read_from_primary(drive, replica, primary, namespace):
     replica.redis.replicaof("NO", "ONE")  # what is written from now on does not come
     try:
         drive(write(MAKE))
@@ -181,13 +181,13 @@ def test_what_the_replica_does_not_have_yet_is_read_from_the_primary(drive, repl
 
 
 @pytest.mark.parametrize("named", [True, False])
-def test_a_replica_that_is_cut_off_is_told_when_something_is_forgotten(primary, replica, settings, namespace, named):
+def test_forget_reports_disconnected_replica(primary, replica, settings, namespace, named):
     own = settings.with_(url=primary.url(), replica_url=replica.url() if named else None)
     with socket.socket() as taken, GraphMemory(own, model=Scripted(), embeddings=HashEmbeddings()) as memory:
         added = memory.add("Ann lives in Oslo", namespace=namespace)
         memory.add("Bob lives in Rome", namespace=namespace)
         done = memory.privacy.forget(episode=added.episode, erase=True, namespace=namespace)
-        assert (done.residue, done.erased, "BGREWRITEAOF" in done.advice) == ((), False, True), "it has it in its files"
+        assert (done.residue, done.erased, "BGREWRITEAOF" in done.advice) == ((), False, True), "its files have it"
         assert "reconnect them" not in done.advice
         taken.bind(("127.0.0.1", 0))
         replica.redis.replicaof("127.0.0.1", taken.getsockname()[1])
@@ -204,7 +204,7 @@ def test_a_replica_that_is_cut_off_is_told_when_something_is_forgotten(primary, 
     assert named or "replica_url" not in done.advice
 
 
-def test_a_replica_that_is_not_there_is_told_when_something_is_forgotten(primary, settings, namespace):
+def test_forget_reports_unreachable_replica(primary, settings, namespace):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         own = settings.with_(url=primary.url(), replica_url=Node(taken.getsockname()[1]).url())
@@ -219,7 +219,7 @@ def follow(replica: Node, primary: Node) -> None:
     until(lambda: replica.redis.info("replication")["master_link_status"] == "up")
 
 
-def test_a_replica_that_refuses_is_left_alone_for_a_while(drive, driver, primary, replica, namespace, caplog):
+def test_failing_replica_gets_no_queries_for_a_while(drive, driver, primary, replica, namespace, caplog):
     [vector] = drive(embed(["x"]))
     drive(write("CREATE (:Episode {id: 'a', embedding: vecf32($v)})", v=vector))
     primary.redis.wait(1, 5000)
@@ -240,7 +240,7 @@ def test_a_replica_that_refuses_is_left_alone_for_a_while(drive, driver, primary
         follow(replica, primary)
 
 
-def test_a_replica_as_url_reads_a_graph_without_vectors(primary, replica, namespace, settings):
+def test_replica_url_can_be_read_without_vector_indices(primary, replica, namespace, settings):
     with GraphMemory(settings.with_(url=primary.url()), model=Scripted(), embeddings=HashEmbeddings()) as memory:
         memory.episodes.save(["Ann lives in Oslo"], namespace=namespace)
     primary.redis.wait(1, 5000)
@@ -249,13 +249,13 @@ def test_a_replica_as_url_reads_a_graph_without_vectors(primary, replica, namesp
         assert [episode.content for episode in memory.episodes.list(namespace=namespace)] == ["Ann lives in Oslo"]
 
 
-def test_a_query_that_is_wrong_is_an_error_with_a_replica_too(drive):
+def test_wrong_query_raises_with_replica(drive):
     drive(write(MAKE))
     with pytest.raises(QueryError, match="refused"):
         drive(read("MATCH"))
 
 
-def test_a_replica_that_is_not_there_does_not_keep_anybody_from_reading(primary, namespace, caplog):
+def test_unreachable_replica_falls_back_to_primary(primary, namespace, caplog):
     with socket.socket() as taken:  # bound, and does not listen
         taken.bind(("127.0.0.1", 0))
         database = Database(primary, replica=Node(taken.getsockname()[1]))
@@ -271,7 +271,7 @@ def test_a_replica_that_is_not_there_does_not_keep_anybody_from_reading(primary,
         database.close()
 
 
-async def test_closing_closes_both(primary, replica, namespace):
+async def test_close_closes_connections_to_both_servers(primary, replica, namespace):
     database = Database(primary, replica=replica)
     driver = open_driver(Scripted(), HashEmbeddings(), database)
     before = await asyncio.to_thread(lambda: len(replica.redis.client_list()))

@@ -31,7 +31,7 @@ INDICES = (
 )
 
 
-def told(database: Database, key: str) -> list[dict[str, Any]]:
+def indices_of(database: Database, key: str) -> list[dict[str, Any]]:
     return database.query(key, INDICES, {}, write=False)
 
 
@@ -40,9 +40,9 @@ def key(namespace: str) -> str:
     return graph_key(namespace)
 
 
-def test_every_index_is_made_and_in_use(database, key):
+def test_ensure_creates_every_index(database, key):
     schema.ensure(database, key, 64, "hash")
-    indices = {item["label"]: item for item in told(database, key)}
+    indices = {item["label"]: item for item in indices_of(database, key)}
     for label, names in schema.RANGE.items():
         assert all("RANGE" in indices[label]["types"][name] for name in names)
     for label in schema.EMBEDDED:
@@ -52,7 +52,7 @@ def test_every_index_is_made_and_in_use(database, key):
     assert {item["status"] for item in indices.values()} == {"OPERATIONAL"}
 
 
-def test_every_label_and_relation_of_every_query_is_known_before_the_first_write(database, key):
+def test_ensure_creates_all_labels_and_relations_of_queries(database, key):
     schema.ensure(database, key, 64, "hash")
     texts = [text for module in (ingestion, search, facts) for text in vars(module).values() if isinstance(text, str)]
     relations = {name for text in texts for name in re.findall(r"\[\w*:([A-Z_]+)", text)}
@@ -63,18 +63,18 @@ def test_every_label_and_relation_of_every_query_is_known_before_the_first_write
     assert {"Episode", "Fact", "Verdict", "Decision", "Predicate"} <= labels <= {row["t"] for row in stored}
 
 
-def test_there_is_no_full_text_index_that_could_break_on_a_query(database, key):
+def test_ensure_creates_no_full_text_index(database, key):
     schema.ensure(database, key, 64, "hash")
-    kinds = {kind for item in told(database, key) for result in item["types"].values() for kind in result}
+    kinds = {kind for item in indices_of(database, key) for result in item["types"].values() for kind in result}
     assert kinds == {"RANGE", "VECTOR"}
 
 
-def test_eight_threads_at_once_make_it_once(database, key):
+def test_ensure_by_parallel_threads_creates_schema_once(database, key):
     with ThreadPoolExecutor(8) as pool:
         for done in [pool.submit(schema.ensure, database, key, 64, "hash") for _ in range(8)]:
             done.result()
     assert database.query(key, "MATCH (m:Meta) RETURN count(m) AS n", {}, write=False) == [{"n": 1}]
-    assert Counter(item["label"] for item in told(database, key)).most_common(1)[0][1] == 1
+    assert Counter(item["label"] for item in indices_of(database, key)).most_common(1)[0][1] == 1
 
 
 ENSURE = """
@@ -95,7 +95,7 @@ for number in range(8):
 """
 
 
-def test_processes_at_once_make_a_graph_once_and_many_without_crashing_the_server(server, database, key):
+def test_ensure_by_parallel_processes_creates_each_graph_once(server, database, key):
     begun = [
         subprocess.Popen(
             [sys.executable, "-c", ENSURE, server.url, key, f"{key}{letter}"],
@@ -114,7 +114,7 @@ def test_processes_at_once_make_a_graph_once_and_many_without_crashing_the_serve
     assert all(schema.check(database, f"{key}{letter}7", 64, "hash") for letter in "abc")
 
 
-def test_a_graph_of_another_embedding_model_is_refused_by_name(database, key):
+def test_ensure_refuses_graph_of_another_embedding_model(database, key):
     schema.ensure(database, key, 64, "hash")
     with pytest.raises(EmbeddingMismatch, match="reembed"):
         schema.ensure(database, key, 64, "another")
@@ -122,14 +122,14 @@ def test_a_graph_of_another_embedding_model_is_refused_by_name(database, key):
         schema.check(database, key, None, "another")
 
 
-def test_a_graph_of_another_dimension_is_refused(database, key):
+def test_ensure_refuses_graph_of_another_dimension(database, key):
     """Features: A18."""
     schema.ensure(database, key, 64, "hash")
     with pytest.raises(EmbeddingMismatch, match="32"):
         schema.ensure(database, key, 32, "hash")
 
 
-def test_another_dimension_is_refused_by_reading_and_by_searching(driver, database, settings, namespace, rows):
+def test_ingestion_and_search_refuse_another_dimension(driver, database, settings, namespace, rows):
     message = {"content": "I live in Oslo.", "speaker": "Ann", "at": "2024-01-01", "namespace": namespace}
     build(driver, settings).compile().invoke(message)
     other = open_driver(Scripted(), HashEmbeddings(32), database)
@@ -144,13 +144,13 @@ def test_another_dimension_is_refused_by_reading_and_by_searching(driver, databa
     ]
 
 
-def test_a_graph_that_was_never_written_is_not_there_and_is_not_made_by_looking(database, key):
+def test_check_of_missing_graph_returns_false_and_creates_none(database, key):
     assert schema.check(database, key, None, "hash") is False
     assert key not in database.client().execute_command("GRAPH.LIST")
 
 
 @pytest.mark.parametrize("change", ["m.version = m.version + 1", "m.words = m.words + 1", "m.version = m.version - 1"])
-def test_a_graph_of_another_version_is_refused(database, key, change):
+def test_check_refuses_graph_of_another_version(database, key, change):
     """Features: C48."""
     schema.ensure(database, key, 64, "hash")
     database.query(key, f"MATCH (m:Meta) SET {change}", {}, write=True)
@@ -158,7 +158,7 @@ def test_a_graph_of_another_version_is_refused(database, key, change):
         schema.check(database, key, 64, "hash")
 
 
-def test_a_server_starts_again_and_again_after_a_namespace_was_deleted(tmp_path):
+def test_server_restarts_after_namespace_deletion(tmp_path):
     for _ in range(4):
         with embedded.join(tmp_path / "db", binaries.fetch(), idle_seconds=0) as server:
             database = Database(At(server))
@@ -172,7 +172,7 @@ def test_a_server_starts_again_and_again_after_a_namespace_was_deleted(tmp_path)
         until(lambda: not embedded.is_running(tmp_path / "db"))
 
 
-def test_everything_is_there_after_the_server_was_killed_and_started_again(tmp_path, settings):
+def test_killed_server_restarts_with_all_data(tmp_path, settings):
     result = binaries.fetch()
     server = embedded.join(tmp_path / "db", result, idle_seconds=0)
     database = Database(At(server))

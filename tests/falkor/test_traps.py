@@ -1,4 +1,4 @@
-"""Contracts with the server: what once crashed it, gave wrong answers, or broke a query, put through the whole ingestion."""
+"""Inputs that once crashed the server, gave wrong answers or broke a query, through the whole ingestion."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def hostile_model(model: Scripted) -> Scripted:
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 @pytest.mark.parametrize("way", ["sync", "async"])
-def test_no_text_in_any_place_crashes_the_server_or_is_lost(driver, settings, hostile_model, namespace, text, way):
+def test_ingestion_stores_any_text_in_any_field(driver, settings, hostile_model, namespace, text, way):
     graph = build(driver, settings.with_(trusted_sources=("*",))).compile()
     content = text if text.strip() else f"[{text}]"
     namespace = namespace + text.replace("{", "(")  # a namespace with an unfilled place is refused
@@ -109,7 +109,7 @@ def test_no_text_in_any_place_crashes_the_server_or_is_lost(driver, settings, ho
     assert namespace in driver.store.database.namespaces() or graph_key(namespace).startswith("kg:#")
 
 
-def test_nul_and_lone_surrogates_are_replaced_and_nothing_else_is(driver, settings, namespace):
+def test_ingestion_replaces_only_nul_and_lone_surrogates(driver, settings, namespace):
     graph = build(driver, settings).compile()
     every = "".join(map(chr, [*range(0x300), 0x2028, 0xFEFF, 0xFFFE, 0x1F389, 0xD800, 0xDFFF]))
     done = graph.invoke({"content": every, "at": "2024-01-01", "namespace": namespace})
@@ -118,7 +118,7 @@ def test_nul_and_lone_surrogates_are_replaced_and_nothing_else_is(driver, settin
     assert done["episode"]["content"] == episode.content
 
 
-def test_a_content_of_a_million_characters_is_stored_and_one_more_is_refused(driver, settings, namespace, model):
+def test_ingestion_accepts_at_most_a_million_characters(driver, settings, namespace, model):
     for name in ("extract_text", "facts"):
         model.rules[name] = lambda _: {"entities": [], "facts": []}
     graph = build(driver, settings.with_(chunk_size=500_000)).compile()
@@ -148,7 +148,7 @@ NO_VECTORS = [[0.0] * 64, [], [float("nan")] * 64, [float("inf")] * 64, [1.0] * 
 
 
 @pytest.mark.parametrize("odd", NO_VECTORS, ids=lambda odd: repr(odd)[:12])
-def test_what_is_no_vector_never_reaches_the_database(database, settings, namespace, rows, odd):
+def test_ingestion_refuses_invalid_vectors(database, settings, namespace, rows, odd):
     driver = open_driver(Scripted(), make_reliable(Odd(odd), kg_embeddings.RetryPolicy(attempts=1)), database)
     graph = build(driver, settings).compile()
     graph.invoke({"content": "I live in Oslo.", "speaker": "Ann", "at": "2024-01-01", "namespace": namespace})
@@ -161,7 +161,9 @@ def test_what_is_no_vector_never_reaches_the_database(database, settings, namesp
     driver.close()
 
 
-def test_texts_without_a_word_have_a_vector_of_their_own_and_do_not_come_first(database, settings, namespace, rows):
+def test_vector_search_ranks_wordless_texts_last(database, settings, namespace, rows):
+    """Texts without words have zero vectors; they get a fixed vector, so that no score is NaN."""
+
     class Zero(HashEmbeddings):
         def embed_documents(self, texts: list[str]) -> list[list[float]]:
             vectors = super().embed_documents(texts)
@@ -178,7 +180,7 @@ def test_texts_without_a_word_have_a_vector_of_their_own_and_do_not_come_first(d
     driver.close()
 
 
-def test_times_are_numbers_everywhere_and_never_texts(driver, settings, namespace, rows):
+def test_times_are_stored_as_integers(driver, settings, namespace, rows):
     graph = build(driver, settings).compile()
     graph.invoke({"content": "Oslo until 2023-01-01", "speaker": "Ann", "at": "2024-01-01", "namespace": namespace})
     names = {
@@ -200,7 +202,7 @@ def test_times_are_numbers_everywhere_and_never_texts(driver, settings, namespac
 
 
 @pytest.mark.parametrize("at", ["0001-01-01", "1582-10-10", "1969-12-31T23:59:59.999999", "9999-12-31T23:59:59.999999"])
-def test_a_reference_time_anywhere_in_the_calendar_is_kept_to_the_microsecond(driver, settings, namespace, at):
+def test_reference_time_is_stored_to_the_microsecond(driver, settings, namespace, at):
     graph = build(driver, settings).compile()
     graph.invoke({"content": "I live in Oslo, undated", "speaker": "Ann", "at": at, "namespace": namespace})
     [episode] = driver.run(read_episodes(10, 0, None), namespace)
@@ -209,7 +211,7 @@ def test_a_reference_time_anywhere_in_the_calendar_is_kept_to_the_microsecond(dr
 
 
 @pytest.mark.parametrize("at", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00", "10000-01-01", "2024-02-30"])
-def test_a_reference_time_outside_the_calendar_is_refused_and_nothing_is_stored(driver, settings, namespace, at):
+def test_reference_time_outside_calendar_is_refused(driver, settings, namespace, at):
     graph = build(driver, settings).compile()
     with pytest.raises(InputError, match="at is"):
         graph.invoke({"content": "I live in Oslo.", "speaker": "Ann", "at": at, "namespace": namespace})

@@ -19,8 +19,8 @@ def single(number: float) -> float:
 
 
 @pytest.fixture
-def told(database, namespace):
-    """What the database makes of a value."""
+def round_trip(database, namespace):
+    """Return a function that sends a value to the database and back."""
 
     def verb(value):
         [row] = database.query(graph_key(namespace), "RETURN $value AS value", {"value": value}, write=True)
@@ -33,8 +33,8 @@ def told(database, namespace):
     "value",
     [None, True, 7, -0.1, 1e-300, "", 'a"b\\', [], {}, [1, [2.5, None]], {"a b": {"ü": [1]}}],
 )
-def test_a_value_comes_back_as_it_was_sent(told, value):
-    assert told(value) == value
+def test_parameter_returns_unchanged(round_trip, value):
+    assert round_trip(value) == value
 
 
 class Quoted(StrEnum):
@@ -50,40 +50,40 @@ class Amount(float):
     [(Quoted.MARKS, 'a"b\\'), (IntEnum("Place", ["FIRST"])(1), 1), (Amount(0.5), 0.5),
      (("a", 1), ["a", 1]), (Counter(a=2), {"a": 2}), (MappingProxyType({"b": None}), {"b": None})],
 )  # fmt: skip
-def test_a_value_of_a_special_kind_is_written_as_the_plain_one(told, value, plain):
+def test_parameter_of_special_type_is_written_as_plain_value(round_trip, value, plain):
     assert to_literal(value) == to_literal(plain)
-    assert told(value) == plain
+    assert round_trip(value) == plain
 
 
 @pytest.mark.parametrize("key", ["", "a`b"])
-def test_a_key_that_cypher_cannot_write_is_refused(told, key):
+def test_parameter_with_invalid_key_is_refused(round_trip, key):
     with pytest.raises(ValueError, match="a map key must not be empty"):
-        told([{key: 1}])
+        round_trip([{key: 1}])
 
 
-def test_a_number_outside_of_vectors_keeps_all_its_digits():
+def test_parameter_number_keeps_all_digits():
     assert to_literal([0.12345678901234566]) == "[0.12345678901234566]"
 
 
-def test_a_query_without_parameters_is_sent_as_it_is():
+def test_prepend_parameters_without_parameters_returns_query():
     assert prepend_parameters("RETURN 1", {}) == "RETURN 1"
     assert prepend_parameters("RETURN $a", {"a": 1, "b": "x"}) == 'CYPHER a=1 b="x" RETURN $a'
 
 
 @given(st.lists(st.floats(-1, 1, width=32), min_size=1, max_size=20))
-def test_a_vector_keeps_what_single_precision_holds(numbers):
+def test_encoded_vector_keeps_single_precision(numbers):
     for sent, number in zip(EncodedVector(numbers).text[1:-1].split(","), numbers, strict=True):
         assert single(float(sent)) == pytest.approx(number, rel=1.2e-7, abs=1e-37)
 
 
-def test_a_vector_is_written_once_however_deep_it_lies():
+def test_encoded_vector_text_is_cached_at_any_depth():
     vector = EncodedVector([1 / 3, 2e-10, 0.0])
     assert to_literal({"rows": [{"v": vector}]}) == "{`rows`:[{`v`:[0.33333333,2e-10,0]}]}"
     assert vector.text is vector.text
     assert to_literal(EncodedVector()) == "[]"
 
 
-def test_the_nearest_by_a_short_vector_are_those_by_the_long_one(database, namespace):
+def test_encoded_vector_finds_same_neighbours(database, namespace):
     key, size = graph_key(namespace), 96
     vectors = [[math.sin(place * axis + axis) / 7 for axis in range(1, size + 1)] for place in range(60)]
     rows = [{"id": place, "v": EncodedVector(vector)} for place, vector in enumerate(vectors)]
