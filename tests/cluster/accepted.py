@@ -1,7 +1,7 @@
-"""Numbered messages, and what must be true of those that were accepted: asked by Cypher on the servers themselves.
+"""Numbered messages, and checks of all accepted ones, by Cypher on the servers.
 
-Each message of a namespace ends the home that the one before it told, and adds an acquaintance of its own. So the graph
-shows which were read, and in which order.
+Each message of a namespace ends the home that the message before it stated, and adds an acquaintance of its own. So
+the graph shows which messages were read, and in which order.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def masters(nodes: Sequence[Node]) -> list[Node]:
 
 
 def holders(nodes: Sequence[Node]) -> dict[str, list[Node]]:
-    """Return the masters that have each graph of a namespace: one."""
+    """Return the masters that hold each graph of a namespace; one each if all is well."""
     found: defaultdict[str, list[Node]] = defaultdict(list)
     for node in masters(nodes):
         for key in node.graphs():
@@ -95,9 +95,9 @@ def problems(
     accepted: Mapping[str, AbstractSet[int]],
     late: Mapping[str, AbstractSet[int]] = MappingProxyType({}),
 ) -> list[Problem]:
-    """Return what is not as it must be once all is read; *accepted* are the numbers by namespace.
+    """Return what is wrong after all messages are read; *accepted* has their numbers by namespace.
 
-    Those that are *late*, by the keys of graphs, were read again after others.
+    *late* has the numbers, by graph key, of messages that were read again after later ones.
     """
     held, wrong = holders(nodes), []
     for name, numbers in accepted.items():
@@ -132,7 +132,7 @@ def _problems(node: Node, namespace: str, accepted: AbstractSet[int], late: Abst
 
 
 def _disorder(node: Node, namespace: str, stored: Sequence[int], late: AbstractSet[int]) -> Iterator[Problem]:
-    """Yield what was not linked or not read in the order in which it was accepted."""
+    """Yield messages that were not linked or not read in the order of acceptance."""
     links = {(row["before"], row["after"]) for row in look(node, graph_key(namespace), SEQUENCE)}
     if links != {(f"m{before}", f"m{after}") for before, after in pairwise(stored)}:
         yield Problem("out of order", namespace, f"linked as {sorted(links)}")
@@ -146,7 +146,7 @@ def _disorder(node: Node, namespace: str, stored: Sequence[int], late: AbstractS
 
 
 def _wrong_homes(node: Node, namespace: str, stored: Sequence[int]) -> Iterator[Problem]:
-    """Yield homes at the same time, and those that do not follow from the messages."""
+    """Yield homes that overlap in time, and homes that do not follow from the messages."""
     homes = look(node, graph_key(namespace), HOMES)
     for before, after in pairwise(homes):
         if before["until"] > after["since"]:

@@ -1,4 +1,4 @@
-"""A cluster that is reached by TLS, with certificates, by a user who may do no more than kg-memory needs."""
+"""A cluster behind TLS with certificates, and a user with no more rights than kg-memory needs."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Certificates:
 
     @contextmanager
     def before(self, port: int, own: int, name: str = "server") -> Iterator[None]:
-        """Accept TLS of clients with a certificate on the port *own*, and pass on what they send to *port*.
+        """Accept TLS of clients with a certificate on the port *own*, and forward their data to *port*.
 
         The redis-server of the tests has no TLS of its own.
         """
@@ -114,7 +114,7 @@ def _first(place: int, nodes: list[Node]) -> int:
 
 @contextmanager
 def secured(folder: Path, masters: int = 2, rights: tuple[str, ...] = ("~*", "+@all")) -> Iterator[Secured]:
-    """Run it in *folder*; *rights* are those of the user."""
+    """Run the cluster in *folder*; *rights* are the rights of the user."""
     folder.mkdir()
     ports = free_ports(masters)
     certificates = Certificates(folder)

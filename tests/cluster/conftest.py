@@ -17,7 +17,7 @@ def running_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluste
 
 @pytest.fixture
 def cluster(running_cluster: Cluster) -> Iterator[Cluster]:
-    """The cluster, well and empty."""
+    """The cluster, healthy and empty."""
     yield running_cluster
     running_cluster.heal()
     running_cluster.empty()

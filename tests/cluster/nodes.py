@@ -23,7 +23,7 @@ MODULE = ("THREAD_COUNT", "1", "OMP_THREAD_COUNT", "1", "NODE_CREATION_BUFFER", 
 
 
 class Node:
-    """A server of a cluster, on ports of this machine; *restored* from what *folder* has, or new."""
+    """A server of a cluster, on local ports; *restored* from the files of *folder*, or new."""
 
     def __init__(self, folder: Path, *options: str, module: bool = True, restored: bool = False) -> None:
         folder.mkdir(exist_ok=restored)
@@ -94,7 +94,7 @@ class Node:
 
 
 class Cluster:
-    """Three masters, each with so many replicas; who is which changes when one is killed."""
+    """Three masters, each with *replicas* replicas; the roles change when a master is killed."""
 
     def __init__(self, nodes: list[Node], replicas: int = 1) -> None:
         self.nodes, self.replicas = nodes, replicas
@@ -122,7 +122,7 @@ class Cluster:
             return False
 
     def master(self, namespace: str) -> Node:
-        """The node that holds the graph of *namespace*, once all that run agree."""
+        """Return the node that holds the graph of *namespace*, as soon as all running nodes agree."""
         slot, ports = slot_of(namespace), set[int]()
 
         def agree() -> bool:
@@ -137,7 +137,7 @@ class Cluster:
         return next(node for node in self.nodes if node.port in ports)
 
     def heal(self) -> None:
-        """Start what was killed."""
+        """Start all killed nodes."""
         for node in self.nodes:
             if node.process.poll() is not None:
                 node.start()
@@ -173,7 +173,7 @@ def free_ports(number: int) -> list[int]:
 
 @contextmanager
 def running(folder: Path, *options: str, replicas: int = 1) -> Iterator[Cluster]:
-    """Run a cluster in *folder*, with so many replicas of each master; *options* are those of each server."""
+    """Run a cluster in *folder*, with *replicas* replicas of each master; each server gets *options*."""
     nodes: list[Node] = []
     try:
         for number in range(3 + 3 * replicas):

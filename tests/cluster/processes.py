@@ -21,11 +21,11 @@ MODELS = {"api_key": "k", "model": "scripted", "embedding_model": "hash", "merge
 
 @contextmanager
 def scripted_model(latency: float) -> Iterator[str]:
-    """Serve a model that takes so many seconds for an answer, in a process of its own, and yield its base URL."""
+    """Serve a model with *latency* seconds for each answer in a separate process, and yield its base URL."""
     ours, theirs = multiprocessing.Pipe()
     process = multiprocessing.get_context("spawn").Process(target=_serve_model, args=(theirs, latency), daemon=True)
     process.start()
-    theirs.close()  # so that it is noticed when the process ends before it serves
+    theirs.close()  # so that recv raises if the process ends before it serves
     try:
         yield ours.recv()
     finally:
@@ -41,7 +41,7 @@ def _serve_model(told: Connection, latency: float) -> None:
 
 
 class Deployment:
-    """Processes on the database at *url* with the *model* at that URL; *folder* has what they print."""
+    """Processes on the database at *url* with the model at the URL *model*; *folder* has their logs."""
 
     def __init__(self, url: str, model: str, folder: Path, **settings: Any) -> None:
         self.settings = Settings(url=url, base_url=model, **{**MODELS, **settings})

@@ -1,4 +1,4 @@
-"""How a server is reached: by TLS, by a user with few rights, through a Sentinel, and when it does not answer."""
+"""Connections to a server: by TLS, by a user with few rights, by a Sentinel, and to a server that does not answer."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ async def use(url: str, settings, namespace: str) -> None:
         assert fact.sentence == SAID
 
 
-async def test_a_server_is_reached_by_tls_with_certificates(certificates, node, settings, namespace):
+async def test_tls_with_certificates_connects_to_server(certificates, node, settings, namespace):
     [own] = free_ports(1)
     with certificates.before(node.port, own):
         await use(f"falkors://127.0.0.1:{own}{certificates.query()}", settings, namespace)
 
 
-async def test_a_cluster_is_reached_by_tls_with_certificates_and_a_password(tmp_path, settings, namespace):
+async def test_tls_with_certificates_and_password_connects_to_cluster(tmp_path, settings, namespace):
     with secured(tmp_path / "cluster") as cluster:
         for node in cluster.nodes:
             name = next(each for n in range(99) if cluster.holds(node, each := f"{namespace}-{n}"))
@@ -68,7 +68,7 @@ async def test_a_cluster_is_reached_by_tls_with_certificates_and_a_password(tmp_
 
 
 @pytest.mark.parametrize("wrong", ["name", "authority", "client"])
-def test_a_certificate_that_does_not_fit_is_refused(certificates, node, wrong):
+def test_tls_refuses_wrong_certificate(certificates, node, wrong):
     [own] = free_ports(1)
     with certificates.before(node.port, own, "elsewhere" if wrong == "name" else "server"):
         query = "" if wrong == "authority" else certificates.query(client=wrong != "client")
@@ -77,7 +77,7 @@ def test_a_certificate_that_does_not_fit_is_refused(certificates, node, wrong):
 
 
 @pytest.mark.parametrize("scheme", ["falkor", "falkors"])
-def test_a_port_that_does_not_answer_is_told(monkeypatch, scheme):
+def test_silent_port_raises_database_unavailable(monkeypatch, scheme):
     monkeypatch.setattr(servers, "OPENING", 0.3)
     with socket.create_server(("127.0.0.1", 0)) as mute:
         began = time.monotonic()
@@ -86,13 +86,13 @@ def test_a_port_that_does_not_answer_is_told(monkeypatch, scheme):
         assert time.monotonic() - began < 3
 
 
-def test_where_no_server_answers_none_is_reachable():
+def test_namespaces_raises_if_no_server_is_reachable():
     [port] = free_ports(1)
     with pytest.raises(DatabaseUnavailable):
         Database(NamedServer(f"falkor://127.0.0.1:{port}")).namespaces(reachable=True)
 
 
-def test_tls_to_a_plain_port_is_told(monkeypatch, node):
+def test_tls_to_plain_port_raises_database_unavailable(monkeypatch, node):
     monkeypatch.setattr(servers, "OPENING", 0.3)
     with pytest.raises(DatabaseUnavailable, match="check that the server runs"):
         Database(NamedServer(f"falkors://127.0.0.1:{node.port}")).client()
@@ -111,7 +111,7 @@ def test_tls_to_a_plain_port_is_told(monkeypatch, node):
         ("falkor://:s3cret@127.0.0.1:1?socket_timeout=soon", "an option of the URL .*socket_timeout"),
     ],
 )
-def test_a_wrong_url_is_told_without_its_password(url, says):
+def test_wrong_url_error_omits_password(url, says):
     with pytest.raises(SettingsError, match=says) as told:
         redis_urls(url)
     assert "s3cret" not in str(told.value)
@@ -133,7 +133,7 @@ def granted(cluster: Cluster, settings):
         yield open_with
 
 
-def test_a_user_may_be_let_to_do_no_more_than_is_needed(granted, cluster, namespace):
+def test_documented_rights_suffice_for_each_task(granted, cluster, namespace):
     memory = granted(*USED)
     added = memory.add(SAID, at="2024-01-01", namespace=namespace)
     assert found(memory, namespace) == [SAID]
@@ -147,19 +147,19 @@ def test_a_user_may_be_let_to_do_no_more_than_is_needed(granted, cluster, namesp
     assert "replicas" in done.advice
 
 
-def test_a_write_that_waits_for_replicas_needs_two_rights_more(granted, namespace):
+def test_wait_replicas_needs_wait_and_role_rights(granted, namespace):
     memory = granted(*USED, *WAITING, wait_replicas=1, min_replicas=0)
     memory.add(SAID, at="2024-01-01", namespace=namespace)
     assert found(memory, namespace) == [SAID]
 
 
-def test_the_right_that_is_missing_is_named(granted, namespace):
+def test_missing_right_is_named_in_error(granted, namespace):
     memory = granted("+module|list", "+cluster|slots", "+graph.ro_query")
     with pytest.raises(DatabaseForbidden, match=r"'set' command.*docs/operations.md"):
         memory.add(SAID, at="2024-01-01", namespace=namespace)
 
 
-async def test_a_worker_needs_few_rights(granted, cluster, namespace):
+async def test_worker_needs_only_documented_rights(granted, cluster, namespace):
     memory = granted(*USED, *WORKING)
     for node in cluster.nodes:
         node.redis.acl_log_reset()
@@ -174,7 +174,7 @@ async def test_a_worker_needs_few_rights(granted, cluster, namespace):
     assert log == []
 
 
-def test_what_is_forgotten_without_the_right_to_erase_is_in_the_log(granted, cluster, namespace):
+def test_forget_without_erase_rights_is_audited_with_advice(granted, cluster, namespace):
     memory = granted(*USED, *FORGETTING)
     added = memory.add(SAID, at="2024-01-01", namespace=namespace)
     cluster.master(namespace).redis.execute_command(
@@ -211,11 +211,11 @@ def sentinel(tmp_path, node):
     process.wait()
 
 
-async def test_a_sentinel_is_asked_for_its_primary(sentinel, settings, namespace):
+async def test_sentinel_url_connects_to_primary(sentinel, settings, namespace):
     await use(sentinel, settings, namespace)
 
 
-def test_a_replica_that_froze_is_left_alone(tmp_path, node, settings, namespace, monkeypatch):
+def test_frozen_replica_is_skipped_after_timeout(tmp_path, node, settings, namespace, monkeypatch):
     monkeypatch.setattr(connect, "ANSWERED_IN", 0.3)
     with running(tmp_path / "copy", "--replicaof", "127.0.0.1", str(node.port)) as copy:
         until(lambda: copy.redis.info("replication")["master_link_status"] == "up")
@@ -230,6 +230,6 @@ def test_a_replica_that_froze_is_left_alone(tmp_path, node, settings, namespace,
                 assert time.monotonic() - began < 3
                 began = time.monotonic()
                 assert found(memory, namespace) == [SAID]
-                assert time.monotonic() - began < 0.3, "the frozen one is asked again"
+                assert time.monotonic() - began < 0.3, "the frozen replica was asked again"
             finally:
                 os.kill(process, signal.SIGCONT)

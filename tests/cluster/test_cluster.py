@@ -61,7 +61,7 @@ def spread(cluster: Cluster, namespace: str) -> list[str]:
     return list(found.values())
 
 
-def test_namespaces_are_spread_over_the_masters(memory, cluster, spread):
+def test_namespaces_are_spread_over_masters(memory, cluster, spread):
     for name in spread:
         memory.add(SAID, at="2024-01-01", namespace=name)
         assert found(memory, name) == [SAID]
@@ -70,7 +70,7 @@ def test_namespaces_are_spread_over_the_masters(memory, cluster, spread):
     assert [memory.stats(namespace=name).episodes for name in spread] == [1, 1, 1]
 
 
-async def test_however_many_tasks_begin_at_once_none_fails(cluster, settings, namespace):
+async def test_cluster_serves_parallel_first_calls(cluster, settings, namespace):
     names = [f"{namespace}+{number}" for number in range(20)]
     async with opened(cluster.url, settings) as memory:
         await asyncio.gather(*(memory.aadd(SAID, at="2024-01-01", namespace=name) for name in names))
@@ -78,7 +78,7 @@ async def test_however_many_tasks_begin_at_once_none_fails(cluster, settings, na
     assert [[fact.sentence for fact in result.facts] for result in results] == [[SAID]] * 20
 
 
-async def test_a_worker_reads_what_is_saved_on_any_server(memory, spread):
+async def test_worker_reads_episodes_of_every_master(memory, spread):
     reading, outbox = Worker(memory, look_seconds=3600), Outbox(memory.driver.store.database)
     working = asyncio.create_task(reading.run())
     for name in spread:
@@ -90,7 +90,7 @@ async def test_a_worker_reads_what_is_saved_on_any_server(memory, spread):
     await working
 
 
-def test_an_export_is_imported_on_another_server(memory, cluster, spread):
+def test_cluster_imports_export_of_another_master(memory, cluster, spread):
     source, target, _ = spread
     memory.add(SAID, at="2024-01-01", namespace=source)
     memory.add("Bob lives in Rome", at="2024-01-01", namespace=target)
@@ -101,7 +101,7 @@ def test_an_export_is_imported_on_another_server(memory, cluster, spread):
     assert not any(graph.startswith(PREFIX) for node in cluster.nodes for graph in node.graphs())
 
 
-def test_a_graph_is_embedded_anew_on_its_server(memory, cluster, spread, settings):
+def test_reembed_works_on_any_master(memory, cluster, spread, settings):
     memory.add(SAID, at="2024-01-01", namespace=spread[1])
     other = HashEmbeddings()
     other.model = "another"
@@ -110,7 +110,7 @@ def test_a_graph_is_embedded_anew_on_its_server(memory, cluster, spread, setting
         assert found(second, spread[1]) == [SAID]
 
 
-def test_what_is_forgotten_is_gone_from_the_server_that_held_it(memory, cluster, spread):
+def test_forget_erases_text_from_logs_and_files_of_master(memory, cluster, spread):
     for name in spread:
         node = cluster.master(name)
         node.redis.config_set("slowlog-log-slower-than", 0)
@@ -124,13 +124,13 @@ def test_what_is_forgotten_is_gone_from_the_server_that_held_it(memory, cluster,
     assert memory.privacy.verify().entries >= 3
 
 
-def test_keys_of_the_server_are_kept_in_the_cluster(memory):
+def test_keyring_stores_api_keys_in_cluster(memory):
     ring = KeyRing(memory.driver.store.database)
     key, secret = ring.create("tests")
     assert ring.find(secret) == key
 
 
-def test_the_doctor_looks_at_every_server(cluster, monkeypatch, capsys):
+def test_doctor_checks_every_server(cluster, monkeypatch, capsys):
     monkeypatch.setenv("KG_MEMORY_URL", cluster.url)
     monkeypatch.setenv("KG_MEMORY_MODEL", "offline")
     for wait, least, states in ((0, 0, ("ok", "note")), (1, 1, ("ok", "note")), (2, 2, ("wrong",)), (2, 1, ("note",))):
@@ -144,7 +144,7 @@ def test_the_doctor_looks_at_every_server(cluster, monkeypatch, capsys):
         assert (f"waits for {wait} of its replicas" in check["found"]) == (wait > 0)
 
 
-def test_a_server_without_the_module_is_told_to_its_namespaces_only(tmp_path, settings, namespace):
+def test_server_without_module_fails_only_its_namespaces(tmp_path, settings, namespace):
     nodes = [Node(tmp_path / "whole"), Node(tmp_path / "bare", module=False)]
     try:
         nodes[0].cluster("MEET", "127.0.0.1", nodes[1].port, nodes[1].bus)
@@ -170,7 +170,7 @@ def test_a_server_without_the_module_is_told_to_its_namespaces_only(tmp_path, se
 
 @pytest.fixture
 def moving(memory, cluster, spread):
-    """A namespace whose graph is on another server than the cluster says, until it is told so; then it is."""
+    """A namespace whose graph is migrating to another server, and a function that ends the migration."""
     name, source, target = spread[0], cluster.master(spread[0]), cluster.master(spread[1])
     memory.add(SAID, at="2024-01-01", namespace=name)
     slot = slot_of(name)
@@ -181,7 +181,7 @@ def moving(memory, cluster, spread):
     return name, lambda: [node.cluster("SETSLOT", slot, "NODE", target.id) for node in (target, source)]
 
 
-def test_a_graph_is_followed_while_and_after_it_moves(memory, moving):
+def test_moving_graph_is_found_during_and_after_migration(memory, moving):
     name, settle = moving
     assert found(memory, name) == [SAID]  # ASK
     memory.add("Bob lives in Rome", at="2024-01-01", namespace=name)
@@ -191,7 +191,7 @@ def test_a_graph_is_followed_while_and_after_it_moves(memory, moving):
     assert memory.stats(namespace=name).episodes == 3
 
 
-async def test_a_graph_is_followed_by_many_tasks_at_once(cluster, settings, moving):
+async def test_moving_graph_is_found_by_parallel_tasks(cluster, settings, moving):
     name, settle = moving
     async with opened(cluster.url, settings) as memory:
         for _ in range(2):
@@ -206,7 +206,7 @@ async def test_a_graph_is_followed_by_many_tasks_at_once(cluster, settings, movi
 
 @pytest.fixture
 def written(memory, cluster, spread):
-    """The three namespaces, each with a fact, and first the one on the server that the URL names, with its node."""
+    """Three namespaces with a fact each, and the node of the first, which is the server of the URL."""
     for name in spread:
         memory.add(SAID, at="2024-01-01", namespace=name)
     names = sorted(spread, key=lambda name: cluster.master(name).url != cluster.url)
@@ -215,7 +215,7 @@ def written(memory, cluster, spread):
     return names, cluster.master(names[0])
 
 
-def test_a_killed_master_is_told_and_its_replica_takes_over(memory, cluster, written):
+def test_killed_master_raises_until_replica_takes_over(memory, cluster, written):
     names, node = written
     node.kill()
     began = time.monotonic()
@@ -229,14 +229,14 @@ def test_a_killed_master_is_told_and_its_replica_takes_over(memory, cluster, wri
             assert not over, "the replica has taken over"
             errors.append(str(error))
         for name in names[1:]:
-            assert found(memory, name) == [SAID], "the others go on"
+            assert found(memory, name) == [SAID], "the other masters still answer"
     assert errors
     assert all("check that the server runs" in error for error in errors)
     assert SAID in found(memory, names[0])
     assert {episode.content for episode in memory.episodes.list(namespace=names[0])} == {SAID, "Bob lives in Rome"}
 
 
-async def test_a_killed_master_is_told_to_asyncio_too(cluster, settings, written):
+async def test_killed_master_raises_in_async_calls_until_failover(cluster, settings, written):
     names, node = written
     async with opened(cluster.url, settings) as memory:
         assert [fact.sentence for fact in (await memory.asearch(ASKED, namespace=names[0])).facts] == [SAID]
@@ -248,7 +248,7 @@ async def test_a_killed_master_is_told_to_asyncio_too(cluster, settings, written
         assert [[fact.sentence for fact in result.facts] for result in results] == [[SAID]] * 15
 
 
-def test_a_url_may_name_several_servers(cluster, settings, written):
+def test_url_with_several_servers_connects_to_any(cluster, settings, written):
     names, node = written
     node.kill()
     until(lambda: cluster.master(names[0]) is not node)
@@ -257,7 +257,7 @@ def test_a_url_may_name_several_servers(cluster, settings, written):
         assert [found(memory, name) for name in names] == [[SAID]] * 3
 
 
-async def test_a_master_that_froze_is_left_once_its_replica_has_taken_over(cluster, settings, written, monkeypatch):
+async def test_frozen_master_is_left_after_failover(cluster, settings, written, monkeypatch):
     monkeypatch.setattr(servers, "SILENT", 0.5)
     names, node = written
     async with opened(cluster.url, settings) as memory:
@@ -275,7 +275,7 @@ async def test_a_master_that_froze_is_left_once_its_replica_has_taken_over(clust
             node.process.send_signal(signal.SIGCONT)
 
 
-async def test_workers_go_on_when_a_replica_has_taken_over(memory, cluster, settings, spread):
+async def test_worker_continues_after_failover(memory, cluster, settings, spread):
     slot = key_slot(worker.STREAM.encode())
     name = next(name for name in spread if slot_of(name) * 3 // SLOTS == slot * 3 // SLOTS)
     other = next(one for one in spread if one != name)
@@ -297,7 +297,7 @@ async def test_workers_go_on_when_a_replica_has_taken_over(memory, cluster, sett
         await working
 
 
-async def test_workers_read_on_while_the_servers_of_their_hints_are_away(cluster, settings, spread, monkeypatch):
+async def test_worker_reads_while_master_of_hints_is_down(cluster, settings, spread, monkeypatch):
     monkeypatch.setattr(worker, "LOOK_WITHOUT_HINTS", 0.3)
     third = key_slot(worker.STREAM.encode()) * 3 // SLOTS
     away, here = sorted(spread, key=lambda name: slot_of(name) * 3 // SLOTS != third)[:2]
@@ -315,15 +315,15 @@ async def test_workers_read_on_while_the_servers_of_their_hints_are_away(cluster
         await working
 
 
-def test_a_lease_is_on_the_server_of_its_graph(spread):
+def test_lease_key_is_on_the_server_of_its_graph(spread):
     assert [key_slot(lease_key(name).encode()) for name in spread] == [slot_of(name) for name in spread]
 
 
-# --- what an acknowledgement means ---
+# --- acknowledgements ---
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
-def test_a_write_that_no_replica_has_is_not_acknowledged(cluster, settings, namespace, monkeypatch, asynchronous):
+def test_write_without_replica_is_not_acknowledged(cluster, settings, namespace, monkeypatch, asynchronous):
     monkeypatch.setattr(servers, "REPLICATED_IN", 0.3)
     with opened(cluster.url, settings, wait_replicas=1) as memory:
 
@@ -349,9 +349,7 @@ def test_a_write_that_no_replica_has_is_not_acknowledged(cluster, settings, name
 
 
 @pytest.mark.parametrize("least", [None, 0], ids=["until it is back", "and goes on alone"])
-def test_nothing_acknowledged_is_lost_or_doubled_when_the_master_is_killed(
-    cluster, settings, namespace, monkeypatch, least
-):
+def test_acknowledged_writes_survive_kill_of_master_once(cluster, settings, namespace, monkeypatch, least):
     monkeypatch.setattr(servers, "REPLICATED_IN", 0.3)
     acknowledged, last = [], 10_000
     with opened(cluster.url, settings, wait_replicas=1, min_replicas=least) as memory:
@@ -376,7 +374,7 @@ def test_nothing_acknowledged_is_lost_or_doubled_when_the_master_is_killed(
     assert sorted(stored) == sorted(acknowledged)
 
 
-def test_copies_of_all_masters_are_a_cluster_again_at_other_addresses(cluster, settings, spread, tmp_path):
+def test_copies_of_all_masters_form_cluster_at_new_addresses(cluster, settings, spread, tmp_path):
     with opened(cluster.url, settings) as memory:
         for name in spread:
             memory.add(SAID, at="2024-01-01", namespace=name)
@@ -387,7 +385,7 @@ def test_copies_of_all_masters_are_a_cluster_again_at_other_addresses(cluster, s
             shutil.copytree(node.folder, tmp_path / str(node.port))
             node.redis.config_set("auto-aof-rewrite-percentage", 100)
     for node in cluster.nodes:
-        node.kill()  # the copies have their ids
+        node.kill()  # the copies have the same node ids
     with ExitStack() as stack:
         restored = [stack.enter_context(closing(Node(tmp_path / str(node.port), restored=True))) for node in masters]
         for node in restored[1:]:
