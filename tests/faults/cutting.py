@@ -1,4 +1,4 @@
-"""A memory in this process whose database may be cut off at any command, and what it does next."""
+"""A memory in this process whose connection to the database is cut at any command, and its next calls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Open = Callable[[], GraphMemory]
 
 
 def save_at_every_command(plan: Plan, tenant: Tenant, opened: Open, how: How) -> None:
-    """Save a first message, cut off at each command in turn: saved again, it is there once."""
+    """Save a first message, with a cut at each command in turn; a second save must leave it stored once."""
 
     def save() -> None:
         memory.episodes.save(MESSAGES[:1], namespace=NAMESPACE)
@@ -42,7 +42,7 @@ def save_at_every_command(plan: Plan, tenant: Tenant, opened: Open, how: How) ->
 
 
 def add_at_every_command(plan: Plan, tenant: Tenant, opened: Open, how: How) -> None:
-    """Add a second message, cut off at each command in turn: resumed, it is there once, and nothing that was kept was paid twice."""
+    """Add a second message, with a cut at each command in turn; a resume stores it once and pays no answer twice."""
 
     def add() -> None:
         memory.add(**MESSAGES[1], namespace=NAMESPACE)
@@ -58,7 +58,7 @@ def add_at_every_command(plan: Plan, tenant: Tenant, opened: Open, how: How) -> 
         clean, effects, paid = tenant.graph(), tuple(plan.seen), _asked(memory)
     for at in count():
         if how == "unanswered" and effects[at : at + 1] == ("GRAPH.RO_QUERY",):
-            continue  # for the graph it is the same as never to have been sent
+            continue  # a read without answer leaves the same graph as one never sent
         tenant.begin()
         with opened() as memory:
             plan.choose(at, how)
@@ -70,12 +70,12 @@ def add_at_every_command(plan: Plan, tenant: Tenant, opened: Open, how: How) -> 
             add()
             assert not (found := tenant.differs(clean)), (at, found)
             again = _asked(memory) - paid
-            assert again.total() <= 1, (at, again)  # what was answered and not yet kept was in flight still
+            assert again.total() <= 1, (at, again)  # an answer that was not stored yet is asked again
     assert at > 12
 
 
 def _cut(plan: Plan, memory: GraphMemory, act: Callable[[], Any]) -> bool:
-    """Do *act*, in which the memory may be cut off, and then go on; tell whether it was."""
+    """Call *act*, in which the connection may be cut, and call the memory again; return whether it was cut."""
     said = ""
     try:
         act()
@@ -84,7 +84,7 @@ def _cut(plan: Plan, memory: GraphMemory, act: Callable[[], Any]) -> bool:
     reached = plan.reached
     assert ("try again" in said) == reached
     plan.choose(None)
-    assert memory.stats(namespace=NAMESPACE).episodes <= len(MESSAGES), "the very next verb finds the server again"
+    assert memory.stats(namespace=NAMESPACE).episodes <= len(MESSAGES), "the next verb reconnects"
     return reached
 
 

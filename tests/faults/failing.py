@@ -1,4 +1,4 @@
-"""A model server that fails, and what its failures lead to."""
+"""A model server that fails, and the outcomes of its failures."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ PATIENT = RetryPolicy(attempts=3, first=0.01, longest_wait=0.5)
 
 
 def refusing(status: int, message: str = "no", headers: dict[str, str] | None = None, **error: Any) -> Said:
-    """An error as OpenAI words it."""
+    """Return an error in OpenAI's format."""
     return Said({"error": {"message": message, **error}}, status, headers or {})
 
 
 def slow(_: Any) -> None:
-    """Answer, but too late."""
+    """Answer after the timeout."""
     time.sleep(1.3 * TIMEOUT)
 
 
 def gone(_: Any) -> None:
-    """Hang up."""
+    """Close the connection."""
     raise ConnectionResetError
 
 
 class Model:
-    """A server whose answers to one kind of question go wrong, so often or for ever."""
+    """A server that fails on one kind of question, for a number of times or for ever."""
 
     def __init__(self) -> None:
         self.url = ""
@@ -45,7 +45,7 @@ class Model:
         self.asked.clear()
 
     def spoil(self, kind: str, fault: Any, times: float = float("inf")) -> None:
-        """Have *fault* happen to the next so many questions of *kind*."""
+        """Return *fault* to the next *times* questions of *kind*."""
         self.kind, self.fault, self.times = kind, fault, times
 
     def __call__(self, name: str, body: Any) -> Any:
@@ -57,7 +57,7 @@ class Model:
 
 
 class Outcome(NamedTuple):
-    """What a failure that lasts leads to: the error, the state, and what the reason says."""
+    """The outcome of a lasting failure: the error, the status, and a part of the reason."""
 
     error: type[KGMemoryError]
     status: EpisodeStatus

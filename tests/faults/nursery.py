@@ -1,4 +1,4 @@
-"""A warm process of its own that forks a child for each life: one that ingests, or one that finishes what it left."""
+"""A warm process that forks a child for each run: to ingest, or to finish what a killed child left."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MESSAGES: list[dict[str, Any]] = [
 
 
 class Nursery:
-    """Gives birth to children, by a process that does the code *serving* with *given* in its arguments; see `served`."""
+    """Forks children, by a process that runs the code *serving* with the arguments *given*; see `served`."""
 
     def __init__(self, *given: str, serving: str = SERVE) -> None:
         self._process = subprocess.Popen(
@@ -59,7 +59,7 @@ class Nursery:
         return int(told.split()[1]), acknowledged
 
     def kill(self) -> None:
-        """Kill the child that is alive, with no last word."""
+        """Kill the running child by SIGKILL."""
         assert self._born.wait(120)
         os.kill(self._child, 9)
 
@@ -82,7 +82,7 @@ def serve(url: str, models: str) -> None:
     """Serve verbs on the database at *url*, with the models at *models*."""
     where = Settings(url=url, base_url=models, api_key="k", model="scripted", embedding_model="hash")
     settings = where.with_(merge_threshold=0.98, ask_threshold=0.6)
-    with GraphMemory(settings) as first:  # or each child would import what is imported at its first use
+    with GraphMemory(settings) as first:  # imports lazy modules once, for all children
         for verb in VERBS.values():
             verb(first)
     memory = GraphMemory(settings)
@@ -92,7 +92,7 @@ def serve(url: str, models: str) -> None:
 
 
 def served(do: Callable[[str], object]) -> None:
-    """Fork a child that does each verb that is read; tell its process id, and its status when it has ended."""
+    """Fork a child for each verb read from stdin; print its process id, and its exit status at the end."""
     tell("ready")
     for line in sys.stdin:
         child = os.fork()
@@ -103,7 +103,7 @@ def served(do: Callable[[str], object]) -> None:
 
 
 def tell(line: str) -> None:
-    """Write *line* at once, whoever is killed next."""
+    """Write *line* without a buffer, so that a kill cannot lose it."""
     os.write(1, f"{line}\n".encode())
 
 
@@ -133,7 +133,7 @@ def _add(memory: GraphMemory) -> None:
 
 
 def _finish(memory: GraphMemory) -> None:
-    """Resume: all that is there is read, and nothing else comes."""
+    """Resume: all stored episodes are read, and no new one appears."""
     before = _episodes(memory)
     memory.episodes.resume(namespace=NAMESPACE)
     assert memory.stats(namespace=NAMESPACE).waiting == 0

@@ -1,4 +1,4 @@
-"""What stands between a client and its servers and strikes at one chosen effect: a proxy, and the plan that it follows."""
+"""A proxy between a client and its servers that strikes at one chosen effect, and the plan that it follows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Plan:
         self.choose(None)
 
     def choose(self, at: int | None, how: How = "unsent") -> None:
-        """Begin to count anew, and strike at effect *at*."""
+        """Restart the count, and strike at effect *at*."""
         with self._lock:
             self.seen: list[str] = []
             self._at = at
@@ -37,11 +37,11 @@ class Plan:
 
     @property
     def reached(self) -> bool:
-        """Whether the chosen effect came."""
+        """Whether the chosen effect arrived."""
         return self._at is not None and len(self.seen) > self._at
 
     def arrive(self, name: str) -> How | None:
-        """Count the effect *name*; return how far it gets if it is the chosen one."""
+        """Count the effect *name*; return how far it gets if it is the chosen one, else None."""
         with self._lock:
             self.seen.append(name)
             return self._how if len(self.seen) - 1 == self._at else None
@@ -53,7 +53,7 @@ class Plan:
 
 
 class Proxy:
-    """A unix socket in front of the one at `upstream`, which commands pass one after another by *plan*."""
+    """A unix socket in front of the one at `upstream`; it forwards commands one after another by *plan*."""
 
     def __init__(self, plan: Plan, upstream: str | None = None) -> None:
         self.plan = plan
@@ -80,7 +80,7 @@ class Proxy:
                 threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
     def _serve(self, client: socket.socket) -> None:
-        """Pass what *client* sends until one side ends, or it is cut."""
+        """Forward the commands of *client* until one side closes, or the plan cuts."""
         with client, suppress(OSError), socket.socket(socket.AF_UNIX) as server:
             assert self.upstream
             server.connect(self.upstream)

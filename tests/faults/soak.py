@@ -1,7 +1,7 @@
 """Many short episodes from several writers under random faults: python -m tests.faults.soak --episodes 10000 --seed 1.
 
-Writers are killed, the server is killed, connections are cut at any command, models fail. In the end what waits is
-resumed and what failed is retried, and then every message must be there once and whole, and every entity once.
+Writers are killed, the server is killed, connections are cut at any command, models fail. In the end, waiting
+episodes are resumed and failed ones retried; then every message and every entity must be stored once and whole.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ WRITERS = 3
 TENANT = 50
 """Episodes a tenant."""
 WRITER_DIES, SERVER_DIES, LOOKED = 25, 60, 50
-"""After how many episodes, on average, a writer is killed, the server is killed, and a tenant is looked into."""
+"""After how many episodes, on average, a writer is killed, the server is killed, and a tenant is checked."""
 CUT, MODEL_FAILS = 1 / 150, 1 / 50
-"""How probable it is that a command is cut off, and that an answer of the model is a failure."""
+"""The probability that a command is cut off, and that a model call fails."""
 HOWS: tuple[How, ...] = ("unsent", "half sent", "unanswered", "half answered")
 FIRST, LAST = ("Ann", "Bob", "Cid", "Dora", "Eve", "Finn"), ("Oslo", "Paris", "Rome", "Bergen", "Kyoto")
 
@@ -73,7 +73,7 @@ class CutNowAndThen(Plan):
 
 
 class Moody(Scripted):
-    """A model that is sometimes away, and sometimes answers nonsense."""
+    """A model that is sometimes unavailable, and sometimes gives invalid answers."""
 
     def __init__(self, seed: int) -> None:
         super().__init__()
@@ -104,7 +104,7 @@ def write(url: str, journal: Path, numbers: range, seed: int) -> None:
 
 
 def accepted(memory: GraphMemory, number: int) -> bool:
-    """Tell whether message *number* is kept for ever: read, or waiting to be read."""
+    """Return whether message *number* is stored: read, or waiting to be read."""
     try:
         memory.add(**message(number))
     except ModelError:
@@ -122,10 +122,10 @@ class Soak:
     episodes: int
     seed: int
     done: Counter[str] = field(default_factory=Counter)
-    """What happened, how often."""
+    """The number of events of each kind."""
 
     def run(self, say: Callable[[str], None] = lambda _: None) -> list[str]:
-        """Return what is wrong in the end: nothing."""
+        """Return what is wrong in the end: an empty list if all is well."""
         began = time.monotonic()
         self._plan = CutNowAndThen(self.seed)
         self._draw = Random(self.seed)
@@ -141,7 +141,7 @@ class Soak:
         return wrong
 
     def _storm(self, url: str, say: Callable[[str], None]) -> list[str]:
-        """Let the writers write, and strike, until they are through; return what was ever seen half written."""
+        """Inject faults until all writers are done; return every half-written state that was seen."""
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(["kg_memory.memory.memory", "kg_memory.ingestion.graph", "tests.scripted"])
         writers = [self._writer(context, url, place) for place in range(WRITERS)]
@@ -197,7 +197,7 @@ class Soak:
         return self._draw.expovariate(1 / mean)
 
     def _seen(self, tenant: int) -> list[str]:
-        """Look into a tenant while others write."""
+        """Check the graph of a tenant while others write."""
         self.done["looks"] += 1
         database = Database(At(self._server))
         try:
@@ -207,7 +207,7 @@ class Soak:
         return [f"tenant {tenant} had {flaw}" for flaw in found]
 
     def _finish(self) -> list[str]:
-        """Resume and retry until nothing waits; return what is not as it must be."""
+        """Resume and retry until nothing waits; return the differences from the expected state."""
         wrong: list[str] = []
         with opened(self._server.url, Scripted()) as memory:
             for tenant in range(-(-self.episodes // TENANT)):
@@ -218,7 +218,7 @@ class Soak:
         return wrong
 
     def _missed(self, memory: GraphMemory, tenant: int) -> list[str]:
-        """Return what of the messages of *tenant* is missing, and what is there beside them."""
+        """Return the missing and the surplus episodes, entities and facts of *tenant*."""
         numbers = range(tenant * TENANT, min(self.episodes, (tenant + 1) * TENANT))
         said = [message(number) for number in numbers]
         namespace = f"tenant {tenant}"

@@ -1,4 +1,4 @@
-"""The client is killed at every effect of a run, one life for each: the next life loses, doubles and pays nothing."""
+"""The client is killed at every effect of a run, a child process for each: the next one loses and repeats nothing."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ pytestmark = pytest.mark.system
 
 
 class World:
-    """A database and models over HTTP, each of whose effects may be the last of the child that asks for it."""
+    """A database and models over HTTP; any effect may be the last of the child that asks for it."""
 
     def __init__(self, database: Database) -> None:
         self.plan = Plan()
         self.tenant = Tenant(lambda: database)
         self.asked: Counter[str] = Counter()
-        """How often the models were asked for what, and answered whether or not anybody heard it."""
+        """The number of model calls by kind, also of those whose answer never arrived."""
         self.nursery: Nursery
 
     def watch(self, name: str, _: Any) -> None:
@@ -37,7 +37,7 @@ class World:
             self.plan.cut()
 
     def live(self, verbs: str, at: int | None = None, how: How = "unsent") -> tuple[int, list[str]]:
-        """Let a child do *verbs*, and die at effect *at*; whole is what it leaves."""
+        """Let a child run *verbs* and die at effect *at*; check that its graph has no flaw."""
         self.plan.choose(at, how)
         ended = self.nursery.live(verbs)
         self.tenant.forget("no graph")
@@ -59,7 +59,7 @@ def world(server: Server, database: Database) -> Iterator[World]:
     made.tenant.forget(Tenant.COPY)
 
 
-def test_killed_while_it_makes_a_graph_and_saves_the_first_message(world: World) -> None:
+def test_client_killed_in_first_save_loses_nothing(world: World) -> None:
     world.tenant.forget()
     assert world.live("save") == (0, ["saved"])
     clean = world.tenant.graph()
@@ -76,7 +76,7 @@ def test_killed_while_it_makes_a_graph_and_saves_the_first_message(world: World)
 
 
 @pytest.mark.parametrize("how", ["unsent", "unanswered"])
-def test_killed_while_it_adds_a_message(world: World, how: How) -> None:
+def test_client_killed_in_add_loses_nothing_and_pays_once(world: World, how: How) -> None:
     world.tenant.forget()
     assert world.live("begin") == (0, [])
     world.tenant.keep()
@@ -85,7 +85,7 @@ def test_killed_while_it_adds_a_message(world: World, how: How) -> None:
     clean, paid, effects = world.tenant.graph(), Counter(world.asked), tuple(world.plan.seen)
     for at in count():
         if how == "unanswered" and effects[at : at + 1] == ("GRAPH.RO_QUERY",):
-            continue  # for the graph it is the same as never to have been sent
+            continue  # a read without answer leaves the same graph as one never sent
         world.tenant.begin()
         world.asked.clear()
         ended = world.live("add", at, how)
@@ -98,14 +98,14 @@ def test_killed_while_it_adds_a_message(world: World, how: How) -> None:
             for each in world.tenant.look("MATCH (e:Episode {source_id: 'm1'}) RETURN e.content AS content")
         ]
         assert kept in ([], [MESSAGES[1]["content"]])
-        assert kept or world.asked.keys() <= {"embeddings"}, "no model is asked about what is not yet kept"
+        assert kept or world.asked.keys() <= {"embeddings"}, "no chat model is asked before the episode is stored"
 
         assert world.live("finish+add") == (0, ["added"])
         assert world.tenant.differs(clean) == [], (at, last)
         again = world.asked - paid
-        vectors = again.pop("embeddings", 0)  # are not kept: the next life makes them anew
+        vectors = again.pop("embeddings", 0)  # vectors are not stored separately: the next run embeds again
         assert vectors <= paid["embeddings"] + 1
-        # What was answered and not yet kept is asked again: it was in flight still.
+        # An answer that was not stored yet is asked again.
         assert again.total() <= 1, (at, last)
         assert again.keys() <= set(last), (at, last)
     assert ended == (0, ["added"])

@@ -1,4 +1,4 @@
-"""The command that ingests is killed in the middle, and then the database server: the same command goes on."""
+"""The ingest command is killed in the middle, and then the database server: the same command resumes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def message(number: int) -> dict[str, str]:
     return {"content": content, "speaker": "Ann", "at": day, "thread": "t", "source_id": f"m{number}"}
 
 
-def test_the_command_ingest_goes_on_after_it_and_the_server_were_killed(tmp_path):
+def test_ingest_command_resumes_after_kill_of_it_and_server(tmp_path):
     file = tmp_path / "chat.jsonl"
     file.write_text("\n".join(json.dumps(message(number)) for number in range(MESSAGES)), encoding="utf-8")
     folder = tmp_path / "db"

@@ -34,14 +34,15 @@ def tenant(database: Database) -> Iterator[Tenant]:
 
 @pytest.fixture
 def opened(proxy: Proxy) -> Open:
-    """A way to open a memory behind the proxy."""
+    """Return a function that opens a memory behind the proxy."""
     settings = Settings(url=proxy.url, merge_threshold=0.98, ask_threshold=0.6)
     return lambda: GraphMemory(settings, model=Scripted(), embeddings=HashEmbeddings())
 
 
 @pytest.mark.parametrize("most", [250, 1])
 @pytest.mark.parametrize("how", ["unsent", "half sent", "half answered"])
-def test_cut_while_a_message_is_added(proxy: Proxy, tenant: Tenant, opened: Open, how: How, most, monkeypatch) -> None:
+def test_connection_cut_in_add_is_safe(proxy: Proxy, tenant: Tenant, opened: Open, how: How, most, monkeypatch) -> None:
+    """A cut at any command of `add` loses nothing and pays no answer twice."""
     monkeypatch.setattr(dedupe, "MOST_AT_ONCE", most)
     monkeypatch.setattr(save, "MOST_AT_ONCE", most)
     add_at_every_command(proxy.plan, tenant, opened, how)

@@ -1,4 +1,4 @@
-"""A disk that is full: writes fail and say so, nothing that was accepted is lost, and with space again all goes on."""
+"""A full disk: writes fail with a clear error, no accepted data is lost, and writes work again with free space."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Small(embedded.EmbeddedServer):
         return self._server.url
 
     def fill(self, left: int) -> None:
-        """Leave space for only so many bytes more."""
+        """Leave space for *left* more bytes."""
         size = max(each.stat().st_size for each in (self.folder / "aof").iterdir())
         self._limit(size + left)
 
@@ -56,12 +56,12 @@ def opened(disk: Small, monkeypatch: pytest.MonkeyPatch) -> GraphMemory:
     return GraphMemory(SETTINGS, model=Scripted(), embeddings=HashEmbeddings())
 
 
-def told(memory: GraphMemory) -> list[tuple[str, str]]:
+def contents_and_status(memory: GraphMemory) -> list[tuple[str, str]]:
     return sorted((each.content, each.status) for each in memory.episodes.list())
 
 
 @pytest.mark.parametrize("left", [0, 100, 3000])
-def test_the_embedded_server_ends_says_why_and_comes_back_with_all_that_was_accepted(tmp_path, monkeypatch, left):
+def test_full_disk_stops_server_and_restart_keeps_all_data(tmp_path, monkeypatch, left):
     disk = Small(tmp_path / "db", "always")
     with opened(disk, monkeypatch) as memory:
         memory.add("Ann lives in Oslo.", speaker="Ann", at="2001-01-01")
@@ -69,15 +69,15 @@ def test_the_embedded_server_ends_says_why_and_comes_back_with_all_that_was_acce
         disk.fill(left)
         with pytest.raises(DatabaseUnavailable, match="the disk is full; free some space, then try again"):
             memory.add("Ann knows Bob.", speaker="Ann", at="2001-01-02")
-        after = memory.stats()  # by a server that was started again, with space
+        after = memory.stats()  # by a restarted server, with space
         assert before.facts == after.facts == 1
         memory.episodes.resume()
         memory.add("Ann knows Bob.", speaker="Ann", at="2001-01-02")
-        assert told(memory) == [("Ann knows Bob.", "done"), ("Ann lives in Oslo.", "done")]
+        assert contents_and_status(memory) == [("Ann knows Bob.", "done"), ("Ann lives in Oslo.", "done")]
         assert memory.stats().facts == 2
 
 
-def test_a_server_that_writes_each_second_takes_no_writes_until_there_is_space(tmp_path, monkeypatch):
+def test_full_disk_with_everysec_refuses_writes_until_freed(tmp_path, monkeypatch):
     disk = Small(tmp_path / "db", "everysec")
     with opened(disk, monkeypatch) as memory:
         memory.add("Ann lives in Oslo.", speaker="Ann", at="2001-01-01")
@@ -93,5 +93,5 @@ def test_a_server_that_writes_each_second_takes_no_writes_until_there_is_space(t
             except DatabaseUnavailable:
                 continue
             break
-        assert told(memory) == [("Ann knows Bob.", "done"), ("Ann lives in Oslo.", "done")]
+        assert contents_and_status(memory) == [("Ann knows Bob.", "done"), ("Ann lives in Oslo.", "done")]
         assert memory.stats().facts == 2

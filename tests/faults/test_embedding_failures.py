@@ -1,6 +1,6 @@
-"""Whatever an embedding server does over HTTP: what the caller is told, and what is stored.
+"""Failures of an embedding server over HTTP: the error of the caller, and the stored state.
 
-The episode is there in every case, and is finished once the server behaves.
+The episode is stored in every case, and is finished when the server works again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def vectors(rows: list[Any]) -> Said:
 
 
 def honest(body: Any) -> list[Any]:
-    """The vectors that should be given."""
+    """Return the correct vectors."""
     return HashEmbeddings().embed_documents(body["input"])
 
 
@@ -71,19 +71,19 @@ def memory(server: Server, serving: Model, namespace: str) -> Iterator[GraphMemo
     settings = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6)
     model = open_embedding_model("hash", serving.url, timeout=TIMEOUT).model
     with GraphMemory(settings, model=Scripted(), embeddings=make_reliable(model, PATIENT)) as opened:
-        opened.add("I know Bob.", speaker="Ann", at=AT, namespace=namespace)  # whose vectors are as they should be
+        opened.add("I know Bob.", speaker="Ann", at=AT, namespace=namespace)  # with correct vectors
         yield opened
 
 
 @pytest.mark.parametrize("name", PASSING)
-def test_what_happens_once_is_made_good_at_once(memory: GraphMemory, remote: Model, namespace: str, name: str) -> None:
+def test_transient_embedding_failure_is_retried(memory: GraphMemory, remote: Model, namespace: str, name: str) -> None:
     remote.spoil("embeddings", FAULTS[name][0], times=1)
     added = memory.add(SAID, speaker="Ann", at=AT, namespace=namespace)
     assert (added.status, added.error, added.facts) == (EpisodeStatus.DONE, None, (FACT,))
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_what_lasts_leaves_the_episode_to_be_finished_later(
+def test_lasting_embedding_failure_leaves_episode_to_finish(
     memory: GraphMemory, remote: Model, namespace: str, name: str
 ) -> None:
     """While the embedding model fails, the episode is saved without entities and facts; it is read later.
@@ -107,7 +107,7 @@ def test_what_lasts_leaves_the_episode_to_be_finished_later(
 
 
 @pytest.mark.parametrize("name", ["NaN", "429 for an hour", "500", "a wrong key", "a timeout"])
-def test_a_search_goes_by_words_and_the_next_one_by_meaning(
+def test_search_without_embedding_model_falls_back_to_words(
     memory: GraphMemory, remote: Model, namespace: str, name: str
 ) -> None:
     fault, outcome = FAULTS[name]
@@ -119,7 +119,7 @@ def test_a_search_goes_by_words_and_the_next_one_by_meaning(
     assert ([found.facts[0].sentence], again.degraded) == ([again.facts[0].sentence], None) == (["Ann knows Bob"], None)
 
 
-def test_a_question_waits_for_its_vector_less_long_than_a_message(serving, remote, monkeypatch) -> None:
+def test_query_embedding_has_its_own_shorter_timeout(serving, remote, monkeypatch) -> None:
     monkeypatch.setattr(embeddings, "QUERY_SECONDS", 0.2)
     held = threading.Event()
     remote.spoil("embeddings", lambda body: held.wait(60) and None)
@@ -132,7 +132,7 @@ def test_a_question_waits_for_its_vector_less_long_than_a_message(serving, remot
 
 
 @pytest.mark.parametrize("name", ["NaN", "fewer vectors than texts"])
-def test_one_that_fails_holds_up_no_other(memory: GraphMemory, remote: Model, namespace: str, name: str) -> None:
+def test_failed_embedding_does_not_stop_others(memory: GraphMemory, remote: Model, namespace: str, name: str) -> None:
     fault, outcome = FAULTS[name]
     remote.spoil("embeddings", lambda body: fault(body) if any("Oslo" in text for text in body["input"]) else None)
     given = [{"content": content, "speaker": "Ann", "at": AT, "thread": content} for content in (SAID, "I know Cy.")]

@@ -1,4 +1,4 @@
-"""The embedding server is away when a process writes first: all that is accepted is saved, and read once it is back."""
+"""The embedding server fails at the first write of a process: accepted messages are saved, and read later."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ WRITERS: dict[str, Callable[[GraphMemory, str], Any]] = {
 
 @pytest.mark.parametrize("fault", AWAY)
 @pytest.mark.parametrize("writer", ["add", "save"])
-def test_first_message_is_saved_whatever_fails(world: World, namespace: str, writer: str, fault: str) -> None:
+def test_first_message_is_saved_on_any_embedding_failure(world: World, namespace: str, writer: str, fault: str) -> None:
     world.vectors.spoil("embeddings", AWAY[fault])
     with world.open() as memory:
         with suppress(KGMemoryError):
@@ -131,7 +131,7 @@ def test_first_message_is_saved_whatever_fails(world: World, namespace: str, wri
 
 
 @pytest.mark.parametrize("writer", WRITERS)
-def test_first_message_is_saved_with_no_server(world: World, namespace: str, writer: str) -> None:
+def test_first_message_is_saved_without_embedding_server(world: World, namespace: str, writer: str) -> None:
     with socket.socket() as taken:  # bound, and does not listen
         taken.bind(("127.0.0.1", 0))
         with world.open(f"http://127.0.0.1:{taken.getsockname()[1]}/v1") as memory, suppress(KGMemoryError):
@@ -172,7 +172,7 @@ def check_read(world: World, namespace: str) -> None:
         assert indexed == dict.fromkeys(("Episode", "Fact", "Meaning", "Community"), 64)
 
 
-def test_http_accepts_and_answers_by_words(world: World) -> None:
+def test_http_accepts_episodes_and_searches_by_words(world: World) -> None:
     with world.open() as memory, Serving(memory, Options()) as serving, httpx.Client(base_url=serving.url) as client:
         place = "/v1/namespaces/first-write-http"
         accepted = client.post(f"{place}/episodes", json=GIVEN)
@@ -206,7 +206,7 @@ def test_add_many_saves_all_before_it_raises(world: World, namespace: str) -> No
         assert memory.stats(namespace=namespace).episodes == 40
 
 
-def test_a_namespace_without_vectors_is_exported_and_forgotten(world: World, namespace: str, tmp_path: Any) -> None:
+def test_namespace_without_vectors_is_exported_and_forgotten(world: World, namespace: str, tmp_path: Any) -> None:
     file = tmp_path / "memory.jsonl"
     with world.open() as memory:
         save(memory, namespace)
@@ -219,7 +219,7 @@ def test_a_namespace_without_vectors_is_exported_and_forgotten(world: World, nam
     check_read(world, namespace)
 
 
-def test_a_memory_without_models_reads_what_was_saved(world: World, namespace: str) -> None:
+def test_memory_without_models_lists_saved_episodes(world: World, namespace: str) -> None:
     with world.open() as memory:
         save(memory, namespace)
         options = without_models(memory.settings, "it only looks")
@@ -227,7 +227,7 @@ def test_a_memory_without_models_reads_what_was_saved(world: World, namespace: s
         assert [episode.content for episode in looking.episodes.list(namespace=namespace)] == [SAID]
 
 
-def test_processes_that_save_at_once_leave_one_schema(world: World, namespace: str) -> None:
+def test_parallel_first_saves_create_one_schema(world: World, namespace: str) -> None:
     memories = [world.open() for _ in range(6)]
     world.vectors.mend()
     start = threading.Barrier(len(memories))
@@ -253,7 +253,7 @@ def check_read_any(world: World, namespace: str) -> None:
         assert meta == {"model": "hash", "dimension": 64}
 
 
-def test_the_model_is_chosen_by_the_first_that_embeds(world: World, server: Server, namespace: str) -> None:
+def test_embedding_model_is_fixed_by_first_embedding(world: World, server: Server, namespace: str) -> None:
     with world.open() as memory:
         save(memory, namespace)
     settings = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6)
@@ -288,7 +288,7 @@ def serve(url: str, models: str) -> None:
 
 
 @pytest.mark.system
-def test_killed_at_first_writes_in_outages(world: World, server: Server, database: Database) -> None:
+def test_process_killed_at_first_writes_loses_no_message(world: World, server: Server, database: Database) -> None:
     chance = random.Random(20)
     acknowledged: dict[str, set[str]] = {}
     with Nursery(server.url, world.models, serving=SERVE) as nursery:
@@ -306,7 +306,7 @@ def test_killed_at_first_writes_in_outages(world: World, server: Server, databas
             kill(0)
             status, told = nursery.live(f"{namespace} {number}", count=kill)
             killing.join()
-            database.client().delete(LOCK)  # as if the time of a dead holder had run out
+            database.client().delete(LOCK)  # as if the lock of a dead holder had expired
             assert status == -9
             assert len(told) >= after
             acknowledged.setdefault(namespace, set()).update(told)

@@ -1,6 +1,6 @@
-"""Whatever a language model does over HTTP: what the caller is told, and what is stored.
+"""Failures of a language model over HTTP: the error of the caller, and the stored state.
 
-The episode is there in every case, and is finished once the model behaves.
+The episode is stored in every case, and is finished when the model works again.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ SOON = 0.2
 KEY = "hunter2-of-ann"
 ONCE = RetryPolicy(attempts=1, timeouts=1)
 READING = {"standard": "EpisodeReading", "thorough": "ExtractedEntities"}
-"""What is asked first by each plan."""
+"""The first question of each plan."""
 ECHO = {"type": "object", "properties": {"entities": {"type": "array"}, "facts": {"type": "array"}}}
 ANN, OSLO = {"name": "Ann", "type": "Person"}, {"name": "Oslo", "type": "Place"}
 LIVES = {
@@ -59,7 +59,7 @@ LIVES = {
 
 
 def read(*entities: Any, facts: Any = (LIVES,)) -> str:
-    """What is read of the message, as text."""
+    """Return the answer for the message, as text."""
     return json.dumps({"entities": list(entities), "facts": list(facts)}, ensure_ascii=False)
 
 
@@ -128,7 +128,7 @@ PASSING = sorted(LASTING.keys() - {"429 for an hour", "a spent quota", "a wrong 
 
 
 @pytest.mark.parametrize("name", PASSING)
-def test_what_happens_once_is_made_good_at_once(memory: GraphMemory, remote: Model, add: Add, name: str) -> None:
+def test_transient_model_failure_is_retried(memory: GraphMemory, remote: Model, add: Add, name: str) -> None:
     remote.spoil(READING[memory.settings.plan], LASTING[name][0], times=1)
     added = add()
     assert (added.status, added.error, added.facts) == (EpisodeStatus.DONE, None, (FACT,))
@@ -136,7 +136,7 @@ def test_what_happens_once_is_made_good_at_once(memory: GraphMemory, remote: Mod
 
 
 @pytest.mark.parametrize("name", LASTING)
-def test_what_lasts_leaves_the_episode_to_be_finished_later(
+def test_lasting_model_failure_leaves_episode_to_finish(
     memory: GraphMemory, remote: Model, add: Add, namespace: str, name: str
 ) -> None:
     fault, outcome = LASTING[name]
@@ -157,7 +157,7 @@ def test_what_lasts_leaves_the_episode_to_be_finished_later(
 
 
 @pytest.mark.parametrize("name", ["cut off", "no JSON", "too long a prompt"])
-def test_one_that_fails_holds_up_no_other(memory: GraphMemory, remote: Model, namespace: str, name: str) -> None:
+def test_failed_reading_does_not_stop_others(memory: GraphMemory, remote: Model, namespace: str, name: str) -> None:
     fault, outcome = LASTING[name]
 
     failures: list[Any] = []
@@ -173,12 +173,12 @@ def test_one_that_fails_holds_up_no_other(memory: GraphMemory, remote: Model, na
     failed, done = memory.add_many(given, namespace=namespace)
     assert failed.status is FAILED
     assert outcome.reason in (failed.error or "")
-    assert failed.usage.calls == (0 if name == "too long a prompt" else len(failures))  # to be paid for all the same
+    assert failed.usage.calls == (0 if name == "too long a prompt" else len(failures))  # failed calls cost, too
     assert (done.status, done.facts) == (EpisodeStatus.DONE, ("Ann knows Bob",))
 
 
 @pytest.mark.parametrize("name", ["500", "429 for an hour", "a wrong key"])
-def test_an_outage_stops_a_long_ingestion_and_nothing_is_lost(
+def test_outage_stops_add_many_and_all_episodes_wait(
     memory: GraphMemory, remote: Model, namespace: str, name: str
 ) -> None:
     fault, outcome = LASTING[name]
@@ -211,7 +211,7 @@ REFUSALS: dict[str, Any] = {
 
 @both_plans
 @pytest.mark.parametrize("name", REFUSALS)
-def test_a_declined_message_is_skipped_and_all_others_are_read(
+def test_refused_message_is_skipped_and_others_are_read(
     memory: GraphMemory, remote: Model, add: Add, namespace: str, name: str
 ) -> None:
     sent: list[bool] = []
@@ -233,9 +233,7 @@ def test_a_declined_message_is_skipped_and_all_others_are_read(
 
 
 @both_plans
-def test_a_declined_part_of_a_long_message_is_left_out_and_the_others_are_read(
-    memory: GraphMemory, remote: Model, add: Add, namespace: str
-) -> None:
+def test_refused_part_of_long_message_is_dropped(memory: GraphMemory, remote: Model, add: Add, namespace: str) -> None:
     decline = lambda body: REFUSALS["a refusal"] if "attacker" in json.dumps(body) else None  # noqa: E731
     remote.spoil(READING[memory.settings.plan], decline)
     filler = " It rains here and there." * (memory.settings.chunk_size // 20)
@@ -245,7 +243,7 @@ def test_a_declined_part_of_a_long_message_is_left_out_and_the_others_are_read(
     assert part.reason == "refused by the model"
 
 
-def test_messages_after_a_declined_one_are_read_together(memory: GraphMemory, remote: Model, namespace: str) -> None:
+def test_messages_after_refused_one_are_read_together(memory: GraphMemory, remote: Model, namespace: str) -> None:
     remote.spoil(
         "EpisodeReading", lambda body: REFUSALS["a filtered prompt"] if "attacker" in json.dumps(body) else None
     )
@@ -265,12 +263,12 @@ def test_messages_after_a_declined_one_are_read_together(memory: GraphMemory, re
 
 
 def thinking(field: str) -> Said:
-    """A completion without content, whose answer stands where thoughts do."""
+    """Return a completion without content, whose answer is in the field of the reasoning."""
     return Said(completion(None, **{field: read(ANN, OSLO)}))
 
 
 def calling(arguments: str) -> Said:
-    """A completion without content, whose answer is the arguments of a tool that it calls."""
+    """Return a completion without content, whose answer is the arguments of a tool call."""
     call = {"id": "1", "type": "function", "function": {"name": "answer", "arguments": arguments}}
     return Said(completion(None, tool_calls=[call]))
 
@@ -283,21 +281,21 @@ FORMS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_no_fact_is_lost_to_the_form_of_an_answer(memory: GraphMemory, remote: Model, add: Add, name: str) -> None:
+def test_answer_in_unusual_field_keeps_all_facts(memory: GraphMemory, remote: Model, add: Add, name: str) -> None:
     remote.spoil("EpisodeReading", FORMS[name])
     added = add()
     assert (added.status, added.facts, added.dropped) == (EpisodeStatus.DONE, (FACT,), ())
     assert remote.asked.count("EpisodeReading") == 1
 
 
-def test_an_invalid_fact_is_reported_as_dropped(memory: GraphMemory, remote: Model, add: Add) -> None:
+def test_invalid_fact_is_reported_as_dropped(memory: GraphMemory, remote: Model, add: Add) -> None:
     remote.spoil("EpisodeReading", read(ANN, OSLO, facts=[LIVES, {"subject": "Ann", "sentence": "Ann is happy"}]))
     added = add()
     assert [(each.kind, each.text) for each in added.dropped] == [("fact", "Ann is happy")]
     assert (added.facts, added.usage.dropped) == ((FACT,), 1)
 
 
-def test_an_empty_reply_is_asked_for_in_the_next_format(memory: GraphMemory, remote: Model, add: Add) -> None:
+def test_empty_reply_is_asked_for_in_the_next_format(memory: GraphMemory, remote: Model, add: Add) -> None:
     remote.spoil("EpisodeReading", lambda body: "" if "response_format" in body else None)
     added = add()
     assert (added.status, added.facts) == (EpisodeStatus.DONE, (FACT,))
@@ -322,7 +320,7 @@ USEFUL: dict[str, tuple[Any, set[str]]] = {
 
 @both_plans
 @pytest.mark.parametrize("name", USEFUL)
-def test_what_is_of_use_in_an_odd_answer_is_kept(
+def test_odd_answer_keeps_valid_entities(
     memory: GraphMemory, remote: Model, add: Add, namespace: str, name: str
 ) -> None:
     said, names = USEFUL[name]
@@ -336,10 +334,8 @@ def test_what_is_of_use_in_an_odd_answer_is_kept(
 
 
 @both_plans
-def test_facts_about_what_is_not_there_are_left_out(
-    memory: GraphMemory, remote: Model, add: Add, namespace: str
-) -> None:
-    if memory.settings.plan == "standard":  # by names: an end that is not listed is an entity
+def test_facts_about_unknown_entities_are_dropped(memory: GraphMemory, remote: Model, add: Add, namespace: str) -> None:
+    if memory.settings.plan == "standard":  # facts refer by name: an unlisted subject or object becomes an entity
         remote.spoil(
             "EpisodeReading", read(ANN, facts=[LIVES, {**LIVES, "objects": ["it"]}, {**LIVES, "subject": "I"}])
         )
@@ -368,7 +364,7 @@ LATER = {
 
 @both_plans
 @pytest.mark.parametrize("name", LATER)
-def test_answers_about_ids_that_do_not_exist_change_nothing(
+def test_answers_about_unknown_ids_change_nothing(
     memory: GraphMemory, remote: Model, add: Add, namespace: str, name: str
 ) -> None:
     kind, said = LATER[name]
@@ -385,7 +381,7 @@ def test_answers_about_ids_that_do_not_exist_change_nothing(
 @both_plans
 @pytest.mark.parametrize("kind", ["FactVerdicts", "Resolutions", "CanonicalPredicates"])
 @pytest.mark.parametrize("name", ["500", "a refusal", "no JSON"])
-def test_a_later_question_that_fails_leaves_nothing_half_written(
+def test_failure_of_later_question_leaves_nothing_half_written(
     memory: GraphMemory, remote: Model, add: Add, namespace: str, kind: str, name: str
 ) -> None:
     fault, outcome = {**LASTING, "a refusal": (REFUSALS["a refusal"], Outcome(ModelRefusal, FAILED, ""))}[name]
@@ -402,14 +398,14 @@ def test_a_later_question_that_fails_leaves_nothing_half_written(
         remote.mend()
         [added] = (memory.episodes.resume if outcome.status is WAITING else memory.episodes.retry)(namespace=namespace)
         assert paid == 1
-        assert READING[memory.settings.plan] not in remote.asked  # what was answered is not paid for again
+        assert READING[memory.settings.plan] not in remote.asked  # no answered question is paid twice
     else:
         assert kind not in remote.asked  # nothing was to be asked
     assert added.status is EpisodeStatus.DONE
     assert "Ann lives in Oslo" in added.facts
 
 
-def test_an_error_that_quotes_the_key_is_stored_raised_and_logged_without_it(
+def test_error_with_api_key_is_stored_raised_and_logged_without(
     server: Server, namespace: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG, "kg_memory")
@@ -444,7 +440,7 @@ REMOTE: dict[str, Callable[[str], Any]] = {
 
 @pytest.fixture(params=REMOTE)
 def ask(request: pytest.FixtureRequest, way: str) -> Callable[[str], Any]:
-    """Ask the model of one kind that is at a URL."""
+    """Return a function that asks the model of one kind at a URL."""
 
     def call(url: str) -> Any:
         model = REMOTE[request.param](url)
@@ -485,7 +481,7 @@ def answering(response: Iterable[bytes]) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("headers", [b"", b"Content-Length: 99\r\n\r\n"])
-def test_a_server_that_sends_a_byte_now_and_then_is_too_late(ask: Callable[[str], Any], headers: bytes) -> None:
+def test_slow_byte_stream_raises_timeout(ask: Callable[[str], Any], headers: bytes) -> None:
     began = time.monotonic()
     with (
         answering((b"HTTP/1.1 200 OK\r\n" + headers, *(b"X: y\r\n",) * 30)) as url,
@@ -495,7 +491,7 @@ def test_a_server_that_sends_a_byte_now_and_then_is_too_late(ask: Callable[[str]
     assert time.monotonic() - began < 5 * SOON
 
 
-def test_no_text_follows_a_redirect(ask: Callable[[str], Any]) -> None:
+def test_model_clients_do_not_follow_redirects(ask: Callable[[str], Any]) -> None:
     asked: list[str] = []
     with (
         chat_server(lambda name, _: asked.append(name)) as other,
@@ -506,11 +502,11 @@ def test_no_text_follows_a_redirect(ask: Callable[[str], Any]) -> None:
     assert not asked
 
 
-def test_each_event_loop_has_connections_of_its_own() -> None:
+def test_model_clients_have_connections_per_event_loop() -> None:
     asked: list[str] = []
     with chat_server(lambda name, _: asked.append(name)) as url:
         for name in ("embeddings", "chat"):
-            model = REMOTE[name](url)  # which asks once
+            model = REMOTE[name](url)  # opening asks once
             for _ in range(3):
                 answer = model.aembed_query(SAID) if name == "embeddings" else model.aanswer(ASK)
                 asyncio.run(answer)

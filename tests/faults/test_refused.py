@@ -1,4 +1,4 @@
-"""What the database refuses or is slow about: a replica, no memory, a restart, a failover, a timeout, a new index."""
+"""Refusals and delays of the database: a replica, no memory, a restart, a failover, a timeout, a new index."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def node(tmp_path: Path) -> Iterator[Node]:
         yield made
 
 
-def test_a_replica_as_the_url_reads_and_says_what_to_set(node: Node, tmp_path: Path) -> None:
+def test_replica_as_url_reads_and_write_error_names_setting(node: Node, tmp_path: Path) -> None:
     with running(tmp_path / "copy", "--replicaof", "127.0.0.1", str(node.port)) as copy:
         until(lambda: copy.redis.info("replication")["master_link_status"] == "up")
         with opened(node.url()) as memory, opened(copy.url()) as reader:
@@ -58,7 +58,7 @@ def test_a_replica_as_the_url_reads_and_says_what_to_set(node: Node, tmp_path: P
                     reader.add(PARIS, speaker="Ann", namespace=name)
 
 
-def test_after_a_failover_behind_one_url_nothing_that_was_copied_is_lost(node: Node, tmp_path: Path) -> None:
+def test_failover_behind_one_url_loses_no_replicated_write(node: Node, tmp_path: Path) -> None:
     address = f"{tmp_path}/other"
     with (
         running(tmp_path / "copy", "--replicaof", "127.0.0.1", str(node.port), "--unixsocket", address) as copy,
@@ -68,7 +68,7 @@ def test_after_a_failover_behind_one_url_nothing_that_was_copied_is_lost(node: N
         until(lambda: copy.redis.info("replication")["master_link_status"] == "up")
         add(memory, OSLO)
         assert node.redis.wait(1, 5000) == 1
-        # The roles change; then new connections are led to the new primary, and the old ones stay where they were.
+        # The roles change; new connections reach the new primary, and old ones stay at the old one.
         copy.redis.replicaof("NO", "ONE")
         follow(node, copy)
         proxy.upstream = address
@@ -80,7 +80,7 @@ def test_after_a_failover_behind_one_url_nothing_that_was_copied_is_lost(node: N
         assert copy.redis.info("replication")["role"] == "master"
 
 
-def test_a_server_that_is_out_of_memory_is_read_and_goes_on_when_it_has_some(node: Node) -> None:
+def test_server_out_of_memory_serves_reads_and_recovers(node: Node) -> None:
     with opened(node.url()) as memory:
         add(memory, OSLO)
         node.redis.config_set("maxmemory", "1mb")
@@ -92,7 +92,7 @@ def test_a_server_that_is_out_of_memory_is_read_and_goes_on_when_it_has_some(nod
         assert memory.stats().facts == 2
 
 
-def test_a_password_that_is_asked_for_is_told(node: Node) -> None:
+def test_missing_password_error_names_url(node: Node) -> None:
     node.redis.config_set("requirepass", "x")
     with opened(node.url()) as memory, pytest.raises(DatabaseUnavailable, match="check name and password in the URL"):
         memory.stats()
@@ -101,7 +101,7 @@ def test_a_password_that_is_asked_for_is_told(node: Node) -> None:
     node.redis.config_set("requirepass", "")
 
 
-def test_a_write_that_takes_too_long_is_ended_and_leaves_nothing(node: Node) -> None:
+def test_write_over_timeout_is_rolled_back(node: Node) -> None:
     database = Database(node)
     driver = open_driver(Scripted(), HashEmbeddings(), database)
     driver.run(write("CREATE (:Own)"), "n")
@@ -121,8 +121,8 @@ CREATE (:Fact {id: toString(i), embedding: vecf32([x IN range(1, 64) | toFloat((
 
 
 @contextmanager
-def keeping(folder: Path, port: int) -> Iterator[Node]:
-    """Run a server that keeps what it is told, is killed in the end, and answers before its indices are made."""
+def running_persistent(folder: Path, port: int) -> Iterator[Node]:
+    """Run a server with an append-only file that answers before its indices are built; kill it at the end."""
     found = binaries.fetch()
     where = ["--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder), "--save", "", "--appendonly", "yes"]
     module = ["--loadmodule", str(found.module), "THREAD_COUNT", "2", "DELAY_INDEXING", "yes"]
@@ -137,17 +137,17 @@ def keeping(folder: Path, port: int) -> Iterator[Node]:
         process.wait()
 
 
-def test_after_a_restart_the_memory_waits_for_the_indices_and_goes_on(tmp_path: Path) -> None:
+def test_restarted_server_is_used_after_indices_are_built(tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    with keeping(tmp_path, port) as node:
+    with running_persistent(tmp_path, port) as node:
         memory = opened(node.url())
         add(memory, OSLO)
         memory.driver.run(write(MANY), "default")
     with pytest.raises(DatabaseUnavailable, match="check that the server runs"):
         homes(memory)
-    with keeping(tmp_path, port) as node:
+    with running_persistent(tmp_path, port) as node:
         states = node.redis.execute_command("GRAPH.RO_QUERY", graph_key("default"), schema.INDEX_STATES)[1]
         assert "UNDER CONSTRUCTION" in str(states)
         assert homes(memory)[0] == "Ann lives in Oslo"

@@ -1,4 +1,4 @@
-"""The embedded server is killed at every command of a run: the client says so, and what it does next starts it again."""
+"""The embedded server is killed at every command of a run: the client raises, and its next call restarts the server."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Behind:
         os.kill(int((self._folder / "run" / "pid").read_text()), signal.SIGKILL)
 
     def direct(self) -> Database:
-        """Connect past the proxy to the server, which runs."""
+        """Connect to the running server without the proxy."""
         return Database(At(self.server))
 
 
@@ -63,16 +63,16 @@ def behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Behind]:
 
 @pytest.fixture
 def opened(behind: Behind, monkeypatch: pytest.MonkeyPatch) -> Open:
-    """A way to open a memory behind the proxy."""
+    """Return a function that opens a memory behind the proxy."""
     monkeypatch.setattr(opening, "host", lambda *_: behind)
     settings = Settings(merge_threshold=0.98, ask_threshold=0.6)
     return lambda: GraphMemory(settings, model=Scripted(), embeddings=HashEmbeddings())
 
 
-def test_killed_while_a_graph_is_made_and_the_first_message_saved(behind: Behind, opened: Open) -> None:
+def test_server_killed_in_first_save_loses_nothing(behind: Behind, opened: Open) -> None:
     save_at_every_command(behind.plan, Tenant(behind.direct), opened, "unanswered")
 
 
 @pytest.mark.parametrize("how", ["unsent", "unanswered"])
-def test_killed_while_a_message_is_added(behind: Behind, opened: Open, how: How) -> None:
+def test_server_killed_in_add_loses_nothing_and_pays_once(behind: Behind, opened: Open, how: How) -> None:
     add_at_every_command(behind.plan, Tenant(behind.direct), opened, how)

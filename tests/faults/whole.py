@@ -1,4 +1,4 @@
-"""What is true of a whole graph at any moment, and what two graphs have in common that tell the same."""
+"""Invariants of a graph at any moment, and the comparison of two graphs with the same content."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ WITH d.id AS what"""
         for label in ("Episode", "Fact", "Entity")
     },
 }
-"""What no graph has at any moment, by name: a query up to what there is of it."""
+"""Flaws that no graph may have at any moment, by name: a query without its RETURN clause."""
 ALL_FLAWS = "\nUNION ALL\n".join(f"{query}\nRETURN '{name}' AS flaw, what" for name, query in FLAWS.items())
 
 
 def flaws(look: Look) -> list[dict[str, Any]]:
-    """Return what is half written or doubled in the graph: nothing, at any moment."""
+    """Return what is half written or stored twice in the graph: at any moment an empty list."""
     return look(ALL_FLAWS)
 
 
@@ -79,11 +79,11 @@ MATCH (a)-[r]->(b)
 RETURN labels(a) AS a_labels, properties(a) AS a, type(r) AS kind, properties(r) AS p, labels(b) AS b_labels,
   properties(b) AS b"""
 PASSING = ("embedding", "attempts", "answers", "revision", "took")
-"""What may differ between graphs that tell the same: vectors are only looked for, and it may take more attempts."""
+"""Properties that may differ between equal graphs: vectors are only checked to exist, and attempts may vary."""
 
 
 def graph(look: Look, since: int) -> Counter[str]:
-    """Return all nodes and links, by what they say; instants *since* then are when it was recorded, and left out."""
+    """Return all nodes and links by their content; times after *since* are recording times, and left out."""
 
     def plain(properties: dict[str, Any]) -> str:
         kept = {name: _timeless(value, since) for name, value in properties.items() if name not in PASSING}
@@ -106,7 +106,7 @@ def _timeless(value: Any, since: int) -> Any:
 
 
 class Tenant:
-    """The graph that a test writes, seen past all that may fail: by what *direct* opens."""
+    """The graph that a test writes, read through a direct connection of *direct*, without faults."""
 
     KEY, COPY = graph_key(NAMESPACE), "as it was begun"
 
@@ -118,16 +118,16 @@ class Tenant:
         return self._direct().query(self.KEY, cypher, {}, write=False)
 
     def forget(self, key: str = KEY) -> None:
-        """Delete the graph, and the lock that a dead maker of graphs held, as if its time had run out."""
+        """Delete the graph, and the index lock of a dead process, as if it had expired."""
         self._direct().client().delete(key, LOCK)
 
     def keep(self) -> None:
-        """Keep the graph as it is now, to begin again with it."""
+        """Copy the graph as it is now, for `begin`."""
         self.forget(self.COPY)
         self._copy(self.KEY, self.COPY)
 
     def begin(self) -> None:
-        """Begin again with the graph that was kept."""
+        """Restore the graph that `keep` copied."""
         self.forget()
         self._copy(self.COPY, self.KEY)
 
@@ -135,7 +135,7 @@ class Tenant:
         client = self._direct().client()
         copy = ShadowGraph(target, client)
         copy.copy(source)
-        if copy.key != target:  # another was answered first
+        if copy.key != target:  # an earlier copy was answered first
             client.delete(target, *(each for each in copy.copies if each != copy.key))
             client.rename(copy.key, target)
 
@@ -143,11 +143,11 @@ class Tenant:
         return flaws(self.look)
 
     def graph(self) -> Counter[str]:
-        """Return what the graph says."""
+        """Return the content of the graph."""
         return graph(self.look, self._since)
 
     def differs(self, other: Counter[str]) -> list[str]:
-        """Return what the graph says more, and less, than the *other* one."""
+        """Return the content that this graph has and *other* lacks, and the reverse."""
         said = self.graph()
         more, less = said - other, other - said
         return [f"+ {each}" for each in more] + [f"- {each}" for each in less]
