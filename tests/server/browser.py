@@ -1,4 +1,4 @@
-"""A page in a real browser, where one is installed: what is seen in it, and what is done in it."""
+"""A page in a real browser, if one is installed: read its text, click, press keys, check accessibility."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Page:
         self.until(lambda: self.run("return document.documentElement.dataset.ready"))
 
     def go(self, link: str) -> None:
-        """Show *link* in the page that is open: it need not load again."""
+        """Show *link* in the open page, without a reload."""
         self.driver.execute_async_script(
             "const [hash, done] = arguments;"
             "addEventListener('hashchange', () => setTimeout(done), { once: true }); location.hash = hash;",

@@ -23,7 +23,7 @@ Client = Callable[..., httpx.Client]
 
 
 class Serving:
-    """A server that answers from a thread of this process; `url` is where, `service` are its parts."""
+    """A server in a thread of this process, with its `url` and its `service`."""
 
     def __init__(self, memory: GraphMemory, options: Options) -> None:
         app = create_app(memory, options)
@@ -47,7 +47,7 @@ class Serving:
 
 
 def state_dispute(memory: GraphMemory, namespace: str) -> None:
-    """State two facts of which one may end the other, to a memory that is sure of nothing."""
+    """State two facts of which one may end the other, in a memory that leaves each verdict to a person."""
     with GraphMemory(memory.settings.with_(auto_threshold=0.99), embeddings="offline") as careful:
         for content, at in (("I live in Oslo.", "2024-01-10"), ("I live in Bergen.", "2024-02-10")):
             careful.add(content, speaker="Ann", at=at, namespace=namespace)
@@ -55,7 +55,7 @@ def state_dispute(memory: GraphMemory, namespace: str) -> None:
 
 @pytest.fixture(scope="module")
 def offline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GraphMemory]:
-    """A memory of its own that reads by rules."""
+    """A separate memory that reads by rules."""
     binaries.fetch()
     settings = Settings(data_dir=tmp_path_factory.mktemp("memory"), idle_seconds=0, model="offline")
     with GraphMemory.open(settings=settings, embeddings="offline") as memory:
@@ -75,7 +75,7 @@ def serving(offline: GraphMemory) -> Iterator[Serving]:
 
 @pytest.fixture
 def client(serving: Serving, ring: KeyRing, offline: GraphMemory) -> Iterator[Client]:
-    """Make clients: each has a key of its own, or none where it has no scopes; the keys are gone after the test."""
+    """Return a function that makes clients, each with its own key, or none without scopes; delete the keys after."""
     opened: list[httpx.Client] = []
 
     def make(*scopes: str, namespaces: tuple[str, ...] = ("*",), **options: object) -> httpx.Client:
@@ -102,7 +102,7 @@ def opened(serving: Serving, offline: GraphMemory) -> Iterator[Page]:
 
 @pytest.fixture
 def page(opened: Page) -> Iterator[Page]:
-    """The page; after each test, nothing went to another host, and the console is without errors."""
+    """The page; after each test, check that no request went to another host and no error is in the console."""
     opened.resize(1440)
     opened.set_scheme("light")
     yield opened

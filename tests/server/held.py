@@ -1,6 +1,6 @@
-"""A server in a process of its own that tells which texts it holds; the arguments are a data folder and a pattern.
+"""A server in a separate process that lists texts in its memory; the arguments are a data folder and a pattern.
 
-It prints its URL, and for each line of its input the texts of the pattern that its live objects hold.
+It prints its URL, and for each line of its input the texts of live objects that match the pattern.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.server.conftest import Serving
 
 
 def texts() -> Iterator[str]:
-    """Yield the texts that live objects refer to; receive buffers, which later replies overwrite, are none."""
+    """Yield the texts that live objects refer to, without receive buffers, which later replies overwrite."""
     seen: set[int] = set()
     waiting = list(gc.get_objects())
     while waiting:
@@ -34,7 +34,7 @@ def texts() -> Iterator[str]:
 
 
 def tell(line: str) -> None:
-    """Print *line* at once."""
+    """Print *line* and flush."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 

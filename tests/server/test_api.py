@@ -1,4 +1,4 @@
-"""The routes, over real HTTP: what is told is read, found, listed, decided, forgotten and moved."""
+"""The routes over real HTTP: add, search, list, decide, forget, export and import."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def items(answer) -> list[dict[str, Any]]:
     return answer.json()["items"]
 
 
-def test_an_episode_is_saved_at_once_and_read_in_the_background(client):
+def test_episode_is_saved_at_once_and_read_in_background(client):
     writer, root = client("read", "write"), NS.format("team%2Fbob")
     body = {"content": "I work at Acme.", "speaker": "Bob"}
     first = writer.post(f"{root}/episodes", json=body, headers={"Idempotency-Key": "k1"})
@@ -63,7 +63,7 @@ def test_an_episode_is_saved_at_once_and_read_in_the_background(client):
         assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "query.limt")
 
 
-def test_a_question_is_answered_as_of_both_clocks(ann):
+def test_search_and_context_answer_as_of_a_time(ann):
     admin, root = ann
     found = admin.post(f"{root}/search", json={"question": "Where does Ann live?"}).json()
     assert found["facts"][0]["objects"] == ["Oslo"]
@@ -77,7 +77,7 @@ def test_a_question_is_answered_as_of_both_clocks(ann):
     assert admin.post(f"{root}/search", json={"question": ""}).status_code == 422
 
 
-def test_lists_come_in_pages_that_do_not_change_while_they_are_read(ann):
+def test_fact_pages_are_stable_while_facts_are_added(ann):
     admin, root = ann
     whole = items(admin.get(f"{root}/facts"))
     assert {fact["objects"][0] for fact in whole} == {"Oslo", "Bergen"}
@@ -94,7 +94,7 @@ def test_lists_come_in_pages_that_do_not_change_while_they_are_read(ann):
     assert admin.get(f"{root}/facts", params={"where": "{"}).status_code == 422
 
 
-def test_a_fact_and_an_entity_are_shown_from_every_side(ann):
+def test_fact_and_entity_routes_return_all_details(ann):
     admin, root = ann
     facts = {fact["objects"][0]: fact for fact in items(admin.get(f"{root}/entities/Ann/facts"))}
     id_ = facts["Bergen"]["id"]
@@ -114,7 +114,7 @@ def test_a_fact_and_an_entity_are_shown_from_every_side(ann):
     assert wrong["detail"] == "body.at: must be a time, such as 2024-05-14 or 2024-05-14T09:30:00Z"
 
 
-def test_a_profile_is_read_with_a_schema_but_never_from_a_file(ann, tmp_path):
+def test_profile_accepts_schema_but_no_file(ann, tmp_path):
     admin, root = ann
     profile = admin.get(f"{root}/profile", params={"name": "Ann"}).json()
     assert profile["topics"][0]["name"] == "contact"
@@ -132,7 +132,7 @@ def test_a_profile_is_read_with_a_schema_but_never_from_a_file(ann, tmp_path):
     assert admin.get(f"{root}/profile").status_code == 422
 
 
-def test_a_decision_is_by_the_name_of_the_key(client):
+def test_decisions_are_signed_with_name_of_key(client):
     admin, root = client("admin"), NS.format("decided")
     for name in ("Ann Smith", "Annie"):
         admin.post(f"{root}/facts", json={"subject": name, "predicate": "LIKES", "object": "tea"})
@@ -152,7 +152,7 @@ def test_a_decision_is_by_the_name_of_the_key(client):
     assert admin.post(f"{root}/entities/Nobody/merge", json={"others": ["Annie"]}).status_code == 404
 
 
-def test_the_graph_is_drawn_as_it_was_at_a_time(ann):
+def test_graph_routes_return_graph_as_of_a_time(ann):
     """The API returns the whole graph, the graph as of a time, and the neighbours of an entity.
 
     Features: D12, D17.
@@ -171,7 +171,7 @@ def test_the_graph_is_drawn_as_it_was_at_a_time(ann):
     assert admin.get("/api/graph/nothing", params={"namespace": "ann"}).status_code == 404
 
 
-def test_forgetting_shows_a_plan_and_needs_its_hash(ann):
+def test_forget_returns_plan_and_requires_its_hash(ann):
     admin, root = ann
     plan = admin.post(f"{root}/forget", json={"speaker": "Ann"}).json()
     assert plan["receipt"]["dry_run"]
@@ -181,7 +181,7 @@ def test_forgetting_shows_a_plan_and_needs_its_hash(ann):
     assert admin.post(f"{root}/forget", json={**body, "confirm": "0" * 64}).status_code == 409
     saved = admin.post(f"{root}/episodes", json={"content": "I like tea.", "speaker": "Ann"})
     read(admin, saved.headers["location"])
-    assert admin.post(f"{root}/forget", json=body).status_code == 409, "something new would go"
+    assert admin.post(f"{root}/forget", json=body).status_code == 409, "a new episode would be deleted"
     body["confirm"] = admin.post(f"{root}/forget", json={"speaker": "Ann"}).json()["plan"]
     receipt = admin.post(f"{root}/forget", json=body).json()["receipt"]
     assert (len(receipt["episodes"]), receipt["residue"], receipt["texts"], receipt["by"]) == (3, [], {}, "test")
@@ -189,21 +189,21 @@ def test_forgetting_shows_a_plan_and_needs_its_hash(ann):
     assert items(admin.get(f"{root}/audit"))[0]["kind"] == "speaker"
 
 
-def test_a_namespace_moves_as_a_stream(ann):
+def test_export_and_import_stream_a_namespace(ann):
     admin, root = ann
     file = admin.get(f"{root}/export", params={"embeddings": False})
     assert file.headers["content-type"] == "application/x-ndjson"
     assert json.loads(file.content.splitlines()[0])["format"]
     copy = NS.format("copy")
     assert admin.post(f"{copy}/import", content=file.content).json()["namespace"] == "copy"
-    assert admin.post(f"{copy}/import", content=file.content).status_code == 422, "it holds something"
+    assert admin.post(f"{copy}/import", content=file.content).status_code == 422, "the namespace is not empty"
     assert admin.post(f"{copy}/import?replace=true", content=file.content).json()["replaced"]
     assert admin.post(f"{copy}/import?replace=true", content=b"nonsense").status_code == 422
     assert items(admin.get(f"{copy}/entities/Ann/facts"))
     assert {"ann", "copy"} <= set(items(admin.get("/v1/namespaces")))
 
 
-def test_what_another_memory_exported_is_imported_and_read(client):
+def test_import_of_other_memories_is_read(client):
     admin, moved = client("admin"), NS.format("moved")
     rows = b"subject,predicate,object\nAnn,LIVES_IN,Oslo\n"
     assert admin.post(f"{moved}/import/csv", content=rows).json()["records"] == {"declared fact": 1}
@@ -216,7 +216,7 @@ def test_what_another_memory_exported_is_imported_and_read(client):
     assert client("read", "write").post(f"{moved}/import/csv", content=rows).status_code == 403
 
 
-def test_an_answer_that_did_not_change_is_not_sent_again(ann):
+def test_unchanged_answer_returns_304(ann):
     admin, root = ann
     first = admin.get(f"{root}/entities")
     again = admin.get(f"{root}/entities", headers={"If-None-Match": first.headers["etag"]})
@@ -225,7 +225,7 @@ def test_an_answer_that_did_not_change_is_not_sent_again(ann):
     assert admin.get(f"{root}/entities", headers={"If-None-Match": first.headers["etag"]}).status_code == 200
 
 
-def test_what_a_server_does_not_read_the_next_one_reads_at_its_start(offline):
+def test_server_start_reads_episodes_left_by_another(offline):
     url = f"{NS.format('left')}/episodes"
     with Serving(offline, Options(read=False)) as saving, httpx.Client(base_url=saving.url) as one:
         location = one.post(url, json={"content": "I live in Oslo.", "speaker": "Ann"}).headers["location"]

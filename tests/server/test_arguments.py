@@ -24,7 +24,7 @@ LOOKS: dict[str, dict[str, Any]] = {
     "compare": {"first": "2024-03", "second": "2100"},
     "review": {},
 }
-"""The MCP tools with optional arguments that only look, each with what it needs."""
+"""The MCP tools with optional arguments that only read, each with its required arguments."""
 
 
 @pytest.fixture
@@ -36,11 +36,11 @@ SAID = {"content": "Ann lives in Oslo.", "at": "2024-02-01"}
 
 
 def url_of(path: str) -> str:
-    """Return *path* with something in each of its places."""
+    """Return *path* with a value in each of its placeholders."""
     return re.sub(r"\{\w+\}", "Ann", path.replace("{namespace}", "left-out"))
 
 
-async def test_optional_arguments_of_mcp_tools_may_be_null(launch: Launch) -> None:
+async def test_mcp_tools_accept_null_for_optional_arguments(launch: Launch) -> None:
     tried = 0
     async with launch("--profile", "full") as client:
         assert not (await client.call_tool("remember", SAID)).is_error
@@ -73,7 +73,7 @@ NAMED: tuple[tuple[str, dict[str, Any], str], ...] = (
 )
 
 
-async def test_mcp_tools_name_given_arguments_and_read_other_types(launch: Launch) -> None:
+async def test_mcp_tool_errors_name_argument_and_types_are_converted(launch: Launch) -> None:
     async with launch("--profile", "full") as client:
         for tool, arguments, named in NAMED:
             result = await client.call_tool(tool, arguments)
@@ -85,7 +85,7 @@ async def test_mcp_tools_name_given_arguments_and_read_other_types(launch: Launc
             assert "Ann lives in Oslo" in str(result.content[0]), given
 
 
-def test_optional_parameters_of_queries_may_be_null(client: Callable[..., httpx.Client], offline: GraphMemory) -> None:
+def test_queries_accept_null_for_optional_parameters(client: Callable[..., httpx.Client], offline: GraphMemory) -> None:
     offline.add("I live in Oslo.", speaker="Ann", at="2024-02-01", namespace="left-out")
     http, tried = client("read", "write", "review", "forget", "admin"), 0
     for path, operations in http.get("/openapi.json").json()["paths"].items():
@@ -105,7 +105,7 @@ def test_optional_parameters_of_queries_may_be_null(client: Callable[..., httpx.
     assert tried > 100
 
 
-def test_optional_fields_of_bodies_may_be_null(client: Callable[..., httpx.Client]) -> None:
+def test_bodies_accept_null_for_optional_fields(client: Callable[..., httpx.Client]) -> None:
     http, tried = client("read", "write", "review", "forget", "admin"), 0
     document = http.get("/openapi.json").json()
     for path, operations in document["paths"].items():
@@ -127,7 +127,8 @@ def test_optional_fields_of_bodies_may_be_null(client: Callable[..., httpx.Clien
     assert tried > 200
 
 
-def test_bodies_keep_required_texts_and_read_lists(client: Callable[..., httpx.Client], offline: GraphMemory) -> None:
+def test_bodies_accept_null_text_for_required_fields(client: Callable[..., httpx.Client], offline: GraphMemory) -> None:
+    """Required texts "null" are ordinary values; numbers and booleans may be texts."""
     http = client("read", "write")
     said = {"content": "null", "speaker": "null", "at": "", "labels": None, "trust": "0.5"}
     assert http.post(f"{NS}-kept/episodes", json=said).status_code == 202

@@ -1,4 +1,4 @@
-"""The cost of a request is bounded before work starts: by its key, its size, its values and its turn."""
+"""The cost of a request is limited before work starts: by its key, its size, its values and its turn."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_wrong_bodies_get_short_answers_on_every_route(client, kind):
             assert len(answer.json().get("errors") or ()) <= MOST_ERRORS
 
 
-def test_rows_of_a_batch_are_validated_up_to_the_first_error(client):
+def test_batch_rows_are_validated_up_to_the_first_errors(client):
     admin = client("admin")
     cases = {
         "/episodes/batch": {"episodes": [{"content": "x", "labels": {"a": [[]] * 20}}] * 1000},
@@ -81,7 +81,7 @@ def test_rows_of_a_batch_are_validated_up_to_the_first_error(client):
     assert "40 errors" in answer.json()["detail"]
 
 
-def test_bodies_are_bounded_by_route_and_by_values(client):
+def test_body_size_is_limited_by_route_and_by_values(client):
     admin = client("admin")
     question = {"question": "Where?", "where": {"speaker": ["x" * 1000] * 150}}
     assert admin.post(f"{ROOT}/search", json=question).status_code == 413
@@ -102,7 +102,7 @@ def test_bodies_are_bounded_by_route_and_by_values(client):
 
 
 class Turn:
-    """Takes the place of the lock of large requests: whoever waits for it is refused."""
+    """Replaces the lock of large requests: each request that waits for it is refused."""
 
     async def __aenter__(self) -> None:
         raise ProblemError(503, "in turn")
@@ -129,7 +129,7 @@ def test_large_requests_wait_in_turn(client, serving, monkeypatch, method, path,
     assert (answer.status_code == 503) is waits, answer.text
 
 
-def test_a_page_of_long_texts_ends_early_and_the_pages_have_them_all(client, monkeypatch):
+def test_page_of_long_texts_ends_early_and_next_has_the_rest(client, monkeypatch):
     for module in (answers, endpoints):
         monkeypatch.setattr(module, "MOST_CHARACTERS", 1000)
     admin, path = client("admin"), "/v1/namespaces/long/episodes"
@@ -147,7 +147,7 @@ def test_a_page_of_long_texts_ends_early_and_the_pages_have_them_all(client, mon
     assert days == [f"2024-01-{number:02}" for number in range(10, 0, -1)]
 
 
-def test_a_key_sends_few_imports_at_once(client, serving, ring):
+def test_parallel_imports_of_one_key_are_limited(client, serving, ring):
     admin = client("admin")
     host, port = httpx.URL(serving.url).host, httpx.URL(serving.url).port
     head = (
@@ -175,7 +175,7 @@ def ask_without_body(url: str, method: str, path: str, headers: str = "") -> int
         return int(connection.recv(200).split()[1])
 
 
-def test_keys_are_checked_on_every_route_before_the_body(client, serving):
+def test_keys_are_checked_before_the_body_on_every_route(client, serving):
     admin = client("admin")
     paths = [(method, path) for method, path, _ in operations(admin) if path.startswith(("/v1", "/api/graph"))]
     assert len(paths) > 60
@@ -184,7 +184,7 @@ def test_keys_are_checked_on_every_route_before_the_body(client, serving):
         assert ask_without_body(serving.url, method, path, "X-API-Key: kgm_0\r\n") == 401, path
 
 
-def test_wrong_keys_take_tokens_of_their_address(offline, client, ring):
+def test_wrong_keys_use_the_rate_of_their_address(offline, client, ring):
     client("read")
     with Serving(offline, Options(rate=0.1)) as running:
         url, right = f"{running.url}{ROOT}/search", {"X-API-Key": ring.create("right", ["read"])[1]}
@@ -195,7 +195,7 @@ def test_wrong_keys_take_tokens_of_their_address(offline, client, ring):
         assert httpx.post(url, headers=right, json={"question": "Ann"}).status_code == 200
 
 
-def test_namespaces_have_a_bound_on_every_route(client):
+def test_namespace_length_is_limited_on_every_route(client):
     admin, long = client("admin"), "x" * 1001
     for method, path, _ in operations(admin):
         if not path.startswith(("/v1/namespaces/ann", "/api/graph")):
@@ -235,7 +235,7 @@ def test_key_patterns_match_in_linear_time(pattern, namespace, reaches):
 
 
 class Client:
-    """A client of the server: its request, until it leaves."""
+    """A client of the server: its request, until it disconnects."""
 
     def __init__(self) -> None:
         self.left = asyncio.Event()
@@ -284,7 +284,7 @@ async def run_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(started) == 5
 
 
-def test_jobs_join_wait_refuse_and_stop_with_their_clients(monkeypatch):
+def test_jobs_are_shared_refused_and_stopped_with_clients(monkeypatch):
     asyncio.run(run_jobs(monkeypatch))
 
 
@@ -324,14 +324,14 @@ def test_expensive_routes_run_once_at_a_time(client, offline):
         ("csv", b"\xff\xfe", "file"),
     ],
 )
-def test_imports_are_bounded_and_hide_temporary_paths(client, origin, body, problem):
+def test_imports_are_limited_and_hide_temporary_paths(client, origin, body, problem):
     answer = client("admin").post(f"{ROOT}/import/{origin}", content=body, timeout=300)
     assert (answer.status_code, problem in answer.json()["detail"]) == (422, True), answer.text
     assert "/tmp" not in answer.text
     assert "import" not in answer.json()["detail"].partition(":")[0]
 
 
-def test_own_exports_with_huge_lines_are_refused(client):
+def test_import_refuses_huge_lines_of_own_format(client):
     about = {"format": FORMAT, "schema": MEMORY.version, "namespace": "x", "embeddings": False, "meta": {}}
     body = json.dumps({"record": "kg-memory", **about}).encode()
     body += b'\n{"record": "Entity", "properties": {"aliases": [' + b"1," * 400_000 + b"1]}}\n"

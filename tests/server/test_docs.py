@@ -17,7 +17,7 @@ BASE = "http://127.0.0.1:8420"
 
 
 @pytest.mark.skipif(not (shutil.which("curl") and shutil.which("jq")), reason="the page uses curl and jq")
-def test_the_commands_of_the_page_print_what_it_shows(serving, offline):
+def test_server_page_commands_print_the_shown_output(serving, offline):
     offline.driver.store.database.delete(graph_key("ann"))
     blocks = re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
     commands = [
@@ -33,14 +33,14 @@ def test_the_commands_of_the_page_print_what_it_shows(serving, offline):
             )
             if shown.strip() in done.stdout or "-si" in command:
                 break
-            assert time.monotonic() < deadline, (command, done.stdout)  # it may not be read yet
+            assert time.monotonic() < deadline, (command, done.stdout)  # the episode may not be read yet
             time.sleep(0.1)
         if "-si" in command:
             assert done.stdout.startswith("HTTP/1.1 202 Accepted")
             assert re.search(shown.splitlines()[1], done.stdout), "the id follows from the key"
 
 
-def test_the_table_has_every_route(serving, client):
+def test_server_page_table_has_every_route(serving, client):
     description = client().get("/openapi.json").json()["paths"]
     inner = "/v1/namespaces/{namespace}"
     routes = {

@@ -1,4 +1,4 @@
-"""Server-sent events: what happens in a namespace, also to those who come back."""
+"""Server-sent events of a namespace, live and after a reconnect."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def follow(client: httpx.Client, last: str | None = None, root: str = ROOT) -> I
                 event = {}
 
 
-def test_episodes_and_facts_are_told_live_and_after_an_interruption(client):
+def test_events_stream_live_and_resume_after_interruption(client):
     admin = client("admin")
     told = follow(admin)
     assert next(told)[1] == "counts"
@@ -46,16 +46,16 @@ def test_episodes_and_facts_are_told_live_and_after_an_interruption(client):
     ended = next(data for _, name, data in follow(admin, last) if name == "fact.ended")
     assert ended["after"]["objects"] == ["Bergen"]
     kinds = {name for _, (_, name, _) in zip(range(3), follow(admin, "1000000-1"), strict=False)}
-    assert "episode" in kinds, "one who was away for long is told what there is"
+    assert "episode" in kinds, "after a long absence the stream lists the existing episodes"
 
 
 @pytest.mark.parametrize("last", ["x", "1", "-1-1", "9" * 30 + "-1"])
-def test_an_id_that_no_event_had_is_refused(client, last):
+def test_events_refuse_unknown_last_event_id(client, last):
     assert client("read").get(f"{ROOT}/events", headers={"Last-Event-ID": last}).status_code == 422
 
 
-def test_a_revoked_key_is_told_nothing_more(client, ring):
-    root = "/v1/namespaces/revoked"  # of its own: nobody else follows it, so that counts come first
+def test_events_end_for_revoked_key(client, ring):
+    root = "/v1/namespaces/revoked"  # a separate namespace without other streams, so that counts come first
     told = follow(client("read", namespaces=("revoked",)), root=root)
     assert next(told)[1] == "counts"
     (key,) = [key for key in ring.list() if key.namespaces == ("revoked",)]

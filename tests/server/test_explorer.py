@@ -1,4 +1,4 @@
-"""The files of the explorer, and the routes that it has beside the API."""
+"""The files of the explorer, and its own routes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MARKUP = (
 
 @pytest.fixture(scope="module")
 def story(offline: GraphMemory) -> str:
-    """A namespace in which a fact has ended, one is doubtful, and one was given up."""
+    """A namespace with an ended fact, a doubtful fact, and an expired belief."""
     namespace = "columns/1"
     add = offline.facts.add
     add("Polaris", "has an office in", "Oslo", valid_at="2023", namespace=namespace)
@@ -64,7 +64,7 @@ def decode(answer: httpx.Response) -> dict[str, Any]:
     return json.loads(content[8 : 8 + length], object_hook=read)
 
 
-def test_vendored_files_are_those_that_third_party_lists() -> None:
+def test_vendored_files_match_third_party_list() -> None:
     rows = ROW.findall((ROOT / "THIRD_PARTY.md").read_text("utf-8"))
     for path, *_, sha256 in rows:
         assert hashlib.sha256((ROOT / path).read_bytes()).hexdigest() == sha256, path
@@ -74,7 +74,7 @@ def test_vendored_files_are_those_that_third_party_lists() -> None:
     assert sum(path.stat().st_size for path in (STATIC / "vendor").iterdir()) < 500_000
 
 
-def test_no_script_makes_markup_of_text_or_asks_another_host() -> None:
+def test_scripts_create_no_markup_and_name_no_other_host() -> None:
     ours = [
         path for path in STATIC.rglob("*") if path.suffix in {".js", ".html", ".css"} and path.parent.name != "vendor"
     ]
@@ -86,13 +86,13 @@ def test_no_script_makes_markup_of_text_or_asks_another_host() -> None:
         assert " style=" not in text or path.suffix != ".html", path
 
 
-def test_the_page_names_all_its_modules_so_that_they_come_at_once() -> None:
+def test_page_preloads_all_modules() -> None:
     page = (STATIC / "index.html").read_text("utf-8")
     named = set(re.findall(r'(?:href|src)="js/([\w-]+)\.js"', page))
     assert named == {path.stem for path in (STATIC / "js").glob("*.js")} - {"layout-worker"}
 
 
-def test_both_languages_have_the_same_words() -> None:
+def test_word_files_of_both_languages_have_equal_keys() -> None:
     words = {}
     for name in ("en", "zh"):
         text = (STATIC / f"js/words-{name}.js").read_text("utf-8")
@@ -105,7 +105,7 @@ def test_both_languages_have_the_same_words() -> None:
     assert used <= words["en"].keys()
 
 
-def test_the_page_is_closed(serving: Serving) -> None:
+def test_page_has_strict_security_headers(serving: Serving) -> None:
     moved = httpx.get(f"{serving.url}/explorer")
     assert (moved.status_code, httpx.URL(moved.url).join(moved.headers["location"]).path) == (307, "/explorer/")
     for path in ("", "js/main.js", "vendor/sigma.min.js", "css/base.css"):
@@ -121,7 +121,7 @@ def test_the_page_is_closed(serving: Serving) -> None:
     assert httpx.get(f"{serving.url}/explorer/", headers={"Host": "evil.example"}).status_code == 421
 
 
-def test_another_page_cannot_write(serving: Serving) -> None:
+def test_requests_of_other_origins_cannot_write(serving: Serving) -> None:
     url = f"{serving.url}/v1/namespaces/csrf/episodes"
     for origin in ("https://evil.example", "null"):
         headers = {"Origin": origin, "Content-Type": "text/plain"}
@@ -131,7 +131,7 @@ def test_another_page_cannot_write(serving: Serving) -> None:
     assert httpx.get(f"{serving.url}/v1/namespaces/csrf/stats").json()["episodes"] == 0
 
 
-def test_columns_hold_the_whole_graph(client: Client, story: str, offline: GraphMemory) -> None:
+def test_columns_contain_the_whole_graph(client: Client, story: str, offline: GraphMemory) -> None:
     reader = client("read")
     answer = reader.get("/v1/namespaces/columns%2F1/explorer/columns")
     columns = decode(answer)
@@ -162,7 +162,7 @@ def test_columns_hold_the_whole_graph(client: Client, story: str, offline: Graph
     assert "Bergen" not in decode(merged)["entities"]["name"]
 
 
-def test_columns_are_compressed_for_other_machines_that_read_it(client: Client, story: str) -> None:
+def test_columns_are_compressed_only_for_other_machines(client: Client, story: str) -> None:
     reader = client("read")
     path = "/v1/namespaces/columns%2F1/explorer/columns"
     here = reader.get(path)
@@ -174,7 +174,7 @@ def test_columns_are_compressed_for_other_machines_that_read_it(client: Client, 
     assert "content-encoding" not in reader.get(path, headers={**proxied, "Accept-Encoding": "identity"}).headers
 
 
-def test_lines_in_texts_move_no_column(client: Client, offline: GraphMemory) -> None:
+def test_columns_keep_their_order_with_line_breaks_in_texts(client: Client, offline: GraphMemory) -> None:
     for number in range(2):
         offline.add("I live in Lima.", speaker=f"Ann\n{number}", thread="\n", source="\na\n", namespace="columns/lines")
     columns = decode(client("read").get("/v1/namespaces/columns%2Flines/explorer/columns"))
@@ -187,7 +187,7 @@ def test_lines_in_texts_move_no_column(client: Client, offline: GraphMemory) -> 
 
 @pytest.fixture
 def caches(monkeypatch: pytest.MonkeyPatch) -> list[ColumnCache]:
-    """Return what servers made from now on keep, and let them look at it often."""
+    """Return the caches of servers created from now on, which sweep often."""
     made: list[ColumnCache] = []
     make = ColumnCache.__init__
     monkeypatch.setattr(ColumnCache, "__init__", lambda self: (make(self), made.append(self))[0])
@@ -196,11 +196,11 @@ def caches(monkeypatch: pytest.MonkeyPatch) -> list[ColumnCache]:
 
 
 def until_kept(cache: ColumnCache, *namespaces: str) -> None:
-    """Wait until the columns of just these are kept."""
+    """Wait until the cache has the columns of exactly these namespaces."""
     until(lambda: cache.namespaces == [*namespaces])
 
 
-def test_what_is_kept_is_of_its_namespace_and_goes_by_itself(offline: GraphMemory, caches: list[ColumnCache]) -> None:
+def test_column_cache_is_per_namespace_and_cleared_by_forget(offline: GraphMemory, caches: list[ColumnCache]) -> None:
     paths = [f"/v1/namespaces/columns%2F{name}/explorer/columns" for name in ("3", "4")]
     with Serving(offline, Options(rate=10_000)) as serving, httpx.Client(base_url=serving.url) as reader:
         for name, path in zip(("Tromsø", "Bodø"), paths, strict=True):
@@ -216,7 +216,7 @@ def test_what_is_kept_is_of_its_namespace_and_goes_by_itself(offline: GraphMemor
         assert "Bodø" in reader.get(paths[1]).text
 
 
-def test_nothing_is_kept_or_looked_at_once_no_page_shows_it(
+def test_column_cache_drops_unused_namespaces_and_stops_checks(
     offline: GraphMemory, caches: list[ColumnCache], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[str] = []
@@ -242,7 +242,7 @@ def test_nothing_is_kept_or_looked_at_once_no_page_shows_it(
         assert cache.namespaces == ["columns/5"]
 
 
-def test_kept_columns_are_for_keys_that_reach_them(
+def test_column_cache_serves_only_keys_with_access(
     client: Client, offline: GraphMemory, caches: list[ColumnCache], ring: KeyRing
 ) -> None:
     offline.add("I live in Vardø.", speaker="Liv", namespace="columns/7")
@@ -269,7 +269,7 @@ def test_kept_columns_are_for_keys_that_reach_them(
         assert anyone.get(path, headers={"X-API-Key": secret}).status_code == 401
 
 
-def test_doubts_are_those_of_the_memory(client: Client, story: str, offline: GraphMemory) -> None:
+def test_doubts_match_those_of_the_memory(client: Client, story: str, offline: GraphMemory) -> None:
     (commute,) = [fact for fact in offline.facts.about("Ann", namespace=story) if "commutes" in fact.sentence]
     reader = client("read")
     now = int(commute.created_at.timestamp() * 1000) + 60_000
@@ -281,7 +281,7 @@ def test_doubts_are_those_of_the_memory(client: Client, story: str, offline: Gra
     assert reader.get(path, params={"as_of": now, "believed_at": 2 * FAR}).status_code == 422
 
 
-def test_routes_need_a_key_like_all_others(client: Client, offline: GraphMemory) -> None:
+def test_explorer_routes_require_a_key(client: Client, offline: GraphMemory) -> None:
     client("read", namespaces=("mine",))
     anyone = client()
     paths = ("/v1/namespaces/columns%2F2/explorer/columns", "/explorer/story.jsonl", "/explorer/moment?text=2024")

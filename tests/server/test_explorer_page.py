@@ -23,7 +23,7 @@ HOSTILE = (
 )
 
 
-def test_the_story_is_loaded_by_one_click_and_followed_live(page: Page) -> None:
+def test_story_loads_by_one_click_and_updates_live(page: Page) -> None:
     page.open("ns=story/1")
     page.shows("is empty", "#graph")
     assert page.violations() == []
@@ -35,7 +35,7 @@ def test_the_story_is_loaded_by_one_click_and_followed_live(page: Page) -> None:
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1440, "dark"), (390, "light")])
-def test_no_view_breaks_a_rule_of_accessibility(page: Page, offline: GraphMemory, width: int, scheme: str) -> None:
+def test_views_have_no_accessibility_violation(page: Page, offline: GraphMemory, width: int, scheme: str) -> None:
     page.resize(width)
     page.set_scheme(scheme)
     fact = next(fact for fact in offline.facts.list(namespace="demo") if fact.invalid_at)
@@ -63,7 +63,7 @@ def test_no_view_breaks_a_rule_of_accessibility(page: Page, offline: GraphMemory
     assert page.violations() == []
 
 
-def test_who_ended_a_fact_is_marked_in_the_message(page: Page, offline: GraphMemory) -> None:
+def test_fact_view_marks_the_words_that_ended_the_fact(page: Page, offline: GraphMemory) -> None:
     (fact,) = [
         fact for fact in offline.facts.about("Nora", namespace="demo") if "coffee" in fact.objects and fact.invalid_at
     ]
@@ -72,7 +72,7 @@ def test_who_ended_a_fact_is_marked_in_the_message(page: Page, offline: GraphMem
     assert page.text("#panel mark") == "I switched from coffee to tea, by the way."
 
 
-def test_a_link_shows_then_and_now_again(page: Page) -> None:
+def test_link_restores_comparison_of_two_times(page: Page) -> None:
     page.open("ns=demo&view=changes&compare=true&at=2023-12-24T00:00:00.000Z")
     page.shows("上海")
     page.shows("6", "#panel")
@@ -86,7 +86,7 @@ def test_a_link_shows_then_and_now_again(page: Page) -> None:
     page.until(lambda: "at=" not in page.run("return location.hash"))
 
 
-def test_the_keys_lead_everywhere(page: Page) -> None:
+def test_keyboard_shortcuts_open_every_view(page: Page) -> None:
     page.open("ns=demo")
     for key, view in (("r", "review"), ("d", "changes"), ("s", "search"), ("[", "at=")):
         page.press(key)
@@ -101,7 +101,7 @@ def test_the_keys_lead_everywhere(page: Page) -> None:
     page.until(lambda: not page.run("return document.querySelector('dialog[open]')"))
 
 
-def test_hostile_words_are_text(page: Page, offline: GraphMemory) -> None:
+def test_hostile_texts_are_shown_as_text(page: Page, offline: GraphMemory) -> None:
     for name in HOSTILE:
         offline.facts.add(name, "knows", "Ann", sentence=f"{name} knows Ann", namespace="hostile/1")
     offline.add(f"{HOSTILE[0]} I live in Bergen.", speaker=HOSTILE[1], thread=HOSTILE[0], namespace="hostile/1")
@@ -117,7 +117,7 @@ def test_hostile_words_are_text(page: Page, offline: GraphMemory) -> None:
     ]
 
 
-def test_a_wrong_merge_is_undone(page: Page, offline: GraphMemory) -> None:
+def test_merge_can_be_undone_in_the_page(page: Page, offline: GraphMemory) -> None:
     for name in ("Ann", "Anne"):
         offline.facts.add(name, "lives in", f"{name}stad", namespace="merge/1")
     ann = offline.entities.card("Ann", namespace="merge/1").entity.id
@@ -135,7 +135,7 @@ def test_a_wrong_merge_is_undone(page: Page, offline: GraphMemory) -> None:
     assert len(offline.facts.about("Ann", namespace="merge/1")) == 1
 
 
-def test_forgetting_shows_what_goes_and_returns_first(page: Page, offline: GraphMemory) -> None:
+def test_forget_dialog_shows_effects_before_deletion(page: Page, offline: GraphMemory) -> None:
     offline.add("I live in Bergen.", speaker="Liv", at="2024-01-10", namespace="forget/1")
     offline.add("I moved to Oslo.", speaker="Liv", at="2024-06-10", namespace="forget/1")
     (oslo,) = [fact for fact in offline.facts.about("Liv", namespace="forget/1") if "Oslo" in fact.objects]
@@ -150,7 +150,7 @@ def test_forgetting_shows_what_goes_and_returns_first(page: Page, offline: Graph
     assert [fact.objects for fact in offline.facts.about("Liv", namespace="forget/1")] == [("Bergen",)]
 
 
-def test_a_correction_says_where_told_dates_stand(page: Page, offline: GraphMemory) -> None:
+def test_correction_reports_dates_that_still_stand(page: Page, offline: GraphMemory) -> None:
     offline.facts.add("Ann", "lives in", "Bergen", valid_at="2023-02-01", namespace="correct/1")
     (fact,) = offline.facts.about("Ann", namespace="correct/1")
     for start, until, words in (
@@ -169,7 +169,7 @@ def test_a_correction_says_where_told_dates_stand(page: Page, offline: GraphMemo
     assert corrected.invalid_at.year == 2024
 
 
-def test_the_page_speaks_chinese(page: Page) -> None:
+def test_page_is_translated_to_chinese(page: Page) -> None:
     page.open("ns=demo")
     page.run("localStorage.setItem('kg-memory language', 'zh')")
     page.open("ns=demo")
@@ -180,7 +180,7 @@ def test_the_page_speaks_chinese(page: Page) -> None:
 
 
 @pytest.mark.skipif(not os.environ.get("KG_MEMORY_PICTURE"), reason="KG_MEMORY_PICTURE names no file to write")
-def test_the_picture_of_the_docs_is_taken(page: Page) -> None:
+def test_picture_for_the_docs_is_saved(page: Page) -> None:
     page.resize(1200, 750)
     page.open("ns=demo&view=changes&compare=true&at=2023-12-24T00:00:00.000Z")
     page.until(lambda: page.run("return document.documentElement.dataset.placed"))

@@ -45,7 +45,7 @@ control.dispatchEvent(new Event(control.type === "range" ? "input" : "change"));
 
 
 def read_link(page: Page) -> dict[str, str]:
-    """Return what the address says is looked at."""
+    """Return the parameters of the link in the address bar."""
     return page.run("return Object.fromEntries(new URLSearchParams(location.hash.slice(1)))")
 
 
@@ -64,7 +64,7 @@ def press_in_dialog(page: Page, *keys: str) -> None:
     page.driver.switch_to.active_element.send_keys(*keys)
 
 
-def test_a_review_is_decided_and_undone_by_keys(page: Page, offline: GraphMemory) -> None:
+def test_review_is_decided_and_undone_by_keys(page: Page, offline: GraphMemory) -> None:
     state_dispute(offline, "review/1")
 
     def decisions() -> list[str]:
@@ -93,7 +93,7 @@ def test_a_review_is_decided_and_undone_by_keys(page: Page, offline: GraphMemory
     assert len([fact for fact in offline.facts.about("Ann", namespace="review/1") if not fact.invalid_at]) == 2
 
 
-def test_saved_memories_are_traced_deleted_and_no_longer_saved(page: Page, offline: GraphMemory) -> None:
+def test_saved_memories_are_traced_deleted_and_disabled(page: Page, offline: GraphMemory) -> None:
     """The explorer shows the source of a saved memory, deletes it, and turns saving off.
 
     Features: I1.
@@ -105,7 +105,7 @@ def test_saved_memories_are_traced_deleted_and_no_longer_saved(page: Page, offli
     page.press("m")
     page.shows("Saving is on.")
     page.shows(HOSTILE)
-    assert "Bergen" not in page.text("#saved"), "it has ended"
+    assert "Bergen" not in page.text("#saved"), "that fact has ended"
     page.run("document.querySelector('#saved summary').click()")
     page.shows("I moved to Oslo.", "#saved li")
     assert page.violations() == []
@@ -133,7 +133,7 @@ def test_saved_memories_are_traced_deleted_and_no_longer_saved(page: Page, offli
         page.resize(1440)
 
 
-def test_two_people_of_one_name_are_split(page: Page, offline: GraphMemory) -> None:
+def test_namesakes_are_split_and_split_is_undone(page: Page, offline: GraphMemory) -> None:
     for city in ("Oslo", "Lima"):
         offline.facts.add("Ann", "lives in", city, namespace="split/1")
     ann = offline.entities.card("Ann", namespace="split/1").entity.id
@@ -150,7 +150,7 @@ def test_two_people_of_one_name_are_split(page: Page, offline: GraphMemory) -> N
     page.until(lambda: len(offline.facts.about(ann, namespace="split/1")) == 2)
 
 
-def test_cross_hairs_are_dragged(page: Page) -> None:
+def test_cross_hairs_move_by_dragging(page: Page) -> None:
     page.open("ns=demo")
     now = count_shown(page)
     drag(page, ".handle:not(.b)", -400, 0)
@@ -164,7 +164,7 @@ def test_cross_hairs_are_dragged(page: Page) -> None:
     page.shows("From A")
 
 
-def test_cross_hairs_are_moved_by_arrow_keys(page: Page) -> None:
+def test_cross_hairs_move_by_arrow_keys(page: Page) -> None:
     page.open("ns=demo")
     handle = page.driver.find_element(By.CSS_SELECTOR, ".handle:not(.b)")
     before = handle.get_attribute("aria-valuetext")
@@ -180,7 +180,7 @@ def test_cross_hairs_are_moved_by_arrow_keys(page: Page) -> None:
     page.until(lambda: count_shown(page) == 0)
 
 
-def test_filters_leave_fewer_facts(page: Page, offline: GraphMemory) -> None:
+def test_filters_show_fewer_facts(page: Page, offline: GraphMemory) -> None:
     """Each filter of the explorer shows fewer facts, and is kept in the link.
 
     Features: D16.
@@ -213,12 +213,12 @@ def test_communities_are_found_and_drawn_as_areas(page: Page, offline: GraphMemo
     assert page.violations() == []
 
 
-def test_a_double_click_leaves_the_neighbourhood(page: Page) -> None:
+def test_double_click_shows_only_the_neighbourhood(page: Page) -> None:
     page.open("ns=demo")
     page.until(lambda: page.run("return document.documentElement.dataset.placed"))
     every = count_shown(page)
 
-    def double_click() -> bool:  # again where the machine is too slow for the two clicks to be one
+    def double_click() -> bool:  # repeated, as a slow machine may see two single clicks
         pointer = ActionChains(page.driver, duration=0)
         pointer.w3c_actions.pointer_action.move_to_location(*page.driver.execute_async_script(SPOT, "Tom"))
         pointer.double_click().pause(0.5).perform()
@@ -231,7 +231,7 @@ def test_a_double_click_leaves_the_neighbourhood(page: Page) -> None:
     page.until(lambda: count_shown(page) == every)
 
 
-def test_what_is_said_becomes_a_fact_with_its_cost(page: Page, offline: GraphMemory) -> None:
+def test_message_becomes_fact_and_shows_its_cost(page: Page, offline: GraphMemory) -> None:
     offline.add("I live in Bergen.", speaker="Liv", at="2024-01-10", namespace="live/1")
     page.open("ns=live/1")
     page.shows("listening")
@@ -244,7 +244,7 @@ def test_what_is_said_becomes_a_fact_with_its_cost(page: Page, offline: GraphMem
     assert page.violations() == []
 
 
-def test_a_fact_shows_its_grounds_and_what_rests_on_it(page: Page, offline: GraphMemory) -> None:
+def test_fact_view_shows_premises_and_consequences(page: Page, offline: GraphMemory) -> None:
     def find(subject: str) -> str:
         return next(fact.id for fact in offline.facts.about(subject, namespace="why/1") if fact.subject == subject)
 
@@ -259,7 +259,7 @@ def test_a_fact_shows_its_grounds_and_what_rests_on_it(page: Page, offline: Grap
     assert page.violations() == []
 
 
-def test_verdicts_are_shown_with_their_reason_and_author(page: Page, offline: GraphMemory) -> None:
+def test_verdicts_show_reason_and_author(page: Page, offline: GraphMemory) -> None:
     state_dispute(offline, "verdict/1")
     (review,) = offline.reviews.list(namespace="verdict/1")
     offline.reviews.decide(review.id, "accept", by="Mia", reason="Ann told me.", namespace="verdict/1")
@@ -270,7 +270,7 @@ def test_verdicts_are_shown_with_their_reason_and_author(page: Page, offline: Gr
     assert page.violations() == []
 
 
-def test_a_server_with_keys_asks_for_one(page: Page, ring: KeyRing, offline: GraphMemory) -> None:
+def test_page_asks_for_key_if_server_has_keys(page: Page, ring: KeyRing, offline: GraphMemory) -> None:
     _, key = ring.create("explorer", ("read",), ("demo",))
     try:
         page.driver.get(f"{page.url}/explorer/#ns=demo")
@@ -283,7 +283,7 @@ def test_a_server_with_keys_asks_for_one(page: Page, ring: KeyRing, offline: Gra
         assert key not in page.run("return location.href")
     finally:
         page.run("sessionStorage.clear()")
-        page.driver.get("about:blank")  # or its stream of events asks again with a key that is gone
+        page.driver.get("about:blank")  # else its event stream reconnects with a deleted key
         offline.driver.store.database.command("DEL", KEYS)
     refused: list[dict[str, Any]] = [entry for entry in page.driver.get_log("browser") if entry["level"] == "SEVERE"]
     assert refused

@@ -12,7 +12,7 @@ from tests.cli_home import home_of_the_module, result, run_here  # noqa: F401 - 
 from tests.server.conftest import Serving
 
 
-def test_without_any_key_only_this_machine_is_answered_and_with_one_nobody_without_it(client, offline):
+def test_keys_are_optional_locally_until_the_first_is_created(client, offline):
     offline.add("I live in Oslo.", speaker="Ann", namespace="ann")
     anybody = client()
     stats = anybody.get("/v1/namespaces/ann/stats")
@@ -28,7 +28,7 @@ def test_without_any_key_only_this_machine_is_answered_and_with_one_nobody_witho
     assert reader.get("/v1/namespaces/ann/stats").status_code == 200
 
 
-def test_a_revoked_key_opens_nothing_even_if_it_was_the_only_one(client, ring):
+def test_revoked_key_is_refused_even_as_the_only_key(client, ring):
     reader = client("read")
     assert reader.get("/v1/namespaces/ann/stats").status_code == 200
     (key,) = ring.list()
@@ -40,7 +40,7 @@ def test_a_revoked_key_opens_nothing_even_if_it_was_the_only_one(client, ring):
         ring.revoke("0" * 12)
 
 
-def test_a_key_does_what_its_scopes_say_in_its_namespaces_alone(client):
+def test_key_is_limited_to_its_scopes_and_namespaces(client):
     """A key allows the requests of its scopes, in its namespaces only.
 
     Features: D30.
@@ -49,7 +49,7 @@ def test_a_key_does_what_its_scopes_say_in_its_namespaces_alone(client):
     assert team.get("/v1/namespaces/team%2Fann/stats").status_code == 200
     answers = [team.get(f"/v1/namespaces/{name}/stats") for name in ("ann", "nobody", "team", "xteam%2Fann")]
     assert {answer.status_code for answer in answers} == {403}
-    assert len({answer.json()["detail"] for answer in answers}) == 1, "the same, whether the namespace holds anything"
+    assert len({answer.json()["detail"] for answer in answers}) == 1, "all refusals are equal"
     fact = {"subject": "Ann", "predicate": "LIKES", "object": "tea"}
     assert team.post("/v1/namespaces/team%2Fann/facts", json=fact).status_code == 403
     writer = client("write", namespaces=("team/*",))
@@ -59,7 +59,7 @@ def test_a_key_does_what_its_scopes_say_in_its_namespaces_alone(client):
     assert [one["objects"] for one in facts] == [["tea"]]
 
 
-def test_only_hashes_of_keys_are_stored(client, ring, offline):
+def test_key_ring_stores_only_hashes(client, ring, offline):
     key, secret = ring.create("agent", ["read"], ["ann"])
     stored = str(offline.driver.store.database.command("HGETALL", KEYS))
     assert key.id in stored
@@ -69,7 +69,7 @@ def test_only_hashes_of_keys_are_stored(client, ring, offline):
         assert ring.find(wrong) is None
 
 
-def test_keys_are_made_listed_and_revoked_by_the_command(run):
+def test_keys_command_creates_lists_and_revokes_keys(run):
     made = result(run, "keys", "create", "desk", "--scope", "review,read", "--namespaces", "support/*")
     assert made["scopes"] == ["read", "review"]
     assert made["secret"].startswith(f"kgm_{made['id']}_")
@@ -84,14 +84,14 @@ def test_keys_are_made_listed_and_revoked_by_the_command(run):
     assert "scopes must be some of" in run("keys", "create", "x", "--scope", "root")[2]
 
 
-def test_a_key_that_asks_too_often_waits_and_another_does_not(offline, ring, client):
-    client("read")  # from now on keys are needed
+def test_rate_limit_applies_to_each_key_separately(offline, ring, client):
+    client("read")  # from now on the server requires keys
     with Serving(offline, Options(rate=2)) as running:
         secrets = [ring.create(name, ["read"])[1] for name in ("eager", "calm")]
         eager, calm = ({"X-API-Key": secret} for secret in secrets)
         url = f"{running.url}/v1/key"
         answers = [httpx.get(url, headers=eager)]
-        while answers[-1].status_code == 200 and len(answers) < 200:  # as many as a slow machine needs
+        while answers[-1].status_code == 200 and len(answers) < 200:  # a slow machine needs more requests
             answers.append(httpx.get(url, headers=eager))
         assert answers[-1].status_code == 429
         assert [answer.status_code for answer in answers[:8]] == [200] * 8
@@ -99,7 +99,7 @@ def test_a_key_that_asks_too_often_waits_and_another_does_not(offline, ring, cli
         assert httpx.get(url, headers=calm).json()["name"] == "calm"
 
 
-def test_hosts_and_origins_are_checked_and_keys_are_in_no_log(offline, ring, caplog):
+def test_hosts_and_origins_are_checked_and_logs_omit_keys(offline, ring, caplog):
     secret = ring.create("page", ["read"])[1]
     caplog.set_level("DEBUG")
     options = Options(hosts=("memory.example.com",), origins=("https://app.example.com",))

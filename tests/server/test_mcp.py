@@ -1,4 +1,4 @@
-"""The MCP server over stdio, as the SDK's own client sees it, by the current protocol and the one before."""
+"""The MCP server over stdio with the client of the SDK, by the current protocol and the previous one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BOTH = pytest.mark.parametrize("mode", ["auto", "legacy"], ids=["2026-07-28", "2
 
 
 class Launch:
-    """Launches the server of a namespace as a client does."""
+    """Starts the server of a namespace like an MCP client."""
 
     def __init__(self, url: str, namespace: str) -> None:
         self._url, self._namespace = url, namespace
@@ -47,7 +47,7 @@ async def use(client: Client, tool: str, **arguments: Any) -> Any:
 
 
 @BOTH
-async def test_an_agent_remembers_and_looks_back(launch: Launch, mode: str) -> None:
+async def test_mcp_client_remembers_recalls_and_queries_the_past(launch: Launch, mode: str) -> None:
     """An MCP client adds messages, recalls facts and asks about the past.
 
     Features: D26.
@@ -77,7 +77,7 @@ async def test_an_agent_remembers_and_looks_back(launch: Launch, mode: str) -> N
         assert (await use(client, "status"))["episodes"] == 2
 
 
-async def test_the_full_profile_judges_and_compares(launch: Launch) -> None:
+async def test_mcp_full_profile_judges_and_compares(launch: Launch) -> None:
     """The tool `judge` previews a message without a change, and `compare` lists the differences of two facts.
 
     Features: D7, D18.
@@ -115,7 +115,7 @@ BAD: dict[str, tuple[str, dict[str, Any], str]] = {
 }
 
 
-async def test_odd_arguments_are_answered_with_what_to_do(launch: Launch) -> None:
+async def test_mcp_tools_return_bad_arguments_with_advice(launch: Launch) -> None:
     async with launch() as client:
         for name, (tool, arguments, hint) in BAD.items():
             result = await client.call_tool(tool, arguments)
@@ -125,13 +125,13 @@ async def test_odd_arguments_are_answered_with_what_to_do(launch: Launch) -> Non
         assert (await use(client, "status"))["episodes"] == 0
 
 
-def test_a_long_message_is_cut_in_answers() -> None:
+def test_view_episode_shortens_long_content() -> None:
     said = Episode(id="1", content="a word " * 5000, at=datetime(2024, 5, 1, tzinfo=UTC), created_at=datetime.now(UTC))
     assert len(view_episode(said)["content"]) == LONGEST_CONTENT + len(" ...")
 
 
 @pytest.mark.system
-async def test_two_servers_lose_nothing(launch: Launch) -> None:
+async def test_parallel_mcp_servers_store_all_messages(launch: Launch) -> None:
     async def write(client: Client, name: str) -> None:
         for number in range(20):
             await use(client, "remember", content=f"{name} owns boat number {number}.")
@@ -143,8 +143,8 @@ async def test_two_servers_lose_nothing(launch: Launch) -> None:
     assert status["waiting"] == status["failed"] == 0
 
 
-def test_the_list_of_tools_is_short(capsys: pytest.CaptureFixture[str]) -> None:
-    """The list costs at most 1,500 tokens, by an estimate that is rather too high."""
+def test_mcp_tool_list_uses_few_tokens(capsys: pytest.CaptureFixture[str]) -> None:
+    """The list costs at most 1,500 tokens, by a high estimate."""
     for profile in PROFILES:
         caller = Caller.make(LAUNCHED, "ann", profile)
         listed = ListToolsResult(tools=[tool.describe() for tool in TOOLS.values() if tool.is_offered(caller)])

@@ -1,4 +1,4 @@
-"""The MCP server over HTTP: the same keys, and a namespace that no model chooses."""
+"""The MCP server over HTTP: the same keys, and a namespace that the model cannot choose."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Connect = Callable[..., Any]
 
 @pytest.fixture
 def connect(serving: Serving, ring: KeyRing, offline: GraphMemory) -> Iterator[Connect]:
-    """Connect with a key of these scopes for *namespaces*; the keys are gone after the test."""
+    """Return a function that connects with a key of *scopes* for *namespaces*; delete the keys at the end."""
 
     @asynccontextmanager
     async def connected(*scopes: str, namespaces: tuple[str, ...] = ("*",), query: str = "", **options: Any) -> Any:
@@ -46,7 +46,7 @@ def connect(serving: Serving, ring: KeyRing, offline: GraphMemory) -> Iterator[C
 
 
 def answering(**content: Any) -> tuple[list[str], Any]:
-    """Return what a user was asked, and a user who fills in every form with *content*."""
+    """Return a list of questions to the user, and a callback that answers each form with *content*."""
     asked: list[str] = []
 
     async def answer(_context: Any, params: Any) -> ElicitResult:
@@ -57,7 +57,7 @@ def answering(**content: Any) -> tuple[list[str], Any]:
 
 
 @BOTH
-async def test_a_key_chooses_the_namespace_and_the_tools(connect: Connect, offline: GraphMemory, mode: str) -> None:
+async def test_mcp_http_key_sets_namespace_and_tools(connect: Connect, offline: GraphMemory, mode: str) -> None:
     name = f"team/{mode}"
     async with connect("read", "write", namespaces=(name,), mode=mode) as client:
         added = await use(client, "remember", content="Ann works at Acme.")
@@ -81,7 +81,7 @@ async def test_a_key_chooses_the_namespace_and_the_tools(connect: Connect, offli
         (("read",), ("ann",), "?profile=all", 422),
     ],
 )
-def test_what_no_key_reaches_is_refused(
+def test_mcp_http_refuses_requests_without_access(
     serving: Serving, ring: KeyRing, client: Any, scopes: tuple[str, ...], namespaces: tuple[str, ...],
     query: str, status: int,
 ) -> None:  # fmt: skip
@@ -92,7 +92,7 @@ def test_what_no_key_reaches_is_refused(
 
 
 @BOTH
-async def test_only_the_user_can_have_something_forgotten(connect: Connect, offline: GraphMemory, mode: str) -> None:
+async def test_mcp_http_forgets_only_after_user_confirms(connect: Connect, offline: GraphMemory, mode: str) -> None:
     name = f"forget {mode}"
     scopes, where = ("read", "write", "forget"), {"namespaces": (name,), "mode": mode}
     async with connect(*scopes, **where) as client:
@@ -113,9 +113,9 @@ async def test_only_the_user_can_have_something_forgotten(connect: Connect, offl
 
 
 @BOTH
-async def test_a_revoked_key_ends_a_session(connect: Connect, ring: KeyRing, mode: str) -> None:
+async def test_mcp_http_session_ends_with_revoked_key(connect: Connect, ring: KeyRing, mode: str) -> None:
     name = f"revoked {mode}"
-    ring.create("another", ["read"])  # without any key this machine would be answered
+    ring.create("another", ["read"])  # without any key, local requests are answered
     async with connect("read", "write", namespaces=(name,), mode=mode) as client:
         await use(client, "remember", content="Ann lives in Bergen.")
         (key,) = [key for key in ring.list() if key.namespaces == (name,)]
@@ -125,7 +125,7 @@ async def test_a_revoked_key_ends_a_session(connect: Connect, ring: KeyRing, mod
 
 
 @BOTH
-async def test_the_user_decides_a_review(connect: Connect, offline: GraphMemory, mode: str) -> None:
+async def test_mcp_http_user_decides_review(connect: Connect, offline: GraphMemory, mode: str) -> None:
     name = f"review {mode}"
     await asyncio.to_thread(state_dispute, offline, name)
     waiting = offline.reviews.list(namespace=name)
@@ -140,7 +140,7 @@ async def test_the_user_decides_a_review(connect: Connect, offline: GraphMemory,
 
 
 @BOTH
-def test_a_client_does_not_keep_the_server_from_stopping(offline: GraphMemory, tmp_path: Path, mode: str) -> None:
+def test_mcp_http_client_does_not_delay_shutdown(offline: GraphMemory, tmp_path: Path, mode: str) -> None:
     """The server ends the streams of its clients when it is told to stop."""
     script = tmp_path / "serve.py"
     script.write_text(SERVE)

@@ -1,4 +1,4 @@
-"""What a look at a namespace sees: new, waiting and failed episodes and changed facts, whoever writes them."""
+"""`Watch` reports new, waiting and failed episodes and changed facts of a namespace, of all writers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Look = Callable[[], Any]
 
 @pytest.fixture
 def watch(driver, memory, namespace) -> Watch:
-    """One who watches from now on."""
+    """A watch that starts now."""
     return Watch(memory.driver.clock())
 
 
@@ -49,7 +49,7 @@ def fail(model: Any, error: Exception) -> dict[str, Any]:
     return rules
 
 
-def test_an_episode_and_its_facts_are_seen_once(memory, look, namespace):
+def test_watch_reports_episode_and_its_facts_once(memory, look, namespace):
     first = look()
     assert (first.episodes, first.changes, set(first.counts.values())) == ((), (), {0})
     added = add(memory, namespace, "I live in Oslo.", at="2023-01-01")
@@ -72,7 +72,7 @@ def test_an_episode_and_its_facts_are_seen_once(memory, look, namespace):
         (AnswerError("no answer: try another model"), "failed", "retry"),
     ],
 )
-def test_an_unread_episode_is_followed_until_it_is_read(memory, model, look, namespace, error, state, again):
+def test_watch_reports_unread_episode_until_it_is_read(memory, model, look, namespace, error, state, again):
     save(memory, namespace, "I live in Oslo.")
     assert [each["status"] for each in look().episodes] == ["saved"]
     rules = fail(model, error)
@@ -89,7 +89,7 @@ def test_an_unread_episode_is_followed_until_it_is_read(memory, model, look, nam
     assert look().episodes == ()
 
 
-def test_earlier_episodes_are_seen_only_while_they_wait(memory, driver, namespace):
+def test_watch_reports_earlier_episodes_only_while_waiting(memory, driver, namespace):
     add(memory, namespace, "I live in Oslo.")
     save(memory, namespace, "I know Bob.")
     watch = Watch(memory.driver.clock())
@@ -99,26 +99,26 @@ def test_earlier_episodes_are_seen_only_while_they_wait(memory, driver, namespac
     assert [each["status"] for each in driver.run(watch.look(), namespace).episodes] == ["done"]
 
 
-def test_a_forgotten_episode_is_seen_no_more(memory, watch, look, namespace):
+def test_watch_does_not_report_forgotten_episodes(memory, watch, look, namespace):
     saved = save(memory, namespace, "I know Bob.")
     look()
     memory.privacy.forget(episode=saved.episode, namespace=namespace)
     assert (look().episodes, watch.states) == ((), {})
 
 
-def test_an_episode_that_is_written_late_is_seen(memory, watch, look, database, namespace):
+def test_watch_reports_episode_written_late(memory, watch, look, database, namespace):
     watch.since -= OVERLAP
     add(memory, namespace, "I live in Oslo.")
     look()
     episode = add(memory, namespace, "I know Bob.").episode
-    # As if it had been begun before the last look, and written after it.
+    # As if its write had started before the last look and ended after it.
     query = "MATCH (e:Episode {id: $id}) SET e.created_at = $at"
     late = {"id": episode, "at": watch.reached - OVERLAP // 2}
     database.query(graph_key(namespace), query, late, write=True)
     assert [each["id"] for each in look().episodes] == [episode]
 
 
-def test_a_look_is_nine_queries_and_each_goes_by_an_index(memory, database: Database, namespace):
+def test_watch_look_makes_nine_indexed_queries(memory, database: Database, namespace):
     add(memory, namespace, "I live in Oslo.")
     params = {"today": 1, "since": 1, "limit": 10, "length": 10, "statuses": ["failed"], "ids": ["a"]}
     for name in ("COUNT_BY_STATUS", "NEW_EPISODES", "EPISODES_IN", "EPISODES_WITH"):
@@ -137,4 +137,4 @@ def test_a_look_is_nine_queries_and_each_goes_by_an_index(memory, database: Data
         return found[0] if isinstance(effect, Query) else found
 
     run(Watch(0).look(), perform)
-    assert len(asked) == 9  # two of them for what became doubtful
+    assert len(asked) == 9  # two of them for doubtful facts

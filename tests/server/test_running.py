@@ -1,4 +1,4 @@
-"""The command as it is run: many clients at once, and a stop in the middle, lose nothing."""
+"""The serve command: many parallel clients and a stop in the middle lose nothing."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def port() -> int:
 
 
 async def tell(url: str, number: int, times: int, accept: Callable[[str], None]) -> None:
-    """Add episodes as one client, and *accept* where each is that was accepted."""
+    """Add episodes as one client, and call *accept* with the location of each accepted one."""
     async with httpx.AsyncClient(base_url=url, timeout=300, verify=False) as client:
         for turn in range(times):
             body = {"content": f"{number}-{turn}", "speaker": f"User{number}", "thread": str(number)}
@@ -65,7 +65,7 @@ async def tell(url: str, number: int, times: int, accept: Callable[[str], None])
 
 
 async def tell_all(url: str, times: int, process: subprocess.Popen[str] | None = None) -> list[str]:
-    """Add episodes as all clients; stop the *process* once it has accepted about one of each."""
+    """Add episodes as all clients; stop *process* after about one accepted episode of each client."""
     accepted: list[str] = []
 
     def accept(location: str) -> None:
@@ -78,7 +78,7 @@ async def tell_all(url: str, times: int, process: subprocess.Popen[str] | None =
 
 
 def known(run, locations: list[str]) -> set[str]:
-    """Return those of the episodes at *locations* that the memory has."""
+    """Return the *locations* whose episodes the memory has."""
     listed = [result(run, "episodes", "-n", f"many{space}", "--limit", 1000) for space in range(SPACES)]
     ids = {episode["id"] for episodes in listed for episode in episodes}
     return {location for location in locations if location.rpartition("/")[2] in ids}
@@ -91,24 +91,24 @@ def wait_until_read(url: str, locations: list[str]) -> None:
 
 
 @pytest.mark.system
-async def test_what_is_accepted_from_two_hundred_clients_outlasts_a_stop_in_the_middle(run, port):
+async def test_accepted_episodes_of_many_clients_survive_a_stop(run, port):
     url = f"http://127.0.0.1:{port}"
     with serve(port) as process:
         accepted = await tell_all(url, 20, process)
-        assert process.wait(240) == -signal.SIGTERM  # raised again once all is closed
+        assert process.wait(240) == -signal.SIGTERM  # uvicorn raises the signal again after shutdown
         shown = process.stderr.read()
     assert "Serving" in shown
     assert "requests from this machine" in shown
     assert "Traceback" not in shown
-    assert 0 < len(accepted) < CLIENTS * 20, "it was stopped in the middle"
+    assert 0 < len(accepted) < CLIENTS * 20, "the server stopped in the middle"
     assert known(run, accepted) == set(accepted)
     with serve(port):
-        assert len(await tell_all(url, 1)) == CLIENTS, "each is answered"
+        assert len(await tell_all(url, 1)) == CLIENTS, "each request is answered"
         await asyncio.to_thread(wait_until_read, url, accepted[-CLIENTS:])
 
 
 @pytest.mark.system
-async def test_a_stop_waits_for_what_is_being_read_and_not_for_what_waits(offline):
+async def test_reader_stop_waits_for_current_episodes_only(offline):
     said = [{"content": f"I like dish {number}.", "speaker": "Ann"} for number in range(120)]
     await offline.episodes.asave(said, namespace="stopped")
     reader = Reader(offline)
@@ -122,7 +122,7 @@ async def test_a_stop_waits_for_what_is_being_read_and_not_for_what_waits(offlin
 
 
 @pytest.mark.parametrize(("level", "shown"), [("info", True), ("warning", False)])
-def test_the_log_has_a_line_for_each_request_and_episode_where_it_is_asked_for(home, port, level, shown):
+def test_request_log_lines_follow_log_level(home, port, level, shown):
     said = {"content": "I live in Oslo.", "speaker": "Ann"}
     with serve(port, "--log-level", level) as process:
         url = f"http://127.0.0.1:{port}"
@@ -134,7 +134,7 @@ def test_the_log_has_a_line_for_each_request_and_episode_where_it_is_asked_for(h
     assert f"logged{level}" not in log
 
 
-def test_a_server_of_its_own_answers_for_every_path(home, port):
+def test_served_app_answers_every_path(home, port):
     with serve(port) as process, httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=300) as client:
         assert client.get("/").headers["location"] == "explorer/"
         assert client.get("/openapi.json").json()["paths"]
@@ -145,14 +145,14 @@ def test_a_server_of_its_own_answers_for_every_path(home, port):
     assert "Warning" not in process.stderr.read()
 
 
-def test_without_a_key_no_other_address_is_served(run, home, port):
+def test_serve_on_other_address_requires_a_key(run, home, port):
     code, _, err = run("serve", "--host", "0.0.0.0", "--port", port)
     assert (code, "create a key first" in err) == (1, True)
     code, _, err = run("serve", "--port", 65_536)
     assert (code, "port must be from 0 to 65535" in err) == (1, True)
 
 
-def test_a_port_in_use_is_told_instead_of_an_address(run, home, port):
+def test_serve_reports_port_in_use(run, home, port):
     with socket.create_server(("127.0.0.1", port)):
         code, _, err = run("serve", "--port", port)
     assert (code, "Serving" in err, f"port {port} of 127.0.0.1 is in use; choose another" in err) == (1, False, True)

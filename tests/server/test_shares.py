@@ -1,4 +1,4 @@
-"""Fair shares, one clock, statuses and local requests: limits of keys hold, and nothing else is starved or hidden."""
+"""Limits of each key, jumps of the clock, statuses of errors, and local requests."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def clients(small: Serving, ring: KeyRing, client: Any) -> Any:
     return make
 
 
-def test_one_key_takes_only_its_share_of_the_streams(clients):
+def test_streams_of_one_key_are_limited(clients):
     greedy, admin = clients("read"), clients("admin")
     path = "/v1/namespaces/streams/events"
     with greedy.stream("GET", path) as first, greedy.stream("GET", path) as second:
@@ -75,14 +75,14 @@ def test_one_key_takes_only_its_share_of_the_streams(clients):
         with greedy.stream("GET", path) as again:
             return again.status_code
 
-    until(lambda: status() == 200)  # the server notices that they are gone
+    until(lambda: status() == 200)  # the server notices the closed streams
 
 
 def begin(http: httpx.Client) -> httpx.Response:
     return http.post("/v1/mcp?namespace=mcp", json=INIT, headers=ACCEPT)
 
 
-def test_one_key_begins_only_its_share_of_sessions(clients):
+def test_mcp_sessions_of_one_key_are_limited(clients):
     greedy, admin = clients("read"), clients("admin")
     assert [begin(greedy).status_code for _ in range(3)] == [200, 200, 429]
     assert "at most 2 sessions" in begin(greedy).json()["detail"]
@@ -91,7 +91,7 @@ def test_one_key_begins_only_its_share_of_sessions(clients):
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_an_import_over_http_takes_no_items(client, offline, tmp_path, packed):
+def test_import_over_http_refuses_items(client, offline, tmp_path, packed):
     offline.add("I live in Oslo.", speaker="Ann", namespace="papers")
     file = tmp_path / "memory.jsonl"
     offline.data.export(file, namespace="papers")
@@ -111,7 +111,7 @@ def subclasses(kind: type) -> Iterator[type]:
         yield from subclasses(one)
 
 
-def test_each_error_has_a_status_and_those_of_databases_503():
+def test_errors_have_a_status_and_database_errors_have_503():
     for kind in {*subclasses(errors.KGMemoryError)}:
         status = next((status for base, status in STATUSES if issubclass(kind, base)), None)
         assert status is not None, kind
@@ -129,13 +129,13 @@ def test_each_error_has_a_status_and_those_of_databases_503():
         exceptions.BusyLoadingError("Redis is loading the dataset in memory"),
     ],
 )
-def test_a_database_that_takes_nothing_is_unavailable(error):
+def test_write_refusals_of_database_become_unavailable(error):
     translated = translate_error(error, lambda: "start it")
     assert isinstance(translated, errors.DatabaseUnavailable)
     assert str(error) in str(translated)
 
 
-def test_an_answer_of_503_has_the_reason(client, offline, monkeypatch):
+def test_answer_503_contains_the_reason(client, offline, monkeypatch):
     def fail(*_: object, **__: object) -> None:
         raise errors.DatabaseStartError("the disk is full; free some space")
 
@@ -146,7 +146,7 @@ def test_an_answer_of_503_has_the_reason(client, offline, monkeypatch):
         assert answer.headers["retry-after"]
 
 
-def test_nothing_is_hidden_after_a_jump_of_the_clock(client, offline, monkeypatch):
+def test_clock_jump_hides_no_facts_or_episodes(client, offline, monkeypatch):
     http, root = client("admin"), "/v1/namespaces/jump"
     real = time.time_ns
     fact = {"subject": "Ann", "predicate": "KNOWS"}
@@ -159,9 +159,9 @@ def test_nothing_is_hidden_after_a_jump_of_the_clock(client, offline, monkeypatc
     assert {name for item in listed for name in item["objects"]} >= {"Bob", "Cid"}
     episodes = http.get(f"{root}/episodes").json()["items"]
     ahead = [one for one in episodes if one["at"] > time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 60))]
-    assert len(ahead) == 1, "only what was said while the clock was ahead"
+    assert len(ahead) == 1, "only the fact added while the clock was ahead"
     moment = http.get("/explorer/moment", params={"text": "now"}).json()["at"]
-    assert moment * 1000 > real() // 1000 + HOUR, "the page sees what the lists show"
+    assert moment * 1000 > real() // 1000 + HOUR, "the page shows the same time as the lists"
 
 
 @pytest.mark.parametrize(
@@ -178,21 +178,21 @@ def test_nothing_is_hidden_after_a_jump_of_the_clock(client, offline, monkeypatc
         ("203.0.113.9", {"x-forwarded-for": "127.0.0.1"}, True, False),
     ],
 )
-def test_local_is_the_socket_unless_a_proxy_is_trusted(client_host, headers, trusts, local):
+def test_request_is_local_by_socket_unless_proxy_is_trusted(client_host, headers, trusts, local):
     options = SimpleNamespace(state=SimpleNamespace(service=SimpleNamespace(options=Options(trust_proxy=trusts))))
     sent = [(name.encode(), value.encode()) for name, value in {"host": "localhost", **headers}.items()]
     scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": sent, "app": options}
     assert is_local(Request({**scope, "client": (client_host, 1), "scheme": "http"})) is local
 
 
-def test_a_server_behind_a_proxy_needs_a_key(offline):
+def test_server_behind_proxy_requires_a_key(offline):
     with Serving(offline, Options(trust_proxy=True)) as proxied:
         assert httpx.get(f"{proxied.url}/v1/namespaces").status_code == 401
         near = {"X-Forwarded-For": "127.0.0.1"}
         assert httpx.get(f"{proxied.url}/v1/namespaces", headers=near).status_code == 200
 
 
-def test_the_log_has_no_namespace(client, caplog):
+def test_log_contains_no_namespace(client, caplog):
     caplog.set_level(logging.INFO)
     http, root = client("admin"), "/v1/namespaces/zanzibarrow"
     added = http.post(f"{root}/episodes", json={"content": "I live in Bergen.", "speaker": "Ann"})

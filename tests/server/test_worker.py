@@ -1,4 +1,4 @@
-"""Workers: what is saved is read by one of them at a time, in its order, whoever is killed."""
+"""Workers: one at a time reads the saved episodes of a namespace, in order, also after a kill."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SAID = len(CITIES)
 
 
 def messages(count: int) -> list[dict[str, str]]:
-    """Each ends what the one before it states."""
+    """Return messages that each end the fact of the one before."""
     return [
         {"content": f"I moved to {city}.", "speaker": "Ann", "at": f"2024-01-{day:02}", "thread": "t"}
         for day, city in enumerate(CITIES[:count], 1)
@@ -66,7 +66,7 @@ def periods(memory: GraphMemory, namespace: str) -> list[tuple[object, ...]]:
     return [(fact.sentence, fact.valid_at, fact.invalid_at, len(fact.sources)) for fact in facts]
 
 
-async def test_nothing_is_lost_doubled_or_out_of_order_when_a_worker_is_killed(memory):
+async def test_killed_worker_loses_and_repeats_nothing(memory):
     database = memory.driver.store.database
     outbox = Outbox(database)
     with working() as first, working() as second:
@@ -88,28 +88,28 @@ async def test_nothing_is_lost_doubled_or_out_of_order_when_a_worker_is_killed(m
         assert len(memory.episodes.list(namespace=namespace, limit=100)) == SAID
 
 
-async def test_one_reader_at_a_time_has_a_namespace_until_its_lease_runs_out(memory):
+async def test_lease_allows_one_reader_until_it_expires(memory):
     database = memory.driver.store.database
     mine, other = Leases(database, 0.3), Leases(database, 0.3)
     async with mine.hold("ann") as lease:
-        await asyncio.sleep(0.5)  # renewed meanwhile
+        await asyncio.sleep(0.5)  # long enough for a renewal
         async with other.hold("ann") as refused, other.hold("bob") as free:
             assert refused is None
             assert free is not None
         assert not lease.lost
-        database.command("DEL", lease_key("ann"))  # as where it ran out while the process was stopped
+        database.command("DEL", lease_key("ann"))  # as if it expired while the process was suspended
         async with other.hold("ann") as taken:
             assert taken is not None
             await until(lambda: lease.lost)
     async with other.hold("ann") as again:
-        assert again is not None, "what another one holds by now is not given back"
-    database.command("SET", lease_key("ann"), mine._holder, "PX", 5000)  # it could not be given back
+        assert again is not None, "the first holder does not release a lease that another took over"
+    database.command("SET", lease_key("ann"), mine._holder, "PX", 5000)  # as if its release had failed
     async with other.hold("ann") as refused, mine.hold("ann") as own:
         assert refused is None
         assert own is not None
 
 
-async def test_a_reader_waits_for_another_process_and_reads_what_that_left(memory):
+async def test_reader_waits_for_lease_and_reads_the_rest(memory):
     memory.episodes.save(messages(3), namespace="ann")
     reader = Reader(memory)
     async with AsyncExitStack() as stack:
@@ -121,7 +121,7 @@ async def test_a_reader_waits_for_another_process_and_reads_what_that_left(memor
     await reader.stop(60)
 
 
-async def test_a_hint_is_enough_and_outlasts_the_lease_of_a_killed_worker(memory):
+async def test_worker_hint_survives_lease_of_killed_worker(memory):
     database = memory.driver.store.database
     worker = Worker(memory, look_seconds=3600, lease_seconds=0.5)
     running = asyncio.create_task(worker.run())
@@ -134,6 +134,6 @@ async def test_a_hint_is_enough_and_outlasts_the_lease_of_a_killed_worker(memory
     await asyncio.sleep(0.5)
     assert done(memory, "ann") == 0
     await until(lambda: done(memory, "ann") == 2)
-    assert 0 < database.command("TTL", STREAM) <= KEPT_SECONDS, "names of namespaces do not stay"
+    assert 0 < database.command("TTL", STREAM) <= KEPT_SECONDS, "the names of namespaces expire"
     worker.stop()
     await running
