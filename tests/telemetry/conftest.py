@@ -1,4 +1,4 @@
-"""OpenTelemetry's own SDK, with what it would send kept in memory."""
+"""OpenTelemetry's own SDK, with in-memory exporters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kg_memory.runtime import telemetry
 
 
 class Told:
-    """What was told to OpenTelemetry."""
+    """The spans and metrics that OpenTelemetry received."""
 
     def __init__(self) -> None:
         self.exporter = InMemorySpanExporter()
@@ -40,7 +40,7 @@ class Told:
         return result
 
     def above(self, span: ReadableSpan) -> list[str]:
-        """The names of the spans that *span* is in, the nearest first."""
+        """Return the names of the parents of *span*, nearest first."""
         by_id = {item.context.span_id: item for item in self.spans}
         results = []
         while span.parent is not None:
@@ -60,14 +60,14 @@ class Told:
         ]
 
     def all_values(self) -> str:
-        """All that would be sent, as one text."""
+        """Return all exported data as one text."""
         data = self.reader.get_metrics_data()
         return "\n".join([*(item.to_json() for item in self.spans), data.to_json() if data else ""])
 
 
 @pytest.fixture
 def told() -> Iterator[Told]:
-    """What is told while telemetry is on; off again afterwards."""
+    """Switch telemetry on, return what it receives, and switch it off at the end."""
     made = Told()
     made.on()
     yield made
@@ -78,7 +78,7 @@ def told() -> Iterator[Told]:
 
 @pytest.fixture
 def counted(told: Told) -> Callable[..., float]:
-    """A way to ask for a sum: ``counted("kg_memory.episodes", **{"kg_memory.status": "done"})``."""
+    """Return a function that sums a metric: ``counted("kg_memory.episodes", **{"kg_memory.status": "done"})``."""
 
     def count(metric: str, **attributes: Any) -> float:
         points = [item for item in told.points(metric) if attributes.items() <= dict(item.attributes).items()]

@@ -1,4 +1,4 @@
-"""What the log says of each episode and each failure, and that no word of a message is in it."""
+"""The log has a line for each episode and each failure, and no text of a message."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.scripted import HashEmbeddings, raising
 
 MARK = "Xanadu"
 TEXTS = {"error", "raised", "problem", "content", "text", "sentence", "summary", "answer", "question"}
-"""What no argument of a log call is called."""
+"""Names that no argument of a log call may have."""
 SAID = {"speaker": "Ann", "at": "2024-05-01T10:00:00Z"}
 FIELDS = {"namespace", "episode", "status", "seconds", "calls", "input_tokens", "output_tokens", "cached_tokens"}
 
@@ -44,17 +44,17 @@ def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
 
 @pytest.fixture
 def lines(log: pytest.LogCaptureFixture) -> Callable[[], list[Any]]:
-    """The records of episodes."""
+    """Return a function that lists the log records of episodes."""
     return lambda: [item for item in log.records if item.name == "kg_memory.episodes"]
 
 
 def everything(log: pytest.LogCaptureFixture) -> str:
-    """All that any formatter could make of what was logged."""
+    """Return everything that a formatter could print of the log records."""
     formatter = logging.Formatter()
     return "\n".join(f"{formatter.format(item)} {vars(item)}" for item in log.records)
 
 
-def test_an_episode_that_is_read_has_one_line(verbs, namespace, lines):
+def test_log_has_one_line_per_read_episode(verbs, namespace, lines):
     added = verbs.add("I live in Oslo.", **SAID)
     [line] = lines()
     assert line.levelno == logging.INFO
@@ -64,7 +64,7 @@ def test_an_episode_that_is_read_has_one_line(verbs, namespace, lines):
     assert f"episode={added.episode} status=done seconds=" in line.getMessage()
 
 
-def test_what_is_there_already_has_no_second_line_and_what_is_skipped_says_why(memory, namespace, lines):
+def test_log_skips_repeated_episodes_and_gives_reason_of_skipped(memory, namespace, lines):
     for _ in range(2):
         memory.add("Thanks!", namespace=namespace, **SAID)
     [line] = lines()
@@ -72,7 +72,7 @@ def test_what_is_there_already_has_no_second_line_and_what_is_skipped_says_why(m
     assert line.reason
 
 
-def test_a_line_counts_what_the_model_took(server, settings, embeddings, namespace, lines):
+def test_log_line_counts_calls_and_tokens(server, settings, embeddings, namespace, lines):
     answers = {"entities": [], "facts": []}
     with openai_wire() as wire, _wired(server, settings, embeddings) as memory:
         wire.post("/chat/completions").mock(return_value=completion(answers))
@@ -82,7 +82,7 @@ def test_a_line_counts_what_the_model_took(server, settings, embeddings, namespa
     assert (line.input_tokens, line.output_tokens) == (100 * line.calls, 10 * line.calls)
 
 
-def test_a_failure_has_one_line_with_its_step_and_its_kind(memory, model, namespace, lines):
+def test_log_line_of_failure_has_step_and_kind(memory, model, namespace, lines):
     def refuse(_: Any) -> Any:
         raise ModelRefusal(f"it does not like {MARK}") from ValueError(MARK)
 
@@ -95,16 +95,16 @@ def test_a_failure_has_one_line_with_its_step_and_its_kind(memory, model, namesp
     assert 'reason="ModelRefusal (ValueError)"' in line.getMessage()
 
 
-def test_one_that_cannot_be_stored_has_a_line_too(memory, namespace, lines):
+def test_log_has_line_for_episode_refused_at_receive(memory, namespace, lines):
     with pytest.raises(InputError):
         memory.add("  ", namespace=namespace, **SAID)
     [line] = lines()
-    assert (line.step, line.levelno) == ("receive", logging.INFO), "its caller has the error"
+    assert (line.step, line.levelno) == ("receive", logging.INFO), "its caller gets the error"
     assert not hasattr(line, "episode")
     assert "the content is empty" in line.reason
 
 
-def test_each_of_many_has_its_own_line(memory, model, namespace, lines):
+def test_log_has_own_line_for_each_of_many_episodes(memory, model, namespace, lines):
     rule = model.rules["extract_message"]
 
     def some(fields: Any) -> Any:
@@ -120,7 +120,7 @@ def test_each_of_many_has_its_own_line(memory, model, namespace, lines):
     ]  # fmt: skip
 
 
-def test_a_namespace_cannot_forge_a_line(memory, log, lines):
+def test_log_line_cannot_be_forged_by_namespace(memory, log, lines):
     memory.add("I live in Oslo.", namespace='a\nepisode read status=done "x"', **SAID)
     [line] = lines()
     assert "\n" not in line.getMessage()
@@ -151,7 +151,7 @@ class Quoting(HashEmbeddings):
     ],
     ids=lambda each: type(each).__name__,
 )
-def test_no_failure_of_a_step_brings_a_word_of_a_message_into_the_log(memory, model, namespace, log, lines, error):
+def test_log_of_step_failure_holds_no_message_text(memory, model, namespace, log, lines, error):
     model.rules["facts"] = raising(error)
     with pytest.raises(type(error)):
         memory.add(f"I live in {MARK}.", namespace=namespace, **SAID)
@@ -175,9 +175,7 @@ def test_no_failure_of_a_step_brings_a_word_of_a_message_into_the_log(memory, mo
     ],
     ids=["400", "401", "404", "500", "no JSON", "empty", "wrong", "cut off", "declined", "filtered"],
 )
-def test_no_answer_of_a_model_brings_a_word_into_the_log(
-    server, settings, embeddings, namespace, log, lines, reply, is_error
-):
+def test_log_of_bad_answer_holds_no_message_text(server, settings, embeddings, namespace, log, lines, reply, is_error):
     with openai_wire() as wire, _wired(server, settings, embeddings) as memory:
         wire.post("/chat/completions").mock(side_effect=lambda _: reply)
         with pytest.raises(KGMemoryError) if is_error else nullcontext():
@@ -186,7 +184,8 @@ def test_no_answer_of_a_model_brings_a_word_into_the_log(
     assert MARK not in everything(log)
 
 
-def test_neither_do_embeddings_summaries_communities_and_callbacks(server, settings, model, namespace, log):
+def test_log_of_other_failures_holds_no_message_text(server, settings, model, namespace, log):
+    """Embeddings, summaries, communities and callbacks that fail quote no text of a message."""
     from kg_memory.adapters.background import BackgroundMemory  # noqa: PLC0415 - what most tests do without
 
     def on_failure(failed: Any) -> None:
@@ -207,8 +206,8 @@ def test_neither_do_embeddings_summaries_communities_and_callbacks(server, setti
     assert MARK not in everything(log)
 
 
-def test_no_call_of_a_logger_passes_an_error_or_a_text():
-    """Where a call is added: `kg_memory.runtime.telemetry.describe_error` tells of an error what may be told."""
+def test_log_calls_pass_no_error_or_text():
+    """New log calls pass errors through `kg_memory.runtime.telemetry.describe_error`."""
     results = []
     for path in Path(kg_memory.__file__).parent.rglob("*.py"):
         text = path.read_text("utf-8")
@@ -221,7 +220,7 @@ def test_no_call_of_a_logger_passes_an_error_or_a_text():
     assert results == []
 
 
-def test_what_an_error_says_is_in_the_debug_log(memory, model, namespace, caplog):
+def test_debug_log_contains_error_text(memory, model, namespace, caplog):
     model.rules["facts"] = raising(AnswerError(f"the answer was {MARK}"))
     caplog.set_level(logging.DEBUG, "kg_memory.episodes")
     with pytest.raises(AnswerError):

@@ -1,4 +1,4 @@
-"""Long steps tell on LangGraph's custom stream how far they are."""
+"""Long steps write their progress to LangGraph's custom stream."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def streamed(graph: Any, given: Any, way: str, **run: Any) -> list[dict[str, Any
 
 
 @pytest.mark.parametrize("way", ["sync", "async"])
-def test_a_long_text_tells_how_many_of_its_pieces_are_read(server, settings, model, embeddings, namespace, way):
+def test_ingestion_streams_progress_of_long_text(server, settings, model, embeddings, namespace, way):
     from kg_memory.memory.memory import GraphMemory  # noqa: PLC0415 - what most tests do without
 
     settings = settings.with_(url=server.url, chunk_size=60, reflections=0)
@@ -29,12 +29,12 @@ def test_a_long_text_tells_how_many_of_its_pieces_are_read(server, settings, mod
         count = parts[0]["of"]
         assert count > 3
         assert sorted(item["done"] for item in parts[:-1]) == list(range(1, count + 1))
-        assert "of" not in parts[-1]  # what the step brought comes last
+        assert "of" not in parts[-1]  # the result of the step comes last
     assert [item["step"] for item in text if "of" not in item][-1] == "summarise"
 
 
 @pytest.mark.parametrize("way", ["sync", "async"])
-def test_communities_tell_how_many_are_summarised(memory, namespace, way):
+def test_communities_stream_progress_of_summaries(memory, namespace, way):
     for one, other in (("Bob", "Cid"), ("Dora", "Eve"), ("Finn", "Gus")):
         memory.add(f"{one} knows {other}.", namespace=namespace, at="2024-05-01")
     one_by_one = {"context": {"max_community_bytes": 200}}
@@ -43,6 +43,6 @@ def test_communities_tell_how_many_are_summarised(memory, namespace, way):
     assert sorted(parts) == [(1, 3), (2, 3), (3, 3)]
 
 
-def test_a_message_of_one_piece_tells_its_steps_alone(memory, namespace):
+def test_ingestion_of_one_piece_streams_steps_only(memory, namespace):
     arguments = {"content": "I live in Oslo.", "speaker": "Ann", "namespace": namespace}
     assert all("of" not in item for item in streamed(memory.graphs.ingestion, arguments, "sync"))

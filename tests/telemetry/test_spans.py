@@ -1,4 +1,4 @@
-"""Spans and metrics, as the SDK of OpenTelemetry gets them."""
+"""Spans and metrics that the SDK of OpenTelemetry receives."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SAID = {"speaker": "Ann", "at": "2024-05-01T10:00:00Z"}
 STEPS = ["receive", "extract", "reflect", "resolve", "facts", "date", "dedupe", "invalidate", "save", "summarise"]
 
 
-def test_a_verb_holds_its_steps(verbs, told):
+def test_verb_span_contains_spans_of_its_steps(verbs, told):
     with told.tracers.get_tracer("app").start_as_current_span("request"):
         verbs.add("I live in Oslo.", **SAID)
     verb = told.one("kg_memory.add")
@@ -36,7 +36,7 @@ def test_a_verb_holds_its_steps(verbs, told):
     assert {item.context.trace_id for item in told.spans} == {verb.context.trace_id}
 
 
-def test_spans_of_others_in_threads_and_tasks_lie_in_the_step(memory, model, told, namespace):
+def test_spans_in_threads_and_tasks_have_the_step_as_parent(memory, model, told, namespace):
     answer = model.answer
 
     def traced(ask: Any) -> Any:
@@ -53,7 +53,7 @@ def test_spans_of_others_in_threads_and_tasks_lie_in_the_step(memory, model, tol
     assert len({item.context.trace_id for item in asked}) == 2
 
 
-def test_retries_and_tokens_of_requests_are_counted(told, counted):
+def test_metrics_count_retries_and_tokens(told, counted):
     with openai_wire() as wire:
         wire.post("/chat/completions").mock(
             side_effect=[failure(503), completion("no JSON at all"), completion({"entities": []})]
@@ -68,7 +68,7 @@ def test_retries_and_tokens_of_requests_are_counted(told, counted):
     assert counted("kg_memory.llm.retry", **{"kg_memory.reason": "unreadable"}) == 1
 
 
-def test_a_failing_step_is_told_by_its_kind(memory, model, told, counted, namespace):
+def test_failing_step_span_has_error_type_only(memory, model, told, counted, namespace):
     model.rules["facts"] = raising(ModelUnavailable("the model said: I live in Oslo"))
     with pytest.raises(ModelUnavailable):
         memory.add("I live in Oslo.", namespace=namespace, **SAID)
@@ -83,7 +83,7 @@ def test_a_failing_step_is_told_by_its_kind(memory, model, told, counted, namesp
     assert counted("kg_memory.step.duration", **{"error.type": "ModelUnavailable"}) == 1
 
 
-def test_episodes_verbs_and_steps_are_measured(memory, told, counted, namespace):
+def test_metrics_count_episodes_verbs_and_steps(memory, told, counted, namespace):
     memory.add("I live in Oslo.", namespace=namespace, **SAID)
     memory.add("Thanks!", namespace=namespace, **SAID)
     assert counted("kg_memory.episodes", **{"kg_memory.status": "done"}) == 1
@@ -92,24 +92,24 @@ def test_episodes_verbs_and_steps_are_measured(memory, told, counted, namespace)
     assert counted("kg_memory.step.duration", **{"kg_memory.step": "save"}) == 2
 
 
-def test_no_namespace_and_no_text_is_told_unless_asked_for(memory, told, namespace):
+def test_telemetry_omits_namespaces_and_texts_by_default(memory, told, namespace):
     memory.add("I live in Xanadu, secretly.", namespace=f"{namespace} ann@example.com", **SAID)
     memory.search("Where is Xanadu?", namespace=f"{namespace} ann@example.com")
     assert "Xanadu" not in told.all_values()
     assert "ann@example.com" not in told.all_values()
 
 
-def test_namespaces_are_told_where_they_are_asked_for(memory, told, namespace):
+def test_telemetry_includes_namespaces_on_request(memory, told, namespace):
     told.on(namespaces=True)
     memory.add("I live in Xanadu.", namespace=namespace, **SAID)
     assert told.one("kg_memory.add").attributes["gen_ai.memory.store.id"] == namespace
     assert told.one("kg_memory.ingestion.save").attributes["kg_memory.namespace"] == namespace
     assert "Xanadu" not in told.all_values()
-    # They are no dimensions: a metric for each user would be too many.
+    # No metric has a namespace attribute: one series for each user would be too many.
     assert not any("kg_memory.namespace" in point.attributes for point in told.points("kg_memory.verb.duration"))
 
 
-def test_texts_are_told_where_they_are_asked_for(memory, model, told, namespace):
+def test_telemetry_includes_texts_on_request(memory, model, told, namespace):
     told.on(message_text=True)
     memory.search("Where is Xanadu?", namespace=namespace)
     assert told.one("kg_memory.search").attributes["gen_ai.memory.query.text"] == "Where is Xanadu?"
@@ -120,7 +120,7 @@ def test_texts_are_told_where_they_are_asked_for(memory, model, told, namespace)
     assert told.one("kg_memory.add").events[0].attributes["exception.message"] == "no Xanadu"
 
 
-def test_communities_and_other_verbs_have_spans_too(memory, told, namespace):
+def test_communities_and_other_verbs_have_spans(memory, told, namespace):
     for name in ("Bob", "Cid"):
         memory.add(f"I know {name}.", namespace=namespace, **SAID)
     memory.communities.refresh(namespace=namespace)
@@ -129,7 +129,7 @@ def test_communities_and_other_verbs_have_spans_too(memory, told, namespace):
         assert told.one(name)
 
 
-def test_all_that_many_episodes_take_lies_in_one_verb(verbs, told, counted):
+def test_add_many_span_contains_all_other_spans(verbs, told, counted):
     verbs.add_many([{"content": f"I know Bob{number}.", **SAID} for number in range(3)])
     verb = told.one("kg_memory.add_many")
     assert verb.attributes["gen_ai.memory.record.count"] == 3
@@ -138,14 +138,14 @@ def test_all_that_many_episodes_take_lies_in_one_verb(verbs, told, counted):
     assert counted("kg_memory.episodes", **{"kg_memory.status": "done"}) == 3
 
 
-def test_nothing_is_made_while_it_is_off(memory, told, namespace):
+def test_telemetry_switched_off_creates_nothing(memory, told, namespace):
     telemetry.uninstrument()
     memory.add("I live in Oslo.", namespace=namespace, **SAID)
     assert told.spans == []
     assert told.reader.get_metrics_data() is None
 
 
-def test_without_a_provider_nothing_is_made(memory, namespace):
+def test_telemetry_without_provider_records_nothing(memory, namespace):
     telemetry.instrument()
     try:
         memory.add("I live in Oslo.", namespace=namespace, **SAID)
@@ -155,7 +155,7 @@ def test_without_a_provider_nothing_is_made(memory, namespace):
         telemetry.uninstrument()
 
 
-def test_a_setting_turns_it_on(server, settings, model, embeddings):
+def test_telemetry_setting_switches_it_on(server, settings, model, embeddings):
     try:
         GraphMemory(settings.with_(url=server.url, telemetry=True), model=model, embeddings=embeddings).close()
         assert telemetry.is_on()
@@ -163,7 +163,7 @@ def test_a_setting_turns_it_on(server, settings, model, embeddings):
         telemetry.uninstrument()
 
 
-def test_off_it_costs_next_to_nothing():
+def test_telemetry_switched_off_costs_under_100_microseconds():
     def once() -> None:
         with telemetry.verb("search", "ann", None) as shown:
             shown(())
