@@ -1,4 +1,4 @@
-"""How long the fuzz tests look: short and the same each time, or as many examples as ``KG_MEMORY_FUZZ`` says."""
+"""The examples of the fuzz tests: few and the same in each run, or ``KG_MEMORY_FUZZ`` random ones."""
 
 from __future__ import annotations
 

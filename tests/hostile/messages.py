@@ -1,4 +1,4 @@
-"""Messages that mean harm, by family: each different in kind, none of them a secret."""
+"""Harmful messages, by family."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a context has all its texts in their places: no line forged, no tag closed, nothing outside."""
+"""Checks that each text of a context is in its place: no forged line, no closed tag, no text outside."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _INVISIBLE = re.compile(
 
 
 def all_in_place(name: str, context: Context) -> None:
-    """Check a context in the form called *name*."""
+    """Check a context in the template *name*."""
     text = str(context)
     text.encode()
     assert not _INVISIBLE.search(text)

@@ -1,4 +1,4 @@
-"""A model that gives hostile text back: as names, predicates, sentences, quotes, dates, reasons and summaries."""
+"""A model that returns hostile text: as names, predicates, sentences, quotes, dates, reasons and summaries."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Fuzz of what reads foreign text: it answers or refuses by an error of its own, and never anything else.
+"""Fuzz tests of functions that read foreign text: each returns, or raises its own error.
 
-``KG_MEMORY_FUZZ=20000 pytest tests/hostile/test_fuzz.py`` looks longer, and at other texts each time.
+``KG_MEMORY_FUZZ=20000 pytest tests/hostile/test_fuzz.py`` runs longer, with other texts each time.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ ANSWERS = TEXTS | VALUES.map(dumped) | st.tuples(TEXTS, VALUES.map(dumped), TEXT
 
 @FUZZ
 @given(ANSWERS, st.sampled_from(ALL))
-def test_any_answer_of_a_model_is_read_or_refused(text: str, prompt: Prompt[Any]) -> None:
+def test_parse_reads_or_refuses_any_model_answer(text: str, prompt: Prompt[Any]) -> None:
     try:
         found = parse(text, prompt.answer)
     except InvalidAnswer:
@@ -88,7 +88,7 @@ def test_any_answer_of_a_model_is_read_or_refused(text: str, prompt: Prompt[Any]
 
 @FUZZ
 @given(VALUES, TEXTS, st.sampled_from(ALL))
-def test_any_data_stay_in_the_fences_of_a_prompt(value: Any, text: str, prompt: Prompt[Any]) -> None:
+def test_prompt_keeps_any_data_in_its_fences(value: Any, text: str, prompt: Prompt[Any]) -> None:
     fields = dict(zip(sorted(prompt.fields), cycle((value, text)), strict=False))
     code = "012345678901234"
     asked = rendered(Ask(prompt, fields), code)
@@ -99,7 +99,7 @@ def test_any_data_stay_in_the_fences_of_a_prompt(value: Any, text: str, prompt: 
 
 @FUZZ
 @given(st.binary(max_size=200) | (TEXTS | VALUES.map(dumped)).map(lambda text: text.encode("utf-8", "replace")), st.sampled_from(["x.json", "x.jsonl", "x.txt"]), st.sampled_from([None, *FORMATS]))  # fmt: skip
-def test_any_file_is_read_or_refused(
+def test_chat_reader_reads_or_refuses_any_file(
     tmp_path_factory: pytest.TempPathFactory, content: bytes, name: str, form: Any
 ) -> None:
     path = Path(tmp_path_factory.getbasetemp()) / name
@@ -111,7 +111,7 @@ def test_any_file_is_read_or_refused(
 
 @FUZZ
 @given(TEXTS)
-def test_any_text_is_looked_through_for_dates(text: str) -> None:
+def test_date_parsers_accept_any_text(text: str) -> None:
     for mention in find_dates(text, NOW):
         assert 0 <= mention.start < mention.end <= len(text)
     parse_instant(text)
@@ -122,7 +122,7 @@ def test_any_text_is_looked_through_for_dates(text: str) -> None:
 
 @FUZZ
 @given(VALUES | st.dictionaries(st.sampled_from([*filters.FIELDS, "and", "or", "not"]), VALUES, max_size=3))
-def test_any_filter_is_taken_or_refused(value: Any) -> None:
+def test_parse_filter_accepts_or_refuses_any_value(value: Any) -> None:
     try:
         where = filters.parse_filter(value)
     except InputError:
@@ -132,14 +132,14 @@ def test_any_filter_is_taken_or_refused(value: Any) -> None:
 
 @FUZZ
 @given(TEXTS, st.integers(0, 400))
-def test_any_text_stays_in_its_place_in_every_template(text: str, room: int) -> None:
+def test_templates_keep_any_text_in_its_place(text: str, room: int) -> None:
     for name in TEMPLATES:
         all_in_place(name, render(hostile(text), room, name))
 
 
 @FUZZ
 @given(TEXTS, st.dictionaries(st.text(min_size=1, max_size=8), VALUES, max_size=4))
-def test_any_value_is_one_literal_of_a_query(text: str, values: dict[str, Any]) -> None:
+def test_to_literal_writes_any_value_as_one_literal(text: str, values: dict[str, Any]) -> None:
     assert to_literal(text) == quote_string(text)
     inner = to_literal(text)[1:-1]
     assert '"' not in inner.replace("\\\\", "").replace('\\"', "")
@@ -155,7 +155,7 @@ def test_any_value_is_one_literal_of_a_query(text: str, values: dict[str, Any]) 
 
 @FUZZ
 @given(TEXTS | VALUES.map(dumped), st.sampled_from(["message", "text", "json"]), SCALARS, SCALARS)
-def test_any_message_is_taken_or_refused(content: str, kind: str, speaker: Any, at: Any) -> None:
+def test_validate_episode_accepts_or_refuses_any_message(content: str, kind: str, speaker: Any, at: Any) -> None:
     given = {"content": content, "kind": kind, "speaker": speaker, "thread": speaker, "at": at, "trust": at}
     try:
         found = validate_episode(given, Settings(redact="secrets,personal"), 0)
@@ -168,7 +168,7 @@ def test_any_message_is_taken_or_refused(content: str, kind: str, speaker: Any, 
 
 @FUZZ
 @given(TEXTS)
-def test_any_text_has_words_names_and_flags(text: str) -> None:
+def test_text_functions_accept_any_text(text: str) -> None:
     assert all(terms(text))
     assert canonical_name(canonical_name(text)) == canonical_name(text)
     assert len(display_name(text).encode()) <= 512
@@ -180,7 +180,7 @@ def test_any_text_has_words_names_and_flags(text: str) -> None:
 @FUZZ
 @given(VALUES)
 @example({"APIKEY": -1000000})
-def test_any_record_stays_a_record_when_it_is_redacted(value: Any) -> None:
+def test_redact_json_keeps_the_type_of_any_record(value: Any) -> None:
     record = json.dumps(value, default=str)
     left = json.loads(redact_json(record, "secrets,personal"))
     assert type(left) in (type(json.loads(record)), str)

@@ -1,4 +1,4 @@
-"""Hundreds of hostile messages, read by rules and by a model that gives them back: none gets out of its place."""
+"""Hundreds of hostile messages, read by rules and by a model that returns them: each text stays in its place."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ROOM = 4000
 
 
 def given(family: str, text: str) -> dict[str, Any]:
-    """Return a message that says *text* in every place that a text may have."""
+    """Return a message with *text* in every field that accepts text."""
     content = text if text.strip() else f"[{text}]"
     kind = "json" if family == "JSON bombs" and _is_json(text) else "message"
     named = dict.fromkeys(("speaker", "source"), text[:1000])
@@ -58,7 +58,7 @@ EPISODES = [given(family, text) for family, texts in FAMILIES.items() for text i
 
 @pytest.fixture(scope="module")
 def look(database: Database) -> Callable[[str], bytes]:
-    """A way to see all that is stored in a namespace."""
+    """Return a function that dumps the graph of a namespace."""
 
     def everything(namespace: str) -> bytes:
         nodes = "MATCH (n) RETURN labels(n) AS is, properties(n) AS has ORDER BY id(n)"
@@ -71,7 +71,7 @@ def look(database: Database) -> Callable[[str], bytes]:
 
 @pytest.fixture(scope="module", params=READERS)
 def hostile(request: Any, server: Any, database: Database, look: Callable[[str], bytes]) -> Iterator[Any]:
-    """A memory that was told all of it, beside a neighbour that was not; with what it answered, and the neighbour before."""
+    """A memory with all hostile messages, its namespace, and the results; another namespace stays unchanged."""
     settings = Settings(
         url=server.url,
         merge_threshold=0.98,
@@ -92,7 +92,7 @@ def hostile(request: Any, server: Any, database: Database, look: Callable[[str],
             assert set(database.namespaces()) == {*names, request.param}
 
 
-def test_every_message_is_kept_to_the_letter_and_read(hostile: Any) -> None:
+def test_hostile_messages_are_stored_unchanged_and_read(hostile: Any) -> None:
     memory, namespace, added = hostile
     assert {each.status for each in added} == {EpisodeStatus.DONE}
     stored = {each.id: each for each in memory.episodes.list(namespace=namespace, limit=10_000)}
@@ -104,7 +104,7 @@ def test_every_message_is_kept_to_the_letter_and_read(hostile: Any) -> None:
         assert memory.stats(namespace=namespace).facts >= 150
 
 
-def test_every_search_answers_and_no_context_has_a_text_outside_its_place(hostile: Any) -> None:
+def test_search_renders_hostile_texts_in_their_places(hostile: Any) -> None:
     memory, namespace, _ = hostile
     for text in MESSAGES[READERS.index(namespace) :: 5]:
         question = text if text.strip() else f"[{text}]"
@@ -114,14 +114,14 @@ def test_every_search_answers_and_no_context_has_a_text_outside_its_place(hostil
             all_in_place(name, render(found, ROOM, name))
 
 
-def test_every_name_is_looked_up_and_every_filter_asked(hostile: Any) -> None:
+def test_hostile_names_and_filters_raise_no_error(hostile: Any) -> None:
     memory, namespace, _ = hostile
     for family, texts in groupby(EPISODES, key=lambda each: each["thread"]):
         text = next(texts)["content"]
         memory.facts.about(text, namespace=namespace)
         where = {"speaker": text, "source": text, "thread": family, "name": text, "predicate": text}
         memory.entities.list(like=text, namespace=namespace)
-        center = text if memory.entities.card(text, namespace=namespace) else None  # what is no name is no entity
+        center = text if memory.entities.card(text, namespace=namespace) else None  # not every text is a name
         memory.search(text, namespace=namespace, where=where, center=center, thread=family, explain=True)
         context = memory.context(text, namespace=namespace, where={"thread": family}, template="xml")
         all_in_place("xml", context)

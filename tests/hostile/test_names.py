@@ -1,4 +1,4 @@
-"""Names of every form that real conversations have, as entities, types, predicates and questions: the server survives."""
+"""Names of every form in real conversations, as entities, types, predicates and questions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAMES = [
 
 
 @pytest.mark.parametrize("plan", ["economy", "standard", "thorough"])
-def test_any_name_is_stored_and_asked_about(server, settings, embeddings, database, namespace, plan):
+def test_any_name_is_stored_and_searched(server, settings, embeddings, database, namespace, plan):
     def read(fields):
         entities = [{"name": name[:512], "type": name[:64]} for name in NAMES if name != "\ud800"]
         pairs = zip(entities, [*entities[1:], entities[0]], strict=True)
@@ -39,7 +39,7 @@ def test_any_name_is_stored_and_asked_about(server, settings, embeddings, databa
     started = database.query("names", "RETURN 1 AS one", {}, write=True)
     model = Scripted(read=read, extract_message=lambda fields: {"entities": read(fields)["entities"]})
     with GraphMemory(settings.with_(url=server.url, plan=plan), model=model, embeddings=embeddings) as memory:
-        for number in (1, 2):  # new, and known
+        for number in (1, 2):  # new names, then existing ones
             [added] = memory.add_many([{"content": f"Names {number}.", "speaker": NAMES[number]}], namespace=namespace)
             assert added.status == "done"
         assert memory.stats(namespace=namespace).entities > len(NAMES) // 2
