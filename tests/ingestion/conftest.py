@@ -1,4 +1,4 @@
-"""Fixtures for ingestion: the whole graph on a real database, and what it leaves there."""
+"""Fixtures for ingestion: the whole graph on a real database, and access to what it stores."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Open = Callable[..., GraphMemory]
 
 @pytest.fixture(params=["sync", "async"])
 def add(request: pytest.FixtureRequest, driver: Driver, settings: Settings, namespace: str) -> Add:
-    """A way to add one message said by Ann, sync and async."""
+    """Add one message by Ann, with the sync and with the async graph."""
     graph = build(driver, settings).compile()
 
     def invoke(content: str, at: str = "2024-01-01", **given: Any) -> dict[str, Any]:

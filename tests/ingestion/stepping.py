@@ -1,4 +1,4 @@
-"""Steps by hand: as nodes run them, from plain states to plain updates; a flow's effects are answered from a list."""
+"""Run single steps as nodes do, from plain states to plain updates; a list has the answers to the flow's effects."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kg_memory.runtime.flow import Every, Flow
 from kg_memory.settings import Settings
 
 NOW = 1_704_067_200_000_000
-"""1 January 2024: when episodes are said here, and where the clock stands still."""
+"""1 January 2024: the time of the episodes, and of the clock."""
 
 
 def as_node(step: TypedStep) -> Callable[[Any, Settings], Flow[Any]]:
@@ -61,7 +61,7 @@ def ended(flow: Flow[Any]) -> Any:
 def answered(flow: Flow[Any], *answers: Any) -> tuple[Any, list[Any]]:
     """Return what *flow* returns when its effects are answered by *answers* in turn, and those effects.
 
-    Flows that may run side by side are run one after the other. Who asks the time is told `NOW`.
+    Parallel flows are run one after the other. The effect `Now` is answered with `NOW`.
     """
     left, effects = list(answers), []
 
@@ -86,7 +86,7 @@ def answered(flow: Flow[Any], *answers: Any) -> tuple[Any, list[Any]]:
 
 
 def state(content: str = "I live in Oslo.", **given: Any) -> dict[str, Any]:
-    """Return the state of an episode as the steps after `receive` find it."""
+    """Return the state of an episode as `receive` returns it."""
     episode = {
         "id": "e", "kind": "message", "content": content, "speaker": "Ann", "at": NOW,
         "at_iso": "2024-01-01T00:00Z", "offset": 0, "trust": 1.0, **given.pop("episode", {}),
@@ -103,7 +103,7 @@ def state(content: str = "I live in Oslo.", **given: Any) -> dict[str, Any]:
 
 
 def entity(name: str, type_: str = "Person", *, known: bool = False, called: Sequence[str] = ()) -> dict[str, Any]:
-    """Return an entity as `resolve` leaves it."""
+    """Return an entity as `resolve` returns it."""
     return {
         "name": name, "type": type_, "key": f"key {name}", "id": f"id {name}", "is_new": not known, "renamed": False,
         "aliases": [], "called": list(called) or [name],
@@ -111,7 +111,7 @@ def entity(name: str, type_: str = "Person", *, known: bool = False, called: Seq
 
 
 def fact(id_: str = "f", objects: Sequence[int] = (1,), **given: Any) -> dict[str, Any]:
-    """Return a fact as `facts` leaves it: what the first entity was said to do to others."""
+    """Return a fact as `facts` returns it; its subject is the first entity."""
     stated = StatedFact(
         id=id_,
         subject=0,

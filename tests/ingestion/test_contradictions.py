@@ -23,7 +23,7 @@ DAY = 24 * 3600 * 1_000_000
 
 
 def judge(given: dict[str, Any], settings: Settings) -> Flow[dict[str, Any]]:
-    """Return what `dedupe` makes of a plain state, and what `invalidate` makes of the verdicts, plain."""
+    """Run `dedupe` and the verdict part of `invalidate` on a plain state, and return the plain result."""
     draft = Draft.of(decode(given))
     update = yield from dedupe.dedupe(draft, settings)
     policy, comparisons = ConflictPolicy.from_settings(settings), update["comparisons"]
@@ -34,7 +34,7 @@ def judge(given: dict[str, Any], settings: Settings) -> Flow[dict[str, Any]]:
 
 
 def fact(id_: str = "new", objects: tuple[int, ...] = (1,), **given: Any) -> dict[str, Any]:
-    """Return a fact as `date` leaves it: what Ann said of herself."""
+    """Return a fact about Ann as `date` returns it."""
     return {
         "id": id_, "subject": 0, "subject_id": "id Ann", "predicate": "LIVES_IN", "wording": "LIVES_IN",
         "objects": list(objects), "object_ids": [KNOWN[each]["id"] for each in objects], "single_valued": True,
@@ -46,7 +46,7 @@ def fact(id_: str = "new", objects: tuple[int, ...] = (1,), **given: Any) -> dic
 
 
 def stored(id_: str = "old", place: int = 0, objects: tuple[str, ...] = ("Oslo",), **given: Any) -> dict[str, Any]:
-    """Return a known fact as the queries tell it, found for the fact at *place*."""
+    """Return the row of an existing fact, a candidate for the new fact at index *place*."""
     dates = {"valid_at": 5, "invalid_at": OPEN_END, "precision": "instant", "end_precision": "instant", "arrived_at": 0}
     dates |= {name: given.pop(name) for name in dates.keys() & given.keys()}
     beliefs = given.pop("beliefs", [{"valid_at": 5, "invalid_at": OPEN_END}])
@@ -60,7 +60,7 @@ def stored(id_: str = "old", place: int = 0, objects: tuple[str, ...] = ("Oslo",
 
 
 def verdict(kind: str, known: int = 0, *, new: int = 0, sure: float = 0.95, **given: Any) -> dict[str, Any]:
-    """Return what a model says of a pair."""
+    """Return the verdict of a model on a pair of facts."""
     told = {"fact": new, "known": known, "verdict": kind, "confidence": sure, "holds": "new", "reason": "It says so."}
     return {**told, **given}
 
@@ -71,14 +71,14 @@ def run(
     *verdicts: dict[str, Any],
     settings: Settings | None = None,
 ) -> tuple[dict[str, Any], list[Ask]]:
-    """Return the result and the questions, where the search by subject finds *found*."""
+    """Return the result and the model calls, if the search by subject returns *found*."""
     flow = judge(state(entities=KNOWN, facts=facts), settings or Settings())
     result, effects = answered(flow, [[0.0]] * len(facts), found, FactVerdicts(verdicts=list(verdicts)))
     return result, [each for each in effects if isinstance(each, Ask)]
 
 
 def unasked(facts: list[dict[str, Any]], found: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the result where nothing is asked."""
+    """Return the result, without any model call."""
     flow = judge(state(entities=KNOWN, facts=facts), Settings())
     return answered(flow, [[0.0]] * len(facts), found)[0]
 
@@ -87,23 +87,23 @@ def ruled(result: dict[str, Any]) -> list[tuple[str, str, str]]:
     return [(each["kind"], each["ruling"], each["existing"]) for each in result["verdicts"]]
 
 
-# What is looked for
+# Candidates
 
 
-def test_what_it_is_based_on_is_read_with_the_candidates():
+def test_dedupe_reads_revisions_with_candidates():
     flow = judge(state(entities=KNOWN, facts=[fact()]), Settings())
     result, [_, related] = answered(
         flow, [[0.0]], [{"kind": "revision", "new": 0, "value": {"id": "id Ann", "revision": 7}}]
     )
     assert related.params["ends"] == ["id Ann", "id Paris"]
-    # An entity that is not there yet must still not be there.
+    # An entity that did not exist must still not exist when the facts are saved: its revision is 0.
     assert result["grounds"]["revisions"] == {"id Ann": 7, "id Paris": 0}
 
 
-# What is known already
+# Duplicates
 
 
-def test_the_same_words_again_are_the_same_fact_without_asking():
+def test_dedupe_matches_equal_sentence_without_model_call():
     """A fact with the words of an existing one is a duplicate, without a call of the model.
 
     Features: A23.
@@ -112,7 +112,8 @@ def test_the_same_words_again_are_the_same_fact_without_asking():
     assert (result["facts"][0]["same_as"], result["verdicts"]) == ("old", [])
 
 
-def test_another_sentence_of_one_pair_and_one_at_a_time_is_the_same_fact_without_asking():
+def test_dedupe_matches_single_valued_pair_without_model_call():
+    """A single-valued fact about the same pair is a duplicate, even with another sentence."""
     result = unasked([fact("new")], [stored("old", objects=("Paris",))])
     assert (result["facts"][0]["same_as"], result["verdicts"]) == ("old", [])
 
@@ -125,18 +126,18 @@ def test_another_sentence_of_one_pair_and_one_at_a_time_is_the_same_fact_without
         stored("old", objects=("Paris", "Oslo")),
     ],
 )
-def test_another_predicate_direction_or_number_of_objects_is_asked_about(other):
+def test_dedupe_asks_about_other_predicate_subject_or_objects(other):
     result, [_] = run([fact("new")], [other], verdict("unrelated"))
     assert result["facts"][0]["same_as"] is None
 
 
-def test_of_a_plural_predicate_another_sentence_is_asked_about():
+def test_dedupe_asks_about_new_sentence_of_multi_valued_fact():
     plural = fact("new", predicate="VISITED", single_valued=False)
     _, [asked] = run([plural], [stored("old", objects=("Paris",), predicate="VISITED")])
     assert len(asked.fields["facts"]) == 1
 
 
-def test_only_the_uncertain_ones_are_asked_about_under_their_own_place():
+def test_judge_prompt_has_only_uncertain_facts_with_indexes():
     """Only uncertain facts are in the prompt, each with its index among the new facts.
 
     Features: A54.
@@ -147,17 +148,17 @@ def test_only_the_uncertain_ones_are_asked_about_under_their_own_place():
     assert [each["same_as"] for each in result["facts"]] == ["old", "old"]
 
 
-# What is asked
+# The prompt
 
 
-def test_one_question_is_asked_for_all_facts_of_the_episode():
+def test_judge_prompt_covers_all_facts_of_the_episode():
     facts = [fact("one", single_valued=False), fact("two", objects=(2,), single_valued=False)]
     _, asked = run(facts, [stored("a"), stored("b", 1), stored("c", 1)])
     assert len(asked) == 1
     assert [[each["id"] for each in told["existing"]] for told in asked[0].fields["facts"]] == [[0], [0, 1]]
 
 
-def test_what_one_episode_says_of_two_times_is_compared_with_itself():
+def test_judge_compares_facts_of_one_episode_with_other_dates():
     facts = [fact("oslo", valid_at=NOW - DAY), fact("paris", objects=(2,))]
     result, [asked] = run(facts, [], verdict("supersedes", new=1))
     assert [each["sentence"] for each in asked.fields["facts"][0]["existing"]] == ["Ann lives in oslo."]
@@ -166,14 +167,14 @@ def test_what_one_episode_says_of_two_times_is_compared_with_itself():
     assert run(together, [], verdict("supersedes", new=1))[0]["verdicts"] == []
 
 
-def test_what_one_episode_says_twice_is_one_fact():
+def test_dedupe_merges_facts_stated_twice_in_one_episode():
     result = unasked([fact("oslo"), fact("again")], [])
     assert [each["same_as"] for each in result["facts"]] == [None, "oslo"]
     known = unasked([fact("oslo"), fact("again")], [stored("old", objects=("Paris",)), stored("old", 1, ("Paris",))])
     assert [each["same_as"] for each in known["facts"]] == ["old", "old"]
 
 
-def test_the_question_tells_words_dates_and_numbers_and_no_ids_of_the_graph():
+def test_judge_prompt_has_sentences_dates_and_no_graph_ids():
     _, [asked] = run([fact("new", valid_at=OPEN_START, invalid_at=NOW)], [stored("one"), stored("two")])
     [told] = asked.fields["facts"]
     assert (told["subject"], told["objects"], told["quote"]) == ("Ann", ["Paris"], "I live in Oslo.")
@@ -186,7 +187,7 @@ def test_the_question_tells_words_dates_and_numbers_and_no_ids_of_the_graph():
     assert "id Ann" not in str(told)
 
 
-def test_the_question_does_not_tell_what_is_not_so_or_not_known():
+def test_judge_prompt_omits_unknown_dates_and_false_flags():
     open_ended = {"valid_at": OPEN_START, "invalid_at": OPEN_END, "single_valued": False}
     _, [asked] = run([fact("new", **open_ended)], [stored("one", valid_at=OPEN_START)])
     [told] = asked.fields["facts"]
@@ -195,7 +196,7 @@ def test_the_question_does_not_tell_what_is_not_so_or_not_known():
     assert {"subject", "predicate", "objects", "sentence", "said_at"} < told["existing"][0].keys() < told.keys()
 
 
-def test_an_entity_that_got_a_fuller_name_is_told_under_it_on_both_sides():
+def test_judge_prompt_shows_renamed_entity_in_both_facts():
     entities = [{**KNOWN[0], "name": "Ann Smith"}, {**KNOWN[1], "name": "Paris, France"}]
     flow = judge(state(entities=entities, facts=[fact(single_valued=False)]), Settings())
     _, effects = answered(flow, [[0.0]], [stored(objects=("Oslo", "Paris"))], FactVerdicts(verdicts=[]))
@@ -206,7 +207,7 @@ def test_an_entity_that_got_a_fuller_name_is_told_under_it_on_both_sides():
 
 
 @pytest.mark.parametrize("known", [{"subject": "ANN"}, {"subject": "Another Ann", "subject_id": "id other"}])
-def test_a_fact_about_another_of_the_same_name_is_not_compared(known):
+def test_judge_skips_facts_of_a_namesake(known):
     entities = [{**KNOWN[0], "apart_from": ["id other"]}, *KNOWN[1:]]
     rows = [stored("a", objects=("Paris",), **{"subject_id": "id of another", **known}), stored("b", subject="Ann B")]
     flow = judge(state(entities=entities, facts=[fact()]), Settings())
@@ -214,13 +215,13 @@ def test_a_fact_about_another_of_the_same_name_is_not_compared(known):
     assert [old["sentence"] for old in effects[-1].fields["facts"][0]["existing"]] == ["Of b."]
 
 
-def test_a_candidate_found_in_two_ways_is_asked_about_once():
+def test_judge_prompt_lists_a_repeated_candidate_once():
     flow = judge(state(entities=KNOWN, facts=[fact()]), Settings())
     _, effects = answered(flow, [[0.0]], [stored()] * 3, FactVerdicts(verdicts=[]))
     assert [each["id"] for each in effects[-1].fields["facts"][0]["existing"]] == [0]
 
 
-def test_done_again_it_asks_only_about_what_came_since():
+def test_judge_retry_asks_only_about_new_candidates():
     first, _ = run([fact()], [stored("one")], verdict("supersedes"))
     given = state(entities=KNOWN, facts=first["facts"], judged=first["judged"])
     flow = judge(given, Settings())
@@ -231,7 +232,7 @@ def test_done_again_it_asks_only_about_what_came_since():
 
 
 @pytest.mark.parametrize("name", ["Ann Smith", "安", "", "Ann\x00"])
-def test_done_again_under_another_name_of_an_entity_nothing_is_asked(name):
+def test_judge_retry_asks_nothing_after_a_rename(name):
     first, _ = run([fact(), fact("two", objects=(2,))], [stored("one"), stored("one", 1)], verdict("supersedes"))
     renamed = [{**KNOWN[0], "name": name}, {**KNOWN[1], "name": f"{name} of Paris"}, KNOWN[2]]
     given = state(entities=renamed, facts=first["facts"], judged=first["judged"])
@@ -245,14 +246,14 @@ def test_done_again_under_another_name_of_an_entity_nothing_is_asked(name):
     "change",
     [{"sentence": "Other words."}, {"valid_at": 6}, {"invalid_at": 7}, {"object_ids": ["id Rome"]}, {"kind": "plan"}],
 )
-def test_done_again_with_another_text_or_date_or_object_it_asks_again(change):
+def test_judge_retry_asks_again_about_a_changed_candidate(change):
     first, _ = run([fact()], [stored("one")], verdict("supersedes"))
     given = state(entities=KNOWN, facts=first["facts"], judged=first["judged"])
     _, effects = answered(judge(given, Settings()), [[0.0]], [stored("one", **change)], FactVerdicts(verdicts=[]))
     assert isinstance(effects[-1], Ask)
 
 
-# What the verdicts do
+# The effect of verdicts
 
 
 @pytest.mark.parametrize(
@@ -260,7 +261,7 @@ def test_done_again_with_another_text_or_date_or_object_it_asks_again(change):
     [(1.0, "supersedes"), (0.85, "supersedes"), (0.8499, "waiting"), (0.5, "waiting"), (0.4999, None)],
 )
 @pytest.mark.parametrize("kind", ["supersedes", "conflicts"])
-def test_what_is_sure_takes_effect_what_is_less_waits_and_what_is_doubtful_is_ignored(sure, ruling, kind):
+def test_verdict_confidence_decides_its_ruling(sure, ruling, kind):
     """The confidence of a verdict decides whether it takes effect, waits for review or is ignored.
 
     Features: D6.
@@ -271,8 +272,8 @@ def test_what_is_sure_takes_effect_what_is_less_waits_and_what_is_doubtful_is_ig
 
 
 @pytest.mark.parametrize("kind", ["complements", "temporary", "unrelated", "duplicate"])
-def test_a_paraphrase_a_complement_and_a_passing_state_end_nothing(kind):
-    """Verdicts of these three kinds end no existing fact.
+def test_non_contradicting_verdicts_end_no_fact(kind):
+    """Verdicts of these four kinds end no existing fact.
 
     Features: C49, D32.
     """
@@ -287,13 +288,13 @@ def test_a_paraphrase_a_complement_and_a_passing_state_end_nothing(kind):
         verdict("supersedes", new=-1), verdict("rules out"), verdict(""),
     ],
 )  # fmt: skip
-def test_verdicts_about_what_was_not_asked_or_of_no_known_kind_are_ignored(odd):
+def test_verdicts_of_unknown_kind_or_pair_are_ignored(odd):
     result, _ = run([fact()], [stored()], odd)
     assert (result["verdicts"], result["facts"][0]["same_as"]) == ([], None)
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_a_fact_that_is_known_and_ends_another_does_so_under_the_known_ones_id(order):
+def test_verdict_of_a_duplicate_has_the_existing_fact_id(order):
     told = [verdict("duplicate", 0), verdict("supersedes", 1)]
     result, _ = run([fact()], [stored("same"), stored("taken")], *(told[place] for place in order))
     assert result["facts"][0]["same_as"] == "same"
@@ -301,19 +302,19 @@ def test_a_fact_that_is_known_and_ends_another_does_so_under_the_known_ones_id(o
     assert (only["new"], only["existing"], only["id"]) == ("same", "taken", verdict_id("n", "same", "taken"))
 
 
-def test_of_two_facts_that_it_may_say_again_the_surer_one_is_it():
+def test_dedupe_picks_the_duplicate_of_highest_confidence():
     told = (verdict("duplicate", 0, sure=0.86), verdict("duplicate", 1, sure=0.99))
     result, _ = run([fact()], [stored("one"), stored("two")], *told)
     assert result["facts"][0]["same_as"] == "two"
 
 
-def test_what_one_episode_states_together_does_not_contradict_itself():
+def test_facts_of_one_episode_do_not_contradict_each_other():
     facts = [fact("paris"), fact("old", objects=(2,))]
     result, _ = run(facts, [stored("old"), stored("old", 1)], verdict("supersedes"))
     assert (result["facts"][1]["same_as"], result["verdicts"]) == ("old", [])
 
 
-def test_one_pair_has_one_verdict_the_surest():
+def test_pair_has_one_verdict_of_highest_confidence():
     facts = [fact("one"), fact("two", objects=(2,))]
     found = [stored("same"), stored("taken"), stored("same", 1), stored("taken", 1)]
     told = [
@@ -324,7 +325,7 @@ def test_one_pair_has_one_verdict_the_surest():
     assert ruled(result) == [("conflicts", "conflicts", "taken")]
 
 
-def test_a_passing_state_keeps_the_end_that_it_was_said_to_have():
+def test_temporary_fact_retains_its_stated_end():
     passing = fact("new", precision="week", window_end=NOW + 7 * DAY, invalid_at=NOW + DAY)
     result, _ = run([passing], [stored()], verdict("temporary"))
     assert result["facts"][0]["invalid_at"] == NOW + DAY
@@ -335,7 +336,7 @@ def test_a_passing_state_keeps_the_end_that_it_was_said_to_have():
 REDATED = fact("old", valid_at=NOW - 100 * DAY, stated_from="2023-09-23", precision="day")
 
 
-def test_the_same_fact_with_another_date_is_asked_about():
+def test_judge_asks_about_same_fact_with_other_date():
     _, [asked] = redated()
     assert [each["id"] for each in asked.fields["facts"][0]["existing"]] == [0]
 
@@ -354,7 +355,7 @@ def redated(*verdicts: dict[str, Any], new: dict[str, Any] = REDATED) -> tuple[d
         ([verdict("conflicts", holds="known")], False), ([], False), ([verdict("supersedes")], False),
     ],
 )  # fmt: skip
-def test_another_date_that_is_told_as_a_correction_corrects_and_no_other(told, corrects):
+def test_date_is_corrected_only_by_sure_conflict_for_new_fact(told, corrects):
     result, _ = redated(*told)
     assert (result["facts"][0]["same_as"], result["facts"][0]["corrects"]) == ("old", corrects)
     assert result["verdicts"] == []
@@ -367,39 +368,40 @@ def test_another_date_that_is_told_as_a_correction_corrects_and_no_other(told, c
         {"valid_at": 5, "precision": "instant"},
     ],
 )  # fmt: skip
-def test_the_same_date_or_none_of_its_own_is_not_asked_about(same):
+def test_judge_asks_nothing_about_same_or_missing_date(same):
     assert unasked([{**REDATED, **same}], [stored("old")])["facts"][0]["same_as"] == "old"
 
 
-# What is declared
+# Declared predicates
 
 DECLARED = {"declared": True, "single_valued": True}
 
 
 @pytest.mark.parametrize("told", [[], [verdict("unrelated")], [verdict("complements", sure=0.4)]])
-def test_what_is_declared_to_hold_one_at_a_time_ends_the_other_where_the_model_says_nothing(told):
+def test_declared_single_valued_fact_supersedes_by_default(told):
+    """It supersedes the existing fact if the model gives no verdict, or an unsure or unrelated one."""
     result, _ = run([fact(**DECLARED)], [stored()], *told)
     assert ruled(result) == [("supersedes", "supersedes", "old")]
 
 
 @pytest.mark.parametrize("kind", ["complements", "temporary", "conflicts"])
-def test_what_the_model_says_of_a_pair_goes_before_what_is_declared(kind):
+def test_model_verdict_overrides_declared_cardinality(kind):
     result, _ = run([fact(**DECLARED)], [stored()], verdict(kind))
     assert [each["kind"] for each in result["verdicts"]] == (["conflicts"] if kind == "conflicts" else [])
 
 
 @pytest.mark.parametrize("other", [{"predicate": "LEFT"}, {"subject": "Bob", "subject_id": "id Bob"}])
-def test_what_is_declared_of_one_predicate_and_subject_tells_nothing_of_another(other):
+def test_declared_cardinality_ignores_other_predicate_or_subject(other):
     result, _ = run([fact(**DECLARED)], [stored(**other)])
     assert result["verdicts"] == []
 
 
-def test_what_is_only_guessed_to_hold_one_at_a_time_ends_nothing_by_itself():
+def test_undeclared_single_valued_fact_ends_nothing_by_itself():
     result, _ = run([fact()], [stored()])
     assert result["verdicts"] == []
 
 
-def test_what_is_declared_to_hold_beside_others_is_not_ended_by_them_but_may_be_refuted():
+def test_multi_valued_fact_can_conflict_but_not_supersede():
     plural = {"declared": True, "single_valued": False}
     assert run([fact(**plural)], [stored()], verdict("supersedes"))[0]["verdicts"] == []
     assert ruled(run([fact(**plural)], [stored()], verdict("conflicts"))[0]) == [("conflicts", "conflicts", "old")]
@@ -413,7 +415,8 @@ ANSWERS = st.lists(
 
 
 @given(ANSWERS)
-def test_whatever_the_model_answers_each_pair_has_one_verdict_and_no_fact_is_against_itself(told):
+def test_any_model_answer_gives_at_most_one_verdict_per_pair(told):
+    """No verdict relates a fact to itself."""
     facts = [fact("one"), fact("two", objects=(2,))]
     found = [stored(f"known {number}", number % 2) for number in range(4)]
     result, _ = run(facts, found, *told)
@@ -423,5 +426,5 @@ def test_whatever_the_model_answers_each_pair_has_one_verdict_and_no_fact_is_aga
     )
     assert len({each["id"] for each in result["verdicts"]}) == len(result["verdicts"])
     assert all(each["new"] != each["existing"] for each in result["verdicts"])
-    known = {None, "one", "two", *(f"known {number}" for number in range(4))}  # the two may say the same
+    known = {None, "one", "two", *(f"known {number}" for number in range(4))}  # the two may be duplicates
     assert all(each["same_as"] in known - {each["id"]} for each in result["facts"])

@@ -1,4 +1,4 @@
-"""Step 6, date: the model's dates as exact as the words that tell them, and the dates of words where it gave none."""
+"""Step 6, date: dates of the model get the precision of the words, and words give dates that the model did not."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ SPOKEN = "2024-01-01T00:00:00Z"
 
 
 def stated(content: str, **given: Any) -> dict[str, Any]:
-    """Return a fact that all of *content* states, before it is dated."""
+    """Return a fact that is not dated yet, with all of *content* as its quote."""
     return {**fact(end=len(content)), "sentence": "Ann lives in Oslo.", **given}
 
 
 def dated(content: str, *facts: dict[str, Any], settings: Settings | None = None, **episode: Any) -> list[Any]:
-    """Return *facts*, which *content* states on 1 January 2024, once they are dated."""
+    """Return *facts* with dates, for the message *content* of 1 January 2024."""
     found = ended(date(state(content, facts=list(facts), episode=episode), settings or Settings()))["facts"]
     for one in found:
         assert OPEN_START <= one["valid_at"] < min(OPEN_END, one["window_end"])
@@ -32,7 +32,7 @@ def dated(content: str, *facts: dict[str, Any], settings: Settings | None = None
 
 
 def found(content: str = LIVE, since: str | None = None, until: str | None = None, **given: Any) -> dict[str, Any]:
-    """Return the only fact of *content*, with those dates of the model, once it is dated."""
+    """Return the only fact of *content* with dates, where *since* and *until* are the dates of the model."""
     episode = {name: given.pop(name) for name in ("at", "offset") if name in given}
     settings = given.pop("settings", None)
     [one] = dated(
@@ -45,9 +45,9 @@ def day(year: int, month: int = 1, day_: int = 1) -> datetime:
     return datetime(year, month, day_, tzinfo=UTC)
 
 
-# What is said, the model's start and end, and when the fact holds.
+# The message, the start and end of the model, further fields, and the expected start and end.
 HOLDS: list[tuple[str, str | None, str | None, dict[str, Any], datetime | None, datetime | None]] = [
-    # The model's dates are taken in UTC, or in the zone where it was said.
+    # Dates of the model are in UTC, or in the time zone of the message.
     (LIVE, "2024-05-01", None, {}, day(2024, 5), None),
     (LIVE, "2024-05-01T02:00:00+02:00", "2025", {}, day(2024, 5), day(2025)),
     (LIVE, None, "2023-12-01", {}, None, day(2023, 12)),
@@ -57,7 +57,7 @@ HOLDS: list[tuple[str, str | None, str | None, dict[str, Any], datetime | None, 
     (LIVE, "2024-05-01", "2024-04-01", {}, day(2024, 5), None),
     (LIVE, "2024-05-01", "2024-05-01", {}, day(2024, 5), None),
     (LIVE, "2024-05-01", "2023", {}, day(2024, 5), None),
-    # Words name the date where the model gave none, and do not move one that it gave.
+    # Words give the date if the model gave none, and do not change a date of the model.
     (f"{MOVED} in 2019.", "2018-01-01T00:00:00Z", None, {}, day(2018), None),
     (f"{MOVED} on 5 May 2023.", None, None, {}, day(2023, 5, 5), None),
     (f"{MOVED} yesterday.", None, None, {}, day(2023, 12, 31), None),
@@ -68,7 +68,7 @@ HOLDS: list[tuple[str, str | None, str | None, dict[str, Any], datetime | None, 
     ("I was in Oslo on 5 May 2023 and in Rome on 6 June 2023.", None, None, {}, None, None),
     ("I moved here and sing on Tuesday evenings.", None, None, {}, None, None),
     ("I moved here and swim every Monday.", None, None, {}, None, None),
-    # What is worded as over has ended when it is said, or where it is said to, or with the coarse time in which it was.
+    # A fact in the past tense ends at its stated end, else with the period of its start, else with the message.
     *((LIVE, None, None, {"wording": over}, None, day(2024)) for over in ("LIVED_IN", "WORKED_AT", "WAS_LIVING_IN")),
     (LIVE, None, "2020", {"wording": "LIVED_IN"}, None, day(2020)),
     (LIVE, "2019", None, {"wording": "LIVED_IN"}, day(2019), day(2020)),
@@ -87,12 +87,12 @@ HOLDS: list[tuple[str, str | None, str | None, dict[str, Any], datetime | None, 
 
 
 @pytest.mark.parametrize(("content", "since", "until", "given", "begins", "ends"), HOLDS)
-def test_when_a_fact_holds(content, since, until, given, begins, ends):
+def test_date_sets_start_and_end_of_a_fact(content, since, until, given, begins, ends):
     one = found(content, since, until, **given)
     assert (instant(one["valid_at"]), instant(one["invalid_at"])) == (begins, ends)
 
 
-# That something is so now, or has happened by now, is no time, unless words or figures name the day.
+# The time of the message is no start of a fact, unless words or figures name that day.
 NOW_IS: list[tuple[str, str | None, dict[str, Any], datetime | None]] = [
     (LIVE, SPOKEN, {}, None),
     (LIVE, "2024-01-01", {}, None),
@@ -109,7 +109,7 @@ NOW_IS: list[tuple[str, str | None, dict[str, Any], datetime | None]] = [
 
 
 @pytest.mark.parametrize(("content", "since", "given", "begins"), NOW_IS)
-def test_that_something_is_so_now_is_no_start(content, since, given, begins):
+def test_present_tense_without_date_gives_no_start(content, since, given, begins):
     """A present tense without a date gives a fact no start.
 
     Features: A55.
@@ -130,7 +130,7 @@ def test_that_something_is_so_now_is_no_start(content, since, given, begins):
         (None, "instant", None),
     ],
 )
-def test_a_date_is_as_coarse_as_it_is_written(since, precision, until):
+def test_date_has_the_precision_of_its_text(since, precision, until):
     """The precision of a date is that of its text.
 
     Features: B8.
@@ -158,7 +158,7 @@ def test_a_date_is_as_coarse_as_it_is_written(since, precision, until):
         (f"{MOVED} in summer.", "2023-summer", day(2023, 6), "season"),
     ],
 )
-def test_a_date_is_as_exact_as_the_words_that_tell_it(content, since, begins, precision):
+def test_date_has_the_precision_of_the_quoted_words(content, since, begins, precision):
     one = found(content, since)
     assert (instant(one["valid_at"]), one["precision"]) == (begins, precision)
 
@@ -170,7 +170,7 @@ def test_a_date_is_as_exact_as_the_words_that_tell_it(content, since, begins, pr
         ("I start on 1 March 2024 at 10:00, for two years.", "2024-03-01T10:00:00Z", "plan", "instant"),
     ],
 )
-def test_other_dates_of_the_words_do_not_make_it_vague(content, since, kind, precision):
+def test_date_precision_ignores_other_dates_in_the_words(content, since, kind, precision):
     assert found(content, since, kind=kind)["precision"] == precision
 
 
@@ -184,24 +184,24 @@ def test_other_dates_of_the_words_do_not_make_it_vague(content, since, kind, pre
         ("I lived in Oslo.", None, "soon", "state", None, "instant"),
         ("I lived in Oslo.", None, None, "state", None, "instant"),
         (LIVE, "2024-05", "2023", "state", None, "instant"),
-        # That it is over by now is no end: it ended before it was told.
+        # The time of the message is no exact end: the state ended by then.
         ("I left Acme.", None, SPOKEN, "former", day(2024), "by"),
         ("I left Acme today.", None, "2024-01-01", "former", day(2024), "day"),
         ("I bought a car in 2019, I had it for long.", "2019", None, "former", day(2024), "by"),
         ("I used to smoke.", None, None, "former", day(2024), "by"),
     ],
 )
-def test_an_end_is_as_exact_as_it_is_told(content, since, until, kind, ends, precision):
+def test_end_has_the_precision_of_its_source(content, since, until, kind, ends, precision):
     one = found(content, since, until, kind=kind)
     assert (instant(one["invalid_at"]), one["end_precision"]) == (ends, precision)
 
 
-def test_yesterday_is_the_day_before_by_the_clock_of_where_it_was_said():
+def test_yesterday_is_resolved_in_time_zone_of_the_message():
     """The word "yesterday" is resolved in the time zone of the message.
 
     Features: A11.
     """
-    # 1 January, one at night in Tokyo, is still 31 December in UTC.
+    # 1 January, 1 a.m. in Tokyo, is still 31 December in UTC.
     said = {"at": micros(datetime(2023, 12, 31, 16, tzinfo=UTC), default=0), "offset": 540}
     one = found(f"{MOVED} yesterday.", **said)
     begins = datetime(2023, 12, 31, tzinfo=UTC) - timedelta(hours=9)
@@ -222,11 +222,11 @@ SOLD = "I sold the car, bought in 2019."
         (SOLD, [stated(SOLD, kind="event"), stated(SOLD, kind="event", id="bought", stated_from="2019", start=17)]),
     ],
 )
-def test_dates_that_other_words_or_several_facts_may_mean_are_not_taken(content, facts):
+def test_ambiguous_dates_are_not_assigned_to_a_fact(content, facts):
     assert dated(content, *facts)[0]["valid_at"] == OPEN_START
 
 
-def test_the_words_of_the_whole_message_tell_how_exact_a_date_is():
+def test_date_precision_uses_words_outside_the_quote():
     content = "Last week I moved. Oslo!"
     [one] = dated(content, stated(content, stated_from="2023-12-25", start=19, end=24))
     assert one["precision"] == "week"
@@ -236,5 +236,5 @@ TIMES = st.none() | st.text(max_size=30) | st.dates().map(str) | st.datetimes().
 
 
 @given(TIMES, TIMES, st.text(max_size=60), st.integers(-1080, 1080))
-def test_whatever_the_model_and_the_words_say_the_interval_is_one(since, until, content, offset):
+def test_any_dates_and_words_give_a_valid_interval(since, until, content, offset):
     found(content, since, until, offset=offset)

@@ -1,4 +1,4 @@
-"""What the memory supplied is not learned again: a context in a message is not read, and all else is."""
+"""A context of the memory within a message is not read again; the rest of the message is."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CONTEXTS = {name: str(render(FOUND, PLENTY, name)) for name in TEMPLATES}
 
 
 @pytest.mark.parametrize("context", [*CONTEXTS.values(), render_results(FOUND)], ids=[*CONTEXTS, "tool"])
-def test_a_context_in_any_form_is_left_out_and_all_else_keeps_its_place(context: str) -> None:
+def test_without_contexts_removes_contexts_and_preserves_offsets(context: str) -> None:
     assert len(context) > 200
     assert without_contexts(context).strip() == ""
     said = f"Here is what I know:\n\n{context}\n\nBob lives in Rome.\n{context}"
@@ -51,25 +51,25 @@ def test_a_context_in_any_form_is_left_out_and_all_else_keeps_its_place(context:
         "- Ann lives in Oslo (since 14 May 2024) [m2]",
     ],
 )
-def test_what_only_looks_a_little_like_a_context_is_read(said: str) -> None:
+def test_without_contexts_leaves_text_resembling_a_context(said: str) -> None:
     assert without_contexts(said) == said
 
 
 @given(text=HARM)
-def test_no_stored_text_shows_beyond_the_context_that_tells_it(text: str) -> None:
+def test_hostile_stored_text_does_not_escape_a_removed_context(text: str) -> None:
     for name in TEMPLATES:
         context = str(render(hostile(text), PLENTY, name))
         assert without_contexts(f"{context}\nBob").split() == ["Bob"]
 
 
 @given(before=st.text(max_size=20), mark=st.sampled_from(BOTH_ENDS), inside=st.text(max_size=20))
-def test_all_else_is_left_as_it_is(before: str, mark: Any, inside: str) -> None:
+def test_without_contexts_requires_an_end_marker(before: str, mark: Any, inside: str) -> None:
     said = f"{before}{mark.begin}{inside}"
     assert without_contexts(said) == said
     assert without_contexts(f"{said}{mark.end}") == before + " " * (len(said) + len(mark.end) - len(before))
 
 
-def test_a_text_full_of_beginnings_is_looked_through_at_once() -> None:
+def test_without_contexts_is_fast_on_repeated_begin_markers() -> None:
     began = time.process_time()
     for mark in BOTH_ENDS:
         said = mark.begin * (1_000_000 // len(mark.begin))
@@ -77,9 +77,7 @@ def test_a_text_full_of_beginnings_is_looked_through_at_once() -> None:
     assert time.process_time() - began < 5
 
 
-def test_the_rest_of_a_message_is_read_and_its_quotes_are_found_in_the_whole(
-    memory: GraphMemory, model: Scripted, namespace: str
-) -> None:
+def test_text_after_a_context_is_read_with_valid_quotes(memory: GraphMemory, model: Scripted, namespace: str) -> None:
     memory.add("I live in Oslo.", speaker="Ann", at=AT, namespace=namespace)
     said = f"{memory.context('Where does Ann live?', namespace=namespace)}\n\nI know Cid."
     added = memory.add(said, speaker="Bob", at=AT, namespace=namespace)
@@ -90,9 +88,7 @@ def test_the_rest_of_a_message_is_read_and_its_quotes_are_found_in_the_whole(
     assert said in {each.content for each in memory.episodes.list(namespace=namespace)}
 
 
-def test_a_message_that_is_all_context_is_skipped_with_its_reason(
-    memory: GraphMemory, model: Scripted, namespace: str
-) -> None:
+def test_message_of_only_a_context_is_skipped_with_reason(memory: GraphMemory, model: Scripted, namespace: str) -> None:
     memory.add("I live in Oslo.", speaker="Ann", at=AT, namespace=namespace)
     context = memory.context("Where does Ann live?", namespace=namespace)
     asked = len(model.asked)
@@ -108,12 +104,12 @@ def test_a_message_that_is_all_context_is_skipped_with_its_reason(
     assert [each.strip() for each in read] == [context, "Thank you!"]
 
 
-def test_a_record_is_read_whatever_it_holds(memory: GraphMemory, model: Scripted, namespace: str) -> None:
+def test_json_record_with_a_context_is_read_in_full(memory: GraphMemory, model: Scripted, namespace: str) -> None:
     memory.add(CONTEXTS["json"], kind="json", at=AT, namespace=namespace)
     assert model.asks("extract_json")[0]["episode"]["content"] == CONTEXTS["json"]
 
 
-def test_a_template_of_ones_own_is_not_known_and_is_read() -> None:
+def test_without_contexts_ignores_custom_templates() -> None:
     own = replace(TEMPLATES["zeph"], name="mine", head="I remember:\n")
     said = str(render(FOUND, PLENTY, own))
     assert without_contexts(said) == said

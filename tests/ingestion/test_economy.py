@@ -1,4 +1,4 @@
-"""Messages that are read together, on a real database."""
+"""The plan `economy`: several messages are read by one model call (real database)."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ DAYS = [
 ]
 
 
-def told(number: int, speaker: str, content: str, thread: str = "chat") -> dict[str, Any]:
+def message(number: int, speaker: str, content: str, thread: str = "chat") -> dict[str, Any]:
     return {"speaker": speaker, "content": content, "thread": thread, "at": f"2024-01-0{number + 1}T12:00:00Z"}
 
 
 @pytest.fixture
 def economy(opened: Open) -> GraphMemory:
-    """A memory that reads four messages in one question."""
+    """A memory that reads four messages in one model call."""
     return opened(plan="economy", window=4)
 
 
 @pytest.fixture
 def standard(opened: Open) -> GraphMemory:
-    """A memory that reads one message after the other."""
+    """A memory that reads each message in its own call."""
     return opened(plan="standard")
 
 
@@ -51,90 +51,90 @@ def facts(memory: GraphMemory, namespace: str) -> set[tuple[Any, ...]]:
     return {(each.subject, each.predicate, each.objects, each.valid_at, each.invalid_at) for each in found}
 
 
-def test_a_message_waits_and_is_found_by_its_words_meanwhile(economy, model, namespace):
-    added = economy.add(**told(0, *DAYS[0]), namespace=namespace)
+def test_waiting_message_is_found_by_its_words(economy, model, namespace):
+    added = economy.add(**message(0, *DAYS[0]), namespace=namespace)
     assert (added.new, added.status, added.facts) == (True, EpisodeStatus.WAITING, ())
     assert "waits for others" in (economy.episodes.list(namespace=namespace)[0].reason or "")
     assert [each.content for each in economy.search("Oslo", namespace=namespace).episodes] == [DAYS[0][1]]
     assert model.asked == []
 
 
-def test_the_message_that_fills_the_window_has_all_read_in_one_question(economy, model, namespace, standard):
+def test_full_window_is_read_by_one_model_call(economy, model, namespace, standard):
     """With the plan `economy`, a full window of messages is read by one call of the model.
 
     Features: G4.
     """
-    added = [economy.add(**told(number, *each), namespace=namespace) for number, each in enumerate(DAYS)]
+    added = [economy.add(**message(number, *each), namespace=namespace) for number, each in enumerate(DAYS)]
     assert [str(each.status) for each in added] == ["waiting"] * 3 + ["done"]
     assert added[-1].facts
     assert questions(model) == ["read_window"]
     assert statuses(economy, namespace) == ["done"] * 4
     assert {each.plan for each in economy.episodes.list(namespace=namespace)} == {"economy"}
     for number, each in enumerate(DAYS):
-        standard.add(**told(number, *each), namespace=f"{namespace} one by one")
+        standard.add(**message(number, *each), namespace=f"{namespace} one by one")
     assert facts(economy, namespace) == facts(standard, f"{namespace} one by one") != set()
 
 
-def test_each_thread_waits_for_itself(economy, model, namespace):
+def test_each_thread_has_its_own_window(economy, model, namespace):
     for number, each in enumerate(DAYS[:3]):
-        economy.add(**told(number, *each, thread="one"), namespace=namespace)
-        economy.add(**told(number, *each, thread="other"), namespace=namespace)
+        economy.add(**message(number, *each, thread="one"), namespace=namespace)
+        economy.add(**message(number, *each, thread="other"), namespace=namespace)
     assert questions(model) == []
-    economy.add(**told(3, *DAYS[3], thread="one"), namespace=namespace)
+    economy.add(**message(3, *DAYS[3], thread="one"), namespace=namespace)
     assert questions(model) == ["read_window"]
     assert sorted(statuses(economy, namespace)) == ["done"] * 4 + ["waiting"] * 3
 
 
-def test_what_has_waited_long_enough_is_read_with_the_next(server, model, embeddings, settings, namespace):
+def test_message_is_read_at_once_if_window_seconds_is_zero(server, model, embeddings, settings, namespace):
     chosen = settings.with_(url=server.url, plan="economy", window_seconds=0.0)
     with GraphMemory(chosen, model=model, embeddings=embeddings) as memory:
         assert memory.add("I live in Oslo.", speaker="Ann", namespace=namespace).status == EpisodeStatus.DONE
 
 
-def test_what_is_no_short_message_waits_for_nothing_and_is_read_after_what_came_before(economy, model, namespace):
-    economy.add(**told(0, *DAYS[0]), namespace=namespace)
+def test_text_is_read_at_once_after_waiting_messages(economy, model, namespace):
+    economy.add(**message(0, *DAYS[0]), namespace=namespace)
     added = economy.add("Ann lives in Rome.", kind="text", thread="chat", at="2024-02-01", namespace=namespace)
     assert (added.status, statuses(economy, namespace)) == (EpisodeStatus.DONE, ["done", "done"])
     [ended] = [each for each in economy.facts.about("Ann", namespace=namespace) if each.objects == ("Oslo",)]
     assert ended.invalid_at is not None
 
 
-def test_resume_reads_what_a_thread_left_waiting(economy, model, namespace):
+def test_resume_reads_waiting_messages_in_one_call(economy, model, namespace):
     for number, each in enumerate(DAYS[:3]):
-        economy.add(**told(number, *each), namespace=namespace)
+        economy.add(**message(number, *each), namespace=namespace)
     assert [each.status for each in economy.episodes.resume(namespace=namespace)] == [EpisodeStatus.DONE] * 3
     assert questions(model) == ["read_window"]
 
 
-def test_add_many_leaves_nothing_waiting_and_reads_what_waits_first(economy, model, namespace):
-    economy.add(**told(0, *DAYS[0]), namespace=namespace)
-    many = [EpisodeInput(**told(number, *each)) for number, each in enumerate(DAYS)][1:]
+def test_add_many_reads_waiting_messages_first(economy, model, namespace):
+    economy.add(**message(0, *DAYS[0]), namespace=namespace)
+    many = [EpisodeInput(**message(number, *each)) for number, each in enumerate(DAYS)][1:]
     assert len(economy.add_many(many, namespace=namespace)) == 3
     assert statuses(economy, namespace) == ["done"] * 4
     assert questions(model) == ["read", "read_window"]
 
 
-async def test_it_is_the_same_under_asyncio(economy, model, namespace):
-    added = [await economy.aadd(**told(number, *each), namespace=namespace) for number, each in enumerate(DAYS)]
+async def test_async_adds_fill_and_read_a_window(economy, model, namespace):
+    added = [await economy.aadd(**message(number, *each), namespace=namespace) for number, each in enumerate(DAYS)]
     assert [str(each.status) for each in added] == ["waiting"] * 3 + ["done"]
-    await economy.aadd(**told(4, "Ann", "I know Emil."), namespace=namespace)
-    await economy.aadd_many([told(5, "Bob", "I know Emil."), told(6, "Bob", "I know Fay.")], namespace=namespace)
+    await economy.aadd(**message(4, "Ann", "I know Emil."), namespace=namespace)
+    await economy.aadd_many([message(5, "Bob", "I know Emil."), message(6, "Bob", "I know Fay.")], namespace=namespace)
     assert questions(model) == ["read_window", "read", "read_window"]
     assert statuses(economy, namespace) == ["done"] * 7
 
 
-def test_where_the_question_about_all_fails_each_is_read_alone(economy, model, namespace):
+def test_refused_window_is_read_message_by_message(economy, model, namespace):
     def refused(_: Any) -> Any:
         raise ModelRefusal("no: say it otherwise")
 
     model.rules["read_window"] = refused
     for number, each in enumerate(DAYS):
-        economy.add(**told(number, *each), namespace=namespace)
+        economy.add(**message(number, *each), namespace=namespace)
     assert questions(model) == ["read_window"] + ["read"] * 4
     assert statuses(economy, namespace) == ["done"] * 4
 
 
-def test_what_names_no_message_is_left_out(economy, model, namespace):
+def test_facts_with_unknown_message_number_are_dropped(economy, model, namespace):
     whole = model.rules["read_window"]
 
     def astray(fields: Any) -> Any:
@@ -143,15 +143,15 @@ def test_what_names_no_message_is_left_out(economy, model, namespace):
 
     model.rules["read_window"] = astray
     for number, each in enumerate(DAYS):
-        economy.add(**told(number, *each), namespace=namespace)
+        economy.add(**message(number, *each), namespace=namespace)
     assert statuses(economy, namespace) == ["done"] * 4
     assert [each.objects for each in economy.facts.about("Ann", namespace=namespace)] == []
 
 
-def test_greetings_are_not_told_to_the_model(economy, model, namespace):
+def test_greetings_are_left_out_of_the_window_prompt(economy, model, namespace):
     said = [DAYS[0], ("Bob", "Thanks!"), DAYS[1], DAYS[2]]
     for number, each in enumerate(said):
-        economy.add(**told(number, *each), namespace=namespace)
+        economy.add(**message(number, *each), namespace=namespace)
     [asked] = model.asks("read_window")
     assert [(each["message"], each["content"]) for each in asked["messages"]] == [
         (0, DAYS[0][1]), (1, DAYS[1][1]), (2, DAYS[2][1]),
@@ -159,11 +159,11 @@ def test_greetings_are_not_told_to_the_model(economy, model, namespace):
     assert statuses(economy, namespace) == ["done", "skipped", "done", "done"]
 
 
-def test_eight_that_fill_a_window_at_once_make_no_double(server, model, settings, namespace):
+def test_concurrent_adds_to_a_window_create_no_duplicates(server, model, settings, namespace):
     async def all_at_once(memory: GraphMemory) -> None:
         await asyncio.gather(
             *(
-                memory.aadd(**told(number, "Ann", f"I live in Oslo, {number}"), namespace=namespace)
+                memory.aadd(**message(number, "Ann", f"I live in Oslo, {number}"), namespace=namespace)
                 for number in range(8)
             )
         )

@@ -21,7 +21,7 @@ def names(given, answer, settings=SETTINGS) -> list[str]:
     return [each["name"] for each in result["mentions"]]
 
 
-def test_the_speaker_comes_first_whether_the_model_names_it_or_not():
+def test_speaker_is_the_first_entity():
     """The speaker is the first entity, whether or not the model returns it.
 
     Features: A15.
@@ -30,12 +30,12 @@ def test_the_speaker_comes_first_whether_the_model_names_it_or_not():
     assert names(state(), [found("Oslo", "ANN")]) == ["Ann", "Oslo"]
 
 
-def test_without_a_speaker_there_is_none():
+def test_extract_adds_no_entity_without_a_speaker():
     assert names(state(episode={"speaker": None}), [found("Oslo")]) == ["Oslo"]
 
 
 @pytest.mark.parametrize("name", [*sorted(PRONOUNS)[::7], "I", "HER", "我们", "", "  ", "!!!", "\x00", "🎉"])
-def test_pronouns_and_names_without_a_letter_are_no_entities(name):
+def test_extract_drops_pronouns_and_names_without_letters(name):
     """Features: A51."""
     assert names(state(), [found(name, "Oslo")]) == ["Ann", "Oslo"]
 
@@ -53,7 +53,7 @@ def test_pronouns_and_names_without_a_letter_are_no_entities(name):
         ("IT", "IT"),
     ],
 )
-def test_names_that_are_spelt_like_words_are_entities(content, name):
+def test_extract_accepts_names_spelt_like_common_words(content, name):
     assert names(state(content), [found(name)]) == ["Ann", name]
 
 
@@ -61,7 +61,7 @@ def test_names_that_are_spelt_like_words_are_entities(content, name):
     ("content", "name"),
     [("She runs it for us.", "us"), ("It is here.", "It"), ("WE MET US THERE", "US"), ("I live in Oslo.", "US")],
 )
-def test_pronouns_are_left_out_with_the_reason(content, name):
+def test_dropped_pronoun_is_reported_with_reason(content, name):
     """Pronouns are dropped as entities, and the report has the reason.
 
     Features: B2.
@@ -71,16 +71,16 @@ def test_pronouns_are_left_out_with_the_reason(content, name):
     assert result["dropped"] == [{"kind": "entity", "text": name, "reason": "its name is a pronoun"}]
 
 
-def test_the_same_name_twice_is_one_entity():
+def test_extract_merges_equal_names():
     """Features: B3."""
     assert names(state(), [found("Oslo", "oslo", " OSLO ")]) == ["Ann", "Oslo"]
 
 
-def test_a_name_is_put_on_one_line():
+def test_entity_name_has_no_line_breaks():
     assert names(state(), [found("New\nYork \x07City")]) == ["Ann", "New York City"]
 
 
-def test_no_more_entities_of_a_piece_are_kept_than_wanted_and_the_rest_is_reported():
+def test_max_entities_limits_a_piece_and_reports_the_rest():
     many = found(*(f"Friend {number}" for number in range(9)))
     assert names(state(), [many], Settings(max_entities=3, plan="thorough")) == [
         "Ann",
@@ -92,7 +92,7 @@ def test_no_more_entities_of_a_piece_are_kept_than_wanted_and_the_rest_is_report
     assert [each["text"] for each in result["dropped"]] == [f"Friend {number}" for number in range(3, 9)]
 
 
-def test_an_unknown_type_is_the_first_one_and_a_known_one_is_spelt_as_declared():
+def test_entity_type_becomes_a_declared_type():
     """An unknown entity type becomes the first declared type; a known one gets its declared spelling.
 
     Features: B1.
@@ -103,14 +103,14 @@ def test_an_unknown_type_is_the_first_one_and_a_known_one_is_spelt_as_declared()
     assert [each["type"] for each in result["mentions"]] == ["Person", "Ship", "Thing"]
 
 
-def test_the_speaker_has_the_first_type_where_there_are_no_persons():
+def test_speaker_has_the_first_type_without_a_person_type():
     result, _ = answered(
         extract(state(), Settings(entity_types=(EntityType("Thing", "anything"),), plan="thorough")), found()
     )
     assert [(each["name"], each["type"]) for each in result["mentions"]] == [("Ann", "Thing")]
 
 
-def test_every_piece_is_asked_about_and_the_answers_are_joined():
+def test_extract_asks_about_each_piece_and_joins_answers():
     given = state("One. Two.", pieces=[{"content": "One. ", "start": 0}, {"content": "Two.", "start": 5}])
     result, asked = answered(extract(given, SETTINGS), found("Oslo", "Bob"), found("Rome", "bob"))
     assert [each["name"] for each in result["mentions"]] == ["Ann", "Oslo", "Bob", "Rome"]
@@ -120,7 +120,7 @@ def test_every_piece_is_asked_about_and_the_answers_are_joined():
 @pytest.mark.parametrize(
     ("kind", "prompt"), [("message", EXTRACT_MESSAGE), ("text", EXTRACT_TEXT), ("json", EXTRACT_JSON)]
 )
-def test_each_kind_has_its_prompt_and_is_told_exactly_what_it_uses(kind, prompt):
+def test_each_episode_kind_has_its_own_prompt(kind, prompt):
     """Each kind of episode has its own prompt, which gets exactly the fields that it uses.
 
     Features: A9.

@@ -27,7 +27,7 @@ def found(*answers: dict[str, Any], content: str = "I live in Oslo.", **settings
     return result["facts"]
 
 
-def test_a_fact_has_its_ends_its_words_and_the_characters_that_say_it():
+def test_fact_has_subject_objects_sentence_and_quote_position():
     """A fact has its subject and objects, its sentence, and the position of its quote in the message.
 
     Features: A8, C5.
@@ -45,7 +45,7 @@ def test_a_fact_has_its_ends_its_words_and_the_characters_that_say_it():
         {"sentence": "", "quote": ""}, {"sentence": " \n"},
     ],
 )  # fmt: skip
-def test_a_fact_about_unknown_entities_or_that_says_nothing_is_none(odd):
+def test_fact_with_unknown_entity_or_no_content_is_dropped(odd):
     """Facts about unknown entities, and facts without content, are dropped.
 
     Features: A22.
@@ -54,17 +54,17 @@ def test_a_fact_about_unknown_entities_or_that_says_nothing_is_none(odd):
 
 
 @pytest.mark.parametrize("objects", [[], [0], [0, 0]])
-def test_a_fact_may_be_about_one_entity_alone(objects):
+def test_fact_may_have_no_object(objects):
     [fact] = found(stated(objects=objects, sentence="Ann is a vegan."))
     assert (fact["subject"], fact["objects"], fact["object_ids"]) == (0, [], [])
 
 
-def test_the_kind_of_a_fact_is_that_of_its_predicate_where_that_is_known():
+def test_known_predicate_determines_the_kind_of_a_fact():
     kinds = [found(stated(predicate=name, kind="event"))[0]["kind"] for name in ("moved to", "visited", "was born in")]
     assert kinds == ["state", "event", "event"]
 
 
-def test_a_fact_rests_on_those_that_it_names_by_their_places():
+def test_rests_on_indexes_become_premise_ids():
     premise, fact, odd = found(
         stated(sentence="The rent is low.", objects=[]),
         stated(sentence="Ann lives in Oslo.", rests_on=[0, 1, 7]),
@@ -73,29 +73,29 @@ def test_a_fact_rests_on_those_that_it_names_by_their_places():
     assert (premise["premises"], fact["premises"], odd["premises"]) == ([], [premise["id"]], [])
 
 
-def test_a_fact_of_several_entities_is_one_fact():
+def test_fact_with_several_objects_is_one_fact():
     """Features: A7."""
     [fact] = found(stated(objects=[1, 2, 1, 0, 9]))
     assert fact["objects"] == [1, 2]
 
 
-def test_the_same_fact_twice_is_one():
+def test_repeated_sentence_gives_one_fact():
     """Features: B7."""
     assert len(found(stated(), stated(sentence="ann lives in OSLO"), stated(sentence="Ann is of Oslo."))) == 2
 
 
-def test_no_more_facts_are_kept_than_wanted():
+def test_max_facts_limits_the_number_of_facts():
     assert len(found(*(stated(sentence=f"Ann did {n}.") for n in range(5)), max_facts=2)) == 2
 
 
-def test_a_quote_in_a_later_piece_stands_where_it_stands_in_the_whole():
+def test_quote_in_later_piece_has_offset_in_the_whole_text():
     pieces = [{"content": "Long ago. ", "start": 0}, {"content": "I live in Oslo.", "start": 10}]
     flow = facts(state("Long ago. I live in Oslo.", entities=PEOPLE, pieces=pieces), Settings())
     result, _ = answered(flow, ExtractedFacts(facts=[]), ExtractedFacts(facts=[stated()]), [])
     assert (result["facts"][0]["start"], result["facts"][0]["end"]) == (12, 24)
 
 
-def test_the_reader_is_told_by_which_names_the_episode_calls_each_entity():
+def test_facts_prompt_has_names_used_in_the_episode():
     people = [entity("Ann"), entity("Robert", called=("Bob", "Bobby"))]
     _, [asked] = answered(facts(state(entities=people), Settings()), ExtractedFacts(facts=[]))
     assert asked.fields["entities"] == [
@@ -104,7 +104,7 @@ def test_the_reader_is_told_by_which_names_the_episode_calls_each_entity():
     ]
 
 
-def test_where_there_is_no_entity_nothing_is_asked():
+def test_facts_asks_nothing_without_entities():
     assert ended(facts(state(entities=[]), Settings())) == {"facts": [], "predicates": [], "dropped": []}
 
 
@@ -122,29 +122,29 @@ def test_where_there_is_no_entity_nothing_is_asked():
         (".*", "I live in Oslo.", None),
     ],
 )
-def test_a_quote_is_found_whatever_its_case_and_spaces(quote, content, span):
+def test_locate_ignores_case_and_whitespace(quote, content, span):
     assert locate(quote, content) == span
 
 
 @given(st.text(max_size=50), st.text(max_size=50))
-def test_a_quote_always_lies_within_the_content(quote, content):
+def test_locate_returns_a_span_within_the_content(quote, content):
     start, end = locate(quote, content) or (0, 0)
     assert 0 <= start <= end <= len(content)
 
 
-def test_an_episode_that_states_nothing_looks_up_no_predicate():
+def test_episode_without_facts_looks_up_no_predicate():
     result, effects = answered(facts(state(entities=PEOPLE), Settings()), ExtractedFacts(facts=[]))
     assert (result, len(effects)) == ({"facts": [], "predicates": [], "dropped": []}, 1)
 
 
-def test_the_predicate_is_the_canonical_one_and_the_wording_is_kept():
+def test_fact_has_canonical_predicate_and_original_wording():
     """Features: A53."""
     [fact] = found(stated(predicate="resides in"))
     assert (fact["predicate"], fact["wording"]) == ("LIVES_IN", "RESIDES_IN")
     assert (fact["single_valued"], fact["declared"], fact["family"]) == (True, False, "residence")
 
 
-def test_two_wordings_of_one_predicate_and_one_sentence_are_one_fact():
+def test_two_wordings_of_one_predicate_give_one_fact():
     [fact] = found(stated(predicate="resides in"), stated(predicate="lives in"))
     assert fact["wording"] == "RESIDES_IN"
 

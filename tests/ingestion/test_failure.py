@@ -17,6 +17,7 @@ from tests.ingestion.stepping import answered, state
         (ValueError("what was answered makes no sense"), True, False, "failed"),
     ],
 )
-def test_answers_are_kept_unless_the_step_may_have_stumbled_over_them(error, stumbled, kept, status):
+def test_note_failure_stores_answers_unless_they_are_suspect(error, stumbled, kept, status):
+    """Answers are deleted if the step itself failed, except in an outage."""
     told, [marked] = answered(note_failure(decode(state()), "resolve", error, stumbled), [])
     assert (told, marked.params["status"], marked.params["kept"]) == (status, status, kept)

@@ -1,4 +1,4 @@
-"""Greetings, thanks and turns without surprise: what is not asked about, and what must be."""
+"""Greetings, thanks and unsurprising turns are skipped; all other messages are read."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -30,7 +30,7 @@ AT = "2024-05-01T10:00:00Z"
         "Ttyl, take care!", "Thanks for your help, I'm here for you!", "So good to hear that. Talk to you later!", "太好了！",
     ],
 )  # fmt: skip
-def test_a_greeting_or_thanks_says_nothing(content: str) -> None:
+def test_says_nothing_is_true_for_greetings_and_thanks(content: str) -> None:
     assert says_nothing(content, PEOPLE)
 
 
@@ -43,7 +43,7 @@ def test_a_greeting_or_thanks_says_nothing(content: str) -> None:
         "Great news: I moved", "Good to hear from Rome", "Yes, sounds great!", "Agreed!", "早上好，我在巴黎", "谢谢你的书", "好的", "是", "I appreciate it when it rains", "ha" * LONGEST, "Hi " * LONGEST,
     ],
 )  # fmt: skip
-def test_whatever_may_say_something_is_read(content: str) -> None:
+def test_says_nothing_is_false_for_possible_content(content: str) -> None:
     assert not says_nothing(content, PEOPLE)
 
 
@@ -66,7 +66,7 @@ REACTIONS = (
         "Tell me your mood.",
     ],
 )  # fmt: skip
-def test_a_reaction_to_a_question_or_a_proposal_is_read(turn: str) -> None:
+def test_reaction_to_question_or_proposal_is_read(turn: str) -> None:
     assert not any(says_nothing(reaction, PEOPLE, ["I like Oslo.", turn]) for reaction in REACTIONS)
     assert says_nothing("Thanks, bye!", PEOPLE, [turn])
 
@@ -83,21 +83,21 @@ SAYING = (
 
 
 @pytest.mark.parametrize("before", [None, "I live in Oslo.", "Remember that I am 42.", "Shall we meet on Monday?"])
-def test_an_acknowledgement_is_a_filler_and_an_answer_never_is(before: str | None) -> None:
+def test_is_filler_is_true_for_acknowledgements_not_answers(before: str | None) -> None:
     assert [text for text in FILLERS if not is_filler(text, before)] == []
     assert [text for text in SAYING if is_filler(text, before)] == []
 
 
-def test_an_assent_is_a_filler_only_where_nothing_was_asked_or_proposed() -> None:
+def test_assent_is_filler_only_after_a_plain_statement() -> None:
     assert all(is_filler(text, "I live in Oslo.") for text in ASSENTS)
     assert not any(is_filler(text, before) for text in ASSENTS for before in ("Can you come?", "Let's meet at 8", None))
 
 
-def test_a_reaction_to_anything_else_says_nothing() -> None:
+def test_reaction_to_a_statement_says_nothing() -> None:
     assert all(says_nothing(reaction, PEOPLE, ["I moved to Oslo. It rains a lot here."]) for reaction in REACTIONS)
 
 
-def test_an_agreed_plan_is_read_and_praise_is_not(memory: GraphMemory, namespace: str) -> None:
+def test_reply_to_proposal_is_read_and_praise_is_skipped(memory: GraphMemory, namespace: str) -> None:
     said = (
         ("Ann", "Shall we go to Oslo on Friday?"), ("Ann", "It rains there."), ("Bob", "Sounds great!"),
         ("Ann", "I moved to Rome."), ("Bob", "Sounds great!"), ("Bob", "Gotta run, bye!"),
@@ -111,12 +111,12 @@ def test_an_agreed_plan_is_read_and_praise_is_not(memory: GraphMemory, namespace
 
 
 @given(content=st.text(max_size=40), people=st.lists(st.text(max_size=10), max_size=3))
-def test_any_text_is_judged_and_a_number_or_an_unknown_word_is_always_read(content: str, people: list[str]) -> None:
+def test_says_nothing_is_false_with_an_unknown_word(content: str, people: list[str]) -> None:
     says_nothing(content, people)
     assert not says_nothing(f"{content} Wxyzv", people) or "wxyzv" in " ".join(people).casefold()
 
 
-def test_a_greeting_is_saved_and_found_and_costs_no_call(memory: GraphMemory, model: Scripted, namespace: str) -> None:
+def test_greeting_is_stored_and_found_without_model_call(memory: GraphMemory, model: Scripted, namespace: str) -> None:
     told: dict[str, Any] = {"at": AT, "namespace": namespace, "thread": "t"}
     memory.add("I moved to Oslo.", speaker="Ann", **told)
     asked = len(model.asked)
@@ -129,7 +129,7 @@ def test_a_greeting_is_saved_and_found_and_costs_no_call(memory: GraphMemory, mo
     assert memory.add("I moved to Rome.", speaker="Bob", **told).skipped is None
 
 
-def test_a_text_or_a_record_is_always_read(memory: GraphMemory, model: Scripted, namespace: str) -> None:
+def test_text_and_json_episodes_are_always_read(memory: GraphMemory, model: Scripted, namespace: str) -> None:
     memory.add("Hello", kind="text", at=AT, namespace=namespace)
     memory.add('"Hello"', kind="json", at=AT, namespace=namespace)
     assert len(model.asks("extract_text")) == len(model.asks("extract_json")) == 1
@@ -147,7 +147,7 @@ TALK = (
 
 
 class Fixed(HashEmbeddings):
-    """Places of lines that are laid down: those in the same group are alike."""
+    """Fixed embeddings: all texts about Oslo have one vector, all about Rome another."""
 
     def _vector(self, text: str) -> list[float]:
         place = 0 if "Oslo" in text else 1 if "Rome" in text else 2
@@ -159,7 +159,7 @@ def gated(opened: Open) -> Open:
     return lambda threshold=0.7, **changes: opened(embeddings=Fixed(), surprise_threshold=threshold, **changes)
 
 
-def told(memory: GraphMemory, namespace: str, contents: Iterable[str], **given: Any) -> list[bool]:
+def add_all(memory: GraphMemory, namespace: str, contents: Iterable[str], **given: Any) -> list[bool]:
     """Add messages one after the other, and return which of them were skipped."""
     place = {"thread": "t", "namespace": namespace, "speaker": "Ann", **given}
     start = memory.stats(namespace=namespace).episodes
@@ -167,7 +167,7 @@ def told(memory: GraphMemory, namespace: str, contents: Iterable[str], **given: 
     return [memory.add(each, at=at, **place).skipped is not None for each, at in zip(contents, times, strict=True)]
 
 
-def test_the_surprise_is_the_angle_to_the_average_of_what_came_before() -> None:
+def test_surprise_is_cosine_distance_to_average_of_previous() -> None:
     assert surprise([1.0, 0.0], [[1.0, 0.0], [3.0, 0.0]]) == 0
     assert surprise([0.0, 2.0], [[1.0, 0.0]]) == 1
     assert surprise([-1.0, 0.0], [[1.0, 0.0]]) == 2
@@ -175,33 +175,33 @@ def test_the_surprise_is_the_angle_to_the_average_of_what_came_before() -> None:
     assert surprise([0.0, 0.0], [[1.0, 0.0]]) == surprise([1.0, 0.0], [[1.0, 0.0], [-1.0, 0.0]]) == 1
 
 
-def test_it_is_off_unless_it_is_set(memory: GraphMemory, namespace: str) -> None:
-    assert not any(told(memory, namespace, ["I live in Oslo", "I live in Oslo"]))
+def test_surprise_filter_is_off_by_default(memory: GraphMemory, namespace: str) -> None:
+    assert not any(add_all(memory, namespace, ["I live in Oslo", "I live in Oslo"]))
 
 
-def test_a_turn_like_those_before_it_is_saved_and_not_read(gated: Open, model: Scripted, namespace: str) -> None:
+def test_unsurprising_turn_is_stored_but_not_read(gated: Open, model: Scripted, namespace: str) -> None:
     """A message below `surprise_threshold` is saved and not read.
 
     Features: C51.
     """
     memory = gated()
-    assert told(memory, namespace, TALK) == [False, True, True, False, True]
+    assert add_all(memory, namespace, TALK) == [False, True, True, False, True]
     assert len(model.asks("extract_message")) == 2
     [skipped, *_] = memory.episodes.list(namespace=namespace, status=EpisodeStatus.SKIPPED)
     assert skipped.reason == "it differs little from the messages before it: surprise 0.684, see surprise_threshold"
     assert memory.search("who purrs", namespace=namespace).episodes
-    assert told(memory, namespace, ["Oslo again"], thread="another") == [False]
+    assert add_all(memory, namespace, ["Oslo again"], thread="another") == [False]
 
 
-def test_after_some_in_a_row_the_next_is_read_nevertheless(gated: Open, namespace: str) -> None:
+def test_max_skip_turns_limits_consecutive_skips(gated: Open, namespace: str) -> None:
     same = [f"Oslo {number}" for number in range(8)]
-    assert told(gated(), namespace, same) == [False, *[True] * 5, False, True]
+    assert add_all(gated(), namespace, same) == [False, *[True] * 5, False, True]
     memory = gated(max_skip_turns=2)
-    assert told(memory, f"{namespace} two", same[:5]) == [False, True, True, False, True]
-    assert told(gated(max_skip_turns=0), f"{namespace} none", same[:3]) == [False] * 3
+    assert add_all(memory, f"{namespace} two", same[:5]) == [False, True, True, False, True]
+    assert add_all(gated(max_skip_turns=0), f"{namespace} none", same[:3]) == [False] * 3
 
 
-def test_many_at_once_are_skipped_as_one_by_one(gated: Open, namespace: str) -> None:
+def test_add_many_skips_the_same_turns_as_add(gated: Open, namespace: str) -> None:
     said = [f"Oslo {number}" for number in range(4)]
     memory = gated(max_skip_turns=2)
     many = [
@@ -211,20 +211,21 @@ def test_many_at_once_are_skipped_as_one_by_one(gated: Open, namespace: str) -> 
     ]
     skipped = [each.skipped is not None for each in memory.add_many(many, namespace=namespace)]
     assert skipped == [False, False, True, True, True, True, False, False]
-    assert told(memory, f"{namespace} one by one", said) == [False, True, True, False]
+    assert add_all(memory, f"{namespace} one by one", said) == [False, True, True, False]
 
 
-def test_a_text_a_record_a_long_turn_and_what_is_asked_for_are_read_however_alike(gated: Open, namespace: str) -> None:
+def test_surprise_filter_skips_only_short_messages(gated: Open, namespace: str) -> None:
+    """Texts, records, long turns and retried episodes are read even if they differ little from the turns before."""
     memory = gated()
-    assert told(memory, namespace, ["Oslo one", "Oslo two"]) == [False, True]
-    assert told(memory, namespace, ["Oslo three"], kind="text") == [False]
-    assert told(memory, namespace, ['{"home": "Oslo"}'], kind="json") == [False]
-    assert told(memory, namespace, ["Oslo" + "o" * LONGEST_TURN]) == [False]
+    assert add_all(memory, namespace, ["Oslo one", "Oslo two"]) == [False, True]
+    assert add_all(memory, namespace, ["Oslo three"], kind="text") == [False]
+    assert add_all(memory, namespace, ['{"home": "Oslo"}'], kind="json") == [False]
+    assert add_all(memory, namespace, ["Oslo" + "o" * LONGEST_TURN]) == [False]
     [again] = memory.episodes.retry(namespace=namespace, skipped=True)
     assert again.skipped is None
 
 
 @pytest.mark.parametrize("wrong", [{"surprise_threshold": -0.1}, {"surprise_threshold": 2.1}, {"max_skip_turns": -1}])
-def test_a_gate_that_cannot_work_is_refused(wrong: dict[str, float]) -> None:
+def test_settings_refuse_invalid_surprise_filter_values(wrong: dict[str, float]) -> None:
     with pytest.raises(SettingsError, match=next(iter(wrong))):
         Settings(**wrong)  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ from kg_memory.memory.listing import facts_about
 from kg_memory.settings import Settings
 
 
-def test_the_graph_has_one_node_a_step_in_the_order_of_the_picture(driver, settings):
+def test_ingestion_graph_has_one_node_per_step(driver, settings):
     graph = build(driver, settings).compile().get_graph()
     assert [each.__name__ for each in STEPS] == [
         "receive", "extract", "reflect", "resolve", "facts", "date", "dedupe", "invalidate", "save", "summarise",
@@ -24,7 +24,7 @@ def test_the_graph_has_one_node_a_step_in_the_order_of_the_picture(driver, setti
     assert set(graph.nodes) == {"__start__", *(each.__name__ for each in STEPS), "__end__"}
 
 
-def test_a_message_becomes_an_episode_entities_and_a_dated_and_sourced_fact(add, look):
+def test_add_creates_episode_entities_and_sourced_fact(add, look):
     """Features: A1."""
     added = add(
         "I have moved to Oslo, 你好 🎉!", "2024-05-01T10:00:00+02:00", thread="t", source="chat", source_id="m1"
@@ -46,13 +46,13 @@ def test_a_message_becomes_an_episode_entities_and_a_dated_and_sourced_fact(add,
     assert entities["Ann"].summary == "Ann lives in Oslo (since 2024-05-01)."
 
 
-def test_a_quote_after_characters_beyond_the_basic_plane_is_read_back_exactly(add, look):
+def test_quote_is_exact_after_astral_plane_characters(add, look):
     add("🎉🎉 𝔘 奥斯陆 and e\u0301 then Oslo", "2024-05-01")
     quotes = {fact.objects[0]: fact.sources[0].quote for fact in look(facts_about("Ann", 10))}
     assert quotes == {"Oslo": "Oslo", "奥斯陆": "奥斯陆"}
 
 
-def test_the_same_message_three_times_is_one_episode(add, look, model):
+def test_repeated_message_is_one_episode(add, look, model):
     first, *again = [add("I live in Oslo.") for _ in range(3)]
     assert [first["new"], *(each["new"] for each in again)] == [True, False, False]
     assert {each["episode"]["id"] for each in again} == {first["episode"]["id"]}
@@ -60,7 +60,7 @@ def test_the_same_message_three_times_is_one_episode(add, look, model):
     assert len(model.asks("facts")) == 1
 
 
-def test_the_same_words_at_another_time_are_another_episode_and_one_fact_with_two_sources(add, look):
+def test_same_words_at_other_time_add_a_source_to_the_fact(add, look):
     add("I live in Oslo.", "2024-01-01")
     add("I live in Oslo.", "2024-02-01")
     assert look(read_stats()).episodes == 2
@@ -69,14 +69,14 @@ def test_the_same_words_at_another_time_are_another_episode_and_one_fact_with_tw
     assert [f"{each.at:%F}" for each in sorted(fact.sources, key=lambda each: each.at)] == ["2024-01-01", "2024-02-01"]
 
 
-def test_a_source_id_that_comes_again_with_other_words_is_refused_and_the_first_is_kept(add, look):
+def test_source_id_with_other_content_is_refused(add, look):
     add("I live in Oslo.", source_id="m1")
     with pytest.raises(InputError, match="m1"):
         add("I live in Paris.", source_id="m1")
     assert [each.content for each in look(read_episodes(10, 0, None))] == ["I live in Oslo."]
 
 
-def test_a_message_that_arrives_out_of_order_is_linked_in_its_place(add, rows):
+def test_late_message_is_linked_by_its_time(add, rows):
     for content, at in (("one", "2024-01-01"), ("three", "2024-01-03"), ("four", "2024-01-04"), ("two", "2024-01-02")):
         add(content, at, thread="t")
     add("zero", "2023-12-31", thread="t")
@@ -91,14 +91,14 @@ def test_a_message_that_arrives_out_of_order_is_linked_in_its_place(add, rows):
     assert len(links) == 4
 
 
-def test_messages_of_one_moment_are_linked_in_the_order_in_which_they_came(add, rows):
+def test_messages_of_one_time_are_linked_in_arrival_order(add, rows):
     for content in ("one", "two", "three"):
         add(content, "2024-01-01", thread="t")
     links = rows("MATCH (a:Episode)-[:NEXT]->(b:Episode) RETURN a.content AS a, b.content AS b")
     assert sorted((each["a"], each["b"]) for each in links) == [("one", "two"), ("two", "three")]
 
 
-def test_messages_of_one_moment_that_came_by_clocks_which_differ_are_one_chain(add, rows, driver, monkeypatch):
+def test_messages_of_one_time_form_one_chain_under_clock_skew(add, rows, driver, monkeypatch):
     add("one", "2024-01-01", thread="t")
     add("four", "2024-01-03", thread="t")
     clock = driver.clock
@@ -110,7 +110,7 @@ def test_messages_of_one_moment_that_came_by_clocks_which_differ_are_one_chain(a
     assert len(links) == 3
 
 
-def test_the_extraction_sees_the_last_messages_of_the_thread_oldest_first(add, model, settings):
+def test_extract_prompt_has_previous_messages_oldest_first(add, model, settings):
     """Features: A14."""
     for hour in range(6):
         add(f"message {hour}", f"2024-01-01T0{hour}:00", thread="t")
@@ -128,7 +128,7 @@ def postings(rows: Callable[..., list[dict[str, Any]]], term: str) -> dict[str, 
     return {each["e"]: each["f"] for each in found}
 
 
-def test_a_message_carries_the_words_of_its_neighbours_with_less_weight(add, rows):
+def test_episode_is_indexed_by_neighbours_words_at_less_weight(add, rows):
     for minute, content in enumerate(("apple", "berry", "cherry", "damson")):
         add(content, f"2024-01-01T00:0{minute}", thread="t")
     add("elder", "2024-01-01T00:05", thread="other")
@@ -158,7 +158,7 @@ def unavailable(_: Any) -> Any:
     raise ModelUnavailable("the model is down: try again later")
 
 
-def test_what_was_saved_and_not_read_is_read_as_it_was_saved_whatever_the_retry_says(add, look, model):
+def test_retry_reads_the_episode_as_first_stored(add, look, model):
     rule, model.rules["facts"] = model.rules["facts"], unavailable
     with pytest.raises(ModelUnavailable):
         add("I live in Oslo.", "2020-01-01", source_id="m1", thread="a")
@@ -170,7 +170,7 @@ def test_what_was_saved_and_not_read_is_read_as_it_was_saved_whatever_the_retry_
     assert (fact.sources[0].speaker, fact.sources[0].at) == ("Ann", fact.valid_at)
 
 
-def test_nothing_of_an_episode_is_seen_before_all_of_it_is_saved(add, look, model):
+def test_failed_ingestion_leaves_no_entities_or_facts(add, look, model):
     model.rules["judge"] = model.rules["predicates"] = model.rules["facts"] = unavailable
     with pytest.raises(ModelUnavailable):
         add("I live in Oslo.")
@@ -193,7 +193,7 @@ def test_a_json_record_is_read_with_its_own_prompt(add, look, model):
     assert (episode.kind, episode.content, episode.speaker) == ("json", content, None)
 
 
-def test_a_long_text_is_read_in_pieces_and_its_quotes_stand_in_the_whole(driver, namespace, look, model):
+def test_long_text_is_read_in_pieces_with_quotes_of_the_whole(driver, namespace, look, model):
     graph = build(driver, Settings(merge_threshold=0.98, ask_threshold=0.6, chunk_size=200, plan="thorough")).compile()
     filler = "nothing of note happened on that day. " * 20
     content = f"Ann came.\n\n{filler}\n\nShe went to Oslo. {filler} She met Bob in Paris."
@@ -206,7 +206,7 @@ def test_a_long_text_is_read_in_pieces_and_its_quotes_stand_in_the_whole(driver,
         assert source.quote == fact.objects[0] == content[source.start : source.end]
 
 
-def test_an_old_fact_among_many_of_the_same_pair_is_known_again(add, look, model, settings):
+def test_old_fact_among_many_of_its_pair_is_matched(add, look, model, settings):
     def stated(fields: Any) -> Any:
         fact = {
             "subject": 0, "predicate": "did", "objects": [1], "sentence": fields["episode"]["content"], "quote": "Bob",

@@ -1,4 +1,4 @@
-"""An episode whose reading ends the process: those around it are read, and it is given up after some attempts."""
+"""An episode whose reading kills the process fails after some attempts; the other episodes are read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SAID = ("Ann knows Bob.", "Bob knows Cem.", POISON, "Cem knows Dora.")
 
 @pytest.fixture
 def poisoned(memory, model):
-    """The memory, whose model ends the process where it reads `POISON`."""
+    """A memory whose model kills the process when it reads `POISON`."""
     extract = model.rules["extract_message"]
 
     def end(fields):
@@ -29,7 +29,7 @@ def poisoned(memory, model):
 
 
 def survives(work):
-    """Return whether a forked child that does *work* ends by itself."""
+    """Return whether a forked child process exits normally after *work*."""
     child = os.fork()
     if child == 0:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -45,7 +45,7 @@ def statuses(memory, namespace):
     return {episode.content: episode.status for episode in memory.episodes.list(namespace=namespace)}
 
 
-def test_it_does_not_end_every_process_that_resumes(poisoned, namespace):
+def test_crashing_episode_fails_after_max_interruptions(poisoned, namespace):
     poisoned.episodes.save(SAID, namespace=namespace)
     lives = [survives(lambda: poisoned.episodes.resume(namespace=namespace)) for _ in range(MAX_INTERRUPTIONS + 1)]
 
@@ -56,7 +56,7 @@ def test_it_does_not_end_every_process_that_resumes(poisoned, namespace):
     assert survives(lambda: poisoned.episodes.resume(namespace=namespace))
 
 
-def test_a_resume_that_gives_one_up_tells_of_it(poisoned, namespace):
+def test_resume_returns_the_failed_episode_and_advises_retry(poisoned, namespace):
     poisoned.episodes.save([POISON], namespace=namespace)
     for _ in range(MAX_INTERRUPTIONS):
         survives(lambda: poisoned.episodes.resume(namespace=namespace))
@@ -65,7 +65,7 @@ def test_a_resume_that_gives_one_up_tells_of_it(poisoned, namespace):
     assert (result.status, "retry()" in result.error) == ("failed", True)
 
 
-def test_added_again_it_is_refused_and_only_a_retry_reads_it(poisoned, model, namespace):
+def test_aborted_episode_is_read_only_by_retry(poisoned, model, namespace):
     poison = {"content": POISON, "source_id": "1"}
     for _ in range(MAX_INTERRUPTIONS):
         assert not survives(lambda: poisoned.add_many([poison], namespace=namespace))
@@ -80,9 +80,9 @@ def test_added_again_it_is_refused_and_only_a_retry_reads_it(poisoned, model, na
     assert (result.status, result.entities) == ("done", ("Rome",))
 
 
-def test_an_attempt_that_fails_or_still_runs_is_not_counted(memory, model, namespace, rows):
+def test_concurrent_attempt_is_not_counted_as_interrupted(memory, model, namespace, rows):
     def again(_):
-        """Begin to read the same episode within its own reading, as another worker may."""
+        """Add the same episode again while it is read, as another worker may."""
         if len(model.asked) < 10:
             memory.add("Ann knows Bob.", source_id="1", namespace=namespace)
         return {"entities": []}
@@ -94,7 +94,7 @@ def test_an_attempt_that_fails_or_still_runs_is_not_counted(memory, model, names
     assert row == {"status": "done", "interrupted": None, "reader": None}
 
 
-def test_which_processes_have_ended():
+def test_has_ended_detects_readers_of_ended_processes():
     other = Reader()
     parent = f"{READER.host}/{os.getppid()}/0"
 

@@ -31,7 +31,7 @@ READ = (
 
 @pytest.fixture
 def facts(standard, namespace):
-    """Return the facts that were read, by their sentences, and a context about both."""
+    """Return the facts of `READ` by their sentences, and a context about Ann and Deborah."""
     names = ["Deborah", "piano", "Ann", "Rome", "Paris", "Lyon"]
     answer = {"entities": [{"name": name, "type": "Entity"} for name in names], "facts": list(READ)}
     memory = standard(Scripted(read=lambda _: answer), undated_start="told")
@@ -41,7 +41,7 @@ def facts(standard, namespace):
     return {fact.sentence: fact for fact in about}, context
 
 
-def test_what_was_so_is_not_what_is_so(facts):
+def test_former_state_has_ended_and_habit_is_current(facts):
     by_sentence, context = facts
     piano, lyon = by_sentence["Deborah played the piano"], by_sentence["Ann visits Lyon every summer"]
     assert (piano.kind, str(piano.invalid_at.date()), piano.end_precision) == ("state", "2024-05-14", "by")
@@ -50,7 +50,7 @@ def test_what_was_so_is_not_what_is_so(facts):
     assert "- Ann visits Lyon every summer (said on 14 May 2024)" in context
 
 
-def test_contexts_tell_events_and_plans_apart_from_states(facts):
+def test_context_distinguishes_events_and_plans_from_states(facts):
     by_sentence, context = facts
     kinds = {sentence: fact.kind for sentence, fact in by_sentence.items() if fact.kind != "state"}
     assert kinds == {"Ann visited Rome": "event", "Ann is to move to Paris": "plan"}
@@ -58,7 +58,7 @@ def test_contexts_tell_events_and_plans_apart_from_states(facts):
     assert "- Ann is to move to Paris (planned for July 2024)" in context
 
 
-def test_a_fact_may_be_about_one_entity(facts):
+def test_fact_without_objects_is_stored_and_in_the_context(facts):
     by_sentence, context = facts
     vegan = by_sentence["Ann is a vegan"]
     assert (vegan.subject, vegan.objects) == ("Ann", ())

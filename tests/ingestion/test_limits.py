@@ -1,4 +1,4 @@
-"""What is larger than a limit is refused or cut, is told, and stops nothing else."""
+"""Input over a limit is refused or cut with a report, and does not affect other input."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def many(fields: Any) -> Any:
     return {"entities": [{"name": name, "type": "Person"} for name in names], "facts": facts}
 
 
-def test_an_answer_of_ten_thousand_entities_is_cut_and_the_next_message_is_read(server, settings, namespace) -> None:
+def test_huge_answer_is_cut_and_next_message_is_read(server, settings, namespace) -> None:
     chosen = settings.with_(url=server.url, plan="standard", api_key="none")
     model = Scripted(read=many)
     with (
@@ -47,7 +47,7 @@ def test_an_answer_of_ten_thousand_entities_is_cut_and_the_next_message_is_read(
         assert memory.add("Ann lives in Rome.", at="2024-05-02", namespace=namespace).facts == ("Ann lives in Rome",)
 
 
-def test_an_episode_has_no_more_than_so_many_in_all_its_pieces(memory, model, namespace, monkeypatch, caplog) -> None:
+def test_entity_limit_applies_to_the_whole_episode(memory, model, namespace, monkeypatch, caplog) -> None:
     """The limit of entities applies to the whole episode, not to each piece; a warning counts the dropped ones.
 
     Features: C11.
@@ -62,7 +62,7 @@ def test_an_episode_has_no_more_than_so_many_in_all_its_pieces(memory, model, na
     assert "left out of the reading, entity: 2, over the limit of one episode: split the episode" in caplog.text
 
 
-def test_facts_saved_in_parts_are_those_saved_at_once(memory, namespace, monkeypatch) -> None:
+def test_facts_saved_in_batches_equal_those_saved_at_once(memory, namespace, monkeypatch) -> None:
     facts = [
         {"subject": f"Person {n % 3}", "predicate": "KNOWS", "object": f"Friend {n}", "valid_at": f"20{n:02}"}
         for n in range(1, 9)
@@ -83,7 +83,7 @@ def test_facts_saved_in_parts_are_those_saved_at_once(memory, namespace, monkeyp
     assert graphs[0][3] == ("Ann lives in Oslo",)
 
 
-def test_an_entity_has_no_more_than_so_many_names(memory, model, namespace, monkeypatch, caplog) -> None:
+def test_aliases_of_an_entity_are_limited_in_number(memory, model, namespace, monkeypatch, caplog) -> None:
     monkeypatch.setattr(resolve, "MOST_ALIASES", 3)
     model.rules["resolve"] = lambda fields: {
         "resolutions": [
@@ -102,7 +102,7 @@ def test_an_entity_has_no_more_than_so_many_names(memory, model, namespace, monk
 
 
 @pytest.mark.parametrize("name", ["speaker", "thread", "source", "source_id"])
-def test_a_text_is_no_name(memory, namespace, name) -> None:
+def test_add_refuses_fields_over_the_length_limit(memory, namespace, name) -> None:
     memory.add("I live in Oslo.", **{name: "n" * LONGEST_FIELD}, namespace=namespace)
     with pytest.raises(InputError, match=f"{name} has {LONGEST_FIELD + 1} characters, the limit is"):
         memory.add("I live in Rome.", **{name: "n" * (LONGEST_FIELD + 1)}, namespace=namespace)
@@ -112,7 +112,7 @@ def test_a_text_is_no_name(memory, namespace, name) -> None:
 
 
 @pytest.mark.parametrize("opening", ["[", '{"a":'])
-def test_a_record_is_read_down_to_its_depth_and_a_deeper_one_is_refused(memory, namespace, opening) -> None:
+def test_add_refuses_json_nested_too_deeply(memory, namespace, opening) -> None:
     def deep(levels: int) -> str:
         return opening * levels + "1" + ("]" if opening == "[" else "}") * levels
 
@@ -124,7 +124,7 @@ def test_a_record_is_read_down_to_its_depth_and_a_deeper_one_is_refused(memory, 
     assert memory.stats(namespace=namespace).episodes == 1
 
 
-def test_a_record_of_too_many_values_is_refused(memory, namespace) -> None:
+def test_add_refuses_json_with_too_many_values(memory, namespace) -> None:
     with pytest.raises(InputError, match=r"over 100,000 values: split it"):
         memory.add(f"[{'0,' * MOST_VALUES}0]", kind="json", namespace=namespace)
     assert memory.stats(namespace=namespace).episodes == 0
@@ -138,7 +138,7 @@ def test_a_record_of_too_many_values_is_refused(memory, namespace) -> None:
         (save, "_fact_rows"),
     ],
 )  # fmt: skip
-def test_a_long_message_is_worked_on_beside_the_event_loop(memory, namespace, monkeypatch, module, step) -> None:
+def test_long_message_is_processed_outside_the_event_loop(memory, namespace, monkeypatch, module, step) -> None:
     work, threads = getattr(module, step), list[int]()
 
     def watched(*given: Any, **named: Any) -> Any:

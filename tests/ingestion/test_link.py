@@ -1,4 +1,4 @@
-"""Step 11, link: near names are linked where that is asked for, within bounds, and never at the cost of an episode."""
+"""Step 11, link: similar names are linked if enabled, within limits; a failure does not affect the episode."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ NAMES = ("Big Red Barn Door", "Big Red Barn Gate", "Blue Sea")
 NEW = [{"name": "E", "type": "Entity", "id": f"e{number}"} for number in range(25)]
 
 
-def told(names: tuple[str, ...] = NAMES) -> Callable[[Any], Any]:
-    """Return the rule of a model that reads *names* where they are written."""
+def reading(names: tuple[str, ...] = NAMES) -> Callable[[Any], Any]:
+    """Return a rule that reads those of *names* that the message contains."""
     return lambda fields: {
         "entities": [{"name": each, "type": "Entity"} for each in names if each in fields["episode"]["content"]]
     }
@@ -36,7 +36,7 @@ def linking(server: Server) -> Iterator[GraphMemory]:
     chosen = Settings(
         url=server.url, merge_threshold=1.0, ask_threshold=0.99, note_linking=True, note_link_threshold=0.7
     )
-    model = Scripted(extract_message=told(), facts=lambda _: {"facts": []})
+    model = Scripted(extract_message=reading(), facts=lambda _: {"facts": []})
     with GraphMemory(chosen, model=model, embeddings=HashEmbeddings()) as memory:
         yield memory
 
@@ -46,7 +46,7 @@ def names(memory: GraphMemory, name: str, namespace: str) -> list[str]:
 
 
 @pytest.mark.parametrize("at_once", [False, True])
-def test_near_names_are_linked_both_ways_once_and_by_how_near_they_are(linking, namespace, rows, at_once):
+def test_similar_names_get_one_link_with_their_similarity(linking, namespace, rows, at_once):
     """Entities with similar names get one link, with the similarity as its score.
 
     Features: C50.
@@ -63,12 +63,12 @@ def test_near_names_are_linked_both_ways_once_and_by_how_near_they_are(linking, 
     assert len(rows("MATCH ()-[s:SIMILAR_TO]->() RETURN s.similarity")) == 1
 
 
-def test_links_go_with_an_entity_and_with_its_vector(linking, namespace, rows):
+def test_links_are_deleted_with_entity_or_embedding(linking, namespace, rows):
     gone, _ = (linking.add(f"{each}.", namespace=namespace) for each in NAMES[:2])
     linking.data.reembed(namespace=namespace)
     assert names(linking, NAMES[0], namespace) == []
     third = "Big Red Barn Wall"
-    linking.driver.model.rules["extract_message"] = told((*NAMES, third))
+    linking.driver.model.rules["extract_message"] = reading((*NAMES, third))
     linking.add(f"{third}.", namespace=namespace)
     assert sorted(names(linking, third, namespace)) == list(NAMES[:2])
     linking.privacy.forget(episode=gone.episode, namespace=namespace)
@@ -77,7 +77,7 @@ def test_links_go_with_an_entity_and_with_its_vector(linking, namespace, rows):
     assert rows("MATCH ()-[s:SIMILAR_TO]->() RETURN s.similarity") == []
 
 
-def test_an_episode_is_done_though_its_links_cannot_be_made(linking, namespace, monkeypatch, caplog):
+def test_episode_is_done_when_linking_fails(linking, namespace, monkeypatch, caplog):
     database, ask = linking._database, linking._database.query_flow
 
     def refusing(key, text, params, *, write):
@@ -96,7 +96,7 @@ def test_an_episode_is_done_though_its_links_cannot_be_made(linking, namespace, 
     assert episode.status == "done"
 
 
-def test_no_more_is_linked_than_there_is_time_for(caplog):
+def test_link_stops_at_its_time_limit(caplog):
     ticks = count(0.0, 2.0)
     found = [{"one": "e1", "other": "e0", "similarity": 0.9}, {"one": "e0", "other": "e1", "similarity": 0.9}]
     flow = link(Draft.of(decode({"entities": NEW})), Settings(), lambda: next(ticks))
@@ -107,7 +107,7 @@ def test_no_more_is_linked_than_there_is_time_for(caplog):
     assert "raise note_link_seconds" in caplog.text
 
 
-def test_where_it_is_off_there_is_no_such_step_and_nothing_is_asked(memory, namespace, monkeypatch):
+def test_link_step_is_absent_when_disabled(memory, namespace, monkeypatch):
     assert "link" not in memory.graphs.ingestion.get_graph().nodes
     memory.add("I know Eve.", speaker="Ann", namespace=namespace)
     texts, ask = [], memory._database.query_flow
@@ -122,7 +122,7 @@ def test_where_it_is_off_there_is_no_such_step_and_nothing_is_asked(memory, name
     assert not set(texts) & {NEAR_ENTITIES, LINK_ENTITIES}
 
 
-def test_each_query_finds_what_it_needs_by_an_index(linking, namespace):
+def test_link_queries_use_an_index(linking, namespace):
     linking.add(f"{NAMES[0]}.", namespace=namespace)
     [entity] = linking.entities.list(namespace=namespace)
     pair = {"one": entity.id, "other": entity.id, "similarity": 1.0}

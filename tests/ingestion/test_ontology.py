@@ -1,4 +1,4 @@
-"""Ontologies: by their names, from a file, and strict ones."""
+"""Ontologies by name and from a file, and strict ontologies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ single_valued = true
 """
 
 
-def test_an_ontology_is_chosen_by_its_name():
+def test_ontology_is_chosen_by_its_name():
     """Features: C2, D1."""
     memoryd, zeph = Settings(ontology="memoryd"), Settings(ontology="zeph")
     assert (memoryd.entity_types, memoryd.strict_fact_types) == (MEMORYD.entity_types, True)
@@ -37,7 +37,7 @@ def test_an_ontology_is_chosen_by_its_name():
     assert memoryd.with_(plan="thorough").fact_types == MEMORYD.fact_types
 
 
-def test_a_strict_ontology_leaves_other_facts_out_and_reports_them(server, embeddings, namespace, tmp_path):
+def test_strict_ontology_drops_and_reports_undeclared_facts(server, embeddings, namespace, tmp_path):
     """Features: D2."""
     path = tmp_path / "types.toml"
     path.write_text(FILE, encoding="utf-8")
@@ -56,7 +56,7 @@ def test_a_strict_ontology_leaves_other_facts_out_and_reports_them(server, embed
     ["strict = 1", "strict = true", "other = 1", "[[entity_types]]\nname = 1\ndescription = 'x'", "[[fact_types]]", "[",
      "[[fact_types]]\nname='A'\ndescription='b'\nsignature=[['x']]", "[[entity_types]]\nname=''\ndescription=''"],
 )  # fmt: skip
-def test_a_file_that_is_none_is_refused(content, tmp_path):
+def test_settings_refuse_an_invalid_ontology_file(content, tmp_path):
     path = tmp_path / "types.toml"
     path.write_text(content, encoding="utf-8")
     with pytest.raises(SettingsError, match="ontology"):

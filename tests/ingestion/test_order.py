@@ -23,9 +23,9 @@ from tests.graph_pool import POOL
 from tests.scripted import HashEmbeddings, Scripted
 
 Message = tuple[str, str, str]
-"""Who says it, when, and what."""
+"""Speaker, time and content."""
 History = set[tuple[Any, ...]]
-"""What is believed now of all time: who, what and whom, with the period, and how exactly it is known."""
+"""The current beliefs: subject, predicate, objects, start, end, `known_from` and precision."""
 
 CONVERSATION: Sequence[Message] = (
     ("Ann", "2021-01-04T09:00:00Z", "I live in Bergen."),
@@ -78,17 +78,17 @@ CONVERSATION: Sequence[Message] = (
 
 NUMBERS = itertools.count()
 IN_ORDER = "conversation in order"
-"""The namespace of the conversation as it was held."""
+"""The namespace of the conversation in its own order."""
 
 
 def as_input(message: Message) -> dict[str, Any]:
-    """Return the message as `GraphMemory.add` takes it, in a thread of its own: what came before explains nothing."""
+    """Return the arguments of `GraphMemory.add` for the message, in a thread of its own without other messages."""
     speaker, at, content = message
     return {"speaker": speaker, "at": at, "content": content, "thread": f"{speaker} {at}"}
 
 
 def history(memory: GraphMemory, namespace: str) -> History:
-    """Return what is believed of every entity over all time."""
+    """Return the current beliefs about all entities."""
     names = [entity.name for entity in memory.entities.list(namespace=namespace, limit=1000)]
     facts = (fact for name in names for fact in memory.facts.about(name, namespace=namespace, limit=1000))
     return {
@@ -128,12 +128,12 @@ def offline(server: Server) -> Iterator[GraphMemory]:
 
 @pytest.fixture(scope="module")
 def in_order(offline: GraphMemory) -> History:
-    """The history of the conversation as it was held."""
+    """The history of the conversation in its own order."""
     one_by_one(offline, CONVERSATION, IN_ORDER)
     return history(offline, IN_ORDER)
 
 
-def test_the_conversation_tells_of_moves_returns_ends_and_corrections(in_order):
+def test_conversation_yields_moves_returns_and_corrections(in_order):
     def periods(subject: str, predicate: str) -> list[tuple[str, str | None, str]]:
         periods = [period for period in in_order if period[:2] == (subject, predicate)]
         days = [
@@ -154,14 +154,14 @@ def test_the_conversation_tells_of_moves_returns_ends_and_corrections(in_order):
 
 
 @pytest.mark.parametrize(("seed", "way"), [(0, one_by_one), (1, all_in_one_call), (2, by_four_threads)])
-def test_a_conversation_that_arrives_in_another_order_gives_the_same_history(offline, in_order, namespace, seed, way):
+def test_conversation_in_other_order_gives_same_history(offline, in_order, namespace, seed, way):
     way(offline, shuffled(CONVERSATION, seed), namespace)
     assert history(offline, namespace) == in_order
 
 
 @pytest.mark.usefixtures("in_order")
 @pytest.mark.parametrize("at_once", [False, True])
-def test_an_entity_is_found_by_the_words_of_its_names_and_of_its_summary(offline, namespace, at_once):
+def test_entity_is_indexed_by_its_names_and_summary(offline, namespace, at_once):
     """Features: A17."""
     if at_once:
         all_in_one_call(offline, CONVERSATION, namespace)
@@ -198,9 +198,7 @@ def added_together(memory: GraphMemory, messages: Sequence[dict[str, Any]], name
 @pytest.mark.parametrize("way", [each_added, added_together, saved_first])
 @pytest.mark.parametrize("story", [("I live in Paris.", "I moved to Oslo."), ("I live in Paris.", "I live in Oslo.")])
 @pytest.mark.parametrize("number", range(4))
-def test_of_two_messages_of_one_time_the_one_that_arrived_last_counts_whatever_their_ids(
-    offline, namespace, way, story, number
-):
+def test_last_arrival_wins_between_messages_of_one_time(offline, namespace, way, story, number):
     messages = [
         {"content": content, "speaker": "Ann", "at": "2024-05-01", "source_id": f"{number} {place}"}
         for place, content in enumerate(story)
@@ -210,7 +208,7 @@ def test_of_two_messages_of_one_time_the_one_that_arrived_last_counts_whatever_t
     assert [fact.objects for fact in homes] == [("Oslo",)]
 
 
-# Small stories of Ann, each a message a month, that any order must tell alike.
+# Short stories of Ann with one message a month; each must give the same history in any order.
 STORIES: dict[str, Sequence[str]] = {
     "two corrections": ("I live in Rome.", "I live in Oslo.", "Actually, I live in Bergen, not in Oslo."),
     "a wrong year": ("I was born in 1990.", "Sorry, I was wrong: I was born in 1991."),
@@ -239,7 +237,7 @@ STORIES: dict[str, Sequence[str]] = {
 
 
 def in_three_orders(memory: GraphMemory, story: Sequence[str], namespace: str) -> Iterator[str]:
-    """Tell the story forwards, backwards and the last first, each in a namespace of its own, and yield those."""
+    """Add the story in order, reversed, and with the last message first; yield the namespace of each."""
     messages = [("Ann", f"2022-{month:02}-01T12:00:00Z", content) for month, content in enumerate(story, 1)]
     orders = dict.fromkeys(map(tuple, (messages, messages[::-1], [messages[-1], *messages[:-1]])))
     for number, order in enumerate(orders):
@@ -248,14 +246,14 @@ def in_three_orders(memory: GraphMemory, story: Sequence[str], namespace: str) -
 
 
 @pytest.mark.parametrize("name", STORIES)
-def test_a_small_story_is_the_same_in_other_orders(offline, namespace, name):
+def test_short_story_in_other_order_gives_same_history(offline, namespace, name):
     first, *others = [history(offline, one) for one in in_three_orders(offline, STORIES[name], namespace)]
     assert first
     for other in others:
         assert other == first
 
 
-def test_a_fact_is_told_in_the_words_that_were_said_first_whichever_arrived_first(offline, namespace):
+def test_fact_has_the_sentence_that_was_stated_first(offline, namespace):
     story = ("I work at Globex.", "I no longer work at Globex.")
     by_order = [offline.facts.about("Globex", namespace=one) for one in in_three_orders(offline, story, namespace)]
     assert [[fact.sentence for fact in facts] for facts in by_order] == [["Ann works at Globex"]] * 2
@@ -277,9 +275,9 @@ SAID = st.tuples(st.sampled_from(["Ann", "Bob"]), st.sampled_from(["Oslo", "Pari
 
 @settings(max_examples=12, deadline=None)
 @given(data=st.data())
-def test_any_history_that_arrives_in_another_order_is_the_same(scripted, data):
+def test_any_messages_in_other_order_give_same_history(scripted, data):
     said = data.draw(st.lists(SAID, min_size=2, max_size=6))
-    # Of two that are said at one moment the one that arrives last counts.
+    # The times are unique, because between messages of one time the last arrival wins.
     days = data.draw(st.lists(DAYS, min_size=len(said), max_size=len(said), unique=True))
     messages = [
         (who, f"{day}T12:00:00Z", f"I live in {place}{when}")

@@ -1,4 +1,4 @@
-"""Payloads in messages: stored, but neither read, embedded, indexed nor shown in a context."""
+"""Payloads in messages are stored, but not read, embedded, indexed or shown in a context."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PAYLOAD = f"data:image/png;base64,{BASE64}"
 SHOWN = "[data: image/png, 4 kB]"
 
 
-def test_nothing_that_reads_a_message_sees_its_payload(memory, model, embeddings, namespace, rows):
+def test_payload_is_absent_from_prompts_embeddings_and_context(memory, model, embeddings, namespace, rows):
     content = f"Ann lives in Oslo. {PAYLOAD} She knows Bob."
     memory.add(content, thread="t", at="2024-05-01", namespace=namespace)
     memory.add("Bob lives in Rome.", thread="t", at="2024-05-01T00:01", namespace=namespace)
@@ -33,7 +33,7 @@ def test_nothing_that_reads_a_message_sees_its_payload(memory, model, embeddings
 
 
 @pytest.mark.parametrize("before", ["", f"see {PAYLOAD} ", f"{BASE64} {PAYLOAD} "])
-def test_a_quote_is_of_the_original_behind_a_payload(memory, namespace, before):
+def test_quote_after_a_payload_has_offsets_in_the_original(memory, namespace, before):
     content = f"{before}Ann lives in Oslo since 2020-01-01."
     memory.add(content, namespace=namespace)
     [fact] = [fact for fact in memory.facts.about("Ann", namespace=namespace) if fact.predicate == "LIVES_IN"]
@@ -43,7 +43,7 @@ def test_a_quote_is_of_the_original_behind_a_payload(memory, namespace, before):
     assert BASE64[:40] not in source.quote
 
 
-def test_the_word_index_has_a_bounded_number_of_words_of_an_episode():
+def test_index_words_limits_the_terms_of_an_episode():
     text = " ".join(f"w{n}x" for n in range(MOST_TERMS + 5000))
     _, rows = index_words({"id": "a", "kind": "text", "speaker": None, "content": text, "at": 0}, [], [])
     assert len(rows) == MOST_TERMS

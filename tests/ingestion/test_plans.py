@@ -1,4 +1,4 @@
-"""How much is asked about an episode: all at once or step by step, with the same graph in the end."""
+"""Plans: one model call per episode and one per step give the same graph."""
 
 from collections.abc import Callable
 from typing import Any
@@ -31,7 +31,7 @@ ORDER BY sentence, begin, end, expired, quote
 
 
 def read(entities: list[str], *facts: tuple[Any, Any], quote: str = "") -> Callable[[Any], Any]:
-    """Return a rule that reads *entities* and *facts* (a subject and its objects) of whatever it is asked about."""
+    """Return a rule that reads *entities* and *facts* (a subject and its objects) in any message."""
 
     def answer(_: Any) -> Any:
         return {
@@ -48,7 +48,7 @@ def read(entities: list[str], *facts: tuple[Any, Any], quote: str = "") -> Calla
     return answer
 
 
-def test_all_at_once_or_step_by_step_the_graph_is_the_same(
+def test_standard_and_thorough_plans_give_the_same_graph(
     standard: Open, memory: GraphMemory, namespace: str, database: Any
 ) -> None:
     graphs = []
@@ -60,7 +60,7 @@ def test_all_at_once_or_step_by_step_the_graph_is_the_same(
     assert {row["sentence"] for row in graphs[0]} >= {"Ann lives in Oslo", "Ann lives in Paris", "Bob lives in Rome"}
 
 
-def test_one_question_reads_an_episode(standard: Open, namespace: str) -> None:
+def test_standard_plan_reads_an_episode_in_one_call(standard: Open, namespace: str) -> None:
     model = Scripted()
     standard(model).add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace)
     assert [each.prompt.name for each in model.asked] == ["read"]
@@ -69,13 +69,13 @@ def test_one_question_reads_an_episode(standard: Open, namespace: str) -> None:
     assert {"previous", "entity_types", "fact_types", "instructions"} < asked.keys()
 
 
-def test_whom_a_fact_is_about_is_an_entity_even_if_it_was_not_listed(standard: Open, namespace: str) -> None:
+def test_unlisted_object_of_a_fact_becomes_an_entity(standard: Open, namespace: str) -> None:
     added = standard(Scripted(read=read(["Ann"], ("Ann", ["Bob"])))).add("They met.", at=AT, namespace=namespace)
     assert added.entities == ("Ann", "Bob")
     assert len(added.facts) == 1
 
 
-def test_the_predicate_of_a_fact_that_is_left_out_is_not_asked_about(standard: Open, namespace: str) -> None:
+def test_predicate_of_a_dropped_fact_is_not_asked_about(standard: Open, namespace: str) -> None:
     facts = read(["Ann", "Bob"], ("she", ["Ann"]), ("Ann", ["Bob"]))(None)
     facts["facts"][0]["predicate"] = "FROBNICATES"
     model = Scripted(read=lambda _: facts)
@@ -84,7 +84,7 @@ def test_the_predicate_of_a_fact_that_is_left_out_is_not_asked_about(standard: O
     assert "FROBNICATES" not in asked
 
 
-def test_a_fact_is_about_the_known_entity_whatever_the_episode_calls_it(standard: Open, namespace: str) -> None:
+def test_fact_refers_to_the_resolved_entity(standard: Open, namespace: str) -> None:
     def resolve(fields: Any) -> Any:
         return {
             "resolutions": [{"entity": each["id"], "same_as": 0, "name": "Robert Chen"} for each in fields["entities"]]
@@ -99,7 +99,7 @@ def test_a_fact_is_about_the_known_entity_whatever_the_episode_calls_it(standard
     assert (fact.subject, fact.objects) == ("Robert Chen", ("Eve",))
 
 
-def test_each_piece_of_a_long_text_is_read_and_cited_for_itself(standard: Open, namespace: str) -> None:
+def test_each_piece_of_a_long_text_has_its_own_call(standard: Open, namespace: str) -> None:
     text = "Ann lives in Oslo. " * 400 + "Bob lives in Rome. " * 400
     model = Scripted()
     memory = standard(model)
@@ -110,7 +110,7 @@ def test_each_piece_of_a_long_text_is_read_and_cited_for_itself(standard: Open, 
     assert text[fact.sources[0].start : fact.sources[0].end] == "Rome"
 
 
-def test_more_than_the_limits_is_dropped_and_told(
+def test_entities_and_facts_over_limits_are_dropped_and_logged(
     standard: Open, namespace: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     names = [f"Person {letter}" for letter in "ABCDEFGH"]
@@ -121,14 +121,14 @@ def test_more_than_the_limits_is_dropped_and_told(
     assert "left out of the reading, fact: 5, over the limit of one piece: raise max_facts" in caplog.text
 
 
-def test_a_run_may_have_another_plan(standard: Open, namespace: str) -> None:
+def test_plan_can_be_set_per_run(standard: Open, namespace: str) -> None:
     model = Scripted()
     given = {"content": "I moved to Oslo.", "speaker": "Ann", "at": AT, "namespace": namespace}
     standard(model).graphs.ingestion.invoke(given, context={"plan": "thorough"})
     assert [each.prompt.name for each in model.asked] == ["extract_message", "reflect", "facts"]
 
 
-def test_a_plan_that_there_is_not_is_an_error(standard: Open, namespace: str) -> None:
+def test_unknown_plan_raises_an_error(standard: Open, namespace: str) -> None:
     with pytest.raises(SettingsError, match="plan must be 'economy', 'standard' or 'thorough', got 'cheap'"):
         Settings(plan="cheap")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="plan"):
@@ -137,7 +137,7 @@ def test_a_plan_that_there_is_not_is_an_error(standard: Open, namespace: str) ->
         )
 
 
-def test_the_offline_model_reads_step_by_step_and_can_read_at_once(server: Server, namespace: str) -> None:
+def test_offline_model_supports_both_plans(server: Server, namespace: str) -> None:
     given = {"content": "I moved to Oslo last May.", "speaker": "Ann", "at": AT}
     with GraphMemory(Settings(url=server.url), model="offline", embeddings="offline") as memory:
         assert memory.settings.plan == "thorough"

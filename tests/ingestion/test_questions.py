@@ -1,4 +1,4 @@
-"""The questions about an episode: reading it, who is meant, new predicates, and what its facts do to known ones."""
+"""The model calls for an episode: read, resolve, predicates and judge."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ SUPERSEDES = {
 }
 
 
-def told(same_as: int | None = None) -> Callable[[Any], Any]:
-    """Return a rule that says of the first entity which candidate it is, and of the others that they are none."""
+def resolving(same_as: int | None = None) -> Callable[[Any], Any]:
+    """Return a rule that resolves the first entity to candidate *same_as*, and the others to no candidate."""
 
     def answer(fields: Any) -> Any:
         found = []
@@ -55,8 +55,8 @@ def names(model: Scripted) -> list[str]:
 
 @pytest.fixture
 def model() -> Scripted:
-    """A model that has read that Ann knows Robert Chen, and reads next that she knows one Robert."""
-    return Scripted(read=read(["Ann", "Robert Chen"], ("Ann", ["Robert Chen"])), resolve=told())
+    """A model that reads that Ann knows Robert Chen; `memory` then lets it read that she knows one Robert."""
+    return Scripted(read=read(["Ann", "Robert Chen"], ("Ann", ["Robert Chen"])), resolve=resolving())
 
 
 @pytest.fixture
@@ -68,13 +68,13 @@ def memory(standard: Open, model: Scripted, namespace: str) -> Any:
     return opened
 
 
-def test_each_step_asks_its_own_question(memory, model, namespace):
+def test_each_step_asks_with_its_own_prompt(memory, model, namespace):
     added = memory.add("Ann knows Robert", at=AT, namespace=namespace)
     assert names(model) == ["read", "resolve", "judge"]
     assert added.entities == ("Ann", "Robert")
 
 
-def test_a_fact_is_judged_under_the_name_of_its_new_predicate(memory, model, namespace):
+def test_new_predicate_is_learned_before_facts_are_judged(memory, model, namespace):
     model.rules["read"] = stating("FROBNICATES", ("Ann", ["Robert"]), entities=["Ann", "Robert"])
     memory.add("Ann frobnicates Robert", at=AT, namespace=namespace)
     assert names(model) == ["read", "resolve", "predicates", "judge"]
@@ -82,7 +82,7 @@ def test_a_fact_is_judged_under_the_name_of_its_new_predicate(memory, model, nam
     assert fact.predicate == "FROBNICATES"
 
 
-def test_many_items_are_asked_about_in_batches(model):
+def test_ask_in_batches_splits_many_items(model):
     items = [{"name": f"P{number}", "sentence": ""} for number in range(BATCH + 1)]
     answers = run(ask_in_batches(PREDICATES, "predicates", items, {"known": []}), model.answer)
     assert [len(each.fields["predicates"]) for each in model.asked] == [BATCH, 1]
@@ -90,7 +90,7 @@ def test_many_items_are_asked_about_in_batches(model):
     assert run(ask_in_batches(PREDICATES, "predicates", [], {"known": []}), model.answer) == []
 
 
-def test_a_message_that_contradicts_takes_seven_queries(memory, model, namespace, monkeypatch):
+def test_contradicting_message_takes_seven_queries(memory, model, namespace, monkeypatch):
     asked = []
     query = memory.driver.store.database.query_flow
 
@@ -109,8 +109,8 @@ def test_a_message_that_contradicts_takes_seven_queries(memory, model, namespace
     ]
 
 
-def test_what_another_writer_adds_while_the_question_is_asked_is_judged_too(standard, memory, model, namespace):
-    other = standard(Scripted(read=read(["Ann", "Eve"], ("Ann", ["Eve"])), resolve=told()), ask_threshold=0.3)
+def test_facts_of_a_concurrent_writer_are_judged_too(standard, memory, model, namespace):
+    other = standard(Scripted(read=read(["Ann", "Eve"], ("Ann", ["Eve"])), resolve=resolving()), ask_threshold=0.3)
     judge = model.rules["judge"]
 
     def meanwhile(fields: Any) -> Any:
@@ -126,7 +126,7 @@ def test_what_another_writer_adds_while_the_question_is_asked_is_judged_too(stan
     assert asked == [{"Ann knows ['Robert Chen']"}, {"Ann knows ['Eve']"}]
 
 
-def test_where_the_model_is_away_the_message_waits_and_is_read_from_there(memory, model, namespace):
+def test_resume_continues_at_the_step_that_failed(memory, model, namespace):
     rule, model.rules["judge"] = model.rules["judge"], raising(ModelUnavailable("down"))
     with pytest.raises(ModelUnavailable):
         memory.add("Ann knows Robert", at=AT, namespace=namespace)

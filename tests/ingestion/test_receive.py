@@ -31,11 +31,11 @@ HOUR = 3600 * 1_000_000
 UNTRIED = {"answers": [], "reader": None, "reading_since": 0, "interrupted": 0}
 
 
-def checking(**given: Any) -> dict[str, Any]:
+def validated(**given: Any) -> dict[str, Any]:
     return asdict(validate_episode({"content": "Hello.", **given}, SETTINGS, NOW))
 
 
-def test_an_episode_is_saved_before_anything_else_is_asked():
+def test_receive_saves_the_episode_first():
     """The first write of the ingestion saves the episode.
 
     Features: A2.
@@ -54,7 +54,8 @@ def test_an_episode_is_saved_before_anything_else_is_asked():
     assert state["episode"]["at_iso"] == "2024-01-01T00:00Z"
 
 
-def test_the_previous_messages_are_told_oldest_first_and_no_more_than_wanted():
+def test_receive_returns_previous_messages_oldest_first():
+    """There are at most `previous_messages`."""
     flow = receive({"content": "Hello.", "at": "2024-01-01"}, Settings(previous_messages=2))
     next(flow)
     flow.send(NOW)
@@ -85,7 +86,7 @@ REFUSED: list[tuple[str, list[dict[str, Any]]]] = [
 
 
 @pytest.mark.parametrize(("message", "inputs"), REFUSED)
-def test_what_cannot_be_stored_is_refused_with_the_reason(message, inputs):
+def test_validate_episode_refuses_invalid_input(message, inputs):
     chosen = Settings(max_content=10) if "limit is 10" in message else SETTINGS
     for wrong in inputs:
         with pytest.raises(InputError, match=message):
@@ -93,14 +94,14 @@ def test_what_cannot_be_stored_is_refused_with_the_reason(message, inputs):
 
 
 @pytest.mark.parametrize("content", ['{"a": 1}', "[1, 2]", '"text"', "null", '{"a": "\\ud800"}', " [1] \n"])
-def test_any_json_value_is_a_json_episode(content):
-    assert checking(kind="json", content=content)["content"] == content
+def test_validate_episode_accepts_any_json_value(content):
+    assert validated(kind="json", content=content)["content"] == content
 
 
 @pytest.mark.parametrize(
     "at", ["yesterday", "2024-13-01", 1_700_000_000, 1.5, date(2024, 1, 1), ["2024-01-01"], "2024-02-30", b"2024"]
 )
-def test_a_time_that_is_none_is_refused(at):
+def test_parse_at_refuses_invalid_times(at):
     with pytest.raises(InputError, match="at is"):
         parse_at(at, NOW)
 
@@ -120,7 +121,7 @@ def test_a_time_that_is_none_is_refused(at):
         (datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC), -1),
     ],
 )
-def test_a_time_is_kept_in_utc_microseconds(at, expected):
+def test_parse_at_returns_utc_microseconds(at, expected):
     assert parse_at(at, NOW)[0] == expected
 
 
@@ -129,34 +130,34 @@ def test_a_time_is_kept_in_utc_microseconds(at, expected):
     [("2024-01-01T01:00:00+09:00", 540), ("2024-01-01T01:00:00-03:30", -210), ("2024-01-01T01:00:00Z", 0),
      ("2024-01-01", 0), (None, 0), (datetime(2024, 1, 1, tzinfo=timezone(timedelta(hours=-8))), -480)],
 )  # fmt: skip
-def test_the_clock_of_where_it_was_said_is_kept(at, minutes):
+def test_episode_has_the_utc_offset_of_its_message(at, minutes):
     """The time zone of a message is stored.
 
     Features: G5.
     """
-    episode = checking(at=at)
+    episode = validated(at=at)
     assert episode["offset"] == minutes
     assert local_time(episode["at"], episode["offset"]).utcoffset() == timedelta(minutes=minutes)
 
 
 @pytest.mark.parametrize("at", ["0001-01-01T00:00:00+00:00", "9999-12-31T23:59:59+00:00"])
-def test_the_ends_of_the_calendar_have_a_local_time(at):
+def test_local_time_handles_the_ends_of_the_calendar(at):
     for offset in (-720, 0, 840):
-        assert local_time(checking(at=at)["at"], offset).tzinfo is not None
+        assert local_time(validated(at=at)["at"], offset).tzinfo is not None
 
 
 @pytest.mark.parametrize(("given", "kept"), [(None, 1.0), (0, 0.0), (0.4, 0.4), (1, 1.0)])
-def test_the_trust_in_a_source_is_kept(given, kept):
-    assert checking(trust=given)["trust"] == kept
+def test_episode_has_the_given_trust(given, kept):
+    assert validated(trust=given)["trust"] == kept
 
 
-def test_what_was_saved_and_not_read_is_read_by_the_clock_and_the_trust_that_it_was_saved_with():
+def test_receive_uses_stored_offset_and_trust_on_retry():
     flow = receive({"content": "Hello.", "at": "2024-01-01", "source_id": "m"}, SETTINGS)
     next(flow)
     flow.send(NOW)
     flow.send([])
     stored = {
-        **checking(at="2024-01-01T01:00:00+09:00", trust=0.3),
+        **validated(at="2024-01-01T01:00:00+09:00", trust=0.3),
         "new": False,
         "status": "saved",
         "forgotten": 0,
@@ -169,11 +170,11 @@ def test_what_was_saved_and_not_read_is_read_by_the_clock_and_the_trust_that_it_
     assert (episode["at_iso"], episode["trust"]) == ("2024-01-01T01:00+09:00", 0.3)
 
 
-def test_the_same_input_gives_the_same_id_and_any_other_another():
+def test_episode_id_is_determined_by_its_input():
     same = {"content": "Hello.", "speaker": "Ann", "thread": "t", "at": "2024-01-01"}
-    known = checking(**same)["id"]
-    assert checking(**{**same, "at": "2024-01-01T01:00:00+01:00"})["id"] == known
-    assert checking(**{**same, "source": "elsewhere"})["id"] == known
+    known = validated(**same)["id"]
+    assert validated(**{**same, "at": "2024-01-01T01:00:00+01:00"})["id"] == known
+    assert validated(**{**same, "source": "elsewhere"})["id"] == known
     for name, value in (
         ("content", "Hi."),
         ("speaker", "Bob"),
@@ -182,33 +183,34 @@ def test_the_same_input_gives_the_same_id_and_any_other_another():
         ("kind", "text"),
         ("namespace", "x"),
     ):
-        assert checking(**{**same, name: value})["id"] != known
+        assert validated(**{**same, name: value})["id"] != known
 
 
-def test_a_source_id_alone_identifies_the_episode_of_a_source():
-    known = checking(source_id="m1", source="chat")["id"]
-    assert checking(source_id="m1", source="chat", content="Other.", speaker="Bob", at="2020-01-01")["id"] == known
-    assert checking(source_id="m1", source="mail")["id"] != known
-    assert checking(source_id="m2", source="chat")["id"] != known
+def test_source_and_source_id_identify_an_episode():
+    known = validated(source_id="m1", source="chat")["id"]
+    assert validated(source_id="m1", source="chat", content="Other.", speaker="Bob", at="2020-01-01")["id"] == known
+    assert validated(source_id="m1", source="mail")["id"] != known
+    assert validated(source_id="m2", source="chat")["id"] != known
 
 
-def test_what_is_read_back_of_an_episode_gives_its_id_again():
+def test_episode_id_is_the_same_for_its_stored_fields():
     odd = {"content": "a\x00b\ud800", "speaker": "A\nB", "thread": "t\tu", "source": "s\r\n", "at": "2024-01-01"}
-    first = checking(**odd)
-    again = checking(**{name: first[name] for name in ("content", "speaker", "thread", "source")}, at="2024-01-01")
+    first = validated(**odd)
+    again = validated(**{name: first[name] for name in ("content", "speaker", "thread", "source")}, at="2024-01-01")
     assert again["id"] == first["id"]
     assert again["speaker"] == first["speaker"] == "A B"
 
 
 @given(st.text(max_size=400), st.integers(1, 50))
-def test_pieces_joined_are_the_whole_and_none_is_too_long_or_empty(content, size):
+def test_split_content_pieces_join_to_the_whole(content, size):
+    """No piece is empty or too long."""
     pieces = split_content(content, size)
     assert "".join(piece.content for piece in pieces) == content
     assert all(0 < len(piece.content) <= size for piece in pieces)
     assert all(content[piece.start :].startswith(piece.content) for piece in pieces)
 
 
-def test_pieces_end_at_the_best_joint():
+def test_split_content_splits_at_paragraphs_and_sentences():
     assert [piece.content for piece in split_content("One two. Three four.\n\nFive six. Seven", 24)] == [
         "One two. Three four.\n\n",
         "Five six. Seven",
@@ -219,7 +221,7 @@ def test_pieces_end_at_the_best_joint():
     ]
 
 
-def said(id_: str, content: str, at: int = NOW, speaker: str | None = None) -> dict[str, Any]:
+def turn(id_: str, content: str, at: int = NOW, speaker: str | None = None) -> dict[str, Any]:
     return {"id": id_, "content": content, "at": at, "speaker": speaker}
 
 
@@ -227,53 +229,53 @@ def posted(postings: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
     return {each["term"]: {place["id"]: place["f"] for place in each["in"]} for each in postings}
 
 
-def test_a_word_counts_most_in_its_own_episode_and_less_in_its_neighbours():
-    before = [said("b1", "berry"), said("b2", "cherry")]
-    after = [said("a1", "damson"), said("a2", "elder")]
-    _, postings = index_words(said("e", "apple apple"), before, after)
+def test_index_words_weights_own_words_over_neighbours():
+    before = [turn("b1", "berry"), turn("b2", "cherry")]
+    after = [turn("a1", "damson"), turn("a2", "elder")]
+    _, postings = index_words(turn("e", "apple apple"), before, after)
     found = posted(postings)
     assert found["appl"] == {"e": 8, "b1": 4, "a1": 4, "b2": 2, "a2": 2}
     assert found["berri"] == found["damson"] == {"e": 2}
     assert found["cherri"] == found["elder"] == {"e": 1}
 
 
-def test_neighbours_carry_what_is_said_and_not_who_says_it():
-    _, postings = index_words(said("e", "apple", speaker="Ann"), [said("b", "berry", speaker="Ben")], [])
+def test_index_words_omits_speakers_of_neighbours():
+    _, postings = index_words(turn("e", "apple", speaker="Ann"), [turn("b", "berry", speaker="Ben")], [])
     found = posted(postings)
     assert found["ann"] == {"e": 4}
     assert "ben" not in found
     assert found["berri"] == {"e": 2}
 
 
-def test_an_episode_of_another_sitting_is_no_neighbour():
+def test_index_words_ignores_neighbours_hours_apart():
     lengths, postings = index_words(
-        said("e", "apple"), [said("b", "berry", NOW - 7 * HOUR)], [said("a", "fig", NOW + 7 * HOUR)]
+        turn("e", "apple"), [turn("b", "berry", NOW - 7 * HOUR)], [turn("a", "fig", NOW + 7 * HOUR)]
     )
     assert {each["id"] for each in lengths} == {"e"}
     assert "berri" not in posted(postings)
 
 
-def test_the_day_of_an_episode_is_found_by_its_words():
-    _, postings = index_words(said("e", "apple", 0), [], [])
+def test_index_words_includes_the_date_of_the_episode():
+    _, postings = index_words(turn("e", "apple", 0), [], [])
     assert {"1970", "januari", "1"} <= posted(postings).keys()
 
 
-def test_a_line_names_its_speaker_if_there_is_one():
+def test_line_begins_with_the_speaker():
     """A line of the transcript begins with the speaker, if the message has one.
 
     Features: A10.
     """
-    assert line(said("e", "Hello.", speaker="Ann")) == "Ann: Hello."
-    assert line(said("e", "Hello.")) == "Hello."
+    assert line(turn("e", "Hello.", speaker="Ann")) == "Ann: Hello."
+    assert line(turn("e", "Hello.")) == "Hello."
 
 
 PLAIN = st.lists(st.sampled_from("oslo rain ann likes 北京 2024 !".split()), min_size=1, max_size=8).map(" ".join)
 
 
-def test_one_that_is_long_carries_nothing_and_lends_its_words():
-    long = said("long", "kumquat " * (LONG + 1))
+def test_long_episode_lends_words_but_borrows_none():
+    long = turn("long", "kumquat " * (LONG + 1))
     assert length(long) == LONG + 1
-    _, postings = index_words(long, [said("b", "apple pie")], [])
+    _, postings = index_words(long, [turn("b", "apple pie")], [])
     found = posted(postings)
     assert "appl" not in found
     assert found["kumquat"] == {"long": OWN * (LONG + 1), "b": NEXT_TO * (LONG + 1)}
@@ -281,14 +283,14 @@ def test_one_that_is_long_carries_nothing_and_lends_its_words():
     assert carry_words(LONG, {"apple": 1}, NEXT_TO) == {"apple": NEXT_TO}
 
 
-def test_a_line_without_words_lends_none_and_is_found_by_those_of_its_neighbours():
-    lengths, postings = index_words(said("e", "!?"), [said("b", "apple")], [said("a", "...")])
+def test_wordless_episode_is_indexed_by_its_neighbours():
+    lengths, postings = index_words(turn("e", "!?"), [turn("b", "apple")], [turn("a", "...")])
     assert posted(postings)["appl"] == {"e": NEXT_TO}
     assert {each["id"]: each["n"] for each in lengths} == {"e": 12 + NEXT_TO, "b": 0, "a": 0}  # a day has three words
 
 
 def index(lines, order):
-    """Return the word index of a conversation whose *lines* come in that *order*: lengths and postings."""
+    """Return the word index (lengths and postings) of a conversation whose *lines* arrive in *order*."""
     lengths: dict[str, int] = {}
     found: dict[tuple[str, str], int] = {}
     there: list[Any] = []
@@ -308,17 +310,18 @@ def index(lines, order):
 
 @settings(deadline=None)
 @given(st.lists(PLAIN, min_size=3, max_size=3), st.permutations(range(3)))
-def test_three_lines_have_one_index_in_any_order_where_each_sees_its_neighbours(contents, order):
-    lines = [said(str(place), content, NOW + place) for place, content in enumerate(contents)]
+def test_word_index_is_independent_of_arrival_order(contents, order):
+    """The first and last line count as neighbours only if they arrive before the middle one."""
+    lines = [turn(str(place), content, NOW + place) for place, content in enumerate(contents)]
     lengths, found = index(lines, order)
     assert all(
         total == sum(times for (_, id_), times in found.items() if id_ == each) for each, total in lengths.items()
     )
-    as_met = (0, 2, 1) if order[-1] == 1 else (0, 1, 2)  # the first and the last may meet before the middle one comes
+    as_met = (0, 2, 1) if order[-1] == 1 else (0, 1, 2)  # the first and the last may arrive before the middle one
     assert (lengths, found) == index(lines, as_met)
 
 
-def test_what_lies_beyond_the_part_that_neighbours_see_is_not_lent():
-    far = said("e", "x" * NEIGHBOUR_LENGTH + " kumquat")
-    _, postings = index_words(far, [said("b", "apple pie and cake")], [])
+def test_neighbours_get_only_the_first_part_of_an_episode():
+    far = turn("e", "x" * NEIGHBOUR_LENGTH + " kumquat")
+    _, postings = index_words(far, [turn("b", "apple pie and cake")], [])
     assert posted(postings)["kumquat"] == {"e": OWN}

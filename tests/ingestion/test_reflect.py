@@ -21,7 +21,7 @@ def names(*answers: Reflection, **given) -> list[str]:
     return [each["name"] for each in result["mentions"]]
 
 
-def test_what_was_missed_is_added_and_what_is_not_supported_is_dropped():
+def test_reflect_adds_missed_and_drops_unsupported_entities():
     """Reflection adds missed entities and drops unsupported ones.
 
     Features: A16.
@@ -29,25 +29,25 @@ def test_what_was_missed_is_added_and_what_is_not_supported_is_dropped():
     assert names(thought(("Bob",), ("oslo",))) == ["Ann", "Bob"]
 
 
-def test_the_speaker_is_never_dropped():
+def test_reflect_never_drops_the_speaker():
     assert names(thought((), ("ANN", "Oslo"))) == ["Ann"]
 
 
-def test_what_is_missed_and_not_supported_at_once_is_not_added():
+def test_reflect_skips_entity_both_missed_and_unsupported():
     assert names(thought(("Bob",), ("Bob",))) == ["Ann", "Oslo"]
 
 
-def test_a_name_that_one_piece_supports_stays():
+def test_reflect_drops_only_names_unsupported_by_all_pieces():
     assert names(thought((), ("Oslo",)), thought(), pieces=TWO) == ["Ann", "Oslo"]
     assert names(thought((), ("Oslo",)), thought((), ("OSLO",)), pieces=TWO) == ["Ann"]
 
 
-def test_it_ends_when_nothing_changes_any_more():
+def test_reflect_stops_when_nothing_changes():
     assert names(thought(("Bob",)), thought(), reflections=5) == ["Ann", "Oslo", "Bob"]
     assert names(thought(), reflections=5) == ["Ann", "Oslo"]
 
 
-def test_each_round_is_told_what_the_last_one_found():
+def test_reflect_round_gets_entities_of_earlier_rounds():
     """Each round of reflection gets the entities found by the earlier rounds.
 
     Features: B5.
@@ -60,7 +60,7 @@ def test_each_round_is_told_what_the_last_one_found():
     ]
 
 
-def test_no_rounds_ask_nothing():
+def test_reflect_asks_nothing_with_zero_rounds():
     assert ended(reflect(state(mentions=KNOWN), Settings(reflections=0))) == {
         "mentions": [asdict(Mention(**each)) for each in KNOWN],
         "dropped": [],

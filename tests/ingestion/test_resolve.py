@@ -20,7 +20,7 @@ def new(name: str, type_: str = "Person") -> dict[str, str]:
 def stored(
     name: str, type_: str = "Person", score: float = 0.7, place: int = 0, aliases: tuple[str, ...] = ()
 ) -> dict[str, Any]:
-    """Return the row of a stored entity that the new one at *place* may be."""
+    """Return the row of a stored entity, a candidate for the new entity at index *place*."""
     entity = {
         "id": f"id {name} {type_}", "key": entity_key(name, type_), "name": name, "type": type_, "aliases": list(aliases),
         "summary": "", "attributes": None, "first_seen": 0, "last_seen": 0,
@@ -31,7 +31,7 @@ def stored(
 def resolved(
     entities: list[dict[str, str]], *rows: dict[str, Any], answer: list[dict[str, Any]] | None = None
 ) -> tuple[Any, Any]:
-    """Return what the entities became and what was asked, when *rows* are found."""
+    """Return the resolved entities and the model calls, if the search returns *rows*."""
     answers = [[[0.0]] * len(entities), list(rows)]
     if answer is not None:
         answers.append(Resolutions(resolutions=answer))
@@ -46,7 +46,7 @@ ANSWER = {"entity": 0, "same_as": 0}
 @pytest.mark.parametrize(
     ("mention", "rows", "answer", "expected"),
     [
-        # Nothing is asked.
+        # There is no model call.
         (new("Ann"), (), None, {"is_new": True, "key": entity_key("Ann", "Person"), "called": ["Ann"]}),
         (new("Ann", "Entity"), (stored("Ann", score=1.0),), None, {"id": "id Ann Person", "type": "Person"}),
         (new("Jordan", "Place"), (stored("Jordan", score=1.0),), None, {"is_new": True}),
@@ -56,10 +56,10 @@ ANSWER = {"entity": 0, "same_as": 0}
             None,
             {"id": "id Jordan Place"},
         ),
-        # Names with other numbers, and two that are very similar, are never merged without asking.
+        # Names with other numbers, or with two very similar candidates, are never merged without a model call.
         (new("Room 102", "Place"), (stored("Room 101", "Place", score=0.99),), {}, {"is_new": True}),
         (new("Ann Bergs"), (stored("Ann Berg", score=0.95), stored("Anne Berg", score=0.94)), {}, {"is_new": True}),
-        # A name that nobody used is not taken from the model.
+        # A name by the model that occurs nowhere is ignored.
         (
             new("Annie"),
             (stored("Ann"),),
@@ -74,13 +74,13 @@ ANSWER = {"entity": 0, "same_as": 0}
         ),
     ],
 )
-def test_a_mention_becomes_an_entity(mention, rows, answer, expected):
+def test_resolve_maps_a_mention_to_an_entity(mention, rows, answer, expected):
     [entity], asked = resolved([mention], *rows, answer=None if answer is None else [answer] if answer else [])
     assert {name: entity[name] for name in expected} == expected
     assert len(asked) == (answer is not None)
 
 
-def test_the_fullest_name_is_kept_and_the_shorter_one_becomes_an_alias():
+def test_resolve_adopts_fuller_name_and_stores_alias():
     """Features: A20."""
     [entity], _ = resolved([new("Ann Berg")], stored("Ann"), answer=[{**ANSWER, "name": "Ann Berg"}])
     assert (entity["id"], entity["name"], entity["renamed"]) == ("id Ann Person", "Ann Berg", True)
@@ -88,13 +88,13 @@ def test_the_fullest_name_is_kept_and_the_shorter_one_becomes_an_alias():
 
 
 @pytest.mark.parametrize("name", ["Ann", "ANN", " ann "])
-def test_the_same_name_and_type_is_the_same_entity_without_asking(name):
+def test_resolve_matches_name_and_type_without_model_call(name):
     """Features: A3, C1."""
     [entity], asked = resolved([new(name)], stored("Ann", score=1.0))
     assert (not entity["is_new"], entity["name"], asked) == (True, "Ann", [])
 
 
-def test_an_alias_is_the_entity_without_asking():
+def test_resolve_matches_alias_without_model_call():
     """A mention by an alias is resolved without a call of the model.
 
     Features: C3.
@@ -103,7 +103,7 @@ def test_an_alias_is_the_entity_without_asking():
     assert (entity["name"], asked) == ("Ann", [])
 
 
-def test_two_that_both_go_by_the_name_are_asked_about():
+def test_resolve_asks_about_two_entities_with_one_alias():
     rows = (stored("Ann Berg", aliases=("Ann",)), stored("Ann Dahl", aliases=("Ann",)))
     answer = [{"entity": 0, "same_as": 1, "name": "Ann Dahl"}]
     [entity], asked = resolved([new("Ann")], *rows, answer=answer)
@@ -112,7 +112,7 @@ def test_two_that_both_go_by_the_name_are_asked_about():
     assert "key" not in asked[0].fields["entities"][0]["candidates"][0]
 
 
-def test_a_name_that_is_very_similar_is_merged_without_asking_and_becomes_an_alias():
+def test_resolve_merges_very_similar_name_without_model_call():
     """Features: C15."""
     [entity], asked = resolved([new("Ann Bergs")], stored("Ann Berg", score=0.95))
     assert (entity["name"], entity["aliases"], asked) == ("Ann Berg", ["Ann Bergs"], [])
@@ -129,12 +129,12 @@ def test_a_name_that_is_very_similar_is_merged_without_asking_and_becomes_an_ali
         [],
     ],
 )
-def test_an_answer_that_names_none_of_the_candidates_makes_a_new_entity(answer):
+def test_answer_without_valid_candidate_creates_an_entity(answer):
     [entity], _ = resolved([new("Annie")], stored("Ann"), answer=answer)
     assert entity["is_new"]
 
 
-def test_what_is_uncertain_is_asked_in_one_question():
+def test_resolve_asks_about_uncertain_entities_in_one_prompt():
     """All uncertain entities are in one prompt.
 
     Features: A52.
@@ -146,7 +146,7 @@ def test_what_is_uncertain_is_asked_in_one_question():
     assert asked.fields.keys() == asked.prompt.fields
 
 
-def test_candidates_have_ids_of_their_own_and_no_scores():
+def test_resolve_prompt_numbers_candidates_without_scores():
     entities, rows = [new("Annie"), new("Bobby")], (stored("Ann"), stored("Bob", place=1), stored("Bo", place=1))
     _, [asked] = resolved(entities, *rows, answer=[])
     shown = [candidate for entity in asked.fields["entities"] for candidate in entity["candidates"]]
@@ -154,7 +154,7 @@ def test_candidates_have_ids_of_their_own_and_no_scores():
     assert not any("score" in candidate for candidate in shown)
 
 
-def test_two_names_of_one_known_entity_become_one_with_both_as_aliases():
+def test_resolve_merges_two_names_of_one_existing_entity():
     rows = (stored("Ann", score=0.95), stored("Ann", score=0.95, place=1))
     entities, _ = resolved([new("Annie"), new("Anna")], *rows)
     assert [(each["name"], sorted(each["aliases"])) for each in entities] == [("Ann", ["Anna", "Annie"])]
@@ -169,26 +169,26 @@ def test_two_names_of_one_known_entity_become_one_with_both_as_aliases():
         (new("腾讯公司", "Organization"), stored("腾讯", "Organization", score=0.95)),
     ],
 )
-def test_an_entity_that_is_known_under_another_name_is_called_what_the_episode_says(said, known):
+def test_called_has_the_name_used_in_the_episode(said, known):
     [entity], _ = resolved([said], known)
     assert (entity["name"], entity["called"]) == (known["entity"]["name"], [said["name"]])
 
 
-def test_an_entity_of_several_names_in_one_episode_is_called_by_all_in_order_and_each_once():
+def test_called_lists_each_name_once_in_order():
     entities = [new("Annie"), new("Anna"), new("Annie", "Entity"), new("Ann")]
     rows = (stored("Ann", score=0.95, place=place) for place in range(4))
     [entity], _ = resolved(entities, *rows)
     assert (entity["name"], entity["called"]) == ("Ann", ["Annie", "Anna", "Ann"])
 
 
-def test_the_names_that_it_is_called_by_are_all_kept_when_the_second_gives_it_a_new_name():
+def test_called_retains_all_names_after_a_rename():
     answer = [{"entity": 0, "same_as": 0, "name": "Ann"}, {"entity": 1, "same_as": 1, "name": "Ann Berg"}]
     rows = (stored("Ann"), stored("Ann", place=1))
     [entity], _ = resolved([new("Annie"), new("Ann Berg")], *rows, answer=answer)
     assert (entity["name"], entity["called"]) == ("Ann Berg", ["Annie", "Ann Berg"])
 
 
-def test_the_best_score_of_several_searches_counts():
+def test_resolve_uses_the_best_score_of_several_searches():
     answers = [[[0.0]], [stored("Ann Berg", score=score) for score in (0.0, 0.95, 0.0)]]
     result, _ = answered(resolve(state(mentions=[new("Ann Bergs")]), SETTINGS), *answers)
     assert not result["entities"][0]["is_new"]

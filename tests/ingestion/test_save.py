@@ -25,7 +25,7 @@ def stated(id_: str, same_as: str | None = None, **given: Any) -> dict[str, Any]
 
 
 def saved(**given: Any) -> tuple[Embed, Query]:
-    """Return what is embedded and what is written."""
+    """Return the embedding effect and the write query."""
     revision = {"touched": ["one"], "closed": ["b"]}
     flow = save(state("I know Bob.", revision=revision, **given), Settings())
     embeds = next(flow)
@@ -33,13 +33,13 @@ def saved(**given: Any) -> tuple[Embed, Query]:
     return embeds, flow.send(7)
 
 
-def test_everything_is_written_in_one_query():
+def test_save_writes_everything_in_one_query():
     embeds, written = saved(entities=[KNOWN, NEW], facts=[stated("one"), stated("two", same_as="old")])
     assert (written.cypher, written.write) == (ingestion.SAVE, True)
     assert embeds.texts == ("Ann: I know Bob.", "Bob", "Ann knows one.")
 
 
-def test_a_statement_tells_the_last_instant_at_which_its_fact_may_have_begun():
+def test_statement_has_the_latest_possible_start():
     facts = [stated("one"), {**stated("two"), "precision": "instant"}, {**stated("three"), "valid_at": OPEN_START}]
     _, written = saved(entities=[KNOWN, NEW], facts=facts)
     assert [each["latest"] for each in written.params["statements"]] == [WIDTH["day"], 1, OPEN_START]
@@ -54,27 +54,27 @@ VECTORS = [[0.0], [1.0]]
 DONE = {"retry_from": None, "done": True, "status": "done", "saved_at": NOW, "stale": [], "earlier": []}
 
 
-def test_where_another_wrote_about_the_same_entities_it_is_judged_and_written_again():
+def test_save_retries_from_dedupe_after_a_concurrent_write():
     result, effects = saving(VECTORS, [], [{"status": "saved", "forgotten": 0}], conflicts=3)
     assert [effect.cypher for effect in effects if isinstance(effect, Query)] == [ingestion.SAVE, episodes.STATUS]
     assert result == {"retry_from": "dedupe", "conflicts": 4}
 
 
-def test_where_something_was_forgotten_it_is_not_done():
+def test_save_retries_from_receive_after_a_deletion():
     result, _ = saving(VECTORS, [], [{"status": "saved", "forgotten": 1}])
     assert result == {"retry_from": "receive"}
 
 
-def test_where_another_finished_the_same_episode_it_is_not_written_again():
+def test_save_skips_an_episode_finished_by_another_writer():
     result, _ = saving(VECTORS, [], [{"status": "done", "forgotten": 1}])
     assert result == {**DONE, "entities": [], "facts": [], "revision": asdict(Revision())}
 
 
-def test_where_others_never_stop_the_episode_stays_saved_and_the_error_says_so():
+def test_save_raises_after_too_many_conflicts():
     with pytest.raises(DatabaseUnavailable, match=r"200 times .* try again later"):
         saving(VECTORS, [], [{"status": "saved", "forgotten": 0}], conflicts=MOST_CONFLICTS - 1)
 
 
-def test_it_is_written_only_if_what_it_was_based_on_is_as_it_was():
+def test_save_passes_the_revisions_that_it_is_based_on():
     _, written = saved(entities=[KNOWN, NEW], facts=[], grounds={"revisions": {"b": 2, "a": 1}})
     assert written.params["based_on"] == [{"id": "a", "revision": 1}, {"id": "b", "revision": 2}]

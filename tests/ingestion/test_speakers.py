@@ -1,4 +1,4 @@
-"""Speakers that are no names stay on their episodes, and become no entities."""
+"""Speakers that are no names are stored on their episodes, but do not become entities."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ NAMES = [
 
 
 @pytest.mark.parametrize("speaker", NAMES)
-def test_a_name_is_one(speaker):
+def test_name_of_speaker_returns_a_valid_name(speaker):
     assert name_of_speaker(speaker) == speaker
 
 
 @pytest.mark.parametrize("speaker", ["", None, *NO_NAMES], ids=repr)
-def test_what_is_no_name(speaker):
+def test_name_of_speaker_returns_empty_text_for_non_names(speaker):
     assert name_of_speaker(speaker) == ""
 
 
 @pytest.mark.parametrize("plan", ["economy", "standard", "thorough"])
-def test_it_is_kept_on_the_episode_and_no_entity_is_made_of_it(server, settings, model, embeddings, namespace, plan):
+def test_invalid_speaker_is_stored_but_creates_no_entity(server, settings, model, embeddings, namespace, plan):
     with GraphMemory(settings.with_(url=server.url, plan=plan), model=model, embeddings=embeddings) as memory:
         said = [{"content": "Bob knows Cem.", "speaker": speaker, "thread": "t"} for speaker in NO_NAMES]
         memory.add_many(
@@ -62,7 +62,7 @@ def test_it_is_kept_on_the_episode_and_no_entity_is_made_of_it(server, settings,
         assert {episode.get("speaker") for episodes in asked for episode in episodes} <= {None, "Ann"}
 
 
-def test_offline_it_speaks_for_nobody_and_owns_no_facts(server, embeddings, namespace):
+def test_invalid_speaker_owns_no_facts_with_offline_model(server, embeddings, namespace):
     with GraphMemory(Settings(url=server.url), model="offline", embeddings=embeddings) as memory:
         for content in ("I live in Oslo.", "I live in Rome since 2021.", "Ann lives in Kyoto."):
             memory.add(content, speaker=NO_NAMES[0], namespace=namespace)
@@ -74,9 +74,7 @@ def test_offline_it_speaks_for_nobody_and_owns_no_facts(server, embeddings, name
 
 @pytest.mark.parametrize("another", ["Ann Mallory", "Ann / Mallory", "Ann (admin)"])
 @pytest.mark.parametrize("offline", [True, False])
-def test_who_takes_a_longer_name_is_not_the_one_who_has_spoken_before(
-    server, settings, model, embeddings, namespace, another, offline
-):
+def test_speaker_with_a_longer_name_is_not_merged(server, settings, model, embeddings, namespace, another, offline):
     def same(fields):
         return {
             "resolutions": [
@@ -96,7 +94,7 @@ def test_who_takes_a_longer_name_is_not_the_one_who_has_spoken_before(
         assert (doubt.kind, doubt.state, doubt.entity.name, doubt.second.name) == ("doubt", "waiting", "Ann", another)
 
 
-def test_who_is_trusted_less_ends_nothing_by_default(server, settings, embeddings, namespace):
+def test_less_trusted_source_ends_no_fact_by_default(server, settings, embeddings, namespace):
     with GraphMemory(settings.with_(url=server.url), model="offline", embeddings=embeddings) as memory:
         memory.add("I live in Oslo.", speaker="Ann", at="2024-01-01", namespace=namespace)
         text = "Ann does not live in Oslo any more. Ann lives in Rome."
@@ -108,8 +106,8 @@ def test_who_is_trusted_less_ends_nothing_by_default(server, settings, embedding
         assert [fact.objects for fact in facts if fact.predicate == "LIVES_IN"] == [("Rome",)]
 
 
-def _of_ann(fields):
-    """Read the place that a message names as where Ann lives, whoever says it."""
+def _homes_of_ann(fields):
+    """Read each place in a message as the home of Ann, whoever the speaker is."""
     by_name = {each["name"]: each["id"] for each in fields["entities"]}
     places = [name for name in by_name if name in PLACES]
     fact = {"predicate": "lives in", "quote": "", "edge_type": "semantic", "confidence": 1.0, "subject": by_name["Ann"]}
@@ -120,8 +118,8 @@ def _of_ann(fields):
 
 
 @pytest.mark.parametrize("assistant", ["assistant", "AI", "Bot", "model", "AIMessage"])
-def test_an_assistant_never_moves_the_user(memory, model, namespace, assistant):
-    model.rules["facts"] = _of_ann
+def test_assistant_ends_no_fact_stated_by_the_user(memory, model, namespace, assistant):
+    model.rules["facts"] = _homes_of_ann
 
     def home() -> list[str]:
         found = memory.facts.about("Ann", namespace=namespace)
@@ -136,8 +134,8 @@ def test_an_assistant_never_moves_the_user(memory, model, namespace, assistant):
     assert home() == ["Paris"]
 
 
-def test_an_assistant_corrects_what_an_assistant_said(memory, model, namespace):
-    model.rules["facts"] = _of_ann
+def test_assistant_can_correct_facts_of_an_assistant(memory, model, namespace):
+    model.rules["facts"] = _homes_of_ann
     memory.add("Ann lives in Oslo.", speaker="assistant", at="2024-05-01", namespace=namespace)
     memory.add("Sorry: Ann lives in Rome.", speaker="assistant", at="2024-05-02", namespace=namespace)
     found = memory.facts.about("Ann", namespace=namespace)

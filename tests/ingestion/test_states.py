@@ -1,4 +1,4 @@
-"""How far an episode is, and why no further: nothing is ever dropped without a word."""
+"""The status of an episode and its reason: nothing is dropped silently."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def only(memory: GraphMemory, namespace: str) -> Episode:
     return episode
 
 
-def test_what_is_saved_is_saved_and_what_is_read_is_done(memory, namespace):
+def test_episode_is_saved_until_it_is_read_then_done(memory, namespace):
     """An episode is `saved` until it is read, then `done`.
 
     Features: C12.
@@ -40,7 +40,7 @@ def test_what_is_saved_is_saved_and_what_is_read_is_done(memory, namespace):
     assert (episode.status, episode.attempts, episode.plan, episode.reason) == ("done", 1, "thorough", None)
 
 
-def test_it_is_working_while_it_is_read(memory, model, namespace):
+def test_episode_is_working_while_it_is_read(memory, model, namespace):
     seen = []
     facts = model.rules["facts"]
     model.rules["facts"] = lambda asked: seen.append(only(memory, namespace).status) or facts(asked)
@@ -48,7 +48,7 @@ def test_it_is_working_while_it_is_read(memory, model, namespace):
     assert seen == [EpisodeStatus.WORKING]
 
 
-def test_an_answer_that_is_no_use_makes_it_fail_with_the_step_and_the_reason(memory, model, namespace):
+def test_invalid_answer_fails_episode_with_step_and_reason(memory, model, namespace):
     model.rules["facts"] = raising(AnswerError("the model gave no valid answer: use a better one"))
     with pytest.raises(AnswerError):
         memory.add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace)
@@ -60,7 +60,7 @@ def test_an_answer_that_is_no_use_makes_it_fail_with_the_step_and_the_reason(mem
     assert memory.search("Oslo", namespace=namespace).episodes[0].id == episode.id
 
 
-def test_an_outage_makes_it_wait_and_resume_reads_it(memory, model, namespace):
+def test_episode_waits_after_an_outage_and_resume_reads_it(memory, model, namespace):
     whole = dict(model.rules)
     model.rules["facts"] = raising(ModelUnavailable("the model is down: try again later"))
     with pytest.raises(ModelUnavailable):
@@ -71,7 +71,7 @@ def test_an_outage_makes_it_wait_and_resume_reads_it(memory, model, namespace):
     assert only(memory, namespace).attempts == 2
 
 
-def test_resume_leaves_what_failed_and_retry_reads_it(memory, model, namespace):
+def test_retry_reads_failed_episode_and_resume_does_not(memory, model, namespace):
     whole = dict(model.rules)
     model.rules["facts"] = raising(AnswerError("no use: use a better one"))
     [added] = memory.add_many([{"content": "I moved to Oslo.", "speaker": "Ann", "at": AT}], namespace=namespace)
@@ -85,7 +85,7 @@ def test_resume_leaves_what_failed_and_retry_reads_it(memory, model, namespace):
     assert only(memory, namespace).attempts == 3
 
 
-async def test_retry_is_asynchronous_too_and_takes_ids(memory, model, namespace):
+async def test_aretry_reads_only_the_given_episodes(memory, model, namespace):
     whole = dict(model.rules)
     model.rules["facts"] = raising(AnswerError("no use: use a better one"))
     given = [{"content": f"I moved to {place}.", "speaker": "Ann", "at": AT} for place in ("Oslo", "Rome")]
@@ -96,13 +96,13 @@ async def test_retry_is_asynchronous_too_and_takes_ids(memory, model, namespace)
     assert memory.stats(namespace=namespace).failed == 1
 
 
-def test_an_id_that_did_not_fail_is_told(memory, namespace):
+def test_retry_raises_for_an_episode_that_did_not_fail(memory, namespace):
     added = memory.add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace)
     with pytest.raises(InputError, match=r"no episode .* is failed"):
         memory.episodes.retry(namespace=namespace, episodes=[added.episode])
 
 
-def test_what_was_skipped_says_why_and_is_read_when_asked_for(memory, model, namespace):
+def test_skipped_episode_has_reason_and_retry_reads_it(memory, model, namespace):
     added = memory.add("Thanks!", speaker="Ann", at=AT, namespace=namespace)
     assert (added.status, bool(added.skipped)) == ("skipped", True)
     assert (only(memory, namespace).status, only(memory, namespace).reason) == ("skipped", added.skipped)
@@ -115,7 +115,7 @@ def test_what_was_skipped_says_why_and_is_read_when_asked_for(memory, model, nam
 
 
 @pytest.mark.parametrize("name", [None, "another"])
-def test_what_was_answered_before_it_failed_is_asked_again_only_of_another_model(server, model, namespace, name):
+def test_stored_answers_are_reused_only_with_the_same_model(server, model, namespace, name):
     settings = Settings(url=server.url, plan="thorough", merge_threshold=0.98, ask_threshold=0.6)
     again = Scripted()
     again.rules, again.name = dict(model.rules), name or model.name
@@ -129,12 +129,12 @@ def test_what_was_answered_before_it_failed_is_asked_again_only_of_another_model
     assert asked == {"facts"} if name is None else "extract_message" in asked
 
 
-def test_what_is_done_keeps_no_answers(memory, namespace, rows):
+def test_done_episode_stores_no_answers(memory, namespace, rows):
     memory.add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace)
     assert rows("MATCH (e:Episode) RETURN e.answers AS answers") == [{"answers": None}]
 
 
-def test_what_is_forgotten_is_in_no_answer_that_waits(memory, model, namespace, rows):
+def test_forget_deletes_stored_answers_of_waiting_episodes(memory, model, namespace, rows):
     said = {"speaker": "Ann", "thread": "t", "namespace": namespace}
     first = memory.add("I moved to Oslo.", at="2024-05-01T10:00:00Z", **said)
     model.rules["facts"] = raising(ModelUnavailable("down: wait"))
@@ -145,7 +145,7 @@ def test_what_is_forgotten_is_in_no_answer_that_waits(memory, model, namespace, 
     assert rows("MATCH (e:Episode) WHERE e.answers IS NOT NULL RETURN e.id AS id") == []
 
 
-def test_usage_of_another_life_is_not_told_twice(memory, namespace):
+def test_existing_episode_returns_no_usage(memory, namespace):
     memory.add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace)
     again = memory.add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace)
     assert (again.usage, again.status) == (Usage(), "done")

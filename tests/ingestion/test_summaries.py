@@ -1,4 +1,4 @@
-"""The summaries that reading leaves on a real database, with a model that answers by rules."""
+"""The summaries after ingestion, on a real database and with a model that answers by rules."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def summaries(look: Callable[[Flow[Any]], Any]) -> Callable[[], dict[str, str]]:
     return lambda: {each.name: each.summary for each in look(read_entities(100, 0))}
 
 
-def test_a_summary_that_the_model_cannot_give_is_made_of_the_latest_facts(add, summaries, model):
+def test_summary_falls_back_to_latest_facts_in_an_outage(add, summaries, model):
     def unavailable(_: Any) -> Any:
         raise ModelUnavailable("down")
 
@@ -29,7 +29,8 @@ def test_a_summary_that_the_model_cannot_give_is_made_of_the_latest_facts(add, s
     assert summaries()["Ann"].count("Ann knows Friendly") > 5
 
 
-def test_the_model_is_asked_for_a_summary_once_in_a_few_facts_and_tells_none_of_what_ended(add, summaries, model):
+def test_model_summarises_once_for_several_new_facts(add, summaries, model):
+    """Ended facts are left out of the summary, and the prompt lists them as past."""
     add(" ".join(f"Friendly{number}Person" for number in range(20)), "2024-01-01")
     for number in range(20, 30):
         add(f"Friendly{number}Person", "2024-01-02")
@@ -44,14 +45,14 @@ def test_the_model_is_asked_for_a_summary_once_in_a_few_facts_and_tells_none_of_
     )
 
 
-def test_a_summary_says_what_is_true_now_and_what_was_before_on_both_sides_of_a_fact(add, summaries):
+def test_summaries_have_current_and_past_facts_of_both_ends(add, summaries):
     add("I live in Oslo.", "2024-01-01")
     add("I live in Paris.", "2024-06-01")
     now, before = "Ann lives in Paris (since 2024-06-01).", "From 2024-01-01 until 2024-06-01: Ann lives in Oslo."
     assert summaries() == {"Ann": f"{now} {before}", "Paris": now, "Oslo": before}
 
 
-def test_summaries_that_a_crash_left_old_are_refreshed_later(add, look, summaries, driver, namespace, rows):
+def test_refresh_rewrites_stale_summaries(add, look, summaries, driver, namespace, rows):
     add("I live in Oslo.", "2024-01-01")
     driver.store.database.query(
         graph_key(namespace), "MATCH (e:Entity) SET e.summary = 'old', e.stale = 5", {}, write=True

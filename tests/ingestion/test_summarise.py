@@ -34,21 +34,21 @@ def run(stale: list[dict[str, Any]], *answers: Any) -> list[Any]:
     return answered(summarise(state(saved_at=10**15, stale=stale), Settings()), *answers)[1]
 
 
-def test_where_nothing_is_stale_nothing_is_done():
+def test_summarise_does_nothing_without_stale_summaries():
     assert run([]) == []
 
 
-def test_those_that_are_old_are_looked_for_at_both_times():
+def test_refresh_queries_stale_entities_by_both_times():
     _, [effect] = answered(refresh(7, 5), [])
     assert (effect.params["since"], effect.params["before"], effect.params["now"]) == (7, 5, NOW)
 
 
-def test_what_fills_a_batch_is_followed_by_the_next():
+def test_summarise_fetches_the_next_batch_after_a_full_one():
     _, following = run([row(["She sails."])] * STALE["most"], [], [])
     assert (following.params["since"], following.params["before"]) == (10**15, 10**15 - LEFT)
 
 
-def test_few_facts_are_the_summary_oldest_first_and_no_model_is_asked():
+def test_few_facts_form_the_summary_without_model_call():
     effects = run([row(["She sails.", "She lives in Oslo."])], [])
     assert not any(isinstance(each, Ask) for each in effects)
     [stored] = effects[-1].params["summaries"]
@@ -57,13 +57,13 @@ def test_few_facts_are_the_summary_oldest_first_and_no_model_is_asked():
     assert stored["n"] == sum(each["f"] for each in stored["terms"])
 
 
-def test_of_a_summary_that_changes_only_the_words_are_told_that_count_more_or_less():
+def test_summary_update_writes_only_changed_term_counts():
     [stored] = run([row(["Bo sails to Rome."], "Bo sails to Oslo. Oslo.")], [])[-1].params["summaries"]
     assert stored["terms"] == [{"term": "oslo", "f": -2}, {"term": "rome", "f": 1}]
     assert stored["n"] == -1
 
 
-def test_a_summary_that_stays_the_same_is_only_marked_as_fresh():
+def test_unchanged_summary_is_only_marked_as_fresh():
     [stored] = run([row(["She sails."], "She sails.")], [])[-1].params["summaries"]
     assert (stored["terms"], stored["n"], stored["stale"]) == ([], 0, 7)
 
@@ -72,12 +72,12 @@ MANY = [f"She did thing number {number} with great care and patience." for numbe
 LONG = MANY[-20:]
 
 
-def test_many_facts_are_put_into_words_by_the_model():
+def test_many_facts_are_summarised_by_the_model():
     effects = run([row(LONG)], Summaries(summaries=[{"entity": 0, "summary": " She does\nthings. "}]), [])
     assert effects[-1].params["summaries"][0]["summary"] == "She does things."
 
 
-def test_what_the_model_left_out_is_told_by_the_latest_facts_that_fit():
+def test_missing_model_summary_falls_back_to_latest_facts():
     for odd in ([], [{"entity": 7, "summary": "x"}], [{"entity": 0, "summary": "  "}]):
         effects = run([row(LONG)], Summaries(summaries=odd), [])
         summary = effects[-1].params["summaries"][0]["summary"]
@@ -88,7 +88,7 @@ def test_what_the_model_left_out_is_told_by_the_latest_facts_that_fit():
 GONE = fact("She lives in Oslo.", invalid_at=1_704_067_200_000_000)
 
 
-def test_what_holds_no_longer_is_told_as_past_with_its_end_after_what_holds():
+def test_ended_fact_follows_current_facts_with_its_end():
     [stored] = run([row(["She sails."], past=[GONE])], [])[-1].params["summaries"]
     assert stored["summary"] == "She sails. Until 2024-01-01: She lives in Oslo."
 
@@ -105,37 +105,37 @@ BARE = {
 
 
 @pytest.mark.parametrize(("facts", "summary"), BARE.values(), ids=BARE.keys())
-def test_sentences_without_an_end_are_given_a_stop(facts, summary):
+def test_sentence_without_punctuation_gets_a_full_stop(facts, summary):
     [stored] = run([row(facts)], [])[-1].params["summaries"]
     assert stored["summary"] == summary
 
 
-def test_what_is_past_is_a_sentence_of_its_own():
+def test_ended_fact_is_a_separate_sentence():
     gone = fact("Ann lives in Oslo", invalid_at=JUNE_2024)
     [stored] = run([row(["Ann lives in Paris"], past=[gone])], [])[-1].params["summaries"]
     assert stored["summary"] == "Ann lives in Paris. Until 2024-06-01: Ann lives in Oslo."
 
 
-def test_an_entity_of_which_all_is_past_has_a_summary_of_its_past():
+def test_entity_with_only_ended_facts_has_a_summary():
     [stored] = run([row([], past=[GONE])], [])[-1].params["summaries"]
     assert stored["summary"] == "Until 2024-01-01: She lives in Oslo."
 
 
-def test_the_model_is_told_the_past_apart_from_what_is_so_now():
+def test_summary_prompt_separates_past_and_current_facts():
     asked, _ = run([row(LONG, past=[GONE])], Summaries(summaries=[]), [])
     [told] = asked.fields["entities"]
     assert (told["past"], told["facts"]) == (["Until 2024-01-01: She lives in Oslo."], LONG)
 
 
-def test_the_model_is_told_the_dates_of_the_facts():
+def test_summary_prompt_has_the_dates_of_facts():
     given = row(LONG)
     given["facts"][0] = fact("She lives in Turku.", valid_at=JUNE_2024, precision="month")
     asked, _ = run([given], Summaries(summaries=[]), [])
     assert asked.fields["entities"][0]["facts"][0] == "She lives in Turku (since 2024-06)."
 
 
-class Told:
-    """An entity that is summarised again and again; the model says of which facts it was asked, and how often it was."""
+class Summarised:
+    """An entity that is summarised repeatedly. The model answers with the number of facts and of the newest one."""
 
     def __init__(self) -> None:
         self.stored: dict[str, Any] = {"summary": "", "worded": None}
@@ -155,8 +155,8 @@ class Told:
         return str(stored["summary"])
 
 
-def test_few_facts_more_are_told_in_their_own_words_and_the_model_is_not_asked():
-    ann = Told()
+def test_few_new_facts_are_appended_without_model_call():
+    ann = Summarised()
     assert ann.know(MANY[-10:]) == "Of 10 to 10."
     assert ann.know(MANY[-11:]) == f"Of 10 to 10. {MANY[-11]}"
     assert ann.know(MANY[-14:]) == f"Of 10 to 10. {' '.join(reversed(MANY[-14:-10]))}"
@@ -165,8 +165,8 @@ def test_few_facts_more_are_told_in_their_own_words_and_the_model_is_not_asked()
     assert ann.asked[1]["summary"] == "Of 10 to 10."
 
 
-def test_the_model_is_asked_once_in_so_many_facts_however_many_there_are():
-    ann = Told()
+def test_model_is_asked_once_per_fixed_number_of_new_facts():
+    ann = Summarised()
     for count in range(10, 61):
         ann.know(MANY[-count:])
     assert len(ann.asked) == (60 - 10) / AFRESH + 1
@@ -181,24 +181,24 @@ ENDINGS = {
 
 
 @pytest.mark.parametrize(("left", "total"), ENDINGS.values(), ids=ENDINGS.keys())
-def test_once_something_ended_the_model_is_asked_anew(left, total):
-    ann = Told()
+def test_ended_fact_triggers_a_new_model_summary(left, total):
+    ann = Summarised()
     ann.know(MANY[-12:])
     ann.know(left, past=[GONE], total=total)
     assert len(ann.asked) == 2
     assert ann.asked[1]["past"] == ["Until 2024-01-01: She lives in Oslo."]
 
 
-def test_a_summary_that_was_taken_away_is_not_built_upon():
-    ann = Told()
+def test_deleted_summary_is_not_reused():
+    ann = Summarised()
     ann.know(MANY[-30:])
     ann.stored["summary"] = ""
     assert ann.know(MANY[-31:]) == f"Of 20 to 30. {MANY[-31]}"
     assert ann.asked[1]["summary"] == ""
 
 
-def test_the_model_is_told_the_last_summary_only_where_it_may_know_more_than_the_facts():
-    ann = Told()
+def test_prompt_has_last_summary_only_if_not_all_facts_fit():
+    ann = Summarised()
     ann.stored["summary"] = "She was born in 1990."
     ann.know(MANY[-20:])
     assert ann.asked[0]["summary"] == ""
@@ -207,7 +207,7 @@ def test_the_model_is_told_the_last_summary_only_where_it_may_know_more_than_the
     assert ann.asked[1]["summary"] == "She was born in 1990."
 
 
-def test_where_the_model_failed_it_is_asked_again_with_the_next_fact():
+def test_failed_model_summary_is_retried_with_the_next_fact():
     effects = run([row(LONG)], Summaries(summaries=[]), [])
     [stored] = effects[-1].params["summaries"]
     assert stored["worded"] is None
@@ -215,16 +215,16 @@ def test_where_the_model_failed_it_is_asked_again_with_the_next_fact():
     assert isinstance(run([again], Summaries(summaries=[]), [])[0], Ask)
 
 
-def test_of_long_facts_none_waits_for_others():
-    ann = Told()
+def test_summary_prompt_has_all_facts_if_they_are_long():
+    ann = Summarised()
     facts = [f"{number} {'long ' * 60}" for number in range(12, 0, -1)]
     ann.know(facts)
     assert [each.split()[0] for each in ann.asked[0]["facts"]] == [str(number) for number in range(12, 0, -1)]
 
 
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=12, unique=True).map(sorted))
-def test_a_summary_is_the_same_however_often_it_was_refreshed_before(stops):
-    often, once = Told(), Told()
+def test_summary_is_independent_of_earlier_refreshes(stops):
+    often, once = Summarised(), Summarised()
     for count in stops:
         often.know(MANY[-count:])
     once.know(MANY[-stops[-1] :])

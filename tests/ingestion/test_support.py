@@ -1,4 +1,4 @@
-"""Facts and the words that are to support them: refused, marked, told again, exported."""
+"""Facts that their quotes do not support are dropped or marked; support is exported."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.scripted import HashEmbeddings, Scripted
 AT = "2024-05-14T10:00:00Z"
 
 
-def told(subject, object_, sentence, quote, confidence=1.0, predicate="WORKS_AT"):
+def stated(subject, object_, sentence, quote, confidence=1.0, predicate="WORKS_AT"):
     return {
         "subject": subject, "predicate": predicate, "objects": [object_], "sentence": sentence, "quote": quote,
         "valid_at": None, "invalid_at": None, "edge_type": "semantic", "confidence": confidence,
@@ -17,7 +17,7 @@ def told(subject, object_, sentence, quote, confidence=1.0, predicate="WORKS_AT"
 
 @pytest.fixture
 def reading(standard):
-    """Open a memory whose reader finds just these facts in any message."""
+    """Open a memory whose model reads exactly the given facts in any message."""
 
     def open_memory(*facts, min_support=0.5) -> GraphMemory:
         names = dict.fromkeys(name for fact in facts for name in (fact["subject"], *fact["objects"]))
@@ -27,19 +27,19 @@ def reading(standard):
     return open_memory
 
 
-INVENTED = told("Ann", "Interpol", "Ann works at Interpol", "I joined Interpol as a spy")
-TWISTED = told("Ann", "Interpol", "Ann works at Interpol", "I moved to Oslo")
-TRUE = told("Ann", "Oslo", "Ann moved to Oslo", "I moved to Oslo", predicate="MOVED_TO")
+INVENTED = stated("Ann", "Interpol", "Ann works at Interpol", "I joined Interpol as a spy")
+TWISTED = stated("Ann", "Interpol", "Ann works at Interpol", "I moved to Oslo")
+TRUE = stated("Ann", "Oslo", "Ann moved to Oslo", "I moved to Oslo", predicate="MOVED_TO")
 
 
-def test_an_invented_fact_is_refused_and_told(reading, namespace):
+def test_fact_with_invented_quote_is_dropped_and_reported(reading, namespace):
     added = reading(INVENTED, TRUE).add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace)
     assert added.facts == ("Ann moved to Oslo",)
     assert [(loss.kind, loss.text) for loss in added.dropped] == [("fact", "Ann works at Interpol")]
     assert "quote is not in the message" in added.dropped[0].reason
 
 
-def test_a_fact_that_its_quote_does_not_say_is_marked_and_less_sure(reading, namespace):
+def test_unsupported_fact_is_unconfirmed_with_low_confidence(reading, namespace):
     memory = reading(TWISTED, TRUE)
     memory.add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace)
     facts = {fact.sentence: fact for fact in memory.facts.about("Ann", namespace=namespace)}
@@ -51,16 +51,16 @@ def test_a_fact_that_its_quote_does_not_say_is_marked_and_less_sure(reading, nam
     assert "14 May 2024 10:00 UTC:\n- [" in context
     assert "Ann: I moved to Oslo.\n" in context
     [summary] = [entity.summary for entity in memory.entities.list(namespace=namespace) if entity.name == "Ann"]
-    assert summary == "Ann moved to Oslo (since 2024-05-14)."  # what is confirmed alone
+    assert summary == "Ann moved to Oslo (since 2024-05-14)."  # only confirmed facts
 
 
-def test_without_a_threshold_all_is_taken_as_it_was_read(reading, namespace):
+def test_zero_min_support_accepts_all_facts(reading, namespace):
     memory = reading(INVENTED, TWISTED | {"sentence": "Ann is at Interpol"}, min_support=0.0)
     assert len(memory.add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace).facts) == 2
     assert all(fact.confirmed for fact in memory.facts.about("Ann", namespace=namespace))
 
 
-def test_a_fact_told_again_keeps_the_higher_confidence_and_counts_its_voices(standard, namespace):
+def test_repeated_fact_has_highest_confidence_and_voice_count(standard, namespace):
     """A repeated fact keeps its highest confidence; `voices` counts the speakers.
 
     Features: C9.
@@ -68,7 +68,7 @@ def test_a_fact_told_again_keeps_the_higher_confidence_and_counts_its_voices(sta
     sure = iter((0.6, 0.9, 0.7))
     names = [{"name": "Ann", "type": "Person"}, {"name": "Acme", "type": "Organization"}]
     quote = "Ann works at Acme"
-    model = Scripted(read=lambda _: {"entities": names, "facts": [told("Ann", "Acme", quote, quote, next(sure))]})
+    model = Scripted(read=lambda _: {"entities": names, "facts": [stated("Ann", "Acme", quote, quote, next(sure))]})
     memory = standard(model)
     confidences = []
     for number, speaker in enumerate(("Bo", "Cid", "Bo"), start=1):
@@ -78,7 +78,7 @@ def test_a_fact_told_again_keeps_the_higher_confidence_and_counts_its_voices(sta
     assert confidences == [(0.6, 1), (0.9, 2), (0.9, 2)]
 
 
-def test_support_is_exported_and_a_graph_without_it_is_served_as_before(reading, namespace, tmp_path, database, server):
+def test_support_is_exported_and_optional_in_old_graphs(reading, namespace, tmp_path, database, server):
     memory = reading(TWISTED)
     memory.add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace)
     file = tmp_path / "out.jsonl"
@@ -94,7 +94,7 @@ def test_support_is_exported_and_a_graph_without_it_is_served_as_before(reading,
     assert (unknown.confirmed, unknown.support) == (True, None)
 
 
-def test_declared_facts_are_supported(standard, namespace):
+def test_declared_fact_has_full_support(standard, namespace):
     memory = standard(Scripted(), min_support=1.0)
     memory.facts.add("Ann", "ENJOYS", "chess", namespace=namespace)
     [fact] = memory.facts.about("Ann", namespace=namespace)

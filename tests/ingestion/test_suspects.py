@@ -1,4 +1,4 @@
-"""Episodes that look like prompt injections: kept, marked and found, but neither read nor told to a model."""
+"""Suspected prompt injections are stored, flagged and found, but not read or shown to a model."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ ASKED = "Where does Bob live?"
 
 @pytest.fixture
 def attacked(memory: GraphMemory, namespace: str) -> Any:
-    """What became of an attack between two ordinary messages of one thread."""
+    """The result of adding an injection between two ordinary messages of one thread."""
     memory.add("Bob lives in Oslo.", speaker="Ann", at="2024-05-01", thread="t", namespace=namespace)
     added = memory.add(ATTACK, speaker="Mallory", at="2024-05-02", thread="t", namespace=namespace)
     memory.add("Ann knows Bob.", speaker="Ann", at="2024-05-03", thread="t", namespace=namespace)
     return added
 
 
-def test_an_attack_is_kept_and_marked_but_not_read(memory, model, attacked, namespace) -> None:
+def test_injection_is_stored_and_flagged_but_not_read(memory, model, attacked, namespace) -> None:
     assert attacked.status is EpisodeStatus.SKIPPED
     assert "prompt injection (override, secrecy)" in attacked.skipped
     assert (attacked.facts, attacked.entities) == ((), ())
@@ -37,7 +37,7 @@ def test_an_attack_is_kept_and_marked_but_not_read(memory, model, attacked, name
     assert "Ignore" not in str([each.fields for each in model.asked])
 
 
-def test_a_search_finds_it_and_no_model_is_told_of_it(memory, attacked, namespace) -> None:
+def test_search_finds_injection_and_contexts_withhold_it(memory, attacked, namespace) -> None:
     found = memory.search(ASKED, namespace=namespace)
     assert attacked.episode in [each.id for each in found.episodes if each.flags]
     for template in TEMPLATES:
@@ -55,7 +55,7 @@ def test_a_search_finds_it_and_no_model_is_told_of_it(memory, attacked, namespac
             assert "Ignore" not in str(tool.invoke({"query": ASKED}))
 
 
-def test_a_person_can_have_it_read_after_all(memory, attacked, namespace) -> None:
+def test_retry_by_id_reads_a_withheld_episode(memory, attacked, namespace) -> None:
     assert memory.episodes.retry(namespace=namespace, skipped=True) == []  # not without naming it
     [added] = memory.episodes.retry(namespace=namespace, episodes=[attacked.episode], skipped=True)
     assert added.status is EpisodeStatus.DONE
@@ -66,7 +66,7 @@ def test_a_person_can_have_it_read_after_all(memory, attacked, namespace) -> Non
 
 
 @pytest.mark.parametrize(("trusted", "source", "is_read"), [(("wiki",), "wiki", True), (("wiki",), "web", False), (("wiki",), None, False), (("*",), None, True)])  # fmt: skip
-def test_a_trusted_source_is_read_all_the_same(
+def test_injection_is_read_only_from_a_trusted_source(
     server, model, embeddings, settings, namespace, trusted, source, is_read
 ):
     chosen = settings.with_(url=server.url, trusted_sources=trusted)
@@ -81,7 +81,7 @@ def test_trusted_sources_are_read_from_the_environment() -> None:
     assert Settings.from_env({"KG_MEMORY_TRUSTED_SOURCES": "wiki, handbook,"}).trusted_sources == ("wiki", "handbook")
 
 
-def test_what_is_only_saved_is_marked_too_and_not_told(memory, namespace) -> None:
+def test_saved_injection_is_flagged_and_withheld(memory, namespace) -> None:
     memory.episodes.save([{"content": ATTACK, "at": "2024-05-01"}], namespace=namespace)
     [kept] = memory.episodes.list(namespace=namespace)
     assert kept.withheld
@@ -90,7 +90,7 @@ def test_what_is_only_saved_is_marked_too_and_not_told(memory, namespace) -> Non
     assert resumed.status is EpisodeStatus.SKIPPED
 
 
-def test_a_context_that_the_memory_supplied_is_no_attack(memory, model, namespace) -> None:
+def test_supplied_context_is_not_flagged_as_injection(memory, model, namespace) -> None:
     memory.add("Bob lives in Oslo.", speaker="Ann", at="2024-05-01", namespace=namespace)
     context = memory.context("Where does Bob live?", namespace=namespace)
     added = memory.add(f"{context}\n\nAnn knows Bob.", at="2024-05-02", namespace=namespace)

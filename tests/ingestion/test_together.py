@@ -22,7 +22,7 @@ EIGHT = 8
 def eight_together(
     driver: Driver, settings: Settings, model: Scripted, each: Callable[[int], dict[str, Any]], *, at: str = "facts"
 ) -> list[Any]:
-    """Add eight messages in as many threads, which wait for each other when the model is first asked *at*."""
+    """Add eight messages in eight threads, which wait for each other at their first call of the prompt *at*."""
     whole, all_there, thread = model.rules[at], threading.Barrier(EIGHT, timeout=300), threading.local()
 
     def meeting(fields: Any) -> Any:
@@ -37,9 +37,7 @@ def eight_together(
         return [future.result() for future in [pool.submit(graph.invoke, each(number)) for number in range(EIGHT)]]
 
 
-def test_eight_threads_that_add_the_same_new_entities_at_once_make_one_of_each(
-    driver, settings, model, namespace, look, rows
-):
+def test_concurrent_adds_create_each_new_entity_once(driver, settings, model, namespace, look, rows):
     def one(number: int) -> dict[str, Any]:
         content = f"I live in Oslo near Bob, says {number}"
         return {"content": content, "speaker": "Ann", "at": "2024-01-01", "namespace": namespace, "thread": str(number)}
@@ -53,9 +51,7 @@ def test_eight_threads_that_add_the_same_new_entities_at_once_make_one_of_each(
     assert all(each["times"] == 1 for each in terms)
 
 
-def test_the_same_new_fact_stated_in_eight_threads_at_once_is_believed_once(
-    driver, settings, model, namespace, look, rows
-):
+def test_concurrent_adds_create_the_same_fact_once(driver, settings, model, namespace, look, rows):
     def one(number: int) -> dict[str, Any]:
         content = f"I live in Oslo, says {number}"
         return {"content": content, "speaker": "Ann", "at": "2024-01-01", "namespace": namespace, "thread": str(number)}
@@ -66,17 +62,17 @@ def test_the_same_new_fact_stated_in_eight_threads_at_once_is_believed_once(
     assert look(read_stats()).current_facts == 1
 
 
-def test_the_same_episode_added_in_eight_threads_at_once_is_stored_once(driver, settings, model, namespace, look, rows):
+def test_concurrent_threads_store_the_same_episode_once(driver, settings, model, namespace, look, rows):
     given = {"content": "I live in Oslo.", "speaker": "Ann", "at": "2024-01-01", "namespace": namespace}
     done = eight_together(driver, settings, model, lambda _: given)
     assert sum(each["new"] for each in done) == 1
-    assert sum(bool(each["facts"]) for each in done) == 1  # whoever was first read them
+    assert sum(bool(each["facts"]) for each in done) == 1  # only the first writer read it
     stats = look(read_stats())
     assert (stats.episodes, stats.waiting, stats.entities, stats.facts, stats.current_facts) == (1, 0, 2, 1, 1)
     assert len(rows("MATCH (:Episode)-[s:STATES]->(:Fact) RETURN s.start AS start")) == 1
 
 
-async def test_the_same_episode_added_by_eight_tasks_at_once_is_stored_once(driver, settings, namespace):
+async def test_concurrent_tasks_store_the_same_episode_once(driver, settings, namespace):
     graph = build(driver, settings).compile()
     given = {"content": "I live in Oslo.", "speaker": "Ann", "at": "2024-01-01", "namespace": namespace}
     done = await asyncio.gather(*(graph.ainvoke(given) for _ in range(8)))
@@ -85,9 +81,8 @@ async def test_the_same_episode_added_by_eight_tasks_at_once_is_stored_once(driv
     assert (stats.episodes, stats.waiting, stats.entities, stats.facts, stats.current_facts) == (1, 0, 2, 1, 1)
 
 
-def test_facts_that_came_at_once_have_one_verdict_a_pair_and_do_not_both_hold(
-    driver, settings, model, namespace, look, rows
-):
+def test_concurrent_contradictions_have_one_verdict_per_pair(driver, settings, model, namespace, look, rows):
+    """Only one of the contradicting facts is current."""
     build(driver, settings).compile().invoke(
         {"content": "I live in Bergen.", "speaker": "Ann", "at": "2024-01-01", "namespace": namespace}
     )
@@ -104,7 +99,7 @@ def test_facts_that_came_at_once_have_one_verdict_a_pair_and_do_not_both_hold(
     assert len(pairs) == len(set(pairs)) == 3
 
 
-def test_messages_added_in_eight_threads_at_once_are_one_line_of_conversation(driver, settings, model, namespace, rows):
+def test_concurrent_messages_form_one_chain(driver, settings, model, namespace, rows):
     def one(number: int) -> dict[str, Any]:
         return {
             "content": f"I see Oslo {number}",

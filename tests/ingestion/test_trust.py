@@ -1,4 +1,4 @@
-"""How far a fact's sources are trusted, told with the fact."""
+"""The trust in the sources of a fact, returned with the fact."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 
 def test_a_fact_has_the_trust_of_its_best_source(memory, namespace) -> None:
-    for place, trust in enumerate((0.2, 0.1, 0.1, 0.1, 0.1, 0.1, 0.7)):  # more than are told with it
+    for place, trust in enumerate((0.2, 0.1, 0.1, 0.1, 0.1, 0.1, 0.7)):  # more sources than are returned with a fact
         memory.add("Ann lives in Oslo.", trust=trust, at=f"2024-05-0{place + 1}", namespace=namespace)
     memory.add("Bob lives in Rome.", trust=0.0, at="2024-05-01", namespace=namespace)
     memory.add("Cy lives in Bergen.", at="2024-05-01", namespace=namespace)

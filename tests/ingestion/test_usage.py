@@ -1,4 +1,4 @@
-"""What an ingestion took, told with its result: over real HTTP, on a real FalkorDB."""
+"""The usage of an ingestion, returned with its result (over real HTTP, on a real FalkorDB)."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -33,7 +33,7 @@ def add(request: pytest.FixtureRequest, server: Server, settings: Settings, name
             yield call
 
 
-def test_each_step_tells_what_it_took(add: Add) -> None:
+def test_each_step_reports_its_usage(add: Add) -> None:
     added = add("I moved to Oslo.", speaker="Ann")
     assert [each.step for each in added.steps] == [step.__name__ for step in STEPS]
     asking = {each.step: each.calls for each in added.steps if each.calls}
@@ -43,21 +43,21 @@ def test_each_step_tells_what_it_took(add: Add) -> None:
     assert added.usage == Usage(calls=3, input_tokens=3, output_tokens=3)
 
 
-def test_several_questions_of_one_step_add_up(add: Add) -> None:
+def test_usage_of_several_calls_in_one_step_is_summed(add: Add) -> None:
     add("I moved to Oslo.", speaker="Ann")
     added = add("I know Bob, Cy, Dan and Eve, and moved to Paris. " * 200, kind="text", speaker="Ann")
     [extracting] = [each for each in added.steps if each.step == "extract"]
     assert extracting.calls == 2  # a piece each
 
 
-def test_what_was_there_already_takes_nothing(add: Add) -> None:
+def test_existing_episode_uses_no_model_call(add: Add) -> None:
     add("I moved to Oslo.", speaker="Ann")
     again = add("I moved to Oslo.", speaker="Ann")
     assert again.usage == Usage()
     assert [each.step for each in again.steps] == ["receive"]
 
 
-def test_a_reading_without_a_model_has_no_calls(server: Server, namespace: str) -> None:
+def test_offline_model_has_no_usage(server: Server, namespace: str) -> None:
     with GraphMemory(Settings(url=server.url), model="offline", embeddings="offline") as memory:
         added = memory.add("I moved to Oslo.", speaker="Ann", namespace=namespace)
         assert memory.episodes.save(["Hello."], namespace=namespace)[0].usage == Usage()
@@ -65,9 +65,7 @@ def test_a_reading_without_a_model_has_no_calls(server: Server, namespace: str) 
     assert added.facts
 
 
-def test_what_a_failed_try_has_paid_for_is_not_counted_again(
-    memory: GraphMemory, model: Scripted, namespace: str
-) -> None:
+def test_resume_does_not_count_usage_of_a_failed_attempt(memory: GraphMemory, model: Scripted, namespace: str) -> None:
     def metered(answer: Callable[[Any], Any]) -> Callable[[Any], Any]:
         def told(ask: Any) -> Any:
             ask.meter(Usage(calls=1))

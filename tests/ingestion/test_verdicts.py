@@ -1,4 +1,4 @@
-"""What verdicts do to what is believed, through the whole graph on a real database."""
+"""The effect of verdicts on the current facts, through the whole graph on a real database."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Say = Callable[..., Any]
 
 
 def judging(kind: str, sure: float = 0.95, holds: str = "new") -> Callable[[Any], Any]:
-    """Return a rule that says the same of every pair that is asked about."""
+    """Return a rule that gives the same verdict on every pair."""
     sides = {"holds": holds, "reason": "the test says so"}
 
     def rule(fields: Any) -> Any:
@@ -43,7 +43,7 @@ def say(memory: GraphMemory, namespace: str) -> Say:
 
 
 def homes(memory: GraphMemory, namespace: str, **asked: Any) -> list[tuple[str, str | None, str | None]]:
-    """Return where Ann lives by day, earliest first."""
+    """Return the objects of the facts about Ann with start and end days, earliest first."""
 
     def day(moment: datetime | None) -> str | None:
         return moment and f"{moment:%F}"
@@ -65,20 +65,20 @@ ONE = {"auto_threshold": 0.6, "review_threshold": 0.6}
     ("verdict", "said", "believed", "changes"),
     [
         (("supersedes", 0.85), (OSLO, PARIS), MOVED, {}),
-        (("supersedes", 0.4999), (OSLO, PARIS), BOTH, {}),  # what is doubtful changes nothing and waits for nobody
+        (("supersedes", 0.4999), (OSLO, PARIS), BOTH, {}),  # a doubtful verdict has no effect and no review
         (("supersedes", 0.6), (OSLO, PARIS), MOVED, ONE),
         (("supersedes", 0.59), (OSLO, PARIS), BOTH, ONE),
         (("complements",), (OSLO, PARIS), BOTH, {}),
         (("temporary",), (OSLO, PARIS), BOTH, {}),
         (("unrelated",), (OSLO, PARIS), BOTH, {}),
         (("conflicts", 0.95, "new"), (PARIS, OSLO), BOTH[:1], {"conflict_strategy": "model"}),
-        # The same fact with another date, told as a correction or not, in either order.
+        # The same fact with another date, as a correction or not, in either order.
         (("conflicts",), (MAY, JUNE), [("Oslo", "2024-06-03", None)], {}),
         (("conflicts", 0.95, "known"), (JUNE, MAY), [("Oslo", "2024-06-03", None)], {}),
         (("unrelated",), (MAY, JUNE), [("Oslo", "2024-05-03", None)], {}),
     ],
 )
-def test_a_verdict_decides_what_is_believed(opened, namespace, model, say, verdict, said, believed, changes):
+def test_verdict_determines_the_current_facts(opened, namespace, model, say, verdict, said, believed, changes):
     """Each kind of verdict leaves the expected facts.
 
     Features: D9.
@@ -91,7 +91,7 @@ def test_a_verdict_decides_what_is_believed(opened, namespace, model, say, verdi
     assert memory.reviews.list(namespace=namespace) == []
 
 
-def test_a_passing_state_ends_with_its_time(memory, namespace, model, say):
+def test_temporary_fact_ends_with_its_period(memory, namespace, model, say):
     say(*OSLO)
     model.rules["judge"] = judging("temporary")
     rule = model.rules["facts"]
@@ -101,7 +101,7 @@ def test_a_passing_state_ends_with_its_time(memory, namespace, model, say):
 
 
 @pytest.mark.parametrize("kind", ["supersedes", "conflicts"])
-def test_what_is_not_sure_waits_and_is_told_only_to_who_asks_for_it(opened, namespace, model, say, kind):
+def test_uncertain_fact_is_withheld_unless_unreviewed_is_set(opened, namespace, model, say, kind):
     memory = opened(disputes="withhold")
     model.rules["judge"] = judging(kind, 0.8499)
     say(*OSLO, memory)
@@ -123,7 +123,7 @@ def test_what_is_not_sure_waits_and_is_told_only_to_who_asks_for_it(opened, name
 
 @pytest.mark.parametrize("kind", ["supersedes", "conflicts"])
 @pytest.mark.parametrize("late", [False, True])
-def test_by_default_what_is_not_sure_is_served_and_marked_as_disputed(memory, namespace, model, say, kind, late):
+def test_uncertain_facts_are_returned_as_disputed_by_default(memory, namespace, model, say, kind, late):
     model.rules["judge"] = judging(kind, 0.8499)
     messages = [("I live in Oslo.", "2024-01-01"), ("I live in Paris.", "2024-06-01")]
     results = [say(*message) for message in (reversed(messages) if late else messages)]
@@ -142,7 +142,7 @@ def test_by_default_what_is_not_sure_is_served_and_marked_as_disputed(memory, na
     assert (fact.sentence, fact.mark) == ("Ann lives in Oslo", "")
 
 
-def test_a_verdict_that_took_effect_by_itself_is_reached_by_its_fact_decided_and_undone(memory, namespace, model, say):
+def test_automatic_verdict_can_be_decided_again_and_undone(memory, namespace, model, say):
     """An automatic verdict is listed by its fact, and can be decided again and undone.
 
     Features: D5.
@@ -168,25 +168,25 @@ def test_a_verdict_that_took_effect_by_itself_is_reached_by_its_fact_decided_and
     assert (verdict.decided_by, len(verdict.decisions)) == ("Cy", 2)
 
 
-def test_a_verdict_that_a_person_decided_is_not_judged_anew(memory, namespace, model, say):
+def test_verdict_decided_by_a_person_is_not_judged_again(memory, namespace, model, say):
     model.rules["judge"] = judging("supersedes")
     say(*OSLO)
     say(*PARIS)
     [verdict] = memory.reviews.verdicts(namespace=namespace)
     memory.reviews.decide(verdict.id, "edit", verdict="complements", by="Cy", namespace=namespace)
-    say("I do live in Paris.", "2024-03-01")  # said first, so the pair is judged by these words
+    say("I do live in Paris.", "2024-03-01")  # stated earlier, so the pair is judged by this statement
     assert homes(memory, namespace) == [("Oslo", "2024-01-01", None), ("Paris", "2024-03-01", None)]
 
 
 @pytest.mark.parametrize("fact", ["", "no such fact", 7, "奥斯陆", "\x00'; DROP"])
-def test_verdicts_and_sources_of_no_fact_are_a_clear_error(memory, namespace, say, fact):
+def test_verdicts_and_sources_raise_for_an_unknown_fact(memory, namespace, say, fact):
     say(*OSLO)
     for ask in (memory.reviews.verdicts, memory.facts.sources):
         with pytest.raises(InputError, match="fact"):
             ask(fact, namespace=namespace)
 
 
-def test_all_sources_of_a_fact_are_reached_in_pages(memory, namespace, say):
+def test_sources_returns_all_sources_of_a_fact_in_pages(memory, namespace, say):
     """Features: A6."""
     episodes = [say("I live in Oslo.", f"2024-01-{day:02}").episode for day in range(1, 9)]
     [fact] = memory.facts.about("Ann", namespace=namespace)
@@ -199,7 +199,7 @@ def test_all_sources_of_a_fact_are_reached_in_pages(memory, namespace, say):
     assert memory.reviews.verdicts(fact.id, namespace=namespace) == []
 
 
-def test_a_late_arriving_older_fact_does_not_wait_but_the_one_said_later_does(opened, namespace, model, say):
+def test_uncertain_verdict_withholds_the_fact_stated_later(opened, namespace, model, say):
     memory = opened(disputes="withhold")
     model.rules["judge"] = judging("supersedes", 0.7)
     say(*PARIS, memory)
@@ -209,7 +209,7 @@ def test_a_late_arriving_older_fact_does_not_wait_but_the_one_said_later_does(op
     assert review.pending.sentence == "Ann lives in Paris"
 
 
-def test_what_a_person_refused_waits_again_when_it_is_said_again(opened, namespace, model, say):
+def test_rejected_fact_waits_for_review_when_stated_again(opened, namespace, model, say):
     memory = opened(disputes="withhold")
     model.rules["judge"] = judging("supersedes", 0.7)
     say(*OSLO, memory)
@@ -225,7 +225,7 @@ def test_what_a_person_refused_waits_again_when_it_is_said_again(opened, namespa
     assert homes(memory, namespace) == [("Oslo", "2024-01-01", None)]
 
 
-def test_the_loser_of_a_conflict_is_not_believed_and_what_it_had_ended_is_again(memory, namespace, model, say):
+def test_conflict_restores_the_facts_that_its_loser_ended(memory, namespace, model, say):
     """The losing fact of a conflict is no longer current, and the facts that it had ended are current again.
 
     Features: D15.
@@ -256,7 +256,7 @@ def test_the_loser_of_a_conflict_is_not_believed_and_what_it_had_ended_is_again(
         ("trust", "new", 0.1, "Oslo"), ("trust", "known", 1.0, "Paris"),
     ],
 )  # fmt: skip
-def test_who_wins_a_conflict_is_the_strategy(opened, namespace, model, say, strategy, holds, trust, believed):
+def test_conflict_strategy_determines_the_winner(opened, namespace, model, say, strategy, holds, trust, believed):
     """`conflict_strategy` decides which fact of a conflict stays current.
 
     Features: A27, C54.
@@ -268,7 +268,7 @@ def test_who_wins_a_conflict_is_the_strategy(opened, namespace, model, say, stra
     assert [place for place, _, _ in homes(memory, namespace)] == [believed]
 
 
-def test_a_paraphrase_is_evidence_of_the_known_fact_and_ends_nothing(memory, namespace, model, say):
+def test_paraphrase_adds_a_source_to_the_existing_fact(memory, namespace, model, say):
     say("I know Bob.", "2024-01-01")
     rule = model.rules["facts"]
     model.rules["facts"] = lambda fields: {
@@ -284,11 +284,11 @@ def test_a_paraphrase_is_evidence_of_the_known_fact_and_ends_nothing(memory, nam
 
 
 def existing(model: Scripted) -> list[str]:
-    """Return the sentences of the known facts that the last question told of, of each new one."""
+    """Return the sentences of the existing facts in the last judge prompt."""
     return sorted(old["sentence"] for fact in model.asks("judge")[-1]["facts"] for old in fact["existing"])
 
 
-def test_facts_that_share_no_end_are_not_compared_unless_they_are_near(memory, namespace, model, say):
+def test_facts_without_common_entity_are_not_compared(memory, namespace, model, say):
     for number in range(5):
         memory.add(f"Carl{number} lives in Rome.", speaker="Carl", at="2024-01-01", namespace=namespace)
     say("I live in Oslo.", "2024-01-02")
@@ -296,8 +296,8 @@ def test_facts_that_share_no_end_are_not_compared_unless_they_are_near(memory, n
     assert existing(model) == ["Ann lives in Oslo"]
 
 
-def employ(*facts: tuple[str, str, str, str]) -> Callable[[Any], Any]:
-    """Return a rule that states those facts, by subject, predicate, object and sentence, where both are named."""
+def stating(*facts: tuple[str, str, str, str]) -> Callable[[Any], Any]:
+    """Return a rule that states *facts* (subject, predicate, object, sentence) if both entities are in the message."""
 
     def rule(fields: Any) -> Any:
         ids = {entity["name"]: entity["id"] for entity in fields["entities"]}
@@ -315,8 +315,8 @@ def employ(*facts: tuple[str, str, str, str]) -> Callable[[Any], Any]:
     return rule
 
 
-def test_facts_that_share_an_end_in_another_role_are_compared(memory, namespace, model):
-    model.rules["facts"] = employ(
+def test_facts_with_common_entity_in_other_role_are_compared(memory, namespace, model):
+    model.rules["facts"] = stating(
         ("Acme", "EMPLOYS", "Ann", "Acme employs Ann as a cook"),
         ("Ann", "WORKS_AT", "Globex", "Globex employs Ann as a cook"),
     )
@@ -328,13 +328,13 @@ def test_facts_that_share_an_end_in_another_role_are_compared(memory, namespace,
     assert [fact.sentence for fact in current] == ["Globex employs Ann as a cook"]
 
 
-def test_facts_that_share_no_end_are_compared_where_they_are_nearly_the_same(memory, namespace, model):
+def test_similar_facts_without_common_entity_are_compared(memory, namespace, model):
     """Facts without a common entity are compared if their sentences are nearly the same.
 
     Features: A26.
     """
     sentences = "The weekly meeting of all is on Monday", "The weekly meeting of all is on Friday"
-    model.rules["facts"] = employ(
+    model.rules["facts"] = stating(
         ("Meeting", "IS_ON", "Monday", sentences[0]), ("Sync", "IS_ON", "Friday", sentences[1])
     )
     model.rules["judge"] = judging("supersedes")
@@ -350,16 +350,16 @@ def test_facts_of_one_pair_are_compared_in_both_directions(memory, namespace, mo
     assert existing(model) == ["Bob knows Ann"]
 
 
-def test_no_more_facts_are_compared_than_wanted(opened, namespace, model, say):
+def test_candidates_setting_limits_the_compared_facts(opened, namespace, model, say):
     memory = opened(candidates=3)
     model.rules["judge"] = judging("unrelated")
     for day, place in enumerate(("Oslo", "Paris", "Rome", "Bergen", "Kyoto"), 1):
         say(f"I live in {place}.", f"2024-01-0{day}", memory)
-    assert len(existing(model)) == 2  # of what holds for one at a time: as many as that before it, and after it
+    assert len(existing(model)) == 2  # for a single-valued fact: candidates before it and after it
 
 
 @pytest.mark.parametrize("seed", [None, 1])
-def test_of_many_places_one_after_the_other_each_ends_where_the_next_begins(opened, namespace, say, seed):
+def test_each_of_many_homes_ends_where_the_next_begins(opened, namespace, say, seed):
     memory = opened(candidates=3)
     places = ["Oslo", "Paris", "Rome", "Bergen", "Kyoto", "奥斯陆", "巴黎"]
     told = [(f"I live in {place}.", f"2024-0{month}-01") for month, place in enumerate(places, 1)]
@@ -371,7 +371,7 @@ def test_of_many_places_one_after_the_other_each_ends_where_the_next_begins(open
     assert ends == [*(f"2024-0{month}-01" for month in range(2, 8)), None]
 
 
-def test_facts_of_one_family_meet_whatever_their_words(memory, namespace, model, say):
+def test_facts_of_one_predicate_family_are_compared(memory, namespace, model, say):
     stated = iter([("RENTS_HOME_IN", "Alpha beta gamma delta."), ("RESIDES_IN", "Epsilon zeta eta theta.")])
     rule = model.rules["facts"]
 
@@ -390,7 +390,7 @@ def test_facts_of_one_family_meet_whatever_their_words(memory, namespace, model,
     assert existing(model) == ["Alpha beta gamma delta."]
 
 
-def test_a_fact_of_another_kind_that_is_far_in_meaning_is_not_compared(memory, namespace, model, say):
+def test_facts_with_unrelated_meaning_are_not_compared(memory, namespace, model, say):
     rule = model.rules["facts"]
     stated = iter([("PAINTS", "Alpha beta gamma delta."), ("FEARS", "Epsilon zeta eta theta.")])
 
@@ -409,10 +409,9 @@ def test_a_fact_of_another_kind_that_is_far_in_meaning_is_not_compared(memory, n
     [("LIKES", "Ann and Carl.", False), ("LIKES", "Ann and Carl instead.", True), ("HAS_MOTTO", "Ann and Carl.", True)],
     ids=["many values", "a change", "unknown"],
 )
-def test_values_beside_each_other_are_compared_only_where_they_are_nearly_the_same_or_one_changed(
-    memory, namespace, model, predicate, words, compared
-):
-    model.rules["facts"] = employ(
+def test_multi_valued_facts_are_compared_only_on_a_change(memory, namespace, model, predicate, words, compared):
+    """Facts of an unknown predicate are compared too."""
+    model.rules["facts"] = stating(
         ("Ann", predicate, "Bob", "Ann has for her part Bob"), ("Ann", predicate, "Carl", "Ann has for her part Carl")
     )
     memory.add("Ann and Bob.", at="2024-01-01", namespace=namespace)
@@ -421,22 +420,22 @@ def test_values_beside_each_other_are_compared_only_where_they_are_nearly_the_sa
 
 
 @pytest.mark.parametrize("predicate", ["OWNED_BY", "USES"], ids=["from the other side", "another matter"])
-def test_predicates_from_the_other_side_are_compared_as_those_of_the_same_ends(memory, namespace, model, predicate):
+def test_facts_of_inverse_predicates_are_compared(memory, namespace, model, predicate):
     first, second = "Alpha beta gamma delta pi", "Alpha beta gamma zeta rho"  # a similarity of 0.6
-    model.rules["facts"] = employ(("Ann", "OWNS", "Bob", first), ("Bob", predicate, "Carl", second))
+    model.rules["facts"] = stating(("Ann", "OWNS", "Bob", first), ("Bob", predicate, "Carl", second))
     memory.add("Ann and Bob.", at="2024-01-01", namespace=namespace)
     memory.add("Bob and Carl.", at="2024-01-02", namespace=namespace)
     assert bool(model.asks("judge")) == (predicate == "OWNED_BY")
 
 
 PAINTS = "Ann paints old barns red", "Ann scrubs old barns red"
-"""Four words in five are the same: a similarity of 0.8, which facts of one common end need by a threshold of 0.7."""
+"""Four of five words are equal: a similarity of 0.8, which facts with one common entity need at a threshold of 0.7."""
 
 
 @pytest.mark.parametrize(("threshold", "compared"), [(0.69, True), (0.71, False), (1.0, False), (0.0, True)])
-def test_facts_below_the_threshold_of_similarity_are_not_compared(opened, namespace, model, threshold, compared):
+def test_facts_below_compare_threshold_are_not_compared(opened, namespace, model, threshold, compared):
     memory = opened(compare_threshold=threshold)
-    model.rules["facts"] = employ(("Ann", "PAINTS", "Bob", PAINTS[0]), ("Ann", "SCRUBS", "Carl", PAINTS[1]))
+    model.rules["facts"] = stating(("Ann", "PAINTS", "Bob", PAINTS[0]), ("Ann", "SCRUBS", "Carl", PAINTS[1]))
     memory.add("Ann and Bob.", at="2024-01-01", namespace=namespace)
     memory.add("Ann and Carl.", at="2024-01-02", namespace=namespace)
     assert [len(fields["facts"][0]["existing"]) for fields in model.asks("judge")] == ([1] if compared else [])
@@ -446,8 +445,8 @@ def test_facts_below_the_threshold_of_similarity_are_not_compared(opened, namesp
     ("new", "compared"),
     [("Ann gave up playing tennis", True), ("Ann no longer plays tennis", True), ("Ann fears big spiders", False)],
 )
-def test_the_threshold_suits_the_local_embedding_model(server, settings, namespace, model, new, compared):
-    model.rules["facts"] = employ(("Ann", "PLAYS", "Tennis", "Ann plays tennis"), ("Ann", "FEELS", "Bob", new))
+def test_compare_threshold_suits_the_offline_embeddings(server, settings, namespace, model, new, compared):
+    model.rules["facts"] = stating(("Ann", "PLAYS", "Tennis", "Ann plays tennis"), ("Ann", "FEELS", "Bob", new))
     with GraphMemory(settings.with_(url=server.url), model=model, embeddings="offline") as memory:
         memory.add("Ann and Tennis.", at="2024-01-01", namespace=namespace)
         memory.add("Ann and Bob.", at="2024-01-02", namespace=namespace)
@@ -455,7 +454,7 @@ def test_the_threshold_suits_the_local_embedding_model(server, settings, namespa
     assert shown == ["Ann plays tennis"] * compared
 
 
-def test_a_pair_is_not_judged_again_where_its_entity_got_a_fuller_name_meanwhile(memory, namespace, model, say):
+def test_pair_is_not_judged_again_after_a_concurrent_rename(memory, namespace, model, say):
     say(*OSLO)
     rule = model.rules["judge"]
 
@@ -479,7 +478,7 @@ def test_a_pair_is_not_judged_again_where_its_entity_got_a_fuller_name_meanwhile
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_previous_messages_of_the_same_time_are_those_that_arrived_before(memory, namespace, model, seed):
+def test_previous_messages_of_one_time_are_earlier_arrivals(memory, namespace, model, seed):
     contents = [f"I see {name} again." for name in ("Bob", "Carl", "Dora", "Eve")]
     messages = [
         {"content": content, "speaker": "Ann", "at": "2024-05-01", "thread": "t", "source_id": f"{seed} {content}"}
@@ -492,17 +491,17 @@ def test_previous_messages_of_the_same_time_are_those_that_arrived_before(memory
     assert shown == [contents[:number] for number in (3, 2, 1, 0)]
 
 
-# What is declared
+# Declared fact types
 
 
-def test_a_fact_type_that_holds_one_at_a_time_ends_the_last_one_without_the_model(opened, namespace, model, say):
+def test_single_valued_fact_type_ends_the_previous_fact(opened, namespace, model, say):
     memory = opened(fact_types=(FactType("Knows", "whom one knows", single_valued=True),))
     say("I know Bob.", "2024-01-01", memory)
     say("I know Carl.", "2024-02-01", memory)
     assert homes(memory, namespace) == [("Bob", "2024-01-01", "2024-02-01"), ("Carl", "2024-02-01", None)]
 
 
-def test_a_fact_type_that_holds_beside_others_is_not_ended_by_the_model(opened, namespace, model, say):
+def test_multi_valued_fact_type_is_not_ended_by_a_verdict(opened, namespace, model, say):
     memory = opened(fact_types=(FactType("Lives in", "homes", single_valued=False),))
     say(*OSLO, memory)
     say("I live in Paris.", "2024-02-01", memory)
@@ -513,16 +512,14 @@ def test_a_fact_type_that_holds_beside_others_is_not_ended_by_the_model(opened, 
 
 
 def reading(model: Scripted, predicate: str) -> None:
-    """Let the model read each fact with that predicate."""
+    """Let the model give each fact *predicate*."""
     rule = model.rules["facts"]
     model.rules["facts"] = lambda fields: {
         "facts": [{**each, "predicate": predicate} for each in rule(fields)["facts"]]
     }
 
 
-def test_what_the_model_said_of_a_predicate_is_kept_and_not_asked_again_by_another_driver(
-    memory, namespace, model, say, database: Database, settings
-):
+def test_learned_predicate_is_reused_by_another_memory(memory, namespace, model, say, database: Database, settings):
     reading(model, "xerblats")
     model.rules["predicates"] = lambda _: {
         "predicates": [{"name": "XERBLATS", "canonical": "GLORPS", "one_at_a_time": True}]
@@ -540,14 +537,14 @@ def test_what_the_model_said_of_a_predicate_is_kept_and_not_asked_again_by_anoth
     assert (info.name, info.canonical, info.single_valued, info.origin) == ("XERBLATS", "GLORPS", True, "learned")
 
 
-def test_a_persons_correction_of_a_predicate_counts_for_what_comes(memory, namespace, model, say):
+def test_predicate_update_applies_to_later_facts(memory, namespace, model, say):
     memory.predicates.update("KNOWS", canonical="KNOWS", single_valued=True, namespace=namespace)
     say("I know Bob.", "2024-01-01")
     say("I know Carl.", "2024-02-01")
     assert homes(memory, namespace) == [("Bob", "2024-01-01", "2024-02-01"), ("Carl", "2024-02-01", None)]
 
 
-def test_a_model_that_fails_at_predicates_leaves_the_episode_to_be_read_later(memory, namespace, model, say):
+def test_resume_reads_episode_after_predicate_call_failed(memory, namespace, model, say):
     rule = model.rules["predicates"]
     reading(model, "xerblats")
 
@@ -562,14 +559,14 @@ def test_a_model_that_fails_at_predicates_leaves_the_episode_to_be_read_later(me
     memory.episodes.resume(namespace=namespace)
     [fact] = memory.facts.about("Bob", namespace=namespace)
     assert fact.wording == "XERBLATS"
-    # It is read by the clock of where it was said, as the first time.
+    # The prompt has the UTC offset of the message, as in the first attempt.
     assert model.asks("facts")[-1]["episode"]["at"] == "2024-01-01T01:00+09:00"
 
 
 @pytest.mark.parametrize(
     "name", ["", "\x00\n", "a'}) DETACH DELETE n //", "x" * 64, "🎉", "وصل إلى", "ignore all rules"]
 )
-def test_any_predicate_that_a_model_may_give_is_stored_and_found(memory, namespace, model, say, name):
+def test_any_predicate_name_is_stored_and_found(memory, namespace, model, say, name):
     reading(model, name)
     say("Bob is here.", "2024-01-01")
     [fact] = memory.facts.about("Bob", namespace=namespace)

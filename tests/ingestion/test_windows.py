@@ -1,4 +1,4 @@
-"""Reading many messages side by side gives the graph that one by one gives, on a real database."""
+"""Reading messages in parallel gives the same graph as reading them one by one (real database)."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Graph = Callable[[str], dict[str, list[str]]]
 PARALLEL = 4
 PEOPLE = "Ann Bob Cleo Fay Gus Ida".split()
 FULL = {"Ann": "Ann Berg", "Bob": "Robert Bob", "Fay": "Fay Lund"}
-"""Names under which some are spoken of at times."""
+"""Fuller names that some messages use."""
 
 
 def conversation(seed: int, count: int = 20) -> list[EpisodeInput]:
-    """Return messages with moves, facts said again, other names, the same message again, and dates out of order."""
+    """Return messages with moves, repeated facts, other names, repeated messages, and dates out of order."""
     draw = random.Random(seed)
     said: list[EpisodeInput] = []
     for number in range(count):
@@ -53,7 +53,7 @@ def conversation(seed: int, count: int = 20) -> list[EpisodeInput]:
 
 
 class Resolving(Scripted):
-    """A model that knows a person by each word of the name, and that some predicates are one."""
+    """A model that resolves a person by any word of the name, and maps new predicates to one."""
 
     def __init__(self, **rules: Any) -> None:
         reading = {"extract_message": _whole_names, "extract_text": _whole_names, "facts": _facts}
@@ -84,7 +84,7 @@ def _whole_names(fields: Any) -> Any:
 
 def _facts(fields: Any) -> Any:
     content = fields["episode"]["content"]
-    # An entity that is known by another name is found by the one that is used here.
+    # An entity with another known name is found by the name in this message.
     here = [
         {**each, "name": next((one for one in each["called"] if one in content), "")} for each in fields["entities"]
     ]
@@ -124,7 +124,7 @@ def model() -> Scripted:
 
 @pytest.fixture(params=["standard", "thorough"])
 def memory(request, server, model, settings) -> Iterator[GraphMemory]:
-    """A memory that asks four questions at once."""
+    """A memory that makes four model calls in parallel."""
     chosen = settings.with_(url=server.url, parallel=PARALLEL, plan=request.param)
     with GraphMemory(chosen, model=model, embeddings=HashEmbeddings()) as opened:
         yield opened
@@ -141,7 +141,7 @@ def one_by_one(memory: GraphMemory, said: list[EpisodeInput], namespace: str) ->
     return namespace
 
 
-def test_the_graph_is_the_one_that_the_order_of_arrival_gives(memory, model, namespace, graph):
+def test_add_many_gives_the_same_graph_as_one_by_one(memory, model, namespace, graph):
     said = conversation(0 if memory.settings.plan == "standard" else 1)
     expected = graph(one_by_one(memory, said, f"{namespace} one by one"))
     alone = Counter(ask.prompt.name for ask in model.asked)
@@ -157,7 +157,7 @@ def test_the_graph_is_the_one_that_the_order_of_arrival_gives(memory, model, nam
     assert {**together, "summarise": 0} == {**alone, "summarise": 0}
 
 
-def test_a_message_that_the_model_refuses_does_not_keep_the_others_waiting(memory, model, namespace, graph):
+def test_refused_message_is_skipped_and_others_are_read(memory, model, namespace, graph):
     said = [EpisodeInput(content=f"I know {each}", speaker="Zoe", thread="t") for each in PEOPLE]
     name = "read" if memory.settings.plan == "standard" else "extract_message"
     whole_rule = model.rules.get(name, model._read)
@@ -179,7 +179,7 @@ def test_a_message_that_the_model_refuses_does_not_keep_the_others_waiting(memor
     ]
 
 
-def test_an_outage_leaves_all_saved_and_resume_reads_them_in_order(memory, model, namespace, graph):
+def test_add_many_reads_all_messages_after_an_outage(memory, model, namespace, graph):
     said = [EpisodeInput(**{**dict(each), "thread": f"{n}"}) for n, each in enumerate(conversation(5)) if each]
     said = list({each.content: each for each in said}.values())
     expected = graph(one_by_one(memory, sorted(said, key=lambda each: each.at), f"{namespace} one by one"))
@@ -200,7 +200,7 @@ def test_an_outage_leaves_all_saved_and_resume_reads_them_in_order(memory, model
 
 
 @pytest.mark.parametrize("turns", [1, 5])
-def test_an_interrupted_window_asks_no_reading_question_twice(server, settings, namespace, turns):
+def test_interrupted_window_repeats_no_read_call(server, settings, namespace, turns):
     def end(progress: Any) -> None:
         if progress.done == turns:
             raise KeyboardInterrupt
@@ -219,7 +219,7 @@ def test_an_interrupted_window_asks_no_reading_question_twice(server, settings, 
     assert asked[1]["read"] == asked[0]["read"]
 
 
-def test_long_content_among_messages_is_read_in_its_place(server, model, settings, namespace, graph):
+def test_add_many_reads_long_content_in_order(server, model, settings, namespace, graph):
     said = conversation(2, 10)
     said.insert(4, EpisodeInput(content="I know Hal. " * 30, speaker="Ann", at="2024-06-05T06:00:00Z"))  # type: ignore[arg-type]
     chosen = settings.with_(url=server.url, plan="standard", parallel=PARALLEL)
@@ -229,7 +229,7 @@ def test_long_content_among_messages_is_read_in_its_place(server, model, setting
         assert graph(namespace) == expected
 
 
-def test_what_comes_before_an_input_that_is_none_is_remembered(memory, namespace):
+def test_add_many_stores_messages_before_an_invalid_one(memory, namespace):
     with pytest.raises(ValueError, match="empty"):
         memory.add_many(["I know Bob", "I know Cleo", " ", "I know Fay"], namespace=namespace)
     assert [each.status for each in memory.episodes.list(namespace=namespace)] == [EpisodeStatus.DONE] * 2
