@@ -18,7 +18,7 @@ from tests.ingestion.stepping import answered
 
 
 def verdict(new: str, known: str, ruling: str = "supersedes", **given: Any) -> dict[str, Any]:
-    """Return a verdict as the query tells it."""
+    """Return a verdict as the query returns it."""
     told = {
         "id": f"{new} {known}",
         "new": new,
@@ -52,17 +52,17 @@ def past(*statements: Statement, verdicts: tuple[Verdict, ...] = ()) -> History:
 
 
 def hold(history: History, revision: Any) -> None:
-    """Believe what *revision* says, as the database would."""
+    """Apply *revision* to *history*, as the database would."""
     for fact, held in history.beliefs.items():
         history.beliefs[fact] = [each for each in held if each.id not in revision.closed]
     for each in revision.beliefs:
         history.beliefs[each.fact].append(Belief(each.id, each.period, each.proposed))
 
 
-# Reading
+# read_history
 
 
-def test_what_verdicts_link_is_read_through_any_number_of_facts_each_once():
+def test_read_history_follows_verdicts_and_reads_facts_once():
     ab, bc, cd, da = verdict("a", "b"), verdict("c", "b"), verdict("c", "d"), verdict("d", "a")
     answers = [[row("a", ab, da)], [row("b", ab, bc), row("d", cd, da)], [row("c", bc, cd)]]
     history, effects = answered(read_history(["a"]), *answers)
@@ -70,18 +70,18 @@ def test_what_verdicts_link_is_read_through_any_number_of_facts_each_once():
     assert history.verdicts.keys() == {each["id"] for each in (ab, bc, cd, da)}
 
 
-def test_a_fact_that_is_not_there_yet_is_looked_for_once():
+def test_read_history_queries_missing_facts_once():
     _, effects = answered(read_history({"new", "also new"}), [])
     assert [each.params["facts"] for each in effects] == [["also new", "new"]]
 
 
-def test_no_more_facts_are_read_than_can_be_looked_at():
+def test_read_history_limits_the_number_of_facts():
     links = [verdict("a", f"b {number}") for number in range(MOST_LINKED + 500)]
     _, effects = answered(read_history(["a"]), [row("a", *links)], [])
     assert [len(each.params["facts"]) for each in effects] == [1, MOST_LINKED - 1]
 
 
-def test_all_that_is_known_of_a_fact_is_read():
+def test_read_history_returns_all_fields_of_a_fact():
     said = {
         "id": "e", "said_at": 7, "arrived_at": 8, "valid_at": 5, "invalid_at": OPEN_END, "precision": "day",
         "confidence": 0.5, "trust": 0.25, "corrects": True, "end_precision": "month",
@@ -107,17 +107,17 @@ def test_all_that_is_known_of_a_fact_is_read():
     assert history.edits == {"a b": Edit("a", 1, 2)}
 
 
-# What is said
+# Statements and edits
 
 
-def test_one_episode_may_state_two_stays():
+def test_one_episode_can_state_two_periods():
     history = History()
     history.add_statement(Statement("a", "e", 9, 1, 2))
     history.add_statement(Statement("a", "e", 9, 3, 4))
     assert len(history.apply_edits()) == 2
 
 
-def test_the_dates_that_a_person_gave_take_the_place_of_those_of_the_last_statement():
+def test_edit_replaces_dates_of_the_last_statement():
     history = past(statement("a", 5), statement("a", 9, precision="day"))
     history.set_verdict("v", Verdict("a", "b", "both"), Edit("a", 7, 8))
     assert [(each.stated_at, each.valid_at, each.invalid_at) for each in history.apply_edits()] == [
@@ -128,17 +128,17 @@ def test_the_dates_that_a_person_gave_take_the_place_of_those_of_the_last_statem
     assert [each.valid_at for each in history.apply_edits()] == [5, 9]
 
 
-def test_an_open_start_that_a_person_gave_has_no_precision():
+def test_edit_with_open_start_has_instant_precision():
     history = past(statement("a", 5, precision="year"))
     history.set_verdict("v", Verdict("a", "b", "both"), Edit("a", OPEN_START, 8))
     [told] = history.apply_edits()
     assert (told.valid_at, told.invalid_at, told.precision) == (OPEN_START, 8, "instant")
 
 
-# What is closed and recorded
+# revise: closed beliefs and new periods
 
 
-def test_only_the_periods_that_changed_are_closed_and_recorded():
+def test_revise_replaces_only_changed_periods():
     held = [Belief("one", Period(1, 6, 1, 1)), Belief("two", Period(9, OPEN_END, 9, 9))]
     truth = Truth((Period(1, 6, 7, 1), Period(9, 12, 12, 9)))
     assert revise(held, truth) == (["two"], [Period(9, 12, 12, 9)])
@@ -147,31 +147,31 @@ def test_only_the_periods_that_changed_are_closed_and_recorded():
 @pytest.mark.parametrize(
     "change", [{"valid_at": 0}, {"invalid_at": 8}, {"known_from": 3}, {"precision": "day"}, {"end_precision": "day"}]
 )
-def test_a_period_that_is_another_in_any_way_is_recorded_anew(change):
+def test_revise_replaces_a_period_with_any_changed_field(change):
     held, truth = Period(1, 6, 1, 2), Truth((replace(Period(1, 6, 1, 2), **change),))
     assert revise([Belief("one", held)], truth) == (["one"], list(truth.periods))
 
 
-def test_a_belief_that_is_held_twice_over_is_closed_once():
+def test_revise_closes_one_of_two_equal_beliefs():
     held = [Belief(id_, Period(1, OPEN_END, 1, 1)) for id_ in ("one", "two")]
     assert revise(held, Truth((Period(1, OPEN_END, 2, 1),))) == (["two"], [])
 
 
-def test_what_was_proposed_is_closed_and_recorded_when_it_is_believed_and_back():
+def test_revise_replaces_a_belief_whose_proposed_flag_changed():
     period = Period(1, OPEN_END, 1, 1)
     for waits in (True, False):
         assert revise([Belief("one", period, proposed=not waits)], Truth((period,), waits)) == (["one"], [period])
         assert revise([Belief("one", period, proposed=waits)], Truth((period,), waits)) == ([], [])
 
 
-def test_a_fact_that_no_longer_stands_keeps_no_belief():
+def test_revise_closes_beliefs_of_a_fact_without_periods():
     assert revise([Belief("one", Period(1, 6, 1, 1))], Truth()) == (["one"], [])
 
 
-# What changes
+# revise_beliefs: reported changes
 
 
-def test_a_new_fact_is_recorded_with_what_caused_it():
+def test_revise_beliefs_records_a_new_fact_with_its_cause():
     revision = revise_beliefs(past(statement("a", 5)), ConflictPolicy(), "n", "the episode")
     [told] = revision.beliefs
     assert (told.fact, told.proposed, told.cause) == ("a", False, "the episode")
@@ -182,14 +182,14 @@ def test_a_new_fact_is_recorded_with_what_caused_it():
     assert (revision.touched, revision.closed, revision.ended, revision.waiting) == (["a"], [], [], [])
 
 
-def test_what_follows_already_is_not_recorded_again():
+def test_revise_beliefs_is_empty_without_changes():
     history = past(statement("a", 5))
     hold(history, revise_beliefs(history, ConflictPolicy(), "n", "one"))
     revision = revise_beliefs(history, ConflictPolicy(), "n", "two")
     assert revision == Revision()
 
 
-def test_a_belief_that_no_longer_follows_is_closed_and_the_end_is_told():
+def test_revise_beliefs_closes_and_reports_an_ended_fact():
     history = past(statement("a", 5))
     hold(history, revise_beliefs(history, ConflictPolicy(), "n", "one"))
     [before] = history.beliefs["a"]
@@ -200,7 +200,7 @@ def test_a_belief_that_no_longer_follows_is_closed_and_the_end_is_told():
     assert (revision.closed, revision.ended, revision.touched) == ([before.id], ["Of a."], ["a", "b"])
 
 
-def test_an_end_that_is_only_moved_is_not_told_as_an_end():
+def test_revise_beliefs_reports_no_end_that_was_only_moved():
     history = past(statement("a", 5, 20))
     hold(history, revise_beliefs(history, ConflictPolicy(), "n", "one"))
     history.add_statement(Statement("a", "later", 30, OPEN_START, 15))
@@ -208,7 +208,7 @@ def test_an_end_that_is_only_moved_is_not_told_as_an_end():
     assert (len(revision.closed), revision.ended) == (1, [])
 
 
-def test_a_fact_that_comes_to_wait_is_not_believed_and_is_told_as_ended():
+def test_revise_beliefs_reports_a_withheld_fact_as_ended():
     history = past(statement("a", 5), statement("b", 9))
     hold(history, revise_beliefs(history, ConflictPolicy(), "n", "one"))
     history.set_verdict("v", Verdict("b", "a", "waiting"))
@@ -232,7 +232,7 @@ VERDICTS = st.lists(
 
 
 @given(STATEMENTS, VERDICTS, st.sampled_from(["recency", "confidence", "model", "trust"]))
-def test_beliefs_that_were_revised_need_no_revision(statements, verdicts, strategy):
+def test_revise_beliefs_is_idempotent(statements, verdicts, strategy):
     history = past(*statements, verdicts=tuple(verdicts))
     first = revise_beliefs(history, ConflictPolicy(strategy), "n", "one")
     hold(history, first)

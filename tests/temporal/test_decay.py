@@ -1,4 +1,4 @@
-"""Decay as a pure function of when a fact was last said and used (D23)."""
+"""Decay as a pure function of the times at which a fact was last stated and used (D23)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SPANS = st.builds(DecaySpans, *[st.floats(0, 1000, allow_nan=False)] * 3)
         (209.99, "soft_forgotten"), (210, "forgotten"), (10_000, "forgotten"),
     ],
 )  # fmt: skip
-def test_a_fact_fades_after_90_then_30_then_90_days(days, decay):
+def test_find_decay_changes_after_90_120_and_210_days(days, decay):
     """The decay levels of a fact change 90, 120 and 210 days after its last statement.
 
     Features: D23.
@@ -34,7 +34,7 @@ def test_a_fact_fades_after_90_then_30_then_90_days(days, decay):
 
 
 @given(TIMES, USES, TIMES, SPANS)
-def test_only_the_later_of_the_two_times_counts(said, used, now, spans):
+def test_find_decay_uses_the_later_of_both_times(said, used, now, spans):
     last = said if used is None else max(said, used)
     assert (
         find_decay(said, used, now, spans) == find_decay(last, None, now, spans) == find_decay(last, last, now, spans)
@@ -42,7 +42,7 @@ def test_only_the_later_of_the_two_times_counts(said, used, now, spans):
 
 
 @given(TIMES, USES, TIMES, st.integers(0, 10**16), SPANS)
-def test_time_only_fades_and_use_only_revives(said, used, now, passed, spans):
+def test_find_decay_rises_with_time_and_falls_with_use(said, used, now, passed, spans):
     before = DECAYS.index(find_decay(said, used, now, spans))
     assert DECAYS.index(find_decay(said, used, now + passed, spans)) >= before
     assert DECAYS.index(find_decay(said, now if used is None else max(used, now), now, spans)) <= before
@@ -51,12 +51,12 @@ def test_time_only_fades_and_use_only_revives(said, used, now, passed, spans):
 
 
 @given(TIMES, USES, TIMES, st.integers(-(10**12), 10**12))
-def test_only_the_distance_to_now_counts(said, used, now, shift):
+def test_find_decay_depends_only_on_elapsed_time(said, used, now, shift):
     shifted = None if used is None else used + shift
     assert find_decay(said + shift, shifted, now + shift) == find_decay(said, used, now)
 
 
-def test_of_a_fact_the_times_are_its_own_and_a_naive_now_is_utc():
+def test_decay_of_uses_times_of_the_fact_and_a_utc_now():
     said = datetime(2024, 1, 1, tzinfo=UTC)
     fact = Fact(id="f", subject="Ann", predicate="LIKES", objects=("tea",), sentence="?", created_at=said)
     later = said + timedelta(days=100)
@@ -69,6 +69,6 @@ def test_of_a_fact_the_times_are_its_own_and_a_naive_now_is_utc():
 
 
 @pytest.mark.parametrize("days", [-1, float("nan"), float("inf"), "90", True, None])
-def test_spans_are_days(days):
+def test_decay_spans_refuse_invalid_numbers_of_days(days):
     with pytest.raises(InputError, match="dim_days must be a number of days"):
         DecaySpans(dim_days=days)

@@ -1,4 +1,4 @@
-"""What a verdict does, and which of two facts wins."""
+"""The effect of a verdict, and the winner of two facts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kg_memory.temporal.statements import Statement
 from kg_memory.temporal.truth import truths
 
 
-def test_the_policy_is_that_of_the_settings():
+def test_conflict_policy_is_read_from_settings():
     assert ConflictPolicy.from_settings(Settings()) == ConflictPolicy()
     settings = Settings(conflict_strategy="trust", auto_threshold=0.7, review_threshold=0.2)
     assert ConflictPolicy.from_settings(settings) == ConflictPolicy("trust", 0.7, 0.2)
@@ -18,12 +18,12 @@ def test_the_policy_is_that_of_the_settings():
 
 @pytest.mark.parametrize(("confidence", "noted", "ruling"), [(0.4, False, "waiting"), (0.5, True, "waiting"),
                          (0.84, True, "waiting"), (0.85, True, "conflicts")])  # fmt: skip
-def test_an_unsure_verdict_waits_and_a_doubtful_one_is_not_kept(confidence, noted, ruling):
+def test_unsure_verdict_waits_and_doubtful_one_is_ignored(confidence, noted, ruling):
     policy = ConflictPolicy()
     assert (policy.is_noted(confidence), policy.rule("conflicts", confidence)) == (noted, ruling)
 
 
-def test_an_accepted_verdict_does_what_its_kind_says():
+def test_to_ruling_maps_each_kind_to_a_ruling():
     assert [to_ruling(kind) for kind in ("supersedes", "conflicts", "complements", "temporary", "unrelated")] == [
         "supersedes", "conflicts", "both", "both", "both",
     ]  # fmt: skip
@@ -33,7 +33,7 @@ def home(*objects: str, subject: str = "ann", predicate: str = "LIVES_IN", **dec
     return Relation(subject, predicate, frozenset(objects), **declared)
 
 
-def test_a_predicate_declared_single_valued_excludes_another_value():
+def test_declared_single_valued_predicate_excludes_other_values():
     policy, existing = ConflictPolicy(), home("oslo")
     assert policy.excludes(home("rome", single_valued=True, declared=True), existing)
     for other in (
@@ -46,7 +46,7 @@ def test_a_predicate_declared_single_valued_excludes_another_value():
         assert not policy.excludes(other, existing)
 
 
-def test_a_value_does_not_supersede_another_of_a_predicate_declared_to_have_several():
+def test_declared_multi_valued_fact_supersedes_no_other():
     policy, existing = ConflictPolicy(), home("oslo")
     plural = home("rome", single_valued=False, declared=True)
     assert not policy.may_contradict("supersedes", plural, existing)
@@ -55,7 +55,7 @@ def test_a_value_does_not_supersede_another_of_a_predicate_declared_to_have_seve
     assert not policy.may_contradict("complements", home("rome"), existing)
 
 
-def test_a_refused_fact_that_is_stated_anew_waits_again():
+def test_is_reopened_is_true_if_refused_fact_is_stated_again():
     verdict = Verdict("b", "a", "refused", refused="b")
     assert is_reopened(verdict, {"b"}, 5)
     assert not is_reopened(verdict, {"a"}, 5)
@@ -65,7 +65,7 @@ def test_a_refused_fact_that_is_stated_anew_waits_again():
     assert not is_reopened(Verdict("b", "b", "refused", refused="b", refused_at=5), {"b"}, 6)
 
 
-def test_who_is_preferred_counts_only_by_the_models_choice():
+def test_preferred_fact_wins_only_with_strategy_model():
     older, newer = Claim("a", 0.0, (1, "e"), (1, "e")), Claim("b", 0.0, (2, "e"), (2, "e"))
     assert ConflictPolicy("recency").beats(newer, older, {"a"})
     assert ConflictPolicy("model").beats(older, newer, {"a"})
@@ -74,21 +74,21 @@ def test_who_is_preferred_counts_only_by_the_models_choice():
 
 @pytest.mark.parametrize(("trust", "winner"), [(0.5, "a"), (0.4, "a"), (0.6, "b")])
 @pytest.mark.parametrize("again", [(), (Statement("a", "e3", 30, trust=0.5),)])
-def test_an_incumbent_gives_way_only_to_a_better_trusted_fact(trust, winner, again):
+def test_incumbent_loses_only_to_a_better_trusted_fact(trust, winner, again):
     statements = [Statement("a", "e1", 10, trust=0.5), Statement("b", "e2", 20, trust=trust), *again]
     conflict = [Verdict("b", "a", "conflicts")]
     believed = truths(statements, conflict, ConflictPolicy("incumbent"))
     assert [fact for fact, truth in believed.items() if truth.periods] == [winner]
 
 
-def test_of_two_facts_stated_by_one_episode_one_wins_by_any_policy():
+def test_conflict_within_one_episode_has_one_winner():
     statements = [Statement("a", "e1", 10), Statement("b", "e1", 10)]
     for policy in (ConflictPolicy(), ConflictPolicy("incumbent")):
         believed = truths(statements, [Verdict("b", "a", "conflicts")], policy)
         assert sum(bool(truth.periods) for truth in believed.values()) == 1
 
 
-def told(fact: str, teller: str, at: int, **fields: object) -> Statement:
+def statement(fact: str, teller: str, at: int, **fields: object) -> Statement:
     return Statement(fact, f"{fact}{at}", at, arrived_at=at, teller=teller, **fields)
 
 
@@ -106,7 +106,7 @@ def told(fact: str, teller: str, at: int, **fields: object) -> Statement:
         ([("kotka", "subject"), ("tampere", "other")], "tampere"),
     ],
 )
-def test_an_assistant_ends_nothing_people_say_of_themselves(kind, strategy, statements, now):
+def test_assistant_ends_no_fact_stated_by_its_subject(kind, strategy, statements, now):
     if strategy == "incumbent" and kind == "conflicts":
         now = (
             {"kotka": "kotka", "tampere": "tampere"}[statements[0][0]]
@@ -115,16 +115,16 @@ def test_an_assistant_ends_nothing_people_say_of_themselves(kind, strategy, stat
         )
         if statements[0][1] == "subject":
             now = statements[0][0]
-    said = [told(fact, teller, at) for at, (fact, teller) in enumerate(statements, start=10)]
+    said = [statement(fact, teller, at) for at, (fact, teller) in enumerate(statements, start=10)]
     for order in (said, said[::-1]):
         found = truths(order, [Verdict("tampere", "kotka", kind)], ConflictPolicy(strategy))
         holding = [fact for fact, truth in found.items() if any(period.invalid_at > 100 for period in truth.periods)]
         assert holding == [now]
 
 
-def test_an_assistant_does_not_correct_what_people_say_of_themselves():
-    said = told("kotka", "subject", 10, valid_at=5)
+def test_assistant_corrects_no_fact_stated_by_its_subject():
+    said = statement("kotka", "subject", 10, valid_at=5)
     for teller, start in (("assistant", 5), ("subject", 7), ("other", 7)):
-        correction = told("kotka", teller, 20, valid_at=7, corrects=True)
+        correction = statement("kotka", teller, 20, valid_at=7, corrects=True)
         [period] = truths([said, correction])["kotka"].periods
         assert period.valid_at == start

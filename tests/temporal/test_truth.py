@@ -27,23 +27,23 @@ WITHHOLD = ConflictPolicy("recency", withhold=True)
 def truths(
     statements: Iterable[Statement], verdicts: Collection[Verdict] = (), policy: ConflictPolicy = WITHHOLD
 ) -> dict[str, Truth]:
-    """Return when each fact holds, where those in review are withheld."""
+    """Return the periods of each fact, where facts in review are withheld."""
     return compute_truths(statements, verdicts, policy)
 
 
 @pytest.mark.parametrize("kind", ["supersedes", "conflicts"])
-def test_a_fact_in_review_is_believed_and_disputed_where_nothing_is_withheld(kind):
-    said = heard("a@10 5-; b@20 15-; c@30 25-")
+def test_fact_in_review_is_disputed_if_not_withheld(kind):
+    said = parse("a@10 5-; b@20 15-; c@30 25-")
     verdicts = [Verdict("b", "a", "waiting", kind=kind), *ruled("b-c")]
     for statements in permutations(said):
         found = compute_truths(statements, verdicts)
-        assert told(found) == "a 5-, b 15-25, c 25-"
+        assert dump(found) == "a 5-, b 15-25, c 25-"
         assert [fact for fact, truth in sorted(found.items()) if truth.disputed] == ["b"]
         assert not any(truth.waits for truth in found.values())
 
 
-def heard(text: str) -> list[Statement]:
-    """Return the statements of *text*: "a@20 5-8 0.5", that a held from 5 to 8, was said at 20 with confidence 0.5."""
+def parse(text: str) -> list[Statement]:
+    """Return the statements in *text*: "a@20 5-8 0.5" states at 20 with confidence 0.5 that a holds from 5 to 8."""
     return [_statement(*_SAID.fullmatch(each).groups(default="")) for each in text.split("; ")]
 
 
@@ -54,7 +54,7 @@ def _statement(fact: str, at: str, since: str, until: str, corrects: str, counts
 
 
 def ruled(text: str, ruling: Ruling = "supersedes") -> list[Verdict]:
-    """Return the verdicts of *text*: "a-b b-c>c", where the model believes c of b and c."""
+    """Return the verdicts in *text*: "a-b b-c>c", where the model prefers c of b and c."""
     return [Verdict(each[0], each[2], ruling, preferred=each[4:] or None) for each in text.split()]
 
 
@@ -63,8 +63,8 @@ def rivals(statements: list[Statement]) -> list[Verdict]:
     return [Verdict(*pair, "supersedes") for pair in combinations(sorted({each.fact for each in statements}), 2)]
 
 
-def told(found: dict[str, Truth]) -> str:
-    """Return the periods of all facts: "a 5-8 20-, b -5, c" where c never holds."""
+def dump(found: dict[str, Truth]) -> str:
+    """Return the periods of all facts as text: "a 5-8 20-, b -5, c", where c never holds."""
     return ", ".join(
         " ".join([fact, *(f"{_end(each.valid_at)}-{_end(each.invalid_at)}" for each in found[fact].periods)])
         for fact in sorted(found)
@@ -76,7 +76,7 @@ def _end(moment: int) -> str:
 
 
 def known(truth: Truth) -> list[tuple[int, int]]:
-    """Return the stretches in which a fact is known to hold."""
+    """Return the intervals in which a fact is known to hold."""
     return [(each.known_from, each.invalid_at) for each in truth.periods if each.known_from < each.invalid_at]
 
 
@@ -161,32 +161,32 @@ HISTORIES = {
 
 
 @pytest.mark.parametrize(("statements", "periods"), HISTORIES.values(), ids=HISTORIES)
-def test_history(statements, periods):
-    assert told(truths(heard(statements), rivals(heard(statements)))) == periods
+def test_truths_returns_the_periods_of_a_history(statements, periods):
+    assert dump(truths(parse(statements), rivals(parse(statements)))) == periods
 
 
 @pytest.mark.parametrize(
     "text", ["2024-01-01T00:00Z", "2024-01-01T00:00:07Z", "2024-01-01T00:00:00.000001Z", "2024-01-01T01:00+09:00"]
 )
-def test_a_time_is_told_as_short_as_it_is_exact(text):
+def test_iso_omits_unneeded_digits(text):
     assert iso(datetime.fromisoformat(text)) == text
 
 
 @given(st.datetimes(), st.integers(-1439, 1439))
-def test_a_time_that_is_told_is_read_as_the_same(moment, minutes):
+def test_iso_text_is_parsed_to_the_same_time(moment, minutes):
     moment = moment.replace(tzinfo=timezone(timedelta(minutes=minutes)))
     assert datetime.fromisoformat(iso(moment)) == moment
 
 
-def test_a_verdict_about_a_fact_of_which_nothing_was_said_does_nothing():
+def test_verdict_on_a_fact_without_statements_has_no_effect():
     assert truths([], ruled("a-b")) == {}
     for ruling in get_args(Ruling):
-        assert truths(heard("a@1 1-"), ruled("b-a", ruling)) == truths(heard("a@1 1-"))
+        assert truths(parse("a@1 1-"), ruled("b-a", ruling)) == truths(parse("a@1 1-"))
 
 
-def test_a_fact_waits_for_admission_by_a_verdict_about_it_alone_and_ends_nothing_until_then():
-    told = heard("a@1 1-; b@2 2-")
-    alone = truths(heard("a@1 1-"))
+def test_fact_waits_by_a_verdict_on_itself_and_ends_nothing():
+    told = parse("a@1 1-; b@2 2-")
+    alone = truths(parse("a@1 1-"))
     waiting = truths(told, [*ruled("b-a"), *ruled("b-b", "waiting")])
     assert waiting["a"] == alone["a"]
     assert (waiting["b"].waits, waiting["b"].periods) == (True, truths(told, ruled("b-a"))["b"].periods)
@@ -194,7 +194,7 @@ def test_a_fact_waits_for_admission_by_a_verdict_about_it_alone_and_ends_nothing
         assert truths(told, [*ruled("b-a"), *ruled("b-b", ruling)]) == truths(told, ruled("b-a"))
 
 
-def test_of_a_retracted_fact_only_what_arrives_later_counts():
+def test_retracted_fact_counts_only_later_arrivals():
     retracted = Verdict("a", "a", "refused", refused="a", refused_at=5)
     early, late = Statement("a", "1", 1, arrived_at=5), Statement("a", "2", 2, arrived_at=6)
     assert truths([early], [retracted]) == {"a": Truth()}
@@ -202,17 +202,17 @@ def test_of_a_retracted_fact_only_what_arrives_later_counts():
     assert truths([early], [replace(retracted, ruling="both")]) == truths([early])
 
 
-def test_an_undated_fact_is_known_to_hold_from_when_it_was_first_said():
-    assert known(truths(heard("a@20; a@10"))["a"]) == [(10, OPEN_END)]
-    assert known(truths(heard("a@20; a@10 5-"))["a"]) == [(5, OPEN_END)]
-    assert known(truths(heard("a@20 -15"))["a"]) == [(OPEN_START, 15)]
+def test_undated_fact_is_known_from_its_first_statement():
+    assert known(truths(parse("a@20; a@10"))["a"]) == [(10, OPEN_END)]
+    assert known(truths(parse("a@20; a@10 5-"))["a"]) == [(5, OPEN_END)]
+    assert known(truths(parse("a@20 -15"))["a"]) == [(OPEN_START, 15)]
 
 
-def test_a_period_tells_when_the_fact_was_said_last():
-    assert truths(heard("a@10 5-; a@30; a@20"))["a"].periods == (Period(5, OPEN_END, 30, 5),)
+def test_period_has_the_time_of_the_last_statement():
+    assert truths(parse("a@10 5-; a@30; a@20"))["a"].periods == (Period(5, OPEN_END, 30, 5),)
 
 
-# Dates that are not exact: the fact, when it was said, and its date.
+# Dates of reduced precision. Each statement has the fact, the time of the statement, and the date.
 
 DAYS = {4: "year", 7: "month", 10: "day", 16: "instant"}
 COARSE = {
@@ -260,7 +260,7 @@ def day(moment: int) -> str:
 
 
 @pytest.mark.parametrize(("statements", "starts"), COARSE.values(), ids=COARSE)
-def test_precision(statements, starts):
+def test_truths_returns_the_finest_start_and_its_precision(statements, starts):
     said = [dated(each) for each in statements.split("; ")]
     found = truths(said, rivals(said))
     first = {fact: found[fact].periods[0] for fact in sorted(found)}
@@ -269,11 +269,11 @@ def test_precision(statements, starts):
 
 @pytest.mark.parametrize(
     ("month", "inside", "outside"),
-    [("2019-03-31T22:00", "2019-04-29T22:00", "2019-04-30T22:00"),  # April, two hours east of Greenwich
-     ("2019-02-28T23:00", "2019-03-30T23:00", "2019-03-31T22:00"),  # March, in which clocks are put forward
-     ("2019-05-01T12:00", "2019-05-31T12:00", "2019-06-01T12:00")],  # May, where the day begins last
+    [("2019-03-31T22:00", "2019-04-29T22:00", "2019-04-30T22:00"),  # April at UTC+2
+     ("2019-02-28T23:00", "2019-03-30T23:00", "2019-03-31T22:00"),  # March, when summer time begins
+     ("2019-05-01T12:00", "2019-05-31T12:00", "2019-06-01T12:00")],  # May at UTC-12
 )  # fmt: skip
-def test_a_month_ends_where_it_ends_in_its_own_time_zone(month, inside, outside):
+def test_month_ends_in_its_own_time_zone(month, inside, outside):
     coarse = Statement("a", "1", on("2021"), on(month), precision="month")
     for finer, refines in ((inside, True), (outside, False)):
         said = [coarse, Statement("a", "2", on("2022"), on(finer), precision="day")]
@@ -291,14 +291,14 @@ ENDS = {
 
 
 @pytest.mark.parametrize(("statements", "ends"), ENDS.values(), ids=ENDS)
-def test_an_end_is_as_coarse_as_what_tells_it(statements, ends):
+def test_end_has_the_precision_of_its_source(statements, ends):
     said = [dated(each) for each in statements.split("; ")]
     found = truths(said, rivals(said))
     last = {fact: found[fact].periods[-1] for fact in sorted(found)}
     assert ", ".join(f"{fact} {day(each.invalid_at)} {each.end_precision}" for fact, each in last.items()) == ends
 
 
-# Facts that cannot both be true: the statements, the verdicts, the strategy, and what is believed.
+# Facts that cannot both be true: the statements, the verdicts, the strategy, and the expected periods.
 
 CONFLICTS = {
     "the one said later is believed": ("a@10 5-; b@20 3-", "a-b", "recency", "a, b 3-"),
@@ -322,24 +322,24 @@ CONFLICTS = {
 
 
 @pytest.mark.parametrize(("statements", "conflicts", "strategy", "periods"), CONFLICTS.values(), ids=CONFLICTS)
-def test_conflict(statements, conflicts, strategy, periods):
-    assert told(truths(heard(statements), ruled(conflicts, "conflicts"), ConflictPolicy(strategy))) == periods
+def test_truths_resolves_conflicts_by_strategy(statements, conflicts, strategy, periods):
+    assert dump(truths(parse(statements), ruled(conflicts, "conflicts"), ConflictPolicy(strategy))) == periods
 
 
-def test_what_a_refuted_fact_had_ended_is_restored():
-    moves, refuted = heard("a@10 5-; b@20 15-; c@30"), ruled("b-c", "conflicts")
-    assert told(truths(moves[:2], ruled("a-b"))) == "a 5-15, b 15-"
-    assert told(truths(moves, ruled("a-b") + refuted)) == "a 5-, b, c -"
+def test_refuted_fact_restores_the_facts_that_it_ended():
+    moves, refuted = parse("a@10 5-; b@20 15-; c@30"), ruled("b-c", "conflicts")
+    assert dump(truths(moves[:2], ruled("a-b"))) == "a 5-15, b 15-"
+    assert dump(truths(moves, ruled("a-b") + refuted)) == "a 5-, b, c -"
 
 
-def test_the_choice_of_the_model_does_not_settle_what_changed_in_the_world():
+def test_preference_of_the_model_does_not_affect_superseding():
     verdicts = ruled("a-b>a") + ruled("b-c>c", "both") + ruled("b-d", "conflicts")
     assert (
-        told(truths(heard("a@1 1-; b@5 5-; c@9; d@2 2-"), verdicts, ConflictPolicy("model"))) == "a 1-5, b 5-, c -, d"
+        dump(truths(parse("a@1 1-; b@5 5-; c@9; d@2 2-"), verdicts, ConflictPolicy("model"))) == "a 1-5, b 5-, c -, d"
     )
 
 
-# What counts less, by the confidence of the statement or the trust in its episode.
+# Statements of lower rank, by their confidence or by the trust in their episode.
 
 CLASSES = {
     "what counts less does not end what counts more": ("a@10 5- 0.9; b@20 15- 0.5", "a 5-, b"),
@@ -360,11 +360,11 @@ CLASSES = {
 
 @pytest.mark.parametrize("strategy", ["confidence", "trust"])
 @pytest.mark.parametrize(("statements", "periods"), CLASSES.values(), ids=CLASSES)
-def test_what_counts_less(statements, periods, strategy):
-    assert told(truths(heard(statements), rivals(heard(statements)), ConflictPolicy(strategy))) == periods
+def test_truths_ranks_statements_by_confidence_or_trust(statements, periods, strategy):
+    assert dump(truths(parse(statements), rivals(parse(statements)), ConflictPolicy(strategy))) == periods
 
 
-def test_a_coarse_start_is_not_moved_behind_a_rival_that_counts_less():
+def test_coarse_start_is_not_moved_after_a_less_trusted_rival():
     said = [dated("b@2019-04 2019-03"), dated("a@2019-12 2019")]
     found = truths([replace(said[0], trust=0.5), said[1]], rivals(said), ConflictPolicy("trust"))
     assert (known(found["a"]), found["b"].periods) == ([(on("2019"), OPEN_END)], ())
@@ -373,16 +373,16 @@ def test_a_coarse_start_is_not_moved_behind_a_rival_that_counts_less():
 # Review by a person.
 
 
-def test_of_two_facts_the_one_first_said_later_waits_and_is_proposed():
-    said = heard("a@10 5-; b@20 15-; a@30")
+def test_fact_first_stated_later_waits_and_is_proposed():
+    said = parse("a@10 5-; b@20 15-; a@30")
     for verdicts in (ruled("a-b", "waiting"), ruled("b-a", "waiting")):
         found = truths(said, verdicts)
-        assert told(found) == "a 5-, b 15-30"
+        assert dump(found) == "a 5-, b 15-30"
         assert [each for each in found if found[each].waits] == ["b"]
 
 
-def test_who_was_first_said_later_does_not_change_with_a_correction():
-    assert truths(heard("a@10 5-; b@20 15-; a@30 8- corrects"), ruled("a-b", "waiting"))["b"].waits
+def test_correction_does_not_change_which_fact_waits():
+    assert truths(parse("a@10 5-; b@20 15-; a@30 8- corrects"), ruled("a-b", "waiting"))["b"].waits
 
 
 WAITING = {
@@ -398,21 +398,21 @@ WAITING = {
 
 
 @pytest.mark.parametrize(("unsure", "refused", "waits"), WAITING.values(), ids=WAITING)
-def test_which_facts_wait(unsure, refused, waits):
-    said = heard("a@10 5-; b@20 15-; c@30 25-; d@40 8-")
+def test_facts_in_review_returns_the_waiting_facts(unsure, refused, waits):
+    said = parse("a@10 5-; b@20 15-; c@30 25-; d@40 8-")
     verdicts = ruled(unsure, "waiting") + [Verdict(each, "d", "refused", refused=each) for each in refused]
     by_fact = {fact: [each for each in said if each.fact == fact] for fact in "abcd"}
     assert " ".join(sorted(facts_in_review(verdicts, by_fact))) == waits
     assert " ".join(sorted(fact for fact, truth in truths(said, verdicts).items() if truth.waits)) == waits
 
 
-def test_what_waits_in_a_conflict_is_proposed_as_if_it_had_won():
-    said = heard("a@10 5-; b@20; a@30 25-")
+def test_waiting_fact_of_a_conflict_is_proposed_as_winner():
+    said = parse("a@10 5-; b@20; a@30 25-")
     for kind, periods in (("conflicts", "a 5-, b -"), ("supersedes", "a 5-, b 20-25")):
         found = truths(said, [Verdict("b", "a", "waiting", kind=kind)])
-        assert (told(found), found["b"].waits) == (periods, True)
+        assert (dump(found), found["b"].waits) == (periods, True)
 
 
-def test_a_fact_that_a_person_lets_hold_beside_it_cuts_no_proposal():
-    found = truths(heard("a@10 5-; b@20 15-; c@30 25-"), ruled("a-b", "waiting") + ruled("b-c", "both"))
-    assert told(found) == "a 5-, b 15-, c 25-"
+def test_fact_with_ruling_both_does_not_shorten_a_proposal():
+    found = truths(parse("a@10 5-; b@20 15-; c@30 25-"), ruled("a-b", "waiting") + ruled("b-c", "both"))
+    assert dump(found) == "a 5-, b 15-, c 25-"

@@ -1,4 +1,4 @@
-"""What holds of `truths` whatever was said: few instants and few facts, so that everything meets everything."""
+"""Properties of `truths` for any input; few instants and few facts, so that all combinations occur."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.temporal.test_truth import known, on, rivals
 
 FACTS, PRECISIONS = "abcd", get_args(Precision)
 RECENCY = ConflictPolicy("recency")
-"""What was said last holds, whoever said it."""
+"""The last statement holds, whoever its speaker is."""
 MOMENTS = st.sampled_from(
     [on(day) for day in ("2019", "2019-01-02", "2019-02", "2019-03", "2019-06-01", "2020", "2020-03")]
 )
@@ -69,7 +69,7 @@ STATEMENTS, VERDICTS, POLICY = (
 
 @settings(max_examples=150)
 @given(STATEMENTS, VERDICTS, POLICY, st.randoms(use_true_random=False))
-def test_no_order_matters(statements, verdicts, policy, random):
+def test_truths_is_independent_of_input_order(statements, verdicts, policy, random):
     found = truths(statements, verdicts, policy)
     turned = [
         replace(each, new=each.existing, existing=each.new) if random.random() < 0.5 else each for each in verdicts
@@ -80,14 +80,14 @@ def test_no_order_matters(statements, verdicts, policy, random):
 
 
 TWO_ENDS = [Statement(fact, fact, on(day), invalid_at=on("2019")) for fact, day in (("a", "2019-06-01"), ("b", "2020"))]
-"""Two statements that give nothing but the same end."""
+"""Two statements that have only an end, the same one."""
 WEIGHTED = ConflictPolicy("confidence")
 TWO_RIVALS = [
     Statement("a", "1", on("2019-01-02"), OPEN_START, on("2019-02"), confidence=0.9),
     Statement("b", "1", on("2019"), on("2019"), confidence=0.5),
     Statement("c", "1", on("2019"), on("2019-01-02"), on("2019-02"), confidence=0.9),
 ]
-"""Two statements that end a third at one time, which one of them knows better."""
+"""Two facts end a third at the same time; one of them has more confidence."""
 RIVALRY = [Verdict("a", "b", "supersedes"), Verdict("b", "c", "supersedes")]
 
 
@@ -95,9 +95,9 @@ RIVALRY = [Verdict("a", "b", "supersedes"), Verdict("b", "c", "supersedes")]
 @example(TWO_RIVALS, RIVALRY, WEIGHTED, "bacd", "123456")
 @example(TWO_ENDS, [Verdict("a", "b", "supersedes")], RECENCY, "bacd", "123456")
 @given(STATEMENTS, random_verdicts("supersedes"), POLICY, st.permutations(FACTS), st.permutations("123456"))
-def test_ids_do_not_matter(statements, verdicts, policy, facts, ids):
+def test_truths_is_independent_of_ids(statements, verdicts, policy, facts, ids):
     named, of = dict(zip(FACTS, facts, strict=True)), dict(zip("123456", ids, strict=True))
-    # Each arrives at a time of its own: of two said at one moment the one that arrived last was said last.
+    # Arrival times are unique: they order two statements of the same time.
     told = [replace(one, arrived_at=place) for place, one in enumerate(statements)]
     renamed = [replace(one, fact=named[one.fact], id=of.get(one.id, one.id)) for one in told]
     ruled = [Verdict(named[each.new], named[each.existing], each.ruling) for each in verdicts]
@@ -107,7 +107,7 @@ def test_ids_do_not_matter(statements, verdicts, policy, facts, ids):
 
 
 def overlapping(truth_by_fact, verdicts):
-    """Yield the periods that overlap of facts that supersede each other, with their facts."""
+    """Yield pairs of (fact, period) of superseding facts whose periods overlap."""
     for verdict in verdicts:
         if verdict.ruling == "supersedes" and {verdict.new, verdict.existing} <= truth_by_fact.keys():
             new, existing = truth_by_fact[verdict.new], truth_by_fact[verdict.existing]
@@ -118,7 +118,7 @@ def overlapping(truth_by_fact, verdicts):
 
 @settings(max_examples=200)
 @given(STATEMENTS, VERDICTS, POLICY)
-def test_rivals_never_hold_at_the_same_time_but_by_dates_that_were_told(statements, verdicts, policy):
+def test_rivals_overlap_only_by_stated_dates(statements, verdicts, policy):
     last = {one.fact: max(each.stated_at for each in statements if each.fact == one.fact) for one in statements}
     past_ends = {(one.fact, one.invalid_at) for one in statements if one.invalid_at <= last[one.fact]}
     dated = {one.fact for one in statements if one.tells_start or one.ends}
@@ -129,7 +129,7 @@ def test_rivals_never_hold_at_the_same_time_but_by_dates_that_were_told(statemen
 
 @settings(max_examples=200)
 @given(random_statements(precisions=["instant"]), POLICY, st.randoms(use_true_random=False))
-def test_states_of_one_value_never_overlap_where_no_start_was_told(statements, policy, random):
+def test_rivals_without_stated_starts_never_overlap(statements, policy, random):
     left = {one.fact for one in statements if one.ends}
     told = [
         replace(one, valid_at=random.choice([OPEN_START, one.stated_at]), invalid_at=OPEN_END)
@@ -143,7 +143,7 @@ def test_states_of_one_value_never_overlap_where_no_start_was_told(statements, p
 
 @settings(max_examples=150)
 @given(STATEMENTS, VERDICTS, POLICY)
-def test_periods_are_sorted_apart_and_not_empty_and_known_within(statements, verdicts, policy):
+def test_periods_are_sorted_disjoint_and_not_empty(statements, verdicts, policy):
     for truth in truths(statements, verdicts, policy).values():
         assert all(each.valid_at < each.invalid_at for each in truth.periods)
         assert all(each.valid_at <= each.known_from <= each.invalid_at for each in truth.periods)
@@ -153,7 +153,7 @@ def test_periods_are_sorted_apart_and_not_empty_and_known_within(statements, ver
 
 @settings(max_examples=150)
 @given(STATEMENTS, random_verdicts("conflicts"), POLICY)
-def test_just_those_hold_that_conflict_with_none_that_holds(statements, verdicts, policy):
+def test_fact_holds_if_and_only_if_no_conflicting_fact_holds(statements, verdicts, policy):
     found = truths(statements, verdicts, policy)
     against = {fact: set() for fact in found}
     for each in verdicts:
@@ -166,7 +166,7 @@ def test_just_those_hold_that_conflict_with_none_that_holds(statements, verdicts
 
 @settings(max_examples=200)
 @given(STATEMENTS, VERDICTS, POLICY)
-def test_a_fact_that_is_refused_or_waits_changes_nothing_for_the_others(statements, verdicts, policy):
+def test_refused_or_waiting_fact_does_not_affect_others(statements, verdicts, policy):
     found = truths(statements, verdicts, policy)
     bearing = [each for each in verdicts if {each.new, each.existing} <= found.keys()]
     aside = {each.refused for each in bearing if each.ruling == "refused"}
@@ -175,14 +175,14 @@ def test_a_fact_that_is_refused_or_waits_changes_nothing_for_the_others(statemen
     }
     for fact in (aside | {fact for fact, truth in found.items() if truth.waits}) - needed:
         left = truths([each for each in statements if each.fact != fact], verdicts, policy)
-        # One that waits only because of it need not wait any more, and then it bears on others.
+        # A fact that waited only because of this one may no longer wait, and then affects other facts.
         if all(left[other].waits == found[other].waits for other in left):
             assert left == {other: found[other] for other in left}
 
 
 @settings(max_examples=150)
 @given(random_statements(precisions=["instant"]), random_verdicts("supersedes"))
-def test_what_is_proposed_is_what_holds_once_it_is_accepted(statements, verdicts):
+def test_proposed_periods_hold_once_accepted(statements, verdicts):
     [asked] = [replace(each, kind="supersedes") for each in verdicts[:1]] or [Verdict("a", "b", "supersedes")]
     found = truths(statements, [*verdicts[1:], replace(asked, ruling="waiting")])
     for fact, truth in found.items():
@@ -192,7 +192,7 @@ def test_what_is_proposed_is_what_holds_once_it_is_accepted(statements, verdicts
 
 @settings(max_examples=150)
 @given(STATEMENTS, VERDICTS, STATEMENTS, VERDICTS, POLICY)
-def test_what_no_verdict_links_does_not_matter(statements, verdicts, others, more, policy):
+def test_facts_without_common_verdict_do_not_affect_each_other(statements, verdicts, others, more, policy):
     apart = [replace(each, fact=each.fact.upper()) for each in others]
     far = [
         Verdict(
@@ -212,14 +212,14 @@ def test_what_no_verdict_links_does_not_matter(statements, verdicts, others, mor
 
 @settings(max_examples=150)
 @given(random_statements(counts=st.just(0.9)), VERDICTS, POLICY)
-def test_all_strategies_are_recency_where_nothing_counts_more(statements, verdicts, policy):
-    assume(policy.strategy != "incumbent")  # by which of equals the one stated first is believed
+def test_strategies_equal_recency_at_equal_confidence_and_trust(statements, verdicts, policy):
+    assume(policy.strategy != "incumbent")  # it prefers the fact stated first among equals
     plain = [replace(each, preferred=None) for each in verdicts]
     assert truths(statements, plain, policy) == truths(statements, plain)
 
 
 def is_out_of_date(one, statements):
-    """Tell whether *one* says without a date what the start of a rival, told later and not long before it, denies."""
+    """Return whether *one* is undated and a rival stated later began shortly before it."""
     before = [each for each in statements if not each.undated and each.begin <= one.begin]
     last = max(before, key=lambda each: each.rank, default=one)
     return (
@@ -233,7 +233,7 @@ def is_out_of_date(one, statements):
 
 @settings(max_examples=200)
 @given(random_statements(precisions=["instant"], ends=False, corrects=False), MOMENTS)
-def test_of_rivals_the_one_that_began_last_holds(statements, moment):
+def test_rival_that_began_last_holds(statements, moment):
     found = truths(statements, rivals(statements))
     begun = [each for each in statements if each.begin <= moment and not is_out_of_date(each, statements)]
     holding = {fact for fact in found for start, end in known(found[fact]) if start <= moment < end}
@@ -242,14 +242,14 @@ def test_of_rivals_the_one_that_began_last_holds(statements, moment):
 
 @settings(max_examples=200)
 @given(random_statements(corrects=False, precisions=["instant"]), random_verdicts("supersedes"), MOMENTS)
-def test_to_say_again_what_holds_changes_nothing(statements, verdicts, moment):
+def test_repeating_a_current_fact_changes_nothing(statements, verdicts, moment):
     found = truths(statements, verdicts)
-    # An end that was told stands beside a rival that began before it: to say again then that it holds tells something new.
+    # A stated end remains valid beside a rival that began before it, so repeating such a fact gives new information.
     ended = {one.fact for one in statements if one.ends}
     for fact, truth in found.items():
         if fact in ended:
             continue
-        # What is known by its end alone is not known to hold at any moment before it.
+        # A fact with only an end is not known to hold at any earlier time.
         if any(OPEN_START < start <= moment < end for start, end in known(truth)):
             again = truths([*statements, Statement(fact, "0", moment)], verdicts)
             assert all(known(again[each]) == known(found[each]) for each in found.keys() - {fact})
@@ -274,8 +274,8 @@ WEAKLY_DATED = [
     random_verdicts("supersedes"),
     st.sampled_from([ConflictPolicy("confidence"), ConflictPolicy("trust")]),
 )
-def test_what_counts_less_takes_nothing_from_what_counts_more(statements, verdicts, policy):
-    # Since when it held that is known by its end alone is not told, and gives way.
+def test_less_trusted_statement_does_not_shorten_a_trusted_one(statements, verdicts, policy):
+    # A fact with only an end has no stated start, so its unknown start yields to other facts.
     statements = [each for each in statements if each.trust < 0.6 or not each.only_ends]
     found = truths(statements, verdicts, policy)
     for fact, truth in truths([each for each in statements if each.trust > 0.6], verdicts, policy).items():
@@ -285,7 +285,7 @@ def test_what_counts_less_takes_nothing_from_what_counts_more(statements, verdic
 
 @settings(max_examples=150)
 @given(STATEMENTS, VERDICTS, STATEMENTS, VERDICTS)
-def test_revising_makes_the_beliefs_what_is_true(before, verdicts, after, more):
+def test_revise_makes_beliefs_equal_to_the_truth(before, verdicts, after, more):
     old, new = truths(before, verdicts), truths(before + after, verdicts + more)
     for fact, truth in new.items():
         was = old.get(fact, Truth())
