@@ -1,1 +1,1 @@
-"""Truth over time, by scenarios."""
+"""Facts over time, by scenarios."""

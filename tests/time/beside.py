@@ -1,4 +1,4 @@
-"""Scenarios of what holds beside each other, of what ends without a successor, and of verdicts that are not sure."""
+"""Scenarios of facts that hold together, of facts that end without a successor, and of unsure verdicts."""
 
 from __future__ import annotations
 

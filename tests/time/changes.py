@@ -1,4 +1,4 @@
-"""Scenarios of change: what ends what, what comes back, and what is learned too late."""
+"""Scenarios of change: facts that end others, return, or are learned late."""
 
 from __future__ import annotations
 

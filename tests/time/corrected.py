@@ -1,4 +1,4 @@
-"""Scenarios of what was wrong: corrected, denied, retracted, and restored."""
+"""Scenarios of wrong facts: corrected, denied, retracted and restored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scenarios of dates: undated, equal, future, coarse, in other zones and scripts, and learned late."""
+"""Scenarios of dates: missing, equal, future, coarse, in other zones and scripts, and learned late."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model that reads the episodes of a scenario without fault: its facts, its dates and its verdicts, and no more."""
+"""A model that reads exactly the facts, dates and verdicts of a scenario."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Fields = Mapping[str, Any]
 
 
 def reader(scenario: Scenario) -> Scripted:
-    """Return the scripted model that reads *scenario*, in whatever order its episodes arrive."""
+    """Return the scripted model that reads *scenario* in any order of arrival."""
     episodes = {(each.content, each.moment): each for each in scenario.said}
 
     def read(fields: Fields) -> Said:
@@ -65,7 +65,7 @@ def _judge(fields: Fields, scenario: Scenario) -> Any:
 
 
 def _kind(verdict: Verdict, new: str) -> str:
-    """Return what is said of the pair: that the *new* one passes, or that it lasts beside what passes."""
+    """Return the kind of the verdict: "temporary" only if the *new* fact is the temporary one."""
     return "complements" if verdict.kind == "temporary" and new != verdict.one else verdict.kind
 
 
@@ -75,7 +75,7 @@ def _later(fact: Fields, old: Fields) -> bool:
 
 
 def _resolve(fields: Fields) -> Any:
-    """Take each for the known one of its name, which the joint question of the plan ``standard`` offers too."""
+    """Resolve each entity to the candidate with the same name, if there is one."""
     known = [
         next((one["id"] for one in each.get("candidates", ()) if one["name"] == each["name"]), None)
         for each in fields["entities"]

@@ -1,4 +1,4 @@
-"""Scenarios of reasons that end, with events and vague dates: what rests on what is over, and what stands all the same."""
+"""Scenarios of premises that end, with events and vague dates: facts that become doubtful, and facts that do not."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ def works(firm: str, since: str | None = WHEN_SAID, until: str | None = None) ->
 
 
 def because(fact: Told, *premises: Told) -> Told:
-    """Return *fact* resting on *premises*, which are told with it."""
+    """Return *fact* with *premises*, which are stated in the same episode."""
     return replace(fact, because=tuple(premise.sentence for premise in premises))
 
 
 def event(fact: Told) -> Told:
-    """Return *fact* as something that happens."""
+    """Return *fact* as an event."""
     return replace(fact, kind="event")
 
 

@@ -1,7 +1,7 @@
-"""What people said, what a model would make of it, and what is true then: the scenarios of truth over time, as data.
+"""Scenarios of facts over time as data: messages, the answers of the model, and the expected facts.
 
-The tables are in `changes` (what ends what), `corrected` (what was wrong), `beside` (what leaves the rest as it is) and
-`dating` (dates, zones, precision).
+The tables are in `changes` (facts that end others), `corrected` (errors), `beside` (facts that end no others),
+`dating` (dates, zones, precision) and `resting` (premises that end).
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from datetime import UTC, datetime, tzinfo
 from kg_memory.models.graph import FactKind, VerdictKind
 
 WHEN_SAID = "when it was said"
-"""The start of what is told in the present tense."""
+"""The start of a fact that is stated in the present tense: the time of the message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A fact as a model writes it: dates in ISO text of reduced precision, *words* those of the episode that state it.
+    """A fact as a model returns it: dates are ISO text of reduced precision; *words* are its quote.
 
-    *because* are the sentences of the facts of its episode that it rests on.
+    *because* are the sentences of its premises, which are facts of the same episode.
     """
 
     subject: str
@@ -36,13 +36,13 @@ class Told:
 
     @property
     def quote(self) -> str:
-        """The words that state it."""
+        """The words of the episode that state the fact."""
         return self.words or self.sentence
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One episode: what was told *at* a reference time, ISO text with its zone (a date alone is its noon in UTC)."""
+    """One episode with its facts; *at* is its time as ISO text with a zone (a date alone is its noon in UTC)."""
 
     at: str
     facts: tuple[Told, ...]
@@ -58,7 +58,7 @@ class Said:
         return datetime.fromisoformat(self.at if "T" in self.at else f"{self.at}T12:00:00+00:00")
 
     def dates(self, told: Told) -> tuple[str | None, str | None]:
-        """Return since when and until when *told* is so, as a model writes it."""
+        """Return the start and end of *told* as a model returns them."""
         return (self.moment.isoformat() if told.since == WHEN_SAID else told.since), told.until
 
     def interval(self, told: Told) -> tuple[datetime | None, datetime | None]:
@@ -69,7 +69,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a model says of two sentences, whichever is new; of a `temporary` one, *one* is the passing state."""
+    """The verdict of a model on two sentences, whichever is new; if it is `temporary`, *one* is the temporary state."""
 
     one: str
     other: str
@@ -79,9 +79,9 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What is true *as_of* an instant (``None`` is now), as believed after so many episodes (``None`` is all).
+    """The facts expected *as_of* an instant (``None`` is now), by the beliefs after *believed_after* episodes.
 
-    *doubtful* is what of it is no longer sure.
+    ``None`` means all episodes. *doubtful* are the expected facts whose premises no longer hold.
     """
 
     as_of: str | None
@@ -91,7 +91,7 @@ class Point:
 
     @property
     def instant(self) -> datetime | None:
-        """The instant that is asked about; a date alone is its first instant in UTC."""
+        """The instant of *as_of*; a date alone is its first instant in UTC."""
         if self.as_of is None:
             return None
         asked = datetime.fromisoformat(self.as_of)
@@ -100,10 +100,10 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A history in its order of arrival; *in_order* where another order of arrival gives other truths.
+    """A history in its order of arrival; *in_order* if another order of arrival gives other facts.
 
-    *stored* is how many facts there are in the end. Where two begin and were said at the same instants, the
-    one counts that arrived last: *tie* are the two sentences, and the points are those for the first one.
+    *stored* is the final number of stored facts. *tie* are two sentences with equal start and time of statement, of
+    which the one that arrived last wins; the points are correct if the first one wins.
     """
 
     name: str
@@ -116,12 +116,12 @@ class Scenario:
 
     @property
     def subject(self) -> str:
-        """Whom it is about."""
+        """The subject of the first fact."""
         return self.said[0].facts[0].subject
 
     @property
     def facts(self) -> tuple[Told, ...]:
-        """All that is told, in the order of arrival."""
+        """All facts, in the order of arrival."""
         return tuple(told for each in self.said for told in each.facts)
 
     def verdict(self, one: str, other: str) -> Verdict | None:
@@ -129,29 +129,29 @@ class Scenario:
         return next((each for each in self.verdicts if {each.one, each.other} == {one, other}), None)
 
     def plain(self, sentences: frozenset[str]) -> frozenset[str]:
-        """Return *sentences* with each paraphrase told as the one that arrives first here."""
+        """Return *sentences* with each paraphrase replaced by the one that arrives first."""
         return frozenset(
             next(told.sentence for told in self.facts if self.same(told.sentence, each)) for each in sentences
         )
 
     def same(self, one: str, other: str) -> bool:
-        """Tell whether the two sentences say the same."""
+        """Return whether the two sentences are equal or duplicates by a verdict."""
         verdict = self.verdict(one, other)
         return one == other or (verdict is not None and verdict.kind == "duplicate")
 
 
 def told(subject: str, verb: str, object_: str, since: str | None = WHEN_SAID, until: str | None = None) -> Told:
-    """Return the fact whose sentence is just these words."""
+    """Return the fact whose sentence is "*subject* *verb* *object_*"."""
     return Told(subject, verb.upper().replace(" ", "_"), object_, f"{subject} {verb} {object_}", since, until)
 
 
 def said(at: str, *facts: Told) -> Said:
-    """Return the episode that tells *facts*."""
+    """Return the episode that states *facts*."""
     return Said(at, facts)
 
 
 def at(as_of: str | None, *expect: str, after: int | None = None, doubtful: Iterable[str] = ()) -> Point:
-    """Return the point at which *expect* is true, of which *doubtful* is no longer sure."""
+    """Return the point at which *expect* are the facts, of which *doubtful* are doubtful."""
     return Point(as_of, frozenset(expect), after, frozenset(doubtful))
 
 

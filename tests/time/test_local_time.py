@@ -1,4 +1,4 @@
-"""The offset of a message is kept through every door, so that "today" is the day where it was said."""
+"""Every way to add a message preserves its UTC offset, so that "today" is the local day."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.cli_home import Run, home_of_the_module, result, run_here  # noqa: F4
 from tests.scripted import Scripted
 
 MOVED = "I moved to Cusco today."
-# The first day of June where it was said; in UTC the second, the last of May, and the last of May again.
+# Local time is always 1 June; in UTC it is 2 June, 31 May, 31 May and 31 May.
 SAID = {
     "in the evening": "2026-06-01T21:30:00-05:00",
     "in the early morning": "2026-06-01T05:30:00+09:00",
@@ -96,19 +96,19 @@ def _check(memory: GraphMemory, namespace: str, at: str) -> None:
 
 @pytest.mark.parametrize("at", SAID.values(), ids=SAID)
 @pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
-def test_today_is_the_day_where_it_was_said(offline: GraphMemory, namespace: str, door: Door, at: str) -> None:
+def test_today_is_resolved_in_the_message_offset(offline: GraphMemory, namespace: str, door: Door, at: str) -> None:
     door(offline, namespace, at)
     _check(offline, namespace, at)
 
 
 @pytest.mark.parametrize("at", SAID.values(), ids=SAID)
-def test_an_export_keeps_the_offset(offline: GraphMemory, namespace: str, tmp_path: Path, at: str) -> None:
+def test_export_preserves_the_offset(offline: GraphMemory, namespace: str, tmp_path: Path, at: str) -> None:
     _export_and_import(offline, namespace, at, tmp_path)
     _check(offline, namespace, at)
 
 
 @pytest.mark.parametrize("at", SAID.values(), ids=SAID)
-def test_the_timestamp_of_mem0_keeps_its_offset(offline: GraphMemory, at: str) -> None:
+def test_mem0_timestamp_preserves_its_offset(offline: GraphMemory, at: str) -> None:
     collection = f"c{at[-6:]}"
     mem0 = Memory(graph=offline, collection=collection)
     mem0.add([{"role": "user", "name": "Ramiro", "content": MOVED}], user_id="u", timestamp=at)
@@ -123,7 +123,7 @@ def test_the_timestamp_of_mem0_keeps_its_offset(offline: GraphMemory, at: str) -
         ("chat.txt", lambda at: f"[{at}] Ramiro: {MOVED}\n[{at}] Eva: Oh.", ("--format", "chat")),
     ],
 )
-def test_files_keep_the_offset(
+def test_ingest_preserves_the_offsets_in_files(
     run: Run, tmp_path: Path, name: str, write: Callable[[str], str], options: tuple[str, ...], at: str
 ) -> None:
     (tmp_path / name).write_text(write(at), "utf-8")
@@ -136,7 +136,7 @@ def test_files_keep_the_offset(
     assert f"2026-06-01 {at[11:16]} " in run("ask", "Where did Ramiro move?", "-n", namespace)[1]
 
 
-def test_undated_words_are_told_by_the_day_where_they_were_said(
+def test_undated_fact_shows_the_local_day_of_its_message(
     offline: GraphMemory, namespace: str, rows: Callable[..., list[dict[str, Any]]]
 ) -> None:
     offline.add("I like beer.", speaker="Ramiro", at=SAID["in the evening"], namespace=namespace)
@@ -146,14 +146,14 @@ def test_undated_words_are_told_by_the_day_where_they_were_said(
     assert dated({**row["fact"], "kind": "event"}) == "Ramiro likes beer (said on 2026-06-01)"
 
 
-def test_a_time_without_an_offset_says_utc(offline: GraphMemory, namespace: str) -> None:
+def test_time_without_offset_is_shown_as_utc(offline: GraphMemory, namespace: str) -> None:
     offline.add(MOVED, speaker="Ramiro", at="2026-06-02T02:30", namespace=namespace)
     context = str(offline.context("Where did Ramiro move?", namespace=namespace))
     assert "(since 2 June 2026)" in context
     assert "\n2 June 2026 02:30 UTC:\n" in context
 
 
-def test_earlier_messages_are_shown_by_the_clock_where_they_were_said(model: Scripted, memory: GraphMemory) -> None:
+def test_prompt_shows_previous_messages_in_their_offset(model: Scripted, memory: GraphMemory) -> None:
     for at in (SAID["in the evening"], "2026-06-02T08:00:00-05:00"):
         memory.add(MOVED, speaker="Ramiro", at=at, thread="t")
     shown = [ask.fields["previous"] for ask in model.asked if ask.fields.get("previous")]
@@ -177,10 +177,10 @@ TIMES = {
 
 
 @pytest.mark.parametrize(("value", "expected"), TIMES.items())
-def test_a_time_keeps_its_offset(value: Any, expected: str) -> None:
+def test_parse_time_preserves_the_offset(value: Any, expected: str) -> None:
     assert parse_time(value).isoformat() == expected
 
 
-def test_a_time_outside_the_calendar_is_refused() -> None:
+def test_parse_time_refuses_times_outside_the_calendar() -> None:
     with pytest.raises(InputError, match="0001-01-01"):
         parse_time("0001-01-01T00:00:00+23:00")

@@ -1,4 +1,4 @@
-"""Stored facts that are believed at no time: each lost to another, and a verdict says to which."""
+"""Facts without any belief: each lost to another fact, and a verdict names it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RETURN f.sentence AS sentence, beliefs, count(v) AS verdicts
 
 
 @pytest.mark.parametrize("story", STORIES.values(), ids=STORIES.keys())
-def test_a_fact_that_is_never_believed_has_a_verdict(server, embeddings, namespace, rows, story):
+def test_fact_without_beliefs_has_a_verdict(server, embeddings, namespace, rows, story):
     with GraphMemory(Settings(url=server.url), model="offline", embeddings=embeddings) as memory:
         for at, content in story:
             memory.add(content, speaker="Ann", at=at, namespace=namespace)

@@ -1,4 +1,4 @@
-"""Homes and jobs read offline: of one value at a time no two overlap, unless both were told with their dates."""
+"""Homes and jobs by the offline model: single-valued facts do not overlap, unless both have stated dates."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def memory(server, embeddings):
 
 
 def read_in_every_order(memory, namespace, messages):
-    """Return the periods by which *messages* are understood, which are the same in every order of arrival."""
+    """Add *messages* in every order, assert that the periods are the same, and return them."""
     found = []
     for number, order in enumerate(permutations(messages)):
         for at, content in order:
@@ -54,7 +54,7 @@ def day(moment) -> str:
     return "" if moment is None else str(moment.date())
 
 
-def test_moves_do_not_overlap_in_any_order(memory, namespace):
+def test_homes_do_not_overlap_in_any_order(memory, namespace):
     assert read_in_every_order(memory, namespace, MOVES) == {
         ("Ann lived in Bergen", "", "2021-03-01"),
         ("Ann lived in Oslo", "2021-03-01", "2022-05-01"),
@@ -62,7 +62,7 @@ def test_moves_do_not_overlap_in_any_order(memory, namespace):
     }
 
 
-def test_a_told_end_is_not_overruled_by_a_start_that_was_not_told(memory, namespace):
+def test_stated_end_is_not_overruled_by_an_unstated_start(memory, namespace):
     assert read_in_every_order(memory, namespace, LEFT_ROME) == {
         ("Ann lived in Rome", "", "2025-06-20"),
         ("Ann lives in Oslo", "2025-06-20", ""),
@@ -73,7 +73,7 @@ def test_a_told_end_is_not_overruled_by_a_start_that_was_not_told(memory, namesp
     }
 
 
-def test_what_is_told_later_of_a_change_is_believed_in_place_of_what_was_so_now(memory, namespace):
+def test_later_statement_of_a_change_overrules_present_tense(memory, namespace):
     assert read_in_every_order(memory, namespace, NEWS) == {
         ("Ann lives in Oslo", "2024-05-06", "2024-05-06"),
         ("Ann lives in Bergen", "2024-05-06", ""),
@@ -92,7 +92,7 @@ def test_a_start_is_corrected_to_the_next_month(memory, namespace, correction):
     assert [source.quote for source in fact.sources] == [correction]
 
 
-def test_a_told_start_before_a_told_end_is_disputed(memory, namespace):
+def test_stated_start_before_a_stated_end_is_disputed(memory, namespace):
     memory.add("I joined Iberia on 1 March 2025.", speaker="Ann", at="2025-03-02", namespace=namespace)
     memory.add("I quit TAP yesterday.", speaker="Ann", at="2025-06-01", namespace=namespace)
     tap, iberia = sorted(memory.facts.history("Ann", "works at", namespace=namespace), key=lambda fact: fact.sentence)

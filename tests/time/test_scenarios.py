@@ -1,4 +1,4 @@
-"""Every scenario, in several orders of arrival, through the real ingestion graph on a real database."""
+"""All scenarios, in several orders of arrival, through the real ingestion graph on a real database."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NAMES = [scenario.name for scenario in SCENARIOS]
 
 @dataclass
 class Run:
-    """A scenario that was ingested: how to ask it, and the instants between its arrivals."""
+    """An ingested scenario, with its queries and the times between its arrivals."""
 
     memory: GraphMemory
     scenario: Scenario
@@ -36,20 +36,20 @@ class Run:
     clock: list[datetime] = field(default_factory=list)
     episodes: dict[str, str] = field(default_factory=dict)
     served: list[dict[datetime | None, frozenset[str]]] = field(default_factory=list)
-    """What was served after each arrival, of all instants that are asked about."""
+    """The facts returned after each arrival, for each instant of the scenario's points."""
 
     def believed_at(self, point: Point) -> datetime | None:
         return None if point.believed_after is None else self.clock[point.believed_after]
 
     def holding(self, as_of: datetime | None, believed_at: datetime | None = None) -> frozenset[str]:
-        """Return what is served as true, each paraphrase as the one that the scenario states first."""
+        """Return the current facts at *as_of*, each paraphrase as its first statement in the scenario."""
         facts = self.memory.facts.about(
             self.scenario.subject, namespace=self.namespace, as_of=as_of or datetime.now(UTC), believed_at=believed_at
         )
         return self._plain(facts)
 
     def doubtful(self, point: Point) -> frozenset[str]:
-        """Return what of it is doubtful."""
+        """Return the doubtful ones of the facts at *point*."""
         facts = self.memory.facts.about(
             self.scenario.subject, namespace=self.namespace, as_of=point.instant or datetime.now(UTC),
             believed_at=self.believed_at(point),
@@ -68,7 +68,7 @@ class Run:
         return self.scenario.plain(frozenset(about))
 
     def expected(self, point: Point) -> frozenset[str]:
-        """Return what is to be served; where it counts which of two episodes arrived last, by that."""
+        """Return the expected facts; in a tie they depend on which episode arrived last."""
         first, second = self.scenario.tie or ("", "")
         arrived = list(self.episodes)
         if not self.scenario.tie or arrived.index(first) > arrived.index(second):
@@ -76,12 +76,12 @@ class Run:
         return frozenset({first: second, second: first}.get(sentence, sentence) for sentence in point.expect)
 
     def settled(self) -> list[Point]:
-        """Return the points that ask for what is believed in the end, whatever the order of arrival was."""
+        """Return the points about the final beliefs, which are the same in any order of arrival."""
         return [point for point in self.scenario.points if point.believed_after is None]
 
     @property
     def instants(self) -> list[datetime | None]:
-        """The instants that the scenario asks about, once each."""
+        """The instants of the scenario's points, once each."""
         return list(dict.fromkeys(point.instant for point in self.scenario.points))
 
 
@@ -90,7 +90,7 @@ Arrive = Callable[[Sequence[Said]], Run]
 
 @pytest.fixture
 def arrived(scenario: Scenario, server: Server) -> Iterator[Arrive]:
-    """The scenario whose episodes arrived in some order, once for each."""
+    """Ingest the scenario in a given order, once for each order."""
     settings = Settings(
         url=server.url,
         merge_threshold=0.98,
@@ -125,12 +125,12 @@ def _ingest(memory: GraphMemory, scenario: Scenario, order: Sequence[Said], name
 
 
 def _now(memory: GraphMemory) -> datetime:
-    """Return an instant that lies between the last write and the next, by the clock that writes go by."""
+    """Return an instant between the last write and the next, by the clock of the writes."""
     return instant(memory.driver.clock()) or datetime.now(UTC)
 
 
 def orders(scenario: Scenario) -> list[tuple[Said, ...]]:
-    """Return two other orders of arrival, where there are two: the reverse, and a random one of the scenario's own."""
+    """Return up to two other orders of arrival: the reverse, and a random one that is fixed by the scenario's name."""
     chance = random.Random(scenario.name)
     chosen = [scenario.said[::-1]]
     others = [order for order in islice(permutations(scenario.said), 1, 24) if order not in chosen]
@@ -141,7 +141,7 @@ REORDERED = [scenario for scenario in SCENARIOS if len(scenario.said) > 1 and no
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=NAMES)
-def test_at_every_point_of_both_clocks_just_what_was_true_is_served(scenario, arrived):
+def test_scenario_has_expected_facts_at_all_points_of_time(scenario, arrived):
     """For each pair of `as_of` and `believed_at`, exactly the expected facts are returned.
 
     Features: A12, D21.
@@ -159,7 +159,7 @@ def test_at_every_point_of_both_clocks_just_what_was_true_is_served(scenario, ar
 
 
 def assert_same_in_the_end(run: Run) -> None:
-    """Check that the order of arrival changed nothing of what was so in the world."""
+    """Check that the order of arrival did not change the final beliefs."""
     served = {point: run.holding(point.instant) for point in run.settled()}
     assert served == {point: run.expected(point) for point in run.settled()}, list(run.episodes)
     assert {point: run.doubtful(point) for point in run.settled()} == {p: p.doubtful for p in run.settled()}
@@ -168,6 +168,6 @@ def assert_same_in_the_end(run: Run) -> None:
 @pytest.mark.parametrize(
     "scenario", [scenario for scenario in SCENARIOS if scenario.stored], ids=lambda scenario: scenario.name
 )
-def test_what_is_said_again_is_evidence_and_no_copy(scenario, arrived):
+def test_repeated_statement_creates_no_second_fact(scenario, arrived):
     for run in (arrived(scenario.said), arrived(scenario.said[::-1])):
         assert run.memory.stats(namespace=run.namespace).facts == scenario.stored

@@ -1,4 +1,4 @@
-"""A clock that is a day ahead for one message: nothing is lost by what comes before and after."""
+"""A database clock that is a day ahead for some writes loses no facts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DAY = 86_400_000_000
 
 
 @pytest.mark.parametrize("ahead", list(itertools.product((0, DAY), repeat=3)))
-def test_what_a_forgotten_message_ended_holds_again_whoevers_clock_was_ahead(memory: GraphMemory, namespace, ahead):
+def test_forget_restores_an_ended_fact_under_clock_skew(memory: GraphMemory, namespace, ahead):
     right = memory.driver.clock
 
     def on(day):
