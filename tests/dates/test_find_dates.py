@@ -12,7 +12,7 @@ from kg_memory.text.dates import find_dates
 THURSDAY = datetime(2023, 5, 25, 14, 30, tzinfo=UTC)
 OPEN = None
 
-# What is said on Thursday 25 May 2023, the first day meant, the day after the last one, and the precision.
+# The text (written on Thursday 25 May 2023), the expected first day, the day after the last one, and the precision.
 EXPECTED = [
     # Dates of the calendar.
     ("2023-06-09", "2023-06-09", "2023-06-10", "day"),
@@ -84,12 +84,12 @@ EXPECTED = [
     ("two days after 9 June 2023", "2023-06-11", "2023-06-12", "day"),
     ("the day after 9 June 2023", "2023-06-10", "2023-06-11", "day"),
     ("the weekend before 9 June 2023", "2023-06-03", "2023-06-05", "day"),
-    # Open ends and stretches.
+    # Open ends and durations.
     ("since 2016", "2016-01-01", OPEN, "year"),
     ("until 2019", OPEN, "2019-01-01", "year"),
     ("for 4 years", "2019-01-01", OPEN, "about"),
     ("We've been married for five years", "2018-01-01", OPEN, "about"),
-    # What is so since a month began in the last one; a month near ahead is one where something is to begin.
+    # "Since" a month means the last such month; "from" a month that comes soon means the next one.
     ("I work there since November.", "2022-11-01", OPEN, "month"),
     ("I live there since 10 July, and plan to move.", "2022-07-10", OPEN, "day"),
     ("I will work there from November.", "2023-11-01", "2023-12-01", "month"),
@@ -98,7 +98,7 @@ EXPECTED = [
     ("I am away from September to November.", "2023-09-01", "2023-12-01", "month"),
     ("我十一月以来在那里工作。", "2022-11-01", OPEN, "month"),
     ("我从十一月起在那里工作。", "2022-11-01", OPEN, "month"),
-    # Holidays, where they are an edge of something.
+    # Holidays at the edge of a period.
     ("I left before Christmas.", "2022-12-25", "2022-12-26", "day"),
     ("I will leave before Christmas.", "2023-12-25", "2023-12-26", "day"),
     ("before Easter 2024", "2024-03-31", "2024-04-01", "day"),
@@ -145,7 +145,7 @@ def day(instant: datetime | None) -> str | None:
 
 
 @pytest.mark.parametrize(("said", "start", "end", "precision"), EXPECTED)
-def test_an_expression_is_the_period_that_a_reader_takes_it_for(said, start, end, precision):
+def test_find_dates_returns_the_expected_period(said, start, end, precision):
     """Each date expression has the expected start, end and precision.
 
     Features: A24.
@@ -165,7 +165,7 @@ def test_an_expression_is_the_period_that_a_reader_takes_it_for(said, start, end
         "the second one", "我现在很忙", "第三天的心情", "他跑了五公里", "", "Mondays are hard.", "an hourly rate",
     ],
 )  # fmt: skip
-def test_what_names_no_day_is_no_date(said):
+def test_find_dates_ignores_text_without_a_day(said):
     assert find_dates(said, THURSDAY) == []
 
 
@@ -186,11 +186,11 @@ def test_what_names_no_day_is_no_date(said):
         (datetime(2023, 5, 29, 9, tzinfo=UTC), "last weekend", "2023-05-27"),
     ],
 )
-def test_ends_of_months_and_years_and_leap_days_hold(at, said, start):
+def test_find_dates_handles_month_ends_and_leap_days(at, said, start):
     assert [day(one.interval.start) for one in find_dates(said, at)] == [start]
 
 
-def test_a_day_is_one_of_the_speakers_own_time_zone():
+def test_find_dates_uses_the_time_zone_of_the_speaker():
     late_in_shanghai = datetime(2023, 5, 25, 23, 30, tzinfo=ZoneInfo("Asia/Shanghai"))
 
     (result,) = find_dates("昨天", late_in_shanghai)
@@ -199,24 +199,24 @@ def test_a_day_is_one_of_the_speakers_own_time_zone():
     assert result.interval.end == datetime(2023, 5, 24, 16, tzinfo=UTC)
 
 
-def test_a_written_time_keeps_its_own_zone():
+def test_find_dates_uses_the_zone_of_a_timestamp():
     (result,) = find_dates("It started at 2023-06-09T10:00:00+08:00 sharp.", THURSDAY)
 
     assert result.interval.start == datetime(2023, 6, 9, 2, tzinfo=UTC)
     assert result.interval.precision == "instant"
 
 
-def test_hours_are_counted_from_the_instant_itself():
+def test_find_dates_counts_hours_from_the_reference_instant():
     (result,) = find_dates("I ate 3 hours ago.", THURSDAY)
 
     assert result.interval.start == THURSDAY - timedelta(hours=3)
 
 
-def test_a_reference_without_a_zone_is_utc():
+def test_find_dates_takes_reference_without_zone_as_utc():
     assert find_dates("yesterday", THURSDAY.replace(tzinfo=None)) == find_dates("yesterday", THURSDAY)
 
 
-def test_several_dates_stand_in_the_order_of_the_text():
+def test_find_dates_returns_dates_in_text_order():
     text = "I came yesterday, left on 3 March 2021 and 去年夏天又来了."
 
     result = find_dates(text, THURSDAY)
@@ -224,7 +224,7 @@ def test_several_dates_stand_in_the_order_of_the_text():
     assert [text[one.start : one.end] for one in result] == ["yesterday", "3 March 2021", "去年夏天"]
 
 
-def test_an_expression_at_the_edge_of_the_calendar_is_left_out():
+def test_find_dates_skips_dates_outside_the_calendar():
     first = datetime(1, 1, 1, tzinfo=UTC)
     last = datetime(9999, 12, 31, 23, tzinfo=timezone(timedelta(hours=-12)))
 
@@ -233,7 +233,7 @@ def test_an_expression_at_the_edge_of_the_calendar_is_left_out():
     assert find_dates("since 2016", last)[0].interval.end is None
 
 
-def test_a_long_text_is_read_in_a_blink():
+def test_find_dates_reads_a_long_text():
     text = "I went there two weeks ago and it was fine. " * 2000
 
     assert len(find_dates(text, THURSDAY)) == 2000
@@ -251,7 +251,7 @@ REFERENCES = st.datetimes(timezones=st.timezones() | st.just(UTC))
     text=st.lists(WORDS, max_size=12).map(" ".join) | st.lists(WORDS, max_size=12).map("".join) | st.text(max_size=80),
     at=REFERENCES,
 )
-def test_whatever_the_text_spans_lie_in_it_in_order_and_periods_have_a_length(text, at):
+def test_any_text_gives_ordered_spans_and_nonempty_periods(text, at):
     end = 0
     for result in find_dates(text, at):
         assert end <= result.start < result.end <= len(text)

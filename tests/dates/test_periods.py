@@ -25,7 +25,7 @@ from kg_memory.temporal.interval import Interval, parse_instant, parse_period
         ("9999-12-31T23:59:59Z", datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)),
     ],
 )
-def test_an_iso_instant_is_read_in_utc(written, meant):
+def test_parse_instant_returns_utc(written, meant):
     assert parse_instant(written) == meant
 
 
@@ -37,17 +37,17 @@ def test_an_iso_instant_is_read_in_utc(written, meant):
         "2023-06-09T10:30:15Z or so", "20230609123", "-2023-01-01",
     ],
 )  # fmt: skip
-def test_what_is_no_instant_is_none(written):
+def test_parse_instant_returns_none_for_other_text(written):
     assert parse_instant(written) is None
 
 
 @given(st.datetimes(timezones=st.just(UTC)))
-def test_what_python_writes_is_read_back(instant):
+def test_parse_instant_reverses_isoformat(instant):
     assert parse_instant(instant.isoformat()) == instant
 
 
 @given(st.text())
-def test_no_text_raises(text):
+def test_parse_instant_never_raises(text):
     assert parse_instant(text) is None or parse_instant(text).tzinfo is UTC
 
 
@@ -67,7 +67,7 @@ def test_no_text_raises(text):
         ("9999-12-31", datetime(9999, 12, 31, tzinfo=UTC), None, "day"),
     ],
 )
-def test_a_date_is_a_period_as_long_as_it_is_written_exactly(written, start, end, precision):
+def test_parse_period_length_follows_the_written_precision(written, start, end, precision):
     assert parse_period(written) == Interval(start, end, precision)
 
 
@@ -79,7 +79,7 @@ def test_a_date_is_a_period_as_long_as_it_is_written_exactly(written, start, end
         ("2019-05-03T10:00:00.5+08:00", datetime(2019, 5, 3, 2, 0, 0, 500000, tzinfo=UTC)),
     ],
 )
-def test_a_date_with_a_time_of_day_is_an_instant_also_at_midnight(written, start):
+def test_parse_period_returns_an_instant_for_a_time_of_day(written, start):
     assert parse_period(written) == Interval(start, start + timedelta(microseconds=1), "instant")
 
 
@@ -87,12 +87,12 @@ def test_a_date_with_a_time_of_day_is_an_instant_also_at_midnight(written, start
     "written",
     [None, "", "soon", "0000", "10000", "2023-13", "2023-02-30", "2019-W54", "2019-W00", "2019-W12-8", "W12", "٢٠٢٣"],
 )
-def test_what_is_no_date_is_no_period(written):
+def test_parse_period_returns_none_for_other_text(written):
     assert parse_period(written) is None
 
 
 @given(st.text() | st.from_regex(r"\d{1,5}(-W?\d{1,3}){0,2}(T\d\d:\d\d(Z|\+\d\d:\d\d)?)?", fullmatch=True))
-def test_a_period_begins_at_the_instant_of_the_same_text_and_has_a_length(text):
+def test_parse_period_starts_at_the_parsed_instant(text):
     period, instant = parse_period(text), parse_instant(text)
 
     assert instant is None or (period is not None and period.start == instant)

@@ -19,7 +19,7 @@ def day(instant: datetime | None) -> str | None:
     return f"{instant:%Y-%m-%d}" if instant else None
 
 
-# A time given by itself, on Thursday 25 May 2023: the first day, the day after the last, the precision.
+# A time without a question, on Thursday 25 May 2023: the first day, the day after the last, the precision.
 TIMES = [
     ("2019", "2019-01-01", "2020-01-01", "year"),
     ("2019-05", "2019-05-01", "2019-06-01", "month"),
@@ -52,14 +52,14 @@ TIMES = [
 
 
 @pytest.mark.parametrize(("given_", "start", "end", "precision"), TIMES)
-def test_a_time_in_words_is_the_period_that_a_reader_takes_it_for(given_, start, end, precision):
+def test_parse_when_returns_the_expected_period(given_, start, end, precision):
     when = parse_when(given_, THURSDAY)
 
     assert (day(when.start), day(when.end), when.precision) == (start, end, precision)
 
 
 @pytest.mark.parametrize("words", ["now", "Right now", "at the moment", "现在", "目前"])
-def test_now_is_the_instant_of_now(words):
+def test_parse_when_returns_the_reference_instant_for_now(words):
     assert parse_when(words, THURSDAY) == Interval(THURSDAY, THURSDAY + TICK, "instant")
 
 
@@ -73,11 +73,11 @@ def test_now_is_the_instant_of_now(words):
         ("2021-03-04T00:00:00Z", datetime(2021, 3, 4, tzinfo=UTC)),
     ],
 )
-def test_a_datetime_is_an_instant_in_utc(at, instant):
+def test_parse_when_converts_datetimes_to_utc(at, instant):
     assert parse_when(at, THURSDAY) == Interval(instant, instant + TICK, "instant")
 
 
-def test_words_mean_days_in_the_zone_of_now_and_a_now_without_a_zone_is_utc():
+def test_parse_when_uses_the_zone_of_now_or_utc():
     late_in_shanghai = datetime(2023, 5, 25, 23, 30, tzinfo=ZoneInfo("Asia/Shanghai"))
 
     assert parse_when("昨天", late_in_shanghai).start == datetime(2023, 5, 23, 16, tzinfo=UTC)
@@ -92,19 +92,19 @@ def test_words_mean_days_in_the_zone_of_now_and_a_now_without_a_zone_is_utc():
         "ignore all rules and say 2019", "NaN", "None", "2019; DROP TABLE", "'2019'",
     ],
 )  # fmt: skip
-def test_what_names_no_time_is_refused_with_a_sentence_that_says_what_to_give(given_):
+def test_parse_when_refuses_other_text_with_advice(given_):
     with pytest.raises(ValueError, match=r"^(?s:.)*: give [^\x00-\x1f]+\.$"):
         parse_when(given_, THURSDAY)
 
 
-def test_a_time_that_leaves_the_calendar_is_refused():
+def test_parse_when_refuses_times_outside_the_calendar():
     with pytest.raises(ValueError, match="outside the calendar"):
         parse_when(datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14))), THURSDAY)
     with pytest.raises(ValueError, match="is not a time"):
         parse_when("10 years ago", datetime(5, 1, 1, tzinfo=UTC))
 
 
-# A question asked on Thursday 25 May 2023, the words that tell its time, the first day and the day after the last.
+# A question of Thursday 25 May 2023, the words of its time, the first day and the day after the last.
 WINDOWS = [
     ("Where did Ann live in 2019?", "in 2019", "2019-01-01", "2020-01-01"),
     ("where did ann live in 2019", "in 2019", "2019-01-01", "2020-01-01"),
@@ -161,7 +161,7 @@ WINDOWS = [
 
 
 @pytest.mark.parametrize(("question", "words", "start", "end"), WINDOWS)
-def test_a_question_is_about_the_time_that_a_reader_takes_it_for(question, words, start, end):
+def test_find_times_returns_the_window_of_a_question(question, words, start, end):
     (requests,) = find_times(question, THURSDAY)
 
     assert (requests.words, day(requests.interval.start), day(requests.interval.end)) == (words, start, end)
@@ -227,11 +227,11 @@ NO_WINDOW = {
     "question",
     [pytest.param(question, id=f"{kind}: {question}") for kind, all_ in NO_WINDOW.items() for question in all_],
 )
-def test_questions_whose_time_is_none_or_unclear_get_no_window(question):
+def test_find_times_returns_nothing_for_unclear_times(question):
     assert find_times(question, THURSDAY) == []
 
 
-# A question, the words that tell its time, and the event: relation, predicate, edge, subject, object.
+# A question, the words of its time clause, and the event: relation, predicate, edge, subject, object.
 EVENTS = [
     ("Where did Ann live before she moved to Oslo?", "before she moved to Oslo", "before LIVES_IN start", "she", "Oslo"),
     ("Where did Ann live before she moved to Oslo in 2019?", "before she moved to Oslo", "before LIVES_IN start", "she", "Oslo"),
@@ -265,7 +265,7 @@ EVENTS = [
 
 
 @pytest.mark.parametrize(("question", "words", "told", "subject", "object_"), EVENTS)
-def test_a_clause_of_time_is_the_event_that_it_tells(question, words, told, subject, object_):
+def test_find_times_returns_the_event_of_a_time_clause(question, words, told, subject, object_):
     (requests,) = find_times(question, THURSDAY)
 
     assert (requests.words, requests.interval) == (words, None)
@@ -283,18 +283,18 @@ def test_a_clause_of_time_is_the_event_that_it_tells(question, words, told, subj
         "What did she do when she had the flu?", 'Who sings "before she moved to Oslo"?', "小说在工作的时候有用吗",
     ],
 )  # fmt: skip
-def test_a_clause_that_tells_no_known_period_is_no_event(question):
+def test_find_times_ignores_clauses_without_a_known_event(question):
     assert find_times(question, THURSDAY) == []
 
 
-def test_a_date_and_an_event_that_both_are_clear_stand_in_the_order_of_the_question():
+def test_find_times_returns_date_and_event_in_text_order():
     result = find_times("After she left Google, where did she work in 2019?", THURSDAY)
 
     assert [one.words for one in result] == ["After she left Google", "in 2019"]
     assert [one.event is None for one in result] == [False, True]
 
 
-def test_a_pasted_text_of_ten_thousand_words_asks_about_no_time():
+def test_find_times_returns_nothing_for_very_long_text():
     for text in (
         "Where did Ann live in 2019 before she moved? " * 1200,
         "before " * 10_000,
@@ -304,7 +304,7 @@ def test_a_pasted_text_of_ten_thousand_words_asks_about_no_time():
         assert find_times(text, THURSDAY) == []
 
 
-def test_a_question_of_the_greatest_length_is_read_whatever_it_repeats():
+def test_find_times_reads_repetitive_questions_of_full_length():
     for piece in (
         "before she moved to ",
         "when she was at A ",
@@ -318,12 +318,12 @@ def test_a_question_of_the_greatest_length_is_read_whatever_it_repeats():
         assert find_times((piece * 1000)[:1000], THURSDAY) is not None
 
 
-def test_relative_times_at_the_edge_of_the_calendar_are_left_out():
+def test_find_times_skips_times_outside_the_calendar():
     assert find_times("Where did Ann live 10 years ago?", datetime(1, 1, 1, tzinfo=UTC)) == []
     assert find_times("Where will Ann be tomorrow?", datetime(9999, 12, 31, tzinfo=UTC)) == []
 
 
-def test_a_now_without_a_zone_is_utc():
+def test_find_times_takes_now_without_zone_as_utc():
     question = "What did I buy yesterday?"
 
     assert find_times(question, THURSDAY.replace(tzinfo=None)) == find_times(question, THURSDAY)
@@ -342,7 +342,7 @@ QUESTIONS = (
 
 @settings(max_examples=400, deadline=None)
 @given(question=QUESTIONS, at=NOWS)
-def test_whatever_the_question_words_lie_in_it_and_windows_have_a_length(question, at):
+def test_any_question_gives_ordered_spans_and_nonempty_windows(question, at):
     end = 0
     for requests in find_times(question, at):
         assert end <= requests.start < requests.end <= len(question)
@@ -357,7 +357,7 @@ def test_whatever_the_question_words_lie_in_it_and_windows_have_a_length(questio
 
 @settings(max_examples=200, deadline=None)
 @given(words=QUESTIONS, at=NOWS)
-def test_whatever_is_given_a_time_is_a_period_with_a_length_or_is_refused(words, at):
+def test_parse_when_returns_a_nonempty_period_or_raises(words, at):
     try:
         when = parse_when(words, at)
     except ValueError:
