@@ -1,4 +1,4 @@
-"""Sentences with their dates, as summaries have them."""
+"""Sentences with dates, as in summaries."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ SENTENCES: dict[str, tuple[DatedFact, str]] = {
 
 
 @pytest.mark.parametrize(("told", "sentence"), SENTENCES.values(), ids=SENTENCES.keys())
-def test_a_sentence_tells_its_dates_as_exactly_as_they_are_known(told, sentence) -> None:
+def test_dated_appends_dates_with_their_precision(told, sentence) -> None:
     assert dated(told) == sentence
     assert without_dates(sentence).rstrip(".。") == told["sentence"].rstrip(".。")
 
 
-def test_what_is_over_begins_with_its_end() -> None:
+def test_dated_past_begins_with_the_end() -> None:
     assert dated_past(fact("Ann lives in Oslo", end=MAY)) == "Until 2024-05-14: Ann lives in Oslo"
     lived = fact("Ann lives in Oslo", us(2019, 1, 1), MAY, precision="year", end_precision="month")
     assert dated_past(lived) == "From 2019 until 2024-05: Ann lives in Oslo"
@@ -86,5 +86,5 @@ def test_what_is_over_begins_with_its_end() -> None:
 
 
 @pytest.mark.parametrize("sentence", ["Ann lives in Oslo (Norway)", "Ann (on leave)", "Ann works at Acme (in Oslo)."])
-def test_brackets_of_the_sentence_itself_are_no_dates(sentence) -> None:
+def test_without_dates_leaves_other_brackets(sentence) -> None:
     assert without_dates(sentence) == sentence

@@ -15,7 +15,7 @@ KEY = re.compile(r"[0-9a-f]{32}")
 
 
 @given(ANY_TEXT)
-def test_no_text_whatever_raises_and_all_that_comes_back_can_be_stored(text):
+def test_normalised_text_can_always_be_stored(text):
     for made in (
         identity.replace_unstorable(text),
         identity.display_name(text),
@@ -27,7 +27,7 @@ def test_no_text_whatever_raises_and_all_that_comes_back_can_be_stored(text):
 
 
 @given(ANY_TEXT, ANY_TEXT)
-def test_keys_and_ids_have_a_fixed_length_and_form_whatever_the_text(one, other):
+def test_keys_and_ids_have_a_fixed_format(one, other):
     assert KEY.fullmatch(identity.alias_key(one))
     assert KEY.fullmatch(identity.entity_key(one, other))
     assert KEY.fullmatch(identity.thread_key(one))
@@ -38,7 +38,7 @@ def test_keys_and_ids_have_a_fixed_length_and_form_whatever_the_text(one, other)
 
 
 @given(ANY_TEXT)
-def test_a_name_is_one_line_without_control_characters_and_within_512_bytes(name):
+def test_display_name_is_one_clean_line_within_512_bytes(name):
     shown = identity.display_name(name)
     assert len(shown.encode()) <= identity.LONGEST_NAME
     assert shown == shown.strip()
@@ -46,7 +46,7 @@ def test_a_name_is_one_line_without_control_characters_and_within_512_bytes(name
 
 
 @given(ANY_TEXT)
-def test_cleaning_and_shaping_a_second_time_changes_nothing(text):
+def test_replace_unstorable_and_display_name_are_idempotent(text):
     assert identity.replace_unstorable(identity.replace_unstorable(text)) == identity.replace_unstorable(text)
     assert identity.display_name(identity.display_name(text)) == identity.display_name(text)
 
@@ -61,18 +61,18 @@ ASCII = st.text(st.characters(max_codepoint=127), max_size=40)
 @example("A" * 512 + " B")
 @example("A b" * 300)
 @example("a\x7fb\x1cc\x0bd")
-def test_a_name_in_ascii_has_the_form_that_any_other_way_would_give(name):
+def test_canonical_name_of_ascii_equals_full_normalisation(name):
     long_way = identity.display_name(unicodedata.normalize("NFKC", identity.display_name(name)).casefold())
     assert identity.canonical_name(name) == long_way
 
 
 @given(ANY_TEXT)
-def test_a_form_is_its_own_form(name):
+def test_canonical_name_is_idempotent(name):
     assert identity.canonical_name(identity.canonical_name(name)) == identity.canonical_name(name)
 
 
 @given(st.text(st.characters(categories=("L", "N", "Zs")), max_size=60))
-def test_text_that_can_be_stored_is_left_as_it_is(text):
+def test_replace_unstorable_leaves_storable_text(text):
     assert identity.replace_unstorable(text) == text
 
 
@@ -81,52 +81,53 @@ EQUIVALENT = [("STRASSE", "straße"), ("é", "e\u0301"), ("ﬁn", "fin"), ("２�
 
 
 @pytest.mark.parametrize(("one", "other"), [*(("Ann Berg", other) for other in SPELLINGS), *EQUIVALENT])
-def test_a_name_in_another_case_width_spacing_or_spelling_has_the_same_key(one, other):
+def test_keys_ignore_case_width_and_spacing(one, other):
     """Features: C4."""
     assert identity.alias_key(other) == identity.alias_key(one)
     assert identity.entity_key(other, "person") == identity.entity_key(one, "Person")
 
 
 @pytest.mark.parametrize(("one", "other"), [("Ann", "Anne"), ("Room 101", "Room 102"), ("李明", "李鸣"), ("A B", "AB")])
-def test_other_names_have_other_keys(one, other):
+def test_alias_key_differs_for_other_names(one, other):
     assert identity.alias_key(one) != identity.alias_key(other)
 
 
-def test_a_name_of_another_type_is_another_entity_of_the_same_alias():
+def test_entity_key_depends_on_the_type():
     assert identity.entity_key("Jordan", "Person") != identity.entity_key("Jordan", "Place")
     assert identity.alias_key("Jordan") == identity.alias_key("jordan")
 
 
 @given(st.lists(st.text(max_size=4), min_size=1, max_size=4), st.lists(st.text(max_size=4), min_size=1, max_size=4))
-def test_distinct_parts_never_give_the_same_id(one, other):
+def test_episode_id_differs_for_distinct_parts(one, other):
     same = identity.episode_id("n", one) == identity.episode_id("n", other)
     assert same == (one == other)
 
 
-def test_parts_cannot_run_into_each_other():
+def test_ids_separate_their_parts():
     assert identity.episode_id("n", ["ab", "c"]) != identity.episode_id("n", ["a", "bc"])
     assert identity.episode_id("n", ["1:a", ""]) != identity.episode_id("n", ["", "1:a"])
     assert identity.entity_key("b", "a") != identity.entity_key("a", "b")
 
 
-def test_the_same_thing_in_another_namespace_has_another_id():
+def test_ids_depend_on_the_namespace():
     assert identity.episode_id("a", ["x"]) != identity.episode_id("b", ["x"])
     assert identity.entity_id("a", "k") != identity.entity_id("b", "k")
 
 
-def test_the_order_of_a_facts_objects_does_not_matter_but_their_number_does():
+def test_fact_id_ignores_the_order_of_objects():
+    """It depends on their number, and on the sentence without its case and spacing."""
     one = identity.fact_id("n", "s", "P", ["a", "b"], "It is so.")
     assert one == identity.fact_id("n", "s", "P", ["b", "a"], "it is  SO")
     assert one != identity.fact_id("n", "s", "P", ["a"], "It is so.")
     assert one != identity.fact_id("n", "s", "P", ["a", "b"], "It is not so.")
 
 
-def test_what_must_not_be_confused_in_one_kind_of_id_is_not_confused_with_another_kind():
+def test_ids_and_keys_of_different_kinds_differ():
     assert identity.entity_id("n", "x") != identity.episode_id("n", ["x"])
     assert identity.thread_key(None) == identity.thread_key("")
     assert identity.thread_key("t") != identity.alias_key("t")
 
 
-def test_a_cut_never_splits_a_character():
+def test_display_name_is_never_cut_within_a_character():
     assert identity.display_name("é" * 5000) == "é" * 256
     assert identity.display_name("𝔘" * 5000) == "𝔘" * 128

@@ -1,4 +1,4 @@
-"""Payloads in texts: found, hidden behind a placeholder, and mapped back to the original."""
+"""Payloads in texts are found and replaced by placeholders; offsets are mapped back to the original."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ RECORDS = json.dumps([{"id": n, "name": "Ann"} for n in range(60)], separators=(
         ("x1" * 600, "[data: text, 1.2 kB]"),
     ],
 )
-def test_a_payload_is_hidden_among_words(payload, placeholder):
+def test_hide_payloads_inserts_a_placeholder(payload, placeholder):
     hidden = hide_payloads(f"I live in Oslo. {payload} I like tea.")
     assert hidden == f"I live in Oslo. {placeholder} I like tea."
     assert hide_payloads(hidden) == hidden
@@ -71,11 +71,11 @@ def test_a_payload_is_hidden_among_words(payload, placeholder):
         "🐙" * 600,
     ],
 )
-def test_words_links_hashes_and_code_are_no_payloads(text):
+def test_hide_payloads_leaves_words_links_hashes_and_code(text):
     assert hide_payloads(text) == text
 
 
-def test_a_record_stays_json_and_keeps_its_fields():
+def test_hide_payloads_returns_valid_json_with_all_fields():
     record = json.dumps(
         {"name": "Ann", "photo": f"data:image/png;base64,{BASE64[:900]}", "pem": CERTIFICATE, "n": [1] * 400}
     )
@@ -85,7 +85,7 @@ def test_a_record_stays_json_and_keeps_its_fields():
     assert hide_payloads(record, "fact") == record
 
 
-def test_places_in_the_read_text_are_those_of_the_original():
+def test_place_in_original_maps_offsets_back():
     content = f"Ann lives in Oslo {CERTIFICATE} and Bob in Rome {BASE64[:300]} since May"
     read = hide_payloads(content)
     for words in ("Ann lives in Oslo", "and Bob in Rome", "since May"):
@@ -103,7 +103,7 @@ def test_places_in_the_read_text_are_those_of_the_original():
 @pytest.mark.parametrize(
     "unit", ["a", '"', "-----BEGIN A-----", "eyJ", "http://", "data:", "{", "ab ", "7 ", "a@", "\n", "é", "🐙", "A1/"]
 )
-def test_payloads_are_found_in_linear_time(unit):
+def test_find_payloads_takes_linear_time(unit):
     def seconds(size: int) -> float:
         began = time.process_time()
         find_payloads(unit * (size // len(unit)))

@@ -70,7 +70,7 @@ PAIRS = [(synonym, name) for name, synonyms in SYNONYMS.items() for synonym in s
 
 
 @pytest.mark.parametrize(("synonym", "name"), PAIRS)
-def test_synonyms_meet_in_one_name(synonym, name):
+def test_synonyms_have_one_canonical_predicate(synonym, name):
     assert name_of(synonym) == name
     assert name_of(name) == name
 
@@ -78,7 +78,7 @@ def test_synonyms_meet_in_one_name(synonym, name):
 @pytest.mark.parametrize(
     "written", ["lives in", "livesIn", "Lives-In", "LIVES__IN", "ＬＩＶＥＳ＿ＩＮ", "住_在", " 住在。"]
 )
-def test_the_way_it_is_written_does_not_matter(written):
+def test_canonical_predicate_ignores_the_writing_style(written):
     assert name_of(written) == "LIVES_IN"
 
 
@@ -99,7 +99,7 @@ def test_the_way_it_is_written_does_not_matter(written):
         ("FAVORITE_COLOR", "FAVORITE_FOOD"), ("不再住在", "住在"), ("打算搬到", "搬到"), ("离职", "就职于"), ("不喜欢", "喜欢"),
     ],
 )  # fmt: skip
-def test_what_means_another_thing_keeps_another_name(one, other):
+def test_predicates_with_other_meaning_have_other_names(one, other):
     assert None is not canonical_predicate(one) != canonical_predicate(other) is not None
     assert name_of(one) != name_of(other)
 
@@ -111,7 +111,7 @@ def test_what_means_another_thing_keeps_another_name(one, other):
     "CHANGED_STATUS VISITED_CITY LEARNS_TO_COOK_IN_CITY LEFT_THE_COMPANY_WITH_TITLE OLD_ADDRESS INITIAL_STATUS NOT "
     "NO_LONGER ALSO NOW WILL FROBNICATES IN_LIVES LIVES_IN_LIKES 不 不同于 了 曾 东京 LIVES_IN_北京 数 42 __A".split(),
 )
-def test_what_is_not_sure_is_left_to_be_asked(name):
+def test_canonical_predicate_returns_none_for_unclear_names(name):
     assert canonical_predicate(name) is None
 
 
@@ -126,7 +126,7 @@ def test_what_is_not_sure_is_left_to_be_asked(name):
         *((taste, "taste") for taste in ("LIKES", "DISLIKES", "PREFERS", "LOVES", "HATES")),
     ],
 )  # fmt: skip
-def test_ends_denials_and_fields_belong_to_the_family_of_the_state(name, family):
+def test_ends_and_denials_have_the_family_of_their_state(name, family):
     result = canonical_predicate(name)
     assert result is not None
     assert result.family == family
@@ -137,18 +137,18 @@ def test_ends_denials_and_fields_belong_to_the_family_of_the_state(name, family)
     "ALSO_WORKS_AT WORKS_PART_TIME_AT PART_TIME_WORKS_AT WORKS_ALSO_AT WORKS_AT_TOO 也就职于 兼职于 NO_LONGER_WORKS_AT "
     "NEVER_WORKED_AT TEMPORARILY_WORKS_AT STAYS_IN LEFT INTERNS_AT VOLUNTEERS_AT FREELANCES_FOR USES LIKES VISITED".split(),
 )
-def test_what_goes_beside_another_does_not_hold_for_single_valued(name):
+def test_additional_states_are_not_single_valued(name):
     assert canonical_predicate(name).single_valued is False
 
 
-def test_a_preference_depends_on_what_it_is_between():
+def test_prefers_has_unknown_cardinality():
     assert canonical_predicate("PREFERS").single_valued is None
 
 
 @pytest.mark.parametrize(
     "name", sorted({item.predicate for item in (*statements.ENGLISH, *statements.CHINESE)} | statements.STATES.keys())
 )
-def test_predicates_of_the_offline_reader_stay_as_they_are(name):
+def test_predicates_of_the_offline_model_are_canonical(name):
     assert name_of(name) == name
     assert (canonical_predicate(name).single_valued is True) == (name in statements.FUNCTIONAL)
 
@@ -156,7 +156,7 @@ def test_predicates_of_the_offline_reader_stay_as_they_are(name):
 @pytest.mark.parametrize(
     "name", ["SAYS_ABOUT", "RELATES_TO", *(f"HAS_{kin.upper()}" for kin in sorted(lexicon.ONE_PERSON) if kin.isascii())]
 )
-def test_the_offline_reader_s_general_and_kin_predicates_are_known(name):
+def test_offline_general_and_kinship_predicates_are_known(name):
     result = canonical_predicate(name)
     assert result is not None
     assert canonical_predicate(result.name) == result
@@ -168,14 +168,14 @@ def test_the_offline_reader_s_general_and_kin_predicates_are_known(name):
     "ROLE PRICE AMOUNT BALANCE QUANTITY SEATS TOTAL LIMIT SALARY OWNED_BY ASSIGNED_TO CURRENCY LANGUAGE 状态 负责人 套餐 城市 "
     "地址 ORDER_STATUS BILLING_ADDRESS SHIPPING_ADDRESS BILLING_EMAIL UNIT_PRICE TICKET_OWNER 订单_状态".split(),
 )
-def test_fields_of_records_hold_one_value_at_a_time_and_keep_their_names(name):
+def test_fields_of_records_are_single_valued(name):
     assert canonical_predicate(name) == Predicate(name, True, canonical_predicate(name).family)
 
 
 @pytest.mark.parametrize(
     "name", ["SPEAKS_LANGUAGE", "VISITED_COUNTRY", "FOUNDED_COMPANY", "KNOWS_LANGUAGE", "PLAYS_ROLE"]
 )
-def test_a_verb_before_the_name_of_a_field_is_no_field(name):
+def test_verb_before_a_field_name_is_not_single_valued(name):
     result = canonical_predicate(name)
     assert result is None or result.single_valued is not True
 
@@ -188,22 +188,22 @@ def test_a_verb_before_the_name_of_a_field_is_no_field(name):
         ("FAVORITE_FOOD_IS", Predicate("FAVORITE_FOOD", True, "taste")),
     ],
 )
-def test_favourites_of_a_kind_are_one_unless_they_are_several(name, expected):
+def test_favourite_is_single_valued_unless_plural(name, expected):
     assert canonical_predicate(name) == expected
 
 
-def test_no_name_stands_in_the_table_twice():
+def test_predicate_table_has_no_duplicates():
     assert len(WRITTEN) == len(set(WRITTEN))
 
 
-def test_no_two_names_of_the_table_run_together_into_one():
+def test_predicate_table_is_unambiguous_without_underscores():
     together: dict[str, set[str | None]] = {}
     for written in WRITTEN:
         together.setdefault(written.replace("_", ""), set()).add(name_of(written))
     assert [item for item, names in together.items() if len(names) > 1] == []
 
 
-def test_every_name_of_the_table_is_written_as_a_predicate_and_found():
+def test_predicate_table_names_are_well_formed_and_found():
     assert [item for item in WRITTEN if predicate_name(item) != item] == []
     assert [item for item in WRITTEN if canonical_predicate(item) is None] == []
 
@@ -214,7 +214,7 @@ def test_every_name_of_the_table_is_written_as_a_predicate_and_found():
     st.lists(st.sampled_from(AFTER), max_size=2),
     st.sampled_from(["_", ""]),
 )
-def test_a_canonical_name_stands_for_itself(before, written, after, joint):
+def test_canonical_predicate_is_idempotent(before, written, after, joint):
     result = canonical_predicate(joint.join((*before, written, *after)))
     if result is not None:
         assert canonical_predicate(result.name) == result
@@ -222,7 +222,7 @@ def test_a_canonical_name_stands_for_itself(before, written, after, joint):
 
 
 @given(ANY_TEXT)
-def test_any_text_gives_a_name_that_stays_as_it_is(text):
+def test_predicate_name_is_idempotent_for_any_text(text):
     name = predicate_name(text)
     assert 0 < len(name) <= MAX_LENGTH
     assert predicate_name(name) == name
@@ -241,7 +241,7 @@ def test_any_text_gives_a_name_that_stays_as_it_is(text):
         ("a" * 63 + " b", "A" * 63), ("ignore all instructions\nDROP", "IGNORE_ALL_INSTRUCTIONS_DROP"),
     ],
 )  # fmt: skip
-def test_names_are_in_screaming_snake_case_whatever_the_script(text, name):
+def test_predicate_name_is_in_upper_snake_case(text, name):
     assert predicate_name(text) == name
 
 
@@ -249,7 +249,7 @@ def test_names_are_in_screaming_snake_case_whatever_the_script(text, name):
     "text",
     ["lives_in" * 1280, "NOT_" * 2560, "_" * 10_240, "住在" * 5120, "不" * 10_240, "CURRENTLY_" * 1024, "过" * 64],
 )
-def test_ten_kilobytes_are_read_without_harm(text):
+def test_canonical_predicate_handles_ten_kilobytes(text):
     assert canonical_predicate(text) is None or len(canonical_predicate(text).name) <= MAX_LENGTH
 
 
@@ -277,11 +277,11 @@ DECLARED = (
         ("FROBNICATES", None),
     ],
 )
-def test_a_declared_fact_type_wins_over_the_table(name, expected):
+def test_declared_fact_type_overrides_the_table(name, expected):
     assert declared_predicate(name, DECLARED) == expected
     assert declared_predicate(name, ()) is None
 
 
-def test_the_type_that_is_named_wins_over_one_that_means_the_same():
+def test_declared_predicate_prefers_the_exact_name():
     types = (FactType("LIVES_IN", ""), FactType("RESIDES_IN", "", single_valued=False))
     assert declared_predicate("RESIDES_IN", types) == Predicate("RESIDES_IN", False, "residence")

@@ -1,4 +1,4 @@
-"""What is taken out of messages before they are stored, and that nothing else is."""
+"""Redaction of messages before they are stored; other text is unchanged."""
 
 from __future__ import annotations
 
@@ -66,30 +66,30 @@ KEPT = [
 
 
 @pytest.mark.parametrize(("text", "left"), SECRETS)
-def test_secrets_are_taken_out(text: str, left: str) -> None:
+def test_redact_removes_secrets(text: str, left: str) -> None:
     assert redact(text, "secrets") == left
 
 
 @pytest.mark.parametrize(("text", "left"), PERSONAL)
-def test_personal_data_are_taken_out(text: str, left: str) -> None:
+def test_redact_removes_personal_data(text: str, left: str) -> None:
     assert redact(text, "personal") == left
 
 
 @pytest.mark.parametrize("text", KEPT)
-def test_the_rest_is_kept_as_it_is(text: str) -> None:
+def test_redact_leaves_other_text(text: str) -> None:
     assert redact(text, "secrets,personal") == text
 
 
 @given(st.lists(st.sampled_from([item for item, _ in SECRETS + PERSONAL] + KEPT) | st.text(), max_size=4).map(" ".join))
 @example("13812345678 41 11 11 11 11 11 11 11 5500000000000004")
-def test_what_is_redacted_once_stays_as_it_is(text: str) -> None:
+def test_redact_is_idempotent(text: str) -> None:
     left = redact(text, "secrets, personal")
     assert redact(left, "secrets, personal") == left
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
 @pytest.mark.parametrize("part", ["a", "1", "1 ", "a.", "a@", "password: ", "sk-", "-----BEGIN PRIVATE KEY-----", "+1 ", "eyJ", "AB12 "])  # fmt: skip
-def test_a_long_text_is_redacted_in_seconds(name: str, part: str) -> None:
+def test_redact_takes_seconds_on_a_long_text(name: str, part: str) -> None:
     began = time.process_time()
     redact(part * (100_000 // len(part)), name)
     assert time.process_time() - began < 5
@@ -99,7 +99,7 @@ def test_a_long_text_is_redacted_in_seconds(name: str, part: str) -> None:
 @given(
     st.lists(st.sampled_from(["word ", "\n", "a.b", "password: hunter22 ", "sk-" + "a1" * 12, " ", "ß"]), max_size=60)
 )
-def test_secrets_are_found_across_the_windows_in_which_a_long_text_is_searched(parts: list[str]) -> None:
+def test_redact_finds_secrets_across_windows(parts: list[str]) -> None:
     text = "".join(parts)
     whole = redact(text, "secrets")
     with pytest.MonkeyPatch.context() as patch:
@@ -107,7 +107,7 @@ def test_secrets_are_found_across_the_windows_in_which_a_long_text_is_searched(p
         assert redact(text, "secrets") == whole
 
 
-def test_json_stays_json() -> None:
+def test_redact_json_returns_valid_json() -> None:
     record = {"card": 4111111111111111, "age": 41, "note": "password: letmein", "price": 1.5, "ok": True}
     assert json.loads(redact_json(json.dumps(record), "secrets,personal")) == {
         **record,
@@ -121,7 +121,7 @@ def test_json_stays_json() -> None:
 
 
 @pytest.mark.parametrize("name", ["everything", "secrets,", "", 7, None, "none,secrets"])
-def test_an_unknown_name_is_refused_where_it_is_set(name: Any) -> None:
+def test_settings_refuse_unknown_redaction_names(name: Any) -> None:
     with pytest.raises(SettingsError, match="redact must be "):
         Settings(redact=name)
     assert Settings.from_env({"KG_MEMORY_REDACT": "secrets,personal"}).redact == "secrets,personal"
@@ -134,14 +134,14 @@ SAID = "I am Ann, my password is hunter2 and I live in Oslo."
 
 @pytest.fixture
 def private(server: Any, model: Any, embeddings: Any, settings: Settings) -> Any:
-    """A memory that takes out the word ``hunter2`` of what is said and who says it."""
+    """A memory that removes the word ``hunter2`` from contents and speakers."""
     chosen = settings.with_(url=server.url)
     hook = lambda text: text.replace("hunter2", "[gone]")  # noqa: E731
     with GraphMemory(chosen, model=model, embeddings=embeddings, redact=hook) as opened:
         yield opened
 
 
-def test_nothing_of_it_is_stored_embedded_or_asked(private, model, embeddings, rows, namespace, caplog) -> None:
+def test_redacted_text_is_not_stored_embedded_or_sent(private, model, embeddings, rows, namespace, caplog) -> None:
     caplog.set_level("DEBUG")
     added = private.add(SAID, speaker="Ann hunter2", at="2024-05-01", namespace=namespace)
     private.add("I moved to Rome.", speaker="Ann", at="2024-05-02", namespace=namespace)
@@ -153,7 +153,7 @@ def test_nothing_of_it_is_stored_embedded_or_asked(private, model, embeddings, r
     assert not re.search("hunter2|hunter", str(everything) + str(requests) + str(embeddings.embedded) + caplog.text)
 
 
-def test_the_same_message_is_the_same_episode_and_is_read_to_its_end_later(private, namespace) -> None:
+def test_repeated_redacted_message_is_the_same_episode(private, namespace) -> None:
     arguments = {"content": SAID, "speaker": "Ann", "at": "2024-05-01"}
     [saved] = private.episodes.save([arguments], namespace=namespace)
     [resumed] = private.episodes.resume(namespace=namespace)
@@ -173,7 +173,7 @@ def test_the_same_message_is_the_same_episode_and_is_read_to_its_end_later(priva
         (lambda text: "", "the content is empty"),
     ],
 )
-async def test_a_hook_that_fails_is_told_and_nothing_is_stored(
+async def test_failing_redact_hook_raises_and_nothing_is_stored(
     server, model, embeddings, settings, namespace, hook, told
 ) -> None:
     with GraphMemory(settings.with_(url=server.url), model=model, embeddings=embeddings, redact=hook) as memory:
@@ -202,7 +202,7 @@ def test_credentials_are_removed_by_default_and_nothing_else(memory, model, embe
     assert not re.search("hunter2|ghp_", everything + requests + str(embeddings.embedded))
 
 
-def test_an_episode_that_was_stored_with_its_secret_is_read_as_the_same_one(
+def test_episode_stored_without_redaction_is_read_as_the_same(
     server, model, embeddings, settings, memory, namespace
 ) -> None:
     with GraphMemory(settings.with_(url=server.url), model=model, embeddings=embeddings, redact="none") as open_book:

@@ -1,4 +1,4 @@
-"""How well words support a fact: what must always hold, and examples of each check."""
+"""The support of a fact by its words: general properties, and examples of each check."""
 
 import re
 from datetime import UTC, datetime
@@ -15,14 +15,14 @@ WEAK = 0.5
 
 
 def score(sentence, quote, content=None, names=("Ann",), previous=(), predicate="RELATES_TO", **more):
-    """Return the support of a fact that Ann's message is said to state."""
+    """Return the support score of a fact that the model read in a message by Ann."""
     before = [(text, AT) for text in previous]
     claim = Claim(sentence, predicate, [[name] for name in names], quote, **more)
     return measure_support(claim, Passage(content or quote, AT, "Ann", before)).score
 
 
 @given(st.text(min_size=1, max_size=300).filter(str.strip))
-def test_a_sentence_that_is_the_quote_is_supported_whatever_it_says(text):
+def test_sentence_equal_to_its_quote_is_always_supported(text):
     support = measure_support(Claim(text, "SAYS", [], text), Passage(f"Well. {text} So!", AT))
     assert support.score >= WEAK
     assert support == measure_support(Claim(text, "SAYS", [], text), Passage(f"Well. {text} So!", AT))
@@ -41,7 +41,7 @@ def test_a_sentence_that_is_the_quote_is_supported_whatever_it_says(text):
         "Ann no longer lives in Oslo; she moved to Bergen on 3 March 2023.",
     ],
 )
-def test_a_sentence_that_is_the_quote_is_supported_in_any_language(text):
+def test_sentence_equal_to_its_quote_has_support_in_any_language(text):
     assert measure_support(Claim(text, "LIVES_IN", [], text, "former"), Passage(text, AT)).score >= WEAK
 
 
@@ -59,7 +59,7 @@ def test_a_sentence_that_is_the_quote_is_supported_in_any_language(text):
         ("Ann vive en Sevilla", "Ahora mi casa está en Sevilla", {"names": ("Ann", "Sevilla"), "predicate": "LIVES_IN"}),
     ],
 )  # fmt: skip
-def test_what_a_reader_may_tell(sentence, quote, more):
+def test_measure_support_accepts_valid_readings(sentence, quote, more):
     assert score(sentence, quote, **more) >= WEAK
 
 
@@ -79,11 +79,11 @@ def test_what_a_reader_may_tell(sentence, quote, more):
         ("安娜有五只猫", "我有三只猫", {}),
     ],
 )
-def test_what_a_reader_may_not_tell(sentence, quote, more):
+def test_measure_support_rejects_invalid_readings(sentence, quote, more):
     assert score(sentence, quote, **more) < WEAK
 
 
-CLAUSES = [  # true, false, the words of Ann that both are read from
+CLAUSES = [  # a supported sentence, an unsupported one, and the words of Ann
     ("Ann's sister moved to Oslo", "Ann moved to Oslo", "My sister moved to Oslo"),
     ("Ann moved to Oslo", "Bo moved to Oslo", "I moved to Oslo"),
     ("Ann's brother has a van", "Kim's brother has a van", "My brother has a van"),
@@ -101,7 +101,7 @@ CLAUSES = [  # true, false, the words of Ann that both are read from
 
 
 @pytest.mark.parametrize(("true", "false", "words"), CLAUSES)
-def test_a_clause_tells_of_its_own_subject_and_only_what_it_states(true, false, words):
+def test_measure_support_distinguishes_subject_and_modality(true, false, words):
     def measure(sentence):
         is_event = re.search("ed|sold|bought|got|beat|了", sentence) is not None
         kind = "plan" if re.search("will|want|would|might|打算", sentence) else "event" if is_event else "state"
@@ -120,7 +120,7 @@ PERSONS = ["Ann's sister", "Ann's brother", "Kim's brother", "Ann", "Bo", "Karl"
 NAMES = [*PERSONS, "Oslo", "杭州", "厦门"]
 
 
-def test_a_quote_that_was_reworded_is_searched_for_by_its_words():
+def test_find_span_finds_a_reworded_quote():
     content = "So. Last spring I finally moved over to Oslo, and Bo came too."
     (start, end), share = find_span("I moved to Oslo finally", content)
     assert content[start:end] == "I finally moved over to Oslo"
@@ -132,7 +132,7 @@ def test_a_quote_that_was_reworded_is_searched_for_by_its_words():
     "text", ["a" * 100_000, "not " * 25_000, "不" * 100_000, "I'm 1,1,1." * 10_000, " \n" * 50_000]
 )
 @pytest.mark.timeout(60)
-def test_a_huge_text_is_checked(text):
+def test_measure_support_handles_a_huge_text(text):
     assert measure_support(
         Claim(text, "NOT_" * 16, [[text[:512]]], text[:4000] + "?"), Passage(text, AT, "Ann", [(text, AT)])
     )

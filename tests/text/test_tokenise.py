@@ -1,4 +1,4 @@
-"""The one tokenizer of the word index."""
+"""The tokenizer of the word index."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -75,25 +75,25 @@ def test_terms_are_the_folded_and_stemmed_words(text: str, words: list[str]) -> 
         ("é", "e\u0301"),
     ],
 )
-def test_spellings_of_one_word_are_one_word(one: str, other: str) -> None:
+def test_terms_unifies_spellings_of_one_word(one: str, other: str) -> None:
     assert terms(one) == terms(other) != []
 
 
-def test_a_question_finds_the_inflected_word_of_a_document() -> None:
+def test_terms_of_a_question_match_inflected_words() -> None:
     """Features: A39."""
     assert set(terms("Which dogs were adopted?")) & set(terms("Ann is adopting a dog")) == {"adopt", "dog"}
 
 
-def test_a_chinese_question_shares_words_with_its_answer() -> None:
+def test_terms_of_a_chinese_question_match_its_answer() -> None:
     """Features: D8."""
     assert {"北京"} <= set(terms("你现在住在北京吗？")) & set(terms("我上个月搬到了北京。"))
 
 
-def test_counts_are_times_the_weight() -> None:
+def test_count_terms_multiplies_by_the_weight() -> None:
     assert count_terms("dog cat dogs", weight=4) == {"dog": 8, "cat": 4}
 
 
-def test_threads_stem_alike() -> None:
+def test_terms_is_thread_safe() -> None:
     text = " ".join(f"{stem}{suffix}" for stem in ("run", "swim", "paint") for suffix in ("s", "ning", "ed", "er"))
     fresh = [f"{text} salt{number}ing peppers{number % 7}ed" for number in range(400)]
     with ThreadPoolExecutor(8) as pool:
@@ -101,33 +101,33 @@ def test_threads_stem_alike() -> None:
 
 
 @given(ANY_TEXT)
-def test_any_text_gives_words_that_are_short_and_never_empty(text: str) -> None:
+def test_terms_are_short_and_not_empty_for_any_text(text: str) -> None:
     words = terms(text)
     assert all(0 < len(word) <= MAX_LENGTH for word in words)
     assert words == terms(text)
 
 
 @given(ANY_TEXT)
-def test_words_can_be_stored_as_text(text: str) -> None:
+def test_terms_can_be_stored_as_text(text: str) -> None:
     for word in terms(text):
         word.encode()
         assert "\x00" not in word
 
 
 @given(st.text(st.characters(max_codepoint=127)))
-def test_plain_text_has_the_words_that_it_has_beside_others(text: str) -> None:
+def test_terms_of_ascii_are_the_same_within_other_text(text: str) -> None:
     assert [*terms(text), "e"] == terms(f"{text} é")
 
 
 @given(ANY_TEXT, ANY_TEXT)
-def test_two_texts_have_the_words_of_both(one: str, other: str) -> None:
+def test_terms_of_joined_texts_are_the_terms_of_both(one: str, other: str) -> None:
     assert terms(f"{one}\n{other}") == terms(one) + terms(other)
 
 
 @given(
     st.lists(st.sampled_from(["word ", "I've ", "1,000", "\n", "。", "她搬到", "ß", "🎉", " ", "x" * 30]), max_size=40)
 )
-def test_a_long_text_has_the_same_terms_in_parts(parts: list[str]) -> None:
+def test_terms_of_a_long_text_are_the_same_in_parts(parts: list[str]) -> None:
     text = "".join(parts)
     whole = terms(text)
     with pytest.MonkeyPatch.context() as patch:
