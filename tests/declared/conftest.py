@@ -1,4 +1,4 @@
-"""A memory whose model must not be asked."""
+"""A memory whose model must not be called."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from kg_memory.memory.memory import GraphMemory
 
 
 class Unasked:
-    """A model that fails the test that asks it."""
+    """A model that fails the test if it is called."""
 
     name = "unasked"
     by_rules = False

@@ -1,4 +1,4 @@
-"""Declared facts obey the rules of read ones, and no model is asked."""
+"""Declared facts follow the rules of facts read from messages, without any model call."""
 
 import asyncio
 import itertools
@@ -26,7 +26,7 @@ def periods(facts):
     return sorted((fact.sentence, str(fact.valid_at), str(fact.invalid_at)) for fact in facts)
 
 
-def test_a_fact_is_known_dated_sourced_and_found(declaring, namespace):
+def test_add_stores_a_dated_and_sourced_fact(declaring, namespace):
     added = declaring.facts.add(
         "Ann", "WORKS_AT", "Acme", valid_at="2020-05", source="crm", source_id="7", confidence=0.9, trust=0.5,
         at="2024-01-01", subject_type="Person", object_type="organization", namespace=namespace,
@@ -50,7 +50,7 @@ def test_a_fact_is_known_dated_sourced_and_found(declaring, namespace):
     assert "Ann works at Acme" in declaring.context("Where does Ann work?", namespace=namespace)
 
 
-def test_a_single_valued_predicate_supersedes_in_any_order(declaring, namespace):
+def test_single_valued_facts_supersede_in_any_order(declaring, namespace):
     rows = [("Oslo", "2020"), ("Bergen", "2022-05"), ("Rome", "2024-02-03")]
     seen = set()
     for number, order in enumerate(itertools.permutations(rows)):
@@ -66,7 +66,7 @@ def test_a_single_valued_predicate_supersedes_in_any_order(declaring, namespace)
     ]
 
 
-def test_a_later_fact_names_what_it_ended_and_the_past_stays_on_both_clocks(declaring, namespace):
+def test_add_returns_ended_facts_and_preserves_the_past(declaring, namespace):
     declaring.facts.add("Ann", "WORKS_AT", "Acme", valid_at="2020", namespace=namespace)
     before = datetime.now(UTC)
     added = declaring.facts.add("Ann", "WORKS_AT", "Globex", valid_at="2023", namespace=namespace)
@@ -75,20 +75,20 @@ def test_a_later_fact_names_what_it_ended_and_the_past_stays_on_both_clocks(decl
     assert [fact.objects for fact in then] == [("Acme",)]
     believed = declaring.facts.about("Ann", believed_at=before, namespace=namespace)
     assert [(fact.objects, fact.invalid_at) for fact in believed] == [(("Acme",), None)]
-    # Of a predicate with several values none ends another.
+    # Facts of a multi-valued predicate do not end each other.
     for name in ("chess", "jazz"):
         declaring.facts.add("Ann", "LIKES", name, valid_at="2020", namespace=namespace)
     assert len(declaring.facts.about("Ann", as_of="now", namespace=namespace)) == 3
 
 
-def test_the_end_alone_ends_what_is_known(declaring, namespace):
+def test_add_with_only_an_end_ends_the_existing_fact(declaring, namespace):
     declaring.facts.add("Ann", "WORKS_AT", "Acme", valid_at="2020", namespace=namespace)
     declaring.facts.add("Ann", "WORKS_AT", "Acme", invalid_at="2023-06-01", namespace=namespace)
     (fact,) = declaring.facts.about("Ann", namespace=namespace)
     assert (fact.valid_at.year, fact.invalid_at, len(fact.sources)) == (2020, datetime(2023, 6, 1, tzinfo=UTC), 2)
 
 
-def test_a_start_that_is_not_used_is_told_and_taken_once_the_fact_is_retracted(declaring, namespace):
+def test_unused_start_is_reported_and_used_after_a_retraction(declaring, namespace):
     def add(place, valid_at):
         return declaring.facts.add("Ann", "LIVES_IN", place, valid_at=valid_at, namespace=namespace)
 
@@ -105,7 +105,7 @@ def test_a_start_that_is_not_used_is_told_and_taken_once_the_fact_is_retracted(d
     assert add("Oslo", "2023").dropped == (), "a return is another stay"
 
 
-def test_said_again_is_another_source_and_forgetting_takes_each_back(declaring, namespace):
+def test_repeated_fact_adds_a_source_that_forget_deletes(declaring, namespace):
     first = declaring.facts.add("Ann", "LIKES", "jazz", source_id="a", namespace=namespace)
     again = declaring.facts.add("Ann", "likes", "Jazz", source_id="b", namespace=namespace)
     same = declaring.facts.add("Ann", "likes", "Jazz", source_id="b", namespace=namespace)
@@ -121,7 +121,7 @@ def test_said_again_is_another_source_and_forgetting_takes_each_back(declaring, 
     assert declaring.stats(namespace=namespace).entities == 0
 
 
-def test_one_entity_or_many(declaring, namespace):
+def test_add_accepts_no_object_or_several(declaring, namespace):
     declaring.facts.add("Ann", "is retired", valid_at=2024, namespace=namespace)
     declaring.facts.add("Ann", "MET", ["Bo", "Cy", "bo"], valid_at=date(2021, 3, 4), namespace=namespace)
     retired, met = declaring.facts.about("Ann", namespace=namespace)
@@ -134,7 +134,7 @@ def test_one_entity_or_many(declaring, namespace):
     declaring.communities.list(namespace=namespace)
 
 
-def test_a_declared_fact_joins_what_messages_say(memory, namespace):
+def test_declared_fact_is_merged_with_facts_of_messages(memory, namespace):
     memory.add("I live in Oslo", speaker="Ann", at="2020-01-01", namespace=namespace)
     memory.model = None
     asked = len(memory.driver.model.asked)
@@ -146,7 +146,7 @@ def test_a_declared_fact_joins_what_messages_say(memory, namespace):
     assert (oslo.invalid_at.year, paris.invalid_at) == (2022, None)
     names = [entity.name for entity in memory.entities.list(namespace=namespace)]
     assert sorted(names) == ["Ann", "Oslo", "Paris"]
-    # A message after it has the declared facts to compare with, and none of them as words of the conversation.
+    # A later message is compared with the declared facts, but they are no previous messages in its prompt.
     memory.add("I live in Rome", speaker="Ann", at="2023-01-01", namespace=namespace)
     current = memory.facts.about("Ann", as_of="now", namespace=namespace)
     assert [fact.objects for fact in current] == [("Rome",)]
@@ -154,7 +154,7 @@ def test_a_declared_fact_joins_what_messages_say(memory, namespace):
     assert [message["content"] for message in previous] == ["I live in Oslo"]
 
 
-def test_names_are_taken_exactly(declaring, namespace):
+def test_declared_names_are_stored_exactly(declaring, namespace):
     names = ["US", "WHO", "It", "Acme North", "Acme South", "李雷", "Ärger", "React", "Customer 1", "Customer 2", "42"]
     for name in names:
         declaring.facts.add(name, "IS_LISTED", namespace=namespace)
@@ -189,7 +189,7 @@ def test_names_are_taken_exactly(declaring, namespace):
         ({"subject_type": "Alien"}, "subject_type must be one of Entity, Person"),
     ],
 )
-def test_bad_input_is_a_clear_error_and_nothing_is_saved(declaring, namespace, row, problem):
+def test_add_refuses_invalid_input_and_stores_nothing(declaring, namespace, row, problem):
     whole = {"subject": "Ann", "predicate": "WORKS_AT", "object": "Acme", **row}
     subject, predicate, object_ = (whole.pop(name) for name in ("subject", "predicate", "object"))
     with pytest.raises(InputError, match=problem):
@@ -197,16 +197,16 @@ def test_bad_input_is_a_clear_error_and_nothing_is_saved(declaring, namespace, r
     assert declaring.stats(namespace=namespace).episodes == 0
 
 
-def test_hostile_names_do_no_harm(declaring, namespace):
+def test_hostile_names_are_stored_without_harm(declaring, namespace):
     names = ["'); MATCH (n) DETACH DELETE n //", "$.a[*]", "a\x00b", '{"facts": []}', "</FACTS>", "\ud800x", "ﷺ" * 9]
     for name in names:
         declaring.facts.add(name, "KNOWS", f"friend of {name}"[:90], sentence=f'"{name}"\n\\n', namespace=namespace)
     counts = declaring.stats(namespace=namespace)
-    # What looks like an injection is saved, and stated only by a trusted source; see `Settings.trusted_sources`.
+    # The suspected injection is stored but not read, as its source is not in `Settings.trusted_sources`.
     assert (counts.episodes, counts.facts, counts.skipped, counts.failed) == (len(names), len(names) - 1, 1, 0)
 
 
-def test_a_fact_that_cannot_be_embedded_is_saved_and_resumed(declaring, embeddings, namespace, monkeypatch):
+def test_resume_reads_a_fact_whose_embedding_failed(declaring, embeddings, namespace, monkeypatch):
     declaring.facts.add("Bo", "WORKS_AT", "Acme", namespace=namespace)
 
     def fail(*_):
@@ -222,7 +222,7 @@ def test_a_fact_that_cannot_be_embedded_is_saved_and_resumed(declaring, embeddin
     assert len(declaring.facts.about("Ann", namespace=namespace)) == 1
 
 
-def test_async_and_many_writers_at_once(declaring, namespace):
+def test_concurrent_aadd_calls_store_all_facts(declaring, namespace):
     async def state(places):
         await asyncio.gather(
             *(
@@ -242,7 +242,7 @@ def test_async_and_many_writers_at_once(declaring, namespace):
     assert [fact.invalid_at and fact.invalid_at.year for fact in facts] == [*range(2001, 2012), None]
 
 
-def test_economy_does_not_read_what_waits(server, embeddings, namespace):
+def test_add_leaves_waiting_messages_unread_in_economy(server, embeddings, namespace):
     economy = Settings(merge_threshold=0.98, ask_threshold=0.6, plan="economy", url=server.url)
     with GraphMemory(economy, model=Unasked(), embeddings=embeddings) as memory:
         memory.add("I live in Oslo", speaker="Ann", namespace=namespace)
@@ -258,7 +258,7 @@ words = st.text(min_size=1, max_size=40).filter(lambda text: any(char.isalnum() 
 @given(st.lists(st.tuples(words, words, words, st.text(max_size=60)), min_size=1, max_size=4))
 @example([("A", "b", "C", '"\\'), ("A", "b", "D", "")])
 @checks(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
-def test_content_keeps_what_is_declared(rows):
+def test_parse_content_reverses_to_content(rows):
     facts = []
     for subject, predicate, object_, sentence in rows:
         try:
@@ -271,7 +271,7 @@ def test_content_keeps_what_is_declared(rows):
     assert complete_content(content) == content
 
 
-def test_contents_have_the_ids_of_the_namespace_into_which_they_are_imported(declaring, namespace, tmp_path):
+def test_import_replaces_fact_ids_in_contents(declaring, namespace, tmp_path):
     target = f"{namespace} copy"
     declaring.facts.add("Polaris", "HAS_OFFICE_IN", "Oslo", namespace=namespace)
     [office] = declaring.facts.about("Polaris", namespace=namespace)
@@ -285,7 +285,7 @@ def test_contents_have_the_ids_of_the_namespace_into_which_they_are_imported(dec
     assert json.loads(content)["rests_on"] == [premise.id] != [office.id]
 
 
-def test_contexts_tell_what_was_declared_and_by_whom(declaring, namespace):
+def test_context_shows_declared_facts_with_their_source(declaring, namespace):
     declaring.facts.add("Ann", "WORKS_AT", "Acme", valid_at="2020-05", source="crm", namespace=namespace)
     record = {"name": "Ann", "desk": "4b"}
     mapping = {"subject": "$.name", "predicate": "LIKES", "object": "jazz", "invalid_at": "2023"}
@@ -296,14 +296,14 @@ def test_contexts_tell_what_was_declared_and_by_whom(declaring, namespace):
     assert '"predicate"' not in context
 
 
-def test_a_former_state_ended_when_it_was_stated_at_the_latest(declaring, namespace):
+def test_former_state_ends_by_the_time_of_its_statement(declaring, namespace):
     declaring.facts.add("Ann", "worked at", "Acme", at="2024-05-01", namespace=namespace)
     [fact] = declaring.facts.about("Ann", namespace=namespace)
     assert (fact.valid_at, fact.invalid_at, fact.end_precision) == (None, datetime(2024, 5, 1, tzinfo=UTC), "by")
 
 
 @pytest.mark.parametrize("name", ["job_title", "居住地", "Favourite Drink"])
-def test_a_declared_fact_type_is_asked_for_by_its_name(server, embeddings, settings, namespace, name):
+def test_history_accepts_the_declared_name_of_a_fact_type(server, embeddings, settings, namespace, name):
     own = settings.with_(url=server.url, fact_types=(FactType(name, "of a person", single_valued=True),))
     with GraphMemory(own, model=Unasked(), embeddings=embeddings) as memory:
         memory.facts.add("Ann", name, "one", valid_at="2020", namespace=namespace)
@@ -314,7 +314,7 @@ def test_a_declared_fact_type_is_asked_for_by_its_name(server, embeddings, setti
         assert info.canonical == periods[0].predicate
 
 
-def test_the_words_of_a_predicate_find_the_fact_whatever_its_sentence(declaring, namespace, tmp_path):
+def test_search_finds_a_fact_by_words_of_its_predicate(declaring, namespace, tmp_path):
     for number in range(12):
         declaring.facts.add("Ann", "LIKES", f"pie {number}", namespace=namespace)
     declaring.facts.add("Ann", "HAS_PET", "Cleo", sentence="Ann keeps the snake Cleo", namespace=namespace)

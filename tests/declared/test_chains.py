@@ -1,4 +1,4 @@
-"""The recipe ``chain`` finds what a question asks over several facts, and tells what nothing is known of."""
+"""The recipe ``chain`` finds answers over several facts, and gives low scores if there is no answer."""
 
 import pytest
 
@@ -22,7 +22,7 @@ ROWS = [
 
 
 @pytest.fixture
-def told(declaring, namespace):
+def company(declaring, namespace):
     for subject, predicate, value, since in ROWS:
         declaring.facts.add(subject, predicate, value, valid_at=since, namespace=namespace)
     return declaring
@@ -44,8 +44,8 @@ def best(memory, namespace, question, **times):
         ("赵敏工作的出版社，社长是谁？", "白鹭出版社 社长 钱程"),
     ],
 )
-def test_the_best_fact_is_at_the_end_of_the_chain_that_the_question_tells(told, namespace, question, sentence):
-    found = best(told, namespace, question)
+def test_chain_search_ranks_the_end_of_the_chain_first(company, namespace, question, sentence):
+    found = best(company, namespace, question)
     assert (found.sentence, found.score >= 0.5) == (sentence, True)
 
 
@@ -59,16 +59,16 @@ def test_the_best_fact_is_at_the_end_of_the_chain_that_the_question_tells(told, 
         "孙丽的社长是谁？",
     ],
 )
-def test_what_nothing_is_told_of_has_a_low_score(told, namespace, question):
-    found = told.search(question, namespace=namespace, recipe="chain")
+def test_chain_search_gives_low_scores_without_an_answer(company, namespace, question):
+    found = company.search(question, namespace=namespace, recipe="chain")
     assert all(fact.score < 0.5 for fact in found.facts)
 
 
-def test_chains_go_by_what_was_so_then(told, namespace):
-    assert best(told, namespace, "Where does Greta live?", as_of="2022").objects == ("Narvik",)
+def test_chain_search_respects_as_of(company, namespace):
+    assert best(company, namespace, "Where does Greta live?", as_of="2022").objects == ("Narvik",)
 
 
-def test_a_further_fact_must_add_a_word():
+def test_follow_chains_requires_a_new_word_of_each_fact():
     words = {"one": frozenset({"room"}), "two": frozenset({"room"}), "three": frozenset({"boss", "room"})}
     entities = {"one": frozenset("ab"), "two": frozenset("bc"), "three": frozenset("bd"), "far": frozenset("xy")}
     shares = follow_chains({**words, "far": frozenset({"room"})}, entities, frozenset("a"), 3)

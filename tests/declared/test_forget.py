@@ -9,7 +9,7 @@ def sentences(memory, name, namespace):
     return sorted(fact.sentence for fact in memory.facts.about(name, namespace=namespace))
 
 
-def test_a_person_or_a_source_goes_and_the_others_stay(declaring, namespace):
+def test_forget_deletes_facts_of_an_entity_or_a_source(declaring, namespace):
     rows = [
         {"subject": "Ann", "predicate": "KNOWS", "object": "Bo", "source": "crm", "source_id": "1"},
         {"subject": "Cy", "predicate": "KNOWS", "object": "Bo", "source": "crm", "source_id": "2"},
@@ -22,7 +22,7 @@ def test_a_person_or_a_source_goes_and_the_others_stay(declaring, namespace):
     assert sentences(declaring, "Cy", namespace) == ["Cy is retired"]
 
 
-def test_a_record_goes_with_the_thread_that_it_was_put_into(memory, namespace):
+def test_forget_thread_deletes_its_records(memory, namespace):
     mapping = {"subject": "$.name", "predicate": "LIKES", "object": "jazz"}
     memory.add("I live in Oslo", speaker="Ann", thread="t", namespace=namespace)
     memory.add('{"name": "Bo"}', kind="json", mapping=mapping, thread="t", namespace=namespace)
@@ -33,7 +33,7 @@ def test_a_record_goes_with_the_thread_that_it_was_put_into(memory, namespace):
     assert memory.stats(namespace=namespace).episodes == 1
 
 
-def test_a_span_goes_and_the_rest_is_stated_again(declaring, namespace):
+def test_forget_span_leaves_the_rest_of_a_fact(declaring, namespace):
     added = declaring.facts.add("Ann", "LIKES", "jazz", sentence="Ann likes jazz and 4711", namespace=namespace)
     start = declaring.episodes.get(added.episode, namespace=namespace).content.index("4711")
     receipt = declaring.privacy.forget(episode=added.episode, span=(start, start + 4), namespace=namespace)
@@ -42,7 +42,7 @@ def test_a_span_goes_and_the_rest_is_stated_again(declaring, namespace):
     assert sentences(declaring, "Ann", namespace) == ["Ann likes jazz and [forgotten]"]
 
 
-def test_the_redact_hook_comes_before_storage_and_embedding(server, embeddings, namespace):
+def test_redact_hook_runs_before_storage_and_embedding(server, embeddings, namespace):
     settings = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6)
     hook = {"redact": lambda text: text.replace("Ann", "[X]")}
     with GraphMemory(settings, model=Unasked(), embeddings=embeddings, **hook) as memory:
@@ -52,7 +52,7 @@ def test_the_redact_hook_comes_before_storage_and_embedding(server, embeddings, 
     assert not any("Ann" in text for text in embeddings.embedded)
 
 
-def test_a_declared_fact_that_expired_is_forgotten_by_the_next_sweep(declaring, namespace):
+def test_evict_deletes_expired_declared_facts(declaring, namespace):
     past, later = "2020-01-01T00:00:00Z", "2999-01-01T00:00:00Z"
     gone = declaring.facts.add("Ann", "LIKES", "jazz", expires_at=past, namespace=namespace)
     rows = [{"subject": "Ann", "predicate": "LIKES", "object": "tea", "expires_at": later}]

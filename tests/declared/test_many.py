@@ -13,7 +13,7 @@ JOBS = {"subject": "$.employee.name", "predicate": "WORKS_AT", "object": "$.jobs
 RECORD = {"id": 7, "employee": {"name": "Dan"}, "jobs": [{"at": "Acme", "from": "2019"}, {"at": "Beta", "from": 2021}]}
 
 
-def test_rows_and_triples_in_their_order(declaring, namespace):
+def test_add_many_accepts_rows_and_triples_in_order(declaring, namespace):
     done = []
     rows = [
         ("Ann", "WORKS_AT", "Acme"),
@@ -36,7 +36,7 @@ def test_rows_and_triples_in_their_order(declaring, namespace):
     assert declaring.facts.add_many([], namespace=namespace) == []
 
 
-def test_many_are_as_one_by_one(declaring, namespace):
+def test_add_many_equals_repeated_add(declaring, namespace):
     rows = [
         {"subject": f"P{number % 7}", "predicate": ("LIVES_IN", "LIKES", "KNOWS")[number % 3], "object": f"T{number % 5}",
          "valid_at": f"{2000 + number}", "source_id": str(number), "at": "2025-01-01"}
@@ -59,7 +59,7 @@ def test_many_are_as_one_by_one(declaring, namespace):
     assert names == {entity.name: entity.summary for entity in declaring.entities.list(namespace=f"{namespace}1")}
 
 
-def test_one_bad_row_saves_nothing_and_is_named(declaring, namespace):
+def test_add_many_names_invalid_rows_and_stores_nothing(declaring, namespace):
     rows = [("Ann", "LIKES", f"thing {number}") for number in range(20)]
     rows[3:3] = [("Ann",), {"subject": "Ann", "predicate": "LIKES", "objekt": "x"}, 5]
     with pytest.raises(InputError, match=r"row 4: .*row 5: .*objekt.*row 6: .*nothing was saved"):
@@ -70,7 +70,7 @@ def test_one_bad_row_saves_nothing_and_is_named(declaring, namespace):
     assert declaring.stats(namespace=namespace).episodes == 0
 
 
-def test_an_id_in_use_stops_there_and_says_so(declaring, namespace):
+def test_add_many_stops_at_a_source_id_in_use(declaring, namespace):
     rows = [
         {"subject": "Ann", "predicate": "LIKES", "object": name, "source_id": id_}
         for name, id_ in ("a1", "b2", "c1", "d3")
@@ -81,7 +81,7 @@ def test_an_id_in_use_stops_there_and_says_so(declaring, namespace):
     assert (counts.episodes, counts.facts, counts.waiting) == (2, 2, 0)
 
 
-def test_a_record_states_several_facts_and_reports_the_rest(declaring, namespace):
+def test_mapping_adds_facts_of_a_record_and_reports_the_rest(declaring, namespace):
     record = {**RECORD, "jobs": [*RECORD["jobs"], {"from": "2022"}, {"at": "Gamma", "from": "soon"}]}
     city = {"subject": "$.employee.name", "predicate": "LIVES_IN", "object": "$.address.city"}
     added = declaring.add(
@@ -94,14 +94,14 @@ def test_a_record_states_several_facts_and_reports_the_rest(declaring, namespace
     assert no_city == "mapping 2: object $.address.city is missing"
     beta, acme = declaring.facts.about("Dan", namespace=namespace)
     assert (acme.invalid_at, beta.invalid_at) == (beta.valid_at, None)
-    # The record is kept whole, and goes with its facts.
+    # The whole record is stored, and deleted with its facts.
     episode = declaring.episodes.get(added.episode, namespace=namespace)
     assert json.loads(episode.content)["record"] == record
     declaring.privacy.forget(episode=added.episode, namespace=namespace)
     assert declaring.facts.about("Dan", namespace=namespace) == []
 
 
-def test_records_with_a_mapping(declaring, namespace):
+def test_add_many_maps_records_to_facts(declaring, namespace):
     mapping = {**JOBS, "source_id": "$.id", "source": "hr", "subject_type": "Person"}
     added = declaring.facts.add_many([RECORD, {"id": 8}], mapping=mapping, namespace=namespace)
     assert [len(result.facts) for result in added] == [2, 0]
@@ -120,7 +120,7 @@ def test_records_with_a_mapping(declaring, namespace):
         ("$.list[9]", []), ("$.a.b.c", []), ("$.none", []), ("$.empty", []), ("$.empty[*]", []), ("$.a[*]", []),
     ],
 )  # fmt: skip
-def test_paths(value, expected):
+def test_mapping_paths_select_values(value, expected):
     record = {
         "a": {"b": "x"}, "list": ["p", "q"], "odd key": {"c": "y"}, "n": 5, "none": None, "empty": [],
         "deep": [{"list": ["1", "2"]}, {"list": ["3"]}],
@@ -142,7 +142,7 @@ def test_paths(value, expected):
         ({"subject": "$a", "predicate": "p"}, "invalid path"),
     ],
 )
-def test_a_bad_mapping_is_refused(declaring, namespace, mapping, problem):
+def test_invalid_mapping_is_refused(declaring, namespace, mapping, problem):
     with pytest.raises(InputError, match=problem):
         declaring.facts.add_many([RECORD], mapping=mapping, namespace=namespace)
     with pytest.raises(InputError):
@@ -152,7 +152,7 @@ def test_a_bad_mapping_is_refused(declaring, namespace, mapping, problem):
     assert declaring.stats(namespace=namespace).episodes == 0
 
 
-def test_the_command_states_one_and_files(server, tmp_path, capsys, namespace):
+def test_declare_command_adds_one_fact_and_files(server, tmp_path, capsys, namespace):
     where = ["--url", server.url, "-n", namespace, "--model", "offline", "--json"]
 
     def run(*words):
@@ -185,7 +185,7 @@ def test_the_command_states_one_and_files(server, tmp_path, capsys, namespace):
     assert run("Ann")[0] == 1
 
 
-def test_one_that_ended_the_process_too_often_does_not_stop_the_others(declaring, namespace, database):
+def test_add_many_continues_after_an_aborted_episode(declaring, namespace, database):
     rows = [
         ("Ann", "LIKES", "tea"),
         {"subject": "Ann", "predicate": "LIKES", "object": "figs", "source_id": "1", "at": AT},
