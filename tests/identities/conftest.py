@@ -1,4 +1,4 @@
-"""A memory whose messages are read as the tests say: who states what of whom."""
+"""A memory whose messages list their facts, so that a test determines what is read."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Teller(Scripted):
 
 
 def judging(kind: str) -> Callable[[Mapping[str, Any]], Any]:
-    """Return the rule that finds all pairs with the same predicate to be of that *kind*."""
+    """Return a rule that gives the verdict *kind* on each pair of homes, and "unrelated" on other pairs."""
 
     def judge(fields: Mapping[str, Any]) -> Any:
         verdicts = []
@@ -70,7 +70,7 @@ def teller() -> Teller:
 
 @pytest.fixture
 def tell(server: Server, settings: Settings, teller: Teller, namespace: str) -> Iterator[Any]:
-    """A memory by the plan standard, with a way to add a message: ``tell("Ann|LIVES_IN|Oslo", day=2)``."""
+    """A memory with the plan `standard`, and a function that adds a message: ``tell("Ann|LIVES_IN|Oslo", day=2)``."""
     opened = GraphMemory(settings.with_(url=server.url, plan="standard"), model=teller, embeddings=HashEmbeddings())
 
     class Tell:

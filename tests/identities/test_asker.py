@@ -1,4 +1,4 @@
-"""Who asks is meant by "I", and is not the centre of answers about somebody else."""
+"""The first person in a question means the asker, who does not affect questions about others."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def family(tell):
         ("我住在哪里？", "Maria"),
     ],
 )
-def test_the_asker_is_meant_by_i_and_nobody_else(family, namespace, question, first):
+def test_search_resolves_only_the_first_person_to_the_asker(family, namespace, question, first):
     found = family.memory.search(question, asker="Maria", namespace=namespace)
     assert first in found.facts[0].sentence
 
 
-def test_an_unknown_asker_changes_nothing_and_an_invalid_one_is_refused(family, namespace):
+def test_search_ignores_unknown_and_refuses_invalid_asker(family, namespace):
     plain = family.memory.search("Where do I live?", namespace=namespace)
     unknown = family.memory.search("Where do I live?", asker="Nobody'); MATCH (n) DELETE n", namespace=namespace)
     assert [fact.id for fact in unknown.facts] == [fact.id for fact in plain.facts]
@@ -56,5 +56,5 @@ def test_an_unknown_asker_changes_nothing_and_an_invalid_one_is_refused(family, 
         ("用户界面好吗？", False, False),
     ],
 )
-def test_first_persons(question, first_person, subject):
+def test_is_first_person_and_is_subject_classify_questions(question, first_person, subject):
     assert (is_first_person(question), is_subject(question)) == (first_person, subject)

@@ -1,4 +1,4 @@
-"""``kg-memory entities`` merges, splits and undoes; what cannot be done is refused with what to do."""
+"""``kg-memory entities`` merges, splits and undoes; it refuses invalid arguments with advice."""
 
 import json
 
@@ -15,13 +15,13 @@ TALK = [
 
 @pytest.fixture
 def talk(run: Run, tmp_path, request) -> str:
-    """A namespace in which the talk was read."""
+    """A namespace into which `TALK` was ingested."""
     name = request.node.name
     assert run("ingest", lines(tmp_path, TALK), "-n", name)[0] == 0
     return name
 
 
-def test_entities_are_merged_split_listed_and_undone(run: Run, talk: str) -> None:
+def test_entities_command_merges_splits_lists_and_undoes(run: Run, talk: str) -> None:
     place = ("-n", talk)
     code, out, _ = run("entities", "merge", "Tom", "Nora", "--by", "Cy", "--reason", "same account", *place)
     assert code == 0
@@ -53,7 +53,7 @@ def test_entities_are_merged_split_listed_and_undone(run: Run, talk: str) -> Non
         (("list", "--reason", "x"), "--reason goes with"),
     ],
 )
-def test_what_cannot_be_done_is_refused(run: Run, talk: str, arguments: tuple[str, ...], message: str) -> None:
+def test_entities_command_refuses_bad_arguments(run: Run, talk: str, arguments: tuple[str, ...], message: str) -> None:
     code, _, err = run("entities", *arguments, "-n", talk)
     assert (code, message in err) == (1, True), err
     assert json.loads(run("entities", "decisions", "--json", "-n", talk)[1]) == []

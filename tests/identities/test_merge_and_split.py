@@ -1,4 +1,4 @@
-"""Entities are merged and split by their sources, with undo; nothing is lost on the way and later messages respect it."""
+"""Entities are merged and split by their sources, with undo; no data is lost, and later messages respect it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ RETURN s.name AS subject, f.sentence AS sentence, b.valid_at AS since, b.invalid
 
 
 def snapshot(rows: Any) -> list[str]:
-    """Return a line for each thing that is known of an entity, or believed."""
+    """Return a line for each stored value of an entity and for each current belief."""
     lines: list[str] = []
     for row in rows(ABOUT):
         for name, value in row.items():
@@ -43,7 +43,7 @@ def snapshot(rows: Any) -> list[str]:
     return sorted([*lines, *map(str, rows(BELIEVED))])
 
 
-def test_a_merge_moves_all_and_its_undo_restores_the_graph(tell, rows, namespace):
+def test_merge_moves_all_facts_and_undo_restores_the_entity(tell, rows, namespace):
     tell("Robert Chen|WORKS_AT|Acme Labs", day=1)
     tell("Bob|LIVES_IN|Oslo", "Eve|KNOWS|Bob", day=2)
     before = snapshot(rows)
@@ -64,7 +64,7 @@ def test_a_merge_moves_all_and_its_undo_restores_the_graph(tell, rows, namespace
     assert [each.state for each in tell.memory.entities.decisions(namespace=namespace)] == ["undone"]
     with pytest.raises(InputError, match="undone"):
         tell.memory.entities.undo(decision.id, namespace=namespace)
-    # What was said since stays where it is; all else is as before.
+    # Only Bob is compared: the fact added after the merge stays with Robert Chen.
     assert [line for line in before if line.startswith("Bob:")] == [
         line for line in snapshot(rows) if line.startswith("Bob:")
     ]
@@ -79,7 +79,7 @@ MERGES = {
 
 
 @pytest.mark.parametrize(("told", "names"), MERGES.values(), ids=MERGES)
-def test_undoing_merges_in_order_restores_the_graph(tell, rows, namespace, told, names):
+def test_undo_of_several_merges_restores_the_graph(tell, rows, namespace, told, names):
     for day, lines in enumerate(told, 1):
         tell(*lines, day=day)
     before = snapshot(rows)
@@ -92,7 +92,7 @@ def test_undoing_merges_in_order_restores_the_graph(tell, rows, namespace, told,
     assert snapshot(rows) == before
 
 
-def test_a_split_moves_by_sources_and_what_was_superseded_holds_again(tell, rows, namespace):
+def test_split_moves_facts_by_source_and_restores_ended_ones(tell, rows, namespace):
     first = tell("Anna|LIVES_IN|Bergen", "Anna|KNOWS|Bo", day=1)
     second = tell("Anna|LIVES_IN|Oslo", "Anna|KNOWS|Bo", day=2)
     assert tell.now("Anna") == {"Anna lives in Oslo", "Anna knows Bo"}
@@ -109,7 +109,7 @@ def test_a_split_moves_by_sources_and_what_was_superseded_holds_again(tell, rows
         for id_ in (one, berg)
     }  # fmt: skip
     assert held == {one: {"Anna lives in Bergen", "Anna knows Bo"}, berg: {"Anna lives in Oslo", "Anna knows Bo"}}
-    assert tell.now("Anna Berg") == held[berg]  # a name that no message has
+    assert tell.now("Anna Berg") == held[berg]  # a name that occurs in no message
     sources = rows(
         "MATCH (x:Episode)-[:STATES]->(f)<-[:SUBJECT_OF]-(e) WHERE f.predicate = 'KNOWS' RETURN e.id AS e, x.id AS x"
     )
@@ -120,7 +120,7 @@ def test_a_split_moves_by_sources_and_what_was_superseded_holds_again(tell, rows
     assert after == before
 
 
-def test_what_was_split_is_never_merged_again_by_itself(tell, rows, teller, namespace):
+def test_split_entities_are_not_merged_automatically(tell, rows, teller, namespace):
     tell("Anna|LIVES_IN|Bergen", day=1)
     second = tell("Anna|WORKS_AT|Acme Labs", day=2)
     decision = tell.memory.entities.split("Anna", episodes=[second.episode], namespace=namespace)
@@ -143,7 +143,7 @@ def test_what_was_split_is_never_merged_again_by_itself(tell, rows, teller, name
         tell.memory.entities.merge("Anna", "Rome", namespace=namespace)
 
 
-def test_a_name_goes_where_its_sources_go(tell, namespace):
+def test_split_moves_an_alias_with_its_sources(tell, namespace):
     tell("Robert Chen|WORKS_AT|Acme Labs", day=1)
     tell("Bob|LIVES_IN|Oslo", day=2)
     tell.memory.entities.merge("Robert Chen", "Bob", namespace=namespace)
@@ -154,7 +154,7 @@ def test_a_name_goes_where_its_sources_go(tell, namespace):
     assert tell.now("Robert Chen") == {"Robert Chen works at Acme Labs"}
 
 
-def test_cards_of_two_entities_of_one_name_have_their_own_messages(tell, namespace):
+def test_cards_of_namesakes_have_their_own_messages(tell, namespace):
     first = tell("Anna|LIVES_IN|Bergen", day=1)
     second = tell("Anna|LIVES_IN|Oslo", day=2)
     split = tell.memory.entities.split("Anna", episodes=[second.episode], namespace=namespace)
@@ -168,7 +168,7 @@ def test_cards_of_two_entities_of_one_name_have_their_own_messages(tell, namespa
     }  # fmt: skip
 
 
-def test_decisions_survive_export_and_import_into_another_namespace(tell, rows, tmp_path, namespace):
+def test_decisions_survive_export_and_import(tell, rows, tmp_path, namespace):
     tell("Robert Chen|WORKS_AT|Acme Labs", day=1)
     tell("Bob|LIVES_IN|Oslo", day=2)
     third = tell("Robert Chen|LIVES_IN|Rome", day=3)
@@ -207,7 +207,7 @@ def test_decisions_survive_export_and_import_into_another_namespace(tell, rows, 
         (lambda e, n: e.undo("", namespace=n), "decision '' not found"),
     ],
 )
-def test_what_cannot_be_is_refused_and_changes_nothing(tell, rows, namespace, call, match):
+def test_invalid_merge_split_or_undo_changes_nothing(tell, rows, namespace, call, match):
     added = tell("Ann|LIVES_IN|Oslo")
     before = snapshot(rows)
     with pytest.raises(InputError, match=match):
@@ -217,7 +217,7 @@ def test_what_cannot_be_is_refused_and_changes_nothing(tell, rows, namespace, ca
     assert snapshot(rows) == before
 
 
-def test_it_is_the_same_under_asyncio_and_beside_other_writers(tell, rows, namespace):
+def test_amerge_and_aundo_work_with_concurrent_writers(tell, rows, namespace):
     for day, name in enumerate(("Bob", "Robert Chen"), 1):
         tell(f"{name}|KNOWS|Eve", day=day)
 
@@ -238,7 +238,7 @@ def test_it_is_the_same_under_asyncio_and_beside_other_writers(tell, rows, names
     assert rows("MATCH (n:Entity) WHERE indegree(n, 'MENTIONS') = 0 RETURN n.name AS name") == []
 
 
-def test_what_is_forgotten_leaves_no_trace_in_decisions(tell, rows, namespace):
+def test_forget_leaves_no_trace_in_decisions(tell, rows, namespace):
     tell("Robert Chen|WORKS_AT|Acme Labs", day=1)
     second = tell("Bobbington|LIVES_IN|Oslo", day=2)
     third = tell("Robert Chen|LIKES|Rome", "Robert Chen|WORKS_AT|Acme Labs", day=3)

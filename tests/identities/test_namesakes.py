@@ -1,4 +1,4 @@
-"""Two people of one name are asked about when what is said disagrees with what is known, and kept apart when it says so."""
+"""Namesakes: the model is asked if new facts contradict existing ones, and explicit namesakes are separated."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Fields = dict[str, Any]
 
 @pytest.fixture
 def say(tell: Any, teller: Any, namespace: str) -> Any:
-    """Add a message by Bo, with what is read of it."""
+    """Add a message by Bo, from which the model reads the given facts."""
 
     def add(content: str, *facts: tuple[str, str, str], day: int = 1, speaker: str = "Bo", **fields: Any) -> Any:
         types = fields.pop("types", {})
@@ -25,7 +25,7 @@ def say(tell: Any, teller: Any, namespace: str) -> Any:
 
 
 def answer(teller: Any, same_as: int | None, confidence: float = 0.95) -> list[Any]:
-    """Let identities be answered so, and return what is asked."""
+    """Let the model resolve every entity to *same_as*; return the list that collects the entities in its prompts."""
     asked: list[Any] = []
 
     def resolve(fields: Any) -> Any:
@@ -54,7 +54,7 @@ KNOWN = ("Anna", "LIVES_IN", "Bergen")
         "另一个Anna住在Oslo。",
     ],
 )
-def test_who_is_said_to_be_another_is_kept_apart_and_nothing_is_asked(say, tell, teller, namespace, content):
+def test_explicit_namesake_is_separated_without_model_call(say, tell, teller, namespace, content):
     asked = answer(teller, 0)
     say("Anna lives in Bergen.", KNOWN)
     say(content, ("Anna", "LIVES_IN", "Oslo"), day=2)
@@ -66,7 +66,7 @@ def test_who_is_said_to_be_another_is_kept_apart_and_nothing_is_asked(say, tell,
 
 
 @pytest.mark.parametrize(("same_as", "entities", "current"), [(None, 2, 2), (0, 1, 1)])
-def test_a_name_whose_facts_disagree_is_asked_about(say, tell, teller, same_as, entities, current):
+def test_name_with_contradicting_facts_is_asked_about(say, tell, teller, same_as, entities, current):
     say("Anna lives in Bergen.", KNOWN)
     asked = answer(teller, same_as)
     teller.asked.clear()
@@ -87,21 +87,22 @@ def test_a_name_whose_facts_disagree_is_asked_about(say, tell, teller, same_as, 
         ("My friend Anna came.", ("Bo", "KNOWS", "Anna")),
     ],
 )
-def test_a_change_and_what_agrees_is_not_asked_about(say, tell, teller, content, fact):
+def test_name_with_consistent_facts_is_not_asked_about(say, tell, teller, content, fact):
+    """A stated change, such as a move, is consistent."""
     asked = answer(teller, None)
     say("Anna lives in Bergen.", KNOWN)
     say(content, fact, day=2)
     assert (len(tell.named("Anna")), asked) == (1, [])
 
 
-def test_a_speaker_is_always_the_one_who_spoke_before(say, tell, teller):
+def test_repeated_speaker_is_the_same_entity(say, tell, teller):
     asked = answer(teller, None)
     say("I live in Bergen.", KNOWN, speaker="Anna")
     say("I live in Oslo.", ("Anna", "LIVES_IN", "Oslo"), day=2, speaker="Anna")
     assert (len(tell.named("Anna")), asked) == (1, [])
 
 
-def test_bob_is_not_robert_chen_for_ever(say, tell, teller):
+def test_merged_alias_can_later_name_another_person(say, tell, teller):
     say("Robert Chen is my boss.", ("Robert Chen", "WORKS_AT", "Acme Labs"))
     say("Bob came.", ("Bob", "KNOWS", "Eve"), day=2)
     tell.memory.entities.merge("Robert Chen", "Bob", namespace=tell.space)
@@ -114,7 +115,7 @@ def test_bob_is_not_robert_chen_for_ever(say, tell, teller):
     assert sorted(entity.name for entity in tell.named("Bob")) == ["Bob", "Robert Chen"]
 
 
-def test_a_bare_noun_belongs_to_its_owner(say, tell, teller):
+def test_bare_noun_becomes_an_entity_of_its_owner(say, tell, teller):
     thing = {"pendant": "Product"}
     answer(teller, 0)
     say("I love my pendant.", ("Jolene", "HAS", "pendant"), speaker="Jolene", types=thing)
@@ -127,7 +128,7 @@ def test_a_bare_noun_belongs_to_its_owner(say, tell, teller):
     assert len(tell.now("Jolene's pendant")) == 2
 
 
-def test_a_doubtful_identity_waits_and_a_person_decides_it_with_undo(say, tell, teller, namespace):
+def test_doubtful_identity_is_decided_by_review_and_undone(say, tell, teller, namespace):
     say("Anna lives in Bergen.", KNOWN)
     answer(teller, 0, confidence=0.6)
     say("Anna lives in Oslo.", ("Anna", "LIVES_IN", "Oslo"), day=2)
@@ -145,7 +146,7 @@ def test_a_doubtful_identity_waits_and_a_person_decides_it_with_undo(say, tell, 
     assert [each.state for each in tell.memory.entities.decisions(namespace=namespace)] == ["apart"]
 
 
-def test_a_user_is_found_by_the_name_that_they_give(say, tell, teller, namespace):
+def test_user_is_found_by_the_stated_name(say, tell, teller, namespace):
     say("I live in Oslo.", ("user", "LIVES_IN", "Oslo"), speaker="user")
     say("By the way, my name is Ann.", ("user", "HAS_NAME", "Ann"), day=2, speaker="user")
     say("I like Rome.", ("user", "LIKES", "Rome"), day=3, speaker="user")
@@ -154,7 +155,7 @@ def test_a_user_is_found_by_the_name_that_they_give(say, tell, teller, namespace
     assert {"user lives in Oslo.", "user likes Rome."} <= tell.now("Ann")
 
 
-def test_what_is_read_and_not_taken_is_reported(say, tell, caplog):
+def test_dropped_entities_and_facts_are_reported(say, tell, caplog):
     caplog.set_level("INFO", logger="kg_memory.ingestion")
     added = say("He lives in the US.", ("he", "LIVES_IN", "US"), ("Ann", "LIVES_IN", "US"), types={"US": "Place"})
     assert "US" in added.entities
