@@ -1,4 +1,4 @@
-"""Changes of items: parts that a query can take, and many who change at once."""
+"""Changes of items: split over several queries, and by concurrent writers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kg_memory.runtime.flow import run
 
 
 @pytest.mark.parametrize("dimensions", [1, 300])
-def test_vectors_count_for_what_one_query_takes(monkeypatch, dimensions):
+def test_apply_changes_splits_writes_by_size_of_embeddings(monkeypatch, dimensions):
     monkeypatch.setattr(write, "LARGEST_AT_ONCE", 10_000)
     puts = [PutOp(("a",), str(each), {"x": [f"{each} {word}" for word in "ab"]}, index=["x[*]"]) for each in range(6)]
     written = []
@@ -33,7 +33,7 @@ def test_vectors_count_for_what_one_query_takes(monkeypatch, dimensions):
     assert written == ([6] if dimensions == 1 else [1] * 6)
 
 
-def test_an_emptied_namespace_takes_nothing_with_it_that_others_put(memory):
+def test_emptying_a_namespace_deletes_no_concurrent_items(memory):
     name = str(uuid4())
     stores = [KGStore(memory, name=name) for _ in range(4)]
 

@@ -1,4 +1,4 @@
-"""The plan of every query on items: it finds what it needs by an index."""
+"""The execution plans of all queries on items use an index."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ QUERIES = {
     **{f"schema.{name}": getattr(schema, name) for name in ("READ_META", "WRITE_META", "WRITE_MODEL")},
 }
 COUNTED = {"items.COUNT_VECTORS"}
-"""A count of all with a label takes no time."""
+"""Counting all nodes of a label needs no index."""
 ID = "0" * 32
 VECTOR = [0.1] * 64
 PARAMS: dict[str, Any] = {
@@ -53,7 +53,7 @@ def plans(database):
 
 
 @pytest.mark.parametrize("name", sorted(QUERIES.keys() - COUNTED))
-def test_the_query_begins_at_an_index_and_scans_nothing(plans, name):
+def test_item_query_starts_at_an_index_without_scans(plans, name):
     told = plans(name)
     assert "Label Scan" not in told, told
     assert "All Node Scan" not in told, told
@@ -62,7 +62,7 @@ def test_the_query_begins_at_an_index_and_scans_nothing(plans, name):
 
 
 @pytest.mark.parametrize("name", ["LIST", "LIST_IDS", "RANK_IDS", "COMPARE", "NAMESPACES_ALIVE"])
-def test_a_search_begins_at_the_namespace(plans, name):
+def test_search_query_starts_at_the_namespace(plans, name):
     first = plans(f"items.{name}").strip().splitlines()[-1]
     assert "(n:Namespace)" in first, first
 
@@ -70,11 +70,11 @@ def test_a_search_begins_at_the_namespace(plans, name):
 @pytest.mark.parametrize(
     "name", ["LIST_MARKED", "LIST_IDS_MARKED", "RANK_IDS_MARKED", "COMPARE_MARKED", "COUNT_MARKED"]
 )
-def test_a_search_for_a_rare_mark_begins_at_the_items_that_have_it(plans, name):
+def test_query_for_a_rare_mark_starts_at_its_items(plans, name):
     first = plans(f"items.{name}").strip().splitlines()[-1]
     assert "(i:Item)" in first, first
 
 
-def test_no_query_sends_a_vector_back():
+def test_item_queries_return_no_embedding():
     for name, text in QUERIES.items():
         assert "embedding" not in re.split(r"\bRETURN\b", text)[-1] or name == "items.CHANGE"

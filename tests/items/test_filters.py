@@ -1,4 +1,4 @@
-"""Filters on items: the comparisons of JSON, and the marks by which the graph decides a part of them."""
+"""Filters on items: JSON comparisons, and the marks by which the graph evaluates some of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WRONG: list[tuple[Any, str | None]] = [
 
 
 @pytest.mark.parametrize(("wanted", "told"), WRONG)
-def test_a_wrong_filter_is_refused_before_anything_is_looked_at(wanted, told):
+def test_compile_filter_refuses_invalid_filters(wanted, told):
     with pytest.raises(InputError, match=told):
         codec.compile_filter(wanted)
 
@@ -52,7 +52,7 @@ COMBINED = [
         *((VALUE, wanted, found) for wanted, found in COMBINED),
     ],
 )
-def test_a_filter_compares_as_json_does_and_is_combined(value: Any, wanted: Any, found: bool):
+def test_filter_compares_json_values_and_combines_conditions(value: Any, wanted: Any, found: bool):
     assert codec.compile_filter(wanted)(value) is found
     decided, rest = codec.split_filter(wanted)
     by_graph = set(decided) <= set(codec.marks(value))

@@ -1,4 +1,4 @@
-"""Flows that read, in step: what all ask next goes in one round trip."""
+"""`in_step`: the next reads of all flows are sent in one round trip."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def counting(*names):
     return total
 
 
-def test_what_is_asked_next_is_asked_together():
+def test_in_step_joins_the_reads_of_all_flows():
     asked = []
 
     def answer(effect):
@@ -34,7 +34,7 @@ def test_what_is_asked_next_is_asked_together():
     assert asked == [["a", "ccc", "d"], ["bb"]]
 
 
-def test_what_is_kept_of_a_version_is_not_read_again_among_others(driver, database, namespace):
+def test_in_step_reuses_results_cached_by_version(driver, database, namespace):
     key = graph_key(namespace)
     database.query(key, "CREATE (:N {x: 1})", {}, write=True)
     count = "MATCH (n:N) RETURN count(n) AS n"
@@ -55,7 +55,7 @@ def test_what_is_kept_of_a_version_is_not_read_again_among_others(driver, databa
     database.delete(key)
 
 
-def test_nothing_is_asked_for_nothing():
+def test_in_step_reads_nothing_without_queries():
     assert run(in_step([]), pytest.fail) == []
     assert run(in_step([counting()]), pytest.fail) == [0]
 
@@ -63,12 +63,12 @@ def test_nothing_is_asked_for_nothing():
 MISSING = ("MATCH (n:None) RETURN n.x AS x", {})
 
 
-async def test_on_a_missing_graph_all_are_without_rows(database):
+async def test_read_all_returns_no_rows_for_a_missing_graph(database):
     assert database.read_all("kg:none-such", [MISSING, MISSING]) == [[], []]
     assert await database.aread_all("kg:none-such", [MISSING]) == [[]]
 
 
-async def test_a_driver_reads_together_also_what_was_deleted_meanwhile(driver, database, namespace):
+async def test_driver_returns_no_rows_after_graph_deletion(driver, database, namespace):
     def flow():
         return (yield Reads((Query("MATCH (m:Meta) RETURN m.id AS id"), Query("RETURN 1 AS one"))))
 

@@ -1,4 +1,4 @@
-"""What callers ask for at the same time, done in one go."""
+"""`Together`: concurrent calls are combined into one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kg_memory.errors import DatabaseUnavailable, EmbeddingUnavailable, InputErr
 
 
 class Doing:
-    """Doubles what it gets, and keeps what it got; numbers below 0 are refused."""
+    """A function that doubles numbers and records its calls; it refuses numbers below 0."""
 
     def __init__(self) -> None:
         self.got: list[list[int]] = []
@@ -27,7 +27,7 @@ class Doing:
         return [2 * each for each in wants]
 
 
-async def test_what_arrives_meanwhile_is_done_next_and_not_too_much_of_it():
+async def test_together_batches_waiting_calls_up_to_a_limit():
     doing = Doing()
     together = Together(doing)
     first = asyncio.create_task(together([1]))
@@ -38,7 +38,7 @@ async def test_what_arrives_meanwhile_is_done_next_and_not_too_much_of_it():
     assert await together(list(range(2 * MOST_AT_ONCE))) == list(range(0, 4 * MOST_AT_ONCE, 2))
 
 
-async def test_an_error_is_only_for_whom_it_concerns():
+async def test_together_raises_an_error_only_for_its_caller():
     together = Together(Doing())
     one, other, third = await asyncio.gather(together([1]), together([-1]), together([3]), return_exceptions=True)
     assert (one, third) == ([2], [6])
@@ -46,7 +46,7 @@ async def test_an_error_is_only_for_whom_it_concerns():
 
 
 @pytest.mark.parametrize("gone", [DatabaseUnavailable, EmbeddingUnavailable])
-async def test_a_lost_database_or_model_is_for_all_and_tried_once(gone):
+async def test_together_raises_an_outage_for_all_after_one_try(gone):
     doing = Doing()
     doing.error = gone("gone")
     results = await asyncio.gather(*(Together(doing)([1]) for _ in range(1)), return_exceptions=True)
