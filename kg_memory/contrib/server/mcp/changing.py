@@ -14,7 +14,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel, Field, ValidationError
 
 from kg_memory.adapters.rendering import MOST, parse_id, render_added, render_receipt
-from kg_memory.contrib.server.mcp.tool import Answer, Arguments, Tool, ToolCall, dump, quote, view_review
+from kg_memory.contrib.server.mcp.tool import Tool, ToolAnswer, ToolArguments, ToolCall, dump, quote, view_review
 from kg_memory.contrib.server.reader import OUTAGES
 from kg_memory.errors import InputError
 from kg_memory.models.graph import WITHHELD, Fact, IdentityDecision, Review
@@ -26,7 +26,7 @@ SOURCE = "mcp"
 RESULT = {"episode", "status", "facts", "ended", "pending", "error", "skipped"}
 
 
-class Remember(Arguments):
+class RememberArguments(ToolArguments):
     """Store something lasting that the user says: a preference, a fact, a plan, a change. Contradicted facts are ended,
     not deleted. Not for guesses, nor for what this memory told you.
     """  # noqa: D205 - one paragraph for the model
@@ -35,7 +35,7 @@ class Remember(Arguments):
     at: str | None = Field(None, description="When it was said: ISO 8601; now if left out.")
 
 
-async def remember(call: ToolCall, asked: Remember) -> Answer:
+async def remember(call: ToolCall, asked: RememberArguments) -> ToolAnswer:
     """Save the user's statement as an episode and read it; answer with the new facts and the facts that they ended.
 
     If the model or database is unavailable, or the plan is ``economy``, the episode is only saved, and read later.
@@ -55,13 +55,13 @@ async def remember(call: ToolCall, asked: Remember) -> Answer:
         raise
     await call.report(2, 2, "read")
     result = read.model_copy(update={"new": saved.new})
-    return Answer(render_added(result), dump(result, RESULT))
+    return ToolAnswer(render_added(result), dump(result, RESULT))
 
 
-def _answer_later(call: ToolCall, saved: AddResult, when: str) -> Answer:
+def _answer_later(call: ToolCall, saved: AddResult, when: str) -> ToolAnswer:
     """Schedule the saved episode to be read in the background; return an answer that says *when* that happens."""
     call.wake(call.namespace)
-    return Answer(f"Saved word for word as episode:{saved.episode}; it {when}.", dump(saved, RESULT))
+    return ToolAnswer(f"Saved word for word as episode:{saved.episode}; it {when}.", dump(saved, RESULT))
 
 
 Waiting = Review | IdentityDecision
@@ -69,7 +69,7 @@ SHOWN = 10
 """The most texts that the question about a deletion quotes."""
 
 
-class ReviewArguments(Arguments):
+class ReviewArguments(ToolArguments):
     """Ask the user to decide an uncertain fact, or whether two names mean one entity."""
 
     id: str | None = None
@@ -82,29 +82,30 @@ class ReviewForm(BaseModel):
     reason: str = Field("", description="Why, if you like.")
 
 
-async def review(call: ToolCall, asked: ReviewArguments) -> Answer:
+async def review(call: ToolCall, asked: ReviewArguments) -> ToolAnswer:
     """Ask the user to decide a review, the oldest or the one with the given id, and apply the decision."""
     reviews = await call.memory.reviews.alist(namespace=call.namespace, limit=MOST)
     doubts = await call.memory.reviews.aidentities(namespace=call.namespace, limit=MOST)
     waiting: list[Waiting] = [*reviews, *doubts]
     if not waiting:
-        return Answer("Nothing waits for review.", {"waiting": []})
+        return ToolAnswer("Nothing waits for review.", {"waiting": []})
     chosen = next((one for one in waiting if asked.id in {None, one.id}), None)
     if chosen is None:
         raise InputError(f"waiting review {asked.id!r} not found; leave out the id for the oldest")
     if not can_ask(call):
         text = "This client cannot ask its user. The user can decide with: kg-memory review. These wait:"
-        return Answer("\n".join([text, *(f"- {one.id}: {_question(one)}" for one in waiting)]), _waiting(waiting))
-    form = await ask(call, _question(chosen), ReviewForm)
+        return ToolAnswer("\n".join([text, *(f"- {one.id}: {_question(one)}" for one in waiting)]), _waiting(waiting))
+    form = await ask_user(call, _question(chosen), ReviewForm)
     if form is None or form.choice == "later":
-        return Answer("The user did not decide; it still waits.", _waiting(waiting))
+        return ToolAnswer("The user did not decide; it still waits.", _waiting(waiting))
     by: dict[str, Any] = {"by": call.caller.user, "reason": form.reason, "namespace": call.namespace}
     if isinstance(chosen, Review):
         await call.memory.reviews.adecide(chosen.id, form.choice, seen=chosen.ruling, **by)
     else:
         await call.memory.reviews.adecide_identity(chosen.id, form.choice, **by)
     rest = [one for one in waiting if one.id != chosen.id]
-    return Answer(f"The user chose {form.choice}. {len(rest)} more wait.", {"decision": form.choice, **_waiting(rest)})
+    data = {"decision": form.choice, **_waiting(rest)}
+    return ToolAnswer(f"The user chose {form.choice}. {len(rest)} more wait.", data)
 
 
 def _waiting(waiting: Sequence[Waiting]) -> dict[str, Any]:
@@ -130,7 +131,7 @@ def _fact(fact: Fact) -> str:
     return f'"{quote(fact.sentence)}" ({period_in_words(fact) or "no dates"})'
 
 
-class ForgetArguments(Arguments):
+class ForgetArguments(ToolArguments):
     """Delete a message, or a fact with all that states it, for good, if the user confirms. For a change, remember the
     new statement.
     """  # noqa: D205 - one paragraph for the model
@@ -145,7 +146,7 @@ class ForgetForm(BaseModel):
     forget: bool = Field(description="Forget it for good.")
 
 
-async def forget(call: ToolCall, asked: ForgetArguments) -> Answer:
+async def forget(call: ToolCall, asked: ForgetArguments) -> ToolAnswer:
     """Tell the user what will be deleted, and delete it if the user confirms.
 
     Raises `InputError`, and deletes nothing, if other data would be deleted than the user was shown.
@@ -158,17 +159,17 @@ async def forget(call: ToolCall, asked: ForgetArguments) -> Answer:
         text = (
             f"Nothing is forgotten: this client cannot ask its user, who can do it with: kg-memory forget. {question}"
         )
-        return Answer(text, _receipt(plan))
+        return ToolAnswer(text, _receipt(plan))
     await call.report(1, 2, "planned")
-    form = await ask(call, question, ForgetForm)
+    form = await ask_user(call, question, ForgetForm)
     if form is None or not form.forget:
-        return Answer("The user did not confirm: nothing is forgotten.", _receipt(plan))
+        return ToolAnswer("The user did not confirm: nothing is forgotten.", _receipt(plan))
     if _parts(await call.memory.privacy.aforget(**how, dry_run=True)) != _parts(plan):
         raise InputError("the plan changed while the user was asked, so nothing was forgotten; call forget again")
     receipt = await call.memory.privacy.aforget(**how)
     call.wake(call.namespace)  # forgetting may mark other episodes as unread
     await call.report(2, 2, "forgotten")
-    return Answer(render_receipt(asked.id, receipt), _receipt(receipt))
+    return ToolAnswer(render_receipt(asked.id, receipt), _receipt(receipt))
 
 
 def _receipt(receipt: ForgetReceipt) -> dict[str, Any]:
@@ -216,7 +217,7 @@ def can_ask(call: ToolCall) -> bool:
     return ways is not None and (ways.form is not None or ways.url is None)
 
 
-async def ask(call: ToolCall, question: str, form: type[Form]) -> Form | None:
+async def ask_user(call: ToolCall, question: str, form: type[Form]) -> Form | None:
     """Ask the user *question*, and return the *form* that they filled in, or ``None`` if they decline.
 
     Raises `AnswerNeeded` if the client must ask first, `InputError` if the answer does not fit the form.
@@ -248,7 +249,7 @@ def _digest(call: ToolCall, question: str) -> str:
 
 
 TOOLS = (
-    Tool("remember", Remember, remember, {"episode": "string", "facts": "array"}, "write"),
+    Tool("remember", RememberArguments, remember, {"episode": "string", "facts": "array"}, "write"),
     Tool("review", ReviewArguments, review, {"waiting": "array"}, "review"),
     Tool(
         "forget",

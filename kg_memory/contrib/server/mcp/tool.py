@@ -17,7 +17,7 @@ from kg_memory.adapters.rendering import DATA, render_fact, section
 from kg_memory.contrib.server.keys import ApiKey, Scope
 from kg_memory.errors import InputError
 from kg_memory.memory.memory import GraphMemory
-from kg_memory.models import arguments
+from kg_memory.models.arguments import Arguments
 from kg_memory.models.graph import FOR_AGENTS, Change, Episode, Fact, Review, Value
 from kg_memory.retrieval.context.lines import escape_line
 from kg_memory.text.message_fields import USER
@@ -62,14 +62,14 @@ LONGEST = 50_000
 """The most characters of an argument."""
 
 
-class Arguments(arguments.Arguments):
+class ToolArguments(Arguments):
     """Base class of the arguments of a tool. A subclass's docstring is the description of its tool for the model."""
 
     model_config = ConfigDict(extra="forbid", str_max_length=LONGEST)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ToolAnswer:
     """The result of a tool: `text` for the model, and the same as JSON `data` for the client program."""
 
     text: str
@@ -109,8 +109,8 @@ class Tool:
     """
 
     name: str
-    arguments: type[Arguments]
-    handle: Callable[[ToolCall, Any], Awaitable[Answer]]
+    arguments: type[ToolArguments]
+    handle: Callable[[ToolCall, Any], Awaitable[ToolAnswer]]
     output: Mapping[str, str]
     scope: Scope = "read"
     effects: Mapping[str, bool] = field(default_factory=dict)
@@ -135,7 +135,7 @@ class Tool:
             annotations=ToolAnnotations(open_world_hint=False, **hints),
         )
 
-    async def call(self, call: ToolCall) -> Answer:
+    async def call(self, call: ToolCall) -> ToolAnswer:
         """Validate the arguments of *call* and return the handler's answer.
 
         Raises `InputError` for invalid arguments, and the errors of the memory.
@@ -206,7 +206,7 @@ def view_change(change: Change) -> Data:
     return {**dump(change, {"at", "kind", "cause"}), **{name: view_fact(fact) for name, fact in facts.items() if fact}}
 
 
-def fact_id(text: str) -> str:
+def parse_fact_id(text: str) -> str:
     """Remove the prefix of a fact id: ``"fact:3f2a" -> "3f2a"``. Tools show ids with this prefix."""
     return text.strip().removeprefix("fact:")
 
@@ -217,10 +217,10 @@ def dump(value: Value, fields: set[str] | None = None) -> Data:
     return {name: part for name, part in plain.items() if part not in ("", [], {})}
 
 
-def answer_facts(facts: Sequence[Fact], nothing: str) -> Answer:
+def answer_facts(facts: Sequence[Fact], nothing: str) -> ToolAnswer:
     """Return a tool's answer with one line for each fact; without facts, the answer is the text *nothing*."""
     lines = section("facts", (render_fact(fact, set()) for fact in facts))
-    return Answer(f"{DATA}\n\n{lines}" if lines else nothing, {"facts": list(map(view_fact, facts))})
+    return ToolAnswer(f"{DATA}\n\n{lines}" if lines else nothing, {"facts": list(map(view_fact, facts))})
 
 
 def quote(text: str) -> str:
