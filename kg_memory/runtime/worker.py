@@ -16,7 +16,7 @@ NOW = 0.0
 """The due time of a job that must run at once."""
 
 
-class Job(Protocol):
+class QueuedJob(Protocol):
     """A job for a `Worker`, with its due time (in seconds of `time.monotonic`) and the futures of its results."""
 
     due: float
@@ -25,7 +25,7 @@ class Job(Protocol):
     def futures(self) -> Sequence[Future[Any]]: ...
 
 
-J = TypeVar("J", bound=Job)
+J = TypeVar("J", bound=QueuedJob)
 
 
 class Worker(Generic[J]):

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import httpx
 import pytest
 
-from kg_memory.contrib.server.reader import Reader
+from kg_memory.contrib.server.reader import BackgroundReader
 from tests.cli_home import COMMAND, home_of_the_module, result, run_here  # noqa: F401 - fixtures
 from tests.waiting import until
 
@@ -111,7 +111,7 @@ async def test_accepted_episodes_of_many_clients_survive_a_stop(run, port):
 async def test_reader_stop_waits_for_current_episodes_only(offline):
     said = [{"content": f"I like dish {number}.", "speaker": "Ann"} for number in range(120)]
     await offline.episodes.asave(said, namespace="stopped")
-    reader = Reader(offline)
+    reader = BackgroundReader(offline)
     reader.start("stopped")
     while not await offline.episodes.alist(namespace="stopped", status="done", limit=1):  # noqa: ASYNC110
         await asyncio.sleep(0.01)

@@ -12,7 +12,7 @@ import pytest
 
 from kg_memory import GraphMemory, Settings
 from kg_memory.contrib.leases import Leases, lease_key
-from kg_memory.contrib.server.reader import Reader
+from kg_memory.contrib.server.reader import BackgroundReader
 from kg_memory.contrib.server.worker import KEPT_SECONDS, STREAM, Outbox, Worker
 from kg_memory.falkor.connect import graph_key
 from tests import waiting
@@ -111,7 +111,7 @@ async def test_lease_allows_one_reader_until_it_expires(memory):
 
 async def test_reader_waits_for_lease_and_reads_the_rest(memory):
     memory.episodes.save(messages(3), namespace="ann")
-    reader = Reader(memory)
+    reader = BackgroundReader(memory)
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(Leases(memory.driver.store.database).hold("ann"))
         reader.start()

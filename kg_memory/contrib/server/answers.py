@@ -35,7 +35,7 @@ class Page(BaseModel, Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PagePosition:
     """A position in a paged list: where the next page begins. The client gets it encoded as a ``cursor``.
 
     The page begins after *skip* items, or at *after*, a cursor from the memory's own method. All pages of a list show
@@ -47,7 +47,7 @@ class Place:
     after: str | None = None
 
     @classmethod
-    def from_cursor(cls, cursor: str | None) -> Place:
+    def from_cursor(cls, cursor: str | None) -> PagePosition:
         """Return the position that *cursor* encodes; the beginning of the list for ``None`` or an empty text.
 
         Raises `ProblemError` 422 for a cursor that no page can have returned.
@@ -68,7 +68,7 @@ class Place:
         return base64.urlsafe_b64encode(json.dumps([self.after or self.skip, self.believed_at]).encode()).decode()
 
 
-def cut_page(items: Sequence[T], place: Place, limit: int) -> Page[T]:
+def cut_page(items: Sequence[T], place: PagePosition, limit: int) -> Page[T]:
     """Return the first *limit* of *items* as a page, with a cursor for the next page if there are more items.
 
     *place* is the position of the first item in the whole list. The caller passes one item more than *limit*, if there
@@ -76,7 +76,7 @@ def cut_page(items: Sequence[T], place: Place, limit: int) -> Page[T]:
     """
     end = place.skip + min(limit, len(items))
     more = (len(items) > limit or _are_long(items)) and end <= DEEPEST
-    return Page(items=list(items[:limit]), next=Place(end, place.believed_at).to_cursor() if more else None)
+    return Page(items=list(items[:limit]), next=PagePosition(end, place.believed_at).to_cursor() if more else None)
 
 
 def _are_long(items: Sequence[object]) -> bool:

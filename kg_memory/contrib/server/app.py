@@ -17,10 +17,10 @@ from starlette.routing import Route
 
 from kg_memory.contrib.server import events, graph, transfer, writing
 from kg_memory.contrib.server.access import NO_KEY, KnownKey, find_secret
-from kg_memory.contrib.server.answers import MOST, Page, Place, cut_page
+from kg_memory.contrib.server.answers import MOST, Page, PagePosition, cut_page
 from kg_memory.contrib.server.endpoints import LenientRoute, add_route, describe
 from kg_memory.contrib.server.explorer import routes as explorer
-from kg_memory.contrib.server.gate import Gate
+from kg_memory.contrib.server.gate import RequestGate
 from kg_memory.contrib.server.keys import ApiKey
 from kg_memory.contrib.server.mcp.http import PATH as MCP_PATH
 from kg_memory.contrib.server.mcp.http import Endpoint as McpEndpoint
@@ -61,7 +61,7 @@ def create_app(memory: GraphMemory, options: Options = DEFAULT, *, close_memory:
     app = FastAPI(title="kg-memory", version="1", description=ABOUT, lifespan=lifespan, redoc_url=None)
     app.state.service = service
     paths = ("/",) if options.alone else PATHS
-    app.add_middleware(Gate, paths=paths, service=service)
+    app.add_middleware(RequestGate, paths=paths, service=service)
     if options.origins:
         exposed = ("ETag", "Location", "Retry-After", "X-Request-ID")
         app.add_middleware(
@@ -89,7 +89,7 @@ def _add_routes(router: APIRouter, service: Service) -> None:
         key: KnownKey, limit: Annotated[int, Query(ge=1, le=MOST)] = 100, cursor: str | None = None
     ) -> Page[str]:
         """List the namespaces that hold data and that the key may access."""
-        place = Place.from_cursor(cursor)
+        place = PagePosition.from_cursor(cursor)
         names = [name for name in await service.memory.data.anamespaces() if key.reaches(name)]
         return cut_page(names[place.skip :], place, limit)
 

@@ -257,9 +257,9 @@ async def _serve_stdio(memory: GraphMemory, caller: Caller) -> None:
     from mcp.server.stdio import stdio_server  # noqa: PLC0415 - an extra
 
     from kg_memory.contrib.server.mcp.server import MemoryServer  # noqa: PLC0415
-    from kg_memory.contrib.server.reader import Reader  # noqa: PLC0415
+    from kg_memory.contrib.server.reader import BackgroundReader  # noqa: PLC0415
 
-    reader = Reader(memory)
+    reader = BackgroundReader(memory)
     server = MemoryServer(memory, lambda _: caller, reader.wake).build()
     reader.start(caller.namespace)
     try:

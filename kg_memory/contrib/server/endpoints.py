@@ -28,7 +28,7 @@ from kg_memory.contrib.server.answers import (
     MOST_CHARACTERS,
     ContextView,
     Page,
-    Place,
+    PagePosition,
     cut_page,
     json_response,
     view_context,
@@ -174,7 +174,7 @@ def add_route(router: APIRouter, service: Service, route: Route) -> None:
     async def endpoint(request: Request, access: Access, **values: Any) -> Response:
         """Call the memory method with the query or body of the request, and return its result as JSON."""
         _refuse_unknown(request, queried)
-        place, body = Place.from_cursor(values.pop("cursor", None)), values.pop("body", None)
+        place, body = PagePosition.from_cursor(values.pop("cursor", None)), values.pop("body", None)
         if body is not None:
             values |= {name: getattr(body, name) for name in offered}
         arguments = {name: to_argument(name, value) for name, value in values.items() if value is not None}
@@ -257,7 +257,7 @@ class _Answer:
         self._adapter = TypeAdapter(self.model)
 
     async def __call__(
-        self, request: Request, arguments: Arguments, place: Place, *, shown: bool, apart: bool = False
+        self, request: Request, arguments: Arguments, place: PagePosition, *, shown: bool, apart: bool = False
     ) -> Response:
         """Call the memory method with *arguments* and return its result as JSON; of a list, the page at *place*.
 
@@ -275,7 +275,7 @@ class _Answer:
         dump = partial(self._adapter.dump_json, value, context=None if shown else FOR_AGENTS)
         return json_response(request, await asyncio.to_thread(dump) if apart else dump(), self._route.status)
 
-    async def _page(self, call: Callable[..., Awaitable[Any]], arguments: Arguments, place: Place) -> Page[Any]:
+    async def _page(self, call: Callable[..., Awaitable[Any]], arguments: Arguments, place: PagePosition) -> Page[Any]:
         """Call the memory method *call* with *arguments* and return the page at *place* of the list that it returns.
 
         All pages of a list show the data as believed at the time of the first request, or at the client's

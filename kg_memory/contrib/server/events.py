@@ -16,7 +16,7 @@ from starlette.responses import Response, StreamingResponse
 
 from kg_memory.contrib.server.access import Access, Reading
 from kg_memory.contrib.server.endpoints import NAMESPACE, describe
-from kg_memory.contrib.server.limits import STREAMS, Held
+from kg_memory.contrib.server.limits import STREAMS, LimitedResponse
 from kg_memory.contrib.server.news import OVERLAP, Seen, Watch
 from kg_memory.contrib.server.problems import ProblemError
 from kg_memory.contrib.server.service import Service
@@ -221,7 +221,7 @@ def add_routes(router: APIRouter, service: Service) -> None:
         feed = feeds.setdefault(access.namespace, Feed(service, access.namespace))
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         response = StreamingResponse(_stream(service, access, feed, place), 200, headers, "text/event-stream")
-        return Held(response, service.shares.hold(STREAMS, access.key.id))
+        return LimitedResponse(response, service.shares.hold(STREAMS, access.key.id))
 
 
 ABOUT = """\

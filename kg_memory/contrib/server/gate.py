@@ -44,7 +44,7 @@ CLIENT_LEFT = 499
 FAULT = "internal server error; find the request id in the server's log"
 
 
-class Gate:
+class RequestGate:
     """ASGI middleware that checks requests whose path begins with one of *paths*; other requests pass unchanged.
 
     It rejects unknown hosts and origins, missing keys and large bodies; it adds a request id, logs each request, and

@@ -90,7 +90,7 @@ class Shares:
             raise ProblemError(429, f"one key may have at most {most} {kind} open; close some first", headers=SOON)
 
 
-class Held(Response):
+class LimitedResponse(Response):
     """A response that sends *response* while the context manager *share*, such as `Shares.hold`, is open."""
 
     def __init__(self, response: Response, share: AbstractContextManager[Any]) -> None:

@@ -45,7 +45,7 @@ class _StoppedError(Exception):
     """Raised to stop reading when the server stops or another process has the lease. Unread episodes stay saved."""
 
 
-class Reader:
+class BackgroundReader:
     """Reads saved episodes in the background, in up to *at_once* namespaces at the same time.
 
     *leases* let only one process at a time read a namespace. After a crash, the next reader continues with the saved

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from kg_memory.contrib.server.access import Guard
 from kg_memory.contrib.server.keys import KeyRing
 from kg_memory.contrib.server.limits import AT_ONCE, IMPORTS, SESSIONS, STREAMS, Jobs, RateLimit, Shares
-from kg_memory.contrib.server.reader import Reader
+from kg_memory.contrib.server.reader import BackgroundReader
 from kg_memory.contrib.server.worker import Outbox
 from kg_memory.memory.memory import GraphMemory
 
@@ -60,7 +60,7 @@ class Service:
     memory: GraphMemory
     options: Options
     guard: Guard = field(init=False)
-    reader: Reader | Outbox = field(init=False)
+    reader: BackgroundReader | Outbox = field(init=False)
     shares: Shares = field(init=False)
     stopping: bool = False
     listeners: Counter[str] = field(default_factory=Counter)
@@ -80,4 +80,4 @@ class Service:
                 SESSIONS: (options.max_sessions_of_key, MOST_SESSIONS),
             }
         )
-        self.reader = Reader(self.memory) if self.options.read else Outbox(database)
+        self.reader = BackgroundReader(self.memory) if self.options.read else Outbox(database)

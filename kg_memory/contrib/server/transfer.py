@@ -22,7 +22,7 @@ from starlette.responses import Response, StreamingResponse
 from kg_memory.contrib.server.access import Access, Ruling
 from kg_memory.contrib.server.answers import json_response
 from kg_memory.contrib.server.endpoints import NAMESPACE, PathText, describe
-from kg_memory.contrib.server.limits import IMPORTS, Held
+from kg_memory.contrib.server.limits import IMPORTS, LimitedResponse
 from kg_memory.contrib.server.problems import ProblemError
 from kg_memory.contrib.server.service import Service
 from kg_memory.errors import KGMemoryError
@@ -66,7 +66,8 @@ def add_routes(router: APIRouter, service: Service) -> None:
         except BaseException:
             file.close()
             raise
-        return Held(StreamingResponse(_read(file), 200, {"Content-Length": str(size)}, TYPES[form]), closing(file))
+        response = StreamingResponse(_read(file), 200, {"Content-Length": str(size)}, TYPES[form])
+        return LimitedResponse(response, closing(file))
 
     _add_imports(router, service)
 

@@ -18,7 +18,7 @@ from typing import Any
 from kg_memory.cli.command import open_memory
 from kg_memory.cli.output import Screen
 from kg_memory.contrib.leases import SECONDS, Leases
-from kg_memory.contrib.server.reader import Reader, pause_after
+from kg_memory.contrib.server.reader import BackgroundReader, pause_after
 from kg_memory.errors import DatabaseUnavailable, KGMemoryError
 from kg_memory.falkor.connect import Database
 from kg_memory.memory.memory import GraphMemory
@@ -47,7 +47,7 @@ STOP_SECONDS = 30.0
 class Outbox:
     """Tells separate worker processes which namespaces have new episodes, if the server does not read episodes itself.
 
-    It has the same methods as `Reader`.
+    It has the same methods as `BackgroundReader`.
     """
 
     def __init__(self, database: Database) -> None:
@@ -106,7 +106,7 @@ class Worker:
         look_seconds: float = LOOK_SECONDS,
     ) -> None:
         self._database: Database = memory.driver.store.database
-        self._reader = Reader(memory, at_once, Leases(self._database, lease_seconds))
+        self._reader = BackgroundReader(memory, at_once, Leases(self._database, lease_seconds))
         self._look_seconds = look_seconds
         self._stopping = asyncio.Event()
 
