@@ -36,7 +36,7 @@ def test_compose_services_use_existing_commands_and_settings(name):
     ours = [service for service in load(name)["services"].values() if service["image"] == "kg-memory"]
     assert [parser().parse_args(service["command"]).run for service in ours] == [
         "kg_memory.contrib.server.command:serve",
-        "kg_memory.contrib.server.worker:run",
+        "kg_memory.contrib.server.worker:run_worker",
     ]
     for service in ours:
         assert set(service["environment"]) <= VARIABLES | OTHERS
@@ -88,7 +88,7 @@ def test_helm_values_match_the_schema_and_the_templates():
             value = value[part]
 
 
-@pytest.mark.parametrize(("name", "run"), [("server", "command:serve"), ("worker", "worker:run")])
+@pytest.mark.parametrize(("name", "run"), [("server", "command:serve"), ("worker", "worker:run_worker")])
 def test_helm_containers_use_existing_commands_and_settings(name, run):
     text = (CHART / "templates" / f"{name}.yaml").read_text("utf-8")
     text = re.sub(r"\{\{-? *(range|end)[^}]*\}\}", "", text)

@@ -106,7 +106,7 @@ Namespace = Annotated[
 ]
 
 
-def require(scope: Scope) -> Callable[..., Awaitable[Access]]:
+def require_scope(scope: Scope) -> Callable[..., Awaitable[Access]]:
     """Return a FastAPI dependency that checks that the request's key has *scope* in the namespace of the path.
 
     The dependency returns an `Access`.
@@ -118,10 +118,10 @@ def require(scope: Scope) -> Callable[..., Awaitable[Access]]:
     return check
 
 
-Reading = Annotated[Access, Depends(require("read"))]
-Writing = Annotated[Access, Depends(require("write"))]
-Forgetting = Annotated[Access, Depends(require("forget"))]
-Ruling = Annotated[Access, Depends(require("admin"))]
+Reading = Annotated[Access, Depends(require_scope("read"))]
+Writing = Annotated[Access, Depends(require_scope("write"))]
+Forgetting = Annotated[Access, Depends(require_scope("forget"))]
+Ruling = Annotated[Access, Depends(require_scope("admin"))]
 
 
 def authorize(key: ApiKey, scope: Scope, namespace: str) -> Access:

@@ -63,7 +63,7 @@ def add_commands(command: Callable[..., ArgumentParser]) -> None:
     """
     _add_serve(command("serve", "kg_memory.contrib.server.command:serve", "serve the memory over HTTP", SERVE_EPILOG))
     about = "read the episodes that servers save"
-    _add_worker(command("worker", "kg_memory.contrib.server.worker:run", about, WORKER_EPILOG))
+    _add_worker(command("worker", "kg_memory.contrib.server.worker:run_worker", about, WORKER_EPILOG))
     about = "create, list and revoke API keys of the server"
     _add_keys(command("keys", "kg_memory.contrib.server.command:keys", about, KEYS_EPILOG))
     about = "serve one namespace to an agent over MCP"

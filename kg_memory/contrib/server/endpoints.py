@@ -22,7 +22,7 @@ from fastapi.routing import APIRoute
 from pydantic import AfterValidator, BaseModel, Field, TypeAdapter, create_model
 from starlette.responses import Response
 
-from kg_memory.contrib.server.access import Access, require
+from kg_memory.contrib.server.access import Access, require_scope
 from kg_memory.contrib.server.answers import (
     MOST,
     MOST_CHARACTERS,
@@ -223,7 +223,7 @@ def _parameters(verb: _Verb, route: Route, offered: Sequence[str]) -> list[inspe
     """
     parameters = [
         _parameter("request", Request),
-        _parameter("access", Access, Depends(require(route.scope))),
+        _parameter("access", Access, Depends(require_scope(route.scope))),
         *(
             _parameter(name, Annotated[PathText, Path(description=find_parameter(route.verb, name).about)])
             for name in _names_in(route.path)

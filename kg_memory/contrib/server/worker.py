@@ -174,7 +174,7 @@ def _pairs(answer: Any) -> Iterator[tuple[Any, Any]]:
         yield from answer or ()
 
 
-def run(arguments: Namespace, screen: Screen) -> int:
+def run_worker(arguments: Namespace, screen: Screen) -> int:
     """Run ``kg-memory worker`` until SIGINT or SIGTERM; return the exit code."""
     at_once = validate_count("at_once", arguments.at_once)
     with open_memory(arguments, screen) as memory:

@@ -115,12 +115,12 @@ class ColumnCache:
         return list(self._kept)
 
     def read(self, namespace: str) -> Flow[tuple[str, bytes]]:
-        """Return the graph of *namespace* as bytes (see `pack`), and its revision, which can be used as an ETag."""
+        """Return the graph of *namespace* as bytes (see `pack_columns`), and its revision, usable as an ETag."""
         revision = yield from read_revision()
         kept = self._kept.pop(namespace, None)
         if kept is None or kept[0] != revision:
             answers, read_at = yield from read_answers()
-            kept = revision, (yield from work(lambda: pack(to_columns(answers, read_at))))
+            kept = revision, (yield from work(lambda: pack_columns(to_columns(answers, read_at))))
         self._kept[namespace], self._used[namespace] = kept, time.monotonic()
         if len(self._kept) > CACHED:
             self._kept.popitem(last=False)
@@ -220,7 +220,7 @@ class Places:
         return kept
 
 
-def pack(columns: Columns) -> bytes:
+def pack_columns(columns: Columns) -> bytes:
     """Return *columns* as bytes: the length of a JSON text (8 bytes, little-endian), the JSON text, and the arrays.
 
     The JSON has ``{"array": TYPE, "length": NUMBER, "start": BYTES}`` for an array. Each array starts at a multiple of
