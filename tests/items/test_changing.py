@@ -29,7 +29,7 @@ def test_apply_changes_splits_writes_by_size_of_embeddings(monkeypatch, dimensio
         written.append(len(effect.params["puts"]))
         return []
 
-    run(write.apply_changes([write.to_change(put, ["$"]) for put in puts]), answer)
+    run(write.apply_changes([write.to_item_change(put, ["$"]) for put in puts]), answer)
     assert written == ([6] if dimensions == 1 else [1] * 6)
 
 

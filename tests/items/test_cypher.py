@@ -38,7 +38,7 @@ PARAMS: dict[str, Any] = {
 def plans(database):
     memory = open_driver(Scripted(), HashEmbeddings(), database)
     items = open_item_driver(memory, ITEMS)
-    puts = [write.to_change(PutOp(("a", str(each)), "k", {"x": each}), ["$"]) for each in range(3)]
+    puts = [write.to_item_change(PutOp(("a", str(each)), "k", {"x": each}), ["$"]) for each in range(3)]
     items.run(write.apply_changes(puts), "plans")
     keys = {"items": items.key("plans"), "schema": items.key("plans")}
 

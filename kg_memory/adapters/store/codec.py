@@ -123,7 +123,7 @@ def split_filter(conditions: Filter) -> tuple[list[str], Filter]:
 def _mark(field: str, value: Any) -> str:
     """Return a hash of a field name and its value; equal values have the same hash (1 and 1.0, but not 1 and True)."""
     whole = isinstance(value, float) and value.is_integer()
-    return key_of([field, int(value) if whole else value])[:24]
+    return hash_value([field, int(value) if whole else value])[:24]
 
 
 def _is_scalar(value: Any) -> bool:
@@ -181,7 +181,7 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
-def to_json(value: Any, name: str = "value") -> str:
+def to_stored_json(value: Any, name: str = "value") -> str:
     """Return *value* as JSON text, with NUL and lone surrogates escaped, because the database refuses them.
 
     Errors: `InputError` for a value that JSON cannot represent; the message has its path, such as ``"value.items[2]"``,
@@ -195,14 +195,14 @@ def to_json(value: Any, name: str = "value") -> str:
     return _SURROGATES.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
-def read(text: str) -> Any:
-    """Parse JSON text that `to_json` wrote."""
+def parse_stored_json(text: str) -> Any:
+    """Parse JSON text that `to_stored_json` wrote."""
     return json.loads(text)
 
 
-def key_of(value: Any) -> str:
+def hash_value(value: Any) -> str:
     """Return a hash of a JSON-compatible value (32 hex digits), to be used as a key in database indices."""
-    return hashlib.sha256(to_json(value).encode()).hexdigest()[:32]
+    return hashlib.sha256(to_stored_json(value).encode()).hexdigest()[:32]
 
 
 def _check(value: Any, path: str, depth: int = 0) -> None:
@@ -241,7 +241,7 @@ def prefixes(namespace: Labels) -> tuple[str, ...]:
 
     For ``("a", "b")`` they are the keys of ``()``, ``("a",)`` and ``("a", "b")``.
     """
-    return tuple(key_of(namespace[:depth]) for depth in range(len(namespace) + 1))
+    return tuple(hash_value(namespace[:depth]) for depth in range(len(namespace) + 1))
 
 
 def longest_prefix(conditions: Iterable[MatchCondition]) -> Labels:

@@ -27,7 +27,7 @@ from kg_memory.adapters.store import codec, cypher
 from kg_memory.adapters.store.codec import (
     Filter,
     check_conditions,
-    key_of,
+    hash_value,
     longest_prefix,
     select_namespaces,
     validate_labels,
@@ -54,7 +54,7 @@ LARGEST_PAGE = 16_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class ItemSelection:
     """The conditions that the items of a query must meet.
 
     *prefix*: the key of a namespace that contains them. *marks*: hashes of fields and values that they must have.
@@ -76,7 +76,7 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class PageRange:
     """A page of a list: *limit* items after the first *offset* items."""
 
     limit: int
@@ -97,7 +97,7 @@ def find_rare_mark(marks: Iterable[str]) -> Flow[str | None]:
     return None
 
 
-def list_items(selection: Selection, page: Page, *, unranked: bool = False) -> Flow[list[Row]]:
+def list_items(selection: ItemSelection, page: PageRange, *, unranked: bool = False) -> Flow[list[Row]]:
     """Return a page of the items that match *selection*, the most recently stored first.
 
     *unranked*: only items that have no vector.
@@ -114,7 +114,7 @@ def list_items(selection: Selection, page: Page, *, unranked: bool = False) -> F
     return list(rows)
 
 
-def rank_items(selection: Selection, vector: Vector, page: Page) -> Flow[list[Row]]:
+def rank_items(selection: ItemSelection, vector: Vector, page: PageRange) -> Flow[list[Row]]:
     """Return a page of the items that match *selection*, nearest to *vector* first, those without a vector last."""
     ranked = yield from _nearest(selection, vector, page.end)
     nearest = ranked[page.offset :]
@@ -123,11 +123,11 @@ def rank_items(selection: Selection, vector: Vector, page: Page) -> Flow[list[Ro
     missing = min(page.limit, page.end - len(ranked))
     if missing <= 0:
         return nearest
-    others = yield from list_items(selection, Page(missing, max(0, page.offset - len(ranked))), unranked=True)
+    others = yield from list_items(selection, PageRange(missing, max(0, page.offset - len(ranked))), unranked=True)
     return [*nearest, *others]
 
 
-def _nearest(selection: Selection, vector: Vector, enough: int) -> Flow[list[Row]]:
+def _nearest(selection: ItemSelection, vector: Vector, enough: int) -> Flow[list[Row]]:
     """Return ids and scores of up to *enough* matching items, nearest to *vector* first.
 
     The order is approximate if there are many vectors. It is the same for all pages of a list.
@@ -182,7 +182,7 @@ def _filter_ids(ids: Sequence[str], rest: Filter, enough: int) -> Flow[list[str]
         if stored:
             values = rows[0]["values"].split("\n")
             pairs = zip(stored, values, strict=True)
-            matching += [id_ for id_, value in pairs if matches(codec.read(value))]
+            matching += [id_ for id_, value in pairs if matches(codec.parse_stored_json(value))]
             fitting = LARGEST_PAGE * len(stored) // len(rows[0]["values"])
             begin, length = begin + length, max(1, min(length * GROWTH, LONGEST_PAGE, fitting))
         else:  # all items of this page were deleted meanwhile
@@ -197,7 +197,7 @@ def _fetch_in_order(ids: Sequence[str], rest: Filter, query: str, **params: Any)
     """
     rows = (yield from read(query, ids=ids, **params)) if ids else []
     matches = codec.compile_filter(rest)
-    by_id = {row["id"]: row for row in rows if not rest or matches(codec.read(row["value"]))}
+    by_id = {row["id"]: row for row in rows if not rest or matches(codec.parse_stored_json(row["value"]))}
     return [by_id[id_] for id_ in ids if id_ in by_id]
 
 
@@ -227,7 +227,7 @@ FURTHEST = 10**9
 """A limit above the number of items that a graph can have; the database refuses longer numbers."""
 
 
-def check(op: Op) -> Look:
+def validate_op(op: Op) -> Look:
     """Return *op*, a read operation of LangGraph's store, after a check of its arguments.
 
     *op* is a `GetOp`, `SearchOp` or `ListNamespacesOp`. Errors: `InputError` for an invalid limit, offset, filter or
@@ -262,7 +262,7 @@ def answer(ops: Sequence[Look], *, indexed: bool, omit_expired: bool) -> Flow[li
     alive = (yield from now()) if omit_expired else 0
     queries = list(dict.fromkeys(op.query for op in ops if isinstance(op, SearchOp) and op.query)) if indexed else []
     vectors: dict[str | None, Vector] = dict(zip(queries, (yield from embed(queries, role="query")), strict=True))
-    gets = {place: key_of([op.namespace, str(op.key)]) for place, op in enumerate(ops) if isinstance(op, GetOp)}
+    gets = {place: hash_value([op.namespace, str(op.key)]) for place, op in enumerate(ops) if isinstance(op, GetOp)}
     others: dict[int, Flow[Any]] = {}
     for place, op in enumerate(ops):
         if isinstance(op, SearchOp):
@@ -289,19 +289,19 @@ def _search(op: SearchOp, alive: int, vector: Vector | None) -> Flow[list[Row]]:
     if not op.limit:
         return []
     marks, rest = codec.split_filter(op.filter or {})
-    selection = Selection(key_of(op.namespace_prefix), marks, rest, alive, (yield from find_rare_mark(marks)))
-    page = Page(min(op.limit, FURTHEST), min(op.offset, FURTHEST))
+    selection = ItemSelection(hash_value(op.namespace_prefix), marks, rest, alive, (yield from find_rare_mark(marks)))
+    page = PageRange(min(op.limit, FURTHEST), min(op.offset, FURTHEST))
     rows = yield from (list_items(selection, page) if vector is None else rank_items(selection, vector, page))
     return rows
 
 
 def _namespaces(op: ListNamespacesOp, alive: int) -> Flow[list[tuple[str, ...]]]:
-    prefix = key_of(longest_prefix(op.match_conditions or ()))
+    prefix = hash_value(longest_prefix(op.match_conditions or ()))
     if alive:
         rows = yield from read(cypher.NAMESPACES_ALIVE, prefix=prefix, alive=alive)
     else:
         rows = yield from read(cypher.NAMESPACES, prefix=prefix)
-    return select_namespaces((tuple(codec.read(row["path"])) for row in rows), op)
+    return select_namespaces((tuple(codec.parse_stored_json(row["path"])) for row in rows), op)
 
 
 def _refresh(ops: Sequence[Look], answered: Mapping[int, Any]) -> Flow[None]:
@@ -331,14 +331,14 @@ def _result(op: Look, answer: Any) -> Result:
         case GetOp():
             if answer is None:
                 return None
-            return Item(**_fields({**answer, "path": codec.to_json(op.namespace)}))
+            return Item(**_fields({**answer, "path": codec.to_stored_json(op.namespace)}))
 
 
 def _fields(row: Row) -> dict[str, Any]:
     return {
-        "namespace": tuple(codec.read(row["path"])),
-        "key": codec.read(row["key"]),
-        "value": codec.read(row["value"]),
+        "namespace": tuple(codec.parse_stored_json(row["path"])),
+        "key": codec.parse_stored_json(row["key"]),
+        "value": codec.parse_stored_json(row["value"]),
         "created_at": EPOCH + timedelta(microseconds=row["created_at"]),
         "updated_at": EPOCH + timedelta(microseconds=row["updated_at"]),
     }

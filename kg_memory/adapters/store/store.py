@@ -23,7 +23,7 @@ from kg_memory.adapters.namespace import validate_memory
 from kg_memory.adapters.store import read, write
 from kg_memory.adapters.store.driver import Sweeper, Sweeping, Together, add_direction, open_item_driver
 from kg_memory.adapters.store.read import Look, by_score
-from kg_memory.adapters.store.write import Change
+from kg_memory.adapters.store.write import ItemChange
 from kg_memory.errors import SettingsError
 from kg_memory.falkor.schema import ITEMS
 from kg_memory.maintenance.forgetting.erase import drop_stream
@@ -84,7 +84,7 @@ class KGStore(Closing, BaseStore):
         self._driver = open_item_driver(self.memory.driver, ITEMS, self.embeddings)
         self._sweeper = Sweeper(self.sweep_ttl)
         self._looks: dict[str, Together[Look, Result]] = {kind: Together(self._alook) for kind in KINDS}
-        self._changes: Together[Change, None] = Together(self._achange, write.MOST_AT_ONCE)
+        self._changes: Together[ItemChange, None] = Together(self._achange, write.MOST_AT_ONCE)
 
     def _batch(self, ops: Iterable[Op]) -> Flow[list[Result]]:
         """Run store operations and return their results in order; the result of puts and deletes is None.
@@ -93,8 +93,8 @@ class KGStore(Closing, BaseStore):
         `InvalidNamespaceError` for invalid operations; `DatabaseError`.
         """
         listed = list(ops)
-        changes = [write.to_change(op, self._fields) for op in listed if isinstance(op, PutOp)]
-        looks = {place: read.check(op) for place, op in enumerate(listed) if not isinstance(op, PutOp)}
+        changes = [write.to_item_change(op, self._fields) for op in listed if isinstance(op, PutOp)]
+        looks = {place: read.validate_op(op) for place, op in enumerate(listed) if not isinstance(op, PutOp)}
         results: list[Result] = [None] * len(listed)
         if looks:
             asked = list(looks.values())
@@ -151,7 +151,7 @@ class KGStore(Closing, BaseStore):
     async def _alook(self, looks: Sequence[Look]) -> list[Result]:
         return await self._driver.arun(self._answers(looks), self.name)
 
-    def _apply(self, changes: Sequence[Change]) -> Flow[None]:
+    def _apply(self, changes: Sequence[ItemChange]) -> Flow[None]:
         applying = write.apply_changes(changes)
         deletes = any(change.value is None for change in changes)
         return self._without_queries(applying) if deletes else applying
@@ -162,10 +162,10 @@ class KGStore(Closing, BaseStore):
         yield from drop_stream(self._driver.store.key(self.name))
         return result
 
-    def _change(self, changes: Sequence[Change]) -> None:
+    def _change(self, changes: Sequence[ItemChange]) -> None:
         self._driver.run(self._apply(changes), self.name)
 
-    async def _achange(self, changes: Sequence[Change]) -> list[None]:
+    async def _achange(self, changes: Sequence[ItemChange]) -> list[None]:
         await self._driver.arun(self._apply(changes), self.name)
         return [None] * len(changes)
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from langgraph.store.base import PutOp, get_text_at_path, validate_op_namespace
 
 from kg_memory.adapters.store import codec, cypher
-from kg_memory.adapters.store.codec import Labels, key_of, prefixes, to_json, validate_labels
+from kg_memory.adapters.store.codec import Labels, hash_value, prefixes, to_stored_json, validate_labels
 from kg_memory.errors import InputError
 from kg_memory.llm.embeddings import MAX_TEXT_BYTES
 from kg_memory.runtime.effects import Vector, embed, now, read, write
@@ -32,7 +32,7 @@ SWEPT_AT_ONCE = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ItemChange:
     """A validated put of an item, or its deletion if *value* is None.
 
     *id*: a hash of namespace and key. *text*: the value as JSON. *ttl*: the lifetime in microseconds. *texts*: the
@@ -48,22 +48,22 @@ class Change:
     texts: tuple[str, ...]
 
 
-def to_change(op: PutOp, fields: Sequence[str] | None) -> Change:
-    """Validate a put operation of LangGraph's store, and return it as a `Change`.
+def to_item_change(op: PutOp, fields: Sequence[str] | None) -> ItemChange:
+    """Validate a put operation of LangGraph's store, and return it as an `ItemChange`.
 
     *fields*: the paths of the fields to embed if *op* names none; None means that nothing is embedded. Errors:
     `InputError` for a value that is not JSON-compatible, or an invalid TTL or index; `InvalidNamespaceError`.
     """
     namespace, key = validate_labels(op.namespace), str(op.key)
     validate_op_namespace(op)
-    identity = key_of([namespace, key])
+    identity = hash_value([namespace, key])
     if op.value is None:
-        return Change(identity, namespace, key, None, "", None, ())
+        return ItemChange(identity, namespace, key, None, "", None, ())
     if not isinstance(op.value, Mapping):
         raise InputError(f"value must be a dict, got {type(op.value).__name__}")
     value = dict(op.value)
-    text = to_json(value)
-    return Change(identity, namespace, key, value, text, _micros(op.ttl), texts(op, value, fields))
+    text = to_stored_json(value)
+    return ItemChange(identity, namespace, key, value, text, _micros(op.ttl), texts(op, value, fields))
 
 
 def texts(op: PutOp, value: Mapping[str, Any], fields: Sequence[str] | None) -> tuple[str, ...]:
@@ -83,19 +83,19 @@ def texts(op: PutOp, value: Mapping[str, Any], fields: Sequence[str] | None) -> 
     return tuple(dict.fromkeys(values))
 
 
-def apply_changes(changes: Iterable[Change]) -> Flow[None]:
+def apply_changes(changes: Iterable[ItemChange]) -> Flow[None]:
     """Write puts and deletions to the database, with the vectors of their texts.
 
     If an item is changed several times, only the last change counts.
     """
-    last: dict[str, Change] = {}
+    last: dict[str, ItemChange] = {}
     for item in changes:
         last.pop(item.id, None)
         last[item.id] = item
     embedded = list(dict.fromkeys(text for item in last.values() for text in item.texts))
     vectors = dict(zip(embedded, (yield from embed(embedded)), strict=True))
 
-    def size(item: Change) -> int:
+    def size(item: ItemChange) -> int:
         return len(item.text) + sum(NUMBER * len(vectors[text]) for text in item.texts)
 
     for part in parts(last.values(), size):
@@ -131,7 +131,7 @@ def _stamps(count: int) -> Flow[list[int]]:
     return stamps
 
 
-def _row(item: Change, vectors: Mapping[str, Vector], at: int) -> dict[str, Any]:
+def _row(item: ItemChange, vectors: Mapping[str, Vector], at: int) -> dict[str, Any]:
     """Return the query parameters that write one item at the time *at*.
 
     *vectors*: the vector of each of its texts.
@@ -141,13 +141,13 @@ def _row(item: Change, vectors: Mapping[str, Vector], at: int) -> dict[str, Any]
         "id": item.id,
         "at": at,
         "ttl": item.ttl,
-        "key": to_json(item.key),
+        "key": to_stored_json(item.key),
         "value": item.text,
         "vectors": [vectors[text] for text in item.texts],
         "marks": codec.marks(item.value or {}),
         "namespace": within[-1],
         "prefixes": within,
-        "path": to_json(item.namespace),
+        "path": to_stored_json(item.namespace),
     }
 
 

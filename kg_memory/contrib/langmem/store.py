@@ -13,7 +13,7 @@ from langgraph.store.base import BaseStore, GetOp, Item, ListNamespacesOp, Op, P
 
 from kg_memory.adapters.namespace import validate_memory, validate_speaker
 from kg_memory.adapters.store import codec
-from kg_memory.adapters.store.codec import key_of, select_namespaces, to_json, validate_labels
+from kg_memory.adapters.store.codec import hash_value, select_namespaces, to_stored_json, validate_labels
 from kg_memory.errors import InputError, NotFound
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Episode, EpisodeKind, EpisodeStatus, Fact
@@ -60,7 +60,7 @@ class Content(NamedTuple):
 
         *former* is the episode of the previous version, or None.
         """
-        return key_of([former and former.id, *self])
+        return hash_value([former and former.id, *self])
 
 
 def encode(value: Mapping[str, Any]) -> Content:
@@ -68,7 +68,7 @@ def encode(value: Mapping[str, Any]) -> Content:
 
     A value like {"kind": "Memory", "content": {...}} has a schema, here "Memory".
     """
-    text = to_json(dict(value))
+    text = to_stored_json(dict(value))
     schema = value.get("kind")
     content = value.get("content")
     if value.keys() == {"content"} and isinstance(content, str):
@@ -77,7 +77,7 @@ def encode(value: Mapping[str, Any]) -> Content:
         inner = content.get("content")
         if content.keys() == {"content"} and isinstance(inner, str):
             return Content(inner, EpisodeKind.MESSAGE, schema)
-        return Content(to_json(dict(content)), EpisodeKind.JSON, schema)
+        return Content(to_stored_json(dict(content)), EpisodeKind.JSON, schema)
     return Content(text, EpisodeKind.JSON, "")
 
 
