@@ -14,13 +14,13 @@ from kg_memory.contrib.chats.records import (
     Json,
     Thread,
     branch,
+    content_text,
+    find_chats,
     first,
     is_message,
     name_role,
     names_in,
     objects,
-    select,
-    words_of,
 )
 from kg_memory.errors import InputError
 
@@ -60,7 +60,7 @@ def _read_chatgpt(conversation: Json, thread: Thread) -> Iterator[Item]:
         parts = content.get("parts") if isinstance(content.get("parts"), list) else content.get("text")
         files = names_in(metadata, "attachments", "name", "id")
         files = files or [_asset(part) for part in objects(parts) if part.get("asset_pointer")]
-        text, id_ = _WIDGET.sub("", words_of(parts)), message.get("id") or node.get("id")
+        text, id_ = _WIDGET.sub("", content_text(parts)), message.get("id") or node.get("id")
         yield from thread.say(id_, role and name_role(role), text, message.get("create_time"), files)
 
 
@@ -80,11 +80,11 @@ def _read_claude(conversation: Json, thread: Thread) -> Iterator[Item]:
     if len(parents & by_id.keys()) > 0 and len(parents - by_id.keys()) == 1:  # a tree with one root: edits are branches
         messages = branch(by_id, conversation.get("current_leaf_message_uuid"), "parent_message_uuid")
     for message in messages:
-        text = words_of([block for block in objects(message.get("content")) if block.get("type") == "text"])
+        text = content_text([block for block in objects(message.get("content")) if block.get("type") == "text"])
         lists = ("attachments", "files", "files_v2")
         files = [name for key in lists for name in names_in(message, key, "file_name", "name", "file_uuid") if name]
         speaker = name_role(message.get("sender")) or first(message, "sender")
-        text = text or words_of(message.get("text"))
+        text = text or content_text(message.get("text"))
         yield from thread.say(
             message.get("uuid"), speaker, text, message.get("created_at"), dict.fromkeys(map(str, files))
         )
@@ -112,7 +112,7 @@ def _read_open_webui(conversation: Json, thread: Thread) -> Iterator[Item]:
             first(file, "name") or first(file.get("file"), "filename", "id") for file in objects(message.get("files"))
         ]
         if (speaker := name_role(message.get("role"))) is not None:
-            text = _DETAILS.sub("", words_of(message.get("content")))
+            text = _DETAILS.sub("", content_text(message.get("content")))
             yield from thread.say(message.get("id"), speaker, text, message.get("timestamp"), files)
 
 
@@ -167,7 +167,7 @@ def _read_assistants(conversation: Json, thread: Thread) -> Iterator[Item]:
         images = [first(image, "file_id", "url") for image in names_in(message, "content", "image_file", "image_url")]
         files = [*images, *names_in(message, "attachments", "filename", "file_id")]
         if (speaker := name_role(message.get("role"))) is not None:
-            yield from thread.say(message.get("id"), speaker, words_of(content), message.get("created_at"), files)
+            yield from thread.say(message.get("id"), speaker, content_text(content), message.get("created_at"), files)
 
 
 class _Words(HTMLParser):
@@ -218,10 +218,10 @@ def _unfold_gemini(document: Any) -> list[Json]:
 def _read_gemini(conversation: Json, thread: Thread) -> Iterator[Item]:
     """Yield the prompts and answers of a Gemini conversation as episodes in *thread*, without the model's thoughts."""
     for turn in conversation.get("turns", ()):
-        text = words_of([part for part in objects(turn.get("parts")) if not part.get("thought")])
+        text = content_text([part for part in objects(turn.get("parts")) if not part.get("thought")])
         if not turn.get("isThought") and (speaker := name_role(turn["role"])):
             time = first(turn, "createTime", "timestamp")
-            yield from thread.say(None, speaker, text or words_of(turn.get("text")), time)
+            yield from thread.say(None, speaker, text or content_text(turn.get("text")), time)
     activities = sorted(conversation.get("activities", ()), key=lambda each: str(each["time"]))
     for activity in activities:
         time, title = activity["time"], str(activity["title"])
@@ -251,7 +251,7 @@ def _has_speaker(message: Json) -> bool:
 
 
 def _unfold_lists(document: Any) -> list[Json]:
-    return [] if isinstance(document, Mapping) and "messages" in document else select(_has_messages)(document)
+    return [] if isinstance(document, Mapping) and "messages" in document else find_chats(_has_messages)(document)
 
 
 def _read_list(conversation: Json, thread: Thread) -> Iterator[Item]:
@@ -272,10 +272,10 @@ def _read_list(conversation: Json, thread: Thread) -> Iterator[Item]:
 
 
 ASSISTANTS = (
-    Chat("chatgpt", select(_is_chatgpt), _read_chatgpt),
-    Chat("claude", select(lambda value: isinstance(value.get("chat_messages"), list)), _read_claude),
-    Chat("open-webui", select(lambda value: _webui_chat(value) is not None), _read_open_webui),
-    Chat("sharegpt", select(_is_sharegpt), _read_sharegpt),
+    Chat("chatgpt", find_chats(_is_chatgpt), _read_chatgpt),
+    Chat("claude", find_chats(lambda value: isinstance(value.get("chat_messages"), list)), _read_claude),
+    Chat("open-webui", find_chats(lambda value: _webui_chat(value) is not None), _read_open_webui),
+    Chat("sharegpt", find_chats(_is_sharegpt), _read_sharegpt),
     Chat("assistants", _unfold_assistants, _read_assistants),
     Chat("gemini", _unfold_gemini, _read_gemini),
     Chat("messages", _unfold_lists, _read_list),

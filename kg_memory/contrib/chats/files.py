@@ -99,7 +99,7 @@ def _check_members(path: Path, members: list[zipfile.ZipInfo]) -> list[zipfile.Z
     return read
 
 
-def check(path: Path) -> None:
+def validate_file(path: Path) -> None:
     """Raise `InputError` if *path* is not a readable text file with some content."""
     if path.is_dir():
         raise InputError(f"{path} is a folder: pass the files in it")

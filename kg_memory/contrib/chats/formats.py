@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from kg_memory.contrib.chats.records import TICK, Item, build, digest, from_record, to_json
+from kg_memory.contrib.chats.records import TICK, Item, digest, from_record, make_input, to_json
 from kg_memory.errors import InputError
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.text.message_fields import parse_time, plain_text
@@ -34,7 +34,7 @@ def is_chat(lines: Iterable[str]) -> bool:
 
     At least half of the lines must begin with time stamps, or with speakers who occur several times.
     """
-    spoken = [split(line) for line in lines if line.strip()]
+    spoken = [split_line(line) for line in lines if line.strip()]
     speakers = [speaker for _, speaker, _ in spoken if speaker]
     stamped = sum(stamp is not None for stamp, _, _ in spoken)
     if stamped and stamped * 2 >= len(spoken):
@@ -42,7 +42,7 @@ def is_chat(lines: Iterable[str]) -> bool:
     return len(speakers) * 2 >= len(spoken) and 0 < len(set(speakers)) <= len(speakers) / 2 + 1
 
 
-def split(line: str) -> tuple[str | None, str | None, str]:
+def split_line(line: str) -> tuple[str | None, str | None, str]:
     """Return the time stamp, the speaker and the text of a line of a text chat.
 
     "[2024-05-01 10:00] Ann: hello" -> ("2024-05-01 10:00", "Ann", "hello"). A missing stamp or speaker is None.
@@ -71,7 +71,7 @@ def read_chat(lines: Iterable[Line | InputError], thread: str) -> Iterator[Item]
             yield line
             continue
         number, text = line
-        stamp, speaker, spoken = (None, None, text) if text[:1].isspace() else split(text)
+        stamp, speaker, spoken = (None, None, text) if text[:1].isspace() else split_line(text)
         if stamp is None and speaker is None:
             current = _append(current, text, thread)
             continue
@@ -84,7 +84,7 @@ def read_chat(lines: Iterable[Line | InputError], thread: str) -> Iterator[Item]
             stamp_before = at or stamp_before
             at = None if stamp_before is None else stamp_before + same * TICK
             if spoken.strip():
-                current = build(content=spoken.strip(), speaker=speaker, at=at, thread=thread)
+                current = make_input(content=spoken.strip(), speaker=speaker, at=at, thread=thread)
             else:
                 same -= 1  # a stamp alone dates the messages below it
         except InputError as error:
@@ -97,7 +97,7 @@ def _append(current: EpisodeInput | None, text: str, thread: str) -> EpisodeInpu
     if not text.strip():
         return current
     if current is None:
-        return build(content=text.strip(), thread=thread)
+        return make_input(content=text.strip(), thread=thread)
     return current.model_copy(update={"content": f"{current.content}\n{text.strip()}"})
 
 
@@ -129,7 +129,7 @@ def is_langchain(value: Any) -> bool:
     return is_typed and ("content" in value or isinstance(value.get("data"), Mapping))
 
 
-def messages_of(document: Any) -> list[Any] | None:
+def find_messages(document: Any) -> list[Any] | None:
     """Return *document* if it is a list of messages, or the list under its key "messages"; None if missing or empty."""
     messages = document.get("messages") if isinstance(document, Mapping) else document
     return messages if isinstance(messages, list) and messages else None
@@ -140,7 +140,7 @@ def read_messages(document: Any, thread: str) -> Iterator[Item]:
 
     System prompts, tool calls and tool results are skipped. *thread* is used for messages that do not name a thread.
     """
-    for number, message in enumerate(messages_of(document) or [], start=1):
+    for number, message in enumerate(find_messages(document) or [], start=1):
         try:
             episode = from_record(_plain(message))
         except InputError as error:
@@ -205,7 +205,7 @@ def _session(turns: Any, time: Any, thread: str) -> Iterator[Item]:
         start = None
     for index, turn in enumerate(turns if isinstance(turns, list) else []):
         try:
-            yield build(
+            yield make_input(
                 content=_words(turn),
                 speaker=turn.get("speaker"),
                 at=None if start is None else start + timedelta(minutes=index),
@@ -252,7 +252,7 @@ def read_beam(document: Any, thread: str) -> Iterator[Item]:
             try:
                 anchor = _anchor(message, batch if index == 1 else {})
                 day, minutes = (anchor, 0) if anchor is not None else (day, minutes + 1)
-                yield build(
+                yield make_input(
                     content=_MARK.sub("", plain_text(message.get("content"))),
                     speaker=message.get("role"),
                     at=None if day is None else day + timedelta(minutes=minutes),

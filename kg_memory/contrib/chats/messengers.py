@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from kg_memory.contrib.chats.records import Chat, Item, Json, Thread, first, names_in, objects, read_moment, select
+from kg_memory.contrib.chats.records import Chat, Item, Json, Thread, find_chats, first, names_in, objects, read_moment
 
 
 def _is_telegram(value: Json) -> bool:
@@ -27,7 +27,7 @@ def _is_telegram(value: Json) -> bool:
 
 def _unfold_telegram(document: Any) -> list[Json]:
     lists = [first(first(document, key), "list") for key in ("chats", "left_chats")]
-    return [chat for chats in (*lists, [document]) for chat in select(_is_telegram)(chats)]
+    return [chat for chats in (*lists, [document]) for chat in find_chats(_is_telegram)(chats)]
 
 
 def _read_telegram(chat: Json, thread: Thread) -> Iterator[Item]:
@@ -187,7 +187,7 @@ def _read_discord(channel: Json, thread: Thread) -> Iterator[Item]:
 
 
 MESSENGERS = (
-    Chat("discord", select(_is_discord), _read_discord, named=True),
+    Chat("discord", find_chats(_is_discord), _read_discord, named=True),
     Chat("telegram", _unfold_telegram, _read_telegram, named=True),
     Chat("slack", _unfold_slack, _read_slack, named=True),
 )

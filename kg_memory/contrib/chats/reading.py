@@ -13,20 +13,20 @@ from typing import Any
 
 from kg_memory.contrib.chats import formats
 from kg_memory.contrib.chats.assistants import ASSISTANTS
-from kg_memory.contrib.chats.files import File, check, files_of, is_archive, lines_of, whole_text
+from kg_memory.contrib.chats.files import File, files_of, is_archive, lines_of, validate_file, whole_text
 from kg_memory.contrib.chats.messengers import MESSENGERS
 from kg_memory.contrib.chats.records import (
     Chat,
     Item,
     Json,
     Thread,
-    build,
+    complete_episodes,
     date_beginning,
     first,
     from_record,
     is_message,
+    make_input,
     objects,
-    place,
     read_moment,
     to_json,
 )
@@ -105,7 +105,7 @@ class Reading:
         Errors: `InputError` if a folder or zip contains no conversation.
         """
         if not is_archive(self.path):
-            check(self.path)
+            validate_file(self.path)
             return [_Part(self.path, self.path, self.wanted, self.date_order)]
         found = [_Part(path, file, self.wanted, self.date_order) for path, file in files_of(self.path)]
         names = _read_names(found)
@@ -134,7 +134,7 @@ class Reading:
         for part in self.parts:
             read_part = _READ.get(part.format)
             items = read_part(part) if read_part else _read_chats(CHATS[part.format], part.document, part)
-            for item in place(items, part.path.name, self.at):
+            for item in complete_episodes(items, part.path.name, self.at):
                 found = check_item(part.path, item, self.max_content)
                 if not isinstance(found, InputError):
                     yield found
@@ -190,7 +190,7 @@ def _recognise(part: _Part) -> str:
     if is_whatsapp(texts):
         return "whatsapp"
     # A first "[" opens the time stamp of a plain chat, or a JSON list.
-    if texts[0].lstrip()[0] not in "{[" or formats.split(texts[0])[0] is not None:
+    if texts[0].lstrip()[0] not in "{[" or formats.split_line(texts[0])[0] is not None:
         return "chat" if formats.is_chat(texts) else "text"
     if len(texts) == 1 or _parse_object(texts[0]) is None:
         try:
@@ -221,7 +221,7 @@ def _recognise_json(part: _Part) -> str:
         return "beam"
     if (chat := _chat_of(document)) is not None:
         return chat.name
-    first_ = next(iter(formats.messages_of(document) or []), None)
+    first_ = next(iter(formats.find_messages(document) or []), None)
     if formats.is_langchain(first_):
         return "langchain"
     # A list of messages with times or threads is read like JSON Lines: "json" below.
@@ -247,8 +247,8 @@ def _refuse_unknown(part: _Part, records: list[Any]) -> None:
 
 
 def _is_readable(record: Json) -> bool:
-    if _chat_of(record) is not None or formats.is_langchain(record) or formats.messages_of(record):
-        messages = formats.messages_of(record) or []
+    if _chat_of(record) is not None or formats.is_langchain(record) or formats.find_messages(record):
+        messages = formats.find_messages(record) or []
         return not messages or formats.is_openai(messages[0]) or formats.is_langchain(messages[0])
     who = first(record, "speaker", "name", "author", "role")
     return is_message(record) and not isinstance(who, dict | list)
@@ -321,7 +321,7 @@ def _read_lines(part: _Part) -> Iterator[Item]:
 
 def _from_line(record: Any, part: _Part, number: int) -> Iterator[Item]:
     """Yield the episodes in *record*, the JSON value of line *number*: a message, a record, or a conversation."""
-    messages_ = formats.messages_of(record)
+    messages_ = formats.find_messages(record)
     if messages_ and (formats.is_openai(messages_[0]) or formats.is_langchain(messages_[0])):
         yield from formats.read_messages(record, f"{part.thread}-{number}")
     elif isinstance(record, Mapping) and is_message(record):
@@ -351,7 +351,7 @@ def _records(document: Any) -> list[Any]:
 
 
 def _to_record(record: Any) -> EpisodeInput:
-    return build(content=to_json(record), kind=EpisodeKind.JSON)
+    return make_input(content=to_json(record), kind=EpisodeKind.JSON)
 
 
 def _read_records(part: _Part) -> Iterator[Item]:
@@ -378,7 +378,7 @@ def _read_documents(
     return read_part
 
 
-_read_messages = _read_documents(formats.messages_of, formats.read_messages, "list of messages")
+_read_messages = _read_documents(formats.find_messages, formats.read_messages, "list of messages")
 _READ: dict[str, Callable[[_Part], Iterable[Item]]] = {
     "jsonl": _read_lines,
     "openai": _read_messages,
@@ -387,7 +387,7 @@ _READ: dict[str, Callable[[_Part], Iterable[Item]]] = {
     "beam": _read_documents(formats.is_beam, formats.read_beam, "BEAM chat"),
     "json": _read_json,
     "chat": lambda part: formats.read_chat(lines_of(part.file), part.thread),
-    "text": lambda part: [build(content=whole_text(part.file), kind=EpisodeKind.TEXT)],
+    "text": lambda part: [make_input(content=whole_text(part.file), kind=EpisodeKind.TEXT)],
     "whatsapp": lambda part: read_whatsapp(lines_of(part.file), part.path, part.date_order),
     "records": _read_records,
 }

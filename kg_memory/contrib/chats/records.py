@@ -56,14 +56,14 @@ def from_record(record: Any) -> EpisodeInput | None:
     if not said:
         if _TELLS_WHO & record.keys() and record.keys() <= _KNOWN:
             raise InputError('this message has no content: add it, as in {"content": "..."}')
-        return build(content=to_json(record), kind=EpisodeKind.JSON)
+        return make_input(content=to_json(record), kind=EpisodeKind.JSON)
     value = _first_of(record, _CONTENT)
     kind = record.get("kind", EpisodeKind.MESSAGE)
     content = to_json(value) if kind == EpisodeKind.JSON and not isinstance(value, str) else plain_text(value)
     if not content.strip() and role == "assistant":
         return None  # a tool call without text
     when = _first_of(record, _AT)
-    return build(
+    return make_input(
         content=content,
         kind=kind,
         speaker=_text(record, _SPEAKER),
@@ -75,7 +75,7 @@ def from_record(record: Any) -> EpisodeInput | None:
     )
 
 
-def build(**fields: Any) -> EpisodeInput:
+def make_input(**fields: Any) -> EpisodeInput:
     """Return an `EpisodeInput` with the given *fields*. Errors: `InputError` for empty content or an invalid field."""
     if not str(fields["content"]).strip():
         raise InputError("the content is empty: add a text, or remove the message")
@@ -108,7 +108,7 @@ def _text(record: Mapping[str, Any], keys: tuple[str, ...]) -> str | None:
     raise InputError(f"{key} must be a string, got {json_type(value)}")
 
 
-def place(items: Iterable[Item], name: str, at: datetime) -> Iterator[Item]:
+def complete_episodes(items: Iterable[Item], name: str, at: datetime) -> Iterator[Item]:
     """Yield *items*, the episodes of a file, with times for undated ones and ids that stay equal if the file grows.
 
     An undated message gets the time of the message before it in its thread, plus a microsecond, or else the time *at*.
@@ -187,7 +187,7 @@ class Thread:
         time = time and time + self.same * TICK
         source_id = None if id_ is None else f"{self.source}/{self.scope}/{id_}"
         try:
-            yield build(
+            yield make_input(
                 content=content, speaker=speaker, at=time, thread=self.name, source=self.source, source_id=source_id
             )
         except InputError as error:
@@ -208,7 +208,7 @@ class Chat(NamedTuple):
     named: bool = False
 
 
-def select(test: Callable[[Json], bool]) -> Callable[[Any], list[Json]]:
+def find_chats(test: Callable[[Json], bool]) -> Callable[[Any], list[Json]]:
     """Return a function that returns the conversations in a JSON document: all objects for which *test* is true.
 
     The document may be a conversation, a list of conversations, or an object with such a list under a key like
@@ -250,7 +250,7 @@ def names_in(record: Any, field: str, *keys: str) -> list[Any]:
     return [first(each, *keys) for each in objects(first(record, field))]
 
 
-def words_of(content: Any) -> str:
+def content_text(content: Any) -> str:
     """Return the text of a message's content: a string, or a list of strings and parts like {"text": "Hi"}."""
     parts = content if isinstance(content, list) else [content]
     texts = [part if isinstance(part, str) else first(part, "text", "refusal") for part in parts]

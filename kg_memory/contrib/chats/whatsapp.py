@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from kg_memory.contrib.chats.formats import Line
-from kg_memory.contrib.chats.records import TICK, Item, build
+from kg_memory.contrib.chats.records import TICK, Item, make_input
 from kg_memory.errors import InputError
 
 DateOrder = Literal["dmy", "mdy", "ymd"]
@@ -169,7 +169,7 @@ def read_whatsapp(lines: Iterable[Line | InputError], path: Path, order: DateOrd
         if content:
             same = same + 1 if at == before else 0
             before = at
-            yield build(content=content, speaker=each.who, at=at + same * TICK, thread=thread, source="whatsapp")
+            yield make_input(content=content, speaker=each.who, at=at + same * TICK, thread=thread, source="whatsapp")
 
 
 def _content(said: _Said) -> str | None:
