@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from kg_memory.contrib.evaluation.datasets.reading import (
+    JsonRecords,
     Names,
-    Records,
     find_file,
     following,
     malformed,
@@ -63,7 +63,7 @@ def load_meme(path: Path | None, variant: str | None = None) -> list[Conversatio
         name = names.unique(f"{raw.get('domain', 'meme')}-{raw['episode_id']}")
         return [_phase(raw, name, phase) for phase in ("before", "after")]
 
-    return [*chain.from_iterable(Records(path, _MEME, phases))]
+    return [*chain.from_iterable(JsonRecords(path, _MEME, phases))]
 
 
 def _phase(raw: Mapping[str, Any], name: str, phase: str) -> Conversation:
@@ -135,7 +135,7 @@ def load_agent_memory(path: Path | None, variant: str | None = None) -> list[Con
     )
     told: dict[tuple[str, ...], set[str]] = {}
     episodes: dict[str, EpisodeInput] = {}
-    for probe, episode in Records(events, _AGENT_MEMORY, _event):
+    for probe, episode in JsonRecords(events, _AGENT_MEMORY, _event):
         name = str(episode.source_id)
         if name in episodes:
             raise InputError(f"{events} has the id {name!r} twice: give {_AGENT_MEMORY}")
@@ -143,7 +143,7 @@ def load_agent_memory(path: Path | None, variant: str | None = None) -> list[Con
         told.setdefault(probe, set()).add(name)
     with malformed(about, "record 1", _AGENT_MEMORY):
         asked_at = _utc(read_json(about)["evaluated_at"])
-    asked = [*Records(questions, _AGENT_MEMORY, lambda _, raw: _exact_question(raw, told, asked_at))]
+    asked = [*JsonRecords(questions, _AGENT_MEMORY, lambda _, raw: _exact_question(raw, told, asked_at))]
     recorded = sorted(episodes.values(), key=lambda episode: (episode.at or asked_at, episode.source_id or ""))
     return [Conversation("agent-memory", recorded, asked)]
 

@@ -15,7 +15,7 @@ from kg_memory.contrib.evaluation import judges, report
 from kg_memory.contrib.evaluation.datasets.niah import load_niah
 from kg_memory.contrib.evaluation.datasets.people import CATEGORIES, LOCOMO, load_locomo
 from kg_memory.contrib.evaluation.judges import MODES, Judge, reader_prompt
-from kg_memory.contrib.evaluation.options import Options, select
+from kg_memory.contrib.evaluation.options import EvaluationOptions, select
 from kg_memory.contrib.evaluation.records import Question
 from kg_memory.errors import InputError
 from tests.evaluation.locomo import write
@@ -100,7 +100,7 @@ def test_sample_covers_categories_and_is_nested(tmp_path) -> None:
     Features: A57.
     """
     conversations = load_locomo(write(tmp_path / "l.json", "c1", "c2", "c3"))
-    options = Options("locomo", (), tmp_path)
+    options = EvaluationOptions("locomo", (), tmp_path)
 
     def keys(limit: int, seed: int = 0) -> set[str]:
         return select(LOCOMO, conversations, replace(options, limit=limit, seed=seed)).keys
@@ -127,7 +127,7 @@ def test_locomo_events_become_rubric_questions(tmp_path) -> None:
     events = {"Nora": ["Nora buys a goat.", "Nora goes to Ghent."], "Piet": [], "date": "8 May, 2023"}
     path.write_text(json.dumps([{**sample, "event_summary": {"events_session_1": events}}]), encoding="utf-8")
     conversations = load_locomo(path)
-    chosen = select(LOCOMO, conversations, Options("locomo", (), tmp_path, categories=("event_summary",)))
+    chosen = select(LOCOMO, conversations, EvaluationOptions("locomo", (), tmp_path, categories=("event_summary",)))
     [question] = [question for part in chosen for question in part.questions]
     assert "Nora around 8 May, 2023" in question.text
     assert question.rubric == ("Nora buys a goat.", "Nora goes to Ghent.")

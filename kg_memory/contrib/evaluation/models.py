@@ -38,7 +38,7 @@ def open_chat(name: str, ledger: Ledger) -> BaseChatModel:
     """
     settings = Settings.from_env()
     model = open_chat_model(name.removeprefix("openai:"), settings.base_url, settings.api_key)
-    model.callbacks = [Meter(name, ledger)]
+    model.callbacks = [UsageCounter(name, ledger)]
     return model
 
 
@@ -142,7 +142,7 @@ def measure() -> Iterator[list[Usage]]:
         _measured.reset(token)
 
 
-class Meter(BaseCallbackHandler):
+class UsageCounter(BaseCallbackHandler):
     """LangChain callback that counts the calls and tokens of one model."""
 
     raise_error = True  # a budget ends the call

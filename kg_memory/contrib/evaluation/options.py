@@ -30,7 +30,7 @@ SYSTEMS = (*BASELINES, "ours")
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class EvaluationOptions:
     """The options of ``kg-memory evaluate``, in the order of its help.
 
     `model` is the chat model with which the systems read, or ``None`` for offline reading. `budget` may limit
@@ -87,8 +87,8 @@ _Entry = tuple[bool, float, bytes, int, str, Question]
 """Sort key of a question (whether it is not the first of its category, its position, a random draw, index, key); it."""
 
 
-def select(dataset: Dataset, conversations: Iterable[Conversation], options: Options) -> Selection:
-    """Select the questions to ask by `Options.limit`, `conversations` and `categories`.
+def select(dataset: Dataset, conversations: Iterable[Conversation], options: EvaluationOptions) -> Selection:
+    """Select the questions to ask by `EvaluationOptions.limit`, `conversations` and `categories`.
 
     Each category gets its share of `limit`, and at least one question if possible. With the same seed, a larger limit
     only adds questions. Raises `InputError` for an unknown conversation or category, or if no question is left.

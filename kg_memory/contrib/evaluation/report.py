@@ -61,7 +61,7 @@ def retrieval_figures(sources: Sequence[str], evidence: frozenset[str]) -> dict[
     return {**figures, "nDCG@10": ndcg(sources, evidence)}
 
 
-class Interval(NamedTuple):
+class ConfidenceInterval(NamedTuple):
     """A mean with its 95 % confidence interval."""
 
     mean: float
@@ -72,15 +72,15 @@ class Interval(NamedTuple):
         return f"{self.mean:.3f} [{self.low:.3f}, {self.high:.3f}]"
 
 
-def bootstrap(values: Sequence[float], seed: int = 0) -> Interval:
+def bootstrap(values: Sequence[float], seed: int = 0) -> ConfidenceInterval:
     """Return the mean of *values*, one for each question, with its 95 % confidence interval (percentile bootstrap)."""
     if not values:
-        return Interval(math.nan, math.nan, math.nan)
+        return ConfidenceInterval(math.nan, math.nan, math.nan)
     sample = np.array(values, dtype=float)
     draw = np.random.default_rng(seed)
     means = np.array([sample[draw.integers(0, len(sample), len(sample))].mean() for _ in range(RESAMPLES)])
     low, high = np.quantile(means, (0.025, 0.975))
-    return Interval(float(sample.mean()), float(low), float(high))
+    return ConfidenceInterval(float(sample.mean()), float(low), float(high))
 
 
 def kendall(order: Sequence[int]) -> float:
@@ -229,7 +229,7 @@ def _differences(found: Sequence[Figures], scored: Sequence[str]) -> Table:
     return rows
 
 
-def paired(one: Mapping[str, float], other: Mapping[str, float]) -> tuple[Interval, int]:
+def paired(one: Mapping[str, float], other: Mapping[str, float]) -> tuple[ConfidenceInterval, int]:
     """Return the mean score difference of two systems, and the number of questions that both have answered.
 
     *one* and *other* are the systems' scores by question key.

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from kg_memory.contrib.evaluation import judges
 from kg_memory.contrib.evaluation.judges import Judge, reader_prompt
 from kg_memory.contrib.evaluation.models import Asker, Ledger, measure, open_chat, open_embeddings
-from kg_memory.contrib.evaluation.options import Options, Selection, find_dataset, find_system, select
+from kg_memory.contrib.evaluation.options import EvaluationOptions, Selection, find_dataset, find_system, select
 from kg_memory.contrib.evaluation.records import Conversation, Dataset, Question, System, Tools
 from kg_memory.contrib.evaluation.results import Results, cost_fields, cost_of, question_key
 from kg_memory.errors import BudgetSpent, InputError, KGMemoryError, MissingExtra, ModelError, SettingsError
@@ -28,7 +28,7 @@ Say = Callable[[str], None]
 _NOTED = ("dataset", "variant", "systems", "reader", "judge", "embedder", "max_tokens", "limit", "seed")
 
 
-class Step(NamedTuple):
+class Trial(NamedTuple):
     """A question that a system must answer; `key` identifies the question in the data set."""
 
     system: System
@@ -50,7 +50,7 @@ class Outcome:
 class Evaluation:
     """An evaluation with its data set, the compared systems, models and results; `open_evaluation` creates it."""
 
-    options: Options
+    options: EvaluationOptions
     dataset: Dataset
     conversations: Selection
     results: Results
@@ -80,7 +80,7 @@ class Evaluation:
         """Let *system* ingest *conversation* and answer the remaining questions in threads; *say* prints progress."""
         keys = {question_key(conversation, question): question for question in conversation.questions}
         left = [
-            Step(system, conversation, question, key) for key, question in keys.items() if self._is_left(system, key)
+            Trial(system, conversation, question, key) for key, question in keys.items() if self._is_left(system, key)
         ]
         if not left:
             return
@@ -133,7 +133,7 @@ class Evaluation:
             self._fail(failure)
         return failure is None
 
-    def _run_step(self, step: Step) -> None:
+    def _run_step(self, step: Trial) -> None:
         """Retrieve a context for one question, answer the question, and judge the answer. Stored results are reused."""
         try:
             if self.reader is None or self.judge is None:
@@ -145,7 +145,7 @@ class Evaluation:
         else:
             self._in_a_row = 0
 
-    def _retrieve(self, step: Step) -> tuple[dict[str, Any], str]:
+    def _retrieve(self, step: Trial) -> tuple[dict[str, Any], str]:
         """Let the system find a context for the question of *step*; return fields for the result row, and the context.
 
         If the question's evidence names threads, the ids of episodes are replaced by their threads.
@@ -169,7 +169,7 @@ class Evaluation:
         }
         return fields, found.text
 
-    def _answer_and_judge(self, step: Step, reader: Asker, judge: Judge) -> None:
+    def _answer_and_judge(self, step: Trial, reader: Asker, judge: Judge) -> None:
         """Answer the question of *step* with the model *reader* and judge the answer, and store both as result rows."""
         question, name = step.question, step.system.name
         row = self.results.latest("answer", name).get(step.key)
@@ -217,7 +217,7 @@ class Evaluation:
 
 
 @contextmanager
-def open_evaluation(options: Options) -> Iterator[Evaluation]:
+def open_evaluation(options: EvaluationOptions) -> Iterator[Evaluation]:
     """Context manager: load the data set, open models and systems, and read the results of earlier runs.
 
     Raises `InputError`, `SettingsError` or `MissingExtra`.
@@ -250,7 +250,7 @@ def open_evaluation(options: Options) -> Iterator[Evaluation]:
         yield Evaluation(options, dataset, conversations, results, ledger, systems, reader, judge)
 
 
-def _open_judge(dataset: Dataset, options: Options, ledger: Ledger) -> Judge:
+def _open_judge(dataset: Dataset, options: EvaluationOptions, ledger: Ledger) -> Judge:
     """Return the judge that *options* name: a model, or rules if the data set can be judged by rules.
 
     Errors: `InputError`.
@@ -266,7 +266,7 @@ def _open_judge(dataset: Dataset, options: Options, ledger: Ledger) -> Judge:
     return Judge(dataset, None if name == judges.RULES else Asker(name, ledger), options.modes)
 
 
-def _manifest(options: Options) -> dict[str, Any]:
+def _manifest(options: EvaluationOptions) -> dict[str, Any]:
     """Return the options of a run as fields of a result row, with a hash of the data file."""
     data = options.data
     digest = None

@@ -14,7 +14,7 @@ from kg_memory.cli.output import Screen, confirm, count_noun, is_terminal
 from kg_memory.contrib.evaluation import report
 from kg_memory.contrib.evaluation.judges import MODES, judge_prompt, reader_prompt
 from kg_memory.contrib.evaluation.models import price_of
-from kg_memory.contrib.evaluation.options import DATASETS, SYSTEMS, Options
+from kg_memory.contrib.evaluation.options import DATASETS, SYSTEMS, EvaluationOptions
 from kg_memory.contrib.evaluation.records import Conversation, System
 from kg_memory.contrib.evaluation.report import Figures
 from kg_memory.contrib.evaluation.results import question_key
@@ -53,7 +53,7 @@ def evaluate(arguments: Namespace, screen: Screen) -> int:
         return int(bool(outcome.failed or outcome.stopped or not found))
 
 
-def _options(arguments: Namespace) -> Options:
+def _options(arguments: Namespace) -> EvaluationOptions:
     """Return the options of the command line. Raises `InputError` for a budget in money without prices."""
     prices = dict(arguments.price)
     if "money" in arguments.budget and not prices:
@@ -65,8 +65,8 @@ def _options(arguments: Namespace) -> Options:
         "modes": MODES if arguments.verdicts == "both" else (arguments.verdicts,),
         "prices": prices,
     }
-    given = {each.name: getattr(arguments, each.name) for each in fields(Options) if each.name not in derived}
-    return Options(**given, **derived)
+    given = {each.name: getattr(arguments, each.name) for each in fields(EvaluationOptions) if each.name not in derived}
+    return EvaluationOptions(**given, **derived)
 
 
 def _list(screen: Screen) -> int:

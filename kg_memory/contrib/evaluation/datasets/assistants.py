@@ -14,8 +14,8 @@ from typing import Any
 
 from kg_memory.contrib.chats import read
 from kg_memory.contrib.evaluation.datasets.reading import (
+    JsonRecords,
     Names,
-    Records,
     find_file,
     following,
     malformed,
@@ -51,7 +51,7 @@ def load_longmemeval(path: Path | None, variant: str | None = None) -> Iterable[
     Raises `InputError` for another kind of file.
     """
     path = find_file(path, "longmemeval", f"longmemeval_{variant or _HISTORIES[0]}*.json")
-    return Records(path, _LONGMEMEVAL, _history)
+    return JsonRecords(path, _LONGMEMEVAL, _history)
 
 
 def _history(_: int, raw: Mapping[str, Any]) -> Conversation:

@@ -17,8 +17,8 @@ from typing import Any
 
 from kg_memory.contrib.chats import formats
 from kg_memory.contrib.evaluation.datasets.reading import (
+    JsonRecords,
     Names,
-    Records,
     find_file,
     malformed,
     messages,
@@ -116,7 +116,7 @@ def load_dmr(path: Path | None, variant: str | None = None) -> list[Conversation
         name = (raw.get("metadata") or {}).get("initial_data_id") or f"dmr-{number}"
         return _chat(raw, names.unique(str(name)))
 
-    return [*Records(path, _DMR, chat)]
+    return [*JsonRecords(path, _DMR, chat)]
 
 
 def _chat(raw: Mapping[str, Any], name: str) -> Conversation:

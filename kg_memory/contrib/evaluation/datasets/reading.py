@@ -78,7 +78,7 @@ def malformed(path: Path, record: str, form: str) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Records(Generic[T]):
+class JsonRecords(Generic[T]):
     """The records of a JSON list or JSON Lines file, each converted by ``build(number, record)``.
 
     Numbers start at 1. Each iteration reads the file again, one record at a time. `form` says what the file should
