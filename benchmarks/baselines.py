@@ -13,7 +13,14 @@ from pathlib import Path
 import numpy as np
 
 from kg_memory.contrib.evaluation.records import Conversation
-from kg_memory.contrib.evaluation.systems import Scores, bags_of_words, bm25, both, cosine, embed
+from kg_memory.contrib.evaluation.systems import (
+    Scores,
+    bags_of_words,
+    bm25_scores,
+    cosine_scores,
+    embed_episodes,
+    mean_scores,
+)
 from kg_memory.contrib.offline.embeddings import LocalEmbeddings
 from kg_memory.models.graph import EpisodeInput
 
@@ -43,21 +50,21 @@ def meaning(of: Corpus, *, neighbours: bool = False) -> Scores:
         near = [_neighbours(of.turns, place, VECTORS_OF_NEIGHBOURS) for place in range(len(vectors))]
         vectors = np.array([sum(weight * vectors[place] for place, weight in row) for row in near])
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    return cosine(vectors, of.embeddings)
+    return cosine_scores(vectors, of.embeddings)
 
 
 def words(turns: Sequence[EpisodeInput], *, neighbours: bool = False, dates: bool = True) -> Scores:
     """Return a BM25 scorer of turns; with *neighbours*, turns include the words of adjacent turns."""
     bags = bags_of_words(turns, dates=dates)
     if not neighbours:
-        return bm25(bags)
+        return bm25_scores(bags)
     joined = []
     for place in range(len(bags)):
         bag: Counter[str] = Counter()
         for other, weight in _neighbours(turns, place, WORDS_OF_NEIGHBOURS):
             bag.update({word: int(weight) * times for word, times in bags[other].items()})
         joined.append(bag)
-    return bm25(joined)
+    return bm25_scores(joined)
 
 
 def _neighbours(turns: Sequence[EpisodeInput], place: int, weights: Mapping[int, float]) -> list[tuple[int, float]]:
@@ -73,8 +80,8 @@ BASELINES: Mapping[str, Callable[[Corpus], Scores]] = {
     "BM25 with neighbours": lambda of: words(of.turns, neighbours=True),
     "dense": meaning,
     "dense with neighbours": lambda of: meaning(of, neighbours=True),
-    "hybrid": lambda of: both(words(of.turns), meaning(of)),
-    "hybrid with neighbours": lambda of: both(words(of.turns, neighbours=True), meaning(of, neighbours=True)),
+    "hybrid": lambda of: mean_scores(words(of.turns), meaning(of)),
+    "hybrid with neighbours": lambda of: mean_scores(words(of.turns, neighbours=True), meaning(of, neighbours=True)),
 }
 
 
@@ -83,7 +90,7 @@ def _vectors(of: Corpus) -> np.ndarray:
         kept: np.ndarray = np.load(of.kept)
         if len(kept) == len(of.turns):
             return kept
-    found = embed(of.turns, of.embeddings)
+    found = embed_episodes(of.turns, of.embeddings)
     of.kept.parent.mkdir(parents=True, exist_ok=True)
     np.save(of.kept, found)
     return found

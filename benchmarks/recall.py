@@ -11,7 +11,7 @@ from typing import Any
 from conversations import Conversation, turn
 
 from kg_memory import GraphMemory
-from kg_memory.contrib.evaluation.report import recall
+from kg_memory.contrib.evaluation.report import recall_at
 
 DEPTHS = (5, 10, 20)
 Find = Callable[[Conversation, str], list[str]]
@@ -39,7 +39,7 @@ def measure(conversations: Iterable[Conversation], find: Find, step: int = 1) ->
             seconds.append(time.perf_counter() - began)
             for depth in DEPTHS:
                 for group in ("", f"_{question.category}", f"_{conversation.name}"):
-                    recalls[f"recall_at_{depth}{group}"].append(recall(turns, question.evidence, depth))
+                    recalls[f"recall_at_{depth}{group}"].append(recall_at(turns, question.evidence, depth))
     cuts = quantiles(seconds, n=20, method="inclusive")
     return {
         "questions": len(seconds),

@@ -24,7 +24,7 @@ from conversations import beam_conversations, locomo_conversations, turn
 from opening import ingest, kept, opened, write
 
 from kg_memory.contrib.evaluation.records import Conversation
-from kg_memory.contrib.evaluation.report import bootstrap, recall
+from kg_memory.contrib.evaluation.report import bootstrap, recall_at
 from kg_memory.retrieval.question import Question
 from kg_memory.retrieval.ranking import RETRIEVERS, Hits, Retriever, fuse, ids_of
 from kg_memory.retrieval.recipe import DEFAULT
@@ -51,7 +51,7 @@ class Asked:
     def recall(self, weights: Weights) -> float:
         """Return the share of the evidence among the first `DEPTH` hits, fused with these weights."""
         rankings = [self.hits.of(retriever) for retriever in weights]
-        return recall(ids_of(fuse(rankings, list(weights.values()), "scores", 1.0)), self.evidence, DEPTH)
+        return recall_at(ids_of(fuse(rankings, list(weights.values()), "scores", 1.0)), self.evidence, DEPTH)
 
 
 def main() -> None:

@@ -25,7 +25,7 @@ from kg_memory.contrib.evaluation.datasets.reading import (
     messages,
     moment,
     read_json,
-    require,
+    require_data,
 )
 from kg_memory.contrib.evaluation.records import ABSTAIN, Conversation, Criterion, Dataset, Question
 from kg_memory.errors import InputError
@@ -128,9 +128,9 @@ def load_agent_memory(path: Path | None, variant: str | None = None) -> list[Con
     Raises: `InputError` if *path* is not the benchmark's folder.
     """
     del variant
-    path = require(path, "agent-memory", _AGENT_MEMORY)
+    path = require_data(path, "agent-memory", _AGENT_MEMORY)
     events, questions, about = (
-        require(path / name, "agent-memory", _AGENT_MEMORY)
+        require_data(path / name, "agent-memory", _AGENT_MEMORY)
         for name in ("events.jsonl", "questions.jsonl", "metadata.json")
     )
     told: dict[tuple[str, ...], set[str]] = {}

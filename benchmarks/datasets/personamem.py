@@ -18,7 +18,7 @@ from itertools import accumulate, chain, groupby
 from pathlib import Path
 from typing import Any
 
-from kg_memory.contrib.evaluation.datasets.reading import JsonRecords, find_file, malformed, messages, require
+from kg_memory.contrib.evaluation.datasets.reading import JsonRecords, find_file, malformed, messages, require_data
 from kg_memory.contrib.evaluation.records import Conversation, Criterion, Dataset, Question
 from kg_memory.errors import InputError
 from kg_memory.models.graph import EpisodeInput
@@ -51,7 +51,7 @@ def load_personamem(path: Path | None, variant: str | None = None) -> list[Conve
             for end, questions in sorted(places.items())
         ]
 
-    lines = JsonRecords(require(contexts, "personamem", _PERSONAMEM), _PERSONAMEM, build)
+    lines = JsonRecords(require_data(contexts, "personamem", _PERSONAMEM), _PERSONAMEM, build)
     conversations = [*chain.from_iterable(lines)]
     if asked:
         raise InputError(f"{contexts} has no context {min(asked)}, which {path.name} asks about: give {_PERSONAMEM}")

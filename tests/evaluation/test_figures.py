@@ -132,9 +132,9 @@ def test_locomo_events_become_rubric_questions(tmp_path) -> None:
     assert "Nora around 8 May, 2023" in question.text
     assert question.rubric == ("Nora buys a goat.", "Nora goes to Ghent.")
     assert Judge(LOCOMO, None, MODES).calls(question) == 0
-    judges.check(LOCOMO, "rules")
+    judges.check_judge(LOCOMO, "rules")
     with pytest.raises(InputError, match="rubrics"):
-        judges.check(LOCOMO, "rules", ("event_summary",))
+        judges.check_judge(LOCOMO, "rules", ("event_summary",))
     path.write_text(json.dumps([{**sample, "event_summary": {"events_session_1": {"Nora": ["x"]}}}]), encoding="utf-8")
     with pytest.raises(InputError, match="event_summary of c1 lacks the field 'date'"):
         load_locomo(path)

@@ -148,7 +148,7 @@ class Judge:
         return read(self._asker.ask(question)) if found is None else found
 
 
-def check(dataset: Dataset, judge: str, categories: Collection[str] = ()) -> None:
+def check_judge(dataset: Dataset, judge: str, categories: Collection[str] = ()) -> None:
     """Raise `InputError` if *judge* is ``rules`` and one of *categories* must be judged by a model.
 
     Without *categories*, the categories that are asked by default are checked.

@@ -129,7 +129,7 @@ _measured: ContextVar[list[Usage] | None] = ContextVar("measured", default=None)
 
 
 @contextmanager
-def measure() -> Iterator[list[Usage]]:
+def measure_usage() -> Iterator[list[Usage]]:
     """Context manager: yield a list to which each model call in the body appends its calls and tokens.
 
     It counts calls in this thread and in tasks that it starts.

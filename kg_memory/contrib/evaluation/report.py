@@ -26,7 +26,7 @@ RESAMPLES = 2000
 # Figures
 
 
-def recall(sources: Sequence[str], evidence: frozenset[str], depth: int) -> float:
+def recall_at(sources: Sequence[str], evidence: frozenset[str], depth: int) -> float:
     """Return the share of the ids *evidence* that is among the first *depth* search results *sources*, from 0 to 1."""
     return len(evidence.intersection(sources[:depth])) / len(evidence)
 
@@ -56,7 +56,7 @@ def retrieval_figures(sources: Sequence[str], evidence: frozenset[str]) -> dict[
 
     *sources* are the ids of the search results, best first; *evidence* are the ids that should be found.
     """
-    figures = {f"recall@{depth}": recall(sources, evidence, depth) for depth in DEPTHS}
+    figures = {f"recall@{depth}": recall_at(sources, evidence, depth) for depth in DEPTHS}
     figures |= {f"all@{depth}": all_found(sources, evidence, depth) for depth in DEPTHS[1:]}
     return {**figures, "nDCG@10": ndcg(sources, evidence)}
 

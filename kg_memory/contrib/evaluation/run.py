@@ -1,4 +1,4 @@
-"""Runs an evaluation: ingest, answer, judge. Each finished step is stored at once and never repeated."""
+"""Runs an evaluation: ingest, answer, judge. Each finished trial is stored at once and never repeated."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from kg_memory.contrib.evaluation import judges
 from kg_memory.contrib.evaluation.judges import Judge, reader_prompt
-from kg_memory.contrib.evaluation.models import Asker, Ledger, measure, open_chat, open_embeddings
+from kg_memory.contrib.evaluation.models import Asker, Ledger, measure_usage, open_chat, open_embeddings
 from kg_memory.contrib.evaluation.options import EvaluationOptions, Selection, find_dataset, find_system, select
 from kg_memory.contrib.evaluation.records import Conversation, Dataset, Question, System, Tools
 from kg_memory.contrib.evaluation.results import Results, cost_fields, cost_of, question_key
@@ -39,7 +39,7 @@ class Trial(NamedTuple):
 
 @dataclass
 class Outcome:
-    """How many steps failed, the first error, and why the run stopped early (empty if it did not)."""
+    """How many trials failed, the first error, and why the run stopped early (empty if it did not)."""
 
     failed: int = 0
     reason: str = ""
@@ -63,10 +63,10 @@ class Evaluation:
     _lock: Lock = field(default_factory=Lock)
 
     def run(self, say: Say) -> Outcome:
-        """Run the steps that have no result yet; *say* is a function that prints a line about the progress.
+        """Run the trials that have no result yet; *say* is a function that prints a line about the progress.
 
-        A failed step is left for the next run. The run stops when the budget is spent, a setting is wrong, or
-        `FAILURES` steps fail in a row. Exceptions other than `KGMemoryError` are raised.
+        A failed trial is left for the next run. The run stops when the budget is spent, a setting is wrong, or
+        `FAILURES` trials fail in a row. Exceptions other than `KGMemoryError` are raised.
         """
         try:
             for system in self.systems:
@@ -84,13 +84,13 @@ class Evaluation:
         ]
         if not left:
             return
-        if any(step.key not in self.results.latest("answer", system.name) for step in left):
+        if any(trial.key not in self.results.latest("answer", system.name) for trial in left):
             say(f"{system.name}: reading {conversation.name}, {len(conversation.episodes)} messages")
             if not self._ingest(system, conversation):
                 return
         pool = ThreadPoolExecutor(self.options.concurrency, thread_name_prefix="evaluate")
         try:
-            futures = [pool.submit(self._run_step, step) for step in left]
+            futures = [pool.submit(self._run_trial, trial) for trial in left]
             for done, future in enumerate(as_completed(futures), start=1):
                 future.result()
                 total = self.ledger.total
@@ -112,7 +112,7 @@ class Evaluation:
         began = time.perf_counter()
         failure: KGMemoryError | None = None
         try:
-            with measure() as costs, _as_model_error(system.name):
+            with measure_usage() as costs, _as_model_error(system.name):
                 system.ingest(conversation)
         except KGMemoryError as error:
             failure = error
@@ -133,24 +133,24 @@ class Evaluation:
             self._fail(failure)
         return failure is None
 
-    def _run_step(self, step: Trial) -> None:
+    def _run_trial(self, trial: Trial) -> None:
         """Retrieve a context for one question, answer the question, and judge the answer. Stored results are reused."""
         try:
             if self.reader is None or self.judge is None:
-                self.results.add("retrieval", **self._retrieve(step)[0])
+                self.results.add("retrieval", **self._retrieve(trial)[0])
             else:
-                self._answer_and_judge(step, self.reader, self.judge)
+                self._answer_and_judge(trial, self.reader, self.judge)
         except KGMemoryError as error:
             self._fail(error)
         else:
             self._in_a_row = 0
 
-    def _retrieve(self, step: Trial) -> tuple[dict[str, Any], str]:
-        """Let the system find a context for the question of *step*; return fields for the result row, and the context.
+    def _retrieve(self, trial: Trial) -> tuple[dict[str, Any], str]:
+        """Let the system find a context for the question of *trial*; return fields for the result row, and the context.
 
         If the question's evidence names threads, the ids of episodes are replaced by their threads.
         """
-        system, conversation, question, key = step
+        system, conversation, question, key = trial
         began = time.perf_counter()
         with self._measure(self.options.model) as costs, _as_model_error(system.name):
             found = system.context(question, conversation, self.options.max_tokens)
@@ -169,12 +169,12 @@ class Evaluation:
         }
         return fields, found.text
 
-    def _answer_and_judge(self, step: Trial, reader: Asker, judge: Judge) -> None:
-        """Answer the question of *step* with the model *reader* and judge the answer, and store both as result rows."""
-        question, name = step.question, step.system.name
-        row = self.results.latest("answer", name).get(step.key)
+    def _answer_and_judge(self, trial: Trial, reader: Asker, judge: Judge) -> None:
+        """Answer the question of *trial* with the model *reader* and judge the answer; store both as result rows."""
+        question, name = trial.question, trial.system.name
+        row = self.results.latest("answer", name).get(trial.key)
         if row is None:
-            fields, context = self._retrieve(step)
+            fields, context = self._retrieve(trial)
             began = time.perf_counter()
             with self._measure(reader.name) as costs:
                 answer = reader.ask(reader_prompt(question, context))
@@ -184,16 +184,16 @@ class Evaluation:
             self.results.add("answer", **fields, **asked, reader_seconds=seconds, **reading)
         else:
             answer = row["answer"]
-        if step.key not in self.results.latest("verdict", name, judge.name):
+        if trial.key not in self.results.latest("verdict", name, judge.name):
             with self._measure(judge.name) as costs:
                 verdict = judge.judge(question, answer)
-            about = {"system": name, "question": step.key, "judge": judge.name, "verdict": verdict}
+            about = {"system": name, "question": trial.key, "judge": judge.name, "verdict": verdict}
             self.results.add("verdict", **about, **cost_fields(sum(costs, Usage()), "judge_"))
 
     @contextmanager
     def _measure(self, model: str | None) -> Iterator[list[Usage]]:
-        """Context manager: collect the cost of a step by *model*; if the step fails, store it as a ``spent`` row."""
-        with measure() as costs:
+        """Context manager: collect the cost of a trial by *model*; if the trial fails, store it as a ``spent`` row."""
+        with measure_usage() as costs:
             try:
                 yield costs
             except BaseException:
@@ -202,9 +202,9 @@ class Evaluation:
                 raise
 
     def _fail(self, error: KGMemoryError) -> None:
-        """Count a failed step, and raise an error if the run must stop.
+        """Count a failed trial, and raise an error if the run must stop.
 
-        That is *error* itself, or `SettingsError` after `FAILURES` failed steps in a row.
+        That is *error* itself, or `SettingsError` after `FAILURES` failed trials in a row.
         """
         if isinstance(error, BudgetSpent | SettingsError | MissingExtra):
             raise error
@@ -262,7 +262,7 @@ def _open_judge(dataset: Dataset, options: EvaluationOptions, ledger: Ledger) ->
                 f"{dataset.name} has free answers: name a model with --judge, or --judge rules to compare words"
             )
         name = judges.RULES
-    judges.check(dataset, name, options.categories)
+    judges.check_judge(dataset, name, options.categories)
     return Judge(dataset, None if name == judges.RULES else Asker(name, ledger), options.modes)
 
 
@@ -286,7 +286,7 @@ def _manifest(options: EvaluationOptions) -> dict[str, Any]:
 
 @contextmanager
 def _as_model_error(name: str) -> Iterator[None]:
-    """Context manager: raise exceptions of a system's libraries as `ModelError`, so that only one step fails."""
+    """Context manager: raise exceptions of a system's libraries as `ModelError`, so that only one trial fails."""
     try:
         yield
     except (KGMemoryError, AssertionError):

@@ -120,23 +120,23 @@ def open_ours(tools: Tools, plan: str | None = None) -> System:
 # Baselines
 
 
-def line(episode: EpisodeInput) -> str:
+def dated_line(episode: EpisodeInput) -> str:
     """Return an episode as a line such as ``[2024-05-14 09:30] Ann: I moved to Oslo``."""
     time = f"[{episode.at:%Y-%m-%d %H:%M}] " if episode.at else ""
     return f"{time}{episode.speaker or 'user'}: {episode.content}"
 
 
-def pack(ranked: Sequence[EpisodeInput], max_tokens: int) -> str:
+def pack_episodes(ranked: Sequence[EpisodeInput], max_tokens: int) -> str:
     """Return the best episodes that fit into *max_tokens* tokens as lines, sorted by time; *ranked* is best first."""
     kept: list[EpisodeInput] = []
     size = 0
     for episode in ranked:
-        tokens = estimate_tokens(line(episode))
+        tokens = estimate_tokens(dated_line(episode))
         if size + tokens <= max_tokens:
             kept.append(episode)
             size += tokens
     kept.sort(key=lambda episode: episode.at.timestamp() if episode.at else 0.0)
-    return "\n".join(map(line, kept))
+    return "\n".join(map(dated_line, kept))
 
 
 def bags_of_words(episodes: Sequence[EpisodeInput], *, dates: bool = True) -> list[Counter[str]]:
@@ -144,7 +144,7 @@ def bags_of_words(episodes: Sequence[EpisodeInput], *, dates: bool = True) -> li
     return [Counter(terms(episode_text(episode, dates=dates))) for episode in episodes]
 
 
-def bm25(bags: Sequence[Mapping[str, int]]) -> Scores:
+def bm25_scores(bags: Sequence[Mapping[str, int]]) -> Scores:
     """Return a function that scores episodes for a question by Okapi BM25; *bags* are the episodes' word counts."""
     postings: defaultdict[str, dict[int, int]] = defaultdict(dict)
     for place, bag in enumerate(bags):
@@ -166,7 +166,7 @@ def bm25(bags: Sequence[Mapping[str, int]]) -> Scores:
     return scores
 
 
-def cosine(vectors: np.ndarray, embeddings: Embeddings) -> Scores:
+def cosine_scores(vectors: np.ndarray, embeddings: Embeddings) -> Scores:
     """Return a function that scores episodes for a question by cosine similarity.
 
     *vectors* are the episodes' embeddings, as rows of length 1; *embeddings* embeds the question.
@@ -179,7 +179,7 @@ def cosine(vectors: np.ndarray, embeddings: Embeddings) -> Scores:
     return scores
 
 
-def both(first: Scores, second: Scores) -> Scores:
+def mean_scores(first: Scores, second: Scores) -> Scores:
     """Return a function that scores episodes by the mean of *first* and *second*, two scoring functions.
 
     The scores of each are first scaled to the same mean and deviation.
@@ -212,7 +212,7 @@ def episode_text(episode: EpisodeInput, *, dates: bool = True) -> str:
     return f"{day}{episode.speaker or ''}: {episode.content}"
 
 
-def embed(episodes: Sequence[EpisodeInput], embeddings: Embeddings) -> np.ndarray:
+def embed_episodes(episodes: Sequence[EpisodeInput], embeddings: Embeddings) -> np.ndarray:
     """Return the embedding vectors of *episodes* as rows of length 1."""
     texts = [episode_text(episode) for episode in episodes]
     rows = []
@@ -245,17 +245,17 @@ class Baseline:
         """Return the best episodes that fit into *max_tokens*, sorted by time; without an index, all episodes."""
         episodes, sources = conversation.episodes, tuple[str, ...]()
         if self._index is None:
-            text = "\n".join(map(line, episodes))
+            text = "\n".join(map(dated_line, episodes))
         else:
             ranked = best(self._scores[conversation.name](question.text))
             sources = tuple(episodes[place].source_id or "" for place in ranked[:DEPTH])
-            text = pack([episodes[place] for place in ranked], max_tokens)
+            text = pack_episodes([episodes[place] for place in ranked], max_tokens)
         return Retrieved(text, sources, estimate_tokens(text))
 
     def estimate(self, conversation: Conversation, max_tokens: int) -> tuple[Usage, int]:
         """Return a cost of zero, as no chat model is called, and the expected tokens of a context."""
         if self._index is None:
-            max_tokens = sum(estimate_tokens(line(episode)) for episode in conversation.episodes)
+            max_tokens = sum(estimate_tokens(dated_line(episode)) for episode in conversation.episodes)
         return Usage(), max_tokens
 
     def close(self) -> None:
@@ -267,12 +267,12 @@ def open_baseline(tools: Tools, name: str) -> System:
     model = tools.embeddings
 
     def words(episodes: Sequence[EpisodeInput]) -> Scores:
-        return bm25(bags_of_words(episodes))
+        return bm25_scores(bags_of_words(episodes))
 
     def vectors(episodes: Sequence[EpisodeInput]) -> Scores:
-        return cosine(embed(episodes, model), model)
+        return cosine_scores(embed_episodes(episodes, model), model)
 
     def both_halves(episodes: Sequence[EpisodeInput]) -> Scores:
-        return both(words(episodes), vectors(episodes))
+        return mean_scores(words(episodes), vectors(episodes))
 
     return Baseline(name, {"bm25": words, "dense": vectors, "hybrid": both_halves, "full": None}[name])

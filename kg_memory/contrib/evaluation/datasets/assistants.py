@@ -22,7 +22,7 @@ from kg_memory.contrib.evaluation.datasets.reading import (
     messages,
     moment,
     read_json,
-    require,
+    require_data,
 )
 from kg_memory.contrib.evaluation.records import ABSTAIN, LENIENT, STRICT, Conversation, Criterion, Dataset, Question
 from kg_memory.errors import InputError
@@ -113,7 +113,7 @@ def load_beam(path: Path | None, variant: str | None = None) -> list[Conversatio
 
     The subfolders may be grouped in one folder for each variant. Raises `InputError` if there are no chats.
     """
-    path = require(path, "beam", "the folder `chats`")
+    path = require_data(path, "beam", "the folder `chats`")
     found = beam_chats(path / variant if variant else path) or beam_chats(path / _LENGTHS[0])
     if not found:
         raise InputError(f"no BEAM chat in {path}: give a folder that has a folder with a chat.json for each chat")
@@ -129,7 +129,7 @@ def beam_chats(data: Path) -> list[Path]:
 def beam_questions(chat: Path) -> dict[str, list[dict[str, Any]]]:
     """Return the questions about a BEAM chat by kind, as they are in the file: ``{"abstention": [{...}], ...}``."""
     path = chat / "probing_questions" / "probing_questions.json"
-    found: dict[str, list[dict[str, Any]]] = read_json(require(path, "beam", "a folder with questions"))
+    found: dict[str, list[dict[str, Any]]] = read_json(require_data(path, "beam", "a folder with questions"))
     return found
 
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from kg_memory.contrib.evaluation.records import Conversation, Criterion, Dataset, Question
-from kg_memory.contrib.evaluation.systems import line
+from kg_memory.contrib.evaluation.systems import dated_line
 from kg_memory.errors import InputError
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.text.tokenise import estimate_tokens
@@ -99,7 +99,7 @@ def _hay(draw: random.Random, tokens: int) -> Iterator[str]:
     while size < tokens:
         parts = (draw.choice(words) for words in (_OPENINGS, _SUBJECTS, _VERBS, _TOPICS, _ENDINGS))
         text = f"{' '.join(parts)}."
-        size += estimate_tokens(line(_episode(text, 0, "")))
+        size += estimate_tokens(dated_line(_episode(text, 0, "")))
         yield text
 
 

@@ -23,7 +23,7 @@ from kg_memory.contrib.evaluation.datasets.reading import (
     malformed,
     messages,
     read_json,
-    require,
+    require_data,
 )
 from kg_memory.contrib.evaluation.records import ABSTAIN, Conversation, Criterion, Dataset, Question
 from kg_memory.errors import InputError
@@ -43,7 +43,7 @@ _DAYS = {"hour": 1 / 24, "day": 1, "week": 7, "month": 30, "year": 365}
 def load_locomo(path: Path | None, variant: str | None = None) -> list[Conversation]:
     """Return the conversations of a LoCoMo file. Raises `InputError` for another kind of file."""
     del variant
-    path = require(path, "locomo", "locomo10.json")
+    path = require_data(path, "locomo", "locomo10.json")
     samples = formats.samples(read_json(path))
     if not samples or not all(isinstance(sample.get("qa"), list) for sample in samples):
         raise InputError(f"{path} is not a LoCoMo file: give {_LOCOMO}")

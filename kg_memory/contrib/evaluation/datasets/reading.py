@@ -21,7 +21,7 @@ TICK = timedelta(microseconds=1)
 _WEEKDAY = re.compile(r"\s*\([^)]*\)\s*")
 
 
-def require(path: Path | None, name: str, form: str) -> Path:
+def require_data(path: Path | None, name: str, form: str) -> Path:
     """Return *path* if it exists, else raise `InputError`.
 
     The error says that the data set *name* needs a file of the kind *form*.
@@ -38,7 +38,7 @@ def find_file(path: Path | None, name: str, pattern: str) -> Path:
 
     *name* is the data set, for the error. Raises `InputError` if there is no such file.
     """
-    path = require(path, name, f"{pattern}, or the folder that it is in")
+    path = require_data(path, name, f"{pattern}, or the folder that it is in")
     if not path.is_dir():
         return path
     found = sorted(path.glob(pattern))
