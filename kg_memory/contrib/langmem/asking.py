@@ -129,7 +129,7 @@ def open_model(model: BaseChatModel | str) -> ChatModel:
         raise SettingsError(f"the model {model!r} cannot be opened ({error}): pass a LangChain chat model") from error
 
 
-def ask(model: ChatModel, prompt: Prompt[Answer], /, **fields: Any) -> Flow[Answer]:
+def ask_chat(model: ChatModel, prompt: Prompt[Answer], /, **fields: Any) -> Flow[Answer]:
     """Return the answer of *model* to *prompt*, parsed to the prompt's answer type.
 
     *fields* are the values for the variables in the prompt. Errors: `ModelError` if there is no valid answer.

@@ -17,7 +17,7 @@ from kg_memory.contrib.langmem.asking import (
     Config,
     FlowRunnable,
     Records,
-    ask,
+    ask_chat,
     open_model,
     write_messages,
 )
@@ -130,8 +130,8 @@ class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
                 if memory.id not in removed
             ]
             fields = {"lists": list(form.answer.model_fields), "kinds": self._kinds(), "existing": shown}
-            changes = yield from ask(self._model, form, **fields, messages=messages, instructions=self.instructions)
-            if not _apply(changes, memories, removed):
+            answer = yield from ask_chat(self._model, form, **fields, messages=messages, instructions=self.instructions)
+            if not _apply(answer, memories, removed):
                 break
         return memories, removed
 
@@ -155,7 +155,7 @@ class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
                 if isinstance(content, RemoveDoc):
                     continue
                 kind = memory[1] if len(memory) == 3 else type(content).__name__
-                yield Existing(str(memory[0]), kind if isinstance(kind, str) else default, to_plain(content))
+                yield Existing(str(memory[0]), kind if isinstance(kind, str) else default, dump_content(content))
             else:
                 raise InputError(f"an existing memory must be a text or an (id, content) pair, got {memory!r:.80}")
 
@@ -190,13 +190,13 @@ def _apply(changes: BaseModel, memories: list[Existing], removed: set[str]) -> b
     for name in type(changes).model_fields:
         for change in getattr(changes, name):
             if name.startswith(NEW):
-                memories.append(Existing(str(uuid4()), name.removeprefix(NEW), to_plain(change)))
+                memories.append(Existing(str(uuid4()), name.removeprefix(NEW), dump_content(change)))
             elif (place := places.get(change if name == REMOVED else change.id)) is None:
                 continue
             elif name == REMOVED:
                 removed.add(memories[place].id)
             else:
-                memories[place] = Existing(memories[place].id, name.removeprefix(CHANGED), to_plain(change.memory))
+                memories[place] = Existing(memories[place].id, name.removeprefix(CHANGED), dump_content(change.memory))
             made = True
     return made
 
@@ -223,8 +223,8 @@ class ThreadExtractor(FlowRunnable[BaseModel]):
         messages = write_messages(require_messages(given))
         if not messages:
             raise InputError("messages must not be empty: there is nothing to extract from")
-        kind, instructions = self._schema.model_json_schema(), self._instructions
-        answer: Any = yield from ask(self._model, self._form, kind=kind, messages=messages, instructions=instructions)
+        kind, wishes = self._schema.model_json_schema(), self._instructions
+        answer: Any = yield from ask_chat(self._model, self._form, kind=kind, messages=messages, instructions=wishes)
         record: BaseModel = answer.records[0]
         return record
 
@@ -280,6 +280,6 @@ def _make_answer(name: str, lists: Mapping[str, Any]) -> type[Any]:
     return made
 
 
-def to_plain(content: Any) -> Any:
+def dump_content(content: Any) -> Any:
     """Return *content* as plain JSON: the fields of a pydantic model; any other value unchanged."""
     return content.model_dump(mode="json") if isinstance(content, BaseModel) else content

@@ -12,7 +12,7 @@ from langgraph.store.base import BaseStore, Item, SearchItem
 from pydantic import BaseModel, ValidationError
 
 from kg_memory.adapters.messages import messages_of, text_of
-from kg_memory.contrib.langmem.asking import RECALL_QUERIES, Config, FlowRunnable, ask, open_model, write_messages
+from kg_memory.contrib.langmem.asking import RECALL_QUERIES, Config, FlowRunnable, ask_chat, open_model, write_messages
 from kg_memory.contrib.langmem.extraction import (
     Existing,
     Memory,
@@ -266,7 +266,7 @@ def write_queries(model: ChatModel, messages: Any, wishes: str) -> Flow[list[str
     records = write_messages(messages)
     if not records:
         return []
-    answer = yield from ask(model, RECALL_QUERIES, messages=records, instructions=wishes)
+    answer = yield from ask_chat(model, RECALL_QUERIES, messages=records, instructions=wishes)
     return list(dict.fromkeys(query for query in answer.queries if query.strip()))
 
 

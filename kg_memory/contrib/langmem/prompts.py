@@ -20,7 +20,7 @@ from kg_memory.contrib.langmem.asking import (
     Config,
     FlowRunnable,
     Lesson,
-    ask,
+    ask_chat,
     open_model,
     write_trajectories,
 )
@@ -131,7 +131,7 @@ class PromptOptimizer(FlowRunnable[str]):
         for step in range(1, 1 + (1 if self._kind == "prompt_memory" else self._most)):
             shown = [lesson.model_dump() for lesson in draft]
             lessons = (
-                yield from ask(self._model, REVIEW, prompt=text, draft=shown, instructions=wishes, **review)
+                yield from ask_chat(self._model, REVIEW, prompt=text, draft=shown, instructions=wishes, **review)
             ).lessons
             settled = step >= self._least and lessons == draft
             draft = lessons
@@ -154,7 +154,7 @@ class PromptOptimizer(FlowRunnable[str]):
         if not lessons:
             return text
         orders = [lesson.lesson for lesson in lessons]
-        answer = yield from ask(self._model, REWRITE, prompt=text, lessons=orders, instructions=wishes)
+        answer = yield from ask_chat(self._model, REWRITE, prompt=text, lessons=orders, instructions=wishes)
         variables = set(_VARIABLE.findall(text))
         written = next(iter(answer.prompts), "")
         new = _escape(written, variables) if variables else written
@@ -213,7 +213,7 @@ class MultiPromptOptimizer(FlowRunnable[list[Prompt]]):
             {"name": prompt["name"], "prompt": prompt["prompt"], "when": prompt.get("when_to_update")}
             for prompt in prompts
         ]
-        answer = yield from ask(self._model, CHOOSE_PROMPTS, prompts=shown, trajectories=list(trajectories))
+        answer = yield from ask_chat(self._model, CHOOSE_PROMPTS, prompts=shown, trajectories=list(trajectories))
         return set(answer.names)
 
 

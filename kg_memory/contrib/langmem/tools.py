@@ -12,7 +12,7 @@ from langgraph.runtime import get_runtime
 from langgraph.store.base import BaseStore, SearchItem
 from pydantic import BaseModel, Field, create_model
 
-from kg_memory.contrib.langmem.extraction import to_plain
+from kg_memory.contrib.langmem.extraction import dump_content
 from kg_memory.contrib.langmem.place import Namespace, Store, store_here, validate_store
 from kg_memory.contrib.langmem.store import Labels, Record
 from kg_memory.errors import InputError, MemoryPaused, SettingsError
@@ -88,7 +88,7 @@ def create_manage_memory_tool(
         if action == "create":
             if content is None:
                 raise InputError("content is missing: pass the content of the new memory")
-            plain = to_plain(content)
+            plain = dump_content(content)
             id_ = _new_key(plain)
             yield from call(kept, "put", labels, id_, {"content": plain})
             return f"created memory {id_}"
@@ -100,7 +100,7 @@ def create_manage_memory_tool(
             return f"deleted memory {id}"
         if content is None:
             raise InputError("content is missing: pass the new content of the memory")
-        yield from call(kept, "put", labels, str(id), _updated(item.value, to_plain(content)))
+        yield from call(kept, "put", labels, str(id), _updated(item.value, dump_content(content)))
         return f"updated memory {id}"
 
     actions: Any = Literal[permitted]

@@ -10,7 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 from kg_memory.contrib.importers.sentences import IDS, SOURCE, read_expiration, to_labels
-from kg_memory.contrib.mem0.filters import Group, decide, to_where
+from kg_memory.contrib.mem0.filters import FilterGroup, evaluate_for, to_where
 from kg_memory.contrib.mem0.items import find_ended, to_events
 from kg_memory.contrib.mem0.scopes import Entries, Ids, Item, Owner, read_ids, to_metadata
 from kg_memory.contrib.mem0.view import PAGE, View
@@ -110,7 +110,7 @@ def add(view: View, messages: object, note: Note, *, infer: bool) -> Flow[list[I
     not read.
     """
     owner = Owner.of_ids(view.collection, note.ids)
-    spoken = read_messages(messages)
+    spoken = parse_messages(messages)
     if infer and note.about["memory_type"] is None:
         episodes = [note.episode(message) for message in spoken if message.role in ROLES]
         return (yield from _settle(view, owner, "add_many", episodes))
@@ -212,7 +212,7 @@ def _note_for(fact: Fact, words: str, metadata: Entries | None, expiration: Any,
 # Messages as Mem0 accepts them: a text, or a dict with role and content, or a list of these
 
 
-def read_messages(messages: object) -> list[Message]:
+def parse_messages(messages: object) -> list[Message]:
     """Return the messages in the argument of a Mem0 call: a text, a dict with role and content, or a list of these.
 
     Messages without text, and system messages, are left out. Errors: `InputError` for a value of another form.
@@ -270,10 +270,10 @@ def _find_chain(view: View, owner: Owner, fact: Fact) -> Flow[list[str]]:
     return list(dict.fromkeys(reversed(chain)))
 
 
-def delete_all(view: View, node: Group) -> Flow[None]:
+def delete_all(view: View, node: FilterGroup) -> Flow[None]:
     """Delete all memories that match the filter *node*."""
     for owner in (yield from view.matching(node)):
-        if decide(node, owner):
+        if evaluate_for(node, owner):
             yield from _forget(view, owner, {"everything": True})
         else:
             yield from _forget_matching(view, owner, node)
@@ -285,7 +285,7 @@ def reset(view: View) -> Flow[None]:
         yield from _forget(view, owner, {"everything": True})
 
 
-def _forget_matching(view: View, owner: Owner, node: Group) -> Flow[None]:
+def _forget_matching(view: View, owner: Owner, node: FilterGroup) -> Flow[None]:
     """Delete the episodes in the namespace of *owner* whose labels match the filter *node*."""
     where = to_where(node, owner)
     while True:

@@ -45,7 +45,7 @@ class Test(NamedTuple):
         return self.operator in EQUALITIES or self.field in TIMES or not isinstance(self.value, str)
 
 
-class Group(NamedTuple):
+class FilterGroup(NamedTuple):
     """Several conditions of a filter, `parts`: all ("AND"), at least one ("OR") or none ("NOT") must be true."""
 
     join: str
@@ -57,26 +57,26 @@ class Group(NamedTuple):
         return all(part.is_ours for part in self.parts)
 
 
-Node = Test | Group
+Node = Test | FilterGroup
 
 
 # Parsing
 
 
-def parse_filters(filters: Entries | None, ids: Mapping[str, str]) -> Group:
+def parse_filters(filters: Entries | None, ids: Mapping[str, str]) -> FilterGroup:
     """Return the Mem0 filter *filters* in parsed form, with a test for each of *ids*, such as {"user_id": "ann"}.
 
     Errors: `InputError` for an invalid filter, or if no user_id, agent_id or run_id is required.
     """
     tests = tuple(Test(name, "eq", value) for name, value in ids.items())
     parts = tests if filters is None else (*tests, *_parse(filters, 1).parts)
-    node = Group("AND", parts)
+    node = FilterGroup("AND", parts)
     if not any(test.field in OWNERS for test in _required(node)):
         raise InputError("filters must have user_id, agent_id or run_id, as in filters={'user_id': 'ann'}")
     return node
 
 
-def _required(node: Group) -> Iterator[Test]:
+def _required(node: FilterGroup) -> Iterator[Test]:
     """Yield the tests in *node* that every matching memory must pass, which are those outside of OR and NOT."""
     for part in node.parts:
         if isinstance(part, Test):
@@ -85,7 +85,7 @@ def _required(node: Group) -> Iterator[Test]:
             yield from _required(part)
 
 
-def _parse(filters: object, depth: int) -> Group:
+def _parse(filters: object, depth: int) -> FilterGroup:
     """Return a Mem0 filter dict as an "AND" group; *depth* is its depth of nesting. Errors: `InputError` if invalid."""
     if not isinstance(filters, Mapping):
         raise InputError(f"a filter must be a dict such as {{'user_id': 'ann'}}, got {type(filters).__name__}")
@@ -96,12 +96,12 @@ def _parse(filters: object, depth: int) -> Group:
         if name in ("AND", "OR", "NOT"):
             if not isinstance(value, list | tuple) or not value:
                 raise InputError(f"{name} must be a list of filters with at least one entry, got {value!r:.100}")
-            parts.append(Group(name, tuple(_parse(part, depth + 1) for part in value)))
+            parts.append(FilterGroup(name, tuple(_parse(part, depth + 1) for part in value)))
         elif not isinstance(name, str) or name.startswith("$"):
             raise InputError(f"the keys of a filter must be field names, AND, OR or NOT, got {name!r:.100}")
         else:
             parts += _tests(name, value)
-    return Group("AND", tuple(parts))
+    return FilterGroup("AND", tuple(parts))
 
 
 def _tests(name: str, condition: object) -> list[Node]:
@@ -135,7 +135,7 @@ def _test(name: str, how: object, value: Any) -> Node:
 # Namespaces
 
 
-def owner_of(node: Group, collection: str) -> Owner | None:
+def owner_of(node: FilterGroup, collection: str) -> Owner | None:
     """Return the only owner whose memories can match the filter *node*, or None if the filter requires no user_id."""
     for test in _required(node):
         if test.field == "user_id" and test.operator == "eq" and test.value is not None:
@@ -143,7 +143,7 @@ def owner_of(node: Group, collection: str) -> Owner | None:
     return None
 
 
-def decide(node: Node, owner: Owner) -> bool | None:
+def evaluate_for(node: Node, owner: Owner) -> bool | None:
     """Return True if the filter *node* matches all memories of *owner*, False if it matches none, otherwise None."""
     return _evaluate(node, owner.constants, of_all=True)
 
@@ -180,7 +180,7 @@ def to_where(node: Node, owner: Owner) -> Entries | None:
     Tests that such a filter cannot express are left out; `holds` applies them to the results. *owner* is the owner of
     the searched namespace.
     """
-    parts = node.parts if isinstance(node, Group) and node.join == "AND" else (node,)
+    parts = node.parts if isinstance(node, FilterGroup) and node.join == "AND" else (node,)
     return _join_tests([_translate(part, owner) for part in parts if part.is_ours]) or None
 
 
@@ -189,7 +189,7 @@ def _translate(node: Node, owner: Owner) -> Entries:
 
     {} matches all memories.
     """
-    known = decide(node, owner)
+    known = evaluate_for(node, owner)
     if known is not None:
         return {} if known else {"$or": []}
     if isinstance(node, Test):

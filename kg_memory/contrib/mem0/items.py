@@ -9,13 +9,13 @@ from itertools import pairwise
 from typing import Any
 
 from kg_memory.contrib.importers.sentences import ABOUT
-from kg_memory.contrib.mem0.filters import Group, holds
+from kg_memory.contrib.mem0.filters import FilterGroup, holds
 from kg_memory.contrib.mem0.scopes import Entries, Item, Owner, first_ids, to_metadata
 from kg_memory.models.graph import Change, Fact, Source
 from kg_memory.models.results import Explanation, FactExplanation
 
 
-def to_item(fact: Fact, owner: Owner, score: float | None = None) -> Item:
+def to_memory(fact: Fact, owner: Owner, score: float | None = None) -> Item:
     """Return *fact* as the dict of a Mem0 memory: "id", "memory" (the text), "metadata" and so on.
 
     "valid_at" and "invalid_at" are the start and end of the time for which the fact is true. *owner* is the owner of
@@ -70,7 +70,7 @@ def is_live(fact: Fact, now: datetime) -> bool:
     return not fact.superseded_by and fact.invalid_at <= _first_time(fact)
 
 
-def is_shown(fact: Fact, owner: Owner, node: Group, *, show_expired: bool, today: date) -> bool:
+def is_shown(fact: Fact, owner: Owner, node: FilterGroup, *, show_expired: bool, today: date) -> bool:
     """Return whether a message that states *fact* matches the filter *node* and has not expired by *today*.
 
     One such message is enough. With *show_expired*, expired messages count, too, and facts whose messages have all been
@@ -108,14 +108,14 @@ def to_events(facts: Sequence[Fact], ended: Mapping[str, Fact], episodes: Contai
     for fact in facts:
         before = next((ended[id_] for id_ in fact.supersedes if id_ in ended), None)
         is_new = all(source.episode in episodes for source in fact.sources)
-        item = to_item(fact, owner)
+        item = to_memory(fact, owner)
         if before is not None:
             replaced.update(fact.supersedes)
             events.append({**item, "event": "UPDATE", "previous_memory": before.sentence, "previous_id": before.id})
         elif is_new or fact.id not in ended:
             events.append({**item, "event": "ADD" if is_new else "NOOP"})
     gone = (fact for id_, fact in ended.items() if id_ not in replaced)
-    return events + [{**to_item(fact, owner), "event": "DELETE"} for fact in gone]
+    return events + [{**to_memory(fact, owner), "event": "DELETE"} for fact in gone]
 
 
 def find_ended(changes: Iterable[Change], sentences: Iterable[str]) -> dict[str, Fact]:

@@ -9,8 +9,8 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from kg_memory.contrib.mem0.filters import Group, decide, owner_of, parse_filters, to_where
-from kg_memory.contrib.mem0.items import explain_score, is_live, is_shown, to_item
+from kg_memory.contrib.mem0.filters import FilterGroup, evaluate_for, owner_of, parse_filters, to_where
+from kg_memory.contrib.mem0.items import explain_score, is_live, is_shown, to_memory
 from kg_memory.contrib.mem0.scopes import Entries, Item, Owner, read_ids
 from kg_memory.errors import InputError, NotFound
 from kg_memory.memory.listing import Time
@@ -61,14 +61,14 @@ class View:
         owners = (Owner.of_namespace(self.collection, name) for name in sorted(names))
         return [owner for owner in owners if owner is not None]
 
-    def matching(self, node: Group) -> Flow[list[Owner]]:
+    def matching(self, node: FilterGroup) -> Flow[list[Owner]]:
         """Return the owners who may have memories that match the filter *node*.
 
         If the filter requires a user_id, this is one owner; otherwise all namespaces are examined.
         """
         owner = owner_of(node, self.collection)
         owners = [owner] if owner else (yield from self.owners())
-        return [owner for owner in owners if decide(node, owner) is not False]
+        return [owner for owner in owners if evaluate_for(node, owner) is not False]
 
     def keep_places(self, ids: Iterable[str], owner: Owner) -> None:
         """Cache *owner* as the owner of the memories with the given *ids*, for later calls of `locate`."""
@@ -145,7 +145,7 @@ class Look:
     `node` is the parsed filter, and `top` the number of results. For the other fields, see `Memory.search`.
     """
 
-    node: Group
+    node: FilterGroup
     top: int
     as_of: Time | None
     believed_at: Time | None
@@ -225,7 +225,7 @@ def _search_in(view: View, owner: Owner, look: Look, query: str, how: Entries) -
             break
         size = min(4 * size, MOST)
     view.keep_places((fact.id for fact in facts), owner)
-    items = [to_item(fact, owner, fact.score or 0.0) for fact in facts[: look.top]]
+    items = [to_memory(fact, owner, fact.score or 0.0) for fact in facts[: look.top]]
     told = {each.id: explain_score(each) for each in results.explanations}
     return [{**item, "score_details": told.get(item["id"])} for item in items] if how["explain"] else items
 
@@ -260,7 +260,7 @@ def _list_in(view: View, owner: Owner, look: Look, most: int) -> Flow[list[Item]
         if after is None or len(facts) >= most:
             break
     view.keep_places(facts, owner)
-    return [to_item(fact, owner) for fact in islice(facts.values(), most)]
+    return [to_memory(fact, owner) for fact in islice(facts.values(), most)]
 
 
 def get(view: View, memory_id: str) -> Flow[Item | None]:
@@ -272,4 +272,4 @@ def get(view: View, memory_id: str) -> Flow[Item | None]:
     if owner is None:
         return None
     fact = yield from view.current(owner, memory_id)
-    return None if fact is None else to_item(fact, owner)
+    return None if fact is None else to_memory(fact, owner)
