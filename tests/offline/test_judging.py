@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_memory.contrib.offline.judging import JudgedFact, judge
+from kg_memory.contrib.offline.judging import JudgedFact, judge_facts
 from kg_memory.contrib.offline.model import OfflineModel
 from kg_memory.llm import prompts
 from kg_memory.llm.prompts.answers import VerdictKind
@@ -182,7 +182,7 @@ def test_judge_prefers_same_fact_in_either_order(words, times, predicates):
         for predicate, part, said, valid in zip(predicates, (words[:half], words[half:]), times[:2], times[2:], strict=True)
     )  # fmt: skip
     new, known = JudgedFact.of(new), JudgedFact.of(known)
-    found, turned = judge(new, known), judge(known, new)
+    found, turned = judge_facts(new, known), judge_facts(known, new)
 
     assert found.verdict in get_args(VerdictKind)
     assert 0 <= found.confidence <= 1

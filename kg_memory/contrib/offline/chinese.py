@@ -29,11 +29,11 @@ from kg_memory.contrib.offline.statements import (
     TOPIC,
     Change,
     Mention,
+    Parse,
     Pattern,
-    Reading,
     Scene,
     Span,
-    Statement,
+    TextStatement,
     drop_overlaps,
     group_by_sentence,
     object_names,
@@ -98,13 +98,13 @@ def _jieba() -> ModuleType | None:
     return tagger
 
 
-def read_chinese(content: str, scene: Scene) -> Reading:
+def read_chinese(content: str, scene: Scene) -> Parse:
     """Return the mentions of entities and the statements in the Chinese text *content*.
 
     *scene* has the speaker and known names.
     """
     mentions: list[Mention] = []
-    statements: list[Statement] = []
+    statements: list[TextStatement] = []
     main: Mention | None = None
     everything = _find_mentions(content, scene)
     for sentence, inside in group_by_sentence(everything, split_sentences(content)):
@@ -115,7 +115,7 @@ def read_chinese(content: str, scene: Scene) -> Reading:
         main = main or (named[0] if named else None)
         if not sentence.asks and says_something(sentence.text):
             statements += _read_sentence(sentence, inside, scene, main)
-    return Reading(tuple(mentions), tuple(statements))
+    return Parse(tuple(mentions), tuple(statements))
 
 
 # Mentions.
@@ -232,33 +232,33 @@ def _append_noun(mentions: list[Mention], start: int, end: int, word: str) -> No
 # Statements.
 
 
-def _read_sentence(sentence: Sentence, inside: list[Mention], scene: Scene, main: Mention | None) -> list[Statement]:
+def _read_sentence(sentence: Sentence, found: list[Mention], scene: Scene, main: Mention | None) -> list[TextStatement]:
     """Return the statements in a Chinese sentence: from verb patterns, or else one that links its mentions.
 
-    *inside* are the mentions in the sentence, and *main* is the main entity of the text.
+    *found* are the mentions in the sentence, and *main* is the main entity of the text.
     """
     start, text = sentence.start, sentence.text
     speaker = Mention(start, start, scene.speaker, PERSON, named=True) if scene.speaker else None
-    statements: list[Statement] = []
+    statements: list[TextStatement] = []
     spans: list[Span] = []
-    names = [(mention.start - start, mention.end - start) for mention in inside if mention.named]
+    names = [(mention.start - start, mention.end - start) for mention in found if mention.named]
     for pattern in CHINESE:
         for match in pattern.verb.finditer(text):
             if any(begin < match.end() <= end for begin, end in names):
                 continue  # 学 in the name 上海交通大学 is not a verb
             if any(begin < match.end() and match.start() < end for begin, end in spans):
                 continue
-            statement = _read_match(pattern, match, sentence, inside, speaker or main)
+            statement = _read_match(pattern, match, sentence, found, speaker or main)
             if statement is not None:
                 spans.append(match.span())
                 statements.append(statement)
     statements = _with_clauses(statements, sentence)
     if statements:
         return sorted(_drop_repeats(statements), key=lambda statement: statement.objects[0].start)
-    return _read_general(sentence, inside, speaker, main)
+    return _read_general(sentence, found, speaker, main)
 
 
-def _with_clauses(statements: list[Statement], sentence: Sentence) -> list[Statement]:
+def _with_clauses(statements: list[TextStatement], sentence: Sentence) -> list[TextStatement]:
     """Return *statements*, each with its `clause` set to the position of its clause in *sentence*."""
     start = sentence.start
     verbs = [(one.verb[0] - start, one.verb[1] - start) for one in statements if one.verb]
@@ -271,7 +271,7 @@ def _with_clauses(statements: list[Statement], sentence: Sentence) -> list[State
 
 def _read_general(
     sentence: Sentence, inside: list[Mention], speaker: Mention | None, main: Mention | None
-) -> list[Statement]:
+) -> list[TextStatement]:
     """Return a list with one general statement that links the mentions *inside* a sentence to its subject.
 
     The subject is the speaker or, without one, *main*, the main entity of the text. The list is empty if the sentence
@@ -285,12 +285,12 @@ def _read_general(
     if not objects or not about:
         return []
     whole = (sentence.start, sentence.end)
-    return [Statement(subject, GENERAL if speaker else "RELATES_TO", objects, *whole, "is", 0.4, verb=whole)]
+    return [TextStatement(subject, GENERAL if speaker else "RELATES_TO", objects, *whole, "is", 0.4, verb=whole)]
 
 
 def _read_match(
     pattern: Pattern, match: re.Match[str], sentence: Sentence, inside: list[Mention], speaker: Mention | None
-) -> Statement | None:
+) -> TextStatement | None:
     """Return the statement that a verb *match* of *pattern* in *sentence* makes; None if it makes none.
 
     *inside* are the mentions in the sentence.
@@ -321,7 +321,7 @@ def _read_match(
     most = 1 if predicate in FUNCTIONAL or pattern.free else MOST_OBJECTS
     confidence, verb = 0.8 if pattern.free else 0.7, (offset + match.start(), begin)
     whole = (sentence.start, sentence.end)
-    return Statement(subject, predicate, tuple(objects[:most]), *whole, change, confidence, verb=verb)
+    return TextStatement(subject, predicate, tuple(objects[:most]), *whole, change, confidence, verb=verb)
 
 
 def _interpret(pattern: Pattern, text: str, match: re.Match[str]) -> tuple[str, Change] | None:
@@ -387,8 +387,8 @@ def _free_object(words: re.Match[str], offset: int, kind: str, objects: list[Men
     return Mention(start, start + len(name), name, kind, named=kind != TOPIC)
 
 
-def _drop_repeats(statements: list[Statement]) -> list[Statement]:
-    kept: list[Statement] = []
+def _drop_repeats(statements: list[TextStatement]) -> list[TextStatement]:
+    kept: list[TextStatement] = []
     for statement in sorted(statements, key=lambda statement: -statement.confidence):
         names = object_names(statement)
         same_subject = (earlier for earlier in kept if earlier.subject.name == statement.subject.name)

@@ -26,11 +26,11 @@ from kg_memory.contrib.offline.statements import (
     TOPIC,
     Change,
     Mention,
+    Parse,
     Pattern,
-    Reading,
     Scene,
     Span,
-    Statement,
+    TextStatement,
     choose_statements,
     group_by_sentence,
     says_something,
@@ -94,10 +94,10 @@ def _split(text: str) -> list[str]:
     return _WORDS.findall(text.casefold().replace("’", "'"))
 
 
-def read_english(content: str, scene: Scene) -> Reading:
+def read_english(content: str, scene: Scene) -> Parse:
     """Return the mentions and statements in the English text *content*; *scene* has the speaker and known names."""
     mentions: list[Mention] = []
-    statements: list[Statement] = []
+    statements: list[TextStatement] = []
     last_person: Mention | None = scene.he_or_she
     main: Mention | None = None
     everything = find_mentions(content, scene.speaker, scene.names)
@@ -113,10 +113,10 @@ def read_english(content: str, scene: Scene) -> Reading:
         present = (scene.speaker, scene.listener)
         people = [mention for mention in named if mention.type == PERSON and mention.name not in present]
         last_person = people[-1] if people else last_person
-    return Reading(tuple(mentions), tuple(statements))
+    return Parse(tuple(mentions), tuple(statements))
 
 
-def _append(statements: list[Statement], new: list[Statement], sentence: Sentence) -> None:
+def _append(statements: list[TextStatement], new: list[TextStatement], sentence: Sentence) -> None:
     """Append the statements *new*, from *sentence*, to *statements*.
 
     If the sentence only continues the previous one ("It was so loud"), extend the last statement instead.
@@ -157,9 +157,9 @@ class _SentenceReader:
         # The sentence says nothing about a person who is only addressed ("Thanks, Jon!").
         self.mentions = [mention for mention in inside if not self._is_address(mention)]
 
-    def read(self) -> list[Statement]:
+    def read(self) -> list[TextStatement]:
         """Return the statements of the sentence: from verb patterns, or else one that links its mentions."""
-        statements: list[Statement] = []
+        statements: list[TextStatement] = []
         for pattern, start, end in self._matches():
             statements += self._read_match(pattern, start, end)
         told_by = None if is_disclaimed(self.text, len(self.text) - 1) else self.speaker
@@ -176,7 +176,7 @@ class _SentenceReader:
             statements[-1] = widen(statements[-1], named) if named else statements[-1]
         return choose_statements([*statements, *kinship])
 
-    def _with_clauses(self, statements: Sequence[Statement]) -> list[Statement]:
+    def _with_clauses(self, statements: Sequence[TextStatement]) -> list[TextStatement]:
         """Return *statements*, each with the position of its clause as `clause`, and only objects inside it."""
         verbs = [(one.verb[0] - self.start, one.verb[1] - self.start) for one in statements if one.verb]
         dates = find_dates(self.text, _ANY_TIME) if len(verbs) > 1 and _MAY_DATE.search(self.text) else []
@@ -194,10 +194,10 @@ class _SentenceReader:
 
     def _statement(
         self, subject: Mention, predicate: str, objects: tuple[Mention, ...], change: Change, confidence: float
-    ) -> Statement:
-        return Statement(subject, predicate, objects, self.start, self.end, change, confidence, self.causal)
+    ) -> TextStatement:
+        return TextStatement(subject, predicate, objects, self.start, self.end, change, confidence, self.causal)
 
-    def _with_verb(self, statement: Statement, start: int, end: int) -> Statement:
+    def _with_verb(self, statement: TextStatement, start: int, end: int) -> TextStatement:
         return replace(statement, verb=(self.start + start, self.start + end))
 
     def _is_address(self, mention: Mention) -> bool:
@@ -226,7 +226,7 @@ class _SentenceReader:
         spans = ((one.start - self.start, one.end - self.start) for one in self.mentions if one.named and not one.kin)
         return any(begin <= start and end <= stop for begin, stop in spans)
 
-    def _read_match(self, pattern: Pattern, start: int, end: int) -> list[Statement]:
+    def _read_match(self, pattern: Pattern, start: int, end: int) -> list[TextStatement]:
         """Return the statements of the verb at ``text[start:end]``, which matches *pattern*; [] if it states none."""
         if pattern.change == "happens" and _PASSIVE.search(self.text[:start]):
             return []
@@ -274,7 +274,7 @@ class _SentenceReader:
         no_employer = predicate.removeprefix(NOT) == "WORKS_AT" and thing.type == TOPIC and not thing.named
         return None if no_employer else meaning  # "I left the meeting" is about no employer
 
-    def _list_objects(self, statement: Statement) -> list[Statement]:
+    def _list_objects(self, statement: TextStatement) -> list[TextStatement]:
         """Return one statement for each listed object: "I use React and Solid" gives two."""
         if statement.predicate not in LISTING or statement.change not in ("is", "ends"):
             return [statement]
@@ -285,14 +285,14 @@ class _SentenceReader:
             return [statement]
         return [replace(statement, objects=(thing,)) for thing in (first, *listed)]
 
-    def _read_towards(self, pattern: Pattern, predicate: str, subject: Mention, left: Mention) -> list[Statement]:
+    def _read_towards(self, pattern: Pattern, predicate: str, subject: Mention, left: Mention) -> list[TextStatement]:
         """Return the statement about Oslo in "moved from Rome to Oslo"; *left* is the mention of Rome."""
         end = left.end - self.start
         to = _TOWARDS.search(self.text, end, end + 40)
         objects = find_objects(pattern, to.end(), subject, self.text, self.start, self.mentions) if to else ()
         return [self._statement(subject, predicate, objects, "is", 0.8)] if objects else []
 
-    def _read_kinship(self, speaker: Mention) -> Iterator[Statement]:
+    def _read_kinship(self, speaker: Mention) -> Iterator[TextStatement]:
         """Yield the statement (*speaker*, HAS_SISTER, Lily) for "my sister Lily" or "Lily is my sister"."""
         for mention in self.mentions:
             place = mention.start - self.start, mention.end - self.start
@@ -306,7 +306,7 @@ class _SentenceReader:
                 continue
             yield replace(self._statement(speaker, f"HAS_{kin.upper()}", (mention,), "is", 0.8), clause=clause)
 
-    def _read_general(self, left: Sequence[Mention]) -> list[Statement]:
+    def _read_general(self, left: Sequence[Mention]) -> list[TextStatement]:
         """Return [a statement that links the subject to the mentions *left*, which no other statement uses], or []."""
         pronoun = re.match(r"(?:he|she)\b", self.text, re.IGNORECASE)
         subject = self.speaker or (self.person if pronoun else None) or self.main or (left[0] if left else None)

@@ -11,8 +11,8 @@ from typing import Any
 
 from kg_memory.contrib.offline.clauses import find_clause_dates
 from kg_memory.contrib.offline.lexicon import list_words, singular
-from kg_memory.contrib.offline.records import Field
-from kg_memory.contrib.offline.statements import GENERAL, LOOSE, PERSON, STATES, Reading, Span, Statement
+from kg_memory.contrib.offline.records import RecordField
+from kg_memory.contrib.offline.statements import GENERAL, LOOSE, PERSON, STATES, Parse, Span, TextStatement
 from kg_memory.contrib.offline.wording import write_sentence
 from kg_memory.llm.prompts.answers import MOST
 from kg_memory.temporal.interval import parse_period
@@ -47,7 +47,7 @@ Period = tuple[datetime | None, datetime | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Entity:
+class GivenEntity:
     """An entity in a prompt's list, with its id there. `called` are the names by which the episode calls it."""
 
     id: int
@@ -56,7 +56,7 @@ class Entity:
     called: tuple[str, ...]
 
     @classmethod
-    def of(cls, fields: Mapping[str, Any]) -> Entity:
+    def of(cls, fields: Mapping[str, Any]) -> GivenEntity:
         """Return the entity for *fields*, its JSON object in a prompt."""
         return cls(fields["id"], fields["name"], fields["type"], tuple(fields.get("called") or [fields["name"]]))
 
@@ -104,7 +104,7 @@ def _initials(name: str) -> str:
 class _Ids:
     """Finds the ids of entities in a prompt by the names that a text uses."""
 
-    def __init__(self, entities: Sequence[Entity]) -> None:
+    def __init__(self, entities: Sequence[GivenEntity]) -> None:
         self._entities = entities
         self._exact = {name_key(name): entity.id for entity in reversed(entities) for name in entity.called}
 
@@ -120,7 +120,7 @@ class _Ids:
         return alike[0] if len(alike) == 1 else None
 
     @staticmethod
-    def _may_be(entity: Entity, name: str) -> bool:
+    def _may_be(entity: GivenEntity, name: str) -> bool:
         type_ = PERSON if entity.type == PERSON else ""
         return any(is_same_name(name, called, type_) for called in entity.called)
 
@@ -128,7 +128,7 @@ class _Ids:
 # Entities and facts.
 
 
-def list_entities(reading: Reading, speaker: str | None) -> list[tuple[str, str]]:
+def list_entities(reading: Parse, speaker: str | None) -> list[tuple[str, str]]:
     """Return (name, type) for all entities in *reading*: the speaker, names, and subjects and objects of statements.
 
     A type that a statement implies (an organisation in "works at Acme") overrides a type guessed from the name.
@@ -141,28 +141,28 @@ def list_entities(reading: Reading, speaker: str | None) -> list[tuple[str, str]
 
 
 def write_facts(
-    reading: Reading, content: str, speaker: str | None, at: datetime, entities: Sequence[Entity], names: Iterable[str]
+    parse: Parse, content: str, speaker: str | None, at: datetime, entities: Sequence[GivenEntity], names: Iterable[str]
 ) -> list[dict[str, Any]]:
-    """Return the statements in *reading* as dicts with the fields of `ExtractedFact`.
+    """Return the statements in *parse* as dicts with the fields of `ExtractedFact`.
 
     *content* is the episode, written by *speaker* at the time *at*. Statements about entities that are not in
     *entities* are left out. *names* are predicates of the user, whose spelling is used.
     """
     ids, spelling = _Ids(entities), {name.replace("_", "").casefold(): name for name in reversed(list(names))}
     facts = []
-    for statement in reading.statements:
+    for statement in parse.statements:
         subject = ids.of(statement.subject.name)
         ends = dict.fromkeys(ids.of(mention.name) for mention in statement.objects)
         objects = [id_ for id_ in ends if id_ is not None and id_ != subject]
         if subject is not None and objects:
-            fact = _write_fact(statement, reading, content, statement.said_by or speaker, at)
+            fact = _write_fact(statement, parse, content, statement.said_by or speaker, at)
             name = spelling.get(statement.predicate.replace("_", "").casefold(), statement.predicate)
             facts.append({"subject": subject, "predicate": name, "objects": objects[:10], **fact})
     return facts[:MOST]
 
 
 def _write_fact(
-    statement: Statement, reading: Reading, content: str, speaker: str | None, at: datetime
+    statement: TextStatement, reading: Parse, content: str, speaker: str | None, at: datetime
 ) -> dict[str, Any]:
     """Return the sentence, quote, times and confidence of *statement* as a dict with fields of `ExtractedFact`.
 
@@ -193,7 +193,7 @@ def _write_fact(
     }
 
 
-def _is_name(date: DateMention, offset: int, reading: Reading) -> bool:
+def _is_name(date: DateMention, offset: int, reading: Parse) -> bool:
     """Return whether *date*, such as "May", is in fact the name of a person whom *reading* mentions at this place.
 
     *offset* is the position in the content of the sentence that contains the date.
@@ -202,7 +202,7 @@ def _is_name(date: DateMention, offset: int, reading: Reading) -> bool:
     return any(one.start <= start and end <= one.end for one in reading.mentions if one.named and one.type == PERSON)
 
 
-def write_record_facts(fields: Sequence[Field], entities: Sequence[Entity]) -> list[dict[str, Any]]:
+def write_record_facts(fields: Sequence[RecordField], entities: Sequence[GivenEntity]) -> list[dict[str, Any]]:
     """Return the *fields* of a JSON record as dicts with the fields of `ExtractedFact`.
 
     Fields of things that are not in *entities* are left out.
@@ -254,7 +254,7 @@ def _rewrite_date(date: str | None) -> str | None:
 
 
 def _own_dates(
-    statement: Statement, statements: Sequence[Statement], quote: str, dates: Sequence[DateMention]
+    statement: TextStatement, statements: Sequence[TextStatement], quote: str, dates: Sequence[DateMention]
 ) -> list[DateMention]:
     """Return those of *dates* that date *statement*: June in "I moved in June, not in May".
 
@@ -270,7 +270,7 @@ def _own_dates(
     return find_clause_dates(quote, own, others, dates)
 
 
-def _period(statement: Statement, dates: Sequence[DateMention], content: str, at: datetime) -> Period:
+def _period(statement: TextStatement, dates: Sequence[DateMention], content: str, at: datetime) -> Period:
     """Return the start and end of the time for which *statement* is true; None for an unknown start or end.
 
     *dates* are the dates that belong to it, and *at* is the time of the message *content*. For example, a state without

@@ -100,7 +100,7 @@ class Judgement(NamedTuple):
     reason: str
 
 
-def judge(new: JudgedFact, existing: JudgedFact) -> Judgement:
+def judge_facts(new: JudgedFact, existing: JudgedFact) -> Judgement:
     """Return how the fact *new* relates to the fact *existing*; "unrelated" if no rule applies.
 
     The fact that was stated later counts as the later one, even if it was stored first.

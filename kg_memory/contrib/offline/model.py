@@ -19,25 +19,25 @@ from kg_memory.contrib.offline import lexicon
 from kg_memory.contrib.offline.chinese import read_chinese
 from kg_memory.contrib.offline.english import read_english
 from kg_memory.contrib.offline.facts import (
-    Entity,
+    GivenEntity,
     is_same_name,
     list_entities,
     name_key,
     write_facts,
     write_record_facts,
 )
-from kg_memory.contrib.offline.judging import JudgedFact, judge
+from kg_memory.contrib.offline.judging import JudgedFact, judge_facts
 from kg_memory.contrib.offline.names import find_mentions
 from kg_memory.contrib.offline.records import has_one_value, read_record
 from kg_memory.contrib.offline.statements import (
     PERSON,
     Mention,
-    Reading,
+    Parse,
     Scene,
-    Statement,
+    TextStatement,
     is_chinese,
 )
-from kg_memory.contrib.offline.summaries import describe_community, summarise
+from kg_memory.contrib.offline.summaries import describe_community, summarise_entity
 from kg_memory.errors import ModelError
 from kg_memory.llm.prompts.answers import MOST
 from kg_memory.runtime.effects import Ask
@@ -108,7 +108,7 @@ def _answer(prompt: str, fields: Fields) -> Answer:
 # Reading messages.
 
 
-def _read_message(message: Fields, previous: Sequence[Fields], names: Sequence[str] = ()) -> Reading:
+def _read_message(message: Fields, previous: Sequence[Fields], names: Sequence[str] = ()) -> Parse:
     """Return the mentions and statements in *message*, an episode as a prompt shows it; code blocks are skipped.
 
     *previous* messages are used to resolve pronouns, and *names* are known names of entities.
@@ -133,22 +133,22 @@ def _find_turns(content: str) -> list[re.Match[str]]:
     return turns if 1 < len(turns) >= lines / 2 and spoken >= 6 * len(turns) and not are_fields else []
 
 
-def _read_turns(content: str, turns: list[re.Match[str]], previous: Sequence[Fields], names: Sequence[str]) -> Reading:
+def _read_turns(content: str, turns: list[re.Match[str]], previous: Sequence[Fields], names: Sequence[str]) -> Parse:
     """Return the mentions and statements in the transcript *content*, each of whose messages has its own speaker.
 
     *turns* are the matches for the beginnings of messages ("Ann: ...").
     """
     mentions: list[Mention] = []
-    statements: list[Statement] = []
+    statements: list[TextStatement] = []
     for turn, after in zip_longest(turns, turns[1:]):
         text = " " * turn.end() + content[turn.end() : after.start() if after else None]
         reading = _read_content(text, turn["name"], previous, names)
         mentions += Mention(turn.start("name"), turn.end("name"), turn["name"], PERSON, named=True), *reading.mentions
         statements += (replace(one, said_by=turn["name"]) for one in reading.statements)
-    return Reading(tuple(mentions), tuple(statements))
+    return Parse(tuple(mentions), tuple(statements))
 
 
-def _read_content(content: str, speaker: str | None, previous: Sequence[Fields], names: Sequence[str]) -> Reading:
+def _read_content(content: str, speaker: str | None, previous: Sequence[Fields], names: Sequence[str]) -> Parse:
     if speaker and is_assistant(speaker):
         return _read_names(content, speaker)
     scene = _scene(speaker, previous, names)
@@ -156,7 +156,7 @@ def _read_content(content: str, speaker: str | None, previous: Sequence[Fields],
 
 
 @lru_cache(maxsize=4)  # it is asked for entities, and then for facts
-def _read_names(content: str, speaker: str) -> Reading:
+def _read_names(content: str, speaker: str) -> Parse:
     """Return the names in an assistant's message, without statements, since advice states no personal facts."""
     if is_chinese(content):
         mentions = read_chinese(content, Scene(speaker)).mentions
@@ -165,7 +165,7 @@ def _read_names(content: str, speaker: str) -> Reading:
         times = Counter(mention.name for mention in named)
         # Headings have capitals too, but occur once.
         mentions = tuple(one for one in named if one.type != "Entity" or times[one.name] > 1)
-    return Reading(mentions[:_MOST_NAMES], ())
+    return Parse(mentions[:_MOST_NAMES], ())
 
 
 def _scene(speaker: str | None, previous: Sequence[Fields], names: Sequence[str]) -> Scene:
@@ -237,7 +237,7 @@ def _facts(fields: Fields) -> Answer:
 
     *fields* are the values in the prompt: the episode and the entities.
     """
-    episode, entities = fields["episode"], [Entity.of(entity) for entity in fields["entities"]]
+    episode, entities = fields["episode"], [GivenEntity.of(entity) for entity in fields["entities"]]
     if episode["kind"] == "json":
         return {"facts": write_record_facts(read_record(episode["content"]), entities)}
     names = [name for entity in entities for name in entity.called]
@@ -309,7 +309,7 @@ def _judge(fields: Fields) -> Answer:
     for fact in fields["facts"]:
         new = JudgedFact.of(fact)
         for existing in fact["existing"]:
-            judgement = judge(new, JudgedFact.of(existing))
+            judgement = judge_facts(new, JudgedFact.of(existing))
             if judgement.verdict != "unrelated":
                 verdicts.append({"fact": fact["id"], "known": existing["id"], **judgement._asdict()})
     # "complements" changes least, so these verdicts are cut first.
@@ -331,7 +331,7 @@ def _predicates(fields: Fields) -> Answer:
 def _summarise(fields: Fields) -> Answer:
     summaries = []
     for entity in fields["entities"]:
-        summary = summarise(entity["name"], entity["facts"]) or entity.get("summary", "")
+        summary = summarise_entity(entity["name"], entity["facts"]) or entity.get("summary", "")
         summaries.append({"entity": entity["id"], "summary": summary})
     return {"summaries": summaries}
 

@@ -18,7 +18,7 @@ from kg_memory.contrib.offline.statements import (
     TOPIC,
     Mention,
     Pattern,
-    Statement,
+    TextStatement,
 )
 
 _FREE = re.compile(
@@ -91,7 +91,7 @@ def find_joined(first: Mention, text: str, offset: int, mentions: Sequence[Menti
     return joined
 
 
-def widen(last: Statement, names: Sequence[Mention]) -> Statement:
+def widen(last: TextStatement, names: Sequence[Mention]) -> TextStatement:
     """Return the statement *last* with the further objects *names*, which are mentions without a statement.
 
     A statement whose predicate takes one object (`SINGLE`) is returned unchanged.

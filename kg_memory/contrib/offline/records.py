@@ -69,7 +69,7 @@ class Thing:
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class RecordField:
     """A fact of a JSON record: *subject* has the value *object* under the key *predicate*.
 
     `quote` is the text of the field in the record: ``"status": "open"``.
@@ -89,7 +89,7 @@ def has_one_value(predicate: str) -> bool:
     return _SINGLE.search(predicate) is not None
 
 
-def read_record(content: str) -> list[Field]:
+def read_record(content: str) -> list[RecordField]:
     """Return at most `MOST_FACTS` (50) facts of the JSON record *content*; an empty list if it is not valid JSON."""
     try:
         record = json.loads(content)
@@ -106,14 +106,14 @@ class _Reader:
     def __init__(self, content: str) -> None:
         self._content = content
 
-    def read(self, record: Any) -> Iterator[Field]:
+    def read(self, record: Any) -> Iterator[RecordField]:
         """Yield the facts of *record*, an object or a list of objects; other values have no facts."""
         for item in record if isinstance(record, list) else [record]:
             if isinstance(item, dict):
                 about = _name(item, "record") or _first_name(item) or Thing("record", TOPIC)
                 yield from self._fields(item, about, 0)
 
-    def _fields(self, record: Record, about: Thing, depth: int) -> Iterator[Field]:
+    def _fields(self, record: Record, about: Thing, depth: int) -> Iterator[RecordField]:
         """Yield the facts of *record*, an object whose fields describe the entity *about*.
 
         *depth* is the level of nesting.
@@ -138,7 +138,7 @@ class _Reader:
 
     def _part(
         self, part: Record, about: Thing, key: str, depth: int, dates: Dates, *, verb: str = "is"
-    ) -> Iterator[Field]:
+    ) -> Iterator[RecordField]:
         """Yield the fact that *about* has the nested object *part* under *key*, and then the facts of *part* itself.
 
         *dates* are those of the parent, and *depth* is the level of nesting. *verb* is used in the sentence: "Order 17:
@@ -153,12 +153,12 @@ class _Reader:
         yield replace(field, sentence=f"{field.sentence[:-1]}{_details(part, thing)}.")
         yield from self._fields(part, thing, depth + 1)
 
-    def _field(self, about: Thing, key: str, thing: Thing, dates: Dates, *, verb: str = "is") -> Field:
+    def _field(self, about: Thing, key: str, thing: Thing, dates: Dates, *, verb: str = "is") -> RecordField:
         """Return the fact that *about* has *thing* under *key*, with a sentence like "Order 17: status is open"."""
         predicate = "_".join(word.upper() for word in _WORDS.findall(key))[:60] or "HAS"
         readable = _readable(key)
         value = thing.name.removesuffix(f" {readable}").removeprefix(f"{readable} ")
-        return Field(
+        return RecordField(
             about,
             predicate,
             thing,

@@ -113,7 +113,7 @@ class Mention:
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class TextStatement:
     """A statement in ``content[start:end]``: a predicate between a subject and objects, and a change ("is", "ends").
 
     `verb` and `clause` are the positions of its verb and its clause in the content. `said_by` is its speaker in a
@@ -147,11 +147,11 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class Parse:
     """The mentions of entities and the statements found in one text."""
 
     mentions: tuple[Mention, ...]
-    statements: tuple[Statement, ...]
+    statements: tuple[TextStatement, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,13 +277,13 @@ def says_something(text: str) -> bool:
 # Choosing among the statements of one sentence.
 
 
-def choose_statements(statements: Sequence[Statement]) -> list[Statement]:
+def choose_statements(statements: Sequence[TextStatement]) -> list[TextStatement]:
     """Return at most four of the *statements* of one sentence, in text order.
 
     Of statements about the same subject and objects, the most confident is kept. Statements that differ only in their
     objects are merged, unless their predicate takes one object (`SINGLE`).
     """
-    chosen: list[Statement] = []
+    chosen: list[TextStatement] = []
     for statement in sorted(statements, key=lambda statement: -statement.confidence):
         names = object_names(statement)
         same_subject = [earlier for earlier in chosen if earlier.subject.name == statement.subject.name]
@@ -298,10 +298,10 @@ def choose_statements(statements: Sequence[Statement]) -> list[Statement]:
     return sorted(chosen[:MOST_OF_SENTENCE], key=lambda statement: statement.objects[0].start)
 
 
-def _is_alike(first: Statement, second: Statement) -> bool:
+def _is_alike(first: TextStatement, second: TextStatement) -> bool:
     return first.predicate == second.predicate and first.clause == second.clause
 
 
-def object_names(statement: Statement) -> set[str]:
+def object_names(statement: TextStatement) -> set[str]:
     """Return the names of the statement's objects."""
     return {mention.name for mention in statement.objects}

@@ -16,7 +16,7 @@ _CHINESE = re.compile("[\u3400-\u9fff]")
 _HAS_END = re.compile(r"[.!?…。！？；:：]['\"”’)\]」』）]*$")
 
 
-def summarise(name: str, facts: Sequence[str]) -> str:
+def summarise_entity(name: str, facts: Sequence[str]) -> str:
     """Return a summary of the entity *name*: up to three informative sentences, oldest first, without repetition.
 
     *facts* are sentences about the entity, newest first.
@@ -67,4 +67,4 @@ def describe_community(items: Sequence[Mapping[str, str]]) -> tuple[str, str]:
     facts = [item["fact"] for item in items if "fact" in item]
     facts += [sentence.text for item in items if "part" in item for sentence in split_sentences(item["summary"])]
     first = next((item["entity"] for item in items if "entity" in item), name)
-    return name, summarise(first, facts)
+    return name, summarise_entity(first, facts)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from kg_memory.contrib.offline import lexicon
-from kg_memory.contrib.offline.statements import BASED, FORMER, PERSON, STATES, Mention, Span, Statement
+from kg_memory.contrib.offline.statements import BASED, FORMER, PERSON, STATES, Mention, Span, TextStatement
 from kg_memory.text.identity import spoken_line
 
 _CHINESE = re.compile("[\u3400-\u9fff]")
@@ -29,7 +29,7 @@ _COUNTED = frozenset({"IS_A", "WORKS_AS", "TEMPORARILY_WORKS_AS", "HAS"})
 
 
 def write_sentence(
-    statement: Statement,
+    statement: TextStatement,
     content: str,
     speaker: str | None,
     *,
@@ -60,7 +60,7 @@ def write_sentence(
     return f"{state}{'：' if _CHINESE.search(clause) else ': '}{own}"
 
 
-def _name_state(statement: Statement, content: str, *, chinese: bool, over: bool) -> str | None:
+def _name_state(statement: TextStatement, content: str, *, chinese: bool, over: bool) -> str | None:
     """Return the sentence for the state that *statement* implies, or None: "I moved to Oslo" -> "Ann lives in Oslo".
 
     The sentence is Chinese if *chinese*, and in the past tense if *over*. *content* is the message.
@@ -112,7 +112,7 @@ def _with_article(mention: Mention, content: str, predicate: str, verb: str) -> 
     return name if plural else f"{'an' if name[0].casefold() in 'aeiou' else 'a'} {name}"
 
 
-def _adds_to_state(statement: Statement, content: str, dates: Sequence[Span]) -> bool:
+def _adds_to_state(statement: TextStatement, content: str, dates: Sequence[Span]) -> bool:
     """Return whether the message says more than *statement* does: how, why or with whom, for example.
 
     *content* is the message; the words at *dates* do not count.
