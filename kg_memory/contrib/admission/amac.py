@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from kg_memory.contrib.admission.dura import accuracy_of, ask_worths, count_known
-from kg_memory.contrib.admission.gate import Gate, Worth
+from kg_memory.contrib.admission.gate import AdmissionGate, Worth
 from kg_memory.ingestion.records import StatedFact
 from kg_memory.ingestion.state import Draft
 from kg_memory.models.graph import EpisodeKind
@@ -49,20 +49,20 @@ def rate(draft: Draft, facts: Sequence[StatedFact], settings: Settings) -> Flow[
         for asked, place in enumerate(open_places):
             if asked in answers:
                 factors[place] = {**factors[place], "future_utility": answers[asked].useful}
-    return [Worth(weigh(own), own) for own in factors]
+    return [Worth(weigh_factors(own), own) for own in factors]
 
 
-AMAC = Gate("amac", rate, in_review=THRESHOLD, at_once=THRESHOLD)
+AMAC = AdmissionGate("amac", rate, in_review=THRESHOLD, at_once=THRESHOLD)
 
 
-def weigh(factors: Mapping[str, float]) -> float:
+def weigh_factors(factors: Mapping[str, float]) -> float:
     """Return the sum of *factors*, the ratings of a fact by name, multiplied by their `WEIGHTS`: from 0 to 1."""
     return sum(weight * factors[name] for name, weight in WEIGHTS.items())
 
 
 def is_plain(factors: Mapping[str, float]) -> bool:
     """Return whether *factors*, the ratings of a fact by name, are so good that the model need not be asked."""
-    return weigh(factors) >= THRESHOLD + FAST_PATH_MARGIN
+    return weigh_factors(factors) >= THRESHOLD + FAST_PATH_MARGIN
 
 
 def _rate_by_code(draft: Draft, fact: StatedFact) -> dict[str, float]:

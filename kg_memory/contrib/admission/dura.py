@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kg_memory.contrib.admission.gate import Gate, Worth, mean_worth
+from kg_memory.contrib.admission.gate import AdmissionGate, Worth, mean_worth
 from kg_memory.falkor.queries.features import ENTITIES_LINK
 from kg_memory.ingestion.records import StatedFact
 from kg_memory.ingestion.state import Draft
@@ -45,7 +45,7 @@ def rate(draft: Draft, facts: Sequence[StatedFact], settings: Settings) -> Flow[
     return [mean_worth(own) for own in parts]
 
 
-DURA = Gate("dura", rate, in_review=0.6, at_once=0.85)
+DURA = AdmissionGate("dura", rate, in_review=0.6, at_once=0.85)
 
 
 def _rate_by_code(draft: Draft, fact: StatedFact, known: Mapping[str, int], settings: Settings) -> dict[str, float]:

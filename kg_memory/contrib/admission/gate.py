@@ -36,7 +36,7 @@ def mean_worth(parts: Mapping[str, float]) -> Worth:
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class AdmissionGate:
     """A filter that decides which new facts are stored, by their worth (0 to 1), which the function `rate` returns.
 
     Facts worth at least `at_once` are stored and believed. Facts worth at least `in_review` wait for a person's review.

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
-from kg_memory.contrib.importers.moving import Lookup, Reading, Record
+from kg_memory.contrib.importers.moving import DiskDictionary, Reading, Record
 from kg_memory.errors import InputError
 from kg_memory.falkor.wire import Row
 
@@ -35,7 +35,7 @@ def identify_rows(rows: Iterable[tuple[int, Row]], path: Path) -> Iterator[tuple
     *rows* are pairs (line number, row) of the file *path*. The `source_id` of a row without one is a hash of its
     content, with -2, -3 and so on for further equal rows.
     """
-    counts = Lookup()
+    counts = DiskDictionary()
     for line, row in rows:
         digest = hashlib.sha256(json.dumps(row, sort_keys=True, default=str).encode()).hexdigest()[:16]
         number = counts.count(digest)

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from kg_memory.contrib.importers.moving import (
-    Lookup,
+    DiskDictionary,
     Reading,
     Record,
     choose_owner,
@@ -36,7 +36,7 @@ HINT = "pass records as Zep's API returns them"
 
 
 @dataclass(frozen=True, slots=True)
-class Graph:
+class RecordSource:
     """A source of records with Zep's fields: a file, or a graph of another library whose records are converted.
 
     `source` is stored with the episodes ("zep"), and `noun` is used in errors for an owner ("graph"). `records` is a
@@ -57,8 +57,8 @@ class _Index:
 
     source: str
     owner: str
-    names: Lookup
-    said: Lookup
+    names: DiskDictionary
+    said: DiskDictionary
 
 
 def read_zep(path: Path, group: str | None = None) -> Reading:
@@ -71,17 +71,17 @@ def read_zep(path: Path, group: str | None = None) -> Reading:
     def records() -> Iterator[tuple[str, Row]]:
         return ((f"{path}, record {number}", record) for number, _, record in read_json_records(path, LIST_NAMES))
 
-    return read_graph(Graph(SOURCE, NOUN, records), group)
+    return read_source(RecordSource(SOURCE, NOUN, records), group)
 
 
-def read_graph(graph: Graph, group: str | None) -> Reading:
+def read_source(graph: RecordSource, group: str | None) -> Reading:
     """Return a function that yields those records of *graph* that belong to the owner *group*.
 
     *group* None means the only owner. Errors: `InputError` for an invalid record, an unknown *group*, or several owners
     without a *group*.
     """
     owners: set[str] = set()
-    names, said = Lookup(), Lookup()
+    names, said = DiskDictionary(), DiskDictionary()
     for place, record in graph.records():
         owners.add(_owner(record))
         kind, uuid = _kind(place, record), _uuid(place, record)
@@ -93,12 +93,12 @@ def read_graph(graph: Graph, group: str | None) -> Reading:
     return partial(_records, graph, _Index(graph.source, owner, names, said))
 
 
-def _records(graph: Graph, index: _Index, left_out: Counter[str]) -> Iterator[Record]:
+def _records(graph: RecordSource, index: _Index, left_out: Counter[str]) -> Iterator[Record]:
     """Yield the edges of the owner as facts, and the episodes as messages, both as records to import.
 
     Other records are counted in *left_out*, by reason. *index* has the owner and the names of nodes.
     """
-    episodes = Lookup()
+    episodes = DiskDictionary()
     for place, record in graph.records():
         kind = _kind(place, record)
         if _owner(record) not in ("", index.owner):

@@ -46,7 +46,7 @@ Open = Callable[[Path, str | None], Reading]
 """A function from (path, owner or None for the only one) to a `Reading` of that owner's records."""
 
 
-class Lookup:
+class DiskDictionary:
     """A dictionary from texts to texts in a temporary SQLite database, for exports larger than memory."""
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ from itertools import groupby, islice
 from operator import attrgetter
 from pathlib import Path
 
-from kg_memory.contrib.importers.moving import Lookup, Reading, Record
+from kg_memory.contrib.importers.moving import DiskDictionary, Reading, Record
 from kg_memory.errors import InputError
 from kg_memory.ingestion.receive import accept, validate_episode
 from kg_memory.ingestion.summarise import refresh
@@ -90,7 +90,7 @@ def _check(engine: Engine, reading: Reading, progress: Callable[[int, int], None
     *reading* is the function that yields the records. Errors: `InputError` for the first invalid record.
     """
     count = 0
-    contents = Lookup()
+    contents = DiskDictionary()
     for record in reading(Counter()):
         count += 1
         try:

@@ -16,7 +16,7 @@ from typing import Any
 
 from kg_memory.contrib.importers.moving import (
     LIST_NAMES,
-    Lookup,
+    DiskDictionary,
     Reading,
     Record,
     choose_owner,
@@ -95,7 +95,7 @@ def read_mem0(path: Path, group: str | None = None) -> Reading:
     *group*.
     """
     owners: set[str] = set()
-    deleted = Lookup()
+    deleted = DiskDictionary()
     for number, _, record in read_json_records(path, LIST_NAMES):
         owners.add(_owner_of(record))
         if record.get("event") == "DELETE" or record.get("is_deleted"):
@@ -103,7 +103,7 @@ def read_mem0(path: Path, group: str | None = None) -> Reading:
     return partial(_records, path, choose_owner(owners, group, "user"), deleted)
 
 
-def _records(path: Path, owner: str, deleted: Lookup, left_out: Counter[str]) -> Iterator[Record]:
+def _records(path: Path, owner: str, deleted: DiskDictionary, left_out: Counter[str]) -> Iterator[Record]:
     """Yield the Mem0 memories of *owner* as records to import.
 
     *deleted* has the ids of memories that were deleted later; their records are only counted in *left_out*.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
-from kg_memory.contrib.profile.topics import FALLBACK, Schema
+from kg_memory.contrib.profile.topics import FALLBACK, TopicSchema
 from kg_memory.models.graph import FactKind, Precision
 from kg_memory.models.results import Profile, ProfileSlot, ProfileSubTopic, ProfileTopic
 from kg_memory.retrieval.context.lines import escape_brackets
@@ -92,7 +92,7 @@ class _Shelf:
 
 
 def build_profile(
-    name: str, states: Iterable[HeldState], schemas: Sequence[Schema], limits: ProfileLimits, *, strict: bool
+    name: str, states: Iterable[HeldState], schemas: Sequence[TopicSchema], limits: ProfileLimits, *, strict: bool
 ) -> Profile:
     """Return the profile of the entity called *name*: its *states* sorted into topics and sub-topics.
 
@@ -112,14 +112,14 @@ def build_profile(
     return Profile(entity=name, topics=tuple(topics), left_out=left_out, text=text, tokens=estimate_tokens(text))
 
 
-def topics_of(schemas: Iterable[Schema], *, strict: bool) -> list[str]:
+def topics_of(schemas: Iterable[TopicSchema], *, strict: bool) -> list[str]:
     """Return the topic names of *schemas* in order; unless *strict*, ``other`` comes last."""
     names = dict.fromkeys(topic for schema in schemas for topic in schema.topics)
     return list(names if strict else {**names, FALLBACK: None})
 
 
 def _fill(
-    states: Iterable[HeldState], schemas: Sequence[Schema], limits: ProfileLimits, *, strict: bool
+    states: Iterable[HeldState], schemas: Sequence[TopicSchema], limits: ProfileLimits, *, strict: bool
 ) -> dict[tuple[str, str], _Shelf]:
     """Sort *states* into sub-topics; return these by topic and sub-topic name: ``{("diet", "allergies"): ...}``.
 
@@ -171,7 +171,7 @@ def _shorten(text: str, max_tokens: int) -> str:
 
 
 def _by_topic(
-    shelves: dict[tuple[str, str], _Shelf], schemas: Sequence[Schema], limits: ProfileLimits
+    shelves: dict[tuple[str, str], _Shelf], schemas: Sequence[TopicSchema], limits: ProfileLimits
 ) -> dict[str, list[_Shelf]]:
     """Group *shelves*, the sub-topics of a profile, by topic: ``{"diet": [...], ...}``. Empty sub-topics are dropped.
 

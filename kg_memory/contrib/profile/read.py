@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from kg_memory.contrib.profile import queries
 from kg_memory.contrib.profile.build import HeldState, ProfileLimits, build_profile, topics_of
-from kg_memory.contrib.profile.topics import Schema, read_schema
+from kg_memory.contrib.profile.topics import TopicSchema, read_schema
 from kg_memory.errors import InputError
 from kg_memory.falkor.rows import Row, find_links
 from kg_memory.memory.listing import NAME_HINT, Time, belief_params, read_times
@@ -63,7 +63,7 @@ def _validate_limits(max_tokens: int | None, prefer_topics: Any, only_topics: An
     )
 
 
-def _validate_topics(schemas: Sequence[Schema], limits: ProfileLimits, *, strict: bool) -> None:
+def _validate_topics(schemas: Sequence[TopicSchema], limits: ProfileLimits, *, strict: bool) -> None:
     """Raise `InputError` if *limits* name a topic that none of *schemas* has."""
     topics = topics_of(schemas, strict=strict)
     for argument, names in (("prefer_topics", limits.prefer_topics), ("only_topics", limits.only_topics)):

@@ -80,7 +80,7 @@ _TOPICS = TypeAdapter(Annotated[dict[Name, Topic], Field(min_length=1)])
 
 
 @dataclass(frozen=True, slots=True)
-class Schema:
+class TopicSchema:
     """The topics and sub-topics of profiles. It finds the sub-topic of a fact by words, predicate or predicate family.
 
     The first match counts.
@@ -112,7 +112,7 @@ class Schema:
             yield from self.names.get(canonical.family, ())
 
 
-def read_schema(value: object, *, strict: bool) -> list[Schema]:
+def read_schema(value: object, *, strict: bool) -> list[TopicSchema]:
     """Return the schemas that sort facts into topics: *value* first, then the default schema unless *strict*.
 
     *value* is a dict or the path of a TOML or JSON file; None adds no schema. Errors: `InputError`.
@@ -124,15 +124,15 @@ def read_schema(value: object, *, strict: bool) -> list[Schema]:
 
 
 @cache
-def default_schema() -> Schema:
+def default_schema() -> TopicSchema:
     """Return the schema that is shipped with the package, ``topics.toml``."""
     return parse_schema(tomllib.loads(files(__package__).joinpath("topics.toml").read_text(encoding="utf-8")))
 
 
-def parse_schema(value: object) -> Schema:
+def parse_schema(value: object) -> TopicSchema:
     """Return the schema that the dict *value* describes. Errors: `InputError`, which names the invalid part."""
     try:
-        schema = Schema(_TOPICS.validate_python(value))
+        schema = TopicSchema(_TOPICS.validate_python(value))
     except ValidationError as error:
         raise InputError(f"invalid schema: {_explain(error)}; see docs/profile.md") from None
     places = [((topic, name), sub) for topic, each in schema.topics.items() for name, sub in each.sub_topics.items()]

@@ -20,7 +20,7 @@ from kg_memory.contrib.reports.values import (
     Fading,
     Handoff,
     Identity,
-    describe_doubt,
+    describe_identity_doubt,
     describe_review,
 )
 from kg_memory.contrib.variants.decay import DEFAULT_SPANS, decay_of
@@ -198,7 +198,7 @@ def _read_pending(namespace: str, limit: int, believed_at: int | None) -> Flow[t
         doubts = [doubt for doubt in stored if _waited(doubt, believed_at)][:limit]
     pending = [_to_arbitration(review, namespace, ("accept", "reject")) for review in reviews]
     for doubt in doubts:
-        kind, question = "identity", describe_doubt(doubt)
+        kind, question = "identity", describe_identity_doubt(doubt)
         commands = _commands(doubt.id, namespace, ("accept", "reject"))
         pending.append(
             Arbitration(id=doubt.id, kind=kind, question=question, confidence=doubt.confidence, commands=commands)

@@ -21,18 +21,18 @@ _LAYOUTS = {"text": ("{}", "\n{}:", "  {}", "    $ {}"), "markdown": ("# {}", "\
 """Format strings of the title, a section heading, a line and a command, by form."""
 
 
-class Line(NamedTuple):
+class ReportLine(NamedTuple):
     """A line of a report, and the shell commands with which a person can decide the question in the line, if any."""
 
     text: str
     commands: tuple[str, ...] = ()
 
 
-class Section(NamedTuple):
+class Chapter(NamedTuple):
     """A part of a report with a title; a section without lines is not shown."""
 
     title: str
-    lines: list[Line]
+    lines: list[ReportLine]
 
 
 class Report(Value):
@@ -45,7 +45,7 @@ class Report(Value):
         """The heading of the report."""
         raise NotImplementedError
 
-    def sections(self) -> Iterator[Section]:
+    def sections(self) -> Iterator[Chapter]:
         """Yield all sections of the report, including empty ones."""
         raise NotImplementedError
 
@@ -116,26 +116,26 @@ class Digest(Report):
         """The heading of the digest, with the dates of its period."""
         return f"Digest from {day_in_figures(self.since)} to {day_in_figures(self.until)}"
 
-    def sections(self) -> Iterator[Section]:
+    def sections(self) -> Iterator[Chapter]:
         """Yield all sections of the digest, including empty ones."""
         now, before = self.counts, self.counts_before
-        yield Section(
+        yield Chapter(
             "Numbers, with those of as long a time before",
             [
-                Line(f"messages saved: {now.episodes} ({before.episodes})"),
-                Line(f"beliefs recorded: {now.recorded} ({before.recorded})"),
-                Line(f"beliefs closed: {now.closed} ({before.closed})"),
+                ReportLine(f"messages saved: {now.episodes} ({before.episodes})"),
+                ReportLine(f"beliefs recorded: {now.recorded} ({before.recorded})"),
+                ReportLine(f"beliefs closed: {now.closed} ({before.closed})"),
             ],
         )
-        yield Section("Waits for your decision", list(map(_arbitration_line, self.pending)))
-        yield Section("Contradictions that were settled", list(map(_arbitration_line, self.conflicts)))
-        yield Section("Changed", list(map(_change_line, self.changes)))
-        yield Section("Merged and split", list(map(_merge_line, self.merges)))
-        yield Section("Could not be read", [_episode_line(episode, episode.reason or "") for episode in self.failed])
+        yield Chapter("Waits for your decision", list(map(_arbitration_line, self.pending)))
+        yield Chapter("Contradictions that were settled", list(map(_arbitration_line, self.conflicts)))
+        yield Chapter("Changed", list(map(_change_line, self.changes)))
+        yield Chapter("Merged and split", list(map(_merge_line, self.merges)))
+        yield Chapter("Could not be read", [_episode_line(episode, episode.reason or "") for episode in self.failed])
         expiring = [(episode, f"until {day_in_figures(episode.expires_at)}") for episode in self.expiring]  # type: ignore[arg-type]
-        yield Section("Expires", [_episode_line(episode, until) for episode, until in expiring])
-        fading = [Line(f"{one.decay.replace('_', ' ')}: {_tell(one.fact)}") for one in self.fading]
-        yield Section("Fades", fading)
+        yield Chapter("Expires", [_episode_line(episode, until) for episode, until in expiring])
+        fading = [ReportLine(f"{one.decay.replace('_', ' ')}: {_tell(one.fact)}") for one in self.fading]
+        yield Chapter("Fades", fading)
 
 
 class Identity(Report):
@@ -159,14 +159,14 @@ class Identity(Report):
         """The heading of the portrait: the person's name."""
         return escape_line(self.name)
 
-    def sections(self) -> Iterator[Section]:
+    def sections(self) -> Iterator[Chapter]:
         """Yield all sections of the portrait, including empty ones."""
         summary = self.entity.summary if self.entity else ""
-        yield Section("Summary", [Line(escape_line(summary))] if summary else [])
-        yield Section("Is so", list(map(_fact_line, self.states)))
-        yield Section("Plans", list(map(_fact_line, self.plans)))
-        yield Section("Happened", list(map(_fact_line, self.events)))
-        yield Section(f"Changed since {day_in_figures(self.since)}", list(map(_change_line, self.changes)))
+        yield Chapter("Summary", [ReportLine(escape_line(summary))] if summary else [])
+        yield Chapter("Is so", list(map(_fact_line, self.states)))
+        yield Chapter("Plans", list(map(_fact_line, self.plans)))
+        yield Chapter("Happened", list(map(_fact_line, self.events)))
+        yield Chapter(f"Changed since {day_in_figures(self.since)}", list(map(_change_line, self.changes)))
 
 
 class Handoff(Report):
@@ -190,13 +190,13 @@ class Handoff(Report):
         """The heading of the handoff, with the name of its conversation thread if it has one."""
         return f"Handoff of {escape_line(self.thread)}" if self.thread else "Handoff"
 
-    def sections(self) -> Iterator[Section]:
+    def sections(self) -> Iterator[Chapter]:
         """Yield all sections of the handoff, including empty ones."""
-        yield Section("Next steps", list(map(_fact_line, self.plans)))
-        yield Section("Decisions", list(map(_fact_line, self.decisions)))
-        yield Section("Open questions", list(map(_arbitration_line, self.pending)))
-        yield Section("Changed last", list(map(_change_line, self.changes)))
-        yield Section("Said last", [_episode_line(episode, day_in_figures(episode.at)) for episode in self.episodes])
+        yield Chapter("Next steps", list(map(_fact_line, self.plans)))
+        yield Chapter("Decisions", list(map(_fact_line, self.decisions)))
+        yield Chapter("Open questions", list(map(_arbitration_line, self.pending)))
+        yield Chapter("Changed last", list(map(_change_line, self.changes)))
+        yield Chapter("Said last", [_episode_line(episode, day_in_figures(episode.at)) for episode in self.episodes])
 
 
 def describe_review(review: Review) -> str:
@@ -208,7 +208,7 @@ def describe_review(review: Review) -> str:
     return f"{pending} {words.get(review.kind, review.kind)}: {existing}"
 
 
-def describe_doubt(doubt: IdentityDecision) -> str:
+def describe_identity_doubt(doubt: IdentityDecision) -> str:
     """Return the question of *doubt* as text: ``Is Annie the same as Ann?``."""
     second = doubt.second.name if doubt.second else "?"
     return f"Is {escape_line(second)} the same as {escape_line(doubt.entity.name)}?"
@@ -220,31 +220,32 @@ def _tell(fact: Fact) -> str:
     return f"{sentence} ({period})" if period else sentence
 
 
-def _fact_line(fact: Fact) -> Line:
-    return Line(_tell(fact))
+def _fact_line(fact: Fact) -> ReportLine:
+    return ReportLine(_tell(fact))
 
 
-def _arbitration_line(one: Arbitration) -> Line:
+def _arbitration_line(one: Arbitration) -> ReportLine:
     reason = f" Reason: {escape_line(one.reason).rstrip('.')}." if one.reason else ""
-    return Line(f"{one.question}{reason} [{one.id}]", one.commands)
+    return ReportLine(f"{one.question}{reason} [{one.id}]", one.commands)
 
 
-def _change_line(change: Change) -> Line:
+def _change_line(change: Change) -> ReportLine:
     fact = change.after or change.before
-    return Line(f"{day_in_figures(change.at)} {change.kind}: {_tell(fact) if fact else ''}")
+    return ReportLine(f"{day_in_figures(change.at)} {change.kind}: {_tell(fact) if fact else ''}")
 
 
-def _merge_line(decision: IdentityDecision) -> Line:
+def _merge_line(decision: IdentityDecision) -> ReportLine:
     second = escape_line(decision.second.name) if decision.second else ""
-    return Line(f"{decision.kind}: {escape_line(decision.entity.name)} {second} [{decision.id}]".replace("  ", " "))
+    text = f"{decision.kind}: {escape_line(decision.entity.name)} {second} [{decision.id}]"
+    return ReportLine(text.replace("  ", " "))
 
 
-def _episode_line(episode: Episode, note: str) -> Line:
+def _episode_line(episode: Episode, note: str) -> ReportLine:
     speaker = f"{escape_line(episode.speaker)}: " if episode.speaker else ""
-    return Line(f"{speaker}{escape_line(episode.content)} ({escape_line(note)}) [{episode.id}]")
+    return ReportLine(f"{speaker}{escape_line(episode.content)} ({escape_line(note)}) [{episode.id}]")
 
 
-def _write(title: str, sections: Iterable[Section], form: str) -> str:
+def _write(title: str, sections: Iterable[Chapter], form: str) -> str:
     """Write a report with this *title* and these *sections*; *form* is ``text`` or ``markdown``."""
     heading, section_heading, item, command = _LAYOUTS[form]
     escape = _plain if form == "markdown" else str
