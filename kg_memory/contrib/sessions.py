@@ -74,7 +74,7 @@ def choose_new(messages: Sequence[Episode], last: Episode | None) -> list[Episod
     return chosen[::-1]
 
 
-def summarise(engine: Engine, thread: str, least: int, namespace: str) -> Flow[Episode | None]:
+def summarise_session(engine: Engine, thread: str, least: int, namespace: str) -> Flow[Episode | None]:
     """Summarise the new messages of *thread*; return the last summary if fewer than *least* messages are new.
 
     ``None`` if there are too few messages and no summary yet, or if the model notes nothing.
