@@ -6,7 +6,7 @@ imported graph is exported in the same order again.
 
 from __future__ import annotations
 
-from kg_memory.maintenance.transfer.records import INDEXED, NODES, RELATIONS, key_of
+from kg_memory.maintenance.transfer.records import INDEXED, NODES, RELATIONS, key_property
 
 LAST = """
 MATCH (n)
@@ -93,10 +93,10 @@ def _read_relations(type_: str) -> str:
     ends = RELATIONS[type_]
     [page, pattern] = (ends.targets[0], "(m)-[r:{}]->(n)") if ends.by_target else (ends.source, "(n)-[r:{}]->(m)")
     source, target = ("m", "n") if ends.by_target else ("n", "m")
-    keys = ", ".join(dict.fromkeys(f"{target}.{key_of(label)}" for label in ends.targets))
+    keys = ", ".join(dict.fromkeys(f"{target}.{key_property(label)}" for label in ends.targets))
     return f"""{_page(page)}
 MATCH {pattern.format(type_)}
-RETURN {source}.{key_of(ends.source)} AS source, coalesce({keys}) AS target, r {{.*}} AS properties
+RETURN {source}.{key_property(ends.source)} AS source, coalesce({keys}) AS target, r {{.*}} AS properties
 ORDER BY id(n), id(m), id(r)
 """
 
@@ -112,7 +112,7 @@ def _write_nodes(label: str) -> str:
     """Return the query that creates a batch of nodes for an import, and skips those whose key exists already."""
     create = f"""
 UNWIND $rows AS row
-OPTIONAL MATCH (old:{label} {{{key_of(label)}: row.properties.{key_of(label)}}})
+OPTIONAL MATCH (old:{label} {{{key_property(label)}: row.properties.{key_property(label)}}})
 WITH row, old
 WHERE old IS NULL
 CREATE (n:{label})
@@ -152,14 +152,14 @@ RETURN line"""
 def _write_relations(type_: str) -> str:
     """Return the query that creates a batch of relations for an import, and skips those without both nodes."""
     ends = RELATIONS[type_]
-    source = f"MATCH (a:{ends.source} {{{key_of(ends.source)}: row.source}})"
+    source = f"MATCH (a:{ends.source} {{{key_property(ends.source)}: row.source}})"
     if len(ends.targets) == 1:
         [label] = ends.targets
-        target = f"MATCH (b:{label} {{{key_of(label)}: row.target}})"
+        target = f"MATCH (b:{label} {{{key_property(label)}: row.target}})"
     else:
         found = ", ".join(f"b{place}" for place in range(len(ends.targets)))
         target = "\n".join(
-            f"OPTIONAL MATCH (b{place}:{label} {{{key_of(label)}: row.target}})"
+            f"OPTIONAL MATCH (b{place}:{label} {{{key_property(label)}: row.target}})"
             for place, label in enumerate(ends.targets)
         )
         target += f"\nWITH row, a, coalesce({found}) AS b\nWHERE b IS NOT NULL"

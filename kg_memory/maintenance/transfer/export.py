@@ -25,9 +25,9 @@ from kg_memory.maintenance.transfer.records import (
     RECORDS,
     RELATIONS,
     Header,
-    Node,
+    NodeLine,
     Record,
-    Relation,
+    RelationLine,
 )
 from kg_memory.models.operations import ExportResult
 
@@ -145,7 +145,7 @@ def _to_record(name: str, row: Row) -> Record:
     properties = {name: value for name, value in sorted(row["properties"].items()) if value is not None}
     if name in RELATIONS:
         fields = {"type": name, "source": row["source"], "target": row["target"], "properties": properties}
-        return Relation.model_construct(**{field: value for field, value in fields.items() if value})
+        return RelationLine.model_construct(**{field: value for field, value in fields.items() if value})
     more: Row = {"ends": row["ends"]} if "ends" in row else {}
     if name in INDEXED:
         more["words"] = dict(sorted(zip(row["terms"], row["counts"], strict=True)))
@@ -153,7 +153,7 @@ def _to_record(name: str, row: Row) -> Record:
             more["embedding"] = pack_vector(row["embedding"]) if row["embedding"] else True
     if row.get("embeddings"):
         more["embeddings"] = sorted(map(pack_vector, row["embeddings"]))
-    return Node.model_construct(label=name, properties=properties, **more)
+    return NodeLine.model_construct(label=name, properties=properties, **more)
 
 
 def pack_vector(vector: Sequence[float]) -> str:

@@ -24,7 +24,7 @@ from pydantic_core import from_json
 
 from kg_memory.errors import InputError
 from kg_memory.falkor.wire import Row
-from kg_memory.maintenance.transfer.records import FORMAT, End, Header, Node, Record, describe, to_record
+from kg_memory.maintenance.transfer.records import FORMAT, End, Header, NodeLine, Record, describe_problem, to_record
 from kg_memory.text.message_fields import MOST_VALUES_OF_RECORD, has_more_values
 
 if os.name != "nt":
@@ -284,12 +284,12 @@ class LineReader:
         try:
             return model.model_validate(line)
         except ValidationError as error:
-            raise self.error(self._number, describe(error)) from None
+            raise self.error(self._number, describe_problem(error)) from None
 
 
 def count_as(record: Record) -> str:
     """Return the kind under which a record is counted: ``"relation"``, or a node's label such as ``"entity"``."""
-    return record.label.lower() if isinstance(record, Node) else "relation"
+    return record.label.lower() if isinstance(record, NodeLine) else "relation"
 
 
 def _standard(name: str) -> IO[bytes]:

@@ -26,7 +26,7 @@ from kg_memory.ingestion.save import NAME_WEIGHT
 from kg_memory.maintenance.transfer import cypher
 from kg_memory.maintenance.transfer.export import PREFIXES, Progress
 from kg_memory.maintenance.transfer.file import Target, count_as, open_lines
-from kg_memory.maintenance.transfer.records import INDEXED, RECORDS, Header, Node, Record, key_of
+from kg_memory.maintenance.transfer.records import INDEXED, RECORDS, Header, NodeLine, Record, key_property
 from kg_memory.maintenance.transfer.renaming import Renaming
 from kg_memory.models.operations import ImportResult
 from kg_memory.runtime.effects import Vector, embed
@@ -271,7 +271,7 @@ class GraphWriter:
             length, limit = len(content), self._max_content
             raise ValueError(f"the content has {length} characters, the limit is {limit}: raise max_content")
         record = self._renaming.rename(record)
-        if not isinstance(record, Node):
+        if not isinstance(record, NodeLine):
             return {"source": record.source, "target": record.target, "properties": record.properties}
         row: Row = {"properties": dict(record.properties), "ends": record.ends}
         if record.label == "Item":
@@ -282,7 +282,7 @@ class GraphWriter:
             row |= self._index(record, row["properties"])
         return row
 
-    def _index(self, node: Node, properties: Row) -> Row:
+    def _index(self, node: NodeLine, properties: Row) -> Row:
         """Return the words and the vector of a node, ``{"words": ..., "embedding": vector, "text": None}``.
 
         If the file lacks the vector, ``embedding`` is None and ``text`` is the text to embed. If it lacks the words,
@@ -348,9 +348,9 @@ def _batches(records: Iterable[NumberedRecord]) -> Iterator[list[NumberedRecord]
 
 def _keys(record: Record) -> set[Any]:
     """Return the values of a record that must be unique in the graph, such as its id; a relation has none."""
-    if not isinstance(record, Node):
+    if not isinstance(record, NodeLine):
         return set()
-    keys = {record.properties[key_of(record.label)]}
+    keys = {record.properties[key_property(record.label)]}
     return keys | {record.properties["key"]} if record.label == "Entity" else keys
 
 

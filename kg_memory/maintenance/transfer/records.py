@@ -145,13 +145,13 @@ class Shape:
             try:
                 adapter.validate_python(value)
             except ValidationError as error:
-                raise ValueError(f"{name}: {describe(error)}") from None
+                raise ValueError(f"{name}: {describe_problem(error)}") from None
         if given.get("end", OPEN_END) < given.get("start", 0):
             raise ValueError("end must not be before start")
         return {**self.defaults, **given}
 
 
-def describe(error: ValidationError) -> str:
+def describe_problem(error: ValidationError) -> str:
     """Return the first problem of a pydantic *error* as ``"field: message"``."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     place, problem = ".".join(map(str, first["loc"][:2])), first["msg"].removeprefix("Value error, ")
@@ -245,7 +245,7 @@ RECORDS: Mapping[str, tuple[str, ...]] = {
 """The node labels and relation types of each kind of export, in file order."""
 
 
-def key_of(label: str) -> str:
+def key_property(label: str) -> str:
     """Return the name of the property that identifies nodes with a label: ``id``, or ``key``, ``name`` or ``day``."""
     return schema.RANGE.get(label, ("id",))[0]
 
@@ -253,7 +253,7 @@ def key_of(label: str) -> str:
 # Lines
 
 
-class Node(BaseModel):
+class NodeLine(BaseModel):
     """A line of an export file that describes one node of the graph, such as an entity or a fact.
 
     `ends`: the ids of a fact's subject and objects. `words`: how often each word occurs in its text; None means that an
@@ -276,7 +276,7 @@ class Node(BaseModel):
         return self.label
 
 
-class Relation(BaseModel):
+class RelationLine(BaseModel):
     """A line of an export file that describes one relation; *source* and *target* are the keys of its two nodes."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", populate_by_name=True)
@@ -292,7 +292,7 @@ class Relation(BaseModel):
         return self.type
 
 
-Record = Node | Relation
+Record = NodeLine | RelationLine
 
 
 class Header(BaseModel):
@@ -327,17 +327,17 @@ class End(BaseModel):
 
 
 def to_record(line: Row, allowed: Collection[str]) -> Record:
-    """Validate a line of an export file (a dict), and return it as a `Node` or `Relation` with default properties.
+    """Validate a line of an export file (a dict); return it as a `NodeLine` or `RelationLine` with default properties.
 
     *allowed*: the node labels and relation types that the file may contain. Errors: `ValueError` for an invalid line.
     """
     try:
-        record: Record = Node.model_validate(line) if "label" in line else Relation.model_validate(line)
+        record: Record = NodeLine.model_validate(line) if "label" in line else RelationLine.model_validate(line)
     except ValidationError as error:
-        raise ValueError(describe(error)) from None
+        raise ValueError(describe_problem(error)) from None
     if record.name not in allowed:
         raise ValueError(f"unknown label or type {record.name!r:.60}; upgrade kg-memory, or remove the line")
-    shape = NODES[record.name] if isinstance(record, Node) else RELATIONS[record.name].shape
-    if isinstance(record, Node) and record.label == "Fact" and len(record.ends) < 2:
+    shape = NODES[record.name] if isinstance(record, NodeLine) else RELATIONS[record.name].shape
+    if isinstance(record, NodeLine) and record.label == "Fact" and len(record.ends) < 2:
         raise ValueError("ends: a fact must have the ids of its subject and its objects")
     return record.model_copy(update={"properties": shape.validate(record.properties)})

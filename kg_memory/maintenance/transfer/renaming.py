@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from kg_memory.falkor.wire import Row
-from kg_memory.maintenance.transfer.records import Node, Record
+from kg_memory.maintenance.transfer.records import NodeLine, Record
 from kg_memory.text.identity import entity_id, episode_id, fact_id, verdict_id
 
 REFERENCES = ("id", "new", "known", "refused", "edited", "told_by", "cause", "episode", "origin")
@@ -33,11 +33,11 @@ class Renaming:
         if self._source == self.target:
             return record
         properties = record.properties
-        if isinstance(record, Node) and (ids := self._derive_ids(record)) and properties["id"] == ids[0]:
+        if isinstance(record, NodeLine) and (ids := self._derive_ids(record)) and properties["id"] == ids[0]:
             self._ids[ids[0]] = ids[1]
         renamed = {name: self._new(properties[name]) for name in REFERENCES if isinstance(properties.get(name), str)}
         update: Row = {"properties": {**properties, **renamed}}
-        if not isinstance(record, Node):
+        if not isinstance(record, NodeLine):
             update |= {"source": self._new(record.source), "target": self._new(record.target)}
         elif record.ends:
             update["ends"] = list(map(self._new, record.ends))
@@ -58,7 +58,7 @@ class Renaming:
     def _new(self, id_: str) -> str:
         return self._ids.get(id_, id_)
 
-    def _derive_ids(self, node: Node) -> list[str]:
+    def _derive_ids(self, node: NodeLine) -> list[str]:
         """Return the old and the new id of a node as a list, or ``[]`` if its id is not a hash of its content."""
         properties, namespaces = node.properties, (self._source, self.target)
         match node.label:
