@@ -29,7 +29,7 @@ from kg_memory.temporal.interval import iso, local_time, split_local
 from kg_memory.text.identity import episode_id, name_of_speaker, replace_unstorable, thread_key
 from kg_memory.text.message_fields import has_more_values
 from kg_memory.text.payloads import hide_payloads
-from kg_memory.text.redaction import redact, redact_json
+from kg_memory.text.redaction import redact_json, redact_text
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace, validate_number, validate_text
 
 FIXED = ("kind", "speaker", "at", "offset", "created_at", "thread", "thread_key", "source", "trust")
@@ -228,12 +228,12 @@ def validate_episode(state: Row, settings: Settings, created_at: int) -> Episode
     if len(content) > settings.max_content:
         raise InputError(f"the content has {len(content)} characters, the limit is {settings.max_content}: split it")
     kind = _validate_kind(state.get("kind") or "message", content)
-    content = (redact_json if kind in RECORDS else redact)(content, hook)
+    content = (redact_json if kind in RECORDS else redact_text)(content, hook)
     if not content.strip() and kind != EpisodeKind.BLOCK:
         raise InputError("the content is empty after the redact hook: leave the message out")
     namespace = validate_namespace(state.get("namespace", DEFAULT_NAMESPACE))
     texts = {name: _validate_text(name, state.get(name)) for name in ("speaker", "thread", "source", "source_id")}
-    speaker = redact(texts["speaker"] or "", hook) or None
+    speaker = redact_text(texts["speaker"] or "", hook) or None
     at, offset = parse_at(state.get("at"), created_at)
     content = replace_unstorable(content)
     if kind == EpisodeKind.FACT:
@@ -271,7 +271,7 @@ def _validate_labels(labels: Any, hook: RedactHook | str) -> list[str] | None:
     cleaned = read_labels(labels)
     for key, value in cleaned.items():
         values = (
-            redact(replace_unstorable(item), hook) if isinstance(item, str) else item
+            redact_text(replace_unstorable(item), hook) if isinstance(item, str) else item
             for item in (value if isinstance(value, tuple) else (value,))
         )
         cleaned[key] = tuple(values) if isinstance(value, tuple) else next(values)

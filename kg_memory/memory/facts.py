@@ -14,7 +14,7 @@ from kg_memory.falkor.queries.search import FACTS_BY_ID
 from kg_memory.maintenance.forgetting.forget import forget
 from kg_memory.maintenance.forgetting.selection import ForgetRequest
 from kg_memory.maintenance.review.decide import replace_fact, retract
-from kg_memory.maintenance.review.reviews import list_verdicts, require_fact, validate_fact
+from kg_memory.maintenance.review.reviews import list_verdicts, require_fact, validate_fact_id
 from kg_memory.memory._verb import Group, run_plugin, verb
 from kg_memory.memory.adding import Progress, Tally, count_items, date_input, to_result
 from kg_memory.memory.declaring import FactMapping, FactRow, FactTime, declare_many, declare_one
@@ -212,7 +212,7 @@ class Facts(Group):
         """
         _, believed = yield from read_times(None, None, believed_at)
         seen = yield from belief_params(EVER, believed, unreviewed=True)
-        stored = yield from read(FACTS_BY_ID, ids=[validate_fact(fact)], sources=SOURCES, **seen)
+        stored = yield from read(FACTS_BY_ID, ids=[validate_fact_id(fact)], sources=SOURCES, **seen)
         return next(iter((yield from to_facts(stored[-1:], None, seen["believed_at"]))), None)
 
     get, aget = verb(_get)
@@ -373,7 +373,7 @@ def read_sources(fact: str, limit: int, skip: int, believed_at: int | None) -> F
     """Return the episodes that state *fact* (an id) and were saved by *believed_at* (microseconds), earliest first."""
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     seen = OPEN_END if believed_at is None else believed_at
-    stating = yield from read(queries.SOURCES_OF_FACT, fact=validate_fact(fact), believed_at=seen, **page)
+    stating = yield from read(queries.SOURCES_OF_FACT, fact=validate_fact_id(fact), believed_at=seen, **page)
     if not stating:
         yield from require_fact(fact)
     return [rows.to_source(row["source"]) for row in stating]

@@ -15,7 +15,7 @@ from kg_memory.falkor.queries import premises
 from kg_memory.falkor.queries.filters import Step, filter_step, read_names, start_step
 from kg_memory.falkor.queries.search import FACTS_BY_ID
 from kg_memory.falkor.rows import Row
-from kg_memory.maintenance.review.reviews import missing_fact, validate_fact
+from kg_memory.maintenance.review.reviews import missing_fact, validate_fact_id
 from kg_memory.models.filters import Filter, parse_filter
 from kg_memory.models.graph import SOURCES, Consequence, Fact, Kind, Premise
 from kg_memory.models.results import Paged
@@ -176,7 +176,7 @@ def read_consequences(fact: str, limit: int, window: Window | None, believed_at:
     Each has the path of facts to it, and is marked if it is doubtful at the end of *window*. *believed_at* is when they
     were believed. Times are microseconds since the epoch; None is now. Raises `InputError` if *fact* is not stored.
     """
-    root, limit = validate_fact(fact), validate_count("limit", limit)
+    root, limit = validate_fact_id(fact), validate_count("limit", limit)
     if not (yield from read(premises.STORED, ids=[root])):
         raise missing_fact(fact)
     seen = yield from belief_params(EVER, believed_at)

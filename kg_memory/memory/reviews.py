@@ -7,7 +7,7 @@ from datetime import date
 from typing import Literal
 
 from kg_memory.maintenance.identities.decisions import decide_doubt, list_identities
-from kg_memory.maintenance.review.decide import Choice, DecisionRequest, decide, undo
+from kg_memory.maintenance.review.decide import Choice, DecisionRequest, decide, undo_decision
 from kg_memory.maintenance.review.reviews import list_conflicts, list_reviews, list_verdicts
 from kg_memory.memory._verb import Group, verb
 from kg_memory.models.graph import IdentityDecision, Review, Ruling, VerdictKind
@@ -96,7 +96,7 @@ class Reviews(Group):
 
         *by* and *reason* are stored.
         """
-        return undo(review, by, reason, ConflictPolicy.from_settings(self._engine.settings), namespace)
+        return undo_decision(review, by, reason, ConflictPolicy.from_settings(self._engine.settings), namespace)
 
     undo, aundo = verb(_undo)
 

@@ -148,7 +148,7 @@ def _hooks(setting: RedactHook | str) -> tuple[RedactHook, ...]:
     return (setting,) if callable(setting) else tuple(BUILT_IN[name.strip()] for name in setting.split(","))
 
 
-def redact(text: str, setting: RedactHook | str) -> str:
+def redact_text(text: str, setting: RedactHook | str) -> str:
     """Return *text* redacted as *setting* says: "secrets", "secrets,personal", the name of another hook, or a function.
 
     *setting* is the value of `Settings.redact`. Errors: `InputError` if a hook fails, returns anything but text, or
@@ -158,7 +158,7 @@ def redact(text: str, setting: RedactHook | str) -> str:
     for hook in hooks:
         redacted = _apply(hook, redacted)
     # Again, as text removed by one hook may have hidden a match of another: a phone number in front of a card.
-    return redacted if redacted == text or len(hooks) == 1 else redact(redacted, setting)
+    return redacted if redacted == text or len(hooks) == 1 else redact_text(redacted, setting)
 
 
 def _apply(hook: RedactHook, text: str) -> str:
@@ -172,13 +172,13 @@ def _apply(hook: RedactHook, text: str) -> str:
 def redact_json(content: str, setting: RedactHook | str) -> str:
     """Return the JSON text *content* redacted as *setting*, the value of `Settings.redact`, says; it stays JSON.
 
-    A number that a hook changes becomes a string. Errors: `InputError` as for `redact`, and if the result is not JSON.
+    A number that a hook changes becomes a string. Errors: `InputError` as for `redact_text`, and if the result is not JSON.
     """
-    redacted = redact(content, setting)
+    redacted = redact_text(content, setting)
     if redacted == content or _is_json(redacted):
         return redacted
     texts = json.dumps(_numbers_to_texts(json.loads(content), setting), ensure_ascii=False)
-    redacted = redact(texts, setting)
+    redacted = redact_text(texts, setting)
     if not _is_json(redacted):
         raise InputError("redacted text is not valid JSON: make the hook keep quotes and brackets, or use kind='text'")
     return redacted
@@ -215,8 +215,8 @@ def _numbers_to_texts(value: Any, setting: RedactHook | str, key: str = "") -> A
         case list():
             return [_numbers_to_texts(item, setting, key) for item in value]
         case int() | float() if not isinstance(value, bool):
-            redacted, keyed = redact(str(value), setting), json.dumps({key: value})
-            return value if redacted == str(value) and redact(keyed, setting) == keyed else redacted
+            redacted, keyed = redact_text(str(value), setting), json.dumps({key: value})
+            return value if redacted == str(value) and redact_text(keyed, setting) == keyed else redacted
     return value
 
 

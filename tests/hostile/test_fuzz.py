@@ -36,7 +36,7 @@ from kg_memory.settings import Settings
 from kg_memory.temporal.interval import parse_instant, parse_period
 from kg_memory.text.dates import find_dates
 from kg_memory.text.identity import canonical_name, display_name
-from kg_memory.text.redaction import redact, redact_json
+from kg_memory.text.redaction import redact_json, redact_text
 from kg_memory.text.tokenise import terms
 from tests.all_prompts import ALL
 from tests.hostile.conftest import FUZZ
@@ -174,7 +174,7 @@ def test_text_functions_accept_any_text(text: str) -> None:
     assert len(display_name(text).encode()) <= 512
     assert len(without_contexts(text)) == len(text)
     injection_flags(text)
-    redact(text, "secrets,personal")
+    redact_text(text, "secrets,personal")
 
 
 @FUZZ

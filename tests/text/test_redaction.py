@@ -15,7 +15,7 @@ from kg_memory import GraphMemory
 from kg_memory.errors import InputError, SettingsError
 from kg_memory.settings import Settings
 from kg_memory.text import redaction
-from kg_memory.text.redaction import BUILT_IN, redact, redact_json
+from kg_memory.text.redaction import BUILT_IN, redact_json, redact_text
 
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P"
 SECRETS = [
@@ -67,31 +67,31 @@ KEPT = [
 
 @pytest.mark.parametrize(("text", "left"), SECRETS)
 def test_redact_removes_secrets(text: str, left: str) -> None:
-    assert redact(text, "secrets") == left
+    assert redact_text(text, "secrets") == left
 
 
 @pytest.mark.parametrize(("text", "left"), PERSONAL)
 def test_redact_removes_personal_data(text: str, left: str) -> None:
-    assert redact(text, "personal") == left
+    assert redact_text(text, "personal") == left
 
 
 @pytest.mark.parametrize("text", KEPT)
 def test_redact_leaves_other_text(text: str) -> None:
-    assert redact(text, "secrets,personal") == text
+    assert redact_text(text, "secrets,personal") == text
 
 
 @given(st.lists(st.sampled_from([item for item, _ in SECRETS + PERSONAL] + KEPT) | st.text(), max_size=4).map(" ".join))
 @example("13812345678 41 11 11 11 11 11 11 11 5500000000000004")
 def test_redact_is_idempotent(text: str) -> None:
-    left = redact(text, "secrets, personal")
-    assert redact(left, "secrets, personal") == left
+    left = redact_text(text, "secrets, personal")
+    assert redact_text(left, "secrets, personal") == left
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
 @pytest.mark.parametrize("part", ["a", "1", "1 ", "a.", "a@", "password: ", "sk-", "-----BEGIN PRIVATE KEY-----", "+1 ", "eyJ", "AB12 "])  # fmt: skip
 def test_redact_takes_seconds_on_a_long_text(name: str, part: str) -> None:
     began = time.process_time()
-    redact(part * (100_000 // len(part)), name)
+    redact_text(part * (100_000 // len(part)), name)
     assert time.process_time() - began < 5
 
 
@@ -101,10 +101,10 @@ def test_redact_takes_seconds_on_a_long_text(name: str, part: str) -> None:
 )
 def test_redact_finds_secrets_across_windows(parts: list[str]) -> None:
     text = "".join(parts)
-    whole = redact(text, "secrets")
+    whole = redact_text(text, "secrets")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(redaction, "WINDOW", 20)
-        assert redact(text, "secrets") == whole
+        assert redact_text(text, "secrets") == whole
 
 
 def test_redact_json_returns_valid_json() -> None:

@@ -85,7 +85,7 @@ def read_impact(
     impact = Impact(episodes, Forgotten.from_rows(episodes), redactions=redactions or {})
     ids = sorted(impact.forgotten.ids)
     neighbours = yield from _read_neighbours(impact)
-    places = [pick(episode, "id", "thread_key", "at") for episode in episodes]
+    places = [pick_keys(episode, "id", "thread_key", "at") for episode in episodes]
     read_with = yield from read(cypher.READ_WITH, places=places, going=ids, limit=settings.previous_messages)
     near = sorted({*ids, *neighbours, *(row["id"] for row in read_with)})
     mentioned = yield from read(cypher.MENTIONED, ids=near)
@@ -118,7 +118,7 @@ def add_ends(impact: Impact, facts: Iterable[str]) -> Flow[set[str]]:
     return ends
 
 
-def pick(row: Row, *names: str) -> Parameters:
+def pick_keys(row: Row, *names: str) -> Parameters:
     """Return a dict with only the keys *names* of *row*: ``pick({"a": 1, "b": 2}, "a")`` -> ``{"a": 1}``."""
     return {name: row[name] for name in names}
 

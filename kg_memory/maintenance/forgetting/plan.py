@@ -22,7 +22,7 @@ from kg_memory.maintenance.forgetting.look import (
     Parameters,
     add_ends,
     is_own_predicate,
-    pick,
+    pick_keys,
     reword,
     split_name,
 )
@@ -86,8 +86,8 @@ def plan_removal(impact: Impact, settings: Settings, namespace: str, time: int) 
     parameters |= yield from _plan_entities(impact, ends)
     touched = [*impact.gone_entities, *(row["id"] for row in parameters["entities"])]
     parameters |= yield from _plan_unused(impact, gone_facts, touched)
-    based_on = [pick(entity, "id", "revision", "mentioned") for entity in impact.entities.values()]
-    statuses = [pick(episode, "id", "status") for episode in impact.episodes]
+    based_on = [pick_keys(entity, "id", "revision", "mentioned") for entity in impact.entities.values()]
+    statuses = [pick_keys(episode, "id", "status") for episode in impact.episodes]
     redacted = [{"id": id_, **row} for id_, row in impact.redactions.items()]
     parameters |= {
         "based_on": based_on,
@@ -159,7 +159,7 @@ def _evidence(fact: Row, impact: Impact) -> Parameters:
     """Return the fields of a fact that follow from its remaining statements, such as its confidence and latest time."""
     evidence = evidence_of([row for row in fact["statements"] if row["id"] not in impact.forgotten.ids])
     if fact["told_by"] not in impact.forgotten.ids:
-        evidence |= pick(fact, "told_at", "told_by", "told_end")
+        evidence |= pick_keys(fact, "told_at", "told_by", "told_end")
     return evidence
 
 

@@ -162,10 +162,10 @@ def list_identities(
     ids = sorted({id_ for row in shown if row["identity"]["state"] == "waiting" for id_ in _ends(row).values()})
     latest = yield from read(queries.KNOWN_OF, ids=ids, limit=MOST_KNOWN)
     sentences = {row["id"]: tuple(row["sentences"]) for row in latest}
-    return [to_decision(row, sentences) for row in shown]
+    return [to_identity_decision(row, sentences) for row in shown]
 
 
-def to_decision(row: Row, sentences: dict[str, tuple[str, ...]] | None = None) -> IdentityDecision:
+def to_identity_decision(row: Row, sentences: dict[str, tuple[str, ...]] | None = None) -> IdentityDecision:
     """Convert a database row of a decision and its entities to an `IdentityDecision`.
 
     *sentences*: sentences about each entity, by its id, to show with a doubt.
@@ -224,7 +224,7 @@ def _carry_out(plan: Plan) -> Flow[IdentityDecision]:
             yield from refresh(since=time, before=time - LEFT)
             row = yield from read_identity(move.identity["id"])
             facts = {moved["id"] for moved in row["moved"] if moved["role"] in ("subject", "object")}
-            return to_decision({**row, "facts": len(facts)})
+            return to_identity_decision({**row, "facts": len(facts)})
     raise DatabaseUnavailable(f"gave up after {ATTEMPTS} write conflicts about the same entities; try again later")
 
 
@@ -318,4 +318,4 @@ def _set_apart(identity: Row, state: str, by: str, reason: str) -> Flow[Identity
     written = yield from write(queries.DECIDE_APART, id=id_, expected=identity["state"], state=state, **fields)
     if not written:
         raise InputError(f"{id_!r} was decided by somebody else, or one of its entities is gone: look at it again")
-    return to_decision({**(yield from read_identity(id_)), "facts": 0})
+    return to_identity_decision({**(yield from read_identity(id_)), "facts": 0})

@@ -126,7 +126,7 @@ NextState = Callable[[StoredVerdict, History, int], VerdictState]
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class DecisionNote:
     """The kind, author and reason of a decision, as they are stored.
 
     *before*: the state of the verdict that an undo restores; ``None`` means its state when the decision is written.
@@ -163,11 +163,11 @@ def decide(review: str, request: DecisionRequest, policy: ConflictPolicy, namesp
         accepted = rule(stored.state, to_ruling(request.kind(kind)))
         return _edit(accepted, pending, request.dates(time), history)
 
-    note = Note(request.choice, request.by, request.reason)
+    note = DecisionNote(request.choice, request.by, request.reason)
     return (yield from record((yield from read_verdict(review)), next_state, note, policy, namespace))
 
 
-def undo(review: str, by: str, reason: str, policy: ConflictPolicy, namespace: str) -> Flow[Review]:
+def undo_decision(review: str, by: str, reason: str, policy: ConflictPolicy, namespace: str) -> Flow[Review]:
     """Undo the latest decision about the verdict with the id *review*, and return the verdict as it was before.
 
     Repeated calls undo earlier decisions. *by* and *reason* are stored. Errors: `NotFound` for an unknown id;
@@ -188,7 +188,7 @@ def undo(review: str, by: str, reason: str, policy: ConflictPolicy, namespace: s
         return VerdictState.from_row(json.loads(standing[-1]["before"]))
 
     stored = yield from read_verdict(review)
-    return (yield from record(stored, next_state, Note("undo", by, reason), policy, namespace))
+    return (yield from record(stored, next_state, DecisionNote("undo", by, reason), policy, namespace))
 
 
 def refuse(state: VerdictState, fact: str, time: int) -> VerdictState:
@@ -241,7 +241,7 @@ def _edit(state: VerdictState, fact: str, dates: tuple[_Date | None, _Date | Non
 def record(
     stored: StoredVerdict,
     next_state: NextState,
-    note: Note,
+    note: DecisionNote,
     policy: ConflictPolicy,
     namespace: str,
     *,
@@ -310,7 +310,7 @@ def retract(fact: str, by: str, reason: str, policy: ConflictPolicy, namespace: 
     def next_state(verdict: StoredVerdict, _history: History, time: int) -> VerdictState:
         return refuse(verdict.state, fact, time)
 
-    return (yield from record(stored, next_state, Note("reject", by, reason), policy, namespace, new=new))
+    return (yield from record(stored, next_state, DecisionNote("reject", by, reason), policy, namespace, new=new))
 
 
 def replace_fact(
@@ -334,7 +334,7 @@ def replace_fact(
         is_replaced = _takes_place(truth.get(by, Truth()), truth.get(fact, Truth()))
         return state if is_replaced else refuse(verdict.state, fact, time)
 
-    return (yield from record(stored, next_state, Note("accept", *author, before), policy, namespace, new=new))
+    return (yield from record(stored, next_state, DecisionNote("accept", *author, before), policy, namespace, new=new))
 
 
 def _takes_place(truth: Truth, former: Truth) -> bool:

@@ -60,7 +60,7 @@ def load(state: ReviewState, settings: Settings) -> Flow[Json]:  # noqa: ARG001 
     return {"waiting": [review.model_dump(mode="json") for review in reviews], "decisions": [], "decided": []}
 
 
-def ask(state: ReviewState) -> Json:
+def ask_reviewer(state: ReviewState) -> Json:
     """Interrupt the graph until a person has decided the waiting verdicts in *state*; return ``{"decisions": [...]}``.
 
     After an invalid answer, the graph is interrupted again, with a ``problem`` that says what was invalid.
@@ -102,7 +102,7 @@ def build(driver: Driver[Any], settings: Settings) -> StateGraph[ReviewState, No
     """
     graph = StateGraph(ReviewState, input_schema=ReviewInput)
     graph.add_node("load", make_node(load, driver, settings))
-    graph.add_node("ask", ask)
+    graph.add_node("ask", ask_reviewer)
     graph.add_node("apply", make_node(apply, driver, settings))
     graph.add_edge(START, "load")
     graph.add_conditional_edges("load", _has_reviews, {"ask": "ask", "done": END})
@@ -113,14 +113,14 @@ def build(driver: Driver[Any], settings: Settings) -> StateGraph[ReviewState, No
 
 def build_request(reviews: Sequence[Review]) -> Json:
     """Return the question to show to a person: a LangChain ``HITLRequest`` with one action for each review."""
-    actions = [{"name": ACTION, "args": _arguments(review), "description": describe(review)} for review in reviews]
+    actions = [{"name": ACTION, "args": _arguments(review), "description": question_of(review)} for review in reviews]
     return {
         "action_requests": actions,
         "review_configs": [{"action_name": ACTION, "allowed_decisions": list(CHOICES)}],
     }
 
 
-def describe(review: Review) -> str:
+def question_of(review: Review) -> str:
     """Return a question for a person: does the new fact take the place of the existing one? With reason and quote."""
     effect = "take the place of" if review.kind == "supersedes" else "refute"
     kinds = f"{' or '.join(CONTRADICTIONS)}; {', '.join(COMPATIBLE)} let both hold"

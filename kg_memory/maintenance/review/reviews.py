@@ -123,7 +123,7 @@ def list_verdicts(fact: str | None, limit: int, skip: int = 0) -> Flow[list[Revi
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     if fact is None:
         return (yield from _read_reviews(queries.VERDICTS, rulings=list(get_args(Ruling)), **page))
-    found = yield from _read_reviews(queries.VERDICTS_OF_FACT, fact=validate_fact(fact), **page)
+    found = yield from _read_reviews(queries.VERDICTS_OF_FACT, fact=validate_fact_id(fact), **page)
     if not found:
         yield from require_fact(fact)
     return found
@@ -134,7 +134,7 @@ def _read_reviews(query: str, **params: object) -> Flow[list[Review]]:
     return (yield from to_reviews([StoredVerdict.from_row(row) for row in stored]))
 
 
-def validate_fact(fact: object) -> str:
+def validate_fact_id(fact: object) -> str:
     """Return *fact*, the id of a fact, unchanged; raise `InputError` unless it is a non-empty string."""
     if not isinstance(fact, str) or not fact:
         raise InputError(f"fact must be the id of a fact, got {fact!r}; memory.facts.about(...) shows the ids")
@@ -151,7 +151,7 @@ def require_fact(fact: str) -> Flow[History]:
 
     Errors: `NotFound` if it does not exist; `InputError` if *fact* is not a string.
     """
-    history = yield from read_history([validate_fact(fact)])
+    history = yield from read_history([validate_fact_id(fact)])
     if fact not in history.sentences:
         raise missing_fact(fact)
     return history
