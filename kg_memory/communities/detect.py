@@ -13,7 +13,7 @@ from itertools import combinations
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from kg_memory.communities.records import CommunitiesState, Group, Membership, Row, Update
+from kg_memory.communities.records import CommunitiesState, EntityCluster, Membership, Row, Update
 from kg_memory.falkor.queries import communities as cypher
 from kg_memory.falkor.rows import list_pages
 from kg_memory.runtime.effects import now, read, work
@@ -61,12 +61,12 @@ def detect(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa
     namespace = validate_namespace(state.get("namespace", DEFAULT_NAMESPACE))
     tries = state.get("tries") or 0  # the step runs again if another refresh saved first
     full = bool(state.get("full"))
-    groups: list[Group] = yield from work(lambda: find_communities(namespace, links, full=full))
+    groups: list[EntityCluster] = yield from work(lambda: find_communities(namespace, links, full=full))
     update = _compare_memberships(links, groups)
     return {**update, "tries": tries, "questions": state["questions"] if tries else 0}
 
 
-def _compare_memberships(links: Links, groups: list[Group]) -> Update:
+def _compare_memberships(links: Links, groups: list[EntityCluster]) -> Update:
     """Return the detected communities (*groups*), and how they differ from the stored ones in *links*."""
     lowest = [community for community in groups if community["level"] == 0]
     community_of = {member: community["id"] for community in lowest for member in community["members"]}
@@ -147,12 +147,12 @@ def _read_pages(last: str, page: str, take: Callable[[Row], None], **params: Any
 class _Part(NamedTuple):
     """A detected community, the index of its oldest entity in `Links.entities`, and the number of its entities."""
 
-    group: Group
+    group: EntityCluster
     oldest: int
     size: int
 
 
-def find_communities(namespace: str, links: Links, *, full: bool = False) -> list[Group]:
+def find_communities(namespace: str, links: Links, *, full: bool = False) -> list[EntityCluster]:
     """Return the communities of the entities in *links*, then the communities of these communities, and so on.
 
     Entities are level 0. Communities are linked if their members are, and linked communities form the next level.
@@ -205,7 +205,7 @@ def _group_entities(namespace: str, links: Links, communities: Level) -> list[_P
     for place, members in enumerate(communities):
         ranked = sorted(members, key=lambda member: (-shares[member], member))
         ids = [links.entities[member] for member in ranked]
-        community = Group(
+        community = EntityCluster(
             id=community_id(namespace, links.entities[members[0]]),
             level=0,
             members=ids,
@@ -224,7 +224,7 @@ def _group_parts(namespace: str, links: Links, below: Sequence[_Part], places: S
     oldest = min(part.oldest for part in parts)
     level = parts[0].group["level"] + 1
     members = [part.group["id"] for part in parts]
-    community = Group(
+    community = EntityCluster(
         id=community_id(namespace, links.entities[oldest], level),
         level=level,
         members=members,

@@ -11,7 +11,7 @@ from kg_memory.communities.records import (
     CommunitiesContext,
     CommunitiesInput,
     CommunitiesState,
-    Group,
+    EntityCluster,
     Row,
     Summary,
     Update,
@@ -105,7 +105,7 @@ def save(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa: 
     return {"tries": tries}
 
 
-def _row(group: Group, summary: Summary, vector: Vector) -> Row:
+def _row(group: EntityCluster, summary: Summary, vector: Vector) -> Row:
     """Return the community *group* as a row of the save query, with the words of its *summary* for searches.
 
     *vector* is the embedding of its name.

@@ -46,7 +46,7 @@ class CommunitiesContext(RunConfig):
     )
 
 
-class Group(TypedDict):
+class EntityCluster(TypedDict):
     """A detected community of linked entities or, at higher levels, of smaller communities.
 
     `members` are ids: at `level` 0 of entities, those with most facts first; at higher levels of communities of the
@@ -92,7 +92,7 @@ class CommunitiesState(CommunitiesInput, total=False):
 
     communities: int
     levels: int
-    groups: list[Group]
+    groups: list[EntityCluster]
     strayed: list[Membership]
     drift: float | None
     unchanged: int
@@ -175,7 +175,7 @@ def claim_refresh(interval: int) -> Flow[bool]:
 
 
 @contextmanager
-def log_failure() -> Iterator[None]:
+def log_refresh_failure() -> Iterator[None]:
     """Log an error of an automatic refresh instead of raising it; a context manager.
 
     The episode that started the refresh is stored, and the next refresh catches up.

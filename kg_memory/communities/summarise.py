@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-from kg_memory.communities.records import CommunitiesState, Group, Summary, Update
+from kg_memory.communities.records import CommunitiesState, EntityCluster, Summary, Update
 from kg_memory.errors import BudgetSpent, ModelError, ModelUnavailable
 from kg_memory.falkor.queries import communities as cypher
 from kg_memory.llm.prompts import COMMUNITY
@@ -78,7 +78,7 @@ def summarise(state: CommunitiesState, settings: Settings) -> Flow[Update]:
     return {"summaries": [summaries[group["id"]] for group in state["groups"]], "questions": questions}
 
 
-def _summary(group: Group, description: _Description, summaries: Mapping[str, Summary]) -> Summary:
+def _summary(group: EntityCluster, description: _Description, summaries: Mapping[str, Summary]) -> Summary:
     """Return the summary to store for the community *group*, made from its *description*.
 
     If the model did not write it, or that of a member community, the fingerprint is left empty, so that the next
@@ -92,7 +92,7 @@ def _summary(group: Group, description: _Description, summaries: Mapping[str, Su
 
 
 def _read_material(
-    groups: Sequence[Group], instant: int, summaries: Mapping[str, Summary], most: int
+    groups: Sequence[EntityCluster], instant: int, summaries: Mapping[str, Summary], most: int
 ) -> Flow[list[Parts]]:
     """Return the texts that describe each of *groups* in the prompt, such as ``{"fact": "Ann works at Acme"}``.
 
@@ -103,11 +103,11 @@ def _read_material(
     for start in range(0, len(groups), PAGE):
         page = groups[start : start + PAGE]
         flows = (_read_parts(group, summaries) if group["level"] else _read_members(group, instant) for group in page)
-        material += [pack(items, most) for items in (yield from in_step(flows))]
+        material += [pack_items(items, most) for items in (yield from in_step(flows))]
     return material
 
 
-def _read_members(group: Group, instant: int) -> Flow[list[Item]]:
+def _read_members(group: EntityCluster, instant: int) -> Flow[list[Item]]:
     """Return the first members of *group* and the latest facts among them, for a prompt.
 
     Items are ``{"entity": name, "type": ..., "summary": ...}`` and ``{"fact": sentence}``. The facts are those that
@@ -120,7 +120,7 @@ def _read_members(group: Group, instant: int) -> Flow[list[Item]]:
     return items + [{"fact": dated(row["fact"])} for row in facts]
 
 
-def _read_parts(group: Group, summaries: Mapping[str, Summary]) -> Flow[list[Item]]:
+def _read_parts(group: EntityCluster, summaries: Mapping[str, Summary]) -> Flow[list[Item]]:
     """Return the names and summaries of the communities in the higher community *group*, for a prompt.
 
     *summaries* are the new ones of this refresh by community id; others are read from the database. Items are
@@ -245,7 +245,7 @@ def _reduce(parts: Parts, most: int) -> Flow[_Description]:
             descriptions.append({"part": description.name, "summary": description.summary})
         if len(descriptions) == 1:
             return description
-        parts = pack(descriptions, most)
+        parts = pack_items(descriptions, most)
 
 
 def _ask(communities: Sequence[list[Item]]) -> Flow[Descriptions]:
@@ -261,7 +261,7 @@ def _fill(answered: Description, items: Sequence[Item]) -> _Description:
     return _Description(answered.name.strip() or name, answered.summary.strip() or summary)
 
 
-def pack(items: Sequence[Item], most: int) -> list[list[Item]]:
+def pack_items(items: Sequence[Item], most: int) -> list[list[Item]]:
     """Split *items*, texts for a prompt, into parts of about *most* bytes, so that each part fits into a question.
 
     Each part but the last has at least two items. A text longer than an eighth (`SHARE`) of *most* is cut.

@@ -132,7 +132,7 @@ def look_around(
             read_facts(facts, origins.things if walks else (), instants),
             _read_signs(episodes, origins.keys if walks else {}, vector),
             walk_from(recipe.traversal, start, instants),
-            find_communities(by_community),
+            score_communities(by_community),
         )
     )
     near, activity = walked
@@ -237,7 +237,7 @@ def weigh_facts(links: Links, weights: Mapping[str, float]) -> dict[str, float]:
     return scores
 
 
-def find_communities(start: Mapping[str, float]) -> Flow[dict[str, float]]:
+def score_communities(start: Mapping[str, float]) -> Flow[dict[str, float]]:
     """Return a score for each community of the entities *start*: the sum of its members' weights in *start*."""
     rows = yield from read_if(start, cypher.COMMUNITIES_OF, ids=list(start))
     return {row["id"]: sum(start[id_] for id_ in row["entities"]) for row in rows}

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_memory.communities.summarise import FACTS, MEMBERS, TOGETHER, batch, pack, summarise
+from kg_memory.communities.summarise import FACTS, MEMBERS, TOGETHER, batch, pack_items, summarise
 from kg_memory.contrib.offline import OfflineModel
 from kg_memory.errors import AnswerError, BudgetSpent, ModelRefusal, ModelUnavailable
 from kg_memory.falkor.queries import communities as cypher
@@ -202,7 +202,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=400)
 @quick
 @given(st.lists(st.fixed_dictionaries({"part": texts, "summary": texts}), max_size=40), st.sampled_from([1024, 8192]))
 def test_pack_preserves_items_in_order_within_limit(items, most):
-    parts = pack(items, most)
+    parts = pack_items(items, most)
     told = [item for part in parts for item in part]
     assert [item["part"][:50] for item in told] == [item["part"][:50] for item in items] or most == 1024
     assert len(told) == len(items)
@@ -219,7 +219,7 @@ def test_batch_puts_each_community_in_one_prompt_within_limit(material, most):
 
     Features: C39.
     """
-    found = [pack(each, most) for each in material]
+    found = [pack_items(each, most) for each in material]
     questions = batch(found, most)
     assert sorted(place for question in questions for place in question) == list(range(len(material)))
     for question in questions:

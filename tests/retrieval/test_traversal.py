@@ -12,8 +12,8 @@ from kg_memory.retrieval.traversal import (
     PART_WEIGHT,
     STATED_SHARE,
     Origins,
-    find_communities,
     find_seeds,
+    score_communities,
     score_episodes,
 )
 from kg_memory.runtime.effects import Query, Reads
@@ -50,7 +50,7 @@ def test_find_seeds_is_empty_without_names_or_hits() -> None:
 
 def test_find_communities_adds_up_weights_of_members() -> None:
     rows = [{"id": "c1", "entities": ["ann", "bob"]}, {"id": "c2", "entities": ["bob"]}]
-    flow = find_communities({"ann": 2.0, "bob": 0.5})
+    flow = score_communities({"ann": 2.0, "bob": 0.5})
     assert answered(flow, {features.COMMUNITIES_OF: rows}) == {"c1": 2.5, "c2": 0.5}
 
 
