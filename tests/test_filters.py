@@ -20,7 +20,7 @@ from kg_memory.models.filters import (
     MAX_VALUES,
     AllOf,
     AnyOf,
-    Comparison,
+    FieldComparison,
     Fields,
     Not,
     parse_filter,
@@ -30,7 +30,7 @@ from kg_memory.models.graph import EpisodeKind
 
 
 def one(field, operator, value):
-    return Fields((Comparison(field, operator, value),))
+    return Fields((FieldComparison(field, operator, value),))
 
 
 @pytest.mark.parametrize("where", [None, {}])
@@ -52,7 +52,7 @@ def test_parse_filter_returns_none_for_no_filter(where):
         ({"trust": 1}, one("trust", "$eq", 1.0)),
         (
             {"trust": {"$gte": 0.5, "$lt": 0.9}},
-            Fields((Comparison("trust", "$gte", 0.5), Comparison("trust", "$lt", 0.9))),
+            Fields((FieldComparison("trust", "$gte", 0.5), FieldComparison("trust", "$lt", 0.9))),
         ),
         ({"type": "Person", "$or": []}, AllOf((one("type", "$eq", "Person"), AnyOf(())))),
         ({"$and": [{"type": "Person"}]}, one("type", "$eq", "Person")),

@@ -15,7 +15,7 @@ from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.extract import extract, reflect
 from kg_memory.ingestion.facts import ask_readings
 from kg_memory.ingestion.receive import FINISHED, split_content, validate_episode
-from kg_memory.ingestion.records import EpisodeRecord, Mention, PreviousMessage, ResolvedEntity
+from kg_memory.ingestion.records import EntityMention, EpisodeRecord, PreviousMessage, ResolvedEntity
 from kg_memory.ingestion.state import Draft
 from kg_memory.llm.budget import MIN_ANSWER_TOKENS, estimate_cost
 from kg_memory.memory.adding import State
@@ -55,7 +55,7 @@ LINE = 40
 NOTHING = Range(low=0, likely=0, high=0)
 AMOUNTS = ("calls", "input_tokens", "output_tokens")
 # Example entities for prompts that list the entities: their number changes the cost little.
-GUESS = tuple(Mention(name, "Person") for name in ("Ann", "Oslo"))
+GUESS = tuple(EntityMention(name, "Person") for name in ("Ann", "Oslo"))
 GUESSED_ENTITIES = tuple(ResolvedEntity(guess.name, guess.type, (guess.name,)) for guess in GUESS)
 
 

@@ -20,7 +20,7 @@ from kg_memory.ingestion.records import (
     DECLARED,
     JSON,
     MOST_IN_EPISODE,
-    Mention,
+    EntityMention,
 )
 from kg_memory.temporal.interval import parse_period
 from kg_memory.text.identity import LONGEST_NAME, canonical_name, display_name, replace_unstorable
@@ -245,7 +245,7 @@ def parse_content(content: str) -> tuple[DeclaredFact, ...]:
 # Steps
 
 
-def find_mentions(facts: Iterable[DeclaredFact], settings: Settings) -> tuple[Mention, ...]:
+def find_mentions(facts: Iterable[DeclaredFact], settings: Settings) -> tuple[EntityMention, ...]:
     """Return the subjects and objects of declared *facts* as entities, one for each name.
 
     Any name is taken, even a pronoun. If a name has several types, the first counts; an unknown or missing type
@@ -259,4 +259,4 @@ def find_mentions(facts: Iterable[DeclaredFact], settings: Settings) -> tuple[Me
             first, first_type = named.get(canonical_name(name), (name, None))
             named[canonical_name(name)] = first, first_type or type_
     default = settings.entity_types[0].name
-    return tuple(Mention(name, types.get((type_ or "").casefold(), default)) for name, type_ in named.values())
+    return tuple(EntityMention(name, types.get((type_ or "").casefold(), default)) for name, type_ in named.values())

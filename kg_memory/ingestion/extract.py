@@ -17,7 +17,7 @@ from kg_memory.ingestion.declared import find_mentions, parse_content
 from kg_memory.ingestion.filter import why_skipped
 from kg_memory.ingestion.interrupted import REFUSED
 from kg_memory.ingestion.namesakes import name_owners, name_speaker
-from kg_memory.ingestion.records import LIMIT_OF_EPISODE, MOST_IN_EPISODE, Loss, Mention, NamedFact, Piece
+from kg_memory.ingestion.records import LIMIT_OF_EPISODE, MOST_IN_EPISODE, EntityMention, Loss, NamedFact, Piece
 from kg_memory.ingestion.state import Draft, Update, ask_about, type_fields
 from kg_memory.llm.prompts import EXTRACT_JSON, EXTRACT_MESSAGE, EXTRACT_TEXT, FACTS, READ, REFLECT
 from kg_memory.llm.prompts.answers import (
@@ -170,15 +170,15 @@ def list_surplus(
     return tuple(losses)
 
 
-def speaker_of(draft: Draft, settings: Settings) -> tuple[Mention, ...]:
+def speaker_of(draft: Draft, settings: Settings) -> tuple[EntityMention, ...]:
     """Return the speaker of the episode as the only entity; an empty tuple if the speaker field is not a name."""
     name = name_of_speaker(draft.episode.speaker)
-    return (Mention(name, entity_type(PERSON, settings)),) if name else ()
+    return (EntityMention(name, entity_type(PERSON, settings)),) if name else ()
 
 
 def join(
-    mentions: Sequence[Mention], extracted: Iterable[ExtractedEntity], draft: Draft, settings: Settings
-) -> tuple[tuple[Mention, ...], tuple[Loss, ...]]:
+    mentions: Sequence[EntityMention], extracted: Iterable[ExtractedEntity], draft: Draft, settings: Settings
+) -> tuple[tuple[EntityMention, ...], tuple[Loss, ...]]:
     """Add the entities that the model *extracted* to *mentions*; return all mentions, and the entities left out.
 
     Entities of the same name are joined. Pronouns and other texts that are not names are left out. Bare nouns get their
@@ -193,7 +193,7 @@ def join(
             continue
         reason = why_no_name(name, draft.episode.text)
         if reason is None:
-            joined[key] = Mention(name, entity_type(entity.type, settings))
+            joined[key] = EntityMention(name, entity_type(entity.type, settings))
         else:
             losses.setdefault(key, Loss("entity", name, reason))
     named = name_owners(name_speaker(tuple(joined.values()), draft), draft)
@@ -232,7 +232,7 @@ def reflect(draft: Draft, settings: Settings) -> Flow[Update]:
 
 def _apply(
     answers: Sequence[Reflection], draft: Draft, speaker: set[str], settings: Settings
-) -> tuple[tuple[Mention, ...], tuple[Loss, ...]]:
+) -> tuple[tuple[EntityMention, ...], tuple[Loss, ...]]:
     """Return the entities of *draft* after the model's corrections, and the entities that were removed.
 
     *answers* has one correction for each piece of the episode. An entity is removed if all of them call it unsupported,
@@ -240,7 +240,7 @@ def _apply(
     """
     # A name is unsupported only if no piece supports it.
     unsupported = set.intersection(*(set(map(canonical_name, answer.unsupported)) for answer in answers))
-    supported: list[Mention] = []
+    supported: list[EntityMention] = []
     losses: list[Loss] = []
     for mention in draft.mentions:
         if canonical_name(mention.called) in unsupported - speaker:
@@ -283,7 +283,7 @@ def _ask_entities(draft: Draft, piece: Piece, settings: Settings) -> Flow[Extrac
     return answer
 
 
-def _ask_again(draft: Draft, piece: Piece, mentions: Sequence[Mention], settings: Settings) -> Flow[Reflection]:
+def _ask_again(draft: Draft, piece: Piece, mentions: Sequence[EntityMention], settings: Settings) -> Flow[Reflection]:
     entity_types = type_fields(settings)["entity_types"]
     entities = [{"name": mention.called, "type": mention.type} for mention in mentions]
     answer = yield from ask(REFLECT, **draft.prompt_fields(piece), entity_types=entity_types, entities=entities)

@@ -69,7 +69,7 @@ class Meaning:
     declared: bool = False
 
 
-class Reading(NamedTuple):
+class FactReading(NamedTuple):
     """A fact as the model read it, the piece of the episode that states it, and its index among the piece's facts."""
 
     piece: Piece
@@ -77,7 +77,7 @@ class Reading(NamedTuple):
     place: int
 
 
-Check = Callable[[StatedFact, Reading], StatedFact | None]
+Check = Callable[[StatedFact, FactReading], StatedFact | None]
 """Returns a fact with its support score and the place of its quote, or ``None`` if the message does not support it."""
 
 
@@ -100,13 +100,13 @@ def facts(draft: Draft, settings: Settings) -> Flow[Update]:
     return {"facts": stated, "predicates": learned, "dropped": dropped}
 
 
-def ask_readings(draft: Draft, settings: Settings) -> Flow[tuple[list[Reading], list[Loss]]]:
+def ask_readings(draft: Draft, settings: Settings) -> Flow[tuple[list[FactReading], list[Loss]]]:
     """Ask the model for the facts of each piece of the episode; return the usable facts, and those left out."""
     if not draft.entities:
         return [], []
     answers = yield from every(ask_facts(draft, piece, settings) for piece in draft.pieces)
     readings = [
-        Reading(piece, fact, place)
+        FactReading(piece, fact, place)
         for piece, answer in zip(draft.pieces, answers, strict=True)
         for place, fact in enumerate(answer.facts[: settings.max_facts])
     ]
@@ -116,17 +116,17 @@ def ask_readings(draft: Draft, settings: Settings) -> Flow[tuple[list[Reading], 
     return selected, losses
 
 
-def locate_readings(draft: Draft) -> tuple[list[Reading], list[Loss]]:
+def locate_readings(draft: Draft) -> tuple[list[FactReading], list[Loss]]:
     """Return the facts that the step `extract` read, with entity indexes instead of names; and the facts left out."""
     places = places_of(draft.entities)
     readings = [
-        Reading(draft.pieces[named.piece], _locate_ends(named, places), named.place) for named in draft.stated or ()
+        FactReading(draft.pieces[named.piece], _locate_ends(named, places), named.place) for named in draft.stated or ()
     ]
     return _select_facts(readings, len(draft.entities))
 
 
 def state_facts(
-    draft: Draft, readings: Iterable[Reading], meanings: Mapping[str, Meaning], settings: Settings
+    draft: Draft, readings: Iterable[FactReading], meanings: Mapping[str, Meaning], settings: Settings
 ) -> tuple[tuple[StatedFact, ...], list[Loss]]:
     """Return the facts to store from *readings* (facts that the model read), and the facts left out.
 
@@ -168,7 +168,7 @@ def _meaning_of(fact: ExtractedFact, meanings: Mapping[str, Meaning]) -> Meaning
     return meaning
 
 
-def _with_kinds(readings: Iterable[Reading], meanings: Mapping[str, Meaning]) -> Iterator[Reading]:
+def _with_kinds(readings: Iterable[FactReading], meanings: Mapping[str, Meaning]) -> Iterator[FactReading]:
     """Yield *readings*; an event that begins a state ("moved to Oslo") becomes that state, unless both are stated."""
     named = [(reading, meanings[predicate_name(reading.fact.predicate)].name) for reading in readings]
     states = {(reading.fact.subject, name) for reading, name in named if reading.fact.kind != "event"}
@@ -194,9 +194,9 @@ def _locate_ends(named: NamedFact, places: Mapping[str, int]) -> ExtractedFact:
     return ExtractedFact.model_validate({**values, "subject": subject, "objects": objects})
 
 
-def _select_facts(readings: Iterable[Reading], count: int) -> tuple[list[Reading], list[Loss]]:
+def _select_facts(readings: Iterable[FactReading], count: int) -> tuple[list[FactReading], list[Loss]]:
     """Return the usable facts in *readings* and what was left out; *count* is the number of entities in the episode."""
-    selected: list[Reading] = []
+    selected: list[FactReading] = []
     losses: list[Loss] = []
     for reading in readings:
         fact = reading.fact

@@ -39,7 +39,7 @@ REFUSED = "refused by the model, so it is left out of later prompts too"
 """The reason stored for an episode that the model refused to read; the model's own words might quote the episode."""
 
 
-class Reader:
+class ReaderIdentity:
     """The identity of this process, stored on each episode that the process is reading with a model."""
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ def _is_running(pid: int) -> bool:
     return True
 
 
-READER = Reader()
+READER = ReaderIdentity()
 
 
 def count_interruption(saved: Row, id_: str, now: int) -> Flow[int]:

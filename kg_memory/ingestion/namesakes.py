@@ -14,7 +14,7 @@ from typing import Any
 
 from kg_memory.falkor.queries import identities as queries
 from kg_memory.falkor.rows import Row
-from kg_memory.ingestion.records import Identity, Mention, NamedFact
+from kg_memory.ingestion.records import EntityMatch, EntityMention, NamedFact
 from kg_memory.ingestion.state import Draft
 from kg_memory.runtime.effects import read, read_if
 from kg_memory.runtime.flow import Flow
@@ -133,7 +133,7 @@ class Signs:
         return bool(self.apart or self.nouns or self.facts)
 
 
-def find_signs(mention: Mention, same: Candidate, draft: Draft) -> Signs:
+def find_signs(mention: EntityMention, same: Candidate, draft: Draft) -> Signs:
     """Return the signs in the episode that *mention* is not the stored entity *same*, which has the same name."""
     name, key = mention.called, canonical_name(mention.called)
     is_nickname, passages = key != canonical_name(same["name"]), _find_passages(name, draft.episode.text)
@@ -172,7 +172,7 @@ def doubt_namesakes(
     return marked
 
 
-def speaks(mention: Mention, draft: Draft) -> bool:
+def speaks(mention: EntityMention, draft: Draft) -> bool:
     """Return whether *mention* names the speaker of the episode."""
     speaker = draft.episode.speaker_name
     return speaker is not None and canonical_name(mention.called) == canonical_name(speaker)
@@ -188,7 +188,7 @@ def mark_other_speakers(name: str, candidates: Sequence[Candidate]) -> Flow[list
     return [{**own, "apart": True, "speaks": True} if own["id"] in spoken else own for own in candidates]
 
 
-def doubt_speaker(mention: Mention, candidates: Sequence[Candidate], settings: Settings) -> Identity | None:
+def doubt_speaker(mention: EntityMention, candidates: Sequence[Candidate], settings: Settings) -> EntityMatch | None:
     """Return the stored speaker whom the new speaker *mention* may be, or ``None``: "Ann Lee" may be "Ann".
 
     All words of one name must occur in the other. *candidates* are stored entities.
@@ -197,7 +197,7 @@ def doubt_speaker(mention: Mention, candidates: Sequence[Candidate], settings: S
     for candidate in candidates:
         names = (set(terms(name)) for name in (candidate["name"], *candidate["aliases"]))
         if candidate.get("speaks") and any(name and (name <= own or own <= name) for name in names):
-            return Identity(candidate["id"], "", settings.review_threshold)
+            return EntityMatch(candidate["id"], "", settings.review_threshold)
     return None
 
 
@@ -206,7 +206,7 @@ def alias_keys(candidate: Candidate) -> set[str]:
     return {alias_key(name) for name in (candidate["name"], *candidate["aliases"])}
 
 
-def may_be_of_type(mention: Mention, candidate: Candidate, settings: Settings) -> bool:
+def may_be_of_type(mention: EntityMention, candidate: Candidate, settings: Settings) -> bool:
     """Return whether *mention* can be the stored entity *candidate* by their types: a person cannot be a place."""
     types = {mention.type.casefold(), candidate["type"].casefold()}
     if settings.entity_types[0].name.casefold() in types:
@@ -286,10 +286,10 @@ def is_bare_noun(name: str) -> bool:
     return len(words) <= LONGEST_NOUN and name.islower() and all(word.replace("-", "").isalpha() for word in words)
 
 
-def name_owners(mentions: Sequence[Mention], draft: Draft) -> tuple[Mention, ...]:
+def name_owners(mentions: Sequence[EntityMention], draft: Draft) -> tuple[EntityMention, ...]:
     """Return *mentions* with the owner's name added to common nouns if the episode gives it: "dog" -> "Ann's dog"."""
     by_name = {canonical_name(mention.called): mention for mention in mentions}
-    named: list[Mention] = []
+    named: list[EntityMention] = []
     for mention in mentions:
         noun = _DETERMINER.sub("", mention.name, count=1)
         owner = None
@@ -303,7 +303,9 @@ def name_owners(mentions: Sequence[Mention], draft: Draft) -> tuple[Mention, ...
     return tuple(named)
 
 
-def _find_owner(noun: str, mention: Mention, by_name: Mapping[str, Mention], draft: Draft) -> Mention | None:
+def _find_owner(
+    noun: str, mention: EntityMention, by_name: Mapping[str, EntityMention], draft: Draft
+) -> EntityMention | None:
     """Return the person who owns *noun*, a common noun such as "dog", or ``None``.
 
     The owner is found by the words before the noun ("my", "Ann's"), else by a fact such as Ann HAS dog. *mention* is
@@ -323,7 +325,7 @@ def _find_owner(noun: str, mention: Mention, by_name: Mapping[str, Mention], dra
     return _find_subject(mention, by_name, draft) if _ONE.search(content) else None
 
 
-def _find_named(name: str, by_name: Mapping[str, Mention]) -> Mention | None:
+def _find_named(name: str, by_name: Mapping[str, EntityMention]) -> EntityMention | None:
     """Return the mention called *name*, or the only mention whose name contains that word: "Lee" finds "Ann Lee".
 
     ``None`` if there is none. *by_name* has the mentions of the episode by canonical name.
@@ -335,7 +337,7 @@ def _find_named(name: str, by_name: Mapping[str, Mention]) -> Mention | None:
     return partial[0] if len(partial) == 1 else None
 
 
-def _find_subject(mention: Mention, by_name: Mapping[str, Mention], draft: Draft) -> Mention | None:
+def _find_subject(mention: EntityMention, by_name: Mapping[str, EntityMention], draft: Draft) -> EntityMention | None:
     """Return the owner of *mention*, such as a pendant, by a fact in the episode: "Ann HAS pendant" gives Ann.
 
     ``None`` if there is none. *by_name* has the mentions of the episode by canonical name.
@@ -352,7 +354,7 @@ def _find_subject(mention: Mention, by_name: Mapping[str, Mention], draft: Draft
 # Names that speakers give
 
 
-def name_speaker(mentions: Sequence[Mention], draft: Draft) -> tuple[Mention, ...]:
+def name_speaker(mentions: Sequence[EntityMention], draft: Draft) -> tuple[EntityMention, ...]:
     """Return *mentions* with the speaker's real name marked if the episode gives it: "user" says "I'm Ann".
 
     The mention of that name, which is added if missing, gets `introduces` = "user".
@@ -367,11 +369,11 @@ def name_speaker(mentions: Sequence[Mention], draft: Draft) -> tuple[Mention, ..
         for mention in mentions
     ]
     if not any(mention.introduces for mention in named):
-        named.append(Mention(display_name(name), speaker.type, introduces=speaker.name))
+        named.append(EntityMention(display_name(name), speaker.type, introduces=speaker.name))
     return tuple(named)
 
 
-def _find_own_name(mentions: Sequence[Mention], speaker: Mention, content: str) -> str | None:
+def _find_own_name(mentions: Sequence[EntityMention], speaker: EntityMention, content: str) -> str | None:
     """Return the name that the *speaker* gives themselves in *content* ("my name is Ann"), or ``None``."""
     match = _GIVES_NAME.search(content)
     if match is not None:

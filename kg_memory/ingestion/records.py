@@ -109,7 +109,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Mention:
+class EntityMention:
     """An entity as the episode names it.
 
     For a bare noun with an owner, `name` includes the owner ("Ann's pendant") and `words` is the original ("pendant").
@@ -156,11 +156,11 @@ class ResolvedEntity:
     renamed: bool = False
     aliases: tuple[str, ...] = ()
     apart_from: tuple[str, ...] = ()
-    doubt: Identity | None = None
+    doubt: EntityMatch | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class EntityMatch:
     """The model's answer to the question which stored entity a mention is.
 
     `same_as` is the id of that entity, or ``None`` for a new one; `name` is the fullest of their names.

@@ -22,7 +22,7 @@ from kg_memory.ingestion.namesakes import (
     speaks,
     split_owner,
 )
-from kg_memory.ingestion.records import JSON, Identity, Mention, ResolvedEntity
+from kg_memory.ingestion.records import JSON, EntityMatch, EntityMention, ResolvedEntity
 from kg_memory.ingestion.state import Draft, Update, ask_in_batches
 from kg_memory.llm.prompts import RESOLVE
 from kg_memory.runtime.effects import Vector, embed, embedding_model, read
@@ -31,6 +31,7 @@ from kg_memory.settings import Settings
 from kg_memory.text.identity import alias_key, canonical_name, entity_id, entity_key
 from kg_memory.text.tokenise import terms
 
+Candidates = Sequence[Candidate]
 ByPlace = Mapping[int, list[Candidate]]
 """The stored entities that each mention may be, best first, by the mention's index in `Draft.mentions`."""
 MOST_ALIASES = 50
@@ -61,7 +62,7 @@ def resolve(draft: Draft, settings: Settings) -> Flow[Update]:
 
 
 def find_candidates(
-    mentions: Sequence[Mention], vectors: Sequence[Vector], settings: Settings, *, exact: bool = False
+    mentions: Sequence[EntityMention], vectors: Sequence[Vector], settings: Settings, *, exact: bool = False
 ) -> Flow[tuple[ByPlace, int]]:
     """Return the stored entities that each mention may be, best first, by the index of the mention in *mentions*.
 
@@ -104,7 +105,7 @@ def find_candidates(
 
 
 def select_offered(
-    mention: Mention, own: Sequence[Candidate], best: ByPlace, mentions: Sequence[Mention], settings: Settings
+    mention: EntityMention, own: Candidates, best: ByPlace, mentions: Sequence[EntityMention], settings: Settings
 ) -> list[Candidate]:
     """Return the stored entities in *own* that *mention* may be by type and owner: "Ann's dog" is not "Bob's dog".
 
@@ -144,7 +145,7 @@ def _best(rows: Iterable[Row], limit: int) -> list[Candidate]:
     return sorted(best.values(), key=lambda candidate: (-candidate["score"], candidate["id"]))[:limit]
 
 
-def certain(mention: Mention, candidates: Sequence[Candidate], settings: Settings) -> Candidate | None:
+def certain(mention: EntityMention, candidates: Candidates, settings: Settings) -> Candidate | None:
     """Return the stored entity in *candidates* that *mention* certainly is, or ``None`` if that is not certain.
 
     A candidate is certain if it is the only one with the mention's name and type, and not marked as doubted. It is also
@@ -187,7 +188,7 @@ def doubt_known(draft: Draft, candidates: ByPlace, settings: Settings) -> Flow[d
     return (yield from doubt_namesakes(draft, marked, same, settings)) if same else marked
 
 
-def unclear(mentions: Sequence[Mention], candidates: ByPlace, settings: Settings) -> dict[int, list[Candidate]]:
+def unclear(mentions: Sequence[EntityMention], candidates: ByPlace, settings: Settings) -> dict[int, list[Candidate]]:
     """Return the mentions about which the model must be asked: ``{index of the mention: [stored entity, ...]}``.
 
     *candidates* has the stored entities that each of *mentions* may be, by index.
@@ -207,14 +208,14 @@ def _digits(name: str) -> list[str]:
 # The question
 
 
-def _ask(draft: Draft, unsure: ByPlace) -> Flow[dict[int, Identity]]:
+def _ask(draft: Draft, unsure: ByPlace) -> Flow[dict[int, EntityMatch]]:
     """Ask the model which stored entity each unclear mention is, and return its answers by the index of the mention.
 
     *unsure* has the stored entities that a mention may be, by the same index.
     """
     items: list[JSON] = []
     ids: dict[int, tuple[int, str]] = {}
-    identities: dict[int, Identity] = {}
+    identities: dict[int, EntityMatch] = {}
     for new, among in unsure.items():
         shown: list[JSON] = []
         for candidate in among:
@@ -224,12 +225,12 @@ def _ask(draft: Draft, unsure: ByPlace) -> Flow[dict[int, Identity]]:
         items.append({"id": new, "name": mention.name, "type": mention.type, "candidates": shown})
         presumed = _presume(among)
         if presumed is not None:
-            identities[new] = Identity(presumed, "")
+            identities[new] = EntityMatch(presumed, "")
     answers = yield from ask_in_batches(RESOLVE, "entities", items, draft.prompt_fields())
     for row in chain.from_iterable(answer.resolutions for answer in answers):
         place, id_ = ids.get(row.same_as if row.same_as is not None else -1, (row.entity, ""))
         if row.entity in unsure and place == row.entity:
-            identities[row.entity] = Identity(id_ or None, row.name if id_ else "", row.confidence)
+            identities[row.entity] = EntityMatch(id_ or None, row.name if id_ else "", row.confidence)
     return identities
 
 
@@ -237,7 +238,7 @@ def _show(candidate: Candidate) -> JSON:
     return {name: candidate[name] for name in ("name", "type", "aliases", "summary")}
 
 
-def _presume(candidates: Sequence[Candidate]) -> str | None:
+def _presume(candidates: Candidates) -> str | None:
     """Return the id of the stored entity to assume if the model does not answer, or ``None``.
 
     It is an entity of the same name that was marked as doubted.
@@ -249,7 +250,7 @@ def _presume(candidates: Sequence[Candidate]) -> str | None:
 
 
 def resolve_all(
-    draft: Draft, candidates: ByPlace, identities: Mapping[int, Identity], settings: Settings
+    draft: Draft, candidates: ByPlace, identities: Mapping[int, EntityMatch], settings: Settings
 ) -> tuple[ResolvedEntity, ...]:
     """Return one entity for each mention of the episode: a stored entity where the match is certain, else a new one.
 
@@ -266,7 +267,7 @@ def resolve_all(
     return tuple(joined.values())
 
 
-def _join_introduced(mentions: Sequence[Mention], resolved: Sequence[ResolvedEntity]) -> list[ResolvedEntity]:
+def _join_introduced(mentions: Sequence[EntityMention], resolved: Sequence[ResolvedEntity]) -> list[ResolvedEntity]:
     """Return *resolved*, with each speaker joined with the entity of the name that they give: "I'm Ann".
 
     *resolved* are the entities of *mentions*, in this order. Two stored entities are not joined, for a person to
@@ -289,7 +290,7 @@ def _join_introduced(mentions: Sequence[Mention], resolved: Sequence[ResolvedEnt
     return entities
 
 
-def new_key(mention: Mention, candidates: Sequence[Candidate], episode: str) -> str:
+def new_key(mention: EntityMention, candidates: Candidates, episode: str) -> str:
     """Return the key of a new entity, made from its name and type.
 
     If one of the stored *candidates* has that key already, the id *episode* is added to it.
@@ -300,11 +301,7 @@ def new_key(mention: Mention, candidates: Sequence[Candidate], episode: str) -> 
 
 
 def _resolve(
-    mention: Mention,
-    candidates: Sequence[Candidate],
-    identity: Identity | None,
-    draft: Draft,
-    settings: Settings,
+    mention: EntityMention, candidates: Candidates, identity: EntityMatch | None, draft: Draft, settings: Settings
 ) -> ResolvedEntity:
     """Return the entity that *mention* is: one of the stored *candidates* if that is certain, else a new one.
 
@@ -330,8 +327,8 @@ def _resolve(
 
 
 def _find_doubt(
-    mention: Mention, same: Candidate | None, candidates: Sequence[Candidate], identity: Identity, settings: Settings
-) -> Identity | None:
+    mention: EntityMention, same: Candidate | None, candidates: Candidates, identity: EntityMatch, settings: Settings
+) -> EntityMatch | None:
     """Return the stored entity that a new entity may turn out to be, if the model was unsure, else ``None``.
 
     *identity* is the model's answer, and *same* the entity that it names. Without *same*, the entity is one of
@@ -346,7 +343,7 @@ def _find_doubt(
     return replace(identity, same_as=same["id"])
 
 
-def _match_entity(mention: Mention, same: Candidate, fullest: str | None) -> ResolvedEntity:
+def _match_entity(mention: EntityMention, same: Candidate, fullest: str | None) -> ResolvedEntity:
     """Return the stored entity *same* as the match for *mention*; the name of the mention is added as an alias.
 
     If *fullest*, which the model chose as the fullest name, is one of its names, the entity is renamed to it.

@@ -26,10 +26,10 @@ from kg_memory.ingestion.records import (
     NO_GROUNDS,
     NOT_RECEIVED,
     Comparison,
+    EntityMention,
     EpisodeRecord,
     Grounds,
     Loss,
-    Mention,
     NamedFact,
     NewPredicate,
     NewVerdict,
@@ -142,7 +142,7 @@ class Draft:
     forgotten: int = 0
     previous: tuple[PreviousMessage, ...] = ()
     pieces: tuple[Piece, ...] = ()
-    mentions: tuple[Mention, ...] = ()
+    mentions: tuple[EntityMention, ...] = ()
     stated: tuple[NamedFact, ...] | None = None
     skipped: str | None = None
     dropped: tuple[Loss, ...] = ()

@@ -13,8 +13,7 @@ from dataclasses import asdict, dataclass
 from itertools import chain, repeat
 from typing import Any
 
-from kg_memory.communities.records import claim_refresh
-from kg_memory.communities.records import log_refresh_failure as log_refresh_failure
+from kg_memory.communities.records import claim_refresh, log_refresh_failure
 from kg_memory.errors import BudgetSpent, EmbeddingError, EpisodeAborted, InputError, KGMemoryError, ModelError
 from kg_memory.falkor import rows
 from kg_memory.falkor.queries.search import EPISODES_BY_ID

@@ -91,14 +91,14 @@ def find_field(name: object) -> Field | None:
     return FIELDS.get(name) if isinstance(name, str) else None
 
 
-def field_of(comparison: Comparison) -> Field:
+def field_of(comparison: FieldComparison) -> Field:
     """Return the description of the field that *comparison* tests."""
     return LABEL if comparison.field.startswith(PREFIX) else FIELDS[comparison.field]
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
-    """A test of one field in a filter: ``{"trust": {"$gte": 0.5}}`` is ``Comparison("trust", "$gte", 0.5)``.
+class FieldComparison:
+    """A test of one field in a filter: ``{"trust": {"$gte": 0.5}}`` is ``FieldComparison("trust", "$gte", 0.5)``.
 
     The value of ``$in`` and ``$nin`` is a tuple. Times are ISO 8601 text in UTC.
     """
@@ -115,7 +115,7 @@ class Fields:
     They must match the same episode, the same entity, or the same fact.
     """
 
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[FieldComparison, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ def parse_filter(where: Mapping[str, Any] | None) -> Filter | None:
     return None if where is None or where == {} else _Parser().filter(where)
 
 
-def comparisons(where: Filter) -> Iterator[Comparison]:
+def comparisons(where: Filter) -> Iterator[FieldComparison]:
     """Yield all comparisons in the filter *where*, including those in nested filters."""
     if isinstance(where, Fields):
         yield from where.comparisons
@@ -206,7 +206,7 @@ class _Parser:
             return parts[0]
         return AllOf(parts) if name == "$and" else AnyOf(parts)
 
-    def _tests(self, name: str, condition: Any) -> Iterator[Comparison]:
+    def _tests(self, name: str, condition: Any) -> Iterator[FieldComparison]:
         """Yield a comparison for each operator in ``{name: condition}``: ``{"trust": {"$gte": 0.5}}`` has one."""
         field = find_field(name) or LABEL
         if field is LABEL:
@@ -222,7 +222,7 @@ class _Parser:
             if operator not in allowed:
                 raise _unknown(f"operator of {name}", operator, allowed)
             self._count("tests")
-            yield Comparison(name, operator, self._value(name, field, operator, value))
+            yield FieldComparison(name, operator, self._value(name, field, operator, value))
 
     def _value(self, name: str, field: Field, operator: str, value: Any) -> Plain | tuple[Plain, ...]:
         """Return the *value* that *operator* compares with the field *name*, validated; a list becomes a tuple."""

@@ -172,7 +172,8 @@ def _apply(hook: RedactHook, text: str) -> str:
 def redact_json(content: str, setting: RedactHook | str) -> str:
     """Return the JSON text *content* redacted as *setting*, the value of `Settings.redact`, says; it stays JSON.
 
-    A number that a hook changes becomes a string. Errors: `InputError` as for `redact_text`, and if the result is not JSON.
+    A number that a hook changes becomes a string. Errors: `InputError` as for `redact_text`, and for a result that
+    is not JSON.
     """
     redacted = redact_text(content, setting)
     if redacted == content or _is_json(redacted):

@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from kg_memory.errors import EpisodeAborted
-from kg_memory.ingestion.interrupted import FOREIGN_SECONDS, MAX_INTERRUPTIONS, READER, Reader
+from kg_memory.ingestion.interrupted import FOREIGN_SECONDS, MAX_INTERRUPTIONS, READER, ReaderIdentity
 
 POISON = "Poison ends Rome."
 SAID = ("Ann knows Bob.", "Bob knows Cem.", POISON, "Cem knows Dora.")
@@ -95,7 +95,7 @@ def test_concurrent_attempt_is_not_counted_as_interrupted(memory, model, namespa
 
 
 def test_has_ended_detects_readers_of_ended_processes():
-    other = Reader()
+    other = ReaderIdentity()
     parent = f"{READER.host}/{os.getppid()}/0"
 
     assert not READER.has_ended(READER.id, 0)

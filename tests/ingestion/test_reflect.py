@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from kg_memory.ingestion.records import Mention
+from kg_memory.ingestion.records import EntityMention
 from kg_memory.llm.prompts.answers import Reflection
 from kg_memory.settings import Settings
 from tests.ingestion.stepping import answered, ended, reflect, state
@@ -62,6 +62,6 @@ def test_reflect_round_gets_entities_of_earlier_rounds():
 
 def test_reflect_asks_nothing_with_zero_rounds():
     assert ended(reflect(state(mentions=KNOWN), Settings(reflections=0))) == {
-        "mentions": [asdict(Mention(**each)) for each in KNOWN],
+        "mentions": [asdict(EntityMention(**each)) for each in KNOWN],
         "dropped": [],
     }

@@ -37,7 +37,7 @@ from kg_memory.contrib.support.passage import (
     to_key,
 )
 from kg_memory.contrib.support.times import is_time_told
-from kg_memory.ingestion.facts import Reading
+from kg_memory.ingestion.facts import FactReading
 from kg_memory.ingestion.records import StatedFact
 from kg_memory.ingestion.state import Draft
 from kg_memory.settings import Settings
@@ -75,7 +75,7 @@ class SupportCheck:
         self._draft, self._settings = draft, settings
         self._passages: dict[int, Passage] = {}
 
-    def __call__(self, stated: StatedFact, reading: Reading) -> StatedFact | None:
+    def __call__(self, stated: StatedFact, reading: FactReading) -> StatedFact | None:
         """Return the fact *stated* with a rating of how well the message states it; ``None`` if it does not at all.
 
         The confidence of a weakly supported fact is lowered. *reading* has the fact as the reader returned it, and the

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from kg_memory.falkor.queries import fragments as part
 from kg_memory.falkor.wire import Params
-from kg_memory.models.filters import LABEL, ORDERS, AllOf, Comparison, Fields, Filter, Not, Owner, Plain, field_of
+from kg_memory.models.filters import LABEL, ORDERS, AllOf, FieldComparison, Fields, Filter, Not, Owner, Plain, field_of
 from kg_memory.models.filters import comparisons as compared
 from kg_memory.models.graph import Kind
 from kg_memory.models.labels import PREFIX, encode_label
@@ -140,7 +140,7 @@ class _Writer:
     params: dict[str, object] = field(default_factory=dict)
     variables: int = 0
 
-    def start(self, group: Owner, comparisons: Sequence[Comparison], node: _Node) -> None:
+    def start(self, group: Owner, comparisons: Sequence[FieldComparison], node: _Node) -> None:
         """Write clauses that match as *node* the nodes that meet *comparisons*, or have a *group* node that does."""
         if group == node.owner:
             self.write(f"MATCH ({node.name}:{LABELS[group]})")
@@ -183,7 +183,7 @@ class _Writer:
                 self.require_linked(group, comparisons, node, carried)
 
     def require_linked(
-        self, group: Owner, comparisons: Sequence[Comparison], node: _Node, carried: Sequence[str]
+        self, group: Owner, comparisons: Sequence[FieldComparison], node: _Node, carried: Sequence[str]
     ) -> None:
         """Write clauses that drop the rows whose *node* has no link to a *group* node that meets *comparisons*."""
         linked = self.linked_node(group)
@@ -248,7 +248,7 @@ class _Writer:
     def linked_node(self, group: Owner) -> _Node:
         return _Node(BELIEF, group) if group == "belief" else self.new_node(group)
 
-    def test_linked(self, comparisons: Sequence[Comparison], linked: _Node) -> str:
+    def test_linked(self, comparisons: Sequence[FieldComparison], linked: _Node) -> str:
         """Return a Cypher condition: the node *linked*, or one of its beliefs, meets all *comparisons*."""
         own = [comparison for comparison in comparisons if field_of(comparison).of == linked.owner]
         if linked.owner not in ("fact", "belief"):
@@ -257,11 +257,11 @@ class _Writer:
         facts = self.tests(own, linked) if linked.owner == "fact" else []
         return " AND ".join([*facts, part.HOLDS, *self.tests(beliefs, _Node(BELIEF, "belief"))])
 
-    def all_of(self, comparisons: Sequence[Comparison], node: _Node) -> str:
+    def all_of(self, comparisons: Sequence[FieldComparison], node: _Node) -> str:
         """Return a Cypher condition: *node* meets all *comparisons*."""
         return " AND ".join(self.tests(comparisons, node))
 
-    def tests(self, comparisons: Sequence[Comparison], node: _Node) -> list[str]:
+    def tests(self, comparisons: Sequence[FieldComparison], node: _Node) -> list[str]:
         """Return a Cypher condition on *node* for each of *comparisons*: ``["d.kind IN $where0"]``."""
         return [
             self.test_label(comparison, f"coalesce({node.name}.labels, [])")
@@ -270,7 +270,7 @@ class _Writer:
             for comparison in comparisons
         ]
 
-    def test(self, comparison: Comparison, place: str) -> str:
+    def test(self, comparison: FieldComparison, place: str) -> str:
         """Return *comparison* as a Cypher condition on *place*: ``"d.kind"`` -> ``"d.kind IN $where0"``."""
         values = self.values_in_graph(comparison)
         if comparison.operator in ORDERS:
@@ -282,7 +282,7 @@ class _Writer:
             return f"({place} IS NOT NULL AND NOT {among})"
         return f"({place} IS NULL OR NOT {among})" if field_of(comparison).optional else f"NOT {among}"
 
-    def test_label(self, comparison: Comparison, labels: str) -> str:
+    def test_label(self, comparison: FieldComparison, labels: str) -> str:
         """Return a Cypher condition: *labels*, a Cypher list such as ``["tags:vip"]``, meets *comparison*."""
         key = comparison.field.removeprefix(PREFIX)
         begins = f"label STARTS WITH {self.param(f'{key}:')}"
@@ -298,7 +298,7 @@ class _Writer:
             return f"({none} OR {among})" if None in values else among
         return f"NOT ({none} OR {among})" if None in values else f"NOT {among}"
 
-    def values_in_graph(self, comparison: Comparison) -> list[Any]:
+    def values_in_graph(self, comparison: FieldComparison) -> list[Any]:
         """Return the values of *comparison* as the graph stores them: times in microseconds, names as entity ids."""
         if comparison.field == "name":
             keys = [alias_key(str(name)) for name in _values(comparison)]
@@ -349,9 +349,9 @@ def _place(name: str, node: _Node) -> str:
     return f"coalesce({place}, 'state')" if name == "fact_kind" else place
 
 
-def _by_owner(fields: Fields, owner: Holder) -> dict[Owner, list[Comparison]]:
+def _by_owner(fields: Fields, owner: Holder) -> dict[Owner, list[FieldComparison]]:
     """Group the comparisons of *fields* by the kind of node that has the field: ``{"fact": [...], ...}``."""
-    groups: defaultdict[Owner, list[Comparison]] = defaultdict(list)
+    groups: defaultdict[Owner, list[FieldComparison]] = defaultdict(list)
     for comparison in fields.comparisons:
         of = field_of(comparison).of
         groups["fact" if of == "belief" and owner != "fact" else of].append(comparison)
@@ -375,11 +375,11 @@ def _mandatory_parts(where: Filter) -> Iterator[Filter]:
         yield where
 
 
-def _values(comparison: Comparison) -> tuple[Plain, ...]:
+def _values(comparison: FieldComparison) -> tuple[Plain, ...]:
     return comparison.value if isinstance(comparison.value, tuple) else (comparison.value,)
 
 
-def _to_stored(comparison: Comparison, value: Plain) -> Any:
+def _to_stored(comparison: FieldComparison, value: Plain) -> Any:
     """Return *value* as the graph stores it in the field of *comparison*: times in microseconds, threads as keys."""
     name, owned = comparison.field, field_of(comparison)
     if owned.holds == "time":
