@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from kg_memory.ingestion.date import date
-from kg_memory.ingestion.dedupe import compare
+from kg_memory.ingestion.dedupe import compare_facts
 from kg_memory.ingestion.extract import extract, reflect
 from kg_memory.ingestion.facts import facts
 from kg_memory.ingestion.invalidate import invalidate
@@ -20,7 +20,7 @@ from kg_memory.runtime.caches import CachedAnswers
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 
-PREVIEWED = (extract, reflect, resolve, facts, date, compare, invalidate)
+PREVIEWED = (extract, reflect, resolve, facts, date, compare_facts, invalidate)
 """The ingestion steps that do not write."""
 
 

@@ -245,7 +245,7 @@ def parse_content(content: str) -> tuple[DeclaredFact, ...]:
 # Steps
 
 
-def find_mentions(facts: Iterable[DeclaredFact], settings: Settings) -> tuple[EntityMention, ...]:
+def list_mentions(facts: Iterable[DeclaredFact], settings: Settings) -> tuple[EntityMention, ...]:
     """Return the subjects and objects of declared *facts* as entities, one for each name.
 
     Any name is taken, even a pronoun. If a name has several types, the first counts; an unknown or missing type

@@ -53,11 +53,11 @@ _INVERSE = {"staff": "employment", "management": "reporting", "users": "use", "o
 def dedupe(draft: Draft, settings: Settings) -> Flow[Update]:
     """Step 7 of ingestion: compare the first `MOST_AT_ONCE` facts with stored facts; `later` has the others."""
     facts = (*draft.facts, *draft.later)
-    compared = yield from compare(replace(draft, facts=facts[:MOST_AT_ONCE]), settings)
+    compared = yield from compare_facts(replace(draft, facts=facts[:MOST_AT_ONCE]), settings)
     return {**compared, "later": facts[MOST_AT_ONCE:]}
 
 
-def compare(draft: Draft, settings: Settings) -> Flow[Update]:
+def compare_facts(draft: Draft, settings: Settings) -> Flow[Update]:
     """Return the facts in *draft*, with those marked that are stored already, and verdicts on how the others relate."""
     found, grounds = yield from find_related(draft.facts, settings, declared=draft.episode.is_declared)
     candidates = list(_select_candidates(draft, found))

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Literal, TypeVar
 
 from kg_memory.errors import BudgetSpent, ModelRefusal
-from kg_memory.ingestion.declared import find_mentions, parse_content
+from kg_memory.ingestion.declared import list_mentions, parse_content
 from kg_memory.ingestion.filter import why_skipped
 from kg_memory.ingestion.interrupted import REFUSED
 from kg_memory.ingestion.namesakes import name_owners, name_speaker
@@ -62,7 +62,7 @@ def extract(draft: Draft, settings: Settings) -> Flow[Update]:
         mentions = () if draft.episode.flags else speaker_of(draft, settings)
         return {"mentions": mentions, "stated": (), "skipped": skipped, "dropped": ()}
     if draft.episode.is_declared:
-        mentions = find_mentions(parse_content(draft.episode.content), settings)
+        mentions = list_mentions(parse_content(draft.episode.content), settings)
         return {"mentions": mentions, "stated": None, "dropped": ()}
     try:
         return (yield from _read(draft, settings))
@@ -109,7 +109,7 @@ def _update(
     *losses* are entities and facts that were left out before.
     """
     listed = chain.from_iterable(answer.entities[: settings.max_entities] for answer in answers)
-    mentions, lost = join(speaker_of(draft, settings), chain(listed, ends), draft, settings)
+    mentions, lost = merge_mentions(speaker_of(draft, settings), chain(listed, ends), draft, settings)
     dropped = (*losses, *list_surplus(answers, settings, "entities"), *lost)
     return {"mentions": mentions, "stated": draft.stated, "pieces": draft.pieces, "dropped": dropped}
 
@@ -176,7 +176,7 @@ def speaker_of(draft: Draft, settings: Settings) -> tuple[EntityMention, ...]:
     return (EntityMention(name, entity_type(PERSON, settings)),) if name else ()
 
 
-def join(
+def merge_mentions(
     mentions: Sequence[EntityMention], extracted: Iterable[ExtractedEntity], draft: Draft, settings: Settings
 ) -> tuple[tuple[EntityMention, ...], tuple[Loss, ...]]:
     """Add the entities that the model *extracted* to *mentions*; return all mentions, and the entities left out.
@@ -250,7 +250,7 @@ def _apply(
     missed = (
         entity for answer in answers for entity in answer.missed if canonical_name(entity.name) not in unsupported
     )
-    reflected, dropped = join(supported, missed, draft, settings)
+    reflected, dropped = merge_mentions(supported, missed, draft, settings)
     return reflected, (*losses, *dropped)
 
 

@@ -84,7 +84,7 @@ def is_block(episode: Row) -> bool:
 
 def lent_terms(episode: Row) -> Mapping[str, int]:
     """Return the word counts that *episode*, a database row, adds to its neighbours' entries in the word index."""
-    return tokenise.count_terms(words_of({**episode, "content": episode["content"][:NEIGHBOUR_LENGTH]}))
+    return tokenise.count_terms(readable_content({**episode, "content": episode["content"][:NEIGHBOUR_LENGTH]}))
 
 
 def carry_words(length: int, lent: Mapping[str, int], weight: int) -> dict[str, int]:
@@ -103,10 +103,10 @@ def length(episode: Row) -> int:
 
 def line(episode: Row) -> str:
     """Return *episode*, a database row, as one line of conversation: ``"Ann: I moved to Oslo"``."""
-    return spoken_line(episode["speaker"], words_of(episode))
+    return spoken_line(episode["speaker"], readable_content(episode))
 
 
-def words_of(episode: Row) -> str:
+def readable_content(episode: Row) -> str:
     """Return the content of *episode*, a database row, with placeholders for payloads such as base64 data."""
     return hide_payloads(episode["content"], episode.get("kind"))
 

@@ -17,7 +17,7 @@ from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.declared import complete_content
 from kg_memory.ingestion.filter import Flag, injection_flags, without_contexts
 from kg_memory.ingestion.interrupted import READER, REFUSED, count_interruption
-from kg_memory.ingestion.postings import NEIGHBOUR_LENGTH, index_words, words_of
+from kg_memory.ingestion.postings import NEIGHBOUR_LENGTH, index_words, readable_content
 from kg_memory.ingestion.records import EpisodeRecord, Piece, PreviousMessage
 from kg_memory.ingestion.state import Draft, Update, spare_loop
 from kg_memory.models.graph import EpisodeKind
@@ -199,7 +199,7 @@ def _read_neighbours(episode: EpisodeRecord, settings: Settings) -> Flow[tuple[l
 def _previous_messages(latest_first: Sequence[Row]) -> tuple[PreviousMessage, ...]:
     return tuple(
         PreviousMessage(
-            name_of_speaker(row["speaker"]) or None, words_of(row), iso(local_time(row["at"], row["offset"]))
+            name_of_speaker(row["speaker"]) or None, readable_content(row), iso(local_time(row["at"], row["offset"]))
         )
         for row in reversed(latest_first)
         if not row["withheld"]

@@ -51,7 +51,7 @@ def resolve(draft: Draft, settings: Settings) -> Flow[Update]:
     soon = [draft.episode.line, *(fact.sentence for fact in draft.stated or ())] if mentions else []
     vectors = yield from embed([mention.name for mention in mentions], later=soon)
     is_declared = draft.episode.is_declared  # declared names are exact
-    candidates, predicates_at = yield from find_candidates(mentions, vectors, settings, exact=is_declared)
+    candidates, predicates_at = yield from find_entity_candidates(mentions, vectors, settings, exact=is_declared)
     if not is_declared:
         candidates = yield from doubt_known(draft, candidates, settings)
     identities = yield from _ask(draft, unclear(mentions, candidates, settings))
@@ -61,7 +61,7 @@ def resolve(draft: Draft, settings: Settings) -> Flow[Update]:
 # Candidates
 
 
-def find_candidates(
+def find_entity_candidates(
     mentions: Sequence[EntityMention], vectors: Sequence[Vector], settings: Settings, *, exact: bool = False
 ) -> Flow[tuple[ByPlace, int]]:
     """Return the stored entities that each mention may be, best first, by the index of the mention in *mentions*.
