@@ -10,7 +10,7 @@ from kg_memory.contrib.langmem import asking
 from kg_memory.contrib.letta import sleep_time
 from kg_memory.contrib.variants import economy
 from kg_memory.llm import prompts
-from kg_memory.runtime.effects import Prompt
+from kg_memory.runtime.effects import PromptTemplate
 
 _MODULES = {
     "kg_memory/llm/prompts": [prompts],
@@ -19,8 +19,8 @@ _MODULES = {
     "kg_memory/contrib/letta": [sleep_time],
     "kg_memory/contrib/variants": [economy],
 }
-BY_FOLDER: dict[str, list[Prompt[Any]]] = {
-    folder: [prompt for module in modules for prompt in vars(module).values() if isinstance(prompt, Prompt)]
+BY_FOLDER: dict[str, list[PromptTemplate[Any]]] = {
+    folder: [prompt for module in modules for prompt in vars(module).values() if isinstance(prompt, PromptTemplate)]
     for folder, modules in _MODULES.items()
 }
 ALL = list(chain(*BY_FOLDER.values()))

@@ -15,7 +15,7 @@ from kg_memory.cli.views import EPISODE, FACT, when
 from kg_memory.errors import ModelError
 from kg_memory.models.graph import Kind
 from kg_memory.models.results import Explanation, SearchResults
-from kg_memory.runtime.effects import Ask, Prompt
+from kg_memory.runtime.effects import Ask, PromptTemplate
 
 if TYPE_CHECKING:
     from kg_memory.memory.memory import GraphMemory
@@ -36,7 +36,7 @@ class Answer(BaseModel):
     sentences: list[str] = Field(min_length=1)
 
 
-_ANSWER = Prompt(
+_ANSWER = PromptTemplate(
     "answer",
     """\
 Answer the question in one or two sentences, in its own language, from the memory and from nothing else. Give the

@@ -14,8 +14,8 @@ import httpx
 from kg_memory.errors import ModelError, ModelUnavailable, SettingsError
 from kg_memory.llm.embeddings import model_name_of, prepare_text
 from kg_memory.llm.retry import (
-    Failure,
     RateLimiter,
+    RequestFailure,
     RetryPolicy,
     Sleeper,
     diagnose,
@@ -171,7 +171,7 @@ class RerankServer:
         model = {"model": self._model} if self._model else {}
         return {**model, "query": question, "documents": texts}
 
-    def _to_error(self, failure: Failure) -> Exception:
+    def _to_error(self, failure: RequestFailure) -> Exception:
         """Return the exception to raise for *failure*, with advice on what to check or set."""
         remedies = (
             (failure.transient, ModelUnavailable, "try again later, or check its URL"),

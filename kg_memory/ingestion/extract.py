@@ -25,16 +25,16 @@ from kg_memory.llm.prompts.answers import (
     ExtractedEntities,
     ExtractedEntity,
     ExtractedFacts,
-    Reading,
+    PartialAnswer,
     Reflection,
 )
-from kg_memory.runtime.effects import Ask, Prompt, ask
+from kg_memory.runtime.effects import Ask, PromptTemplate, ask
 from kg_memory.runtime.flow import Flow, every
 from kg_memory.runtime.telemetry import describe_error
 from kg_memory.settings import Settings
 from kg_memory.text.identity import canonical_name, display_name, name_of_speaker, why_no_name
 
-PROMPTS: dict[str, Prompt[ExtractedEntities]] = {
+PROMPTS: dict[str, PromptTemplate[ExtractedEntities]] = {
     "message": EXTRACT_MESSAGE,
     "text": EXTRACT_TEXT,
     "json": EXTRACT_JSON,
@@ -153,7 +153,7 @@ def _facts_of(readings: Iterable[EpisodeReading], settings: Settings) -> Iterato
 
 
 def list_surplus(
-    answers: Iterable[Reading], settings: Settings, what: Literal["entities", "facts"]
+    answers: Iterable[PartialAnswer], settings: Settings, what: Literal["entities", "facts"]
 ) -> tuple[Loss, ...]:
     """Return the entities or the facts in the model's *answers* that will not be stored, each with the reason.
 

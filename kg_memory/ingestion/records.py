@@ -171,7 +171,7 @@ class EntityMatch:
     confidence: float = 1.0
 
 
-class NamedFact(answers.StatedFact):
+class NamedFact(answers.FactByNames):
     """A fact as read by the model together with its entities, to which it refers by name.
 
     `piece` is the index of the piece that states it, `place` its own index in the answer about that piece; `rests_on`

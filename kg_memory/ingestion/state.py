@@ -44,7 +44,7 @@ from kg_memory.models.graph import ConflictStrategy, UndatedStart
 from kg_memory.models.ontology import FactType
 from kg_memory.runtime.caches import GraphCache
 from kg_memory.runtime.config import RunConfig, describe_key, setting_field
-from kg_memory.runtime.effects import Ask, Prompt, ask, in_threads, without_model, write
+from kg_memory.runtime.effects import Ask, PromptTemplate, ask, in_threads, without_model, write
 from kg_memory.runtime.flow import Flow, every
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import weekday
@@ -273,7 +273,7 @@ def ask_about(draft: Draft, make: Callable[[Draft], Ask]) -> Flow[Any]:
 
 
 def ask_in_batches(
-    prompt: Prompt[Answer], key: str, items: Sequence[Any], fields: Mapping[str, Any] | None = None
+    prompt: PromptTemplate[Answer], key: str, items: Sequence[Any], fields: Mapping[str, Any] | None = None
 ) -> Flow[list[Answer]]:
     """Ask the question *prompt* about all *items*, `BATCH` of them at a time in parallel, and return all answers.
 

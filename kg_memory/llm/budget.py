@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from kg_memory.errors import BudgetSpent, ModelError
 from kg_memory.falkor.queries import usage as queries
 from kg_memory.falkor.wire import Row
-from kg_memory.llm.prompts import render, schema_text
+from kg_memory.llm.prompts import render_prompt, schema_text
 from kg_memory.models.budget import (
     BY_RULES,
     DAY,
@@ -61,7 +61,7 @@ def estimate_cost(ask: Ask) -> Usage:
 
     The estimate assumes that the first answer is valid, and needs no repair.
     """
-    text = render(ask)
+    text = render_prompt(ask)
     data = max(0, len(text) - len(ask.prompt.text)) / len(text)
     tokens = estimate_tokens(text)
     answer = MIN_ANSWER_TOKENS + round(ANSWER_SHARE * data * tokens)

@@ -167,7 +167,7 @@ class Sleeper:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class RequestFailure:
     """What is known about a failed request: the kind of error, and whether a retry may help."""
 
     status: int | None
@@ -216,7 +216,7 @@ class RetryPolicy:
     longest_queue: float = 300.0
     """The longest wait in the rate limiter's queue."""
 
-    def delay(self, attempt: int, failure: Failure, draw: Callable[[], float] = random.random) -> float:
+    def delay(self, attempt: int, failure: RequestFailure, draw: Callable[[], float] = random.random) -> float:
         """Return the seconds to wait after *attempt* (1 for the first) ended with *failure*.
 
         *draw* returns a random number from 0 to 1.
@@ -226,7 +226,7 @@ class RetryPolicy:
             return failure.retry_after + 0.25 * draw()
         return min(self.longest, self.first * 2.0 ** (attempt - 1)) * (0.5 + 0.5 * draw())
 
-    def allows(self, attempt: int, failure: Failure, waited: float) -> bool:
+    def allows(self, attempt: int, failure: RequestFailure, waited: float) -> bool:
         """Return whether to retry after *attempt* (the first is 1) ended with *failure*, having *waited* seconds."""
         if not failure.transient or failure.shutdown:
             return False
@@ -322,7 +322,7 @@ async def _await_within(seconds: float, coroutine: Callable[[], Awaitable[Any]])
         raise TimeoutError(f"no answer within {seconds:g} s") from None
 
 
-def diagnose(error: Exception, keys: Iterable[str] = ()) -> Failure:
+def diagnose(error: Exception, keys: Iterable[str] = ()) -> RequestFailure:
     """Return what kind of failure *error* is, and whether a retry may help; secrets and *keys* are hidden in it."""
     response = getattr(error, "response", None)
     status = getattr(error, "status_code", None) or getattr(response, "status_code", None)
@@ -330,7 +330,7 @@ def diagnose(error: Exception, keys: Iterable[str] = ()) -> Failure:
     text = str(getattr(error, "message", None) or error)
     reason = hide_secrets(text, keys)
     transient, retry_after = _is_transient(error, status), _read_retry_after(getattr(response, "headers", None))
-    return Failure(
+    return RequestFailure(
         status,
         transient=transient,
         retry_after=retry_after,
@@ -349,9 +349,9 @@ def is_shutdown(error: BaseException | None) -> bool:
 
 
 def make_error(
-    subject: str, failure: Failure, remedies: Iterable[tuple[bool, type[KGMemoryError], str]]
+    subject: str, failure: RequestFailure, remedies: Iterable[tuple[bool, type[KGMemoryError], str]]
 ) -> KGMemoryError:
-    """Return the error for a failed request to *subject*, such as "the model gpt-5"; raise it from `Failure.cause`.
+    """Return the error for a failed request to *subject*, as "the model gpt-5"; raise it from `RequestFailure.cause`.
 
     *remedies* are tuples (condition, error class, advice); the first with a true condition is used.
     """

@@ -26,7 +26,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt(Generic[Answer]):
+class PromptTemplate(Generic[Answer]):
     """A question to a model: a text with placeholders such as ``$name``, and the pydantic type of the answer."""
 
     name: str
@@ -58,7 +58,7 @@ class Ask:
     *again* returns whether the budget allows another request, to repair an invalid answer.
     """
 
-    prompt: Prompt[Any]
+    prompt: PromptTemplate[Any]
     fields: Mapping[str, Any]
     meter: Meter = field(default=ignore_usage, compare=False, repr=False)
     episode: str | None = field(default=None, compare=False)
@@ -289,7 +289,7 @@ def _advance(resume: Callable[[Any], Any], answer: Any) -> tuple[bool, Any]:
         return True, stop.value
 
 
-def ask(prompt: Prompt[Answer], **fields: Any) -> Flow[Answer]:
+def ask(prompt: PromptTemplate[Answer], **fields: Any) -> Flow[Answer]:
     """Ask the model *prompt*, filled with *fields*, and return the validated answer."""
     answer: Answer = yield Ask(prompt, fields)
     return answer

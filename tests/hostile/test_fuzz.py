@@ -27,11 +27,11 @@ from kg_memory.ingestion.filter import injection_flags, without_contexts
 from kg_memory.ingestion.receive import measure_depth, parse_at, split_content, validate_episode
 from kg_memory.llm.chat.parse import InvalidAnswer, parse, salvage
 from kg_memory.llm.prompts import OPTIONAL
-from kg_memory.llm.prompts import render as rendered
+from kg_memory.llm.prompts import render_prompt as rendered
 from kg_memory.models import filters
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.retrieval.context.templates import TEMPLATES, render
-from kg_memory.runtime.effects import Ask, Prompt
+from kg_memory.runtime.effects import Ask, PromptTemplate
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import parse_instant, parse_period
 from kg_memory.text.dates import find_dates

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from kg_memory.llm.prompts.answers import ExtractedFact, FactVerdict, Resolution, StatedFact
+from kg_memory.llm.prompts.answers import ExtractedFact, FactByNames, FactVerdict, Resolution
 
 FACT = {
     "subject": 0,
@@ -119,7 +119,7 @@ TRIPLE = {"subject": "Ann", "predicate": "LIVES_IN", "objects": ["Oslo"], "sente
     ],
 )
 def test_stated_fact_is_read_from_other_shapes(given):
-    read = StatedFact.model_validate(given)
+    read = FactByNames.model_validate(given)
     assert {name: getattr(read, name) for name in TRIPLE} == TRIPLE
 
 
@@ -128,4 +128,4 @@ def test_stated_fact_is_read_from_other_shapes(given):
     [(2021, "2021"), ("2021", "2021"), (None, None), ("null", None), ({"value": 2021}, "2021"), ([], None)],
 )
 def test_stated_fact_reads_times_of_other_types(given, time):
-    assert StatedFact.model_validate({**TRIPLE, "valid_at": given}).valid_at == time
+    assert FactByNames.model_validate({**TRIPLE, "valid_at": given}).valid_at == time

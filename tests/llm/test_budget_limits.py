@@ -12,7 +12,7 @@ from kg_memory.contrib.offline import OfflineModel
 from kg_memory.errors import BudgetSpent, SettingsError
 from kg_memory.llm import prompts
 from kg_memory.models.budget import BY_RULES, LADDER, READING, rung_of
-from kg_memory.runtime.effects import Ask, Prompt
+from kg_memory.runtime.effects import Ask, PromptTemplate
 from tests.all_prompts import ALL
 from tests.paid import PRICES
 
@@ -97,7 +97,7 @@ def test_ladder_shares_ascend_and_rungs_name_existing_prompts() -> None:
 def test_offline_model_answers_all_prompts_left_to_rules() -> None:
     empty: dict[str, Any] = {"facts": [], "entities": [], "predicates": [], "missed": []}
     for rung in BY_RULES:
-        parts = [item for item in vars(prompts).values() if isinstance(item, Prompt) and item.name in rung.prompts]
+        parts = [one for one in vars(prompts).values() if isinstance(one, PromptTemplate) and one.name in rung.prompts]
         for prompt in parts:
             assert isinstance(OfflineModel().answer(Ask(prompt, empty)), prompt.answer)
 

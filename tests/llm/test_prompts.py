@@ -11,14 +11,14 @@ import pytest
 
 from kg_memory.llm import prompts
 from kg_memory.llm.prompts.answers import ExtractedEntities, VerdictKind, lists_of
-from kg_memory.runtime.effects import Prompt
+from kg_memory.runtime.effects import PromptTemplate
 from tests.all_prompts import ALL, BY_FOLDER
 
 ROOT = Path(__file__).parents[2]
 WITH_TEXT_OF_USERS = [prompt for prompt in ALL if prompt.name.startswith("extract")] + [prompts.FACTS]
 
 
-def named(prompt: Prompt) -> str:
+def named(prompt: PromptTemplate) -> str:
     return prompt.name
 
 

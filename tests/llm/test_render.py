@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.llm.prompts import EXTRACT_MESSAGE, FACTS, render, replace_controls
+from kg_memory.llm.prompts import EXTRACT_MESSAGE, FACTS, render_prompt, replace_controls
 from kg_memory.runtime.effects import Ask
 from tests.llm.samples import ASK
 
@@ -31,7 +31,7 @@ def fences(text: str) -> dict[str, str]:
 
 
 def test_render_puts_each_field_in_its_own_fence():
-    result = fences(render(ASK))
+    result = fences(render_prompt(ASK))
     assert set(result) == set(ASK.fields)
     assert json.loads(result["episode"]) == ASK.fields["episode"]
     assert json.loads(result["entity_types"]) == ASK.fields["entity_types"]
@@ -47,7 +47,7 @@ def test_render_puts_each_field_in_its_own_fence():
 )
 def test_render_omits_empty_field_with_its_paragraph(name, empty, words):
     arguments = {"episode": {}, "previous": [{}], "entities": [], "fact_types": [{}], "instructions": "Be brief."}
-    whole, without = (render(Ask(FACTS, {**arguments, **change})) for change in ({}, {name: empty}))
+    whole, without = (render_prompt(Ask(FACTS, {**arguments, **change})) for change in ({}, {name: empty}))
     assert words in whole
     assert words not in without
     assert set(fences(whole)) - set(fences(without)) == {name}
@@ -57,26 +57,26 @@ def test_render_omits_empty_field_with_its_paragraph(name, empty, words):
 def test_render_keeps_paragraph_of_several_fields():
     prompt = replace(FACTS, text="Read $episode and $previous.\n\n$entities $fact_types $instructions")
     arguments = {"episode": "Hello.", "previous": [], "entities": [1], "fact_types": [], "instructions": ""}
-    assert set(fences(render(Ask(prompt, arguments)).replace(" <<<", "\n<<<"))) == set(arguments)
+    assert set(fences(render_prompt(Ask(prompt, arguments)).replace(" <<<", "\n<<<"))) == set(arguments)
 
 
 @pytest.mark.parametrize("name", ["episode", "instructions"])
 def test_render_keeps_imitated_fence_inside_real_fence(name):
     ask = saying(HOSTILE) if name == "episode" else saying("Hi.", instructions=HOSTILE)
-    result = fences(render(ask))
+    result = fences(render_prompt(ask))
     assert set(result) == set(ASK.fields)
     assert "empty list" in result[name]
     assert sum("empty list" in inside for inside in result.values()) == 1
 
 
 def test_render_fence_code_differs_each_time():
-    codes = {re.search(r"<<<episode (\w+)", render(ASK))[1] for _ in range(50)}
+    codes = {re.search(r"<<<episode (\w+)", render_prompt(ASK))[1] for _ in range(50)}
     assert len(codes) == 50
     assert all(re.fullmatch("[0-9]{15}", code) for code in codes)
 
 
 def test_render_keeps_dollar_signs_of_texts():
-    assert "it cost $5, $episode and ${previous}" in render(saying("it cost $5, $episode and ${previous}"))
+    assert "it cost $5, $episode and ${previous}" in render_prompt(saying("it cost $5, $episode and ${previous}"))
 
 
 def test_render_writes_chinese_unescaped():
@@ -84,11 +84,11 @@ def test_render_writes_chinese_unescaped():
 
     Features: B4.
     """
-    assert "我上周五搬到了成都" in render(saying("我上周五搬到了成都"))
+    assert "我上周五搬到了成都" in render_prompt(saying("我上周五搬到了成都"))
 
 
 def test_render_replaces_control_characters_and_surrogates():
-    text = render(saying("a\x00b\x1b[31mc\ud800d\x85e", instructions="x\udfffy"))
+    text = render_prompt(saying("a\x00b\x1b[31mc\ud800d\x85e", instructions="x\udfffy"))
     assert "a�b�[31mc�d�e" in text
     assert "x�y" in text
     text.encode()
@@ -103,9 +103,9 @@ def test_replace_controls_keeps_length_and_encodes(text):
 
 @given(st.text(max_size=80))
 def test_render_keeps_any_content(content):
-    assert json.loads(fences(render(saying(content)))["episode"])["content"] == replace_controls(content)
+    assert json.loads(fences(render_prompt(saying(content)))["episode"])["content"] == replace_controls(content)
 
 
 def test_render_refuses_missing_fields():
     with pytest.raises(ValueError, match="extract_message must get"):
-        render(Ask(EXTRACT_MESSAGE, {"episode": {}}))
+        render_prompt(Ask(EXTRACT_MESSAGE, {"episode": {}}))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.llm.retry import Failure, RetryPolicy, diagnose, is_shutdown
+from kg_memory.llm.retry import RequestFailure, RetryPolicy, diagnose, is_shutdown
 
 
 class Gone(Exception):
@@ -57,7 +57,7 @@ def test_diagnose_shortens_reason_to_one_line():
 
 
 FAILURES = st.builds(
-    Failure,
+    RequestFailure,
     status=st.none() | st.integers(400, 599),
     transient=st.booleans(),
     retry_after=st.none() | st.floats(0, 1e9),

@@ -6,7 +6,7 @@ from kg_memory.contrib.offline.model import OfflineModel
 from kg_memory.errors import ModelError
 from kg_memory.llm import prompts
 from kg_memory.llm.prompts.answers import Reflection
-from kg_memory.runtime.effects import Ask, Prompt
+from kg_memory.runtime.effects import Ask, PromptTemplate
 
 MODEL = OfflineModel()
 
@@ -144,4 +144,4 @@ def test_record_field_is_single_valued_and_predicate_unchanged():
 
 def test_answer_raises_for_unknown_prompt():
     with pytest.raises(ModelError, match="use one of"):
-        MODEL.answer(Ask(Prompt("translate", "", frozenset(), Reflection), {}))
+        MODEL.answer(Ask(PromptTemplate("translate", "", frozenset(), Reflection), {}))

@@ -13,7 +13,7 @@ from kg_memory.llm.chat import ChatModel, open_chat_model
 from kg_memory.llm.chat.wire import AnswerFormat
 from kg_memory.llm.embeddings import open_embedding_model
 from kg_memory.models.operations import Usage
-from kg_memory.runtime.effects import Ask, Prompt
+from kg_memory.runtime.effects import Ask, PromptTemplate
 from tests.all_prompts import ALL
 
 EPISODE = {
@@ -53,7 +53,7 @@ FIELDS = {
 ONE_FOR_EACH_ANSWER = {prompt.answer: prompt for prompt in ALL}.values()
 
 
-def about(prompt: Prompt, **fields: object) -> Ask:
+def about(prompt: PromptTemplate, **fields: object) -> Ask:
     return Ask(prompt, {name: value for name, value in (FIELDS | fields).items() if name in prompt.fields})
 
 

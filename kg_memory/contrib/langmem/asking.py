@@ -18,7 +18,7 @@ from kg_memory.errors import InputError, MissingExtra, SettingsError
 from kg_memory.llm.chat import ChatModel
 from kg_memory.llm.prompts import load_prompt
 from kg_memory.llm.prompts.answers import MOST, Id, to_list
-from kg_memory.runtime.effects import Ask, Prompt, both, call
+from kg_memory.runtime.effects import Ask, PromptTemplate, both, call
 from kg_memory.runtime.flow import Flow
 
 Answer = TypeVar("Answer", bound=BaseModel)
@@ -129,7 +129,7 @@ def open_model(model: BaseChatModel | str) -> ChatModel:
         raise SettingsError(f"the model {model!r} cannot be opened ({error}): pass a LangChain chat model") from error
 
 
-def ask_chat(model: ChatModel, prompt: Prompt[Answer], /, **fields: Any) -> Flow[Answer]:
+def ask_chat(model: ChatModel, prompt: PromptTemplate[Answer], /, **fields: Any) -> Flow[Answer]:
     """Return the answer of *model* to *prompt*, parsed to the prompt's answer type.
 
     *fields* are the values for the variables in the prompt. Errors: `ModelError` if there is no valid answer.

@@ -25,7 +25,7 @@ from kg_memory.contrib.langmem.store import Record
 from kg_memory.errors import InputError, SettingsError
 from kg_memory.llm.prompts import strict_schema
 from kg_memory.llm.prompts.answers import MOST
-from kg_memory.runtime.effects import Prompt
+from kg_memory.runtime.effects import PromptTemplate
 from kg_memory.runtime.flow import Flow
 from kg_memory.validation import validate_count
 
@@ -162,7 +162,7 @@ class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
     def _kinds(self) -> list[Record]:
         return [{"kind": name, "schema": schema.model_json_schema()} for name, schema in self.schemas.items()]
 
-    def _form(self, *, exists: bool) -> Prompt[Changes] | None:
+    def _form(self, *, exists: bool) -> PromptTemplate[Changes] | None:
         """Return the prompt that asks the model for changes to memories, or None if no change is permitted.
 
         The answer has a list for each permitted kind of change. If there are no memories yet (*exists* is False), one

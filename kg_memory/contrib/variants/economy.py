@@ -18,7 +18,7 @@ from kg_memory.ingestion.records import JSON
 from kg_memory.ingestion.state import Draft, type_fields
 from kg_memory.ingestion.windows import ReadAhead
 from kg_memory.llm.prompts import load_prompt
-from kg_memory.llm.prompts.answers import MOST, AnswerItem, EpisodeReading, ExtractedEntity, Reading, StatedFact
+from kg_memory.llm.prompts.answers import MOST, AnswerItem, EpisodeReading, ExtractedEntity, FactByNames, PartialAnswer
 from kg_memory.models.graph import Episode, EpisodeKind
 from kg_memory.runtime.effects import ask, now, read, write
 from kg_memory.runtime.flow import Flow, every
@@ -39,11 +39,11 @@ class WindowEntity(ExtractedEntity, _InWindow):
     """An entity, with the number of the message that mentions it."""
 
 
-class WindowFact(StatedFact, _InWindow):
+class WindowFact(FactByNames, _InWindow):
     """A fact, with the number of the message that states it."""
 
 
-class WindowReading(Reading):
+class WindowReading(PartialAnswer):
     """The model's answer: the entities of several messages (each speaker first), and their facts."""
 
     entities: list[WindowEntity] = Field(max_length=2 * MOST)
@@ -144,5 +144,5 @@ def pick_reading(number: int, answer: WindowReading) -> EpisodeReading:
     for place in places:
         fact = dict(answer.facts[place])
         fact["rests_on"] = [places.index(premise) for premise in fact["rests_on"] if premise in places]
-        facts.append(StatedFact(**fact))
+        facts.append(FactByNames(**fact))
     return EpisodeReading(entities=entities, facts=facts, lost=[] if number else answer.lost)

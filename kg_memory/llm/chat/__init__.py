@@ -26,10 +26,10 @@ from kg_memory.llm.chat.wire import (
     reply_from_error,
 )
 from kg_memory.llm.embeddings import NO_KEY, http_clients, limiter_of, model_name_of, secrets_of
-from kg_memory.llm.prompts import render, schema_text
+from kg_memory.llm.prompts import render_prompt, schema_text
 from kg_memory.llm.retry import (
-    Failure,
     RateLimiter,
+    RequestFailure,
     RetryPolicy,
     Sleeper,
     diagnose,
@@ -182,7 +182,7 @@ class ChatModel:
         Raises: `ModelUnavailable`; `ModelRefusal`; `AnswerError` if there are no valid items after all repairs;
         `SettingsError` for a wrong key, name or URL; `ModelError` for other failures.
         """
-        question = render(ask)
+        question = render_prompt(ask)
         messages: tuple[BaseMessage, ...] = (HumanMessage(question),)
         cuts, refusals, form = 0, 0, self._format
         best: ParsedAnswer | None = None
@@ -338,7 +338,7 @@ def _defect(reply: Reply) -> str:
     return "cut off" if reply.cut_off else "empty" if not reply.text.strip() else "unreadable"
 
 
-def _is_unsupported(error: Exception, failure: Failure) -> bool:
+def _is_unsupported(error: Exception, failure: RequestFailure) -> bool:
     """Return whether *error* means that the server does not support the answer format, so another format may work.
 
     *failure* is the diagnosis of *error*.
@@ -347,12 +347,12 @@ def _is_unsupported(error: Exception, failure: Failure) -> bool:
     return is_unable and not failure.filtered and not _is_too_long(failure)
 
 
-def _is_too_long(failure: Failure) -> bool:
+def _is_too_long(failure: RequestFailure) -> bool:
     words = failure.reason.lower()
     return "context" in words and any(word in words for word in ("length", "size", "window", "exceed", "maximum"))
 
 
-def to_error(failure: Failure, name: str) -> KGMemoryError:
+def to_error(failure: RequestFailure, name: str) -> KGMemoryError:
     """Return the error to raise for a failed request to the model *name*; its message says what to do."""
     status = failure.status
     remedies = (

@@ -15,7 +15,7 @@ from annotated_types import MaxLen
 from pydantic import BaseModel, ValidationError
 
 from kg_memory.llm.prompts import replace_all_controls
-from kg_memory.llm.prompts.answers import Reading, field_name, lists_of
+from kg_memory.llm.prompts.answers import PartialAnswer, field_name, lists_of
 
 _THOUGHT_TAG = re.compile(r"<(?P<closes>/?)think(?:ing)?>", re.IGNORECASE)
 _MAX_CANDIDATES = 50
@@ -131,7 +131,7 @@ def parse_object(value: Any, kind: type[BaseModel]) -> ParsedAnswer:
     valid: dict[str, Any] = {}
     for name, items in lists.items():
         valid[name] = [item for index, item in enumerate(items) if (name, index) not in invalid]
-    if issubclass(kind, Reading):
+    if issubclass(kind, PartialAnswer):
         valid["lost"] = [(name, _text_of(lists[name][index])) for name, index in sorted(invalid)]
     answer, others = _validate(kind, valid)
     problems = [detail for name in lists if lists[name] and not valid[name] for detail in _of_list(errors, name)]

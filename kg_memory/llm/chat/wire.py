@@ -22,7 +22,7 @@ from pydantic import BaseModel
 from kg_memory.llm.prompts import replace_controls, strict_schema
 from kg_memory.llm.retry import FILTER_CODES
 from kg_memory.models.operations import Usage
-from kg_memory.runtime.effects import Call, Prompt
+from kg_memory.runtime.effects import Call, PromptTemplate
 
 CUT_OFF_REASONS = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
 REFUSAL_REASONS = frozenset({"content_filter", "refusal", "safety"})
@@ -52,7 +52,7 @@ class ChatRequest:
     """A request to a chat model: the messages, the prompt from which they were made, and the answer format (*form*)."""
 
     messages: tuple[BaseMessage, ...]
-    prompt: Prompt[Any]
+    prompt: PromptTemplate[Any]
     form: AnswerFormat
     temperature: bool = True
     """Whether to send a temperature; some models accept only their default."""

@@ -1,7 +1,7 @@
 """The prompts: text in ``.md`` files with ``$name`` placeholders, each with the type of its answer.
 
-The import fails if a file's placeholders differ from the declared fields. `render` fills in the data, fenced so that
-data cannot pass for instructions; `strict_schema` returns the JSON schema of an answer.
+The import fails if a file's placeholders differ from the declared fields. `render_prompt` fills in the data, fenced so
+that data cannot pass for instructions; `strict_schema` returns the JSON schema of an answer.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from kg_memory.llm.prompts.answers import (
     Scores,
     Summaries,
 )
-from kg_memory.runtime.effects import Ask, Prompt
+from kg_memory.runtime.effects import Ask, PromptTemplate
 
 Answer = TypeVar("Answer", bound=BaseModel)
 
@@ -45,7 +45,7 @@ _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 _to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-def load_prompt(package: str, name: str, answer: type[Answer], *fields: str) -> Prompt[Answer]:
+def load_prompt(package: str, name: str, answer: type[Answer], *fields: str) -> PromptTemplate[Answer]:
     """Return the prompt whose text is in the file ``<name>.md`` of the Python *package*.
 
     *answer* is the pydantic class of the model's answers, *fields* the names of the placeholders in the text.
@@ -57,7 +57,7 @@ def load_prompt(package: str, name: str, answer: type[Answer], *fields: str) -> 
     if used != set(fields):
         message = f"prompts/{name}.md uses {sorted(used)} but declares {sorted(fields)}"
         raise ValueError(message)
-    return Prompt(name, text, frozenset(fields), answer)
+    return PromptTemplate(name, text, frozenset(fields), answer)
 
 
 _load = partial(load_prompt, __package__)
@@ -79,7 +79,7 @@ SCORE = _load("score", Scores, "question", "texts")
 COMMUNITY = _load("community", Descriptions, "communities")
 
 
-def render(ask: Ask, code: str | None = None) -> str:
+def render_prompt(ask: Ask, code: str | None = None) -> str:
     """Return the full text of the question *ask*: the general instructions, and the prompt with its data filled in.
 
     The data stand in code fences. *code* is a part of each fence, by default random digits, so that data cannot close a

@@ -116,7 +116,7 @@ def field_name(key: str) -> str:
     return _HUMP.sub("_", key.strip()).lower().replace("-", "_").replace(" ", "_")
 
 
-class Reading(BaseModel):
+class PartialAnswer(BaseModel):
     """An answer read from an episode; `lost` are its invalid items: the name of the list, and the text of the item."""
 
     lost: SkipJsonSchema[list[tuple[str, str]]] = []
@@ -179,7 +179,7 @@ class ExtractedEntity(AnswerItem):
     type: str = Field(default="", description="the name of one of the given entity types", max_length=64)
 
 
-class ExtractedEntities(Reading):
+class ExtractedEntities(PartialAnswer):
     """The entities of an episode, the speaker first."""
 
     entities: list[ExtractedEntity] = Field(max_length=MOST)
@@ -253,21 +253,21 @@ class ExtractedFact(_Fact[int]):
     """One fact between given entities, by their ids."""
 
 
-class StatedFact(_Fact[Name]):
+class FactByNames(_Fact[Name]):
     """One fact between entities that are found with it, by their names."""
 
 
-class ExtractedFacts(Reading):
+class ExtractedFacts(PartialAnswer):
     """The facts of an episode."""
 
     facts: list[ExtractedFact] = Field(max_length=MOST)
 
 
-class EpisodeReading(Reading):
+class EpisodeReading(PartialAnswer):
     """The entities of an episode, the speaker first, and its facts."""
 
     entities: list[ExtractedEntity] = Field(max_length=MOST)
-    facts: list[StatedFact] = Field(max_length=MOST)
+    facts: list[FactByNames] = Field(max_length=MOST)
 
 
 class FactVerdict(AnswerItem):
@@ -335,7 +335,7 @@ class Scores(BaseModel):
     scores: list[TextScore] = Field(max_length=MOST)
 
 
-class Summary(BaseModel):
+class EntitySummary(BaseModel):
     """What is known of one entity, in a few sentences."""
 
     entity: int = Field(description="the id of the entity")
@@ -345,7 +345,7 @@ class Summary(BaseModel):
 class Summaries(BaseModel):
     """One summary an entity."""
 
-    summaries: list[Summary] = Field(max_length=MOST)
+    summaries: list[EntitySummary] = Field(max_length=MOST)
 
 
 class Description(BaseModel):
