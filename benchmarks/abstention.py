@@ -31,7 +31,7 @@ from kg_memory.contrib.evaluation.datasets.assistants import beam_name, load_bea
 from kg_memory.contrib.evaluation.datasets.people import load_locomo
 from kg_memory.contrib.evaluation.records import Conversation
 from kg_memory.retrieval.answerable import BIASES, DETAIL, NO, SUBJECT, UNLIKELY, WEIGHTS, Evidence
-from kg_memory.retrieval.question import Question
+from kg_memory.retrieval.question import SearchQuery
 from kg_memory.retrieval.search import search
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
@@ -167,7 +167,7 @@ def sample(conversations: Sequence[Conversation], asked: Sequence[Asked], folder
 
 def _seen(question: str) -> Flow[tuple[float, ...]]:
     """Run the search step of retrieval for *question*, and return its evidence features (`Evidence`) as numbers."""
-    found = (yield from search({"question": Question.parse({"question": question})}, Settings()))["found"]
+    found = (yield from search({"question": SearchQuery.parse({"question": question})}, Settings()))["found"]
     return astuple(found.evidence or Evidence())
 
 

@@ -25,7 +25,7 @@ from opening import ingest, kept, opened, write
 
 from kg_memory.contrib.evaluation.records import Conversation
 from kg_memory.contrib.evaluation.report import bootstrap, recall_at
-from kg_memory.retrieval.question import Question
+from kg_memory.retrieval.question import SearchQuery
 from kg_memory.retrieval.ranking import RETRIEVERS, Hits, Retriever, fuse, ids_of
 from kg_memory.retrieval.recipe import DEFAULT
 from kg_memory.retrieval.search import search
@@ -90,7 +90,7 @@ def searched(data: str, conversations: Sequence[Conversation], given: Path | Non
 
 def _search(question: str) -> Flow[Hits]:
     """Return the hits among episodes, identified by turn names."""
-    found = (yield from search({"question": Question.parse({"question": question})}, Settings()))["found"]
+    found = (yield from search({"question": SearchQuery.parse({"question": question})}, Settings()))["found"]
     hits = found.hits["episodes"]
     ids = list({id_ for retriever in RETRIEVERS for id_, _ in hits.of(retriever)})
     names = {row["id"]: turn(row["source"]) for row in (yield from read(SOURCES, ids=ids))}

@@ -15,7 +15,7 @@ from kg_memory.errors import (
     ModelError,
     ModelUnavailable,
 )
-from kg_memory.retrieval.question import Question, ask
+from kg_memory.retrieval.question import SearchQuery, make_search_query
 from kg_memory.retrieval.recipe import RECIPES, find_recipe
 from tests.bound import Verbs
 from tests.scripted import HashEmbeddings, Scripted
@@ -121,7 +121,7 @@ NO_TIMES = dict.fromkeys(("as_of", "during", "believed_at"), None) | {"unreviewe
 
 
 def asked(**how):
-    return ask("Oslo?", {"limit": 3}, NO_TIMES, None, how)
+    return make_search_query("Oslo?", {"limit": 3}, NO_TIMES, None, how)
 
 
 def test_question_state_is_plain_json_with_all_options():
@@ -138,5 +138,5 @@ def test_question_state_omits_unset_options():
     plain = asked().as_state()
     assert plain == asked(recipe=None, where=None, center=None, explain=False, template=None).as_state()
     assert not plain.keys() & {"recipe", "where", "center", "explain", "template"}
-    assert asked(where={}) == Question.parse({"question": "Oslo?", "limit": 3})
+    assert asked(where={}) == SearchQuery.parse({"question": "Oslo?", "limit": 3})
     assert asked(recipe="distance").as_state()["recipe"] == "distance"

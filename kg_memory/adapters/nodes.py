@@ -31,7 +31,7 @@ from kg_memory.memory.listing import Time
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.retrieval.context.lines import Template
-from kg_memory.retrieval.question import ask
+from kg_memory.retrieval.question import make_search_query
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.runtime.effects import both, call
 from kg_memory.runtime.flow import Flow
@@ -86,7 +86,7 @@ def recall_node(
         if text is None:
             return {key: ""}
         times = {"as_of": None, "during": None, "believed_at": believed_at, "unreviewed": unreviewed}
-        question = ask(text, limits, times, place.thread, {**options, "asker": last_asker(messages)})
+        question = make_search_query(text, limits, times, place.thread, {**options, "asker": last_asker(messages)})
         given = {**question.as_state(), "namespace": place.namespace}
         end = yield from call(retrieval.copy(UNKEPT), "invoke", given)
         return {key: end["context"]}

@@ -18,7 +18,7 @@ from kg_memory.memory.listing import During, Time
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Community, Entity, Episode, Fact, Kind
 from kg_memory.models.results import SearchResults
-from kg_memory.retrieval.question import ask
+from kg_memory.retrieval.question import make_search_query
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.runtime.effects import both, call
 from kg_memory.runtime.flow import Flow
@@ -136,7 +136,7 @@ class KGRetriever(BaseRetriever):
         place = place_here(NamespaceTemplate(self.namespace), running)
         limits, times = {"limit": settings["k"]}, {name: settings[name] for name in TIMES}
         options = {name: settings[name] for name in OPTIONS}
-        question = ask(query, limits, times, settings["thread"] or place.thread, options)
+        question = make_search_query(query, limits, times, settings["thread"] or place.thread, options)
         return {**question.as_state(), "namespace": place.namespace}
 
 

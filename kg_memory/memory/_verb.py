@@ -20,7 +20,7 @@ from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
 
 if TYPE_CHECKING:
     from kg_memory.models.results import Context
-    from kg_memory.retrieval.question import Question
+    from kg_memory.retrieval.question import SearchQuery
     from kg_memory.runtime.graph import Pipeline
 
 P = ParamSpec("P")
@@ -84,7 +84,7 @@ class Engine:
 
         return make_pipeline(self.driver.for_reads(), self.settings)
 
-    def answer(self, question: Question, namespace: str) -> Flow[Context]:
+    def answer(self, question: SearchQuery, namespace: str) -> Flow[Context]:
         """Search for *question* in *namespace*, and return the text for a prompt with the search results."""
         end = yield from run_graph(self.retrieval, {"question": question, "namespace": namespace})
         context: Context = end["context"]

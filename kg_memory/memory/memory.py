@@ -39,7 +39,7 @@ from kg_memory.models.operations import AddResult, Stats
 from kg_memory.models.results import Context, Profile, SearchResults
 from kg_memory.plugins import load_plugin, plugin_names
 from kg_memory.retrieval.context.lines import Template
-from kg_memory.retrieval.question import ask, lines_within
+from kg_memory.retrieval.question import lines_within, make_search_query
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.runtime import telemetry
 from kg_memory.runtime.effects import Model
@@ -300,7 +300,7 @@ class GraphMemory(Group, Closing):
         """
         times = {"as_of": as_of, "during": during, "believed_at": believed_at, "unreviewed": unreviewed}
         how = {"center": center, "asker": asker, "where": where, "recipe": recipe, "explain": explain}
-        asked = ask(question, {"limit": limit}, times, thread, how)
+        asked = make_search_query(question, {"limit": limit}, times, thread, how)
         if not explain:
             asked = replace(asked, max_tokens=0)  # do not write the context: only explanations need its lines
         context: Context = yield from self._engine.answer(asked, namespace)
@@ -339,7 +339,7 @@ class GraphMemory(Group, Closing):
         how: dict[str, Any] = {"center": center, "asker": asker, "where": where, "recipe": recipe, "explain": explain}
         how["template"] = template
         limits = {"max_tokens": max_tokens, "limit": lines_within(max_tokens) if limit is None else limit}
-        return self._engine.answer(ask(question, limits, times, thread, how), namespace)
+        return self._engine.answer(make_search_query(question, limits, times, thread, how), namespace)
 
     context, acontext = verb(_context)
 

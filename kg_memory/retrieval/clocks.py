@@ -22,7 +22,7 @@ from kg_memory.falkor.queries.search import EVENTS
 from kg_memory.falkor.rows import Row, to_fact
 from kg_memory.models.graph import SOURCES, Fact
 from kg_memory.models.results import QueryTime
-from kg_memory.retrieval.question import Question, QuestionTime, asker_keys, name_keys
+from kg_memory.retrieval.question import QuestionTime, SearchQuery, asker_keys, name_keys
 from kg_memory.retrieval.ranking import Instants
 from kg_memory.runtime.effects import now, read
 from kg_memory.runtime.flow import Flow
@@ -43,7 +43,7 @@ WORDS = 2000
 """The number of characters of a question in which time words are looked for."""
 
 
-def find_time(question: Question) -> Flow[QuestionTime]:
+def find_time(question: SearchQuery) -> Flow[QuestionTime]:
     """Return the time that *question* is about: the valid time of facts, and the time as of which they were believed.
 
     Without time parameters and time words, both are now. Errors: `InputError` if `as_of`, `believed_at` or `during` is

@@ -22,7 +22,7 @@ from kg_memory.retrieval.answerable import judge
 from kg_memory.retrieval.clocks import add_standing, point_of, read_absent
 from kg_memory.retrieval.context.lines import text_of
 from kg_memory.retrieval.context.templates import render
-from kg_memory.retrieval.question import SPARE, Found, Question, Ranked
+from kg_memory.retrieval.question import SPARE, Found, Ranked, SearchQuery
 from kg_memory.retrieval.ranking import RETRIEVERS, Scored, ServedReranker, ids_of
 from kg_memory.runtime.effects import in_step, read
 from kg_memory.runtime.flow import Flow
@@ -59,7 +59,7 @@ def construct(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, C
     return {"context": context}
 
 
-def _make_results(question: Question, found: Found, winners: Winners, settings: Settings) -> SearchResults:
+def _make_results(question: SearchQuery, found: Found, winners: Winners, settings: Settings) -> SearchResults:
     """Return the best results *winners* as `SearchResults`, with a verdict on whether they answer the question."""
     results = SearchResults(
         question=question.text,
@@ -81,7 +81,7 @@ def _with_absent(results: SearchResults, absent: Sequence[Fact]) -> SearchResult
     return results.model_copy(update={"facts": facts}) if absent else results
 
 
-def _filters_episodes_or_facts(question: Question) -> bool:
+def _filters_episodes_or_facts(question: SearchQuery) -> bool:
     """Return whether the filter of *question* has a condition on episodes or facts, not only on entities.
 
     With such a filter, no summaries are returned: they also describe episodes that do not match.
@@ -147,7 +147,7 @@ class Winners:
     fillers: Collection[str]
 
 
-def read_winners(question: Question, found: Found, ranked: Ranked) -> Flow[Winners]:
+def read_winners(question: SearchQuery, found: Found, ranked: Ranked) -> Flow[Winners]:
     """Read the best *ranked* results of each kind from the database, and return them as `Fact`, `Episode` and so on.
 
     For a question with explanations, the texts of up to `FURTHER` more candidates are read.
@@ -208,7 +208,7 @@ def _read_rows(kind: Kind, ids: Sequence[str], found: Found) -> Flow[RowsById]:
     return by_id
 
 
-def _read_absent(episodes: Sequence[str], question: Question, found: Found) -> Flow[list[Fact]]:
+def _read_absent(episodes: Sequence[str], question: SearchQuery, found: Found) -> Flow[list[Fact]]:
     """Return facts that one of *episodes* (ids) states and that ended without a replacement, such as "Ann has a car".
 
     The list is empty without a context, with a filter, and for a question about more than one instant.
@@ -235,7 +235,7 @@ def _value(kind: Kind, row: Row, score: float | None = None) -> Any:
 
 
 def _complete(
-    episodes: Sequence[Episode], stored: Mapping[str, Row], question: Question, found: Found
+    episodes: Sequence[Episode], stored: Mapping[str, Row], question: SearchQuery, found: Found
 ) -> Flow[list[Episode]]:
     """Return *episodes* with remarks and questions, and with episodes inserted that explain them.
 

@@ -18,7 +18,7 @@ from kg_memory.models.graph import Kind
 from kg_memory.models.results import Context, Explanation, Line, SearchResults
 from kg_memory.plugins import load_plugins
 from kg_memory.retrieval.construct import construct
-from kg_memory.retrieval.question import DEFAULT_LIMIT, DEFAULT_TOKENS, Found, Question, Ranked, Stage
+from kg_memory.retrieval.question import DEFAULT_LIMIT, DEFAULT_TOKENS, Found, Ranked, SearchQuery, Stage
 from kg_memory.retrieval.ranking import Scored
 from kg_memory.retrieval.rerank import rerank
 from kg_memory.retrieval.search import search
@@ -153,11 +153,11 @@ _FOUND, _RANKED = TypeAdapter(Found), TypeAdapter(Ranked)
 
 
 def encode(values: Mapping[str, Any]) -> Plain:
-    """Return the results of steps, such as a `Question` or `Found`, as JSON values for the `RetrievalState`."""
+    """Return the results of steps, such as a `SearchQuery` or `Found`, as JSON values for the `RetrievalState`."""
     state: Plain = {}
     for key, value in values.items():
         match value:
-            case Question():
+            case SearchQuery():
                 state |= value.as_state()
             case Found():
                 state |= _FOUND.dump_python(value, mode="json")
@@ -172,11 +172,11 @@ def encode(values: Mapping[str, Any]) -> Plain:
 
 
 def decode(state: Mapping[str, Any]) -> Plain:
-    """Return the results of steps that *state*, a `RetrievalState`, has as JSON: a `Question`, `Found` and so on.
+    """Return the results of steps that *state*, a `RetrievalState`, has as JSON: a `SearchQuery`, `Found` and so on.
 
     Errors: `InputError` if the question in it is not valid.
     """
-    values: Plain = {"question": Question.parse(state)}
+    values: Plain = {"question": SearchQuery.parse(state)}
     if "namespace" in state:
         values["namespace"] = state["namespace"]
     if "hits" in state:

@@ -41,7 +41,7 @@ Stage = tuple[str, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class SearchQuery:
     """A question, and how to answer it: the validated options of a search.
 
     `limit` is the most results of each kind. `max_tokens` is the length of the context; 0 means that none is written.
@@ -65,7 +65,7 @@ class Question:
 
     @classmethod
     def parse(cls, options: Mapping[str, Any]) -> Self:
-        """Return the `Question` with the *options* of a search, such as ``{"question": "Where is Ann?", "limit": 5}``.
+        """Return the `SearchQuery` with the *options* of a search: ``{"question": "Where is Ann?", "limit": 5}``.
 
         An option that is None gets its default. Errors: `InputError` if an option has a wrong type, or names an unknown
         recipe, filter or template.
@@ -97,7 +97,7 @@ class Question:
         return {"question": self.text, **{name: plain.get(name, value) for name, value in changed.items()}}
 
 
-_DEFAULTS = {each.name: each.default for each in fields(Question)[1:]}
+_DEFAULTS = {each.name: each.default for each in fields(SearchQuery)[1:]}
 _NAMES = tuple(_DEFAULTS)
 
 
@@ -107,11 +107,11 @@ def _plain_period(during: Any) -> Any:
     return list(map(iso_or_text, during)) if is_pair else during
 
 
-def ask(
+def make_search_query(
     text: str, limits: Mapping[str, int], times: Mapping[str, Any], thread: str | None = None,
     how: Mapping[str, Any] = MappingProxyType({}),
-) -> Question:  # fmt: skip
-    """Return the `Question` for the arguments of a method such as `GraphMemory.search`.
+) -> SearchQuery:  # fmt: skip
+    """Return the `SearchQuery` for the arguments of a method such as `GraphMemory.search`.
 
     *limits* has counts such as `limit` and `max_tokens`, *times* has `as_of`, `during` and `believed_at`, and *how* all
     other options. Errors: `InputError` if *text* has no words, or an option is not valid.
@@ -122,7 +122,7 @@ def ask(
     if how.get("asker") is not None:
         validate_name("asker", how["asker"], "the name of an entity")
     counts = {name: validate_count(name, limit) for name, limit in limits.items()}
-    return Question.parse({**times, **how, **counts, "question": replace_unstorable(text), "thread": thread})
+    return SearchQuery.parse({**times, **how, **counts, "question": replace_unstorable(text), "thread": thread})
 
 
 def lines_within(max_tokens: Any) -> int:

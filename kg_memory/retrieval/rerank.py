@@ -11,7 +11,7 @@ from kg_memory.errors import InputError
 from kg_memory.falkor.queries import features as cypher
 from kg_memory.falkor.rows import Row
 from kg_memory.models.graph import KINDS, Kind
-from kg_memory.retrieval.question import SPARE, Found, Question, Ranked, Stage
+from kg_memory.retrieval.question import SPARE, Found, Ranked, SearchQuery, Stage
 from kg_memory.retrieval.ranking import (
     DIGITS,
     Feature,
@@ -43,7 +43,7 @@ def rerank(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Rank
     Candidates deleted in the meantime are left out. For a question with explanations, all candidates are kept, with
     their scores after each reranker.
     """
-    question: Question = values["question"]
+    question: SearchQuery = values["question"]
     found: Found = values["found"]
     rankings: Rankings = {kind: question.recipe.fuse(kind, hits) for kind, hits in found.hits.items()}
     if found.unread:
@@ -86,7 +86,7 @@ def lift_unread(ranking: list[Scored], words: list[Scored], unread: Collection[s
     return sort_scores((id_, max(score, worth.get(id_, 0.0))) for id_, score in ranking)
 
 
-def _useful_rerankers(question: Question, view: QuestionView, settings: Settings) -> tuple[Reranker, ...]:
+def _useful_rerankers(question: SearchQuery, view: QuestionView, settings: Settings) -> tuple[Reranker, ...]:
     """Return the rerankers to apply to *question*: those of the recipe that can have an effect, and up to two more.
 
     A `ByRecency` comes first if the settings have a decay rate, a `ByTime` last if the question names a time.

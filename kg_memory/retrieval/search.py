@@ -29,7 +29,7 @@ from kg_memory.retrieval.answerable import (
     weigh,
 )
 from kg_memory.retrieval.clocks import find_time
-from kg_memory.retrieval.question import Found, Question, QuestionTime, asker_keys, name_keys, without_names
+from kg_memory.retrieval.question import Found, QuestionTime, SearchQuery, asker_keys, name_keys, without_names
 from kg_memory.retrieval.ranking import NO_HITS, Hits, Instants
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.retrieval.retrievers import (
@@ -85,7 +85,7 @@ def search(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Foun
     Input: `question`. Output: `found`, with the time that the question is about. Errors: `InputError` if a time cannot
     be read, or an entity in `center` is unknown.
     """
-    question: Question = values["question"]
+    question: SearchQuery = values["question"]
     time = yield from find_time(question)
     found = yield from find_candidates(question, time)
     if found.degraded:
@@ -93,7 +93,7 @@ def search(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Foun
     return {"found": found}
 
 
-def find_candidates(question: Question, time: QuestionTime) -> Flow[Found]:
+def find_candidates(question: SearchQuery, time: QuestionTime) -> Flow[Found]:
     """Return what may answer *question*, by kind, and the probability that the memory has an answer.
 
     Nothing is found for a question without a letter, digit or emoji. The probability is None if the recipe does not
@@ -153,7 +153,7 @@ def _find_unread(episodes: Hits, around: Surroundings) -> list[str]:
     return [id_ for id_ in ids if id_ in around.episodes and around.episodes[id_]["unread"]]
 
 
-def _look_up(text: str, question: Question, time: QuestionTime) -> Flow[Lookup | None]:
+def _look_up(text: str, question: SearchQuery, time: QuestionTime) -> Flow[Lookup | None]:
     """Return the embeddings of the question and what the graph has on its words and names; None without episodes.
 
     Errors: `InputError` if an entity in `center` is unknown.
@@ -282,7 +282,7 @@ def _read_names(where: Filter | None) -> Flow[Names]:
     return {} if where is None else (yield from read_names(where))
 
 
-def _measure_scopes(lookup: Lookup, question: Question, time: QuestionTime) -> Flow[dict[Kind, Scope]]:
+def _measure_scopes(lookup: Lookup, question: SearchQuery, time: QuestionTime) -> Flow[dict[Kind, Scope]]:
     """Return the `Scope` of each kind to search: its filter, the number of nodes that match, and the most results."""
     scopes = []
     for kind in KINDS:

@@ -10,7 +10,7 @@ import pytest
 
 from kg_memory import GraphMemory, Settings
 from kg_memory.contrib.variants.routing import apply_route, find_route
-from kg_memory.retrieval.question import Question
+from kg_memory.retrieval.question import SearchQuery
 from kg_memory.retrieval.recipe import DEFAULT, MEANING, RECIPES, Weights
 from tests.scripted import HashEmbeddings, Scripted
 
@@ -47,7 +47,7 @@ def test_find_route_depends_on_words_of_question(question: str, route: str) -> N
 
 
 def test_route_changes_only_routed_recipes_and_empties_none() -> None:
-    parsed = {name: Question.parse({"question": "Ann Oslo", "recipe": name}).recipe for name in RECIPES}
+    parsed = {name: SearchQuery.parse({"question": "Ann Oslo", "recipe": name}).recipe for name in RECIPES}
     assert [name for name, recipe in parsed.items() if recipe is not RECIPES[name]] == ["routed"]
     meaning = MEANING.with_(route=True)
     assert apply_route(meaning, "Ann Oslo") is meaning

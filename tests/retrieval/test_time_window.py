@@ -14,7 +14,7 @@ from kg_memory import GraphMemory
 from kg_memory.errors import InputError
 from kg_memory.falkor.queries import search
 from kg_memory.retrieval.clocks import find_time
-from kg_memory.retrieval.question import Question, QuestionTime
+from kg_memory.retrieval.question import QuestionTime, SearchQuery
 from kg_memory.retrieval.ranking import Instants
 from kg_memory.runtime.effects import Now, Query, Reads
 from kg_memory.runtime.flow import run
@@ -41,7 +41,7 @@ def asked(question: Any = "Where does Ann live?", events: Rows = (), **given: An
         queries.append(effect)
         return list(events)
 
-    return run(find_time(Question.parse({"question": question, **given})), perform), queries
+    return run(find_time(SearchQuery.parse({"question": question, **given})), perform), queries
 
 
 def window(found: QuestionTime) -> tuple[int, int]:
