@@ -37,7 +37,7 @@ STATED = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QuestionStatistics:
     """A question and what is stored about its words, to estimate whether the memory holds an answer.
 
     `frequencies` has the number of nodes by kind that contain each of the words `terms`, `counts` the number of all
@@ -96,8 +96,8 @@ def read_usual(model: str, count: int, *, all_read: bool) -> Flow[Row]:
     return rows[0] if rows else {"distance": None, "speakers": []}
 
 
-def weigh(
-    asked: Asked,
+def weigh_evidence(
+    asked: QuestionStatistics,
     hits: Mapping[Kind, Hits],
     tellers: Mapping[str, Collection[str | None]] | None = None,
     near: Mapping[str, float] | None = None,
@@ -139,7 +139,7 @@ def _lead(
     shares: Mapping[str, float],
     tellers: Mapping[str, Collection[str | None]],
     speakers: Iterable[str | None],
-    asked: Asked,
+    asked: QuestionStatistics,
 ) -> float:
     """Return how much better the best fact stated by a subject of the question scores than those stated by others.
 
@@ -190,7 +190,7 @@ def probability(evidence: Evidence) -> float:
     return round(math.sqrt(math.prod(likelihood(evidence))), 4)
 
 
-def judge(relevance: float | None, doubt: str, abstain_below: float) -> Answerable | None:
+def judge_answerable(relevance: float | None, doubt: str, abstain_below: float) -> Answerable | None:
     """Return the verdict on whether the memory holds an answer (``yes``, ``unlikely`` or ``no``); None if unknown.
 
     *relevance* is the probability of an answer or None, and *doubt* the reason given with ``unlikely`` and ``no``. The
@@ -214,7 +214,7 @@ _SENTENCE_ENDS = ".?!:"
 LONGEST_WORD = 40
 
 
-def explain_doubt(question: str, asked: Asked, evidence: Evidence) -> str:
+def explain_doubt(question: str, asked: QuestionStatistics, evidence: Evidence) -> str:
     """Return in plain words why the memory may hold no answer: "nothing here is about Lily".
 
     An unknown name is the first reason, then an unknown word, then that only other speakers state similar facts.
@@ -232,7 +232,7 @@ def explain_doubt(question: str, asked: Asked, evidence: Evidence) -> str:
     return f"{subject} is known, but {reason}" if subject else reason
 
 
-def _unknown_words(question: str, asked: Asked) -> Iterator[tuple[bool, str]]:
+def _unknown_words(question: str, asked: QuestionStatistics) -> Iterator[tuple[bool, str]]:
     """Yield ``(is_name, word)`` for each word of *question* that occurs nowhere in the memory.
 
     A capitalised word that does not begin a sentence counts as a name.

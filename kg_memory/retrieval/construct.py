@@ -18,9 +18,9 @@ from kg_memory.models import filters
 from kg_memory.models.graph import KINDS, SOURCES, Asked, Episode, Fact, Kind, Value
 from kg_memory.models.results import Context, SearchResults
 from kg_memory.plugins import load_plugin
-from kg_memory.retrieval.answerable import judge
+from kg_memory.retrieval.answerable import judge_answerable
 from kg_memory.retrieval.clocks import add_standing, point_of, read_absent
-from kg_memory.retrieval.context.lines import text_of
+from kg_memory.retrieval.context.lines import result_text
 from kg_memory.retrieval.context.templates import render
 from kg_memory.retrieval.question import SPARE, Found, Ranked, SearchQuery
 from kg_memory.retrieval.ranking import RETRIEVERS, Scored, ServedReranker, ids_of
@@ -66,7 +66,7 @@ def _make_results(question: SearchQuery, found: Found, winners: Winners, setting
         time=found.time,
         **{kind: tuple(values) for kind, values in winners.values.items()},
         relevance=found.relevance,
-        answerable=judge(found.relevance, found.doubt, settings.abstain_below),
+        answerable=judge_answerable(found.relevance, found.doubt, settings.abstain_below),
         skipped=question.recipe.skipped if question.recipe.route else (),
         degraded=found.degraded,
     )
@@ -105,7 +105,7 @@ def _without_summaries(results: SearchResults) -> SearchResults:
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class ResultReader:
     """How to read results of one kind, such as facts, from the database by their ids.
 
     *query* returns a row for each id, with the stored properties in the column *name*. *value* is a function that
@@ -117,11 +117,11 @@ class Reader:
     value: Callable[[Row, float | None], Value]
 
 
-READERS: Mapping[Kind, Reader] = {
-    "facts": Reader(cypher.FACTS_BY_ID, "fact", rows.to_fact),
-    "entities": Reader(cypher.ENTITIES_BY_ID, "entity", rows.to_entity),
-    "communities": Reader(cypher.COMMUNITIES_BY_ID, "community", rows.to_community),
-    "episodes": Reader(EPISODES_WITH_REMARKS, "episode", rows.to_episode),
+READERS: Mapping[Kind, ResultReader] = {
+    "facts": ResultReader(cypher.FACTS_BY_ID, "fact", rows.to_fact),
+    "entities": ResultReader(cypher.ENTITIES_BY_ID, "entity", rows.to_entity),
+    "communities": ResultReader(cypher.COMMUNITIES_BY_ID, "community", rows.to_community),
+    "episodes": ResultReader(EPISODES_WITH_REMARKS, "episode", rows.to_episode),
 }
 HAVE_SAVE_TIME: tuple[Kind, ...] = ("entities", "episodes")
 """The kinds whose nodes have the time when they were saved."""
@@ -174,7 +174,7 @@ def read_winners(question: SearchQuery, found: Found, ranked: Ranked) -> Flow[Wi
 
 def _texts(stored: Mapping[Kind, RowsById]) -> dict[Kind, dict[str, str]]:
     """Return the texts ``{kind: {id: text}}`` of the results whose database rows are *stored*."""
-    return {kind: {id_: text_of(_value(kind, row)) for id_, (row, *_) in stored[kind].items()} for kind in KINDS}
+    return {kind: {id_: result_text(_value(kind, row)) for id_, (row, *_) in stored[kind].items()} for kind in KINDS}
 
 
 def _read_rows(kind: Kind, ids: Sequence[str], found: Found) -> Flow[RowsById]:

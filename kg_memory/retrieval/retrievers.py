@@ -122,7 +122,7 @@ def scores_of(rows: Sequence[Row]) -> list[Scored]:
     return [(row["id"], round(row["score"], DIGITS)) for row in rows]
 
 
-def measure(scope: Scope) -> Flow[Scope]:
+def narrow_scope(scope: Scope) -> Flow[Scope]:
     """Return *scope* restricted to the nodes that match its filter if these are at most `FEW`, otherwise unchanged."""
     if scope.where is None or not scope.count:
         return scope

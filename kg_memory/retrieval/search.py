@@ -22,11 +22,11 @@ from kg_memory.models.graph import KINDS, Kind
 from kg_memory.retrieval.answerable import (
     EVIDENCE,
     WORDLESS,
-    Asked,
+    QuestionStatistics,
     explain_doubt,
     probability,
     read_usual,
-    weigh,
+    weigh_evidence,
 )
 from kg_memory.retrieval.clocks import find_time
 from kg_memory.retrieval.question import Found, QuestionTime, SearchQuery, asker_keys, name_keys, without_names
@@ -35,7 +35,7 @@ from kg_memory.retrieval.recipe import Recipe
 from kg_memory.retrieval.retrievers import (
     Frequencies,
     Scope,
-    measure,
+    narrow_scope,
     search_both,
     search_meaning,
     search_words,
@@ -68,7 +68,7 @@ class Lookup:
     entities that the filter names. `degraded` says why the vectors are missing if the embedding model failed.
     """
 
-    asked: Asked
+    asked: QuestionStatistics
     vector: Vector | None
     episode_vector: Vector | None
     lengths: Mapping[Kind, float | None]
@@ -122,7 +122,7 @@ def find_candidates(question: SearchQuery, time: QuestionTime) -> Flow[Found]:
     stated = {id_: around.links[id_].statements or {} for id_ in hits["facts"].searched if id_ in around.links}
     tellers = {id_: tuple(speakers.values()) for id_, speakers in stated.items()} if asked.subjects else {}
     near = {id_: row["nearness"] for id_, row in around.episodes.items() if row["nearness"] is not None}
-    evidence = weigh(asked, hits, tellers, near, usual)
+    evidence = weigh_evidence(asked, hits, tellers, near, usual)
     doubt = explain_doubt(text, asked, evidence)
     return replace(found, relevance=probability(evidence), doubt=doubt, evidence=evidence)
 
@@ -190,7 +190,7 @@ def _look_up(text: str, question: SearchQuery, time: QuestionTime) -> Flow[Looku
     vector, episode_vector, degraded = yield from _embed(text, named, counts["episodes"], recipe)
     subjects = frozenset(key for entity in named for key in entity["keys"]).union(asker)
     return Lookup(
-        asked=Asked(words, frequencies_of(rows, unused), counts, subjects, bool(named)),
+        asked=QuestionStatistics(words, frequencies_of(rows, unused), counts, subjects, bool(named)),
         vector=vector,
         episode_vector=episode_vector,
         lengths={kind: length for row in rows for kind, length in row["lengths"].items()},
@@ -289,5 +289,5 @@ def _measure_scopes(lookup: Lookup, question: SearchQuery, time: QuestionTime) -
         if kind in question.recipe.kinds:
             limit = min(max(DEPTH[kind], question.limit), DEEPEST)
             scopes.append(Scope(kind, lookup.asked.counts[kind], limit, time.instants, question.where, lookup.names))
-    measured = yield from in_step(map(measure, scopes))
+    measured = yield from in_step(map(narrow_scope, scopes))
     return {scope.kind: scope for scope in measured}

@@ -129,7 +129,7 @@ def look_around(
     episodes = hits["episodes"] if walks or signs else NO_HITS
     (links, named), found_signs, walked, communities = yield from in_step(
         (
-            read_facts(facts, origins.things if walks else (), instants),
+            read_fact_links(facts, origins.things if walks else (), instants),
             _read_signs(episodes, origins.keys if walks else {}, vector),
             walk_from(recipe.traversal, start, instants),
             score_communities(by_community),
@@ -187,7 +187,7 @@ def walk_from(walk: Walk, start: Mapping[str, float], instants: Instants) -> Flo
     return links, weights
 
 
-def read_facts(
+def read_fact_links(
     ids: Sequence[str], things: Sequence[str], instants: Instants
 ) -> Flow[tuple[Links, dict[str, Sequence[str]]]]:
     """Return ``(facts by id, {fact id: entity ids})`` for the fact ids *ids* and the entity ids *things*.

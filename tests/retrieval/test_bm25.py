@@ -17,8 +17,8 @@ from kg_memory.retrieval.retrievers import (
     B,
     Scope,
     coverage,
-    measure,
     measure_leading,
+    narrow_scope,
     pick_rare,
     rarity,
     search_words,
@@ -201,7 +201,7 @@ def test_search_words_finds_all_facts_of_selective_filter(many: Many) -> None:
     )
     words = {"oslo": 3000}
     for where in ({"predicate": "RARE"}, {"$or": [{"predicate": "RARE"}, {"predicate": "RARER"}]}):
-        scope = many.run(measure(Scope("facts", 3000, 20, INSTANTS, parse_filter(where))))
+        scope = many.run(narrow_scope(Scope("facts", 3000, 20, INSTANTS, parse_filter(where))))
         found = many.run(search_words(scope, words, 3000, 5.0))
         assert [id_ for id_, _ in found] == ["f0000", "f0001", "f0002"]
         assert len({score for _, score in found}) == 1

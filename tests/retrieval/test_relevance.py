@@ -17,13 +17,13 @@ from kg_memory.retrieval.answerable import (
     UNLIKELY,
     WEIGHTS,
     WORDLESS,
-    Asked,
     Evidence,
+    QuestionStatistics,
     explain_doubt,
-    judge,
+    judge_answerable,
     nearness,
     probability,
-    weigh,
+    weigh_evidence,
 )
 from kg_memory.retrieval.ranking import NO_HITS, Hits
 from kg_memory.retrieval.retrievers import rarity
@@ -31,7 +31,7 @@ from kg_memory.text.identity import alias_key
 from kg_memory.text.tokenise import terms
 
 COUNTS: Any = dict.fromkeys(KINDS, 1000)
-ASKED = Asked(
+ASKED = QuestionStatistics(
     ["oslo", "like"], {kind: {"oslo": 2, "like": 400} for kind in KINDS}, COUNTS, frozenset({alias_key("Ann")})
 )
 RARE, COMMON = rarity(2, 1000), rarity(400, 1000)
@@ -48,14 +48,14 @@ def hits(words: Any = (), meaning: Any = (), kind: str = "facts") -> Any:
 
 
 def told(found: Any, *rows: Any) -> float:
-    return probability(weigh(ASKED, found, *rows))
+    return probability(weigh_evidence(ASKED, found, *rows))
 
 
 @given(SCORED, SCORED, st.sampled_from(KINDS), st.floats(0, 2), st.lists(st.text(max_size=3), max_size=3))
 def test_relevance_is_a_probability(words: Any, meaning: Any, kind: str, distance: float, texts: list[str]) -> None:
     own = {id_ for id_, _ in (*words, *meaning)}
     tellers = {id_: ["Ann"] for id_ in sorted(own)[: 2 * (kind == "facts")]}
-    found = weigh(
+    found = weigh_evidence(
         replace(ASKED, terms=texts),
         hits(words, meaning, kind),
         tellers,
@@ -99,9 +99,9 @@ def test_relevance_is_higher_if_words_and_vectors_agree() -> None:
 def test_relevance_is_higher_if_named_person_said_it() -> None:
     found = hits([("a", 9.0), ("b", 1.0)], [("a", 0.9), ("b", 0.1)])
     by_ann, by_bob = ({"a": [who], "b": [other]} for who, other in (("Ann", "Bob"), ("Bob", "Ann")))
-    assert weigh(ASKED, found, by_ann).told > 0 > weigh(ASKED, found, by_bob).told
+    assert weigh_evidence(ASKED, found, by_ann).told > 0 > weigh_evidence(ASKED, found, by_bob).told
     assert told(found, by_ann) > told(found) > told(found, by_bob)
-    assert weigh(replace(ASKED, subjects=frozenset()), found, {}).told == 0
+    assert weigh_evidence(replace(ASKED, subjects=frozenset()), found, {}).told == 0
 
 
 def test_nearness_is_relative_to_usual_distance() -> None:
@@ -112,9 +112,9 @@ def test_nearness_is_relative_to_usual_distance() -> None:
 
 
 def test_relevance_without_vectors_uses_defaults() -> None:
-    by_words = weigh(ASKED, hits([("a", RARE)]))
+    by_words = weigh_evidence(ASKED, hits([("a", RARE)]))
     assert by_words == Evidence(known=1.0, covered=by_words.covered)
-    assert weigh(ASKED, hits([("a", RARE)], [("a", 0.9)]), [], []).lines == Evidence().lines
+    assert weigh_evidence(ASKED, hits([("a", RARE)], [("a", 0.9)]), [], []).lines == Evidence().lines
 
 
 def test_relevance_ignores_names_and_summaries() -> None:
@@ -143,11 +143,11 @@ def test_explain_doubt_returns_the_reason(question: str, reason: str) -> None:
 
 
 def test_judge_answers_yes_or_abstains_below_threshold() -> None:
-    verdicts = [judge(relevance, "why", 0.0) for relevance in (1.0, UNLIKELY - 0.001, NO - 0.001)]
+    verdicts = [judge_answerable(relevance, "why", 0.0) for relevance in (1.0, UNLIKELY - 0.001, NO - 0.001)]
     assert [each.value for each in verdicts if each] == ["yes"]
     assert verdicts == [Answerable(value="yes"), *(Answerable(value=each, reason="why") for each in UNANSWERED)]
     for relevance in (NO, 0.7):
-        strict = judge(relevance, "why", 0.8)
+        strict = judge_answerable(relevance, "why", 0.8)
         assert strict is not None
         assert (bool(strict), strict.abstains, strict.value, str(strict)) == (
             False,
@@ -155,4 +155,4 @@ def test_judge_answers_yes_or_abstains_below_threshold() -> None:
             "unlikely",
             "The memory does not know this: why.",
         )
-    assert judge(None, "why", 0.8) is None
+    assert judge_answerable(None, "why", 0.8) is None

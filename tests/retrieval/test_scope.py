@@ -9,7 +9,7 @@ import pytest
 
 from kg_memory.models.filters import parse_filter
 from kg_memory.models.graph import KINDS, Kind
-from kg_memory.retrieval.retrievers import DEEPER, EVERYTHING, FEW, Scope, filter_hits, measure
+from kg_memory.retrieval.retrievers import DEEPER, EVERYTHING, FEW, Scope, filter_hits, narrow_scope
 from kg_memory.runtime.effects import Query, Reads
 from kg_memory.runtime.flow import Flow, run
 from tests.retrieval.many import INSTANTS, Many
@@ -38,7 +38,7 @@ def rows(*ids: str) -> list[dict[str, Any]]:
 
 
 def test_measure_without_filter_runs_no_query() -> None:
-    result, asked = answered(measure(scope()))
+    result, asked = answered(narrow_scope(scope()))
     assert (result, asked) == (scope(), [])
     assert scope().filter_step("d", "score") is EVERYTHING
     assert scope().sift_step("d", "score") == EVERYTHING
@@ -46,7 +46,7 @@ def test_measure_without_filter_runs_no_query() -> None:
 
 @pytest.mark.parametrize(("passing", "are_few"), [(0, True), (3, True), (FEW, True), (FEW + 1, False)])
 def test_measure_searches_among_matches_if_they_are_few(passing: int, are_few: bool) -> None:
-    result, asked = answered(measure(scope(where=BY_ANN)), [{"n": passing}])
+    result, asked = answered(narrow_scope(scope(where=BY_ANN)), [{"n": passing}])
     assert (result.few is not None) is are_few
     assert result.count == (passing if are_few else 5000)
     assert asked[0].params["most"] == FEW + 1
@@ -54,13 +54,13 @@ def test_measure_searches_among_matches_if_they_are_few(passing: int, are_few: b
 
 
 def test_measure_of_deleted_namespace_is_zero() -> None:
-    result, _ = answered(measure(scope(where=BY_ANN)), [])
+    result, _ = answered(narrow_scope(scope(where=BY_ANN)), [])
     assert result.count == 0
 
 
 def test_measure_does_not_count_filter_without_start() -> None:
     given = scope(where={"$not": BY_ANN})
-    assert answered(measure(given)) == (given, [])
+    assert answered(narrow_scope(given)) == (given, [])
     assert given.is_sifted
 
 

@@ -11,7 +11,7 @@ from kg_memory.falkor.queries import search as cypher
 from kg_memory.models.filters import parse_filter
 from kg_memory.models.graph import Kind
 from kg_memory.retrieval.ranking import Scored
-from kg_memory.retrieval.retrievers import FEW, MOST_NEIGHBOURS, NEIGHBOUR_SHARE, Scope, measure, search_meaning
+from kg_memory.retrieval.retrievers import FEW, MOST_NEIGHBOURS, NEIGHBOUR_SHARE, Scope, narrow_scope, search_meaning
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import SESSION_GAP
 from tests.retrieval.many import INSTANTS, QUESTION, Many
@@ -26,8 +26,8 @@ def scope(kind: Kind = "facts", count: int = ALL, wanted: int = 10, where: Any =
 
 
 def nearest(scope: Scope) -> Flow[list[Scored]]:
-    """Measure *scope*, then search it."""
-    chosen = yield from measure(scope)
+    """Return what is found, after it was looked how many pass."""
+    chosen = yield from narrow_scope(scope)
     found = yield from search_meaning(chosen, QUESTION)
     return found
 
@@ -102,13 +102,13 @@ def test_search_meaning_finds_all_facts_of_selective_filter(crowd: Many) -> None
 
 def test_search_meaning_finds_all_matches_of_uncounted_filter(crowd: Many) -> None:
     where = {"$or": [{"predicate": "RARE"}, {"predicate": "RARER"}]}
-    chosen = crowd.run(measure(scope(where=where)))
+    chosen = crowd.run(narrow_scope(scope(where=where)))
     assert chosen.few is None
     assert [id_ for id_, _ in crowd.run(nearest(scope(where=where)))] == ["f2997", "f2998", "f2999"]
 
 
 def test_search_meaning_returns_current_facts_of_broad_filter(crowd: Many) -> None:
-    chosen = crowd.run(measure(scope(where={"predicate": "P"})))
+    chosen = crowd.run(narrow_scope(scope(where={"predicate": "P"})))
     assert chosen.few is None
     assert ALL - 3 > FEW
     assert [id_ for id_, _ in crowd.run(nearest(scope(where={"predicate": "P"})))] == ["f2995", "f2996"]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from kg_memory.contrib.variants.walks import Synapse, activate
 from kg_memory.falkor.queries import features as cypher
 from kg_memory.retrieval.ranking import Instants, Link
-from kg_memory.retrieval.traversal import NEIGHBOURS, BreadthFirst, read_facts, walk_from, weigh_facts
+from kg_memory.retrieval.traversal import NEIGHBOURS, BreadthFirst, read_fact_links, walk_from, weigh_facts
 from kg_memory.runtime.driver import Driver
 from kg_memory.runtime.effects import Query, in_step, write
 from kg_memory.runtime.flow import Flow, run
@@ -276,7 +276,7 @@ def test_fact_without_reached_entity_has_no_weight() -> None:
     rows = linked([fact("f1", "ann", "oslo", "ann"), fact("f2", "zoe")])
     stated = "f1\tm1\tAnn\nf1\tm2\t\nf3\tm1\tAnn"
     row = {"links": rows, "statements": stated, "named": [["f3", ["zoe"]]]}
-    links, named = run(read_facts(["f1", "f2"], ["zoe"], NOW), lambda _: [row])
+    links, named = run(read_fact_links(["f1", "f2"], ["zoe"], NOW), lambda _: [row])
     assert links == {
         "f1": Link("semantic", ("ann", "oslo"), {"m1": "Ann", "m2": None}),
         "f2": Link("semantic", ("zoe",), {}),
@@ -360,7 +360,9 @@ async def test_walks_run_in_step_with_other_flows(graph: Callable[..., Any], dri
     graph([fact("f1", "ann", "mia"), fact("f2", "mia", "acme")])
 
     def both() -> Flow[list[Any]]:
-        return in_step((*(reach(recipe, {"ann": 1.0}, NOW) for recipe in WAYS), read_facts(["f2", "gone"], (), NOW)))
+        return in_step(
+            (*(reach(recipe, {"ann": 1.0}, NOW) for recipe in WAYS), read_fact_links(["f2", "gone"], (), NOW))
+        )
 
     *walks, (links, _) = await driver.arun(both(), namespace)
     assert all(each.facts.keys() == {"f1", "f2"} for each in walks)

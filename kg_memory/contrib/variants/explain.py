@@ -9,7 +9,7 @@ from typing import Any
 from kg_memory.models.graph import KINDS, Kind
 from kg_memory.models.results import Context, Explanation, Hit
 from kg_memory.retrieval.construct import FURTHER, Winners
-from kg_memory.retrieval.context.lines import id_of, text_of
+from kg_memory.retrieval.context.lines import id_of, result_text
 from kg_memory.retrieval.question import Found, Ranked
 from kg_memory.retrieval.ranking import RETRIEVERS
 
@@ -56,7 +56,7 @@ def _explain_results(kind: Kind, context: Context, found: Found, ranked: Ranked)
         if lines[id_]:
             yield _explain_one(kind, id_, lines[id_].popleft(), found, ranked, rank=rank)
         else:
-            yield _explain_one(kind, id_, text_of(value), found, ranked, rank=rank, left_out=reasons.get(id_))
+            yield _explain_one(kind, id_, result_text(value), found, ranked, rank=rank, left_out=reasons.get(id_))
 
 
 def _explain_one(kind: Kind, id_: str, text: str, found: Found, ranked: Ranked, **rest: Any) -> Explanation:

@@ -198,7 +198,7 @@ def id_of(value: Value) -> str:
     return str(vars(value)["id"])
 
 
-def text_of(value: Value) -> str:
+def result_text(value: Value) -> str:
     """Return the beginning of the text of *value*, a search result, on one line: a fact's sentence, an entity's name.
 
     Errors: `TypeError` if *value* is not a fact, entity, community or episode.

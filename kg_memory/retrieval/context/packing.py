@@ -267,12 +267,12 @@ def _why_empty(value: Value, asked: frozenset[str] | None) -> str:
     match value:
         case Entity(summary=summary) if not (summary or "").strip():
             return EMPTY
-        case Episode() if asked is not None and is_filler(value, asked):
+        case Episode() if asked is not None and is_filler_episode(value, asked):
             return FILLER
     return ""
 
 
-def is_filler(episode: Episode, asked: frozenset[str]) -> bool:
+def is_filler_episode(episode: Episode, asked: frozenset[str]) -> bool:
     """Return whether *episode* only repeats the question or is a courtesy such as "Thanks!".
 
     *asked* are the content words of the question. An episode that answers a question or has a remark is never a filler.

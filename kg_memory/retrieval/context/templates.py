@@ -29,7 +29,7 @@ from kg_memory.retrieval.context.lines import (
     id_of,
     join_marks,
     make_sections,
-    text_of,
+    result_text,
 )
 from kg_memory.retrieval.context.packing import (
     Choice,
@@ -263,4 +263,4 @@ def _omissions(
 
 def _omission(kind: Kind, value: Value, reason: str) -> Explanation:
     """Return the explanation that *value*, a result, is left out for *reason*."""
-    return Explanation(kind=kind, id=id_of(value), text=text_of(value), left_out=reason)
+    return Explanation(kind=kind, id=id_of(value), text=result_text(value), left_out=reason)
