@@ -23,7 +23,7 @@ from kg_memory.runtime.telemetry import describe_error
 from kg_memory.settings import Settings
 from kg_memory.text.dated import dated
 from kg_memory.text.identity import display_name, replace_unstorable
-from kg_memory.text.sentences import describe
+from kg_memory.text.sentences import describe_members
 
 log = logging.getLogger("kg_memory.communities")
 
@@ -227,7 +227,7 @@ def _describe_alone(parts: Parts, most: int) -> Flow[_Description]:
         log.warning(
             "no summary of a community, using its latest facts until the next refresh: %s", describe_error(error)
         )
-        return _Description(*describe(list(chain(*parts))), by_model=False)
+        return _Description(*describe_members(list(chain(*parts))), by_model=False)
 
 
 def _reduce(parts: Parts, most: int) -> Flow[_Description]:
@@ -241,7 +241,7 @@ def _reduce(parts: Parts, most: int) -> Flow[_Description]:
         for part in parts:
             answer = yield from _ask([part])
             filled = [_fill(answered, part) for answered in answer.communities[:1]]
-            [description] = filled or [_Description(*describe(part))]
+            [description] = filled or [_Description(*describe_members(part))]
             descriptions.append({"part": description.name, "summary": description.summary})
         if len(descriptions) == 1:
             return description
@@ -257,7 +257,7 @@ def _ask(communities: Sequence[list[Item]]) -> Flow[Descriptions]:
 
 def _fill(answered: Description, items: Sequence[Item]) -> _Description:
     """Return the name and summary that the model *answered*. An empty one is replaced by one made from *items*."""
-    name, summary = describe(items)
+    name, summary = describe_members(items)
     return _Description(answered.name.strip() or name, answered.summary.strip() or summary)
 
 

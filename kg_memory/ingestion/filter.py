@@ -17,7 +17,7 @@ from kg_memory.runtime.effects import Vector, embed, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.text.context_markers import SUPPLIED, ZEPH_HEAD, Marker
-from kg_memory.text.redaction import find_all, replace_all
+from kg_memory.text.redaction import find_all, replace_matches
 from kg_memory.text.small_talk import says_nothing
 
 PHATIC = "a greeting, thanks or the like: there is nothing in it to remember"
@@ -336,5 +336,5 @@ def injection_flags(text: str) -> tuple[Flag, ...]:
 def _readable(text: str) -> str:
     """Return *text* normalised for pattern matching: NFKC, case-folded, without invisible characters, single spaces."""
     text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text)).casefold().replace("’", "'")
-    text = replace_all(_SPACED, lambda match: _SEPARATORS.sub("", match[0]), text)
+    text = replace_matches(_SPACED, lambda match: _SEPARATORS.sub("", match[0]), text)
     return "\n".join(" ".join(line.split()) for line in text.splitlines())

@@ -28,7 +28,7 @@ from kg_memory.runtime.effects import in_step, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import SESSION_GAP
-from kg_memory.text.sentences import content_words, split_sentences
+from kg_memory.text.sentences import content_stems, split_sentences
 from kg_memory.text.small_talk import is_filler
 from kg_memory.text.tokenise import has_words
 
@@ -315,6 +315,6 @@ def find_question(content: str) -> str:
     characters, are not returned.
     """
     asking = [sentence.text for sentence in split_sentences(content)[-2:] if sentence.asks]
-    if not asking or not content_words(asking[-1]) or len(asking[-1]) > LONGEST_QUESTION:
+    if not asking or not content_stems(asking[-1]) or len(asking[-1]) > LONGEST_QUESTION:
         return ""
     return asking[-1]

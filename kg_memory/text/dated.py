@@ -22,7 +22,7 @@ _MONTHS = ("January February March April May June July August September October 
 _DAY = timedelta(days=1)
 
 
-class Period(Protocol):
+class Dated(Protocol):
     """Protocol of an object with dates, such as a `models.graph.Fact`, whose period can be written in words."""
 
     @property
@@ -44,7 +44,7 @@ class Period(Protocol):
 # Periods in words
 
 
-def period_in_words(fact: Period, now: datetime | None = None, write: Writer | None = None) -> str:
+def period_in_words(fact: Dated, now: datetime | None = None, write: Writer | None = None) -> str:
     """Return when *fact* is true: "since May 2023", "from 2021 to 7 May 2023", or "on 7 May 2023" for an event.
 
     A fact without dates gets the day when it was stated: "said on 7 May 2023". A state that ended before *now* begins
@@ -59,7 +59,7 @@ def period_in_words(fact: Period, now: datetime | None = None, write: Writer | N
     return f"{when}, {fact.mark}" if fact.mark else when
 
 
-def _phrase(fact: Period, write: Writer, *, is_over: bool) -> str:
+def _phrase(fact: Dated, write: Writer, *, is_over: bool) -> str:
     """Return the period of *fact* in words: "since May 2023", "in May 2023" for an event, "said on 7 May 2023".
 
     With *is_over*, a state begins with "no longer so". *write* is a function that turns a date into words.
@@ -78,14 +78,14 @@ def _phrase(fact: Period, write: Writer, *, is_over: bool) -> str:
     return f"said on {write(midnight(fact.known_from), 'day')}" if fact.known_from else "date unknown"
 
 
-def bounds_in_words(fact: Period) -> tuple[str, str]:
+def bounds_in_words(fact: Dated) -> tuple[str, str]:
     """Return the start and the end of the time when *fact* is true, in words: ``("May 2023", "present")``."""
     latest = f"by {date_in_words(fact.known_from)}" if fact.known_from else "date unknown"
     begin, end = _bounds(fact, date_in_words)
     return begin or latest, end or "present"
 
 
-def _bounds(fact: Period, write: Writer) -> tuple[str, str]:
+def _bounds(fact: Dated, write: Writer) -> tuple[str, str]:
     """Return the start and end of *fact* as text, such as ``("May 2023", "")``; "" for an unknown date.
 
     *write* is a function that turns a date into text.
@@ -128,7 +128,7 @@ def _granularity(moment: datetime) -> Precision:
     return "month" if moment.month > 1 else "year"
 
 
-def _day(fact: Period, write: Writer) -> str:
+def _day(fact: Dated, write: Writer) -> str:
     """Return the day of a fact that is true for one day at most, as "on 7 May 2023"; "" for other facts."""
     start, end = fact.valid_at, fact.invalid_at
     if not start or not end or not {fact.precision, fact.end_precision} <= {"instant", "day"} or end - start > _DAY:

@@ -81,13 +81,13 @@ def redact_secrets(text: str) -> str:
     """
     if "PRIVATE KEY-----" in text:
         text = _PEM.sub(PRIVATE_KEY, text)
-    text = replace_all(_TOKEN, lambda _: SECRET, text)
+    text = replace_matches(_TOKEN, lambda _: SECRET, text)
     for pattern in (_NAMED, _PASSWORD, _IN_URL):
-        text = replace_all(pattern, lambda match: f"{match[match.lastindex or 0]}{SECRET}", text)
+        text = replace_matches(pattern, lambda match: f"{match[match.lastindex or 0]}{SECRET}", text)
     return text
 
 
-def replace_all(pattern: re.Pattern[str], replace: Callable[[re.Match[str]], str], text: str) -> str:
+def replace_matches(pattern: re.Pattern[str], replace: Callable[[re.Match[str]], str], text: str) -> str:
     """Return *text* with each match of *pattern* replaced, as ``pattern.sub(replace, text)`` does.
 
     A long text is searched in pieces, so that other threads can run in between; see `find_all`.

@@ -102,12 +102,12 @@ def _strip(content: str, start: int, end: int) -> Iterator[Sentence]:
         yield Sentence(start, start + len(text), text)
 
 
-def content_words(text: str) -> frozenset[str]:
+def content_stems(text: str) -> frozenset[str]:
     """Return the stems of the words in *text* without stop words: "the two dogs" -> {"two", "dog"}."""
     return frozenset(terms(text))
 
 
-def describe(items: Sequence[Mapping[str, str]]) -> tuple[str, str]:
+def describe_members(items: Sequence[Mapping[str, str]]) -> tuple[str, str]:
     """Return a name and a summary for a community (a group of related entities), made without a model.
 
     *items* are dicts with the name of a member (`entity`), the sentence of a fact (`fact`), or the name and the

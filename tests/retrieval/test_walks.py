@@ -360,9 +360,7 @@ async def test_walks_run_in_step_with_other_flows(graph: Callable[..., Any], dri
     graph([fact("f1", "ann", "mia"), fact("f2", "mia", "acme")])
 
     def both() -> Flow[list[Any]]:
-        return in_step(
-            (*(reach(recipe, {"ann": 1.0}, NOW) for recipe in WAYS), read_fact_links(["f2", "gone"], (), NOW))
-        )
+        return in_step((*(reach(way, {"ann": 1.0}, NOW) for way in WAYS), read_fact_links(["f2", "gone"], (), NOW)))
 
     *walks, (links, _) = await driver.arun(both(), namespace)
     assert all(each.facts.keys() == {"f1", "f2"} for each in walks)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from kg_memory.contrib.offline.lexicon import words_without_speaker
 from kg_memory.text.dated import without_dates
-from kg_memory.text.sentences import LONGEST_SUMMARY, describe, split_sentences
+from kg_memory.text.sentences import LONGEST_SUMMARY, describe_members, split_sentences
 
 MOST_SENTENCES = 3
 _SAME = 0.6
@@ -63,7 +63,7 @@ def describe_community(items: Sequence[Mapping[str, str]]) -> tuple[str, str]:
     The name has its first members, and the summary its most informative sentences. *items* are its members, facts and
     parts: {"entity": ...}, {"fact": ...} and {"part": ..., "summary": ...}.
     """
-    name, _ = describe(items)
+    name, _ = describe_members(items)
     facts = [item["fact"] for item in items if "fact" in item]
     facts += [sentence.text for item in items if "part" in item for sentence in split_sentences(item["summary"])]
     first = next((item["entity"] for item in items if "entity" in item), name)

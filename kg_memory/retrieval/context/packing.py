@@ -17,7 +17,7 @@ from kg_memory.models.results import Line, SearchResults
 from kg_memory.retrieval.context.lines import id_of, when_beside
 from kg_memory.text import small_talk
 from kg_memory.text.dated import period_in_words, without_dates
-from kg_memory.text.sentences import LONGEST_TEXT, content_words, fold, is_quote, split_sentences
+from kg_memory.text.sentences import LONGEST_TEXT, content_stems, fold, is_quote, split_sentences
 from kg_memory.text.tokenise import estimate_tokens, has_words, terms
 
 Group = tuple[Value, ...]
@@ -236,7 +236,7 @@ def leave_out(groups: Groups, question: str) -> tuple[dict[Kind, list[Group]], d
 
     The second result has the reasons why results are left out, by kind and id.
     """
-    asked = content_words(question) if has_words(question) else None  # an emoji may be all of a message
+    asked = content_stems(question) if has_words(question) else None  # an emoji may be all of a message
     kept: dict[Kind, list[Group]] = {}
     reasons: dict[tuple[Kind, str], str] = {}
     for kind, by_kind in groups.items():
@@ -281,7 +281,7 @@ def is_filler_episode(episode: Episode, asked: frozenset[str]) -> bool:
         return False
     sentences = split_sentences(episode.content[: LONGEST_TEXT * 2])
     return all(
-        content_words(sentence.text) <= asked if sentence.asks else small_talk.is_filler(sentence.text, "")
+        content_stems(sentence.text) <= asked if sentence.asks else small_talk.is_filler(sentence.text, "")
         for sentence in sentences
     )
 
@@ -300,7 +300,7 @@ def join_turns(groups: Sequence[Group], asked: frozenset[str]) -> list[Group]:
         if not isinstance(answer, Episode) or not answer.asked:
             joined.append(group)
             continue
-        own, more = content_words(answer.content), content_words(answer.asked.question)
+        own, more = content_stems(answer.content), content_stems(answer.asked.question)
         adds = len(own) <= SHORT_ANSWER or (more & asked) - own
         question = questions.get(answer.asked.episode, ())
         if adds and all(map(_only_asks, question)):

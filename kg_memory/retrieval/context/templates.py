@@ -46,7 +46,7 @@ from kg_memory.retrieval.context.packing import (
 )
 from kg_memory.text import context_markers
 from kg_memory.text.dated import date_in_words
-from kg_memory.text.sentences import content_words
+from kg_memory.text.sentences import content_stems
 from kg_memory.text.tokenise import estimate_tokens, terms
 
 
@@ -157,7 +157,7 @@ def render(results: SearchResults, max_tokens: int, form: Template | str | None 
     repeats = find_repeats(results)
     shown, reasons = leave_out({kind: groups[kind] for kind in template.sections}, results.question)
     if "episodes" in shown:
-        shown["episodes"] = join_turns(shown["episodes"], content_words(results.question))
+        shown["episodes"] = join_turns(shown["episodes"], content_stems(results.question))
     if {"facts", "episodes"} <= shown.keys():
         shown = join_facts(shown, repeats)
     room = max_tokens - 1 - token_cost(template.head + template.foot)

@@ -121,7 +121,7 @@ def _date(match: re.Match[str], now: datetime) -> Interval:
     if month_ is None:
         return periods.year(whole, now)
     if day_:
-        return periods.date(whole, _number(month_), _number(day_), now)
+        return periods.calendar_day(whole, _number(month_), _number(day_), now)
     return _calendar_month(whole, _number(month_), now)
 
 
@@ -129,7 +129,7 @@ def _date(match: re.Match[str], now: datetime) -> Interval:
 def _month_day(match: re.Match[str], now: datetime) -> Interval:
     month_, day_ = _number(match["month"]), match["day"]
     if day_:
-        return _yearly(match, now, lambda year_: periods.date(year_, month_, _number(day_), now))
+        return _yearly(match, now, lambda year_: periods.calendar_day(year_, month_, _number(day_), now))
     return _yearly(match, now, lambda year_: _calendar_month(year_, month_, now))
 
 

@@ -113,7 +113,7 @@ def unit(text: str, count: float) -> tuple[str, float]:
     return name, count
 
 
-def weekday(text: str) -> int:
+def weekday_number(text: str) -> int:
     """Return the weekday that *text* names as a number from 0 for Monday: "Tue" -> 1."""
     return next(number for number, name in enumerate(WEEKDAYS) if name.startswith(text.casefold()[:3]))
 
@@ -162,7 +162,7 @@ def _instant(match: re.Match[str], now: datetime) -> Interval:
 
 @_rule(r"(?<![\d-])(?P<year>\d{4})([-/.])(?P<month>\d{1,2})\2(?P<day>\d{1,2})(?![\d-])")
 def _iso_day(match: re.Match[str], now: datetime) -> Interval:
-    return periods.date(int(match["year"]), int(match["month"]), int(match["day"]), now)
+    return periods.calendar_day(int(match["year"]), int(match["month"]), int(match["day"]), now)
 
 
 @_rule(r"(?<![\d./])(?P<a>\d{1,2})(?P<mark>[/.])(?P<b>\d{1,2})(?P=mark)(?P<year>(?:19|20)\d\d)(?![\d/])")
@@ -170,7 +170,7 @@ def _numeric_date(match: re.Match[str], now: datetime) -> Interval:
     first, second, year_ = int(match["a"]), int(match["b"]), int(match["year"])
     # 6/9/2023 is read as in the US, 09.06.2023 as in Europe, and 25/12/2023 can be read in one way only.
     day_first = match["mark"] == "." or first > 12
-    return periods.date(year_, second if day_first else first, first if day_first else second, now)
+    return periods.calendar_day(year_, second if day_first else first, first if day_first else second, now)
 
 
 @_rule(rf"(?<![\d.:-])(?P<day>{NTH})\s{{0,2}}(?:of\s)?(?P<month>{ANY_MONTH})(?:\s?,?\s?(?P<year>{YEAR})(?!\d))?")
@@ -178,8 +178,8 @@ def _numeric_date(match: re.Match[str], now: datetime) -> Interval:
 def _month_day(match: re.Match[str], now: datetime) -> Interval:
     month_, day_ = _month(match["month"]), int(re.sub(r"\D", "", match["day"]))
     if match["year"]:
-        return periods.date(int(match["year"]), month_, day_, now)
-    return yearly_by_words(match, now, lambda year_: periods.date(year_, month_, day_, now))
+        return periods.calendar_day(int(match["year"]), month_, day_, now)
+    return yearly_by_words(match, now, lambda year_: periods.calendar_day(year_, month_, day_, now))
 
 
 @_rule(r"\bon the (?P<day>[12]?\d|3[01])(?:st|nd|rd|th)(?=[,.!?;]|$)")
@@ -210,7 +210,7 @@ def _holiday(match: re.Match[str], now: datetime) -> Interval:
     name = match["holiday"].casefold().replace("’", "'")
 
     def of(year_: int) -> Interval:
-        return periods.date(year_, *(_HOLIDAYS.get(name) or periods.easter(year_)), now)
+        return periods.calendar_day(year_, *(_HOLIDAYS.get(name) or periods.easter(year_)), now)
 
     return of(int(match["year"])) if match["year"] else yearly_by_words(match, now, of)
 
@@ -257,7 +257,7 @@ def _which_period(match: re.Match[str], now: datetime) -> Interval:
 @_rule(rf"\b(?:the{_})?(?P<which>{WHICH}){_}(?P<weekday>{WEEKDAY}|{SHORT_WEEKDAY})\b")
 def _which_weekday(match: re.Match[str], now: datetime) -> Interval:
     """Return the day that *match* means relative to *now*: "last Friday", "this Monday", "next Sunday"."""
-    which, day_ = _offset(match["which"]), weekday(match["weekday"])
+    which, day_ = _offset(match["which"]), weekday_number(match["weekday"])
     if which < 0:
         return periods.last_weekday(now, day_)
     if which == 0:
@@ -269,7 +269,7 @@ def _which_weekday(match: re.Match[str], now: datetime) -> Interval:
 
 @_rule(rf"(?<!\bevery )(?<!\beach )\b(?P<weekday>{WEEKDAY})\b(?!s|{_}(?:mornings|afternoons|evenings|nights)\b)")
 def _bare_weekday(match: re.Match[str], now: datetime) -> Interval:
-    day_ = weekday(match["weekday"])
+    day_ = weekday_number(match["weekday"])
     if tense_of(match) > 0:
         return periods.next_weekday(now, day_)
     return periods.last_weekday(now, day_, today_counts=True)
@@ -302,7 +302,7 @@ def _periods_ago(match: re.Match[str], now: datetime) -> Interval:
     count, name = int(number(match.groupdict().get("n") or "two")[0]), match["unit"].casefold()
     if name not in WEEKDAYS:
         return _period(name, now, -count)
-    return periods.day(periods.last_weekday(now, weekday(name)).start or now, 7 * (1 - count))
+    return periods.day(periods.last_weekday(now, weekday_number(name)).start or now, 7 * (1 - count))
 
 
 @_rule(

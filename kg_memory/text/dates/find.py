@@ -145,7 +145,7 @@ def _shift(match: re.Match[str], of: Interval) -> Interval:
     ahead = match["side"].casefold() == "after"
     name = match["unit"].casefold().replace("night", "day")
     if _WEEKDAYS.fullmatch(name):
-        weekday = english.weekday(name)
+        weekday = english.weekday_number(name)
         return periods.next_weekday(of.end, weekday) if ahead else periods.last_weekday(of.start, weekday)
     if name == "weekend":
         return periods.weekend(of.end, 0) if ahead else periods.weekend(of.start, 0 if of.start.weekday() == 6 else -1)

@@ -56,7 +56,7 @@ def day(at: datetime, offset: int = 0) -> Interval:
     return Interval(start, start + timedelta(days=1), "day")
 
 
-def date(year: int, month: int, day_: int, now: datetime) -> Interval:
+def calendar_day(year: int, month: int, day_: int, now: datetime) -> Interval:
     """Return the given calendar day, in the time zone of *now*."""
     return day(datetime(year, month, day_, tzinfo=now.tzinfo))
 
