@@ -47,7 +47,7 @@ from kg_memory.runtime.config import RunConfig, describe_key, setting_field
 from kg_memory.runtime.effects import Ask, PromptTemplate, ask, in_threads, without_model, write
 from kg_memory.runtime.flow import Flow, every
 from kg_memory.settings import Settings
-from kg_memory.temporal.interval import weekday
+from kg_memory.temporal.interval import weekday_name
 from kg_memory.validation import DEFAULT_NAMESPACE
 
 Answer = TypeVar("Answer", bound=BaseModel)
@@ -185,7 +185,7 @@ class Draft:
         if piece is None:
             piece = self.pieces[0] if self.pieces else Piece("")
         kind, speaker, at = self.episode.kind, self.episode.speaker_name, self.episode.at_iso
-        episode = {"kind": kind, "content": piece.content, "speaker": speaker, "at": at, "weekday": weekday(at)}
+        episode = {"kind": kind, "content": piece.content, "speaker": speaker, "at": at, "weekday": weekday_name(at)}
         return {"episode": episode, "previous": [asdict(message) for message in self.previous]}
 
 

@@ -26,7 +26,7 @@ from kg_memory.retrieval.question import QuestionTime, SearchQuery, asker_keys, 
 from kg_memory.retrieval.ranking import Instants
 from kg_memory.runtime.effects import now, read
 from kg_memory.runtime.flow import Flow
-from kg_memory.temporal.doubt import Doubt, Doubts, Grounded, Held, Point, Telling, find_doubts
+from kg_memory.temporal.doubt import BelievedPeriod, Doubt, Doubts, Grounded, Point, Telling, find_doubts
 from kg_memory.temporal.interval import EPOCH, OPEN_END, OPEN_START, WIDTH, Interval, instant, micros
 from kg_memory.text.dated import day_in_figures
 from kg_memory.text.dates import EventTime, find_times, parse_when
@@ -299,7 +299,7 @@ def _to_grounded(row: Row) -> Grounded:
     return Grounded(
         fact["id"],
         fact["kind"] or "state",
-        tuple(Held(**belief) for belief in row["beliefs"]),
+        tuple(BelievedPeriod(**belief) for belief in row["beliefs"]),
         _to_tellings(row["tellings"], stated),
         _to_tellings(ending),
         _to_tellings(refuting),

@@ -16,7 +16,7 @@ from kg_memory.temporal.interval import OPEN_END, OPEN_START, WIDTH
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class BelievedPeriod:
     """A stored belief that a fact holds from *valid_at* to *invalid_at*; *proposed* if a person must review it first.
 
     It was believed from *created_at* to *expired_at*. *known_from* is the first time at which the fact surely holds,
@@ -58,7 +58,7 @@ class Grounded:
 
     id: str
     kind: str = "state"
-    beliefs: tuple[Held, ...] = ()
+    beliefs: tuple[BelievedPeriod, ...] = ()
     tellings: tuple[Telling, ...] = ()
     superseding: tuple[Telling, ...] = ()
     conflicting: tuple[Telling, ...] = ()
@@ -154,7 +154,7 @@ def find_ending(fact: Grounded, point: Point) -> Ending | None:
     return Ending(last.invalid_at, max(settled), last.end_precision)
 
 
-def _find_settled(fact: Grounded, tellings: Iterable[Telling], last: Held, point: Point) -> int:
+def _find_settled(fact: Grounded, tellings: Iterable[Telling], last: BelievedPeriod, point: Point) -> int:
     """Return the time from which the authors of statements must have known that *fact* has ended, in microseconds.
 
     It is the time when the end is surely past or when it was stated, whichever comes first. *tellings* are the

@@ -145,7 +145,7 @@ def iso(moment: datetime) -> str:
     return f"{text.removesuffix('+00:00')}Z" if text.endswith("+00:00") else text
 
 
-def weekday(at: str) -> str | None:
+def weekday_name(at: str) -> str | None:
     """Return the day of the week of *at*, a time in ISO 8601: ``"2024-05-14" -> "Tuesday"``; None if *at* is empty."""
     return _WEEKDAYS[datetime.fromisoformat(at).weekday()] if at else None
 
@@ -203,7 +203,7 @@ def last_instant(begin: int, precision: Precision) -> int:
     return begin + max(stretch_length(begin, precision) - 1, 0)
 
 
-def step(at: datetime, count: float, unit: str) -> datetime:
+def add_units(at: datetime, count: float, unit: str) -> datetime:
     """Return *at* moved forward by *count* units (back if negative), such as "day", "month" or "season".
 
     A day that does not exist becomes the last of the month: 31 January plus a month is 28 or 29 February.
@@ -303,7 +303,7 @@ def _unit_at(start: datetime, unit: Precision) -> Interval:
 def _step_or_none(start: datetime, count: int, unit: str) -> datetime | None:
     """Return *start* moved forward by *count* units, such as "month", or None if that is beyond the year 9999."""
     try:
-        return step(start, count, unit)
+        return add_units(start, count, unit)
     except (ValueError, OverflowError):
         return None
 

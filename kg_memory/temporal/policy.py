@@ -82,7 +82,7 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class FactStrength:
     """How strong a fact is in a conflict with another: its greatest weight, and when it was first and last stated.
 
     *first_stated* and *last_stated* have the form of `Statement.order`. The id of the fact breaks ties.
@@ -172,12 +172,12 @@ class ConflictPolicy:
         """Return whether *statement* has enough weight to correct or end *target*, a statement of the same fact."""
         return self.weigh(statement) >= self.weigh(target)
 
-    def claim(self, fact: str, statements: Sequence[Statement]) -> Claim:
+    def claim(self, fact: str, statements: Sequence[Statement]) -> FactStrength:
         """Return how strong the fact with the id *fact* is in conflicts, computed from its *statements*."""
         orders = [statement.order for statement in statements]
-        return Claim(fact, max(map(self.weigh, statements)), min(orders), max(orders))
+        return FactStrength(fact, max(map(self.weigh, statements)), min(orders), max(orders))
 
-    def beats(self, claim: Claim, rival: Claim, preferred: Collection[str | None]) -> bool:
+    def beats(self, claim: FactStrength, rival: FactStrength, preferred: Collection[str | None]) -> bool:
         """Return whether the fact of *claim* wins a conflict with the fact of *rival*, by the strategy.
 
         *preferred* are the ids of the facts that the model believes; only the strategy "model" uses them.

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.temporal.doubt import Grounded, Held, Point, Telling, find_doubts
+from kg_memory.temporal.doubt import BelievedPeriod, Grounded, Point, Telling, find_doubts
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
 
 DAY = 24 * 3600 * 1_000_000
@@ -162,12 +162,12 @@ def ground(naive: Naive, fact: int) -> Grounded:
     ]
     premises = {(str(premise), 0) for event in own for premise in event.premises}
     edges = sorted({event.day for event in own} | {event.end for event in own if event.end is not None})
-    beliefs: list[Held] = []
+    beliefs: list[BelievedPeriod] = []
     end = next((event.end for event in own if event.end is not None), None)
     if end is None:
-        beliefs.append(Held(OPEN_START, OPEN_END, edges[0] * DAY, 0, 0))
+        beliefs.append(BelievedPeriod(OPEN_START, OPEN_END, edges[0] * DAY, 0, 0))
     else:
-        beliefs.append(Held(OPEN_START, end * DAY, edges[0] * DAY, 0, 0, end_precision="day"))
+        beliefs.append(BelievedPeriod(OPEN_START, end * DAY, edges[0] * DAY, 0, 0, end_precision="day"))
         if again := [event.day for event in own if event.end is None and event.day > end]:
-            beliefs.append(Held(again[0] * DAY, OPEN_END, again[0] * DAY, 0, 0))
+            beliefs.append(BelievedPeriod(again[0] * DAY, OPEN_END, again[0] * DAY, 0, 0))
     return Grounded(str(fact), "state", tuple(beliefs), tuple(tellings), (), (), tuple(sorted(premises)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kg_memory.settings import Settings
-from kg_memory.temporal.policy import Claim, ConflictPolicy, Relation, Verdict, is_reopened, to_ruling
+from kg_memory.temporal.policy import ConflictPolicy, FactStrength, Relation, Verdict, is_reopened, to_ruling
 from kg_memory.temporal.statements import Statement
 from kg_memory.temporal.truth import truths
 
@@ -66,7 +66,7 @@ def test_is_reopened_is_true_if_refused_fact_is_stated_again():
 
 
 def test_preferred_fact_wins_only_with_strategy_model():
-    older, newer = Claim("a", 0.0, (1, "e"), (1, "e")), Claim("b", 0.0, (2, "e"), (2, "e"))
+    older, newer = FactStrength("a", 0.0, (1, "e"), (1, "e")), FactStrength("b", 0.0, (2, "e"), (2, "e"))
     assert ConflictPolicy("recency").beats(newer, older, {"a"})
     assert ConflictPolicy("model").beats(older, newer, {"a"})
     assert ConflictPolicy("model").beats(newer, older, {"a", "b"})

@@ -23,7 +23,7 @@ from kg_memory.models.graph import Episode, EpisodeKind
 from kg_memory.runtime.effects import ask, now, read, write
 from kg_memory.runtime.flow import Flow, every
 from kg_memory.settings import Settings
-from kg_memory.temporal.interval import micros, weekday
+from kg_memory.temporal.interval import micros, weekday_name
 
 REASON = "waits for others of its thread, to be read with them in one question"
 SECOND = 1_000_000
@@ -121,7 +121,7 @@ def _ask_window(drafts: Sequence[Draft], settings: Settings) -> Flow[WindowReadi
             "message": number,
             "speaker": draft.episode.speaker_name,
             "at": draft.episode.at_iso,
-            "weekday": weekday(draft.episode.at_iso),
+            "weekday": weekday_name(draft.episode.at_iso),
             "content": draft.pieces[0].content,
         }
         for number, draft in enumerate(drafts)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from kg_memory.temporal.interval import Interval, step
+from kg_memory.temporal.interval import Interval, add_units
 from kg_memory.text.dates import chinese, english, periods
 from kg_memory.text.dates.periods import DateMention, Rule
 
@@ -185,8 +185,8 @@ def _range(first: DateMention, second: DateMention, text: str) -> Interval | Non
         return None
     if not _YEAR.search(text, first.start, first.end) and _YEAR.search(text, second.start, second.end):
         # "between May and July 2022": the year belongs to both.
-        start = step(start, end.year - start.year, "year")
-        start = start if start < end else step(start, -1, "year")
+        start = add_units(start, end.year - start.year, "year")
+        start = start if start < end else add_units(start, -1, "year")
     return Interval(start, end, second.interval.precision) if start < end else None
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from kg_memory.models.graph import Precision
-from kg_memory.temporal.interval import Interval, midnight, step
+from kg_memory.temporal.interval import Interval, add_units, midnight
 
 Resolve = Callable[[re.Match[str], datetime], Interval | None]
 Rule = tuple[re.Pattern[str], Resolve]
@@ -77,7 +77,7 @@ def month(year_: int, month_: int, now: datetime) -> Interval:
     """Return a calendar month, in the time zone of *now*; a month 13 is January of the next year."""
     year_, month_ = year_ + (month_ - 1) // 12, (month_ - 1) % 12 + 1
     start = datetime(year_, month_, 1, tzinfo=now.tzinfo)
-    return Interval(start, step(start, 1, "month"), "month")
+    return Interval(start, add_units(start, 1, "month"), "month")
 
 
 def easter(year_: int) -> tuple[int, int]:
@@ -93,13 +93,13 @@ def easter(year_: int) -> tuple[int, int]:
 def season(year_: int, first_month: int, now: datetime) -> Interval:
     """Return three months, from *first_month* of *year_* on, in the time zone of *now*."""
     start = datetime(year_, first_month, 1, tzinfo=now.tzinfo)
-    return Interval(start, step(start, 3, "month"), "season")
+    return Interval(start, add_units(start, 3, "month"), "season")
 
 
 def year(year_: int, now: datetime, length: int = 1) -> Interval:
     """Return a period of *length* calendar years from *year_* on, in the time zone of *now*."""
     start = datetime(year_, 1, 1, tzinfo=now.tzinfo)
-    return Interval(start, step(start, length, "year"), "year")
+    return Interval(start, add_units(start, length, "year"), "year")
 
 
 def steps_away(now: datetime, count: float, unit: str, *, vague: bool = False) -> Interval:
@@ -108,10 +108,10 @@ def steps_away(now: datetime, count: float, unit: str, *, vague: bool = False) -
     With -2 and "week", it is the seven days that began two weeks ago at midnight. If the count is *vague* ("a few"),
     the period has the precision "about".
     """
-    start = step(now if unit in ("minute", "hour") else midnight(now), count, unit)
+    start = add_units(now if unit in ("minute", "hour") else midnight(now), count, unit)
     if vague and unit in ("month", "year"):
         start = start.replace(month=1, day=1) if unit == "year" else start.replace(day=1)
-    return Interval(start, step(start, 1, unit), "about" if vague else _PRECISION[unit])
+    return Interval(start, add_units(start, 1, unit), "about" if vague else _PRECISION[unit])
 
 
 def last_weekday(now: datetime, weekday: int, *, today_counts: bool = False) -> Interval:
