@@ -312,7 +312,7 @@ def _restart(client: Any, folder: Path, database: Database, key: str) -> float:
     while embedded.is_running(folder):
         time.sleep(0.01)
     with embedded.join(folder, binaries.fetch(), fsync="everysec", idle_seconds=0):
-        schema.wait(database, key)
+        schema.wait_for_indices(database, key)
     return time.perf_counter() - began
 
 

@@ -26,7 +26,7 @@ from kg_memory.runtime.effects import both, call, in_thread
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.lifecycle import Closing, renew_in_children
 from kg_memory.runtime.telemetry import describe_error, mask
-from kg_memory.runtime.worker import NOW, Worker
+from kg_memory.runtime.worker import NOW, BackgroundWorker
 from kg_memory.temporal.interval import instant
 from kg_memory.text.tokenise import estimate_tokens
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_count, validate_namespace, validate_seconds
@@ -133,7 +133,7 @@ class BackgroundMemory(Closing):
         self._resume = resume
         self._retry_policy = retry_policy
         self._failures: deque[Failure] = deque(maxlen=KEPT_FAILURES)
-        self._worker = Worker("kg-memory-background", self._read_thread, self.exit_seconds, _log_left)
+        self._worker = BackgroundWorker("kg-memory-background", self._read_thread, self.exit_seconds, _log_left)
         self.renew()
         renew_in_children(self)
         memory.driver.before_close.append(WeakMethod(self._close_with_memory))

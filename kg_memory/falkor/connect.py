@@ -21,7 +21,7 @@ from kg_memory.errors import (
     KGMemoryError,
 )
 from kg_memory.falkor.hosts import Host
-from kg_memory.falkor.servers import LOST_CONNECTION, Server, Servers, find_servers, redis_urls
+from kg_memory.falkor.servers import LOST_CONNECTION, RedisServer, Servers, find_servers, redis_urls
 from kg_memory.falkor.wire import (
     FORMER_PRIMARY,
     Params,
@@ -161,7 +161,7 @@ class Database:
 
     read_all, aread_all = both(read_all_flow)
 
-    def _to_rows(self, server: Server, key: str, answer: Any) -> list[Row]:
+    def _to_rows(self, server: RedisServer, key: str, answer: Any) -> list[Row]:
         with self._map_errors(server, key):
             if isinstance(answer, Exception):
                 raise answer
@@ -181,7 +181,7 @@ class Database:
 
     command, acommand = both(command_flow)
 
-    def _route(self, key: str, call: Callable[[Server, bool, int], Call], *, write: bool) -> Flow[Any]:
+    def _route(self, key: str, call: Callable[[RedisServer, bool, int], Call], *, write: bool) -> Flow[Any]:
         """Send a command to the server that holds *key*, follow redirections of the cluster, and return the reply.
 
         *call* builds the command from a server, a flag to send ASKING first, and the number of replicas to wait for.
@@ -197,14 +197,14 @@ class Database:
             server, asking = yield from self._redirect(key, server, problem)
         raise DatabaseUnavailable(f"the cluster keeps moving the graph {key!r} between servers; try again in a moment")
 
-    def _count_replicas(self, server: Server) -> Flow[int]:
+    def _count_replicas(self, server: RedisServer) -> Flow[int]:
         """Return how many replicas of *server* must have stored a write before the write is acknowledged."""
         if self.min_replicas >= self.wait_replicas:
             return self.wait_replicas
         replicas = yield from server.count_replicas(around=partial(self._map_errors, server))
         return max(self.min_replicas, min(self.wait_replicas, replicas))
 
-    def _redirect(self, key: str, server: Server, problem: DatabaseUnavailable) -> Flow[tuple[Server, bool]]:
+    def _redirect(self, key: str, server: RedisServer, problem: DatabaseUnavailable) -> Flow[tuple[RedisServer, bool]]:
         """Return the server that holds *key* now, and whether to send ASKING before the command.
 
         Errors: *problem* (the reply of *server*), if there is no other server, or if the command may have run.
@@ -299,7 +299,7 @@ class Database:
             servers = yield in_thread(self._connect)
         return servers
 
-    def _check(self, server: Server) -> Flow[None]:
+    def _check(self, server: RedisServer) -> Flow[None]:
         if not server.checked:
             yield in_thread(partial(self._check_version, server))
 
@@ -327,7 +327,7 @@ class Database:
         self.generation += 1
         return servers
 
-    def _check_version(self, server: Server) -> int:
+    def _check_version(self, server: RedisServer) -> int:
         """Return the server's FalkorDB version. Errors: `DatabaseVersionError` if FalkorDB is missing or too old."""
         with self._map_errors(server):
             modules = server.client.execute_command("MODULE", "LIST")
@@ -346,7 +346,7 @@ class Database:
         return version
 
     @contextmanager
-    def _map_errors(self, server: Server | None = None, key: str = "") -> Iterator[None]:
+    def _map_errors(self, server: RedisServer | None = None, key: str = "") -> Iterator[None]:
         """Context manager: raise redis and network errors as `KGMemoryError`s; ignore the error of a missing graph."""
         try:
             yield
@@ -364,7 +364,7 @@ class Database:
                 raise translate_error(error, self._advice) from error
             raise
 
-    def _lose(self, server: Server) -> None:
+    def _lose(self, server: RedisServer) -> None:
         """Drop the connections to *server*, so that the next query looks for the servers again."""
         servers = self._servers
         if servers is not None and servers.drop(server):
@@ -395,6 +395,6 @@ class Database:
                 await loop_client.aclose()
         await asyncio.to_thread(self.close)
 
-    def _connected(self) -> list[Server]:
+    def _connected(self) -> list[RedisServer]:
         servers = self._servers or self._former
         return [] if servers is None else list(servers.connected().values())

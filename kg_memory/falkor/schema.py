@@ -135,7 +135,7 @@ def ensure(database: Database, key: str, dimension: int | None, model: str, sche
     if not check(database, key, dimension, model, schema):
         with index_lock(database, key):
             _run_all(database, key, schema.statements)
-            wait(database, key)
+            wait_for_indices(database, key)
         database.query(key, WRITE_META, {"version": schema.version, "words": schema.words}, write=True)
         check(database, key, dimension, model, schema)
     return True
@@ -154,7 +154,7 @@ def check(database: Database, key: str, dimension: int | None, model: str, schem
     refuse_other_vectors(meta, model, dimension, schema)
     if schema.embedded and meta["dimension"] is None and dimension is not None:
         refuse_other_vectors(_index_vectors(database, key, dimension, model, schema), model, dimension, schema)
-    wait(database, key)
+    wait_for_indices(database, key)
     return True
 
 
@@ -167,7 +167,7 @@ def _index_vectors(database: Database, key: str, dimension: int, model: str, sch
         for label in schema.embedded:  # a killed process may have left an index of another dimension
             make = vector_index(label, dimension + schema.added)
             _run_all(database, key, (DROP_VECTOR_INDEX.format(label=label), make))
-        wait(database, key)
+        wait_for_indices(database, key)
         database.query(key, WRITE_MODEL, {"model": model, "dimension": dimension}, write=True)
     return {"model": model, "dimension": dimension}
 
@@ -207,7 +207,7 @@ def refuse_other_vectors(meta: Row, model: str, dimension: int | None = None, sc
         )
 
 
-def wait(database: Database, key: str) -> None:
+def wait_for_indices(database: Database, key: str) -> None:
     """Wait until the database has built all indices of the graph *key*, as vector searches fail before."""
     while any(row["status"] != "OPERATIONAL" for row in database.query(key, INDEX_STATES, {}, write=False)):
         time.sleep(WAIT)

@@ -125,7 +125,7 @@ def options_for(url: str) -> dict[str, Any]:
     return _OPTIONS | _TCP | ({"ssl_check_hostname": True} if url.startswith("rediss://") else {})
 
 
-class Server:
+class RedisServer:
     """The connections to one Redis server: a pool for threads, and one client for each event loop."""
 
     def __init__(self, url: str) -> None:
@@ -278,7 +278,7 @@ class Servers:
     *slots* is the reply to CLUSTER SLOTS; *known* maps URLs to servers that are connected already.
     """
 
-    def __init__(self, url: str, slots: Iterable[Any] = (), known: Mapping[str, Server] | None = None) -> None:
+    def __init__(self, url: str, slots: Iterable[Any] = (), known: Mapping[str, RedisServer] | None = None) -> None:
         self.url = url
         self._known = dict(known or {})
         self._lost = set[str]()
@@ -297,7 +297,7 @@ class Servers:
     def is_cluster(self) -> bool:
         return bool(self._ranges)
 
-    def of(self, key: str) -> Server:
+    def of(self, key: str) -> RedisServer:
         """Return the server that holds the graph *key*.
 
         Errors: `DatabaseUnavailable` if no server of the cluster has its hash slot.
@@ -320,11 +320,11 @@ class Servers:
         endings = (f"{name}{{{number}}}" for number in count())
         return next(name for name in endings if self.of(name) is self.of(key))
 
-    def at(self, host: str, port: int) -> Server:
+    def at(self, host: str, port: int) -> RedisServer:
         """Return the server at *host* and *port*, as named in a redirection by another server."""
         return self._server(at_address(self.url, host, port))
 
-    def all(self) -> list[Server]:
+    def all(self) -> list[RedisServer]:
         """Return all masters of the cluster, or the single server."""
         return [self._server(url) for url in self.masters() or [self.url]]
 
@@ -337,11 +337,11 @@ class Servers:
         """Return the URLs of the cluster's masters; empty for a single server."""
         return list(dict.fromkeys(nodes[0] for _, _, nodes in self._ranges))
 
-    def connected(self) -> Mapping[str, Server]:
+    def connected(self) -> Mapping[str, RedisServer]:
         """Return the servers that have been used so far, by URL."""
         return dict(self._known)
 
-    def drop(self, server: Server) -> bool:
+    def drop(self, server: RedisServer) -> bool:
         """Remove *server*, which was lost, from the connected servers; return False if it was already removed."""
         if self._known.get(server.url) is not server:
             return False
@@ -349,10 +349,10 @@ class Servers:
         self._lost.add(server.url)
         return True
 
-    def _server(self, url: str) -> Server:
+    def _server(self, url: str) -> RedisServer:
         server = self._known.get(url)
         if server is None:
-            server = self._known.setdefault(url, Server(url))
+            server = self._known.setdefault(url, RedisServer(url))
             server.peers = self._peers(url)
         return server
 
@@ -360,7 +360,7 @@ class Servers:
         return [other for other in self.urls() if other != url] if self.is_cluster else []
 
 
-def find_servers(urls: Sequence[str], known: Mapping[str, Server]) -> Servers:
+def find_servers(urls: Sequence[str], known: Mapping[str, RedisServer]) -> Servers:
     """Return the servers behind the first of *urls* that answers, reusing the connected servers *known* (by URL)."""
     for url in urls[:-1]:
         try:
@@ -370,7 +370,7 @@ def find_servers(urls: Sequence[str], known: Mapping[str, Server]) -> Servers:
     return _find(urls[-1], known)
 
 
-def _find(url: str, known: Mapping[str, Server]) -> Servers:
+def _find(url: str, known: Mapping[str, RedisServer]) -> Servers:
     """Return the servers behind *url*: all of a cluster, the primary of a Sentinel, or a single server."""
     pool = redis.ConnectionPool.from_url(url, **options_for(url), socket_timeout=OPENING)
     client: Any = redis.Redis(connection_pool=pool)

@@ -91,7 +91,7 @@ def reembed(driver: FalkorDriver, namespace: str, progress: Callable[[int, int],
         with schema.index_lock(database, key):
             with schema.unless_there():
                 database.query(key, schema.vector_index(label, dimension), {}, write=True)
-            schema.wait(database, key)
+            schema.wait_for_indices(database, key)
     name = driver.embedder.name
     database.query(key, schema.WRITE_MODEL, {"model": name, "dimension": dimension}, write=True)
     return done

@@ -150,7 +150,7 @@ class Group:
     ) -> AbstractContextManager[telemetry.Recorder]:
         path = f"{self._group}.{name}" if self._group else name
         first = args[0] if args else kwargs.get("question")
-        return telemetry.verb(path, kwargs.get("namespace"), first if isinstance(first, str) else None)
+        return telemetry.span_verb(path, kwargs.get("namespace"), first if isinstance(first, str) else None)
 
 
 def verb(

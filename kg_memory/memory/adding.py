@@ -32,7 +32,7 @@ from kg_memory.runtime import telemetry
 from kg_memory.runtime.caches import CachedAnswers
 from kg_memory.runtime.effects import embed, now, read, run_graph
 from kg_memory.runtime.flow import Flow
-from kg_memory.runtime.telemetry import log_failure
+from kg_memory.runtime.telemetry import log_step_failure
 from kg_memory.temporal.interval import instant, iso_or_text, micros
 
 UNREADABLE = (ModelError, EmbeddingError, EpisodeAborted)
@@ -261,7 +261,7 @@ def receive_input(engine: Engine, state: State, namespace: str) -> Flow[State]:
     try:
         update = yield from telemetry.span_flow("receive", namespace, on_values(receive)(whole, engine.settings))
     except KGMemoryError as error:
-        log_failure(namespace, whole, StepUsage(step="receive", seconds=time.perf_counter() - began), error, None)
+        log_step_failure(namespace, whole, StepUsage(step="receive", seconds=time.perf_counter() - began), error, None)
         raise
     return {**whole, **update}
 

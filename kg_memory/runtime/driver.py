@@ -23,7 +23,6 @@ from kg_memory.runtime.caches import BoundedCache
 from kg_memory.runtime.effects import (
     Ask,
     Call,
-    Command,
     CrossEncoder,
     Embed,
     EmbeddingModel,
@@ -31,6 +30,7 @@ from kg_memory.runtime.effects import (
     Now,
     Query,
     Reads,
+    RedisCommand,
     Score,
     Vector,
     both,
@@ -310,7 +310,7 @@ class Driver(Generic[S]):
                 return (yield from self._score(question, texts))
             case Ask():
                 return (yield from call(self.model, "answer", effect))
-            case Command(words, at, replica):
+            case RedisCommand(words, at, replica):
                 return (yield from self.store.command(*words, at=at, replica=replica))
             case Call():
                 return (yield effect)

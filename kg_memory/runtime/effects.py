@@ -143,7 +143,7 @@ class Reads:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class RedisCommand:
     """A Redis command for the server that holds the key *at*; a flow that yields it gets back the reply.
 
     With `replica`, the command is sent to the replica. If there is no replica, the reply is None.
@@ -242,7 +242,7 @@ def now() -> Flow[int]:
 
 def command(*words: str | int, at: str, replica: bool = False) -> Flow[Any]:
     """Run a Redis command on the server that holds the key *at*, or on its *replica*, and return the reply."""
-    reply = yield Command(words, at, replica)
+    reply = yield RedisCommand(words, at, replica)
     return reply
 
 

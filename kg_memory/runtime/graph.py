@@ -27,7 +27,7 @@ from kg_memory.runtime.config import RunConfig
 from kg_memory.runtime.driver import Driver
 from kg_memory.runtime.effects import Call, both, call
 from kg_memory.runtime.flow import Flow, T
-from kg_memory.runtime.telemetry import log_end, log_failure
+from kg_memory.runtime.telemetry import log_end, log_step_failure
 from kg_memory.settings import Settings
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
 
@@ -171,7 +171,7 @@ def make_node(
         durable = find_cache(state, driver.model.name) if find_cache and not driver.model.by_rules else None
         report = partial(_report, name, write)
         answers = CachedAnswers(namespace, cache, durable, report)
-        with telemetry.step(graph, name, namespace) as record:
+        with telemetry.span_step(graph, name, namespace) as record:
             try:
                 with answers.cache_on_failure():
                     changed = config.settings(settings) if config else settings
@@ -226,7 +226,7 @@ def _handle_failure(
     try:
         status = yield from on_failure(state, usage.step, error, answers.is_raised_by_step(error))
     finally:
-        log_failure(answers.namespace, state, usage, error, status)
+        log_step_failure(answers.namespace, state, usage, error, status)
 
 
 def summarise_update(update: State) -> Update:

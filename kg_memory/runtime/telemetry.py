@@ -155,7 +155,7 @@ def is_on() -> bool:
     return _on is not _OFF
 
 
-def verb(name: str, namespace: str | None, question: str | None) -> AbstractContextManager[Recorder]:
+def span_verb(name: str, namespace: str | None, question: str | None) -> AbstractContextManager[Recorder]:
     """Context manager: open the span of a public method of the memory, such as "search"; yield a `Recorder`.
 
     The span of a search has the *question* only if `instrument` was called with ``message_text=True``.
@@ -169,7 +169,7 @@ def verb(name: str, namespace: str | None, question: str | None) -> AbstractCont
     return _on.span(f"kg_memory.{name}", {"kg_memory.verb": name}, attributes, _on.verbs, _count_records)
 
 
-def step(graph: str, name: str, namespace: str) -> AbstractContextManager[Recorder]:
+def span_step(graph: str, name: str, namespace: str) -> AbstractContextManager[Recorder]:
     """Context manager: open the span of the step *name* in a *graph*, such as "ingestion".
 
     It yields a `Recorder`, which adds the counts of the step to the span.
@@ -184,7 +184,7 @@ def span_flow(name: str, namespace: str, flow: Generator[Any, Any, T]) -> Genera
 
     A graph opens spans for its own steps; this is for a step that runs outside of a graph.
     """
-    with step("ingestion", name, namespace):
+    with span_step("ingestion", name, namespace):
         return (yield from flow)
 
 
@@ -252,7 +252,7 @@ def log_end(namespace: str, state: Mapping[str, Any], last: StepUsage) -> None:
         _tell(logging.INFO, "episode read", {**_about(namespace, state, last), "reason": state.get("skipped")})
 
 
-def log_failure(
+def log_step_failure(
     namespace: str, state: Mapping[str, Any], failed: StepUsage, error: Exception, status: str | None
 ) -> None:
     """Log that a step failed with *error*; *failed* is the step's name and usage, *state* the state before the step.

@@ -17,7 +17,7 @@ NOW = 0.0
 
 
 class QueuedJob(Protocol):
-    """A job for a `Worker`, with its due time (in seconds of `time.monotonic`) and the futures of its results."""
+    """A job for a `BackgroundWorker`: its due time (in seconds of `time.monotonic`) and the futures of its results."""
 
     due: float
 
@@ -28,7 +28,7 @@ class QueuedJob(Protocol):
 J = TypeVar("J", bound=QueuedJob)
 
 
-class Worker(Generic[J]):
+class BackgroundWorker(Generic[J]):
     """Runs `jobs` one after another on a background thread, which lives only while there are jobs.
 
     *do* runs a job. Acquire `changed` to read or change `jobs`, and call `wake` after a change. A forked child process
@@ -118,7 +118,7 @@ class Worker(Generic[J]):
             return None
 
 
-_workers: WeakSet[Worker[Any]] = WeakSet()
+_workers: WeakSet[BackgroundWorker[Any]] = WeakSet()
 
 
 def _finish_all() -> None:

@@ -45,7 +45,7 @@ def test_audit_lists_entries_latest_first_without_text(verbs, memory, namespace,
     kept = str(redis("HGETALL", audit.LOG)).lower()
     assert not any(text in kept for text in ("oslo", added.episode, namespace.lower(), *done.facts, *done.entities))
     [message] = last.messages
-    assert message == audit.mask(redis("GET", audit.SALT), added.episode)
+    assert message == audit.salted_hash(redis("GET", audit.SALT), added.episode)
     check = memory.privacy.verify(head=done.head)
     assert check == AuditReport(entries=4, head=done.head)
 

@@ -15,7 +15,7 @@ from kg_memory.falkor.connect import graph_key
 from kg_memory.maintenance.forgetting import audit
 from kg_memory.maintenance.forgetting import forget as forgetting
 from kg_memory.memory.memory import GraphMemory
-from kg_memory.runtime.effects import Command, Query
+from kg_memory.runtime.effects import Query, RedisCommand
 from tests.faults import whole
 
 pytestmark = pytest.mark.system
@@ -82,7 +82,7 @@ class Killed:
             match effect:
                 case Query(write=True):
                     arrive()
-                case Command(words) if words[0] not in READING:
+                case RedisCommand(words) if words[0] not in READING:
                     arrive()
             return perform(key, effect)
 

@@ -52,7 +52,7 @@ def broken(world, database, monkeypatch) -> Callable[..., Any]:
         def plant(text: str) -> None:
             for query in queries if text == cypher.FORGET else ():
                 database.query(graph_key(world.namespace), query, params, write=True)
-                schema.wait(database, graph_key(world.namespace))  # a busy server drops an index a moment later
+                schema.wait_for_indices(database, graph_key(world.namespace))  # a busy server drops it a bit later
 
         around_queries(monkeypatch, world.memory, after=plant)
         return world.privacy.forget(episode=episode)

@@ -149,7 +149,7 @@ def test_telemetry_without_provider_records_nothing(memory, namespace):
     telemetry.instrument()
     try:
         memory.add("I live in Oslo.", namespace=namespace, **SAID)
-        with telemetry.step("ingestion", "save", namespace):
+        with telemetry.span_step("ingestion", "save", namespace):
             assert not trace.get_current_span().is_recording()
     finally:
         telemetry.uninstrument()
@@ -165,7 +165,7 @@ def test_telemetry_setting_switches_it_on(server, settings, model, embeddings):
 
 def test_telemetry_switched_off_costs_under_100_microseconds():
     def once() -> None:
-        with telemetry.verb("search", "ann", None) as shown:
+        with telemetry.span_verb("search", "ann", None) as shown:
             shown(())
 
     assert not telemetry.is_on()

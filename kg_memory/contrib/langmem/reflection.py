@@ -22,7 +22,7 @@ from kg_memory.errors import DatabaseUnavailable, InputError, SettingsError
 from kg_memory.runtime.effects import both, call
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.telemetry import describe_error
-from kg_memory.runtime.worker import Worker
+from kg_memory.runtime.worker import BackgroundWorker
 from kg_memory.validation import validate_seconds
 
 logger = logging.getLogger("kg_memory")
@@ -84,7 +84,7 @@ class ReflectionExecutor:
         template: Any = namespace or getattr(reflector, "namespace", None)
         self._namespace = Namespace(template) if template else None
         self._reflector, self._store = reflector, validate_store(store)
-        self._worker = Worker("kg-memory-reflection", self._reflect, EXIT_SECONDS)
+        self._worker = BackgroundWorker("kg-memory-reflection", self._reflect, EXIT_SECONDS)
 
     def submit(
         self,

@@ -43,7 +43,7 @@ def read_salt() -> Flow[str]:
     return str(salt)
 
 
-def mask(salt: str, text: str) -> str:
+def salted_hash(salt: str, text: str) -> str:
     """Return a salted hash (HMAC-SHA-256, 32 hex digits) that the audit log stores in place of an id or a name."""
     return hmac.new(salt.encode(), text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()[:32]
 
@@ -83,7 +83,7 @@ def read_entries(limit: int, skip: int = 0, namespace: str | None = None) -> Flo
     skip before. *namespace*: only calls for this namespace; ``None`` means all. Invalid entries are left out; `verify`
     reports them.
     """
-    masked = None if namespace is None else mask((yield from read_salt()), namespace)
+    masked = None if namespace is None else salted_hash((yield from read_salt()), namespace)
     entries: dict[str, AuditEntry] = {}
     upper = yield from last_number()
     while upper > 0 and len(entries) < limit + skip:

@@ -131,7 +131,7 @@ class Run:
 
     def mask(self, text: str) -> str:
         """Return the salted hash by which the audit log refers to *text*, an id or a name."""
-        return audit.mask(self.salt, text)
+        return audit.salted_hash(self.salt, text)
 
     def to_entry(self, messages: Sequence[str], time: int) -> audit.Content:
         """Return the fields for an audit log entry about this call, with all ids and names as salted hashes.
