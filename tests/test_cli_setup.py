@@ -95,7 +95,7 @@ def test_init_writes_failing_settings_only_with_force(home: Path, file: Path, mo
     code, out, _ = run("init", "--yes", "--force", "--model", "offline", "-n", "bo", "--json")
     assert code == 0
     assert json.loads(out)["settings"] == {"KG_MEMORY_MODEL": "offline", "KG_MEMORY_NAMESPACE": "bo"}
-    assert env_file.read(file) == json.loads(out)["settings"]
+    assert env_file.read_env_file(file) == json.loads(out)["settings"]
 
 
 def test_settings_file_yields_to_environment_and_must_be_private(file: Path, monkeypatch: pytest.MonkeyPatch):

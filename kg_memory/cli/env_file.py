@@ -33,7 +33,7 @@ def environment() -> dict[str, str]:
 
     Raises: `SettingsError` if a line with a variable of kg-memory cannot be parsed.
     """
-    values = read(path()) if is_private(path()) else {}
+    values = read_env_file(path()) if is_private(path()) else {}
     if f"{ENV_PREFIX}DATA_DIR" in os.environ:
         values.pop(f"{ENV_PREFIX}URL", None)
     return values | os.environ
@@ -49,7 +49,7 @@ def is_private(file: Path) -> bool:
     return stat.S_ISREG(found.st_mode) and mine and (os.name != "posix" or not found.st_mode & 0o077)
 
 
-def read(file: Path) -> dict[str, str]:
+def read_env_file(file: Path) -> dict[str, str]:
     """Return the variables ``KG_MEMORY_*`` and ``OPENAI_*`` that *file* sets: ``{"KG_MEMORY_MODEL": "gpt-5"}``."""
     return {name: value for _, name, value in assignments(file.read_text("utf-8-sig"), file)}
 

@@ -91,7 +91,7 @@ def said_by(source: Source) -> str:
     return f"{source.speaker or source.source or 'text'}, {source.at:%Y-%m-%d}{name}"
 
 
-def place(episode: Episode) -> str:
+def episode_origin(episode: Episode) -> str:
     """Return the origin of an episode for a table: its source id, else its thread, its source or its own id."""
     return episode.source_id or episode.thread or episode.source or episode.id
 
@@ -179,7 +179,7 @@ def _of(attribute: str, headings: str) -> Columns:
 
 
 FACT: Columns = {"fact": describe_fact, "since": since, "until": until, "said": first_quote, "source": source}
-EPISODE: Columns = {"at": "at", "by": "speaker", "what": describe_episode, "source": place}
+EPISODE: Columns = {"at": "at", "by": "speaker", "what": describe_episode, "source": episode_origin}
 COLUMNS: Mapping[type, Columns] = {
     Fact: FACT,
     Episode: {**EPISODE, "state": _state},

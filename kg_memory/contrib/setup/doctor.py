@@ -142,7 +142,8 @@ def _settings_file() -> Check:
     if not env_file.is_private(file):
         mend = f"the file is ignored because others can read it: run chmod 600 {file}, if it is yours"
         return Check("settings file", "note", str(file.absolute()), mend)
-    return Check("settings file", "ok", f"{file.absolute()}: {', '.join(env_file.read(file)) or 'sets nothing'}")
+    names = ", ".join(env_file.read_env_file(file)) or "sets nothing"
+    return Check("settings file", "ok", f"{file.absolute()}: {names}")
 
 
 def attempt(what: str, look: Callable[[], Check]) -> Check:
@@ -206,7 +207,7 @@ def _offline_by() -> str:
     name, file = f"{ENV_PREFIX}MODEL", env_file.path()
     if os.environ.get(name) == OFFLINE:
         return f"{name}={OFFLINE} in the environment"
-    in_file = env_file.is_private(file) and env_file.read(file).get(name) == OFFLINE
+    in_file = env_file.is_private(file) and env_file.read_env_file(file).get(name) == OFFLINE
     return f"{name}={OFFLINE} in {file.absolute()}" if in_file else f"--model {OFFLINE}"
 
 
