@@ -8,10 +8,11 @@ from functools import partial
 from kg_memory.falkor.connect import graph_key
 from kg_memory.maintenance.forgetting import audit as log
 from kg_memory.maintenance.forgetting.erase import Checkpointer, delete_checkpoints
-from kg_memory.maintenance.forgetting.forget import OnProgress, forget, forget_everything, ignore_progress
+from kg_memory.maintenance.forgetting.forget import OnProgress, forget, forget_everything
 from kg_memory.maintenance.forgetting.selection import ForgetRequest, select_threads
 from kg_memory.memory._verb import Group, run_plugin, verb
 from kg_memory.models.operations import AuditEntry, AuditReport, EvictionResult, ForgetReceipt
+from kg_memory.runtime.caches import ignore_progress
 from kg_memory.runtime.flow import Flow
 from kg_memory.validation import DEFAULT_NAMESPACE
 

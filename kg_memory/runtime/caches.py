@@ -151,7 +151,7 @@ class GraphCache:
 
 
 def ignore_progress(_: int, __: int) -> None:
-    """Ignore the progress of a step; the default `Progress`."""
+    """Do nothing: the default callback for the progress of a step or of forgetting."""
 
 
 @dataclass(frozen=True, slots=True)

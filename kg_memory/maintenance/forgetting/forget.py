@@ -32,6 +32,7 @@ from kg_memory.maintenance.forgetting.plan import Plan, plan_removal
 from kg_memory.maintenance.forgetting.selection import ForgetRequest, add_summaries, not_found, redact, select_episodes
 from kg_memory.models.operations import ForgetReceipt, Residue
 from kg_memory.plugins import load_plugin
+from kg_memory.runtime.caches import ignore_progress
 from kg_memory.runtime.effects import embedding_model, now, read, work, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
@@ -66,10 +67,6 @@ class Searcher(Protocol):
 
     def search(self) -> Flow[tuple[list[Residue], int]]:
         """Search the namespace for the traces; return those found, and how many stored properties were searched."""
-
-
-def ignore_progress(_: int, __: int) -> None:
-    """Do nothing: the default callback for the progress of forgetting."""
 
 
 @dataclass(slots=True)
