@@ -21,7 +21,7 @@ from kg_memory.ingestion.state import find_answers
 from kg_memory.llm.prompts import FACTS, SUMMARISE
 from kg_memory.llm.prompts.answers import Summaries
 from kg_memory.runtime.caches import BoundedCache, CachedAnswers
-from kg_memory.runtime.effects import Ask, ask
+from kg_memory.runtime.effects import Ask, ask_model
 from kg_memory.runtime.flow import Every, Flow, run
 from kg_memory.runtime.graph import summarise_update
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
@@ -130,7 +130,7 @@ def test_reading_answer_is_stored_until_its_episode_is_done(prompt, done, stored
         effects.append(effect)
         return EMPTY if isinstance(effect, Ask) else []
 
-    run(asking.through(ask(prompt, entities="a")), perform)
+    run(asking.through(ask_model(prompt, entities="a")), perform)
     asked, *written = effects
     assert asked.episode == "e"
     assert [each.cypher for each in written] == stored

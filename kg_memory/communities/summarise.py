@@ -17,7 +17,7 @@ from kg_memory.errors import BudgetSpent, ModelError, ModelUnavailable
 from kg_memory.falkor.queries import communities as cypher
 from kg_memory.llm.prompts import COMMUNITY
 from kg_memory.llm.prompts.answers import Description, Descriptions
-from kg_memory.runtime.effects import Ask, ask, in_step, now, read
+from kg_memory.runtime.effects import Ask, ask_model, in_step, now, read
 from kg_memory.runtime.flow import Flow, T, every, through
 from kg_memory.runtime.telemetry import describe_error
 from kg_memory.settings import Settings
@@ -251,7 +251,7 @@ def _reduce(parts: Parts, most: int) -> Flow[_Description]:
 def _ask(communities: Sequence[list[Item]]) -> Flow[Descriptions]:
     """Ask the model in one question to describe *communities*, each a list of texts, and return its answer."""
     numbered = [{"community": number, "items": items} for number, items in enumerate(communities, 1)]
-    answer = yield from ask(COMMUNITY, communities=numbered)
+    answer = yield from ask_model(COMMUNITY, communities=numbered)
     return answer
 
 

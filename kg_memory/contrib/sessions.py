@@ -21,7 +21,7 @@ from kg_memory.memory.adding import date_input, read_episode
 from kg_memory.memory.episodes import read_episodes
 from kg_memory.models.graph import SESSION_SOURCE, Episode, EpisodeKind
 from kg_memory.runtime.caches import CachedAnswers
-from kg_memory.runtime.effects import ask
+from kg_memory.runtime.effects import ask_model
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import iso
 from kg_memory.text.payloads import hide_payloads
@@ -97,7 +97,7 @@ def _summarise(engine: Engine, new: Sequence[Episode], last: Episode | None, nam
         raise InputError("a summary needs a model, but this memory reads offline by rules; open it with a model")
     shown = [_show(message) for message in new]
     asking = CachedAnswers(namespace)
-    notes = yield from asking.through(ask(SESSION, notes=last.content if last else "", messages=shown))
+    notes = yield from asking.through(ask_model(SESSION, notes=last.content if last else "", messages=shown))
     content = write_notes(notes)
     if not content:
         return None

@@ -28,7 +28,7 @@ from kg_memory.llm.prompts.answers import (
     PartialAnswer,
     Reflection,
 )
-from kg_memory.runtime.effects import Ask, PromptTemplate, ask
+from kg_memory.runtime.effects import Ask, PromptTemplate, ask_model
 from kg_memory.runtime.flow import Flow, every
 from kg_memory.runtime.telemetry import describe_error
 from kg_memory.settings import Settings
@@ -286,7 +286,7 @@ def _ask_entities(draft: Draft, piece: Piece, settings: Settings) -> Flow[Extrac
 def _ask_again(draft: Draft, piece: Piece, mentions: Sequence[EntityMention], settings: Settings) -> Flow[Reflection]:
     entity_types = type_fields(settings)["entity_types"]
     entities = [{"name": mention.called, "type": mention.type} for mention in mentions]
-    answer = yield from ask(REFLECT, **draft.prompt_fields(piece), entity_types=entity_types, entities=entities)
+    answer = yield from ask_model(REFLECT, **draft.prompt_fields(piece), entity_types=entity_types, entities=entities)
     return answer
 
 

@@ -44,7 +44,7 @@ from kg_memory.models.graph import ConflictStrategy, UndatedStart
 from kg_memory.models.ontology import FactType
 from kg_memory.runtime.caches import GraphCache
 from kg_memory.runtime.config import RunConfig, describe_key, setting_field
-from kg_memory.runtime.effects import Ask, PromptTemplate, ask, in_threads, without_model, write
+from kg_memory.runtime.effects import Ask, PromptTemplate, ask_model, in_threads, without_model, write
 from kg_memory.runtime.flow import Flow, every
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import weekday_name
@@ -283,7 +283,7 @@ def ask_in_batches(
     if not items:
         return []
     batches = (items[start : start + BATCH] for start in range(0, len(items), BATCH))
-    answers: list[Answer] = yield from every(ask(prompt, **{key: batch, **(fields or {})}) for batch in batches)
+    answers: list[Answer] = yield from every(ask_model(prompt, **{key: batch, **(fields or {})}) for batch in batches)
     return answers
 
 

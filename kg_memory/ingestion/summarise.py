@@ -19,7 +19,7 @@ from kg_memory.ingestion.records import JSON
 from kg_memory.ingestion.save import LEFT, STALE
 from kg_memory.ingestion.state import Draft, Update
 from kg_memory.llm.prompts import SUMMARISE
-from kg_memory.runtime.effects import ask, now, read, write
+from kg_memory.runtime.effects import ask_model, now, read, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.telemetry import describe_error
 from kg_memory.settings import Settings
@@ -158,7 +158,7 @@ def _ask(entities: list[JSON]) -> Flow[dict[int, str]]:
     The dict is empty if the model fails.
     """
     try:
-        answer = yield from ask(SUMMARISE, entities=entities)
+        answer = yield from ask_model(SUMMARISE, entities=entities)
     except ModelError as error:
         log.warning("the model wrote no summaries, so the latest facts are used instead: %s", describe_error(error))
         return {}

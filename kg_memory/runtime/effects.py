@@ -289,7 +289,7 @@ def _advance(resume: Callable[[Any], Any], answer: Any) -> tuple[bool, Any]:
         return True, stop.value
 
 
-def ask(prompt: PromptTemplate[Answer], **fields: Any) -> Flow[Answer]:
+def ask_model(prompt: PromptTemplate[Answer], **fields: Any) -> Flow[Answer]:
     """Ask the model *prompt*, filled with *fields*, and return the validated answer."""
     answer: Answer = yield Ask(prompt, fields)
     return answer

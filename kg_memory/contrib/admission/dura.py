@@ -15,7 +15,7 @@ from kg_memory.ingestion.records import StatedFact
 from kg_memory.ingestion.state import Draft
 from kg_memory.llm.prompts import ADMIT
 from kg_memory.llm.prompts.answers import FactWorth
-from kg_memory.runtime.effects import ask, read
+from kg_memory.runtime.effects import ask_model, read
 from kg_memory.runtime.flow import Flow, every
 from kg_memory.settings import OFFLINE, Settings
 from kg_memory.temporal.policy import CONTRADICTIONS
@@ -131,7 +131,7 @@ def ask_worths(draft: Draft, facts: Sequence[StatedFact], known: Mapping[str, in
     """
     shown = [{"id": place, **_show(draft, fact, known)} for place, fact in enumerate(facts)]
     batches = [shown[start : start + BATCH] for start in range(0, len(shown), BATCH)]
-    answers = yield from every(ask(ADMIT, facts=batch) for batch in batches)
+    answers = yield from every(ask_model(ADMIT, facts=batch) for batch in batches)
     return {worth.fact: worth for answer in answers for worth in answer.worths}
 
 

@@ -20,7 +20,7 @@ from kg_memory.ingestion.windows import ReadAhead
 from kg_memory.llm.prompts import load_prompt
 from kg_memory.llm.prompts.answers import MOST, AnswerItem, EpisodeReading, ExtractedEntity, FactByNames, PartialAnswer
 from kg_memory.models.graph import Episode, EpisodeKind
-from kg_memory.runtime.effects import ask, now, read, write
+from kg_memory.runtime.effects import ask_model, now, read, write
 from kg_memory.runtime.flow import Flow, every
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import micros, weekday_name
@@ -126,7 +126,7 @@ def _ask_window(drafts: Sequence[Draft], settings: Settings) -> Flow[WindowReadi
         }
         for number, draft in enumerate(drafts)
     ]
-    answer = yield from ask(
+    answer = yield from ask_model(
         READ_WINDOW,
         messages=messages,
         previous=drafts[0].prompt_fields()["previous"],
