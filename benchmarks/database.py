@@ -18,7 +18,7 @@ def fresh_database() -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="kg-bench-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         try:
-            with embedded.join(folder, binaries.fetch(), fsync="everysec", idle_seconds=0) as server:
+            with embedded.join(folder, binaries.download_missing(), fsync="everysec", idle_seconds=0) as server:
                 yield server.url
         finally:
             while embedded.is_running(folder):  # it saves, and ends by itself

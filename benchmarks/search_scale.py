@@ -311,7 +311,7 @@ def _restart(client: Any, folder: Path, database: Database, key: str) -> float:
     began = time.perf_counter()
     while embedded.is_running(folder):
         time.sleep(0.01)
-    with embedded.join(folder, binaries.fetch(), fsync="everysec", idle_seconds=0):
+    with embedded.join(folder, binaries.download_missing(), fsync="everysec", idle_seconds=0):
         schema.wait_for_indices(database, key)
     return time.perf_counter() - began
 

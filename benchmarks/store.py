@@ -70,7 +70,7 @@ class Hashed(Embeddings):
 def kg(folder: Path, index: Index | None) -> Iterator[tuple[BaseStore, Reopen]]:
     """Open a `KGStore` on an embedded server, with each write synced to disk; yield it and a way to open it async."""
     with (
-        embedded.join(folder, binaries.fetch(), idle_seconds=0) as server,
+        embedded.join(folder, binaries.download_missing(), idle_seconds=0) as server,
         GraphMemory(Settings(url=server.url), model=Scripted(), embeddings=Hashed()) as memory,
     ):
         store = KGStore(memory, index=index or False)

@@ -29,7 +29,7 @@ from kg_memory.retrieval.question import SearchQuery
 from kg_memory.retrieval.ranking import RETRIEVERS, Hits, Retriever, fuse, ids_of
 from kg_memory.retrieval.recipe import DEFAULT
 from kg_memory.retrieval.search import search
-from kg_memory.runtime.effects import read
+from kg_memory.runtime.effects import fetch
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 
@@ -93,7 +93,7 @@ def _search(question: str) -> Flow[Hits]:
     found = (yield from search({"question": SearchQuery.parse({"question": question})}, Settings()))["found"]
     hits = found.hits["episodes"]
     ids = list({id_ for retriever in RETRIEVERS for id_, _ in hits.of(retriever)})
-    names = {row["id"]: turn(row["source"]) for row in (yield from read(SOURCES, ids=ids))}
+    names = {row["id"]: turn(row["source"]) for row in (yield from fetch(SOURCES, ids=ids))}
     named = {retriever: [(names[id_], score) for id_, score in hits.of(retriever)] for retriever in RETRIEVERS}
     return replace(hits, **named)
 

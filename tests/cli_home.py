@@ -28,7 +28,7 @@ def home_of_the_module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pat
     """A folder for the database, which runs until the last test, and no run has to start it; all are offline."""
     folder = tmp_path_factory.mktemp("memory")
     if "KG_MEMORY_BIN_DIR" not in os.environ:
-        binaries.fetch()
+        binaries.download_missing()
     with pytest.MonkeyPatch.context() as patch:
         for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "KG_MEMORY_URL", "KG_MEMORY_BASE_URL", "XDG_DATA_HOME"):
             patch.delenv(name, raising=False)

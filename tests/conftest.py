@@ -127,7 +127,7 @@ def _run_secured(folder: Path) -> AbstractContextManager[Any]:
 @contextmanager
 def _run_embedded(folder: Path) -> Iterator[embedded.Server]:
     """Run one that ends with the last process that uses it, even if that one is killed."""
-    with embedded.join(folder, binaries.fetch(), fsync="everysec", idle_seconds=0) as joined:
+    with embedded.join(folder, binaries.download_missing(), fsync="everysec", idle_seconds=0) as joined:
         yield joined
     deadline = time.monotonic() + 30
     while embedded.is_running(folder):

@@ -25,7 +25,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, dict[str
     """The demo's folder, its output with a model that cannot be reached, and its JSON on a second run."""
     folder = tmp_path_factory.mktemp("demo")
     if "KG_MEMORY_BIN_DIR" not in os.environ:
-        binaries.fetch()
+        binaries.download_missing()
     with pytest.MonkeyPatch.context() as patch:
         for name in HOME_VARIABLES:
             patch.delenv(name, raising=False)
@@ -48,7 +48,7 @@ def test_demo_downloads_the_database_when_it_is_missing(
         asked.append(home)
         raise DatabaseMissing("there is no network")
 
-    monkeypatch.setattr(binaries, "fetch", fetch)
+    monkeypatch.setattr(binaries, "download_missing", fetch)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     for name in ("KG_MEMORY_BIN_DIR", "KG_MEMORY_URL"):
         monkeypatch.delenv(name, raising=False)

@@ -23,7 +23,7 @@ from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.llm.prompts import JUDGE
 from kg_memory.memory.open import open_driver
 from kg_memory.runtime.driver import CACHED_VECTORS, Clock
-from kg_memory.runtime.effects import Ask, embed, now, read, score, work, write
+from kg_memory.runtime.effects import Ask, embed, fetch, now, score, work, write
 from kg_memory.runtime.flow import Flow, every
 from tests.children import ends_well_in_a_child
 from tests.scripted import At, HashEmbeddings, Scripted, raising
@@ -51,7 +51,7 @@ def test_embed_caches_queries_apart_from_documents(drive, embeddings):
 
 
 def test_empty_effects_call_no_model_and_create_no_graph(drive, embeddings, model, database, namespace):
-    assert drive(embed([])) == drive(score("why?", [])) == drive(read("MATCH (n) RETURN n")) == []
+    assert drive(embed([])) == drive(score("why?", [])) == drive(fetch("MATCH (n) RETURN n")) == []
     assert (embeddings.embedded, model.asked, namespace in database.namespaces()) == ([], [], False)
 
 
@@ -88,13 +88,13 @@ def test_score_calls_the_model_once_per_question_and_text(drive, model):
 
 def test_write_creates_the_graph_with_its_indexes(drive, database, namespace):
     assert drive(write("CREATE (n:Own {name: $name}) RETURN n.name AS name", name="x")) == [{"name": "x"}]
-    assert drive(read("MATCH (n:Own) RETURN n.name AS name")) == [{"name": "x"}]
-    assert drive(read("CALL db.indexes() YIELD label RETURN count(label) AS n"))[0]["n"] > 5
+    assert drive(fetch("MATCH (n:Own) RETURN n.name AS name")) == [{"name": "x"}]
+    assert drive(fetch("CALL db.indexes() YIELD label RETURN count(label) AS n"))[0]["n"] > 5
 
 
 def test_parallel_queries_return_in_order(drive):
     drive(write("CREATE (:Own)"))
-    found = drive(every(read("RETURN $n AS n", n=number) for number in range(30)))
+    found = drive(every(fetch("RETURN $n AS n", n=number) for number in range(30)))
     assert [row["n"] for [row] in found] == list(range(30))
 
 
@@ -144,12 +144,12 @@ COUNT = "MATCH (n:Episode) RETURN count(n) AS n"
 
 
 def test_forked_child_has_its_own_threads(driver, namespace):
-    both = [read("RETURN 1 AS one"), read("RETURN 2 AS two")]
+    both = [fetch("RETURN 1 AS one"), fetch("RETURN 2 AS two")]
     driver.run(write("RETURN 0 AS nothing"), namespace)
     driver.run(every(both), namespace)
 
     def work() -> bool:
-        found = driver.run(every([read("RETURN 1 AS one"), read("RETURN 2 AS two")]), namespace)
+        found = driver.run(every([fetch("RETURN 1 AS one"), fetch("RETURN 2 AS two")]), namespace)
         return found == [[{"one": 1}], [{"two": 2}]]
 
     assert ends_well_in_a_child(work)
@@ -160,7 +160,7 @@ def test_forked_child_does_not_wait_for_locks_of_its_parent(driver, database, na
 
     def work() -> bool:
         [vector], time = driver.run(embed(["known"]), namespace), driver.run(now(), namespace)
-        return bool(vector and time) and driver.run(read("RETURN 1 AS one"), namespace) == []
+        return bool(vector and time) and driver.run(fetch("RETURN 1 AS one"), namespace) == []
 
     with driver.embedder.vectors._lock, driver.clock._lock, database._opening:  # as other threads hold them at times
         assert ends_well_in_a_child(work)
@@ -200,7 +200,7 @@ def vector(embeddings):
 def deleted(drive, server, namespace):
     """A namespace whose graph another connection deletes after the driver has marked it as ready."""
     drive(write("CREATE (:Episode {id: 'a'})"))
-    drive(read(COUNT))
+    drive(fetch(COUNT))
     other = Database(At(server))
     other.delete(graph_key(namespace))
     other.close()
@@ -208,18 +208,18 @@ def deleted(drive, server, namespace):
 
 @pytest.mark.usefixtures("deleted")
 def test_deleted_graph_is_empty_and_rebuilt_by_the_next_write(drive, vector):
-    assert drive(read(NEAR, v=vector)) == []
+    assert drive(fetch(NEAR, v=vector)) == []
     drive(write("CREATE (:Episode {id: 'b', embedding: vecf32($v)})", v=vector))
-    assert drive(read(INDICES))[0]["n"] > 5
-    assert drive(read(NEAR, v=vector)) == [{"id": "b"}]
+    assert drive(fetch(INDICES))[0]["n"] > 5
+    assert drive(fetch(NEAR, v=vector)) == [{"id": "b"}]
 
 
 @pytest.mark.usefixtures("deleted")
-@pytest.mark.parametrize("effect", [read, write])
+@pytest.mark.parametrize("effect", [fetch, write])
 def test_recreated_graph_regains_indexes_when_a_query_fails(drive, vector, effect):
     drive(write("CREATE (:Episode {id: 'b', embedding: vecf32($v)})", v=vector))
     assert drive(effect(NEAR, v=vector)) == [{"id": "b"}]
-    assert drive(read(COUNT)) == [{"n": 1}]
+    assert drive(fetch(COUNT)) == [{"n": 1}]
 
 
 def test_invalid_query_raises_query_error(drive):
@@ -227,14 +227,14 @@ def test_invalid_query_raises_query_error(drive):
     with pytest.raises(QueryError, match="refused"):
         drive(write("MATCH"))
     with pytest.raises(QueryError, match="refused"):
-        drive(read("CREATE (:Episode)"))
+        drive(fetch("CREATE (:Episode)"))
 
 
 def test_missing_vector_index_raises_with_reembed_hint(drive, vector):
     drive(write("CREATE (:Episode {id: 'a'})"))
     drive(write("DROP VECTOR INDEX FOR (n:Episode) ON (n.embedding)"))
     with pytest.raises(EmbeddingMismatch, match="run `kg-memory reembed`"):
-        until(lambda: drive(read(NEAR, v=vector)) is None)  # a busy server drops the index a moment later
+        until(lambda: drive(fetch(NEAR, v=vector)) is None)  # a busy server drops the index a moment later
 
 
 class Moving(At):
@@ -245,7 +245,7 @@ class Moving(At):
 
 
 async def test_graph_is_rebuilt_on_a_replacement_server(server, namespace, tmp_path, vector):
-    with embedded.join(tmp_path / "db", binaries.fetch(), idle_seconds=0) as first:
+    with embedded.join(tmp_path / "db", binaries.download_missing(), idle_seconds=0) as first:
         host = Moving(first)
         database = Database(host)
         driver = open_driver(Scripted(), HashEmbeddings(), database)
@@ -255,7 +255,7 @@ async def test_graph_is_rebuilt_on_a_replacement_server(server, namespace, tmp_p
             await driver.arun(write("CREATE (:Episode)"), namespace)
         host.move(server)
         await driver.arun(write("CREATE (:Episode {id: 'b', embedding: vecf32($v)})", v=vector), namespace)
-        assert (await driver.arun(read(INDICES), namespace))[0]["n"] > 5
+        assert (await driver.arun(fetch(INDICES), namespace))[0]["n"] > 5
         driver.close()
         await database.aclose()
 
@@ -268,11 +268,11 @@ def test_running_queries_raise_database_closed_on_close(server, namespace, way):
 
     def work() -> None:
         while True:
-            driver.run(every([read(COUNT) for _ in range(4)]), namespace)
+            driver.run(every([fetch(COUNT) for _ in range(4)]), namespace)
 
     async def awork() -> None:
         while True:
-            await driver.arun(every([read(COUNT) for _ in range(4)]), namespace)
+            await driver.arun(every([fetch(COUNT) for _ in range(4)]), namespace)
 
     async def close_on_a_loop() -> list[Any]:
         tasks = [asyncio.create_task(awork()) for _ in range(3)]

@@ -121,7 +121,7 @@ def server():
 def run(tmp_path):
     """A way to run an example with a data folder of its own; it leaves no process behind."""
     if "KG_MEMORY_BIN_DIR" not in os.environ:
-        binaries.fetch()
+        binaries.download_missing()
     folder = tmp_path / "db"
     settings = {"KG_MEMORY_DATA_DIR": str(folder), "KG_MEMORY_IDLE_SECONDS": "0", "PYTHONPATH": str(ROOT)}
     kept = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}

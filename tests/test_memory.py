@@ -231,7 +231,7 @@ def test_embedded_database_starts_at_first_use_and_persists(tmp_path, monkeypatc
     monkeypatch.setattr("sys.platform", "linux")
     folder, at = tmp_path / "db" / folder, tmp_path / "db"
     named = {home: at if home == "data_dir" else str(at)}
-    own = Settings(**named, bin_dir=binaries.fetch().module.parent, idle_seconds=0)
+    own = Settings(**named, bin_dir=binaries.download_missing().module.parent, idle_seconds=0)
     memory = GraphMemory(own, model=Scripted(), embeddings=HashEmbeddings())
     assert (isinstance(memory.driver, Driver), at.exists()) == (True, False), "to make one touches nothing"
     memory.close()

@@ -53,7 +53,7 @@ class Graphiti:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
-        self._server = join(tools.folder / "database", binaries.fetch(), idle_seconds=0)
+        self._server = join(tools.folder / "database", binaries.download_missing(), idle_seconds=0)
 
     def ingest(self, conversation: Conversation) -> None:
         graphiti = self._run(self._graphiti(conversation))

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from kg_memory.communities.records import CommunitiesState, EntityCluster, Membership, Row, Update
 from kg_memory.falkor.queries import communities as cypher
 from kg_memory.falkor.rows import list_pages
-from kg_memory.runtime.effects import now, read, work
+from kg_memory.runtime.effects import fetch, now, work
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.text.identity import community_id
@@ -115,7 +115,7 @@ def load_links() -> Flow[Links]:
 
     # Read memberships first, so that the facts that led to them are found below.
     yield from _read_pages(cypher.LAST_ENTITY, cypher.MEMBERSHIPS, add_membership)
-    wholes = {row["part"]: row["whole"] for row in (yield from read(cypher.WHOLES))}
+    wholes = {row["part"]: row["whole"] for row in (yield from fetch(cypher.WHOLES))}
     yield from _read_pages(cypher.LAST_FACT, cypher.FACTS, add_fact, now=instant)
     # Read entities last, so that the entities of all facts that were read are found.
     yield from _read_pages(
@@ -135,9 +135,9 @@ def _read_pages(last: str, page: str, take: Callable[[Row], None], **params: Any
 
     *last* is the query that returns the highest node id, *params* are more parameters of *page*.
     """
-    rows = yield from read(last)
+    rows = yield from fetch(last)
     for ids in list_pages(rows[0]["last"] if rows else None, PAGE):
-        for row in (yield from read(page, **ids, **params)):
+        for row in (yield from fetch(page, **ids, **params)):
             take(row)
 
 

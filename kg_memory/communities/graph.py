@@ -23,7 +23,7 @@ from kg_memory.falkor.queries.usage import NO_USAGE
 from kg_memory.ingestion.postings import to_terms
 from kg_memory.ingestion.save import NAME_WEIGHT
 from kg_memory.runtime.driver import Driver
-from kg_memory.runtime.effects import Vector, embed, read, write
+from kg_memory.runtime.effects import Vector, embed, fetch, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.graph import make_node
 from kg_memory.settings import Settings
@@ -65,7 +65,7 @@ def compare(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noq
     (ids of stored communities that were not found again) and the `revision` of the stored communities. Nothing is
     written to the database.
     """
-    rows = yield from read(cypher.STORED)
+    rows = yield from fetch(cypher.STORED)
     stored = {row["id"]: row["fingerprint"] for row in rows[0]["stored"]} if rows else {}
     groups = state["groups"]
     changed = [group for group in groups if state.get("full") or stored.get(group["id"]) != group["fingerprint"]]

@@ -17,7 +17,7 @@ from kg_memory.models.graph import SOURCES, Community
 from kg_memory.models.operations import CommunityRefresh, StepUsage, Usage
 from kg_memory.models.results import CommunityCard
 from kg_memory.runtime.config import RunConfig, describe_key, setting_field
-from kg_memory.runtime.effects import now, read, write
+from kg_memory.runtime.effects import fetch, now, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.telemetry import describe_error
 from kg_memory.text.identity import replace_unstorable
@@ -126,7 +126,7 @@ def list_communities(limit: int, skip: int, level: int | None = None) -> Flow[li
     """
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     level = None if level is None else validate_count("level", level, 0)
-    stored = yield from read(cypher.COMMUNITIES, **page, level=level)
+    stored = yield from fetch(cypher.COMMUNITIES, **page, level=level)
     return [_community(row) for row in stored]
 
 
@@ -136,14 +136,14 @@ def get_card(name: str, limit: int) -> Flow[CommunityCard | None]:
     *name* is its id or the beginning of its name, *limit* the number of facts. Errors: `InputError` if *limit* is not a
     valid number.
     """
-    matches = yield from read(cypher.FIND, name=replace_unstorable(name))
-    stored = (yield from read(cypher.ONE, id=matches[0]["id"])) if matches else []
+    matches = yield from fetch(cypher.FIND, name=replace_unstorable(name))
+    stored = (yield from fetch(cypher.ONE, id=matches[0]["id"])) if matches else []
     if not stored:
         return None
     [row] = stored
     parts = tuple(map(rows.to_community, row["parts"]))
     instant = yield from now()
-    facts = yield from read(
+    facts = yield from fetch(
         cypher.TELL_FACTS_AMONG,
         ids=row["ids"],
         now=instant,

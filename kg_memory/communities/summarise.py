@@ -17,7 +17,7 @@ from kg_memory.errors import BudgetSpent, ModelError, ModelUnavailable
 from kg_memory.falkor.queries import communities as cypher
 from kg_memory.llm.prompts import COMMUNITY
 from kg_memory.llm.prompts.answers import Description, Descriptions
-from kg_memory.runtime.effects import Ask, ask_model, in_step, now, read
+from kg_memory.runtime.effects import Ask, ask_model, fetch, in_step, now
 from kg_memory.runtime.flow import Flow, T, every, through
 from kg_memory.runtime.telemetry import describe_error
 from kg_memory.settings import Settings
@@ -114,8 +114,8 @@ def _read_members(group: EntityCluster, instant: int) -> Flow[list[Item]]:
     hold at *instant*, in microseconds since the epoch.
     """
     ids = group["members"][:MEMBERS]
-    members = yield from read(cypher.MEMBERS, ids=ids)
-    facts = yield from read(cypher.FACTS_AMONG, ids=ids, now=instant, limit=FACTS)
+    members = yield from fetch(cypher.MEMBERS, ids=ids)
+    facts = yield from fetch(cypher.FACTS_AMONG, ids=ids, now=instant, limit=FACTS)
     items = [{"entity": row["name"], "type": row["type"], "summary": row["summary"]} for row in members]
     return items + [{"fact": dated(row["fact"])} for row in facts]
 
@@ -127,7 +127,7 @@ def _read_parts(group: EntityCluster, summaries: Mapping[str, Summary]) -> Flow[
     ``{"part": name, "summary": ...}``.
     """
     ids = group["members"][:MEMBERS]
-    stored = yield from read(cypher.PARTS, ids=[id_ for id_ in ids if id_ not in summaries])
+    stored = yield from fetch(cypher.PARTS, ids=[id_ for id_ in ids if id_ not in summaries])
     texts = {row["id"]: (row["name"], row["summary"]) for row in stored}
     texts.update((id_, (summary["name"], summary["summary"])) for id_, summary in summaries.items())
     return [{"part": texts[id_][0], "summary": texts[id_][1]} for id_ in ids if id_ in texts]

@@ -14,7 +14,7 @@ from kg_memory.falkor.rows import Row
 from kg_memory.memory.listing import is_reviewed
 from kg_memory.models.graph import Change, Fact
 from kg_memory.retrieval.clocks import MOST_GROUNDS, Grounds, Sentences, describe_doubt, read_grounds, read_resting
-from kg_memory.runtime.effects import now, read
+from kg_memory.runtime.effects import fetch, now
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.doubt import Doubt, Point, find_doubts
 from kg_memory.temporal.interval import OPEN_END, micros
@@ -31,7 +31,7 @@ def read_changes(since: int, until: int | None, limit: int, *, latest: bool = Fa
     end = (yield from now()) + 1 if until is None else until
     # A change consists of at most two beliefs, so 2 * limit are enough.
     query = fact_queries.CHANGED_LAST if latest else fact_queries.CHANGED_FACTS
-    changed = yield from read(query, since=since, until=end, limit=2 * limit)
+    changed = yield from fetch(query, since=since, until=end, limit=2 * limit)
     ids = [row["id"] for row in changed]
     changes = yield from changes_of(ids, since, end)
     changes += yield from read_doubt_changes(ids, since, end, limit)
@@ -44,7 +44,7 @@ def changes_of(facts: Sequence[str], since: int, end: int) -> Flow[list[Change]]
 
     *facts* are the ids of the facts. Times are microseconds since the epoch.
     """
-    stated = yield from read(
+    stated = yield from fetch(
         fact_queries.TELL_FACTS, ids=list(facts), past=True, sources=rows.MOST_SOURCES, believed_at=OPEN_END
     )
     beliefs: defaultdict[str, list[Row]] = defaultdict(list)
@@ -58,7 +58,7 @@ def changes_of(facts: Sequence[str], since: int, end: int) -> Flow[list[Change]]
             if since <= instant < end:
                 changes += _changes_at(own, instant)
     unknown = sorted({time_of(change) for change in changes if change.cause is None})
-    read_causes = (yield from read(queries.CAUSES, instants=unknown)) if unknown else []
+    read_causes = (yield from fetch(queries.CAUSES, instants=unknown)) if unknown else []
     causes = {row["at"]: row["cause"] for row in read_causes}
     changes = [change.model_copy(update={"cause": change.cause or causes.get(time_of(change))}) for change in changes]
     return sorted(changes, key=_order)
@@ -118,7 +118,7 @@ def read_doubt_changes(changed: Sequence[str], since: int, until: int, limit: in
     *changed* are the ids of facts that changed in that time. Facts that are based on them are examined, too. Times are
     microseconds since the epoch; at most *limit* changes are returned.
     """
-    restated = yield from read(premise_queries.RESTATED, since=since, until=until, limit=limit)
+    restated = yield from fetch(premise_queries.RESTATED, since=since, until=until, limit=limit)
     premised = [row["id"] for row in restated]
     resting = yield from read_resting([*changed, *premised], MOST_GROUNDS)
     affected = {*resting, *premised}
@@ -126,7 +126,7 @@ def read_doubt_changes(changed: Sequence[str], since: int, until: int, limit: in
         return []
     grounds, sentences = yield from read_grounds(sorted(affected))
     turns = list(_find_turns(grounds, affected, since, until))[:limit]
-    stated = yield from read(
+    stated = yield from fetch(
         fact_queries.TELL_FACTS,
         ids=sorted({id_ for _, id_, *_ in turns}),
         past=True,

@@ -21,7 +21,7 @@ from kg_memory.llm.budget import MIN_ANSWER_TOKENS, estimate_cost
 from kg_memory.memory.adding import State
 from kg_memory.models.budget import Budget
 from kg_memory.models.operations import Estimate, Range, Usage
-from kg_memory.runtime.effects import Ask, Model, now, read, work
+from kg_memory.runtime.effects import Ask, Model, fetch, now, work
 from kg_memory.runtime.flow import Every, Flow
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import iso, local_time
@@ -114,7 +114,7 @@ def _past(settings: Settings) -> Flow[Row | None]:
     tokens]: for all questions, and for the first question alone. ``None`` if there are fewer than `ENOUGH` such
     episodes.
     """
-    averages = yield from read(AVERAGE_COST, plan=settings.plan, limit=LATEST)
+    averages = yield from fetch(AVERAGE_COST, plan=settings.plan, limit=LATEST)
     return averages[0] if averages and averages[0]["episodes"] >= ENOUGH else None
 
 
@@ -122,7 +122,7 @@ def _find_finished(ids: Sequence[str]) -> Flow[set[str]]:
     """Return the ids in *ids* whose episodes the namespace has already read."""
     finished: set[str] = set()
     for start in range(0, len(ids), AT_ONCE):
-        rows = yield from read(EPISODES_WITH_STATUS, ids=ids[start : start + AT_ONCE], statuses=list(FINISHED))
+        rows = yield from fetch(EPISODES_WITH_STATUS, ids=ids[start : start + AT_ONCE], statuses=list(FINISHED))
         finished |= {row["id"] for row in rows}
     return finished
 

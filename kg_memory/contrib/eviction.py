@@ -21,7 +21,7 @@ from kg_memory.ingestion.save import index_again
 from kg_memory.maintenance.forgetting.forget import forget
 from kg_memory.maintenance.forgetting.selection import ForgetRequest
 from kg_memory.models.operations import EvictionResult
-from kg_memory.runtime.effects import now, read, write
+from kg_memory.runtime.effects import fetch, now, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import DAY, OPEN_END, OPEN_START
@@ -106,19 +106,19 @@ def evict(
     most = None if max_entities is None else validate_count("max_entities", max_entities)
     time = yield from now()
     sweep = Sweep(time, time - int(days * DAY), dry_run, on_progress)
-    if not (yield from read(LAST)):
+    if not (yield from fetch(LAST)):
         return sweep.result()  # the namespace has no graph
     if expired_episodes or (expired_days is most is None and not orphans):
         yield from _forget_expired(sweep, settings, namespace)
     if expired_days is not None:
         yield from _evict_beliefs(sweep)
-        for page in list_pages((yield from read(LAST))[0]["fact"], PAGE):
-            yield from _evict_facts(sweep, (yield from read(FACTS_OVER, **page, before=sweep.before)))
+        for page in list_pages((yield from fetch(LAST))[0]["fact"], PAGE):
+            yield from _evict_facts(sweep, (yield from fetch(FACTS_OVER, **page, before=sweep.before)))
     if orphans:
         yield from _evict_orphans(sweep)
     if most is not None:
         yield from _evict_surplus(sweep, most)
-    while not dry_run and (returned := (yield from read(RETURNED, now=time, limit=AT_ONCE))):
+    while not dry_run and (returned := (yield from fetch(RETURNED, now=time, limit=AT_ONCE))):
         yield from index_again([row["id"] for row in returned])
     return sweep.result()
 
@@ -126,14 +126,14 @@ def evict(
 def _forget_expired(sweep: Sweep, settings: Settings, namespace: str) -> Flow[None]:
     """Delete expired messages, with the facts and entities that no other message supports."""
     if sweep.dry_run:
-        sweep.add(sweep.episodes, (yield from read(EXPIRED_EPISODES, now=sweep.time, limit=MAX_COUNT)))
+        sweep.add(sweep.episodes, (yield from fetch(EXPIRED_EPISODES, now=sweep.time, limit=MAX_COUNT)))
         return
     request = ForgetRequest("episode", EXPIRED, EXPIRED, REASON)
-    while expired := (yield from read(EXPIRED_EPISODES, now=sweep.time, limit=EXPIRED_AT_ONCE)):
+    while expired := (yield from fetch(EXPIRED_EPISODES, now=sweep.time, limit=EXPIRED_AT_ONCE)):
         try:
             receipt = yield from forget(request, settings, namespace, ids=[row["id"] for row in expired])
         except InputError:
-            if (yield from read(EXPIRED_EPISODES, now=sweep.time, limit=EXPIRED_AT_ONCE)) == expired:
+            if (yield from fetch(EXPIRED_EPISODES, now=sweep.time, limit=EXPIRED_AT_ONCE)) == expired:
                 raise
             continue  # another run deleted some of them first
         sweep.add(sweep.episodes, [{"id": id_, "text": ""} for id_ in receipt.episodes])
@@ -142,7 +142,7 @@ def _forget_expired(sweep: Sweep, settings: Settings, namespace: str) -> Flow[No
 def _evict_beliefs(sweep: Sweep) -> Flow[None]:
     """Delete beliefs that were superseded or retracted before `Sweep.before`."""
     if sweep.dry_run:
-        sweep.beliefs = (yield from read(BELIEFS_OVER, before=sweep.before))[0]["n"]
+        sweep.beliefs = (yield from fetch(BELIEFS_OVER, before=sweep.before))[0]["n"]
         return
     deleted = BELIEFS_AT_ONCE
     while deleted == BELIEFS_AT_ONCE:
@@ -153,10 +153,10 @@ def _evict_beliefs(sweep: Sweep) -> Flow[None]:
 
 def _evict_orphans(sweep: Sweep) -> Flow[None]:
     """Evict entities that were last seen before `Sweep.before` and had no facts, or only ended ones, at that time."""
-    for page in list_pages((yield from read(LAST))[0]["entity"], PAGE):
-        unseen = yield from read(ENTITIES, **page, before=sweep.before, now=sweep.time)
+    for page in list_pages((yield from fetch(LAST))[0]["entity"], PAGE):
+        unseen = yield from fetch(ENTITIES, **page, before=sweep.before, now=sweep.time)
         inactive = [row for row in unseen if not row["active"]]
-        facts = yield from read(FACTS_OF, ids=[row["id"] for row in inactive], before=sweep.before)
+        facts = yield from fetch(FACTS_OF, ids=[row["id"] for row in inactive], before=sweep.before)
         over = {row["id"] for row in facts if row["over"]}
         yield from _evict_entities(sweep, [row for row in inactive if over.issuperset(row["facts"])], facts)
 
@@ -167,15 +167,15 @@ def _evict_surplus(sweep: Sweep, most: int) -> Flow[None]:
     Entities with the fewest current facts are evicted first; of these, the ones that were last seen longest ago.
     """
     evicted = set(sweep.entities) if sweep.dry_run else set[str]()
-    surplus = (yield from read(KEPT))[0]["n"] - len(evicted) - most
+    surplus = (yield from fetch(KEPT))[0]["n"] - len(evicted) - most
     least: list[Row] = []
-    last = (yield from read(LAST))[0]["entity"] if surplus > 0 else None
+    last = (yield from fetch(LAST))[0]["entity"] if surplus > 0 else None
     for page in list_pages(last, PAGE):
-        entities = yield from read(ENTITIES, **page, before=OPEN_END, now=sweep.time)
+        entities = yield from fetch(ENTITIES, **page, before=OPEN_END, now=sweep.time)
         candidates = [*least, *(row for row in entities if row["id"] not in evicted)]
         least = nsmallest(surplus, candidates, key=lambda row: (row["active"], row["seen"], row["id"]))
     for part in _split(least):
-        facts = yield from read(FACTS_OF, ids=[row["id"] for row in part], before=sweep.before)
+        facts = yield from fetch(FACTS_OF, ids=[row["id"] for row in part], before=sweep.before)
         waiting = {row["id"] for row in facts if row["waits"]}
         going = [row for row in part if waiting.isdisjoint(row["facts"])]
         yield from _evict_entities(sweep, going, facts, active=True)

@@ -17,7 +17,7 @@ from kg_memory.contrib.leases import MAINTAINING, RENEWALS, Lease, Leases
 from kg_memory.memory._verb import Engine
 from kg_memory.memory.communities import Communities
 from kg_memory.memory.data import Data
-from kg_memory.runtime.effects import now, read, write
+from kg_memory.runtime.effects import fetch, now, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.telemetry import describe_error
 from kg_memory.settings import Maintenance
@@ -117,7 +117,7 @@ class Maintainer:
 
         With *mark*, also store the current time as the time of the last maintenance.
         """
-        time, rows = (yield from now()), (yield from read(MAINTAINED))
+        time, rows = (yield from now()), (yield from fetch(MAINTAINED))
         due = bool(rows) and (rows[0]["at"] or 0) + int(self._maintenance.every_seconds * SECOND) <= time
         if due and mark:
             yield from _set_maintained(time)
@@ -153,5 +153,5 @@ def _set_maintained(at: int) -> Flow[None]:
 
     Does nothing if the graph has been deleted, since a write would create it again.
     """
-    if (yield from read(MAINTAINED)):
+    if (yield from fetch(MAINTAINED)):
         yield from write(SET_MAINTAINED, at=at)

@@ -21,7 +21,7 @@ from kg_memory.maintenance.forgetting import cypher
 from kg_memory.maintenance.forgetting.forget import find_gone_ids
 from kg_memory.maintenance.forgetting.look import Impact, split_name
 from kg_memory.models.operations import Residue
-from kg_memory.runtime.effects import embed, in_step, now, read
+from kg_memory.runtime.effects import embed, fetch, in_step, now
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import OPEN_END
 from kg_memory.text import predicates
@@ -114,19 +114,19 @@ class ResidueSearch:
     def search(self) -> Flow[tuple[list[Residue], int]]:
         """Return the residues found in the database, and the number of properties searched."""
         since = yield from now()
-        pages = list_pages((yield from read(LAST))[0]["last"], PAGE)
+        pages = list_pages((yield from fetch(LAST))[0]["last"], PAGE)
         for page in pages:
-            self._excuse((yield from read(SAID, **page)))
+            self._excuse((yield from fetch(SAID, **page)))
         for page in pages:
             nodes, links = yield from in_step(
-                [read(NODES, **page, coded=sorted(CODED), shortest=SHORTEST_ID), read(LINKS, **page)]
+                [fetch(NODES, **page, coded=sorted(CODED), shortest=SHORTEST_ID), fetch(LINKS, **page)]
             )
             for row in nodes:
                 self.searched += row["properties"] - len(row["held"])
                 self._scan(row["label"], dict(row["held"]))
             for row in links:
                 self._scan(row["label"], {row["name"]: row["value"]})
-        for row in (yield from read(ALIASES, keys=sorted(self.traces.names))):
+        for row in (yield from fetch(ALIASES, keys=sorted(self.traces.names))):
             self._note("Alias", "key", "", "name", row["key"])
         yield from self._search_vectors()
         if self.findings:
@@ -141,9 +141,9 @@ class ResidueSearch:
     def _excuse_later(self, since: int) -> Flow[None]:
         """Remove findings whose text also occurs in a message that was saved at or after the time *since*."""
         traces = self.traces
-        self._excuse((yield from read(SAID_SINCE, since=since)))
+        self._excuse((yield from fetch(SAID_SINCE, since=since)))
         ids = sorted(trace for _, trace in self.findings if trace in traces.ids)
-        made = yield from read(cypher.IDS_LEFT, ids=ids, since=since, until=OPEN_END)
+        made = yield from fetch(cypher.IDS_LEFT, ids=ids, since=since, until=OPEN_END)
         traces.ids.difference_update(row["id"] for row in made)
         remaining = {None, *traces.ids, *traces.words, *traces.names}
         self.findings = [finding for finding in self.findings if finding[1] in remaining]
@@ -192,7 +192,7 @@ class ResidueSearch:
         for label, query in NEAR.items():
             for first in range(0, len(self.traces.vectors), VECTORS_AT_ONCE):
                 vectors = self.traces.vectors[first : first + VECTORS_AT_ONCE]
-                rows = yield from read(query, vectors=vectors, limit=NEAREST, same=SAME)
+                rows = yield from fetch(query, vectors=vectors, limit=NEAREST, same=SAME)
                 own = yield from embed([line(row) for row in rows])
                 for row, vector in zip(rows, own, strict=True):
                     self.searched += 1
@@ -227,7 +227,7 @@ def gather_traces(impact: Impact, parameters: Row) -> Flow[Traces]:
     episodes = [*parameters["gone_episodes"], *(row["id"] for row in parameters["redacted"])]
     gone_ids = {"Episode": episodes, "Fact": parameters["gone_facts"], "Entity": parameters["gone_entities"]}
     for label, of_label in gone_ids.items():
-        rows = (yield from read(VECTORS[label], ids=of_label)) if of_label else []
+        rows = (yield from fetch(VECTORS[label], ids=of_label)) if of_label else []
         traces.vectors += [row["vector"] for row in rows]
     return traces
 
@@ -239,11 +239,11 @@ def _find_shared(words: Iterable[str], keys: Iterable[str], impact: Impact, para
     """
     affected = {"facts": sorted(impact.facts), "entities": sorted(impact.entities)}
     communities = parameters["gone_communities"]
-    shared_words = yield from read(SHARED_WORDS, words=sorted(words), gone=communities, **affected)
-    shared_names = yield from read(SHARED_NAMES, keys=sorted(keys), **affected)
-    reasons = yield from read(OTHER_REASONS, facts=affected["facts"])
+    shared_words = yield from fetch(SHARED_WORDS, words=sorted(words), gone=communities, **affected)
+    shared_names = yield from fetch(SHARED_NAMES, keys=sorted(keys), **affected)
+    reasons = yield from fetch(OTHER_REASONS, facts=affected["facts"])
     wordings = {row["id"]: row["wording"] for row in parameters["evidence"]}
-    relations = yield from read(RELATIONS, gone=[*parameters["gone_facts"], *wordings])
+    relations = yield from fetch(RELATIONS, gone=[*parameters["gone_facts"], *wordings])
     names = [row["name"] for row in relations]
     names += [*wordings.values(), *(impact.facts[id_]["predicate"] for id_ in wordings)]
     names += [row["text"] for row in reasons]

@@ -19,7 +19,7 @@ from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.records import JSON, CandidateFact, Comparison, Grounds, PairVerdict, Span, StatedFact, pick
 from kg_memory.ingestion.state import MOST_AT_ONCE, Draft, Update, ask_in_batches
 from kg_memory.llm.prompts import JUDGE
-from kg_memory.runtime.effects import Vector, embed, read
+from kg_memory.runtime.effects import Vector, embed, fetch
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import OPEN_END, OPEN_START, last_instant, time_text
@@ -259,7 +259,7 @@ def find_related(
     if not facts:
         return [], Grounds(revisions)
     vectors = yield from embed([fact.sentence for fact in facts])
-    records = yield from read(
+    records = yield from fetch(
         RELATED_FACTS,
         ends=sorted(revisions),
         pairs=_pair_rows(facts, vectors),

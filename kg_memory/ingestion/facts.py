@@ -34,7 +34,7 @@ from kg_memory.ingestion.state import Draft, Update, ask_in_batches
 from kg_memory.llm.prompts import PREDICATES
 from kg_memory.llm.prompts.answers import CanonicalPredicate, ExtractedFact
 from kg_memory.plugins import load_plugin
-from kg_memory.runtime.effects import read, read_once
+from kg_memory.runtime.effects import fetch, read_once
 from kg_memory.runtime.flow import Flow, every
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import parse_period
@@ -367,7 +367,7 @@ def _read_stored(names: Iterable[str], changed_at: int | None) -> Flow[dict[str,
     """Return the database rows of predicates by name, at least of those called *names*, from a cache if possible."""
     rows = yield from read_once(changed_at, queries.ALL_PREDICATES, skip=0, limit=MOST_CACHED)
     if len(rows) == MOST_CACHED:
-        rows = [*rows, *(yield from read(queries.PREDICATES, names=sorted(names)))]
+        rows = [*rows, *(yield from fetch(queries.PREDICATES, names=sorted(names)))]
     return {row["predicate"]["name"]: row["predicate"] for row in rows}
 
 

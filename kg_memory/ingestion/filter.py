@@ -13,7 +13,7 @@ from typing import Literal, get_args
 from kg_memory.falkor.queries.episodes import PREVIOUS_STATUSES
 from kg_memory.ingestion.records import EpisodeRecord
 from kg_memory.ingestion.state import Draft
-from kg_memory.runtime.effects import Vector, embed, read
+from kg_memory.runtime.effects import Vector, embed, fetch
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.text.context_markers import SUPPLIED, ZEPH_HEAD, Marker
@@ -81,7 +81,7 @@ def _lack_of_surprise(draft: Draft, settings: Settings) -> Flow[str | None]:
     if distance >= settings.surprise_threshold:
         return None
     episode = draft.episode
-    latest = yield from read(
+    latest = yield from fetch(
         PREVIOUS_STATUSES,
         id=episode.id,
         thread_key=episode.thread_key,

@@ -31,7 +31,7 @@ from kg_memory.ingestion.records import (
 from kg_memory.ingestion.state import Draft, Update
 from kg_memory.models.graph import Precision
 from kg_memory.plugins import load_plugin
-from kg_memory.runtime.effects import read
+from kg_memory.runtime.effects import fetch
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.temporal.beliefs import Belief, Edit, History, enters_review, has_ended, revise
@@ -319,7 +319,7 @@ def read_history(facts: Iterable[str], rows: Iterable[Row] = ()) -> Flow[History
         seen.update(missing)
         unread = [fact for fact in missing if fact not in row_of]
         if unread:
-            read_rows = yield from read(HISTORY, facts=unread)
+            read_rows = yield from fetch(HISTORY, facts=unread)
             row_of |= {row["history"]["fact"]: row["history"] for row in read_rows}
         for fact in missing:
             if fact in row_of:

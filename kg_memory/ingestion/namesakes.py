@@ -16,7 +16,7 @@ from kg_memory.falkor.queries import identities as queries
 from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.records import EntityMatch, EntityMention, NamedFact
 from kg_memory.ingestion.state import Draft
-from kg_memory.runtime.effects import read, read_if
+from kg_memory.runtime.effects import fetch, read_if
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.text.identity import alias_key, canonical_name, display_name, is_pronoun
@@ -184,7 +184,7 @@ def mark_other_speakers(name: str, candidates: Sequence[Candidate]) -> Flow[list
     Anyone can call themselves "Ann Mallory" without being Ann; a person decides whether both are the same.
     """
     ids = [candidate["id"] for candidate in candidates if alias_key(name) not in alias_keys(candidate)]
-    spoken = {row["id"] for row in (yield from read(queries.SPEAKERS, ids=ids))} if ids else set()
+    spoken = {row["id"] for row in (yield from fetch(queries.SPEAKERS, ids=ids))} if ids else set()
     return [{**own, "apart": True, "speaks": True} if own["id"] in spoken else own for own in candidates]
 
 

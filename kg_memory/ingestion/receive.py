@@ -22,7 +22,7 @@ from kg_memory.ingestion.records import EpisodeRecord, Piece, PreviousMessage
 from kg_memory.ingestion.state import Draft, Update, spare_loop
 from kg_memory.models.graph import EpisodeKind
 from kg_memory.models.labels import encode_labels, read_labels
-from kg_memory.runtime.effects import now, read, write
+from kg_memory.runtime.effects import fetch, now, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import NO_REDACTION, RedactHook, Settings
 from kg_memory.temporal.interval import iso, local_time, split_local
@@ -168,12 +168,12 @@ def _store(episode: EpisodeRecord, settings: Settings, state: Row, *, reading: b
         )
         if rows:
             return rows[0], before
-        if saved_id is not None and not (yield from read(queries.STATUS, id=saved_id)):
+        if saved_id is not None and not (yield from fetch(queries.STATUS, id=saved_id)):
             raise InputError(FORGOTTEN)
         for id_ in based_on:
-            if not (yield from read(queries.STATUS, id=id_)):
+            if not (yield from fetch(queries.STATUS, id=id_)):
                 raise NotFound(f"based_on must be the id of a stored episode, got {id_!r}; read the latest version")
-        if (yield from read(queries.PAUSED)):
+        if (yield from fetch(queries.PAUSED)):
             raise MemoryPaused(PAUSED)
 
 
@@ -181,7 +181,7 @@ def _read_neighbours(episode: EpisodeRecord, settings: Settings) -> Flow[tuple[l
     """Return the rows of the nearest earlier episodes in the same thread, latest first; and of the later ones."""
     if episode.kind == EpisodeKind.BLOCK or (episode.is_declared and episode.thread is None):
         return [], []
-    rows = yield from read(
+    rows = yield from fetch(
         queries.NEIGHBOURS,
         id=episode.id,
         thread_key=episode.thread_key,

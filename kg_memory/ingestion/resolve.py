@@ -25,7 +25,7 @@ from kg_memory.ingestion.namesakes import (
 from kg_memory.ingestion.records import JSON, EntityMatch, EntityMention, ResolvedEntity
 from kg_memory.ingestion.state import Draft, Update, ask_in_batches
 from kg_memory.llm.prompts import RESOLVE
-from kg_memory.runtime.effects import Vector, embed, embedding_model, read
+from kg_memory.runtime.effects import Vector, embed, embedding_model, fetch
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.text.identity import alias_key, canonical_name, entity_id, entity_key
@@ -85,10 +85,10 @@ def find_entity_candidates(
         return {}, 0
     limit = settings.candidates
     if exact:
-        rows = yield from read(queries.NAMESAKES, names=[{"new": row["new"], "alias": row["alias"]} for row in names])
+        rows = yield from fetch(queries.NAMESAKES, names=[{"new": row["new"], "alias": row["alias"]} for row in names])
     else:
         threshold = settings.ask_threshold or 0.0
-        rows = yield from read(queries.SIMILAR_ENTITIES, names=names, limit=limit, threshold=threshold)
+        rows = yield from fetch(queries.SIMILAR_ENTITIES, names=names, limit=limit, threshold=threshold)
     candidates: dict[int, list[JSON]] = {new: [] for new in range(len(mentions))}
     predicates_at = 0
     for row in rows:

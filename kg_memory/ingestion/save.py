@@ -29,7 +29,7 @@ from kg_memory.ingestion.records import (
     pick,
 )
 from kg_memory.ingestion.state import MOST_AT_ONCE, Draft, Update
-from kg_memory.runtime.effects import Vector, embed, now, read, write
+from kg_memory.runtime.effects import Vector, embed, fetch, now, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import OFFLINE, Settings
 from kg_memory.temporal.interval import OPEN_START, last_instant
@@ -117,7 +117,7 @@ def _read_status(draft: Draft) -> Flow[JSON]:
 
     Raises: `InputError` if the episode itself was forgotten.
     """
-    rows = yield from read(episodes.STATUS, id=draft.episode.id)
+    rows = yield from fetch(episodes.STATUS, id=draft.episode.id)
     if not rows:
         raise InputError("the episode was forgotten while it was read: add it again to remember it")
     return rows[0]
@@ -290,7 +290,7 @@ def _statement_row(fact: StatedFact, episode: EpisodeRecord) -> JSON:
 
 def index_again(ids: Sequence[str]) -> Flow[None]:
     """Add facts and entities (their *ids*) to the word and vector indexes again after they were evicted from these."""
-    evicted = yield from read(ingestion.EVICTED, ids=ids)
+    evicted = yield from fetch(ingestion.EVICTED, ids=ids)
     vectors = yield from embed([row["names"][0] for row in evicted])
     rows: dict[str, list[JSON]] = {"Fact": [], "Entity": []}
     for row, vector in zip(evicted, vectors, strict=True):

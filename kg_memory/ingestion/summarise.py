@@ -19,7 +19,7 @@ from kg_memory.ingestion.records import JSON
 from kg_memory.ingestion.save import LEFT, STALE
 from kg_memory.ingestion.state import Draft, Update
 from kg_memory.llm.prompts import SUMMARISE
-from kg_memory.runtime.effects import ask_model, now, read, write
+from kg_memory.runtime.effects import ask_model, fetch, now, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.telemetry import describe_error
 from kg_memory.settings import Settings
@@ -65,7 +65,7 @@ def refresh(since: int, before: int) -> Flow[None]:
     another writer changes meanwhile is left to that writer.
     """
     while True:
-        records = yield from read(queries.STALE_ENTITIES, since=since, before=before, now=(yield from now()), **STALE)
+        records = yield from fetch(queries.STALE_ENTITIES, since=since, before=before, now=(yield from now()), **STALE)
         yield from _refresh_rows([record["entity"] for record in records])
         if len(records) < STALE["most"]:
             return

@@ -30,7 +30,7 @@ from kg_memory.models.operations import AddResult, Dropped, StepUsage
 from kg_memory.plugins import load_plugin
 from kg_memory.runtime import telemetry
 from kg_memory.runtime.caches import CachedAnswers
-from kg_memory.runtime.effects import embed, now, read, run_graph
+from kg_memory.runtime.effects import embed, fetch, now, run_graph
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.telemetry import log_step_failure
 from kg_memory.temporal.interval import instant, iso_or_text, micros
@@ -392,5 +392,5 @@ def result_of_failure(engine: Engine, state: State, began: int, error: KGMemoryE
 
 def read_episode(id_: str) -> Flow[Episode | None]:
     """Return the stored episode with the id *id_*, or None."""
-    stored = yield from read(EPISODES_BY_ID, ids=[id_])
+    stored = yield from fetch(EPISODES_BY_ID, ids=[id_])
     return rows.to_episode(stored[0]["episode"]) if stored else None

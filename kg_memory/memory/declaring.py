@@ -24,7 +24,7 @@ from kg_memory.models.graph import EpisodeKind
 from kg_memory.models.labels import read_labels
 from kg_memory.models.operations import AddResult
 from kg_memory.plugins import load_plugin
-from kg_memory.runtime.effects import read, run_graph, without_model, work
+from kg_memory.runtime.effects import fetch, run_graph, without_model, work
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import instant, iso_or_text
@@ -233,7 +233,7 @@ def check_premises(declarations: Iterable[Declaration]) -> Flow[None]:
     ids = list(dict.fromkeys(chain.from_iterable(declaration.premises for declaration in declarations)))
     if not ids:
         return
-    stored = {row["id"] for row in (yield from read(STORED, ids=ids))}
+    stored = {row["id"] for row in (yield from fetch(STORED, ids=ids))}
     if missing := [id_ for id_ in ids if id_ not in stored]:
         raise InputError(f"rests_on must be ids of stored facts, got {short(missing[0])}; add that fact first")
 

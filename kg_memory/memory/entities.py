@@ -21,7 +21,7 @@ from kg_memory.memory.listing import NAME_HINT, During, Time, belief_params, rea
 from kg_memory.models.graph import SOURCES, Entity, Fact, IdentityDecision
 from kg_memory.models.results import EntityCard, Neighbour, Neighbourhood
 from kg_memory.retrieval.clocks import Window, add_standing, point_of
-from kg_memory.runtime.effects import in_step, now, read
+from kg_memory.runtime.effects import fetch, in_step, now
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.policy import ConflictPolicy
 from kg_memory.text.identity import alias_key, display_name, replace_unstorable
@@ -64,7 +64,7 @@ class Entities(Group):
         of the names, up to 1. *limit* is the maximum number of entities.
         """
         alias = alias_key(replace_unstorable(validate_name("name", name, NAME_HINT)))
-        linked = yield from read(queries.SIMILAR_TO, alias=alias, limit=validate_count("limit", limit))
+        linked = yield from fetch(queries.SIMILAR_TO, alias=alias, limit=validate_count("limit", limit))
         return [rows.to_entity(row["entity"], round(row["similarity"], 6)) for row in linked]
 
     similar, asimilar = verb(_similar)
@@ -94,8 +94,8 @@ class Entities(Group):
         ids = [entity.id for entity in entities]
         episodes, communities = yield from in_step(
             (
-                read(episode_queries.EPISODES_ABOUT, ids=ids, limit=limit),
-                read(community_queries.COMMUNITIES_ABOUT, ids=ids),
+                fetch(episode_queries.EPISODES_ABOUT, ids=ids, limit=limit),
+                fetch(community_queries.COMMUNITIES_ABOUT, ids=ids),
             )
         )
         return EntityCard(
@@ -157,9 +157,9 @@ class Entities(Group):
         for _ in range(steps):
             if not edge or reached & ends.keys():
                 break
-            edge = _go_on((yield from read(cypher.LINKS, ids=edge, limit=MOST_LINKS, **seen)), reached, came)
+            edge = _go_on((yield from fetch(cypher.LINKS, ids=edge, limit=MOST_LINKS, **seen)), reached, came)
         facts = _go_back(min(reached & ends.keys(), default=None), came)
-        stored = yield from read(FACTS_BY_ID, ids=facts, sources=SOURCES, **seen)
+        stored = yield from fetch(FACTS_BY_ID, ids=facts, sources=SOURCES, **seen)
         by_id = {fact.id: fact for fact in (yield from to_facts(stored, window, seen["believed_at"]))}
         return [by_id[fact] for fact in facts if fact in by_id]
 
@@ -249,12 +249,12 @@ def read_entities(limit: int, skip: int, like: str | None = None) -> Flow[list[E
     """
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     if like is None:
-        listed = yield from read(queries.LIST_ENTITIES, **page)
+        listed = yield from fetch(queries.LIST_ENTITIES, **page)
         return [rows.to_entity(row["entity"]) for row in listed]
     words = terms(replace_unstorable(validate_text("like", like, "words, or the beginning of one")))
     if not words:
         return []
-    matching = yield from read(queries.ENTITIES_LIKE, terms=words, beginning=words[-1], **page)
+    matching = yield from fetch(queries.ENTITIES_LIKE, terms=words, beginning=words[-1], **page)
     return [rows.to_entity(row["entity"], row["score"]) for row in matching]
 
 
@@ -277,7 +277,7 @@ def read_neighbourhood(
     for depth in range(1, steps + 1):
         if not edge or len(facts) >= limit:
             break
-        stated = yield from read(
+        stated = yield from fetch(
             queries.FACTS_AROUND, ids=edge, known=list(facts), limit=limit - len(facts), sources=SOURCES,
             **beliefs,
         )  # fmt: skip
@@ -286,7 +286,7 @@ def read_neighbourhood(
         for row in standing:  # the latest period of each fact comes first: keep that one
             new.setdefault(row["fact"]["id"], rows.to_fact(row))
         facts |= new
-        ends = yield from read(queries.ENTITIES_OF_FACTS, ids=list(new))
+        ends = yield from fetch(queries.ENTITIES_OF_FACTS, ids=list(new))
         reached = {row["entity"]["id"]: row["entity"] for row in ends if row["entity"]["id"] not in entities}
         entities |= reached
         depths |= dict.fromkeys(reached, depth)
@@ -333,9 +333,9 @@ def find_named(argument: str, name: str) -> Flow[dict[str, rows.Row]]:
     Raises `InputError` if *name* is not text; *argument* is the name of the caller's argument, for the message.
     """
     name = replace_unstorable(validate_name(argument, name, NAME_HINT))
-    called = yield from read(queries.CALLED, alias=alias_key(name))
+    called = yield from fetch(queries.CALLED, alias=alias_key(name))
     if not called:
-        called = yield from read(ENTITIES_BY_ID, ids=[name])
+        called = yield from fetch(ENTITIES_BY_ID, ids=[name])
     return {row["entity"]["id"]: row["entity"] for row in called}
 
 

@@ -31,7 +31,7 @@ from kg_memory.models.filters import parse_filter
 from kg_memory.models.graph import Episode, EpisodeStatus
 from kg_memory.models.operations import AddResult, Preview, Stats
 from kg_memory.retrieval.clocks import UserTime
-from kg_memory.runtime.effects import now, read, write
+from kg_memory.runtime.effects import fetch, now, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import PLANS
 from kg_memory.temporal.interval import EVER
@@ -212,7 +212,7 @@ class Episodes(Group):
         statuses = (EpisodeStatus.DONE, *([EpisodeStatus.SKIPPED] if skipped else []))
         chosen = {"statuses": list(map(str, statuses)), "plans": [UNKNOWN_PLAN, *PLANS[: PLANS.index(plan)]]}
         most = MAX_COUNT if limit is None else validate_count("limit", limit)
-        shallow = yield from read(queries.SHALLOW, **chosen, limit=most)
+        shallow = yield from fetch(queries.SHALLOW, **chosen, limit=most)
         if dry_run:
             return [AddResult(episode=row["id"], new=False, status=EpisodeStatus(row["status"])) for row in shallow]
         tally = Tally(len(shallow), progress)
@@ -233,7 +233,7 @@ class Episodes(Group):
 
 def read_stats() -> Flow[Stats]:
     """Return the numbers of episodes, entities, facts, communities and waiting reviews in the namespace."""
-    stats = yield from read(STATS, now=(yield from now()))
+    stats = yield from fetch(STATS, now=(yield from now()))
     return Stats.model_validate(stats[0]) if stats else Stats()
 
 
@@ -261,18 +261,18 @@ def read_episodes(
     passing = parse_filter(where)
     if passing is None:
         whole = queries.EPISODES if status is None else queries.EPISODES_BY_STATUS
-        episodes = yield from read(whole, **page)
+        episodes = yield from fetch(whole, **page)
     else:
         first = yield from start_all(passing, "episodes", queries.ALL_EPISODES)
         linked = yield from belief_params(EVER, None)
-        episodes = yield from read(queries.list_episodes(first.cypher), **page, **linked, **first.params)
+        episodes = yield from fetch(queries.list_episodes(first.cypher), **page, **linked, **first.params)
     return [rows.to_episode(row["episode"]) for row in episodes]
 
 
 def read_oldest(statuses: Iterable[EpisodeStatus], limit: int, skip: int = 0) -> Flow[list[Episode]]:
     """Return at most *limit* episodes that have one of these statuses, earliest first, after the first *skip*."""
     names = [str(status) for status in statuses]
-    episodes = yield from read(queries.EPISODES_TO_READ, statuses=names, limit=limit, skip=skip)
+    episodes = yield from fetch(queries.EPISODES_TO_READ, statuses=names, limit=limit, skip=skip)
     return [rows.to_episode(row["episode"]) for row in episodes]
 
 

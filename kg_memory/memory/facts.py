@@ -35,7 +35,7 @@ from kg_memory.models.graph import SOURCES, Change, Consequence, Fact, Review, S
 from kg_memory.models.operations import AddResult
 from kg_memory.models.results import FactExplanation, Paged
 from kg_memory.retrieval.clocks import parse_moment
-from kg_memory.runtime.effects import now, read, run_graph
+from kg_memory.runtime.effects import fetch, now, run_graph
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.beliefs import History
 from kg_memory.temporal.interval import EVER, OPEN_END
@@ -212,7 +212,7 @@ class Facts(Group):
         """
         _, believed = yield from read_times(None, None, believed_at)
         seen = yield from belief_params(EVER, believed, unreviewed=True)
-        stored = yield from read(FACTS_BY_ID, ids=[validate_fact_id(fact)], sources=SOURCES, **seen)
+        stored = yield from fetch(FACTS_BY_ID, ids=[validate_fact_id(fact)], sources=SOURCES, **seen)
         return next(iter((yield from to_facts(stored[-1:], None, seen["believed_at"]))), None)
 
     get, aget = verb(_get)
@@ -360,7 +360,7 @@ def read_evolution(fact: str) -> Flow[list[Fact]]:
     """Return all periods of *fact* (an id) and of the facts that replaced it or that it replaced, earliest first."""
     history = yield from require_fact(fact)
     linked = sorted(_find_chain(history, fact))
-    beliefs = yield from read(queries.TELL_FACTS, ids=linked, past=False, sources=SOURCES, believed_at=OPEN_END)
+    beliefs = yield from fetch(queries.TELL_FACTS, ids=linked, past=False, sources=SOURCES, believed_at=OPEN_END)
     periods = [row for row in beliefs if is_reviewed(row)]
     periods.sort(key=lambda row: (row["belief"]["known_from"], row["belief"]["invalid_at"], row["fact"]["id"]))
     places = [place for place, row in enumerate(periods) if row["fact"]["id"] == fact]
@@ -373,7 +373,7 @@ def read_sources(fact: str, limit: int, skip: int, believed_at: int | None) -> F
     """Return the episodes that state *fact* (an id) and were saved by *believed_at* (microseconds), earliest first."""
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     seen = OPEN_END if believed_at is None else believed_at
-    stating = yield from read(queries.SOURCES_OF_FACT, fact=validate_fact_id(fact), believed_at=seen, **page)
+    stating = yield from fetch(queries.SOURCES_OF_FACT, fact=validate_fact_id(fact), believed_at=seen, **page)
     if not stating:
         yield from require_fact(fact)
     return [rows.to_source(row["source"]) for row in stating]

@@ -20,7 +20,7 @@ from kg_memory.models.filters import Filter, parse_filter
 from kg_memory.models.graph import SOURCES, Consequence, Fact, Kind, Premise
 from kg_memory.models.results import Paged
 from kg_memory.retrieval.clocks import Window, add_standing, parse_moment, parse_window, point_of, read_resting
-from kg_memory.runtime.effects import now, read
+from kg_memory.runtime.effects import fetch, now
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import EVER, OPEN_END, OPEN_START
 from kg_memory.text.identity import alias_key, replace_unstorable
@@ -83,7 +83,7 @@ def read_page(first: Step, limit: int, after: str | None, window: Window | None,
     """
     size = validate_count("limit", limit)
     place = _parse_cursor(after)
-    stored = yield from read(
+    stored = yield from fetch(
         queries.list_facts(first.cypher), sources=SOURCES, limit=size + 1, **place, **first.params, **seen
     )
     following = _make_cursor(stored[size - 1]) if len(stored) > size else None
@@ -177,15 +177,15 @@ def read_consequences(fact: str, limit: int, window: Window | None, believed_at:
     were believed. Times are microseconds since the epoch; None is now. Raises `InputError` if *fact* is not stored.
     """
     root, limit = validate_fact_id(fact), validate_count("limit", limit)
-    if not (yield from read(premises.STORED, ids=[root])):
+    if not (yield from fetch(premises.STORED, ids=[root])):
         raise missing_fact(fact)
     seen = yield from belief_params(EVER, believed_at)
     point = point_of(window, seen["believed_at"])
     before = yield from read_resting([root], limit)
-    stated = yield from read(FACTS_BY_ID, ids=list(before), sources=SOURCES, **seen)
+    stated = yield from fetch(FACTS_BY_ID, ids=list(before), sources=SOURCES, **seen)
     chosen = {row["fact"]["id"]: row for row in sorted(stated, key=lambda row: _nearness(row, point.as_of))}
     standing = {row["fact"]["id"]: row for row in (yield from add_standing(list(chosen.values()), point))}
-    sentences = {row["id"]: row["sentence"] for row in (yield from read(premises.STORED, ids=list(before)))}
+    sentences = {row["id"]: row["sentence"] for row in (yield from fetch(premises.STORED, ids=list(before)))}
     paths = {id_: _find_path(id_, before, sentences) for id_ in standing}
     found = [Consequence(fact=rows.to_fact(row), path=paths[id_]) for id_, row in standing.items()]
     return sorted(found, key=lambda one: (len(one.path), one.fact.sentence, one.fact.id))

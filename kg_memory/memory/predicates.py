@@ -9,7 +9,7 @@ from kg_memory.falkor.queries import facts as queries
 from kg_memory.memory._verb import Group, verb
 from kg_memory.models.graph import PredicateInfo
 from kg_memory.models.ontology import FactType
-from kg_memory.runtime.effects import now, read, write
+from kg_memory.runtime.effects import fetch, now, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.text.identity import replace_unstorable
 from kg_memory.text.predicates import canonical_predicate, declared_predicate, predicate_name
@@ -33,7 +33,7 @@ class Predicates(Group):
         The built-in predicates are not included. *limit* is the maximum number, after the first *skip*.
         """
         page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
-        rows = yield from read(queries.ALL_PREDICATES, **page)
+        rows = yield from fetch(queries.ALL_PREDICATES, **page)
         return [PredicateInfo(**row["predicate"]) for row in rows]
 
     list, alist = verb(_list)
@@ -95,7 +95,7 @@ def read_predicate(name: str, fact_types: tuple[FactType, ...]) -> Flow[Predicat
     The first of these that knows the name decides: a correction by a person, the declared predicates *fact_types*, what
     was learned, and the built-in rules. An unknown name is its own canonical name.
     """
-    stored = yield from read(queries.PREDICATES, names=[name])
+    stored = yield from fetch(queries.PREDICATES, names=[name])
     info = PredicateInfo(**stored[0]["predicate"]) if stored else None
     declared = declared_predicate(name, fact_types)
     if declared is not None and (info is None or info.origin != "corrected"):

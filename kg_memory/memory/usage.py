@@ -11,7 +11,7 @@ from kg_memory.memory._verb import Group, run_plugin, verb
 from kg_memory.memory.adding import Input, date_inputs
 from kg_memory.models.budget import DAY, Budget
 from kg_memory.models.operations import DailyUsage, Estimate, Usage
-from kg_memory.runtime.effects import now, read
+from kg_memory.runtime.effects import fetch, now
 from kg_memory.runtime.flow import Flow
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_count
 
@@ -40,7 +40,7 @@ class UsageReports(Group):
         Days without model calls are left out. `DailyUsage.money` is None if the settings have no prices.
         """
         last = (yield from now()) // DAY
-        spent = yield from read(queries.DAILY_USAGE, first=last - validate_count("days", days) + 1, last=last)
+        spent = yield from fetch(queries.DAILY_USAGE, first=last - validate_count("days", days) + 1, last=last)
         return [_daily_usage(row, self._engine.settings.budget) for row in spent]
 
     spent, aspent = verb(_spent)

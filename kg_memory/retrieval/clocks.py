@@ -24,7 +24,7 @@ from kg_memory.models.graph import SOURCES, Fact
 from kg_memory.models.results import QueryTime
 from kg_memory.retrieval.question import QuestionTime, SearchQuery, asker_keys, name_keys
 from kg_memory.retrieval.ranking import Instants
-from kg_memory.runtime.effects import now, read
+from kg_memory.runtime.effects import fetch, now
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.doubt import BelievedPeriod, Doubt, Doubts, Grounded, Point, Telling, find_doubts
 from kg_memory.temporal.interval import EPOCH, OPEN_END, OPEN_START, WIDTH, Interval, instant, micros
@@ -152,7 +152,7 @@ def _find_around(event: EventTime, subjects: list[str], time: int, believed_at: 
     *subjects* are hashes of the names of entities that the event may be about, *time* is now. The result is None if no
     matching fact has the needed date.
     """
-    rows = yield from read(
+    rows = yield from fetch(
         EVENTS,
         subjects=subjects,
         predicate=event.predicate,
@@ -266,7 +266,7 @@ def read_grounds(ids: Iterable[str]) -> Flow[tuple[Grounds, Sentences]]:
     edge = list(dict.fromkeys(ids))
     while edge and len(grounds) < MOST_GROUNDS:
         edge, later = edge[:PAGE], edge[PAGE:]
-        rows = yield from read(queries.GROUNDS, ids=edge)
+        rows = yield from fetch(queries.GROUNDS, ids=edge)
         grounds |= {row["fact"]["id"]: _to_grounded(row) for row in rows}
         sentences |= {row["fact"]["id"]: row["fact"]["sentence"] for row in rows}
         reached = dict.fromkeys((*later, *(id_ for row in rows for id_, _ in grounds[row["fact"]["id"]].premises)))
@@ -282,7 +282,7 @@ def read_resting(ids: Collection[str], most: int) -> Flow[dict[str, str]]:
     before: dict[str, str] = {}
     edge = sorted(ids)
     while edge and len(before) < most:
-        rows = yield from read(queries.RESTING, ids=edge, limit=most + len(before) + len(ids))
+        rows = yield from fetch(queries.RESTING, ids=edge, limit=most + len(before) + len(ids))
         reached = {row["id"]: row["premise"] for row in reversed(rows)}
         edge = sorted(id_ for id_ in reached if id_ not in before and id_ not in ids)[: most - len(before)]
         before |= {id_: reached[id_] for id_ in edge}
@@ -343,8 +343,8 @@ def read_absent(episodes: Sequence[str], question: str, point: Point) -> Flow[li
     if not episodes:
         return []
     params = {"as_of": point.as_of, "believed_at": point.believed_at}
-    ended = yield from read(queries.ENDED_FACTS, ids=list(episodes[:BEST]), limit=MOST_ENDED, sources=SOURCES, **params)
-    standing = yield from add_standing(ended, point)
+    rows = yield from fetch(queries.ENDED_FACTS, ids=list(episodes[:BEST]), limit=MOST_ENDED, sources=SOURCES, **params)
+    standing = yield from add_standing(rows, point)
     asked = set(terms(question))
     absent = (to_fact(row) for row in standing if row.get("absent"))
     return [fact for fact in absent if asked & _find_words(fact)][:MOST_ABSENT]
@@ -366,11 +366,11 @@ def _find_absent(rows: Iterable[Row], point: Point) -> Flow[set[tuple[str, int]]
     if not ended:
         return set()
     listed = [{"id": id_, "until": until} for id_, until in ended]
-    superseded = yield from read(queries.SUPERSEDED, ended=listed, **params)
+    superseded = yield from fetch(queries.SUPERSEDED, ended=listed, **params)
     absent = ended.keys() - {(row["id"], row["until"]) for row in superseded}
     single = [{"id": id_, "until": until} for id_, until in absent if _is_single(ended[id_, until]["predicate"])]
     if single:
-        rest = yield from read(queries.SUCCESSORS, ended=single, single=_single_valued(), **params)
+        rest = yield from fetch(queries.SUCCESSORS, ended=single, single=_single_valued(), **params)
         absent -= {(row["id"], row["until"]) for row in rest}
     return absent
 

@@ -24,7 +24,7 @@ from kg_memory.retrieval.context.lines import result_text
 from kg_memory.retrieval.context.templates import render
 from kg_memory.retrieval.question import SPARE, Found, Ranked, SearchQuery
 from kg_memory.retrieval.ranking import RETRIEVERS, Scored, ServedReranker, ids_of
-from kg_memory.runtime.effects import in_step, read
+from kg_memory.runtime.effects import fetch, in_step
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import SESSION_GAP
@@ -195,7 +195,7 @@ def _read_rows(kind: Kind, ids: Sequence[str], found: Found) -> Flow[RowsById]:
             "gap": SESSION_GAP,
             "length": LONGEST_TURN,
         }
-    stored: Sequence[Row] = yield from read(reader.query, ids=list(ids), **extra)
+    stored: Sequence[Row] = yield from fetch(reader.query, ids=list(ids), **extra)
     if kind == "facts":
         stored = yield from add_standing(stored, point_of((instants.since, instants.until), instants.believed_at))
     by_id: RowsById = {}

@@ -26,7 +26,7 @@ from kg_memory.retrieval.ranking import (
     sort_scores,
 )
 from kg_memory.retrieval.recipe import ByRecency, ByTime, Recipe
-from kg_memory.runtime.effects import in_step, read, score
+from kg_memory.runtime.effects import fetch, in_step, score
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.text.identity import replace_unstorable, thread_key
@@ -199,7 +199,7 @@ def read_features(rankings: Rankings, rerankers: Sequence[Reranker], view: Quest
     queries = dict.fromkeys(_queries(rankings, rerankers))
     key = thread_key(replace_unstorable(view.thread)) if view.thread else None
     instants = view.instants.params
-    reads = [read(query, ids=ids_of(rankings[kind]), thread_key=key, **instants) for kind, query in queries]
+    reads = [fetch(query, ids=ids_of(rankings[kind]), thread_key=key, **instants) for kind, query in queries]
     answers = yield from in_step(reads)
     table: Table = {}
     for (kind, _), rows in zip(queries, answers, strict=True):
@@ -255,7 +255,7 @@ def count_hops(
         if not (edge and missing and room):
             break
         # The query also returns entities of earlier hops; a limit this high leaves room for enough new ones.
-        rows = yield from read(cypher.NEXT_TO, ids=edge, limit=MOST_ENTITIES, **instants.params)
+        rows = yield from fetch(cypher.NEXT_TO, ids=edge, limit=MOST_ENTITIES, **instants.params)
         [row] = rows or [{"entities": ""}]
         edge = sorted(set(row["entities"].split()) - hops.keys())[:room]
         hops |= dict.fromkeys(edge, distance)
@@ -272,7 +272,7 @@ def _add_mentions(table: Table, key: str | None) -> Flow[None]:
     ids = sorted({id_ for _, entities in _entities(table, kinds) for id_ in entities})
     answers: list[Row] = []
     if ids:
-        answers += yield from (read(cypher.MENTIONED_IN, thread_key=key) if key else read(cypher.MENTIONED, ids=ids))
+        answers += yield from (fetch(cypher.MENTIONED_IN, thread_key=key) if key else fetch(cypher.MENTIONED, ids=ids))
     counts: dict[str, int] = {}
     for answer in answers:
         counts |= zip(answer["entities"].split(), map(int, answer["mentions"].split()), strict=True)
@@ -285,7 +285,7 @@ def read_features_of_best(table: Table, rankings: Rankings, reranker: Reranker, 
     needs = reranker.features
     best = {kind: ids_of(ranking[: needs.depth]) for kind, ranking in rankings.items() if ranking}
     if alike := {kind: ids for kind, ids in best.items() if "similarity" in needs.of(kind)}:
-        answers = yield from in_step(read(SIMILARITIES[kind], ids=ids) for kind, ids in alike.items())
+        answers = yield from in_step(fetch(SIMILARITIES[kind], ids=ids) for kind, ids in alike.items())
         for kind, rows in zip(alike, answers, strict=True):
             _add_column(table, kind, "similarity", _similarities(rows))
     if answering := {kind: ids for kind, ids in best.items() if "answer" in needs.of(kind)}:
@@ -316,7 +316,7 @@ def _add_answers(table: Table, best: Mapping[Kind, Sequence[str]], view: Questio
 
     The scores are those of a cross-encoder, a model for this purpose.
     """
-    answers = yield from in_step(read(TEXTS[kind], ids=ids, length=LONGEST) for kind, ids in best.items())
+    answers = yield from in_step(fetch(TEXTS[kind], ids=ids, length=LONGEST) for kind, ids in best.items())
     texts: dict[str, str] = {}
     for kind, rows in zip(best, answers, strict=True):
         only_name = view.past and kind in OF_NOW

@@ -19,7 +19,7 @@ from kg_memory.falkor.rows import Row
 from kg_memory.models.filters import Filter
 from kg_memory.models.graph import Kind
 from kg_memory.retrieval.ranking import DIGITS, Instants, Scored, ids_of
-from kg_memory.runtime.effects import Reads, Vector, embed, embedding_model, in_step, make_once, read
+from kg_memory.runtime.effects import Reads, Vector, embed, embedding_model, fetch, in_step, make_once
 from kg_memory.runtime.flow import Flow, through
 from kg_memory.temporal.interval import SESSION_GAP
 
@@ -90,7 +90,7 @@ class Scope:
         examined = examined or self.examined
         while True:
             chosen = {"looked": max(least, examined)} if least else {}
-            rows = yield from read(
+            rows = yield from fetch(
                 query, limit=self.limit, **{bound: examined}, **chosen, **params, **self.instants.params
             )
             if len(rows) >= self.limit or examined >= most or not self.is_sifted:
@@ -110,7 +110,7 @@ def _join_reads(effect: Any) -> Flow[Any]:
         return (yield effect)
     searches = effect.queries
     params = {name: value for search in searches for name, value in search.params.items()}
-    rows = yield from read(cypher.join_searches(*(search.cypher for search in searches)), **params)
+    rows = yield from fetch(cypher.join_searches(*(search.cypher for search in searches)), **params)
     row = rows[0] if rows else {}
     return [
         [{"id": id_, "score": score} for id_, score in row.get(f"rows{place}", ())] for place in range(len(searches))
@@ -129,7 +129,7 @@ def narrow_scope(scope: Scope) -> Flow[Scope]:
     first = start_step(scope.where, scope.kind, scope.names)
     if first is None:
         return scope
-    rows = yield from read(first.cypher + COUNT_CANDIDATES, most=FEW + 1, **first.params, **scope.instants.params)
+    rows = yield from fetch(first.cypher + COUNT_CANDIDATES, most=FEW + 1, **first.params, **scope.instants.params)
     passing = rows[0]["n"] if rows else 0  # no rows if the namespace was deleted in the meantime
     if passing > FEW:
         return scope
@@ -148,7 +148,7 @@ def _filter(scope: Scope, hits: list[Scored]) -> Flow[list[Scored]]:
     if not passing.cypher or not hits:
         return hits
     query = cypher.filter_ids(scope.kind, passing.cypher)
-    rows = yield from read(query, ids=ids_of(hits), **passing.params, **scope.instants.params)
+    rows = yield from fetch(query, ids=ids_of(hits), **passing.params, **scope.instants.params)
     ids = {row["id"] for row in rows}
     return [hit for hit in hits if hit[0] in ids]
 

@@ -42,7 +42,7 @@ from kg_memory.retrieval.retrievers import (
     sharpen,
 )
 from kg_memory.retrieval.traversal import Origins, Surroundings, add_graph_hits, look_around
-from kg_memory.runtime.effects import Vector, embed, embedding_model, in_step, read, read_if
+from kg_memory.runtime.effects import Vector, embed, embedding_model, fetch, in_step, read_if
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.text.identity import alias_key, is_subject, name_asker, replace_unstorable, thread_key
@@ -268,7 +268,7 @@ def _read_statistics(recipe: Recipe, words: list[str], keys: list[str], instants
     first, *rest = [
         cypher.word_statistics(part, unread=part is parts[-1], names=bool(keys) and part is parts[0]) for part in parts
     ]
-    return [read(first, terms=words, **names), *(read(query, terms=words) for query in rest)]
+    return [fetch(first, terms=words, **names), *(fetch(query, terms=words) for query in rest)]
 
 
 def _needs_names(recipe: Recipe) -> bool:

@@ -34,7 +34,7 @@ from kg_memory.retrieval.ranking import (
     sort_scores,
 )
 from kg_memory.retrieval.retrievers import Scope, filter_hits, rarity
-from kg_memory.runtime.effects import Vector, in_step, read, read_if
+from kg_memory.runtime.effects import Vector, fetch, in_step, read_if
 from kg_memory.runtime.flow import Flow
 from kg_memory.text.identity import alias_key, is_assistant
 
@@ -198,7 +198,7 @@ def read_fact_links(
     if not ids and not things:
         return {}, {}
     params = {"things": list(things), "most": SELDOM, **instants.params} if things else {}
-    rows = yield from read(cypher.facts_with_links(things=bool(things)), ids=list(ids), **params)
+    rows = yield from fetch(cypher.facts_with_links(things=bool(things)), ids=list(ids), **params)
     row: Row = rows[0] if rows else {"links": "", "statements": "", "named": ()}
     statements = parse_statements(row["statements"])
     links, named = parse_links(row["links"], statements), dict(row["named"])
@@ -350,7 +350,7 @@ def _read_walk(
     limits = {f"limit{hop}": max(facts >> (hop - 1), 1) for hop in range(1, hops + 1)}
     depths = {name.replace("limit", "depth"): limit * LOOKED_THROUGH for name, limit in limits.items()}
     bounds = {"most": most, "hub": HUB, "neighbours": neighbours, **limits, **depths}
-    rows = yield from read(cypher.walk(hops, unreviewed=instants.unreviewed), ids=ids, **bounds, **instants.params)
+    rows = yield from fetch(cypher.walk(hops, unreviewed=instants.unreviewed), ids=ids, **bounds, **instants.params)
     return rows[0] if rows else {}
 
 

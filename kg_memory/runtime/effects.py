@@ -322,7 +322,7 @@ def score(question: str, texts: Sequence[str]) -> Flow[list[float]]:
     return scores
 
 
-def read(cypher: str, **params: Any) -> Flow[list[Row]]:
+def fetch(cypher: str, **params: Any) -> Flow[list[Row]]:
     """Run a read-only query with *params* and return its rows."""
     rows: list[Row] = yield Query(cypher, params)
     return rows
@@ -332,7 +332,7 @@ def read_if(needed: object, cypher: str, **params: Any) -> Flow[list[Row]]:
     """Run a read-only query and return its rows; if *needed* is false, return an empty list without a query."""
     rows: list[Row] = []
     if needed:
-        rows += yield from read(cypher, **params)
+        rows += yield from fetch(cypher, **params)
     return rows
 
 

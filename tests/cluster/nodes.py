@@ -63,7 +63,7 @@ class Node:
         return f"falkor://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        found = binaries.fetch()
+        found = binaries.download_missing()
         module = ["--loadmodule", str(found.module), *MODULE] if self._module else []
         command = [str(found.redis_server), *self.options, *module]
         # Signals that Python ignores stay ignored: with SIGXFSZ a file that may not grow is an error, as on a full disk.

@@ -195,7 +195,7 @@ def sentinel(tmp_path, node):
     (tmp_path / "sentinel.conf").write_text(
         f"port {port}\nbind 127.0.0.1\nsentinel monitor own 127.0.0.1 {node.port} 1\n"
     )
-    command = [str(binaries.fetch().redis_server), str(tmp_path / "sentinel.conf"), "--sentinel"]
+    command = [str(binaries.download_missing().redis_server), str(tmp_path / "sentinel.conf"), "--sentinel"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     with closing(redis.Redis(port=port)) as client:
 

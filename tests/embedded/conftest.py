@@ -13,7 +13,7 @@ from tests.waiting import until
 
 @pytest.fixture(scope="module")
 def found() -> Binaries:
-    return binaries.fetch()
+    return binaries.download_missing()
 
 
 @pytest.fixture

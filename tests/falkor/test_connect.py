@@ -69,7 +69,7 @@ class Embedded:
 
     def url(self) -> str:
         self.close()
-        self._server = embedded.join(self._folder, binaries.fetch(), idle_seconds=0)
+        self._server = embedded.join(self._folder, binaries.download_missing(), idle_seconds=0)
         return self._server.url
 
     def close(self) -> None:

@@ -20,7 +20,7 @@ from kg_memory.falkor.graph_store import RETRY_AFTER
 from kg_memory.maintenance.forgetting import erase
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.memory.open import open_driver
-from kg_memory.runtime.effects import embed, in_step, read, write
+from kg_memory.runtime.effects import embed, fetch, in_step, write
 from kg_memory.runtime.flow import every
 from tests.scripted import HashEmbeddings, Scripted
 from tests.waiting import until
@@ -55,7 +55,7 @@ def running(folder: Path, *options: str) -> Iterator[Node]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    result = binaries.fetch()
+    result = binaries.download_missing()
     command = [str(result.redis_server), "--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder), "--save", ""]
     module = ["--loadmodule", str(result.module), "THREAD_COUNT", "2", "NODE_CREATION_BUFFER", "128"]
     process = subprocess.Popen([*command, *options, *module], stdout=subprocess.DEVNULL)
@@ -136,9 +136,9 @@ def sent(primary, replica):
 def test_replica_gets_reads_and_primary_gets_writes(drive, primary, sent):
     drive(write(MAKE))
     primary.redis.wait(1, 5000)
-    assert drive(read(COUNT)) == [{"n": 1}]
+    assert drive(fetch(COUNT)) == [{"n": 1}]
     sent()
-    assert drive(every([read(COUNT), in_step([read(COUNT), read(COUNT)])])) == [[{"n": 1}], [[{"n": 1}]] * 2]
+    assert drive(every([fetch(COUNT), in_step([fetch(COUNT), fetch(COUNT)])])) == [[{"n": 1}], [[{"n": 1}]] * 2]
     drive(write(MAKE))
     assert sent() == ({"QUERY": 1, "RO_QUERY": 0}, {"QUERY": 0, "RO_QUERY": 3})
 
@@ -146,8 +146,8 @@ def test_replica_gets_reads_and_primary_gets_writes(drive, primary, sent):
 def test_reads_default_to_the_primary(driver, namespace, replica):
     driver.run(write(MAKE), namespace)
     sent = replica.calls()["RO_QUERY"]
-    assert driver.run(read(COUNT), namespace) == [{"n": 1}]
-    assert driver.run(in_step([read(COUNT)]), namespace) == [[{"n": 1}]]
+    assert driver.run(fetch(COUNT), namespace) == [{"n": 1}]
+    assert driver.run(in_step([fetch(COUNT)]), namespace) == [[{"n": 1}]]
     assert replica.calls()["RO_QUERY"] == sent
 
 
@@ -173,8 +173,8 @@ def test_graph_missing_on_replica_is_read_from_primary(drive, replica, primary, 
     replica.redis.replicaof("NO", "ONE")  # what is written from now on does not come
     try:
         drive(write(MAKE))
-        assert drive(read(COUNT)) == [{"n": 1}]
-        assert drive(in_step([read(COUNT), read(COUNT)])) == [[{"n": 1}]] * 2
+        assert drive(fetch(COUNT)) == [{"n": 1}]
+        assert drive(in_step([fetch(COUNT), fetch(COUNT)])) == [[{"n": 1}]] * 2
         assert graph_key(namespace) not in replica.redis.execute_command("GRAPH.LIST")
     finally:
         follow(replica, primary)
@@ -228,13 +228,13 @@ def test_failing_replica_gets_no_queries_for_a_while(drive, driver, primary, rep
         drop = "DROP VECTOR INDEX FOR (n:Episode) ON (n.embedding)"
         replica.redis.execute_command("GRAPH.QUERY", graph_key(namespace), drop)
         sent = replica.calls()["RO_QUERY"]
-        assert drive(read(NEAR, v=vector)) == [{"id": "a"}]
+        assert drive(fetch(NEAR, v=vector)) == [{"id": "a"}]
         assert replica.calls()["RO_QUERY"] == sent + 1
-        assert drive(in_step([read(NEAR, v=vector)])) == [[{"id": "a"}]]
+        assert drive(in_step([fetch(NEAR, v=vector)])) == [[{"id": "a"}]]
         assert replica.calls()["RO_QUERY"] == sent + 1
         assert "the replica failed and gets no queries for 30 s" in caplog.text
         driver.store._replica._retry_at -= RETRY_AFTER
-        drive(read(COUNT))
+        drive(fetch(COUNT))
         assert replica.calls()["RO_QUERY"] > sent + 1
     finally:
         follow(replica, primary)
@@ -252,7 +252,7 @@ def test_replica_url_can_be_read_without_vector_indices(primary, replica, namesp
 def test_wrong_query_raises_with_replica(drive):
     drive(write(MAKE))
     with pytest.raises(QueryError, match="refused"):
-        drive(read("MATCH"))
+        drive(fetch("MATCH"))
 
 
 def test_unreachable_replica_falls_back_to_primary(primary, namespace, caplog):
@@ -261,7 +261,7 @@ def test_unreachable_replica_falls_back_to_primary(primary, namespace, caplog):
         database = Database(primary, replica=Node(taken.getsockname()[1]))
         driver = open_driver(Scripted(), HashEmbeddings(), database)
         driver.run(write(MAKE), namespace)
-        assert driver.for_reads().run(every([read(COUNT), in_step([read(COUNT)])]), namespace) == [
+        assert driver.for_reads().run(every([fetch(COUNT), in_step([fetch(COUNT)])]), namespace) == [
             [{"n": 1}],
             [[{"n": 1}]],
         ]
@@ -276,9 +276,9 @@ async def test_close_closes_connections_to_both_servers(primary, replica, namesp
     driver = open_driver(Scripted(), HashEmbeddings(), database)
     before = await asyncio.to_thread(lambda: len(replica.redis.client_list()))
     await driver.arun(write(MAKE), namespace)
-    await driver.for_reads().arun(read(COUNT), namespace)
+    await driver.for_reads().arun(fetch(COUNT), namespace)
     await database.aclose()
     await asyncio.to_thread(until, lambda: len(replica.redis.client_list()) <= before)
     with pytest.raises(DatabaseClosed):
-        await driver.for_reads().arun(read(COUNT), namespace)
+        await driver.for_reads().arun(fetch(COUNT), namespace)
     driver.close()

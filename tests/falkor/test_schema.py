@@ -160,7 +160,7 @@ def test_check_refuses_graph_of_another_version(database, key, change):
 
 def test_server_restarts_after_namespace_deletion(tmp_path):
     for _ in range(4):
-        with embedded.join(tmp_path / "db", binaries.fetch(), idle_seconds=0) as server:
+        with embedded.join(tmp_path / "db", binaries.download_missing(), idle_seconds=0) as server:
             database = Database(At(server))
             if not database.namespaces():
                 for namespace in ("kept", "deleted"):
@@ -173,7 +173,7 @@ def test_server_restarts_after_namespace_deletion(tmp_path):
 
 
 def test_killed_server_restarts_with_all_data(tmp_path, settings):
-    result = binaries.fetch()
+    result = binaries.download_missing()
     server = embedded.join(tmp_path / "db", result, idle_seconds=0)
     database = Database(At(server))
     driver = open_driver(Scripted(), HashEmbeddings(), database)

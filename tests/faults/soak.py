@@ -129,7 +129,7 @@ class Soak:
         began = time.monotonic()
         self._plan = CutNowAndThen(self.seed)
         self._draw = Random(self.seed)
-        self._server = embedded.join(self.folder / "db", binaries.fetch(), idle_seconds=0)
+        self._server = embedded.join(self.folder / "db", binaries.download_missing(), idle_seconds=0)
         with Proxy(self._plan, self._server.socket) as proxy:
             wrong = self._storm(proxy.url, say)
             self._plan.on = False
@@ -187,7 +187,7 @@ class Soak:
     def _kill_server(self) -> None:
         os.kill(int((self.folder / "db" / "run" / "pid").read_text()), signal.SIGKILL)
         self._server.close()
-        self._server = embedded.join(self.folder / "db", binaries.fetch(), idle_seconds=0)
+        self._server = embedded.join(self.folder / "db", binaries.download_missing(), idle_seconds=0)
         self.done["killed servers"] += 1
 
     def _journal(self, place: int) -> Path:

@@ -43,7 +43,7 @@ def test_ingest_command_resumes_after_kill_of_it_and_server(tmp_path):
     first = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     while not embedded.is_running(folder):
         time.sleep(0.01)
-    server = embedded.join(folder, binaries.fetch(), idle_seconds=0)
+    server = embedded.join(folder, binaries.download_missing(), idle_seconds=0)
     counting = Database(At(server))
     count = "MATCH (e:Episode {status: 'done'}) RETURN count(e) AS n"
     while sum(row["n"] for row in counting.query(graph_key("default"), count, {}, write=False)) < MESSAGES // 3:
@@ -62,7 +62,7 @@ def test_ingest_command_resumes_after_kill_of_it_and_server(tmp_path):
     episodes = json.loads(listed.stdout)
     assert sorted(each["source_id"] for each in episodes) == sorted(f"m{number}" for number in range(MESSAGES))
     assert {each["status"] for each in episodes} == {"done"}
-    with embedded.join(folder, binaries.fetch(), idle_seconds=0) as again:
+    with embedded.join(folder, binaries.download_missing(), idle_seconds=0) as again:
         database = Database(At(again))
         assert flaws(lambda cypher: database.query(graph_key("default"), cypher, {}, write=False)) == []
         database.close()

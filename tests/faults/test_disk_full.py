@@ -27,7 +27,7 @@ class Small(embedded.EmbeddedServer):
     def __init__(self, folder: Path, fsync: Fsync) -> None:
         super().__init__(SETTINGS, lambda _: None)
         self.folder, self._fsync = folder, fsync
-        found = binaries.fetch()
+        found = binaries.download_missing()
         script = folder.with_name("redis-server")
         script.write_text(f"#!/bin/sh\ntrap '' XFSZ\nexec {found.redis_server} \"$@\"\n")  # a write fails, no signal
         script.chmod(0o700)

@@ -16,7 +16,7 @@ from kg_memory.errors import DatabaseUnavailable, QueryError
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.memory.open import open_driver
-from kg_memory.runtime.effects import read, write
+from kg_memory.runtime.effects import fetch, write
 from tests.falkor.test_replica import Node, answers, follow, running, until
 from tests.faults.proxy import Plan, Proxy
 from tests.scripted import HashEmbeddings, Scripted
@@ -109,7 +109,7 @@ def test_write_over_timeout_is_rolled_back(node: Node) -> None:
         node.redis.execute_command("GRAPH.CONFIG", "SET", name, 100)
     with pytest.raises(QueryError, match=r"took too long .*raise TIMEOUT_DEFAULT"):
         driver.run(write(SLOW), "n")
-    assert driver.run(read("MATCH (s:Slow) RETURN count(s) AS n"), "n") == [{"n": 0}]
+    assert driver.run(fetch("MATCH (s:Slow) RETURN count(s) AS n"), "n") == [{"n": 0}]
     driver.close()
     database.close()
 
@@ -121,9 +121,9 @@ CREATE (:Fact {id: toString(i), embedding: vecf32([x IN range(1, 64) | toFloat((
 
 
 @contextmanager
-def running_persistent(folder: Path, port: int) -> Iterator[Node]:
-    """Run a server with an append-only file that answers before its indices are built; kill it at the end."""
-    found = binaries.fetch()
+def keeping(folder: Path, port: int) -> Iterator[Node]:
+    """Run a server that keeps what it is told, is killed in the end, and answers before its indices are made."""
+    found = binaries.download_missing()
     where = ["--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder), "--save", "", "--appendonly", "yes"]
     module = ["--loadmodule", str(found.module), "THREAD_COUNT", "2", "DELAY_INDEXING", "yes"]
     process = subprocess.Popen([str(found.redis_server), *where, *module], stdout=subprocess.DEVNULL)

@@ -33,7 +33,7 @@ class Behind:
 
     def url(self) -> str:
         """Join the server, or start it again, as the memory's own host does."""
-        self.server = embedded.join(self._folder, binaries.fetch(), idle_seconds=0)
+        self.server = embedded.join(self._folder, binaries.download_missing(), idle_seconds=0)
         self.proxy.upstream = self.server.socket
         return self.proxy.url
 
@@ -55,7 +55,7 @@ class Behind:
 def behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Behind]:
     folder = tmp_path_factory.mktemp("killed")
     made = Behind(folder)
-    with made.proxy, embedded.join(folder, binaries.fetch(), idle_seconds=0):
+    with made.proxy, embedded.join(folder, binaries.download_missing(), idle_seconds=0):
         made.url()
         yield made
         made.close()

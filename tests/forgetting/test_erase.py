@@ -33,7 +33,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def own(folder: Path) -> Iterator[GraphMemory]:
     """A memory on an embedded database of its own."""
-    found = binaries.fetch()
+    found = binaries.download_missing()
     settings = Settings(data_dir=folder, bin_dir=found.redis_server.parent, idle_seconds=0)
     with GraphMemory(settings, model=Scripted(), embeddings=HashEmbeddings()) as memory:
         yield memory

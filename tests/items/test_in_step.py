@@ -6,14 +6,14 @@ import pytest
 
 from kg_memory.falkor.connect import graph_key
 from kg_memory.falkor.schema import MEMORY
-from kg_memory.runtime.effects import Query, Reads, in_step, make_once, read, read_once
+from kg_memory.runtime.effects import Query, Reads, fetch, in_step, make_once, read_once
 from kg_memory.runtime.flow import run
 
 
 def counting(*names):
     total = 0
     for name in names:
-        rows = yield from read(name)
+        rows = yield from fetch(name)
         total += len(rows)
     return total
 
@@ -42,7 +42,7 @@ def test_in_step_reuses_results_cached_by_version(driver, database, namespace):
     def counted(version):
         flows = [
             read_once(version, count),
-            read(count),
+            fetch(count),
             make_once(version, count + " LIMIT 1", lambda rows: rows[0]["n"]),
         ]
         return [each if isinstance(each, int) else each[0]["n"] for each in driver.run(in_step(flows), namespace)]

@@ -160,7 +160,7 @@ class _Server:
 @pytest.fixture(scope="package")
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
     folder = tmp_path_factory.mktemp("retrieval") / "db"
-    server = embedded.join(folder, binaries.fetch(), fsync="everysec", idle_seconds=0)
+    server = embedded.join(folder, binaries.download_missing(), fsync="everysec", idle_seconds=0)
     database = Database(_Server(server))
     driver = open_driver(Teller(), WordVectors(), database)
     yield driver

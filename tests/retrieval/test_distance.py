@@ -9,7 +9,7 @@ import pytest
 from kg_memory.retrieval import rerank
 from kg_memory.retrieval.ranking import Instants
 from kg_memory.retrieval.rerank import count_hops
-from kg_memory.runtime.effects import Query, read
+from kg_memory.runtime.effects import Query, fetch
 from kg_memory.runtime.flow import run
 from tests.retrieval.conftest import Talk
 
@@ -19,7 +19,7 @@ FAR = ("nothing that there is",)
 
 def hops(talk: Talk, *start: str, most: int = 5, wanted: Any = FAR, at: int = NOW) -> dict[str, int]:
     """The hops from the entities called *start*, by names."""
-    rows = talk.driver.run(read("MATCH (e:Entity) RETURN e.id AS id, e.name AS name"), talk.namespace)
+    rows = talk.driver.run(fetch("MATCH (e:Entity) RETURN e.id AS id, e.name AS name"), talk.namespace)
     names = {row["id"]: row["name"] for row in rows}
     ids = {name: id_ for id_, name in names.items()}
     instants = Instants(at, at + 1, 2 * NOW, unreviewed=False)

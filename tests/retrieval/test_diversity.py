@@ -12,7 +12,7 @@ from kg_memory.contrib.variants.zep import ByDiversity, mmr
 from kg_memory.models.graph import KINDS
 from kg_memory.retrieval.ranking import Instants, QuestionView
 from kg_memory.retrieval.rerank import SIMILARITIES, Table, features_of, read_features_of_best
-from kg_memory.runtime.effects import read, write
+from kg_memory.runtime.effects import fetch, write
 from kg_memory.runtime.flow import Flow
 from tests.retrieval.conftest import Talk, WordVectors
 
@@ -32,7 +32,7 @@ def diversified(rankings: Any, by: ByDiversity) -> Flow[Any]:
 
 
 def facts(talk: Talk) -> dict[str, str]:
-    rows = talk.driver.run(read("MATCH (f:Fact) RETURN f.id AS id, f.sentence AS sentence"), talk.namespace)
+    rows = talk.driver.run(fetch("MATCH (f:Fact) RETURN f.id AS id, f.sentence AS sentence"), talk.namespace)
     return {row["id"]: row["sentence"] for row in rows}
 
 
@@ -61,8 +61,8 @@ def test_diversity_skips_missing_vectors_and_compares_only_best(new_talk: Callab
 def test_similarity_queries_return_no_vector(story: Talk, kind: str) -> None:
     ids = [
         row["id"]
-        for row in story.driver.run(read("MATCH (d) WHERE d.id IS NOT NULL RETURN d.id AS id"), story.namespace)
+        for row in story.driver.run(fetch("MATCH (d) WHERE d.id IS NOT NULL RETURN d.id AS id"), story.namespace)
     ]
-    rows = story.driver.run(read(SIMILARITIES[kind], ids=ids), story.namespace)  # type: ignore[index]
+    rows = story.driver.run(fetch(SIMILARITIES[kind], ids=ids), story.namespace)  # type: ignore[index]
     assert [len(row["alike"].split()) for row in rows] == list(range(len(rows) - 1, -1, -1))
     assert all(set(row) == {"id", "alike"} for row in rows)

@@ -13,7 +13,7 @@ from kg_memory.models.graph import KINDS, Kind
 from kg_memory.retrieval.ranking import Features, Instants, QuestionView
 from kg_memory.retrieval.recipe import ByRecency
 from kg_memory.retrieval.rerank import features_of, read_features
-from kg_memory.runtime.effects import read, write
+from kg_memory.runtime.effects import fetch, write
 from kg_memory.runtime.flow import Flow
 from tests.retrieval.conftest import Talk
 
@@ -28,8 +28,8 @@ NAMES = {
 
 
 def known(talk: Talk) -> dict[Kind, dict[str, str]]:
-    """Return the ids of all stored items by their names."""
-    rows = {kind: talk.driver.run(read(query), talk.namespace) for kind, query in NAMES.items()}
+    """The ids of all there is by their names."""
+    rows = {kind: talk.driver.run(fetch(query), talk.namespace) for kind, query in NAMES.items()}
     return {kind: {row["name"]: row["id"] for row in rows[kind]} for kind in KINDS}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kg_memory.contrib.variants.rerankers import COUNT_USE, ByUse, fade
-from kg_memory.runtime.effects import read, write
+from kg_memory.runtime.effects import fetch, write
 from tests.retrieval.conftest import Talk
 
 DAY = 86_400_000_000
@@ -22,7 +22,7 @@ def one_fact(new_talk: Callable[[], Talk]) -> tuple[Talk, str, Callable[[], Any]
 
     def used() -> Any:
         [row] = talk.driver.run(
-            read("MATCH (f:Fact) RETURN f.used AS used, f.used_at AS at, f.id AS id"), talk.namespace
+            fetch("MATCH (f:Fact) RETURN f.used AS used, f.used_at AS at, f.id AS id"), talk.namespace
         )
         return row
 
@@ -36,7 +36,7 @@ def test_record_counts_each_use_and_creates_nothing(one_fact: Any) -> None:
         talk.driver.run(ByUse().record([fact, "gone"]), talk.namespace)
     assert used()["used"] == 3.0
     assert before < used()["at"] < talk.driver.clock()
-    assert talk.driver.run(read("MATCH (f:Fact) RETURN count(f) AS n"), talk.namespace) == [{"n": 1}]
+    assert talk.driver.run(fetch("MATCH (f:Fact) RETURN count(f) AS n"), talk.namespace) == [{"n": 1}]
 
 
 def test_record_without_facts_writes_nothing() -> None:

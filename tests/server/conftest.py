@@ -55,8 +55,8 @@ def state_dispute(memory: GraphMemory, namespace: str) -> None:
 
 @pytest.fixture(scope="module")
 def offline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GraphMemory]:
-    """A separate memory that reads by rules."""
-    binaries.fetch()
+    """A memory of its own that reads by rules."""
+    binaries.download_missing()
     settings = Settings(data_dir=tmp_path_factory.mktemp("memory"), idle_seconds=0, model="offline")
     with GraphMemory.open(settings=settings, embeddings="offline") as memory:
         yield memory

@@ -77,7 +77,7 @@ class Child:
 
 @pytest.fixture
 def child(tmp_path: Path) -> Iterator[Child]:
-    binaries.fetch()
+    binaries.download_missing()
     made = Child(tmp_path)
     yield made
     made.end()
@@ -149,7 +149,7 @@ def test_events_do_not_replay_episodes_forgotten_elsewhere(child):
 
 @pytest.mark.parametrize("path", ["import?replace=true", "import/letta", "import/memvara"])
 def test_killed_import_leaves_no_file(tmp_path, path):
-    binaries.fetch()
+    binaries.download_missing()
     child = Child(tmp_path)
     begun, over = threading.Event(), threading.Event()
 

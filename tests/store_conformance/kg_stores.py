@@ -34,7 +34,7 @@ class Embedded(Checks):
             yield request.getfixturevalue("server").url
             return
         with embedded.join(
-            tmp_path_factory.mktemp("store"), binaries.fetch(), fsync="everysec", idle_seconds=0
+            tmp_path_factory.mktemp("store"), binaries.download_missing(), fsync="everysec", idle_seconds=0
         ) as server:
             yield server.url
 

@@ -17,7 +17,7 @@ from kg_memory.contrib.embedded import binaries
 @contextmanager
 def run_server(folder: Path) -> Iterator[str]:
     """Run a server without persistence and yield its URL."""
-    programs = binaries.fetch()
+    programs = binaries.download_missing()
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

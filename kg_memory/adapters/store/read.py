@@ -33,7 +33,7 @@ from kg_memory.adapters.store.codec import (
     validate_labels,
 )
 from kg_memory.errors import InputError
-from kg_memory.runtime.effects import Vector, embed, in_step, now, read, write
+from kg_memory.runtime.effects import Vector, embed, fetch, in_step, now, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import EPOCH
 
@@ -91,7 +91,7 @@ class PageRange:
 def find_rare_mark(marks: Iterable[str]) -> Flow[str | None]:
     """Return the first of *marks* (hashes of a field and its value) that fewer than `RARE` items have, or None."""
     for mark in marks:
-        rows = yield from read(cypher.COUNT_MARKED, mark=mark, limit=RARE)
+        rows = yield from fetch(cypher.COUNT_MARKED, mark=mark, limit=RARE)
         if not rows or rows[0]["n"] < RARE:
             return mark
     return None
@@ -104,13 +104,13 @@ def list_items(selection: ItemSelection, page: PageRange, *, unranked: bool = Fa
     """
     if selection.rest:
         query = cypher.LIST_IDS if selection.rare is None else cypher.LIST_IDS_MARKED
-        ids = _ids((yield from read(query, **selection.params(), unranked=unranked)))
+        ids = _ids((yield from fetch(query, **selection.params(), unranked=unranked)))
         matching = yield from _filter_ids(ids, selection.rest, page.end)
         items = yield from _fetch_in_order(matching[page.offset :], selection.rest, cypher.GET_PLACED)
         return items
     query = cypher.LIST if selection.rare is None else cypher.LIST_MARKED
     paging = {"unranked": unranked, "skip": page.offset, "limit": page.limit}
-    rows = yield from read(query, **selection.params(), **paging)
+    rows = yield from fetch(query, **selection.params(), **paging)
     return list(rows)
 
 
@@ -134,7 +134,7 @@ def _nearest(selection: ItemSelection, vector: Vector, enough: int) -> Flow[list
     """
     if selection.rest:
         query = cypher.RANK_IDS if selection.rare is None else cypher.RANK_IDS_MARKED
-        ids = _ids((yield from read(query, **selection.params(), vector=vector)))
+        ids = _ids((yield from fetch(query, **selection.params(), vector=vector)))
         matching = yield from _filter_ids(ids, selection.rest, enough)
         ranked = yield from _fetch_in_order(matching, selection.rest, cypher.GET_RANKED, vector=vector)
         return ranked
@@ -146,7 +146,7 @@ def _nearest(selection: ItemSelection, vector: Vector, enough: int) -> Flow[list
         else:
             limit = depth = max(depth, enough * GROWTH)  # some items may have several vectors
             query = cypher.COMPARE if selection.rare is None else cypher.COMPARE_MARKED
-        rows = yield from read(query, **selection.params(), vector=vector, limit=limit)
+        rows = yield from fetch(query, **selection.params(), vector=vector, limit=limit)
         nearest = _items([*nearest, *rows])
         if len(nearest) >= enough or (query != cypher.NEAREST and len(rows) < depth):
             return nearest[:enough]
@@ -177,7 +177,7 @@ def _filter_ids(ids: Sequence[str], rest: Filter, enough: int) -> Flow[list[str]
     matches = codec.compile_filter(rest)
     begin, length = 0, PAGE
     while begin < len(ids) and len(matching) < enough:
-        rows = yield from read(cypher.VALUES, ids=ids[begin : begin + length])
+        rows = yield from fetch(cypher.VALUES, ids=ids[begin : begin + length])
         stored = _ids(rows)
         if stored:
             values = rows[0]["values"].split("\n")
@@ -195,7 +195,7 @@ def _fetch_in_order(ids: Sequence[str], rest: Filter, query: str, **params: Any)
 
     Items that were deleted, or that do not match the filter *rest* any more, are left out.
     """
-    rows = (yield from read(query, ids=ids, **params)) if ids else []
+    rows = (yield from fetch(query, ids=ids, **params)) if ids else []
     matches = codec.compile_filter(rest)
     by_id = {row["id"]: row for row in rows if not rest or matches(codec.parse_stored_json(row["value"]))}
     return [by_id[id_] for id_ in ids if id_ in by_id]
@@ -206,10 +206,10 @@ def _share(prefix: str) -> Flow[float | None]:
 
     None if there are at most `COMPARED` of these: then comparing all of them is faster than using the index.
     """
-    total = yield from read(cypher.COUNT_VECTORS)
+    total = yield from fetch(cypher.COUNT_VECTORS)
     if not total or total[0]["n"] <= COMPARED:
         return None
-    under = yield from read(cypher.COUNT_VECTORS_UNDER, prefix=prefix)
+    under = yield from fetch(cypher.COUNT_VECTORS_UNDER, prefix=prefix)
     here: float = under[0]["n"] if under else 0
     return here / total[0]["n"] if here > COMPARED else None
 
@@ -280,7 +280,7 @@ def _get(ids: Sequence[str], alive: int) -> Flow[list[Row | None]]:
 
     *alive*: only items that expire at this time (microseconds) or later; 0 for all.
     """
-    rows = (yield from read(cypher.GET, ids=list(dict.fromkeys(ids)), alive=alive)) if ids else []
+    rows = (yield from fetch(cypher.GET, ids=list(dict.fromkeys(ids)), alive=alive)) if ids else []
     by_id = {row["id"]: row for row in rows}
     return [by_id.get(id_) for id_ in ids]
 
@@ -298,9 +298,9 @@ def _search(op: SearchOp, alive: int, vector: Vector | None) -> Flow[list[Row]]:
 def _namespaces(op: ListNamespacesOp, alive: int) -> Flow[list[tuple[str, ...]]]:
     prefix = hash_value(longest_prefix(op.match_conditions or ()))
     if alive:
-        rows = yield from read(cypher.NAMESPACES_ALIVE, prefix=prefix, alive=alive)
+        rows = yield from fetch(cypher.NAMESPACES_ALIVE, prefix=prefix, alive=alive)
     else:
-        rows = yield from read(cypher.NAMESPACES, prefix=prefix)
+        rows = yield from fetch(cypher.NAMESPACES, prefix=prefix)
     return select_namespaces((tuple(codec.parse_stored_json(row["path"])) for row in rows), op)
 
 

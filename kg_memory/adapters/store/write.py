@@ -16,7 +16,7 @@ from kg_memory.adapters.store import codec, cypher
 from kg_memory.adapters.store.codec import Labels, hash_value, prefixes, to_stored_json, validate_labels
 from kg_memory.errors import InputError
 from kg_memory.llm.embeddings import MAX_TEXT_BYTES
-from kg_memory.runtime.effects import Vector, embed, now, read, write
+from kg_memory.runtime.effects import Vector, embed, fetch, now, write
 from kg_memory.runtime.flow import Flow
 
 T = TypeVar("T")
@@ -113,7 +113,7 @@ def sweep() -> Flow[int]:
     """Delete all expired items and return how many were deleted."""
     total = 0
     at = yield from now()
-    if not (yield from read(cypher.EXPIRED, now=at)):
+    if not (yield from fetch(cypher.EXPIRED, now=at)):
         return 0  # a write would create the graph
     while True:
         rows = yield from write(cypher.SWEEP, now=at, limit=SWEPT_AT_ONCE)

@@ -15,7 +15,7 @@ from kg_memory.ingestion.records import StatedFact
 from kg_memory.ingestion.state import Draft
 from kg_memory.llm.prompts import ADMIT
 from kg_memory.llm.prompts.answers import FactWorth
-from kg_memory.runtime.effects import ask_model, read
+from kg_memory.runtime.effects import ask_model, fetch
 from kg_memory.runtime.flow import Flow, every
 from kg_memory.settings import OFFLINE, Settings
 from kg_memory.temporal.policy import CONTRADICTIONS
@@ -73,7 +73,7 @@ def accuracy_of(draft: Draft, fact: StatedFact) -> float:
 def count_known(facts: Sequence[StatedFact]) -> Flow[dict[str, int]]:
     """Return the number of stored facts about each entity in *facts*, by entity id: ``{"e1": 12}``."""
     ends = sorted({id_ for fact in facts for id_ in (fact.subject_id, *fact.object_ids)})
-    rows = yield from read(ENTITIES_LINK, ids=ends)
+    rows = yield from fetch(ENTITIES_LINK, ids=ends)
     return {row["id"]: int(row["links"]) for row in rows}
 
 

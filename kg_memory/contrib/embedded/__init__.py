@@ -36,7 +36,7 @@ class EmbeddedServer:
 
         They are downloaded if they are missing and the setting `bin_dir` is not set.
         """
-        return self.find() if self._settings.bin_dir else binaries.fetch(self._home, on_wait=self._on_wait)
+        return self.find() if self._settings.bin_dir else binaries.download_missing(self._home, on_wait=self._on_wait)
 
     def url(self) -> str:
         """Return the URL of the server, which is started unless it is already running."""

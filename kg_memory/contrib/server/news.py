@@ -10,7 +10,7 @@ from kg_memory.contrib.changes import read_changes, time_of
 from kg_memory.falkor.queries import fragments as part
 from kg_memory.falkor.rows import Row
 from kg_memory.models.graph import WITHHELD, Change
-from kg_memory.runtime.effects import in_step, now, read
+from kg_memory.runtime.effects import fetch, in_step, now
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import DAY
 
@@ -102,11 +102,11 @@ class Watch:
         begin = self.since if self.reached is None else max(self.since, self.reached - OVERLAP)
         unread = [id_ for id_, (status, *_) in self.states.items() if status in UNREAD][:MAX_EVENTS]
         reads = (
-            read(COUNT_EPISODES),
-            read(COUNT_BY_STATUS, statuses=UNREAD),
-            read(USAGE_SINCE, first=time // DAY),
-            read(NEW_EPISODES, since=begin, limit=MAX_EVENTS, length=EXCERPT),
-            read(EPISODES_WITH, ids=unread, length=EXCERPT),
+            fetch(COUNT_EPISODES),
+            fetch(COUNT_BY_STATUS, statuses=UNREAD),
+            fetch(USAGE_SINCE, first=time // DAY),
+            fetch(NEW_EPISODES, since=begin, limit=MAX_EVENTS, length=EXCERPT),
+            fetch(EPISODES_WITH, ids=unread, length=EXCERPT),
         )
         counts, statuses, usage, new, known = yield from in_step(reads)
         changes = yield from read_changes(begin, None, MAX_EVENTS)
@@ -127,7 +127,7 @@ class Watch:
 
         `look` returns them again when their status changes.
         """
-        stored = yield from read(EPISODES_IN, statuses=UNREAD, limit=limit, length=EXCERPT)
+        stored = yield from fetch(EPISODES_IN, statuses=UNREAD, limit=limit, length=EXCERPT)
         episodes = [row["episode"] for row in stored]
         self.states |= {episode["id"]: _state(episode) for episode in episodes}
         return episodes

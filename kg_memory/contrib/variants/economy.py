@@ -20,7 +20,7 @@ from kg_memory.ingestion.windows import ReadAhead
 from kg_memory.llm.prompts import load_prompt
 from kg_memory.llm.prompts.answers import MOST, AnswerItem, EpisodeReading, ExtractedEntity, FactByNames, PartialAnswer
 from kg_memory.models.graph import Episode, EpisodeKind
-from kg_memory.runtime.effects import ask_model, now, read, write
+from kg_memory.runtime.effects import ask_model, fetch, now, write
 from kg_memory.runtime.flow import Flow, every
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import micros, weekday_name
@@ -78,7 +78,7 @@ def wait(state: Row, settings: Settings) -> Flow[tuple[JSON, list[Episode]]]:
 
 def all_waiting() -> Flow[list[Episode]]:
     """Return the episodes that wait to be read together with others, in order of arrival."""
-    records = yield from read(queries.WAITING, reason=REASON)
+    records = yield from fetch(queries.WAITING, reason=REASON)
     return [rows.to_episode(record["episode"]) for record in records]
 
 

@@ -10,7 +10,7 @@ from kg_memory.errors import DatabaseError
 from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.records import JSON
 from kg_memory.ingestion.state import Draft, Update
-from kg_memory.runtime.effects import read, write
+from kg_memory.runtime.effects import fetch, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.telemetry import describe_error
 from kg_memory.settings import Settings
@@ -68,7 +68,7 @@ def link(draft: Draft, settings: Settings, clock: Callable[[], float] = time.mon
 def _link(ids: list[str], settings: Settings) -> Flow[int]:
     """Store a link from each entity in *ids* to each similar entity, and return the number of links."""
     threshold = UNSET if settings.note_link_threshold is None else settings.note_link_threshold
-    near = yield from read(NEAR_ENTITIES, ids=ids, limit=settings.note_link_most + 1, threshold=threshold)
+    near = yield from fetch(NEAR_ENTITIES, ids=ids, limit=settings.note_link_most + 1, threshold=threshold)
     if not near:
         return 0
     rows = yield from write(LINK_ENTITIES, links=_pairs(near))

@@ -21,7 +21,7 @@ from kg_memory.falkor.queries import features as cypher
 from kg_memory.models.graph import Kind
 from kg_memory.retrieval.ranking import Activity, Hits, Hops, Instants, Link, Links, Part, Scored, Share
 from kg_memory.retrieval.traversal import FACTS_A_STEP, HIT_WEIGHT, MOST_SORTED, parse_links, read_near
-from kg_memory.runtime.effects import in_step, read
+from kg_memory.runtime.effects import fetch, in_step
 from kg_memory.runtime.flow import Flow
 
 ENTITIES_A_MS, FACTS_A_MS, SORTED_A_MS = 0.5, 5, 100
@@ -68,7 +68,7 @@ class Synapse(Part):
         *hits* are the results of the word search, by kind. The result is a dict from entity id to weight.
         """
         facts, episodes = (_parts_of_best(hits[kind].words[:WORD_SEEDS]) for kind in ("facts", "episodes"))
-        queries = (read(cypher.facts_with_links(), ids=list(facts)), read(cypher.MENTIONED_BY, ids=list(episodes)))
+        queries = (fetch(cypher.facts_with_links(), ids=list(facts)), fetch(cypher.MENTIONED_BY, ids=list(episodes)))
         linked, mentions = yield from in_step(queries)
         weights: Counter[str] = Counter()
         for id_, link in (parse_links(linked[0]["links"], {}) if linked else {}).items():
@@ -125,7 +125,7 @@ def _find_seeds(recipe: Synapse, weights: Mapping[str, float], links: Links) -> 
     scores = seed_scores(weights, links.values(), recipe.seed_structural_weight)
     groups: list[list[str]] = []
     if recipe.seed_community_cap:
-        rows = yield from read(cypher.COMMUNITIES_OF, ids=list(scores))
+        rows = yield from fetch(cypher.COMMUNITIES_OF, ids=list(scores))
         groups = [row["entities"] for row in rows]
     return cap_seeds(scores, groups, recipe.seed_community_cap, recipe.max_activated_nodes)
 

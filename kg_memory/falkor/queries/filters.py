@@ -20,7 +20,7 @@ from kg_memory.models.filters import LABEL, ORDERS, AllOf, FieldComparison, Fiel
 from kg_memory.models.filters import comparisons as compared
 from kg_memory.models.graph import Kind
 from kg_memory.models.labels import PREFIX, encode_label
-from kg_memory.runtime.effects import read
+from kg_memory.runtime.effects import fetch
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import OPEN_END, OPEN_START, micros
 from kg_memory.text.identity import alias_key, replace_unstorable, thread_key
@@ -81,7 +81,7 @@ def read_names(where: Filter) -> Flow[Names]:
     keys = sorted({alias_key(str(name)) for name in names})
     if not keys:
         return {}
-    rows = yield from read(ENTITIES_BY_NAME, keys=keys)
+    rows = yield from fetch(ENTITIES_BY_NAME, keys=keys)
     return {row["key"]: row["ids"] for row in rows}
 
 

@@ -33,7 +33,7 @@ from kg_memory.maintenance.forgetting.selection import ForgetRequest, add_summar
 from kg_memory.models.operations import ForgetReceipt, Residue
 from kg_memory.plugins import load_plugin
 from kg_memory.runtime.caches import ignore_progress
-from kg_memory.runtime.effects import embedding_model, now, read, work, write
+from kg_memory.runtime.effects import embedding_model, fetch, now, work, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.text.identity import replace_unstorable
@@ -211,16 +211,16 @@ def _plan_batch(ids: Sequence[str], run: Run) -> Flow[tuple[Impact, Plan, int] |
     The time is now, in microseconds since the epoch. Returns ``None`` if none of the episodes exists.
     """
     for _ in range(ATTEMPTS):
-        times = yield from read(cypher.FORGOTTEN)
+        times = yield from fetch(cypher.FORGOTTEN)
         try:
-            episodes = yield from read(cypher.EPISODES, ids=list(ids))
+            episodes = yield from fetch(cypher.EPISODES, ids=list(ids))
             if not episodes:
                 return None
             impact = yield from read_impact(episodes, run.settings, run.redactions)
             time = yield from now()
             plan = yield from plan_removal(impact, run.settings, run.namespace, time)
         except KeyError:  # a concurrent deletion removed a row between two of the queries
-            if (yield from read(cypher.FORGOTTEN)) == times:
+            if (yield from fetch(cypher.FORGOTTEN)) == times:
                 raise
             continue
         return impact, plan, time
@@ -233,7 +233,7 @@ def _check_model() -> Flow[str]:
     Errors: `EmbeddingMismatch`, also while the vectors are being replaced.
     """
     model = yield from embedding_model()
-    for meta in (yield from read(schema.READ_META)):
+    for meta in (yield from fetch(schema.READ_META)):
         schema.refuse_other_vectors(meta, model)
     return model
 
@@ -285,7 +285,7 @@ def forget_everything(
     Errors: `NotFound` if the namespace does not exist.
     """
     run = Run(request, settings, namespace)
-    everything = yield from read(cypher.EVERYTHING)
+    everything = yield from fetch(cypher.EVERYTHING)
     if not everything:
         raise not_found("everything", namespace)
     run.times.append((yield from now()))
@@ -312,7 +312,7 @@ def _find_left(ids: Collection[str], time: int) -> Flow[list[Residue]]:
     """
     rows: Sequence[Row] = ()
     with suppress(EmbeddingMismatch):
-        rows = yield from read(cypher.IDS_LEFT, ids=sorted(ids), since=0, until=time)
+        rows = yield from fetch(cypher.IDS_LEFT, ids=sorted(ids), since=0, until=time)
     return [Residue(label=row["label"], name=row["name"], id="", trace="id") for row in rows]
 
 
@@ -350,7 +350,7 @@ def _to_entry(run: Run, receipt: ForgetReceipt) -> Flow[audit.Content]:
     words = run.words.intersection(chain.from_iterable(map(terms, texts.values())))
     if words:
         with suppress(EmbeddingMismatch):
-            words -= {row["word"] for row in (yield from read(cypher.TERMS_LEFT, words=sorted(words)))}
+            words -= {row["word"] for row in (yield from fetch(cypher.TERMS_LEFT, words=sorted(words)))}
     shown = {name: text if words.isdisjoint(terms(text)) else LEFT_OUT for name, text in texts.items()}
     counts = {"facts": len(receipt.facts), "entities": len(receipt.entities)}
     residue = {"residue": len(receipt.residue or ()), "searched": receipt.searched, "erased": receipt.erased}

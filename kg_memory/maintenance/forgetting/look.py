@@ -16,7 +16,7 @@ from kg_memory.ingestion import postings
 from kg_memory.ingestion.postings import line
 from kg_memory.maintenance.forgetting import cypher
 from kg_memory.models.ontology import FactType
-from kg_memory.runtime.effects import read
+from kg_memory.runtime.effects import fetch
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.text import predicates, tokenise
@@ -86,10 +86,10 @@ def read_impact(
     ids = sorted(impact.forgotten.ids)
     neighbours = yield from _read_neighbours(impact)
     places = [pick_keys(episode, "id", "thread_key", "at") for episode in episodes]
-    read_with = yield from read(cypher.READ_WITH, places=places, going=ids, limit=settings.previous_messages)
+    read_with = yield from fetch(cypher.READ_WITH, places=places, going=ids, limit=settings.previous_messages)
     near = sorted({*ids, *neighbours, *(row["id"] for row in read_with)})
-    mentioned = yield from read(cypher.MENTIONED, ids=near)
-    stated = yield from read(cypher.STATED, ids=near)
+    mentioned = yield from fetch(cypher.MENTIONED, ids=near)
+    stated = yield from fetch(cypher.STATED, ids=near)
     impact.episodes = [
         {**episode, "mention": _select_ids(episode, mentioned), "state": _select_ids(episode, stated)}
         for episode in episodes
@@ -101,7 +101,7 @@ def read_impact(
     facts = {row["id"] for row in stated}
     yield from _read_entities(impact, {row["id"] for row in mentioned}, facts, aside)
     renamed = sorted(id_ for id_, names in impact.names.items() if names != all_names(impact.entities[id_]))
-    about_renamed = yield from read(cypher.ABOUT, ids=renamed)
+    about_renamed = yield from fetch(cypher.ABOUT, ids=renamed)
     about = {row["id"] for row in about_renamed}
     yield from _read_entities(impact, (), about, aside)
     yield from _read_facts(impact, facts | about, aside)
@@ -110,9 +110,9 @@ def read_impact(
 
 def add_ends(impact: Impact, facts: Iterable[str]) -> Flow[set[str]]:
     """Add the subjects and objects of the facts with the ids *facts* to *impact*; return the ids of these entities."""
-    ends = {row["id"] for row in (yield from read(REVISIONS_OF_FACTS, ids=sorted(facts)))}
+    ends = {row["id"] for row in (yield from fetch(REVISIONS_OF_FACTS, ids=sorted(facts)))}
     missing, forgotten = sorted(ends - impact.entities.keys()), sorted(impact.forgotten.ids)
-    for row in (yield from read(cypher.ENTITIES, ids=missing, going=forgotten)):
+    for row in (yield from fetch(cypher.ENTITIES, ids=missing, going=forgotten)):
         impact.entities[row["id"]] = row
         impact.names[row["id"]] = all_names(row)
     return ends
@@ -139,14 +139,14 @@ def _read_neighbours(impact: Impact) -> Flow[dict[str, Row]]:
     neighbours: dict[str, Row] = {}
     for key, times in sorted(times_of.items()):
         stretch = {"key": key, "since": min(times) - postings.REACH, "until": max(times) + postings.REACH}
-        thread = yield from read(cypher.THREAD, **stretch)
+        thread = yield from fetch(cypher.THREAD, **stretch)
         impact.threads.append({**stretch, "size": len(thread)})
         if impact.redactions:
             shares = postings.shares_around(thread, impact.redactions)
         else:
             shares = postings.shares_without(thread, impact.forgotten.ids)
         needed = sorted(set(shares).union(*shares.values()))
-        rows = {row["id"]: row for row in (yield from read(cypher.EPISODES, ids=needed))}
+        rows = {row["id"]: row for row in (yield from fetch(cypher.EPISODES, ids=needed))}
         rows |= {id_: {**rows[id_], "content": row["content"]} for id_, row in impact.redactions.items()}
         for id_, givers in shares.items():
             if postings.is_block(rows[id_]):
@@ -164,9 +164,9 @@ def _read_entities(impact: Impact, mentioned: Iterable[str], facts: Iterable[str
     *mentioned*: ids of entities to add. *facts*: ids of facts whose subjects and objects are added. *aside*: ids of
     episodes that do not count as users of a name.
     """
-    ends = yield from read(REVISIONS_OF_FACTS, ids=sorted(facts))
+    ends = yield from fetch(REVISIONS_OF_FACTS, ids=sorted(facts))
     missing = sorted({*mentioned, *(row["id"] for row in ends)} - impact.entities.keys())
-    rows = yield from read(cypher.ENTITIES, ids=missing, going=sorted(impact.forgotten.ids))
+    rows = yield from fetch(cypher.ENTITIES, ids=missing, going=sorted(impact.forgotten.ids))
     doubtful = {row["id"]: words_of_names(row, impact.forgotten) for row in rows}
     yield from _read_other_words(impact, cypher.SAID_OF_ENTITIES, doubtful, aside)
     for row in rows:
@@ -176,7 +176,7 @@ def _read_entities(impact: Impact, mentioned: Iterable[str], facts: Iterable[str
 
 
 def _read_facts(impact: Impact, facts: Iterable[str], aside: Sequence[str]) -> Flow[None]:
-    rows = yield from read(cypher.FACTS, ids=sorted(facts))
+    rows = yield from fetch(cypher.FACTS, ids=sorted(facts))
     impact.facts = {row["id"]: row for row in rows}
     doubtful = {row["id"]: words_of_fact(row, impact.forgotten) for row in rows}
     yield from _read_other_words(impact, cypher.SAID_OF_FACTS, doubtful, aside)
@@ -189,7 +189,7 @@ def _read_other_words(impact: Impact, query: str, doubtful: Mapping[str, set[str
     *aside*: ids of episodes that do not count as remaining.
     """
     pairs = [{"id": id_, "word": word} for id_, words in doubtful.items() for word in sorted(words)]
-    for row in (yield from read(query, words=pairs, aside=aside)):
+    for row in (yield from fetch(query, words=pairs, aside=aside)):
         impact.other_words[row["id"]].add(row["word"])
 
 

@@ -27,7 +27,7 @@ from kg_memory.maintenance.forgetting.look import (
     split_name,
 )
 from kg_memory.maintenance.identities.move import entity_row, evidence_of
-from kg_memory.runtime.effects import embed, read
+from kg_memory.runtime.effects import embed, fetch
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.temporal.beliefs import Belief, History
@@ -74,7 +74,7 @@ def plan_removal(impact: Impact, settings: Settings, namespace: str, time: int) 
     parameters = yield from _plan_facts(impact, gone_facts)
     parameters |= yield from _plan_verdicts(impact, gone_facts)
     history = yield from read_history({*impact.ids_of("state"), *gone_facts})
-    belief_rows = yield from read(cypher.BELIEFS, ids=sorted({*history.statements, *gone_facts}))
+    belief_rows = yield from fetch(cypher.BELIEFS, ids=sorted({*history.statements, *gone_facts}))
     _remove_from_history(history, impact, gone_facts, parameters["unrefuted"])
     causes = impact.forgotten.ids.union(parameters["gone_decisions"])
     cause = decision_id(namespace, " ".join(sorted(impact.forgotten.ids)), time)
@@ -181,7 +181,7 @@ def _plan_verdicts(impact: Impact, gone_facts: Collection[str]) -> Flow[Paramete
     ``gone_verdicts`` are ids to delete: the verdicts about *gone_facts* (ids of facts to delete). ``scrubbed`` are
     verdicts whose stored reason is emptied, because it may repeat a forgotten episode.
     """
-    rows = yield from read(cypher.VERDICTS, ids=sorted(impact.facts))
+    rows = yield from fetch(cypher.VERDICTS, ids=sorted(impact.facts))
     verdicts = {row["id"]: row for row in rows}
     gone = {id_: row for id_, row in verdicts.items() if not {row["new"], row["known"]}.isdisjoint(gone_facts)}
     scrubbed: list[Parameters] = []
@@ -196,7 +196,7 @@ def _plan_verdicts(impact: Impact, gone_facts: Collection[str]) -> Flow[Paramete
 
 def _select_reasons(impact: Impact) -> Flow[list[str]]:
     """Return the ids of decisions to merge or split entities whose stored reason has words of forgotten episodes."""
-    rows = yield from read(REASONS_ABOUT)
+    rows = yield from fetch(REASONS_ABOUT)
     words = impact.forgotten.words
     return [row["id"] for row in rows if not words.isdisjoint(tokenise.terms(" ".join(row["texts"])))]
 
@@ -333,8 +333,8 @@ def _plan_unused(impact: Impact, gone_facts: Iterable[str], touched: Sequence[st
     *touched*: ids of entities that change or are deleted; their communities are deleted, as summaries may repeat
     forgotten text. *gone_facts*: ids of the facts to delete.
     """
-    communities = yield from read(cypher.COMMUNITIES, ids=touched)
-    learned = yield from read(cypher.LEARNED_PREDICATES)
+    communities = yield from fetch(cypher.COMMUNITIES, ids=touched)
+    learned = yield from fetch(cypher.LEARNED_PREDICATES)
     used = {impact.facts[id_][name] for id_ in gone_facts for name in ("predicate", "wording")}
     words = impact.forgotten.words
     names = (row["name"] for row in learned)
@@ -352,7 +352,7 @@ def _select_unread(impact: Impact, gone_facts: Iterable[str]) -> Flow[list[str]]
 
     *gone_facts*: ids of the facts to delete.
     """
-    rows = yield from read(cypher.MENTIONING, ids=sorted(impact.gone_entities))
+    rows = yield from fetch(cypher.MENTIONING, ids=sorted(impact.gone_entities))
     unread = {row["id"] for row in rows}
     for id_ in gone_facts:
         unread.update(row["id"] for row in impact.facts[id_]["statements"])

@@ -16,7 +16,7 @@ from kg_memory.ingestion.postings import is_block
 from kg_memory.ingestion.receive import validate_episode
 from kg_memory.maintenance.forgetting import cypher
 from kg_memory.models.graph import SESSION_SOURCE
-from kg_memory.runtime.effects import read
+from kg_memory.runtime.effects import fetch
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import instant
@@ -108,11 +108,11 @@ def select_episodes(request: ForgetRequest) -> Flow[list[str]]:
         target = thread_key(request.target)
     elif request.kind == "speaker":
         name = canonical_name(request.target)
-        speakers = yield from read(SPEAKERS)
+        speakers = yield from fetch(SPEAKERS)
         target = [row["speaker"] for row in speakers if canonical_name(row["speaker"]) == name]
-    rows = yield from read(EPISODES_BY_KIND[request.kind], target=target)
+    rows = yield from fetch(EPISODES_BY_KIND[request.kind], target=target)
     if request.kind == "fact" and rows:
-        sentences = [row["sentence"] for row in (yield from read(SENTENCE, id=request.target))]
+        sentences = [row["sentence"] for row in (yield from fetch(SENTENCE, id=request.target))]
         repeating = yield from _find_naming(sentences, {row["id"] for row in rows})
         return [row["id"] for row in sorted((*rows, *repeating), key=_ORDER)]
     return [row["id"] for row in rows]
@@ -123,7 +123,7 @@ def add_summaries(ids: Sequence[str]) -> Flow[list[str]]:
 
     A summary may repeat the text of an episode, so it is deleted too.
     """
-    summaries = yield from read(SUMMARIES, ids=list(ids), source=SESSION_SOURCE)
+    summaries = yield from fetch(SUMMARIES, ids=list(ids), source=SESSION_SOURCE)
     return list(dict.fromkeys([*ids, *(row["id"] for row in summaries)]))
 
 
@@ -133,11 +133,11 @@ def select_threads(request: ForgetRequest) -> Flow[list[str]]:
     LangGraph stores checkpoints under the same ids (``thread_id``).
     """
     if request.kind == "everything":
-        return [row["thread"] for row in (yield from read(ALL_THREADS))]
+        return [row["thread"] for row in (yield from fetch(ALL_THREADS))]
     ids = yield from select_episodes(request)
     threads = set[str]()
     for start in range(0, len(ids), THREADS_AT_ONCE):
-        rows = yield from read(THREADS, ids=ids[start : start + THREADS_AT_ONCE])
+        rows = yield from fetch(THREADS, ids=ids[start : start + THREADS_AT_ONCE])
         threads.update(row["thread"] for row in rows)
     return sorted(threads)
 
@@ -149,7 +149,7 @@ def _select_about_entity(target: str) -> Flow[list[Row]]:
     entity of the same name are left out. If no such entity exists, return the memory blocks (parts of an agent's
     prompt) that contain *target*. Errors: `InputError` if several entities have the name.
     """
-    rows = yield from read(NAMED_OR_ID, name=target, alias=alias_key(target))
+    rows = yield from fetch(NAMED_OR_ID, name=target, alias=alias_key(target))
     if not rows:
         naming = yield from _find_naming([target], ())
         return [row for row in naming if is_block(row)]
@@ -159,8 +159,8 @@ def _select_about_entity(target: str) -> Flow[list[Row]]:
     entity = rows[0]["entity"]
     names = [entity["name"], *entity["aliases"]]
     keys = sorted({alias_key(name) for name in names})
-    namesakes = yield from read(EPISODES_OF_NAMESAKES, id=entity["id"], keys=keys)
-    mentioning = yield from read(EPISODES_MENTIONING, id=entity["id"])
+    namesakes = yield from fetch(EPISODES_OF_NAMESAKES, id=entity["id"], keys=keys)
+    mentioning = yield from fetch(EPISODES_MENTIONING, id=entity["id"])
     seen = {row["episode"] for row in namesakes}
     seen.update(row["id"] for row in mentioning)
     naming = yield from _find_naming(names, seen)
@@ -174,8 +174,8 @@ def _find_naming(names: Iterable[str], without: Collection[str]) -> Flow[list[Ro
     """
     pattern = re.compile("|".join(map(_match_words, filter(None, names))))
     naming: list[Row] = []
-    for page in list_pages((yield from read(LAST_EPISODE))[0]["last"], PAGE):
-        rows = yield from read(EPISODES_PAGE, **page)
+    for page in list_pages((yield from fetch(LAST_EPISODE))[0]["last"], PAGE):
+        rows = yield from fetch(EPISODES_PAGE, **page)
         rows = [row for row in rows if pattern.search(spoken_line(row["speaker"], row["content"]))]
         naming += [row for row in rows if row["id"] not in without]
     return naming
@@ -197,7 +197,7 @@ def redact(id_: str, span: tuple[int, int], settings: Settings, namespace: str) 
     "content": ..., "flags": ...}}``, because the id is a hash of the text, or ``{}`` if the episode does not exist.
     Errors: `InputError` if the text is shorter than the range, or would no longer be valid JSON.
     """
-    rows = yield from read(cypher.WHOLE_EPISODE, id=id_)
+    rows = yield from fetch(cypher.WHOLE_EPISODE, id=id_)
     if not rows:
         return {}
     episode = rows[0]["episode"]
@@ -213,7 +213,7 @@ def redact(id_: str, span: tuple[int, int], settings: Settings, namespace: str) 
         redacted = validate_episode(state, settings, episode["created_at"])
     except InputError as error:
         raise InputError(f"without this span, {error}; in a JSON record, give a span within one text") from error
-    if redacted.id != id_ and (yield from read(cypher.WHOLE_EPISODE, id=redacted.id)):
+    if redacted.id != id_ and (yield from fetch(cypher.WHOLE_EPISODE, id=redacted.id)):
         return {}
     return {id_: {"new_id": redacted.id, "content": redacted.content, "flags": redacted.flags}}
 

@@ -26,7 +26,7 @@ from kg_memory.maintenance.identities.move import (
 )
 from kg_memory.maintenance.identities.split import SplitRequest, plan_split, plan_unsplit
 from kg_memory.models.graph import IdentityDecision
-from kg_memory.runtime.effects import embed, now, read, write
+from kg_memory.runtime.effects import embed, fetch, now, write
 from kg_memory.runtime.flow import Flow, every
 from kg_memory.temporal.interval import instant
 from kg_memory.temporal.policy import ConflictPolicy
@@ -156,11 +156,11 @@ def list_identities(
     ``"split"`` and ``"doubt"``. *limit* and *skip*: the maximum number to return, and how many to skip before.
     """
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
-    stored = yield from read(queries.IDENTITIES, states=list(states), kinds=list(kinds), **page)
+    stored = yield from fetch(queries.IDENTITIES, states=list(states), kinds=list(kinds), **page)
     whole = [row for row in stored if "one" in _ends(row)]
     shown = [row for row in whole if row["identity"]["state"] != "waiting" or "other" in _ends(row)]
     ids = sorted({id_ for row in shown if row["identity"]["state"] == "waiting" for id_ in _ends(row).values()})
-    latest = yield from read(queries.KNOWN_OF, ids=ids, limit=MOST_KNOWN)
+    latest = yield from fetch(queries.KNOWN_OF, ids=ids, limit=MOST_KNOWN)
     sentences = {row["id"]: tuple(row["sentences"]) for row in latest}
     return [to_identity_decision(row, sentences) for row in shown]
 
@@ -187,7 +187,7 @@ def find_entity(argument: str, name: object) -> Flow[str]:
     `InputError` if several entities have it.
     """
     text = replace_unstorable(validate_name(argument, name, NAME_HINT))
-    named = yield from read(queries.NAMED_OR_ID, name=text, alias=alias_key(text))
+    named = yield from fetch(queries.NAMED_OR_ID, name=text, alias=alias_key(text))
     ids = list(dict.fromkeys(row["entity"]["id"] for row in named))
     if text in ids:
         return text
@@ -205,7 +205,7 @@ def read_identity(decision: object) -> Flow[Row]:
     """
     stored: Sequence[Row] = []
     if isinstance(decision, str) and decision:
-        stored = yield from read(queries.IDENTITY, id=replace_unstorable(decision))
+        stored = yield from fetch(queries.IDENTITY, id=replace_unstorable(decision))
     if not stored or "one" not in _ends(stored[0]):
         raise NotFound(f"decision {decision!r} not found in this namespace; memory.entities.decisions() lists all")
     return stored[0]

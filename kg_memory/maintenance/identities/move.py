@@ -11,7 +11,7 @@ from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.postings import to_terms
 from kg_memory.ingestion.records import Revision
 from kg_memory.ingestion.save import NAME_WEIGHT
-from kg_memory.runtime.effects import Vector, read, write
+from kg_memory.runtime.effects import Vector, fetch, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import OPEN_START
 from kg_memory.text import tokenise
@@ -71,7 +71,7 @@ class Whole:
 
 def read_wholes(*ids: str) -> Flow[list[Whole]]:
     """Return the entities with the ids *ids*, each with the ids of its facts, episodes and names; skip unknown ids."""
-    rows = yield from read(queries.WHOLE, ids=list(ids))
+    rows = yield from fetch(queries.WHOLE, ids=list(ids))
     wholes = {row["entity"]["id"]: Whole.from_row(row) for row in rows}
     return [wholes[id_] for id_ in ids if id_ in wholes]
 

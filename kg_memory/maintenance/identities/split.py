@@ -18,7 +18,7 @@ from kg_memory.maintenance.identities.move import (
     move_all,
     names_with,
 )
-from kg_memory.runtime.effects import embed, read
+from kg_memory.runtime.effects import embed, fetch
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.beliefs import History
 from kg_memory.temporal.policy import ConflictPolicy
@@ -55,7 +55,7 @@ class Division:
 
 def read_facts(ids: Iterable[str]) -> Flow[dict[str, Row]]:
     """Return the facts with the ids *ids* as ``{id: row}``, with their subject, objects, statements and verdicts."""
-    rows = yield from read(queries.FACTS, ids=sorted(ids))
+    rows = yield from fetch(queries.FACTS, ids=sorted(ids))
     return {row["fact"]["id"]: row for row in rows}
 
 
@@ -140,7 +140,7 @@ def _share_names(whole: Whole, division: Division, request: SplitRequest) -> Flo
     A name goes to the entity whose episodes contain it, or to both. Each list begins with the display name.
     """
     episodes = sorted(division.moving | division.staying)
-    rows = yield from read(queries.NAMES_IN_USE, episodes=episodes, names=whole.names)
+    rows = yield from fetch(queries.NAMES_IN_USE, episodes=episodes, names=whole.names)
     used = {(row["name"], row["episode"]) for row in rows}
     goes = {name for name, episode in used if episode in division.moving}
     stays = {name for name, episode in used if episode in division.staying}
@@ -277,10 +277,10 @@ def _find_unused(move: Move, second: Whole) -> Flow[list[str]]:
     *second*: the new entity. *move*: the changes that undo the split.
     """
     named = names_with(second.names, [move.identity["former_name"] or ""])
-    used = yield from read(queries.NAMES_IN_USE, episodes=sorted(second.mentions), names=named)
+    used = yield from fetch(queries.NAMES_IN_USE, episodes=sorted(second.mentions), names=named)
     return [] if used else named
 
 
 def _facts_of_verdicts(verdicts: Sequence[Row]) -> Flow[list[str]]:
-    rows = yield from read(queries.FACTS_OF_VERDICTS, ids=[row["id"] for row in verdicts])
+    rows = yield from fetch(queries.FACTS_OF_VERDICTS, ids=[row["id"] for row in verdicts])
     return [row["id"] for row in rows]

@@ -29,7 +29,7 @@ from kg_memory.maintenance.review.reviews import (
 )
 from kg_memory.models.graph import Precision, Review, Ruling, VerdictKind
 from kg_memory.retrieval.clocks import parse_moment
-from kg_memory.runtime.effects import now, read, write
+from kg_memory.runtime.effects import fetch, now, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.beliefs import History
 from kg_memory.temporal.interval import EPOCH, OPEN_END, instant
@@ -254,7 +254,7 @@ def record(
     yet. Errors: `InputError` if the verdict was decided meanwhile; `DatabaseUnavailable` after `ATTEMPTS` conflicts.
     """
     for _ in range(ATTEMPTS):
-        based_on = yield from read(queries.REVISIONS_OF_FACTS, ids=list(stored.facts))
+        based_on = yield from fetch(queries.REVISIONS_OF_FACTS, ids=list(stored.facts))
         history = yield from read_history(stored.facts)
         time = yield from now()
         state = next_state(stored, history, time)
@@ -352,7 +352,7 @@ def _find_successor(fact: str, episode: str) -> Flow[tuple[str, int]]:
     *episode*: its id. Facts with the same subject, then with the same predicate, are preferred. The time is in
     microseconds since the epoch. Errors: `InputError` if the episode states no other fact.
     """
-    stated: Sequence[Row] = yield from read(REPLACING, fact=fact, episode=episode)
+    stated: Sequence[Row] = yield from fetch(REPLACING, fact=fact, episode=episode)
     others = [row for row in stated if row["id"] != fact]
     if not others:
         what = "states the same fact" if stated else "no fact was read from it"

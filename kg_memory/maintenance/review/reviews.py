@@ -13,7 +13,7 @@ from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.invalidate import read_history, to_verdict
 from kg_memory.ingestion.records import pick
 from kg_memory.models.graph import SOURCES, Fact, Precision, Review, Ruling
-from kg_memory.runtime.effects import read
+from kg_memory.runtime.effects import fetch
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.beliefs import History
 from kg_memory.temporal.interval import OPEN_END
@@ -130,7 +130,7 @@ def list_verdicts(fact: str | None, limit: int, skip: int = 0) -> Flow[list[Revi
 
 
 def _read_reviews(query: str, **params: object) -> Flow[list[Review]]:
-    stored = yield from read(query, **params)
+    stored = yield from fetch(query, **params)
     return (yield from to_reviews([StoredVerdict.from_row(row) for row in stored]))
 
 
@@ -167,7 +167,7 @@ def _read_pending(limit: int, skip: int) -> Flow[list[StoredVerdict]]:
     pending: list[StoredVerdict] = []
     start = 0
     while len(pending) < skip + limit:
-        page = yield from read(queries.REVIEWS, rulings=["waiting"], kinds=_KINDS, limit=size, skip=start)
+        page = yield from fetch(queries.REVIEWS, rulings=["waiting"], kinds=_KINDS, limit=size, skip=start)
         if page:
             verdicts = [StoredVerdict.from_row(row) for row in page]
             history = yield from read_history({fact for stored in verdicts for fact in stored.facts})
@@ -202,7 +202,7 @@ def to_reviews(verdicts: Sequence[StoredVerdict]) -> Flow[list[Review]]:
     ids = sorted({fact for stored in verdicts for fact in stored.facts})
     history = yield from read_history(ids)
     facts: dict[str, Fact] = {}
-    for row in (yield from read(queries.TELL_FACTS, ids=ids, past=True, sources=SOURCES, believed_at=OPEN_END)):
+    for row in (yield from fetch(queries.TELL_FACTS, ids=ids, past=True, sources=SOURCES, believed_at=OPEN_END)):
         belief = row["belief"] or _last_statement(row["fact"]["id"], history, verdicts)
         fact = rows.to_fact({**row, "belief": belief})
         # Rows come in the order in which beliefs were recorded. Use the last belief, or one that has not expired.
@@ -253,5 +253,5 @@ def read_verdict(review: object) -> Flow[StoredVerdict]:
 
 def find_verdict(review: str) -> Flow[StoredVerdict | None]:
     """Return the stored verdict with the id *review*, or ``None`` if it does not exist."""
-    stored = yield from read(queries.VERDICT, id=review)
+    stored = yield from fetch(queries.VERDICT, id=review)
     return StoredVerdict.from_row(stored[0]) if stored else None

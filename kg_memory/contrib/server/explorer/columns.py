@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from kg_memory.falkor.rows import Row
-from kg_memory.runtime.effects import in_step, now, read, work
+from kg_memory.runtime.effects import fetch, in_step, now, work
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
 
@@ -147,17 +147,17 @@ class ColumnCache:
 
 def read_revision() -> Flow[str]:
     """Return a text that changes whenever a part of the graph changes that the explorer page shows."""
-    first, *counts = yield from in_step(read(query) for query in (REVISION, *COUNTS))
+    first, *counts = yield from in_step(fetch(query) for query in (REVISION, *COUNTS))
     return json.dumps([first, counts])
 
 
 def read_answers() -> Flow[tuple[list[list[Row]], int]]:
     """Run each query in `QUERIES`; return the rows of each, and the time of reading in microseconds since the epoch."""
     read_at = yield from now()
-    counts = yield from in_step(read(COUNT % relation) for relation in RARE.values())
+    counts = yield from in_step(fetch(COUNT % relation) for relation in RARE.values())
     needless = {query for query, rows in zip(RARE, counts, strict=True) if not (rows and rows[0]["count"])}
     asked = [query for query in QUERIES if query not in needless]
-    answers = dict(zip(asked, (yield from in_step(map(read, asked))), strict=True))
+    answers = dict(zip(asked, (yield from in_step(map(fetch, asked))), strict=True))
     return [answers.get(query, []) for query in QUERIES], read_at
 
 

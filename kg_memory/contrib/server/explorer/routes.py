@@ -21,7 +21,7 @@ from kg_memory.contrib.server.service import Service
 from kg_memory.errors import KGMemoryError
 from kg_memory.retrieval.clocks import parse_moment, read_grounds
 from kg_memory.runtime.caches import clear_with_all
-from kg_memory.runtime.effects import read
+from kg_memory.runtime.effects import fetch
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.doubt import Point, find_doubts
 
@@ -121,7 +121,7 @@ def read_doubts(as_of: int, believed_at: int) -> Flow[dict[str, int]]:
     *as_of* is the time at which the facts were doubtful, *believed_at* the time at which that was believed. All times
     are microseconds since the epoch.
     """
-    premised = yield from read(PREMISED)
+    premised = yield from fetch(PREMISED)
     grounds, _ = yield from read_grounds(row["id"] for row in premised)
     doubts = find_doubts(grounds, Point(as_of, believed_at))
     return {id_: doubt.since for id_, doubt in doubts.items()}
