@@ -15,7 +15,7 @@ from weakref import WeakMethod
 
 from kg_memory.adapters.namespace import validate_memory
 from kg_memory.errors import DatabaseUnavailable, EmbeddingUnavailable, ModelUnavailable
-from kg_memory.llm.retry import RequestFailure as Outage
+from kg_memory.llm.retry import RequestFailure
 from kg_memory.llm.retry import RetryPolicy, is_shutdown
 from kg_memory.memory.adding import Tally, add_inputs, count_items, date_input, input_of
 from kg_memory.memory.episodes import UNREAD
@@ -37,7 +37,7 @@ T = TypeVar("T")
 EpisodeLike = EpisodeInput | dict[str, Any] | str
 UNAVAILABLE = (ModelUnavailable, EmbeddingUnavailable, DatabaseUnavailable)  # temporary errors, worth a retry
 RETRY_POLICY = RetryPolicy(attempts=8, first=1.0, longest=60.0)
-PASSING = Outage(None, transient=True, retry_after=None, reason="")
+PASSING = RequestFailure(None, transient=True, retry_after=None, reason="")
 KEPT_FAILURES = 1000
 AT_ONCE = 1000
 CLOSED = "this BackgroundMemory was closed; open another"
