@@ -15,8 +15,7 @@ from weakref import WeakMethod
 
 from kg_memory.adapters.namespace import validate_memory
 from kg_memory.errors import DatabaseUnavailable, EmbeddingUnavailable, ModelUnavailable
-from kg_memory.llm.retry import RequestFailure
-from kg_memory.llm.retry import RetryPolicy, is_shutdown
+from kg_memory.llm.retry import RequestFailure, RetryPolicy, is_shutdown
 from kg_memory.memory.adding import Tally, add_inputs, count_items, date_input, input_of
 from kg_memory.memory.episodes import UNREAD
 from kg_memory.memory.memory import GraphMemory

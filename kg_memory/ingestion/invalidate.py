@@ -116,8 +116,8 @@ def _find_unused_starts(facts: Collection[StatedFact], history: History, revisio
     """Yield a `Loss` for each of *facts* whose start date is not used, as the fact was believed earlier already."""
     for fact in facts:
         recorded = [belief.period for belief in revision.beliefs if belief.fact == fact.stored_id]
-        held = [one.period for one in history.beliefs[fact.stored_id] if one.id not in revision.closed]
-        for period in (*recorded, *held):
+        stored = [one.period for one in history.beliefs[fact.stored_id] if one.id not in revision.closed]
+        for period in (*recorded, *stored):
             within = max(period.valid_at, OPEN_START + 1) < fact.valid_at < period.invalid_at
             if within and fact.valid_at > last_instant(period.valid_at, period.precision):
                 since = time_text(period.valid_at, period.precision)
@@ -337,8 +337,8 @@ def revise_beliefs(history: History, policy: ConflictPolicy, namespace: str, cau
     revision = Revision()
     truth_by_fact = truths(history.apply_edits(), list(history.verdicts.values()), policy)
     for fact, truth in sorted(truth_by_fact.items()):
-        held = history.beliefs[fact]
-        closed, recorded = revise(held, truth)
+        stored = history.beliefs[fact]
+        closed, recorded = revise(stored, truth)
         if closed or recorded:
             revision.touched.append(fact)
         revision.closed.extend(closed)
@@ -346,9 +346,9 @@ def revise_beliefs(history: History, policy: ConflictPolicy, namespace: str, cau
             times = (period.valid_at, period.invalid_at, period.known_from, int(truth.waits))
             id_ = belief_id(namespace, fact, cause, *times)
             revision.beliefs.append(NewBelief(fact, id_, period, cause, truth.waits))
-        if has_ended(truth, held):
+        if has_ended(truth, stored):
             revision.ended.append(history.sentences[fact])
-        if enters_review(truth, held, recorded):
+        if enters_review(truth, stored, recorded):
             revision.waiting.append(history.sentences[fact])
     return revision
 

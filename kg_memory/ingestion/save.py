@@ -270,7 +270,7 @@ def _fact_rows(facts: Sequence[StatedFact], entities: Sequence[ResolvedEntity], 
         row |= {"subject": ends[0], "objects": ends[1:] or ends}
         (restated if fact.same_as else fresh).append(row)
         terms += [{"id": fact.stored_id, "term": term, "f": f} for term, f in counts.items()]
-    return {"facts": fresh, "retold": restated, "fact_terms": terms}
+    return {"facts": fresh, "reworded": restated, "fact_terms": terms}
 
 
 def _statement_rows(draft: Draft) -> list[JSON]:

@@ -100,36 +100,36 @@ class History:
         return result
 
 
-def has_ended(truth: Truth, held: Iterable[Belief]) -> bool:
+def has_ended(truth: Truth, stored: Iterable[Belief]) -> bool:
     """Return whether a fact that was believed to hold until now has ended by the new computation.
 
-    *held* are the stored beliefs in the fact, *truth* has the newly computed periods in which it holds.
+    *stored* are the stored beliefs in the fact, *truth* has the newly computed periods in which it holds.
     """
     is_current = not truth.waits and any(period.invalid_at == OPEN_END for period in truth.periods)
-    return not is_current and any(belief.is_current for belief in held)
+    return not is_current and any(belief.is_current for belief in stored)
 
 
-def enters_review(truth: Truth, held: Iterable[Belief], recorded: Iterable[Period]) -> bool:
+def enters_review(truth: Truth, stored: Iterable[Belief], recorded: Iterable[Period]) -> bool:
     """Return whether a fact needs a review by a person that it did not need before.
 
-    *truth* is the newly computed state of the fact, *held* are its stored beliefs, and *recorded* its periods that are
+    *truth* is the newly computed state of the fact, *stored* its stored beliefs, and *recorded* its periods that are
     not stored yet. A disputed fact enters review only if there are any such periods.
     """
     if truth.waits:
-        return not any(belief.proposed for belief in held)
+        return not any(belief.proposed for belief in stored)
     return truth.disputed and bool(recorded)
 
 
-def revise(held: Iterable[Belief], truth: Truth) -> tuple[list[str], list[Period]]:
+def revise(stored: Iterable[Belief], truth: Truth) -> tuple[list[str], list[Period]]:
     """Return the ids of stored beliefs to close, and the periods to store as new beliefs.
 
-    *held* are the stored beliefs in one fact. After both changes they have exactly the periods of *truth*.
+    *stored* are the stored beliefs in one fact. After both changes they have exactly the periods of *truth*.
     """
     missing = {_without_statement(period): period for period in truth.periods}
     # `pop` closes the second copy of a belief that concurrent writers stored twice.
     closed = [
         belief.id
-        for belief in held
+        for belief in stored
         if belief.proposed != truth.waits or missing.pop(_without_statement(belief.period), None) is None
     ]
     return closed, list(missing.values())

@@ -135,21 +135,21 @@ def find_ending(fact: Grounded, point: Point) -> Ending | None:
     Events and dated plans do not end; they can only be refuted.
     """
     tellings = _saved(fact.tellings, point)
-    current = [held for held in fact.beliefs if held.created_at <= point.believed_at < held.expired_at]
-    periods = [held for held in current if not held.proposed]
+    current = [one for one in fact.beliefs if one.created_at <= point.believed_at < one.expired_at]
+    periods = [one for one in current if not one.proposed]
     if not periods:
         return None if current or not tellings else _find_refutation(fact, tellings, point)
-    if fact.kind == "event" or (fact.kind == "plan" and any(held.valid_at > OPEN_START for held in periods)):
+    if fact.kind == "event" or (fact.kind == "plan" and any(one.valid_at > OPEN_START for one in periods)):
         return None
-    if any(held.valid_at <= point.as_of < held.invalid_at for held in periods):
+    if any(one.valid_at <= point.as_of < one.invalid_at for one in periods):
         return None
-    past = [held for held in periods if held.invalid_at <= point.as_of]
+    past = [one for one in periods if one.invalid_at <= point.as_of]
     if not past:
         return None
-    last = max(past, key=lambda held: (held.invalid_at, -WIDTH[held.end_precision]))
+    last = max(past, key=lambda one: (one.invalid_at, -WIDTH[one.end_precision]))
     settled = [_find_settled(fact, tellings, last, point)]
     # An episode that still states the fact does not know its end.
-    if all(held.invalid_at <= last.invalid_at for held in periods):
+    if all(one.invalid_at <= last.invalid_at for one in periods):
         settled += [telling.stated_at + 1 for telling in tellings if telling.invalid_at > last.invalid_at]
     return Ending(last.invalid_at, max(settled), last.end_precision)
 
@@ -158,21 +158,21 @@ def _find_settled(fact: Grounded, tellings: Iterable[Telling], last: BelievedPer
     """Return the time from which the authors of statements must have known that *fact* has ended, in microseconds.
 
     It is the time when the end is surely past or when it was stated, whichever comes first. *tellings* are the
-    statements of *fact*, *last* is its last belief.
+    statements of *fact*, *last* is its last one.
     """
     end = last.invalid_at
-    told = [telling.stated_at for telling in tellings if telling.invalid_at == end]
-    told += [
+    stated = [telling.stated_at for telling in tellings if telling.invalid_at == end]
+    stated += [
         rival.stated_at
         for rival in _saved(fact.superseding, point)
         if rival.valid_at == end or (rival.valid_at == OPEN_START and rival.stated_at == end)
     ]
-    return max(end, min([end + WIDTH[last.end_precision], *told]))
+    return max(end, min([end + WIDTH[last.end_precision], *stated]))
 
 
 def _find_refutation(fact: Grounded, tellings: list[Telling], point: Point) -> Ending:
     """Return the refutation of *fact*, which was stated (*tellings*) but is not believed any more at *point*."""
-    expired = [held.expired_at for held in fact.beliefs if held.expired_at <= point.believed_at and not held.proposed]
+    expired = [one.expired_at for one in fact.beliefs if one.expired_at <= point.believed_at and not one.proposed]
     since = max(expired, default=min(telling.saved_at for telling in tellings))
     rivals = [rival.stated_at for rival in _saved(fact.conflicting, point)]
     if not rivals:
@@ -236,9 +236,9 @@ class _Reader:
         if fact.kind == "state":
             return self.point.as_of
         if fact.id not in self.due:
-            periods = [held for held in fact.beliefs if held.created_at <= self.point.believed_at < held.expired_at]
-            starts = [held.known_from if held.known_from > OPEN_START else held.said_at for held in periods]
-            dated = fact.kind == "event" or any(held.valid_at > OPEN_START for held in periods)
+            periods = [one for one in fact.beliefs if one.created_at <= self.point.believed_at < one.expired_at]
+            starts = [one.known_from if one.known_from > OPEN_START else one.said_at for one in periods]
+            dated = fact.kind == "event" or any(one.valid_at > OPEN_START for one in periods)
             self.due[fact.id] = min(self.point.as_of, *starts) if dated and starts else self.point.as_of
         return self.due[fact.id]
 

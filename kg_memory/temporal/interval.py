@@ -106,19 +106,19 @@ def local_time(at: int, offset: int) -> datetime:
         return moment  # on the first or last day of the calendar
 
 
-def show_local(at: int | None, precision: Precision, said: Sequence[Mapping[str, int]]) -> datetime | None:
+def show_local(at: int | None, precision: Precision, statements: Sequence[Mapping[str, int]]) -> datetime | None:
     """Return *at*, microseconds since the epoch, as a datetime in the time zone in which it was stated.
 
-    *said* are the statements of the fact, as ``{"at": microseconds, "offset": minutes}``. A day or longer period
+    *statements* are the statements of the fact, as ``{"at": microseconds, "offset": minutes}``. A day or longer period
     (*precision*) is shown in the zone in which it begins at midnight, an instant in that of the statement made at the
     time, or of the first one. None for an open start or end.
     """
     if at is None or instant(at) is None:
         return None
     if precision in ("instant", "by"):
-        offsets = [one["offset"] for one in sorted(said, key=lambda one: one["at"] != at)]
+        offsets = [one["offset"] for one in sorted(statements, key=lambda one: one["at"] != at)]
         return local_time(at, next(iter(offsets), 0))
-    moments = (local_time(at, one["offset"]) for one in said)
+    moments = (local_time(at, one["offset"]) for one in statements)
     return next((moment for moment in moments if moment == midnight(moment)), instant(at))
 
 

@@ -172,8 +172,8 @@ def _redates(pair: _Pair) -> Judgement | None:
         (pair.new.valid_at, pair.existing.valid_at),
         (pair.new.invalid_at, pair.existing.invalid_at),
     ):
-        told = new and existing and pair.later.said_at not in (new, existing)
-        if told and new != existing and _redates_back(pair.later):
+        stated = new and existing and pair.later.said_at not in (new, existing)
+        if stated and new != existing and _redates_back(pair.later):
             return pair.later_wins("conflicts", "The later fact corrects the date.")
         if new and existing and new[:4] != existing[:4] and _happens_once(pair):
             return pair.dispute("It happens once, and the facts give different years.")

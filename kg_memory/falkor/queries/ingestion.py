@@ -113,7 +113,7 @@ WITH e"""
   UNWIND row.objects AS key
   MATCH (o:Entity {key: key})
   MERGE (f)-[:OBJECT_IS]->(o)""",
-        retold="""
+        reworded="""
   MATCH (f:Fact {id: row.id})
   OPTIONAL MATCH (:Term)-[old:IN_FACT]->(f)
   DELETE old

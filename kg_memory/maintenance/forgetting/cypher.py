@@ -191,7 +191,7 @@ _CORRECT = (
     )
     + part.SET_EVIDENCE
     + part.for_each(
-        retold=f"""
+        reworded=f"""
   MATCH (f:Fact {{id: row.id}})
   SET f.sentence = row.sentence, f.embedding = vecf32(row.embedding), f.n = row.n
   {part.replace_words("Fact", "f")}""",

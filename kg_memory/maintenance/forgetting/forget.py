@@ -110,7 +110,7 @@ class Run:
         self.facts += parameters["gone_facts"]
         self.entities += parameters["gone_entities"]
         self.restored.update(beliefs.restored)
-        self.changed.update(beliefs.changed, (row["id"] for row in parameters["retold"]))
+        self.changed.update(beliefs.changed, (row["id"] for row in parameters["reworded"]))
         self.unread.update(parameters["unread"])
         if not all(map(is_block, impact.episodes)):
             self.unread.update(new_ids)

@@ -81,8 +81,8 @@ def plan_removal(impact: Impact, settings: Settings, namespace: str, time: int) 
     recorded_by = (namespace, cause)
     beliefs = _plan_beliefs(history, belief_rows, causes, ConflictPolicy.from_settings(settings), recorded_by)
     gone_beliefs = {row["belief"]["id"] for row in belief_rows if row["fact"] in gone_facts}
-    retold = (row["id"] for row in parameters["retold"])
-    ends = yield from add_ends(impact, {*gone_facts, *impact.ids_of("state"), *retold, *beliefs.sentences})
+    reworded = (row["id"] for row in parameters["reworded"])
+    ends = yield from add_ends(impact, {*gone_facts, *impact.ids_of("state"), *reworded, *beliefs.sentences})
     parameters |= yield from _plan_entities(impact, ends)
     touched = [*impact.gone_entities, *(row["id"] for row in parameters["entities"])]
     parameters |= yield from _plan_unused(impact, gone_facts, touched)
@@ -128,7 +128,7 @@ def _is_gone(fact: Row, impact: Impact, settings: Settings) -> bool:
 def _plan_facts(impact: Impact, gone_facts: Collection[str]) -> Flow[Parameters]:
     """Return the query parameters that update the remaining facts.
 
-    ``evidence``: rows with new confidence and times; ``retold``: rows with a new sentence and its vector;
+    ``evidence``: rows with new confidence and times; ``reworded``: rows with a new sentence and its vector;
     ``unrefuted``: statements whose correction is forgotten. *gone_facts*: ids of facts to delete, which are skipped.
     """
     names = {id_: remaining[0] for id_, remaining in impact.names.items() if remaining}
@@ -147,12 +147,12 @@ def _plan_facts(impact: Impact, gone_facts: Collection[str]) -> Flow[Parameters]
         if id_ in stated:
             unrefuted += [{"episode": row["id"], "fact": id_} for row in _select_unrefuted(fact, impact.forgotten.ids)]
     vectors = yield from embed(list(sentences.values()))
-    retold: list[Parameters] = []
+    reworded: list[Parameters] = []
     for (id_, sentence), vector in zip(sentences.items(), vectors, strict=True):
         counts = tokenise.count_fact_terms(sentence, impact.facts[id_]["predicate"])
         postings = {"n": counts.total(), "terms": to_terms(counts)}
-        retold.append({"id": id_, "sentence": sentence, "embedding": vector, **postings})
-    return {"evidence": evidence, "retold": retold, "unrefuted": unrefuted}
+        reworded.append({"id": id_, "sentence": sentence, "embedding": vector, **postings})
+    return {"evidence": evidence, "reworded": reworded, "unrefuted": unrefuted}
 
 
 def _evidence(fact: Row, impact: Impact) -> Parameters:
@@ -244,17 +244,17 @@ def _plan_beliefs(
             saved.add(belief["created_at"])
         else:
             own.append(belief)
-    before = {fact: list(held) for fact, held in history.beliefs.items()}
+    before = {fact: list(beliefs) for fact, beliefs in history.beliefs.items()}
     reopened: list[Parameters] = []
     for fact, own in remaining.items():
-        held = [belief for belief in history.beliefs[fact] if belief.id not in removed]
+        kept = [belief for belief in history.beliefs[fact] if belief.id not in removed]
         for belief in own if fact in history.statements else ():
             until = _find_end(belief, own)
             if belief["expired_at"] in saved and until > belief["expired_at"]:
                 reopened.append({"id": belief["id"], "until": until})
                 if until == OPEN_END:
-                    held.append(to_belief(belief))
-        history.beliefs[fact] = held
+                    kept.append(to_belief(belief))
+        history.beliefs[fact] = kept
     revision = revise_beliefs(history, policy, *recorded_by)
     restored, changed = _compare(before, history, revision)
     sentences = {fact: history.sentences[fact] for fact in (*restored, *changed)}

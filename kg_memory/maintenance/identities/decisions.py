@@ -171,10 +171,10 @@ def to_identity_decision(row: Row, sentences: dict[str, tuple[str, ...]] | None 
     *sentences*: sentences about each entity, by its id, to show with a doubt.
     """
     ends = {about["role"]: rows.to_entity(about["entity"]) for about in row["about"]}
-    known = {name: value for name, value in row["identity"].items() if value is not None}
-    known |= {name: instant(known[name]) for name in ("created_at", "at", "undone_at") if name in known}
+    stored = {name: value for name, value in row["identity"].items() if value is not None}
+    stored |= {name: instant(stored[name]) for name in ("created_at", "at", "undone_at") if name in stored}
     latest = [(sentences or {}).get(ends[role].id, ()) if role in ends else () for role in ("one", "other")]
-    fields = {name: value for name, value in known.items() if name in IdentityDecision.model_fields}
+    fields = {name: value for name, value in stored.items() if name in IdentityDecision.model_fields}
     return IdentityDecision(
         **fields, entity=ends["one"], second=ends.get("other"), facts=row["facts"], latest=(latest[0], latest[1])
     )
