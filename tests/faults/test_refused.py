@@ -121,7 +121,7 @@ CREATE (:Fact {id: toString(i), embedding: vecf32([x IN range(1, 64) | toFloat((
 
 
 @contextmanager
-def keeping(folder: Path, port: int) -> Iterator[Node]:
+def running_persistent(folder: Path, port: int) -> Iterator[Node]:
     """Run a server that keeps what it is told, is killed in the end, and answers before its indices are made."""
     found = binaries.download_missing()
     where = ["--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder), "--save", "", "--appendonly", "yes"]

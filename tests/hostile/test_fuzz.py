@@ -76,7 +76,7 @@ ANSWERS = TEXTS | VALUES.map(dumped) | st.tuples(TEXTS, VALUES.map(dumped), TEXT
 
 @FUZZ
 @given(ANSWERS, st.sampled_from(ALL))
-def test_parse_reads_or_refuses_any_model_answer(text: str, prompt: Prompt[Any]) -> None:
+def test_parse_reads_or_refuses_any_model_answer(text: str, prompt: PromptTemplate[Any]) -> None:
     try:
         found = parse(text, prompt.answer)
     except InvalidAnswer:
@@ -88,7 +88,7 @@ def test_parse_reads_or_refuses_any_model_answer(text: str, prompt: Prompt[Any])
 
 @FUZZ
 @given(VALUES, TEXTS, st.sampled_from(ALL))
-def test_prompt_keeps_any_data_in_its_fences(value: Any, text: str, prompt: Prompt[Any]) -> None:
+def test_prompt_keeps_any_data_in_its_fences(value: Any, text: str, prompt: PromptTemplate[Any]) -> None:
     fields = dict(zip(sorted(prompt.fields), cycle((value, text)), strict=False))
     code = "012345678901234"
     asked = rendered(Ask(prompt, fields), code)
