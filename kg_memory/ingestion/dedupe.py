@@ -17,7 +17,7 @@ from operator import attrgetter
 from kg_memory.falkor.queries.ingestion import RELATED_FACTS
 from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.records import JSON, CandidateFact, Comparison, Grounds, PairVerdict, Span, StatedFact, pick
-from kg_memory.ingestion.state import MOST_AT_ONCE, Draft, Update, ask_in_batches
+from kg_memory.ingestion.state import MOST_AT_ONCE, Draft, Update, as_candidate, ask_in_batches
 from kg_memory.llm.prompts import JUDGE
 from kg_memory.runtime.effects import Vector, embed, fetch
 from kg_memory.runtime.flow import Flow
@@ -26,6 +26,7 @@ from kg_memory.temporal.interval import OPEN_END, OPEN_START, last_instant, time
 from kg_memory.temporal.policy import ConflictPolicy
 from kg_memory.text.identity import canonical_name
 from kg_memory.text.predicates import DEFAULT_PREDICATE, canonical_predicate
+from kg_memory.text.tokenise import terms
 
 Candidates = Mapping[str, CandidateFact]
 """Existing facts by their ids."""
@@ -46,8 +47,8 @@ NEAREST = 3
 ONE_END, NO_END, UNLIKELY = 2 / 3, 1 / 2, 1 / 4
 """Factors of `farthest(settings)`, the maximum distance for a comparison: for facts that share one entity, facts that
 share none, and facts whose predicates cannot contradict each other but may say the same."""
+# Predicate families with many values, and the families of their inverses: a company's staff, a person's employment.
 _INVERSE = {"staff": "employment", "management": "reporting", "users": "use", "ownership": "owner"}
-"""Predicate families with many values, and the families of their inverses: a company's staff, a person's employment."""
 
 
 def dedupe(draft: Draft, settings: Settings) -> Flow[Update]:
@@ -82,7 +83,7 @@ def _mark_duplicates(
 ) -> tuple[StatedFact, ...]:
     """Return *facts* with `same_as` set to the id of the existing fact that each one repeats, if any.
 
-    `restated` is set on a repeated fact if this episode is older than the one with the stored wording.
+    `restated` is set on a repeated fact if its wording replaces the stored one, see `_is_better`.
     """
     policy, same = ConflictPolicy.from_settings(settings), [fact.same_as for fact in facts]
     for new, candidate, verdict in surest_first(comparisons):
@@ -92,7 +93,7 @@ def _mark_duplicates(
             same[new] = candidate.id
     stored = {fact.id: id_ for fact, id_ in zip(facts, same, strict=True) if id_}
     return tuple(
-        replace(fact, same_as=stored.get(id_ or "", id_), restated=is_first(fact, own.get(id_ or ""), draft))
+        replace(fact, same_as=stored.get(id_ or "", id_), restated=_is_better(fact, own.get(id_ or ""), draft))
         for fact, id_, own in zip(facts, same, candidates, strict=True)
     )
 
@@ -151,13 +152,26 @@ def _open_candidates(fact: StatedFact, candidates: Candidates, draft: Draft) -> 
     return [same, *rest] if _redates(fact, same) else rest
 
 
-def is_first(fact: StatedFact, candidate: CandidateFact | None, draft: Draft) -> bool:
-    """Return whether *fact* was stated before the existing fact *candidate*, which says the same.
+def _is_better(fact: StatedFact, candidate: CandidateFact | None, draft: Draft) -> bool:
+    """Return whether the wording of *fact* is better than that of the existing fact *candidate*, which says the same.
 
-    ``False`` without a candidate. Words that state only an end ("no longer") count as later than all others.
+    It is if it has all words of the other and more, or if neither has all words of the other and it was stated first.
+    Words about an end or about a plan are never better. ``False`` without a candidate.
     """
     if candidate is None:
         return False
+    own, stored = set(terms(fact.sentence)), set(terms(candidate.sentence))
+    is_alike = fact.invalid_at == OPEN_END and fact.kind == (candidate.kind or "state")
+    if own > stored and is_alike:
+        return True
+    return is_first(fact, candidate, draft) and not own < stored
+
+
+def is_first(fact: StatedFact, candidate: CandidateFact, draft: Draft) -> bool:
+    """Return whether *fact* was stated before the existing fact *candidate*, which says the same.
+
+    Words that state only an end ("no longer") count as later than all others.
+    """
     own = (fact.only_ends, fact.stated_at, draft.episode.created_at, draft.episode.id)
     return own < (candidate.only_ends, candidate.stated_at, candidate.arrived_at, candidate.stated_by)
 
@@ -324,23 +338,6 @@ def _pair_rows(facts: Sequence[StatedFact], vectors: Sequence[Vector]) -> list[J
             for one, another in ((fact.subject_id, end), (end, fact.subject_id)):
                 rows.append({"new": new, "subject": one, "object": another, **relation})
     return rows
-
-
-def as_candidate(fact: StatedFact, draft: Draft) -> CandidateFact:
-    """Return *fact*, which is not saved yet, as a `CandidateFact`, so that other new facts are compared with it."""
-    names = [entity.name for entity in draft.entities]
-    words = pick(fact, "id", "subject_id", "predicate", "object_ids", "sentence", "stated_at", "only_ends")
-    times = pick(fact, "valid_at", "invalid_at", "precision", "end_precision")
-    return CandidateFact(
-        **words,
-        **times,
-        subject=names[fact.subject],
-        objects=tuple(names[place] for place in fact.objects),
-        stated_by=draft.episode.id,
-        arrived_at=draft.episode.created_at,
-        kind="state" if fact.kind == "former" else fact.kind,
-        beliefs=(Span(fact.valid_at, fact.invalid_at),),
-    )
 
 
 def ends_of(fact: StatedFact | CandidateFact) -> tuple[str, str, frozenset[str]]:

@@ -25,6 +25,7 @@ from kg_memory.ingestion.records import (
     LONG_CONTENT,
     NO_GROUNDS,
     NOT_RECEIVED,
+    CandidateFact,
     Comparison,
     EntityMention,
     EpisodeRecord,
@@ -38,7 +39,9 @@ from kg_memory.ingestion.records import (
     PreviousMessage,
     ResolvedEntity,
     Revision,
+    Span,
     StatedFact,
+    pick,
 )
 from kg_memory.models.graph import ConflictStrategy, UndatedStart
 from kg_memory.models.ontology import FactType
@@ -51,6 +54,7 @@ from kg_memory.temporal.interval import weekday_name
 from kg_memory.validation import DEFAULT_NAMESPACE
 
 Answer = TypeVar("Answer", bound=BaseModel)
+T = TypeVar("T")
 MOST_AT_ONCE = 200
 """The most facts and entities that one query writes: the database answers no other query meanwhile."""
 BATCH = 25
@@ -221,7 +225,7 @@ def on_values(step: TypedStep) -> Callable[[Row, Settings], Flow[Update]]:
     return run
 
 
-def spare_loop(draft: Draft, flow: Flow[Update]) -> Flow[Update]:
+def spare_loop(draft: Draft, flow: Flow[T]) -> Flow[T]:
     """Return *flow*, a step about *draft*, to be run in a thread off the event loop if the episode is very long."""
     content = draft.episode.content or str(draft.given.get("content"))
     return in_threads(flow) if len(content) > LONG_CONTENT else flow
@@ -245,6 +249,23 @@ def decode(state: Row) -> Row:
         name: _ADAPTERS[name].validate_python(value) if name in _ADAPTERS and value is not None else value
         for name, value in state.items()
     }
+
+
+def as_candidate(fact: StatedFact, draft: Draft) -> CandidateFact:
+    """Return *fact*, which is not saved yet, as a `CandidateFact`, so that other new facts are compared with it."""
+    names = [entity.name for entity in draft.entities]
+    words = pick(fact, "id", "subject_id", "predicate", "object_ids", "sentence", "stated_at", "only_ends")
+    times = pick(fact, "valid_at", "invalid_at", "precision", "end_precision")
+    return CandidateFact(
+        **words,
+        **times,
+        subject=names[fact.subject],
+        objects=tuple(names[place] for place in fact.objects),
+        stated_by=draft.episode.id,
+        arrived_at=draft.episode.created_at,
+        kind="state" if fact.kind == "former" else fact.kind,
+        beliefs=(Span(fact.valid_at, fact.invalid_at),),
+    )
 
 
 def find_answers(state: Row, model: str) -> GraphCache | None:
@@ -287,8 +308,8 @@ def ask_in_batches(
     return answers
 
 
+# The names of the prompts whose answers are stored with an episode.
 _KEPT = frozenset("read read_window reflect facts extract_message extract_text extract_json".split())
-"""The names of the prompts whose answers are stored with an episode."""
 
 
 def cache_in_episode(episode: str, model: str, answers: Mapping[str, str], *, done: bool = False) -> GraphCache:

@@ -21,6 +21,27 @@ def test_fact_is_restated_by_an_earlier_statement():
     assert not unasked([fact()], [stored_later(stated_at=NOW - 1)])["facts"][0]["restated"]
 
 
+RICH = "Nina has been painting, and it helps her to find peace."
+
+
+@pytest.mark.parametrize(
+    ("sentence", "stored_sentence", "given", "is_better"),
+    [
+        (RICH, "Nina paints.", {}, True),
+        ("Nina paints.", RICH, {"stated_at": NOW - 9}, False),
+        ("Nina paints daily.", "Nina paints in Rome.", {}, False),
+        ("Nina paints daily.", "Nina paints in Rome.", {"stated_at": NOW - 9}, True),
+        (RICH, "Nina paints.", {"invalid_at": NOW - 1}, False),
+        (RICH, "Nina paints.", {"kind": "plan"}, False),
+        ("尼娜画画，画画让她平静", "尼娜画画", {}, True),
+    ],
+)
+def test_duplicate_keeps_the_wording_that_says_more(sentence, stored_sentence, given, is_better):
+    stored_fact = stored_later(sentence=stored_sentence, stated_at=NOW - 1)
+    new = fact(sentence=sentence, **{"stated_at": NOW, **given})
+    assert unasked([new], [stored_fact])["facts"][0]["restated"] is is_better
+
+
 def test_statements_of_one_time_are_ordered_by_episode_id():
     assert not unasked([fact()], [stored_later(stated_at=NOW, stated_by="a")])["facts"][0]["restated"]
     assert unasked([fact()], [stored_later(stated_at=NOW, stated_by="f")])["facts"][0]["restated"]
