@@ -60,6 +60,7 @@ _WANTS_TO = re.compile(
 _PLANS = (("PLANS_TO", _PLANS_TO), ("WANTS_TO", _WANTS_TO))
 _PLAN_FAMILY = "plan"
 _LIFELONG = frozenset({"birth", "death"})
+_ACTIVITIES = frozenset({"work", "skill"})
 # Read at import: reading a file later would block an event loop.
 _TOML: dict[str, dict[str, Any]] = tomllib.loads(
     files(__package__).joinpath("predicates.toml").read_text(encoding="utf-8")
@@ -208,6 +209,14 @@ def _compose(mark: str, base: Predicate | None) -> Predicate | None:
     return _TABLE.exact.get(name) or Predicate(name, single_valued=False, family=base.family)
 
 
+def _as_written(name: str, base: Predicate) -> Predicate:
+    """Return the predicate *name* itself, which conflicts with what *base* conflicts with, but means something else.
+
+    "Nina paints" is no single event, as "Nina painted" is, and "has tried" does not mean "tries".
+    """
+    return base if base.single_valued else Predicate(name, single_valued=False, family=base.family)
+
+
 def _lasts(base: Predicate | None) -> bool:
     """Return whether *base* describes a state ("lives in"), not an event ("visited")."""
     if base is None or base.family in _LIFELONG:
@@ -226,7 +235,10 @@ def _read_negation(framed: str) -> tuple[bool, Predicate | None]:
         match = pattern.search(framed)
         if match is not None:
             rest = _ANYMORE.sub("", framed[: match.start()] + framed[match.end() :])
-            return True, _compose(mark, _read_rest(rest))
+            base = _read_rest(rest)
+            if base and base.name.startswith("HAS_") and base.name == rest.strip("_"):
+                return True, _as_written(framed.strip("_"), base)
+            return True, _compose(mark, base)
     return False, None
 
 
@@ -283,7 +295,8 @@ def _read_inflection(name: str) -> Predicate | None:
     rest = words[len(helpers) :]
     if not helpers:
         noun = len(words) == 1 and not {name, name.removesuffix("S")}.isdisjoint(_NOUNS)
-        return None if noun else _TABLE.stems.get(_stem_first(words))
+        base = None if noun else _TABLE.stems.get(_stem_first(words))
+        return _as_written(name, base) if base and is_present(name) and not is_present(base.name) else base
     if not rest:
         return None
     exact, after = _TABLE.exact, "_".join(rest)
@@ -293,6 +306,8 @@ def _read_inflection(name: str) -> Predicate | None:
     if helpers[-1] in ("DO", "DOES", "DID"):
         return exact.get(after) or _TABLE.stems.get(_stem_first(rest))
     had = _TABLE.stems.get(_stem_first(rest)) if rest[0].endswith("ED") or rest[0] in _IRREGULAR else None
+    if had and had.family in _ACTIVITIES and is_present(had.name):
+        had = _as_written(name, had)
     return exact.get(f"HAS_{after}") or exact.get(after) or had
 
 
