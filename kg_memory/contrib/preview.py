@@ -13,7 +13,7 @@ from kg_memory.ingestion.facts import facts
 from kg_memory.ingestion.invalidate import invalidate
 from kg_memory.ingestion.receive import sketch
 from kg_memory.ingestion.resolve import resolve
-from kg_memory.ingestion.state import Draft
+from kg_memory.ingestion.state import Draft, spare_loop
 from kg_memory.memory.adding import State
 from kg_memory.models.operations import Preview, PreviewedVerdict
 from kg_memory.runtime.caches import CachedAnswers
@@ -52,9 +52,9 @@ def preview_input(state: State, settings: Settings) -> Flow[Preview]:
 
 def _sketch(state: State, settings: Settings) -> Flow[Draft]:
     """Return the `Draft` of the message *state*, after all steps of reading that do not write to the database."""
-    draft = yield from sketch(state, settings)
+    draft = yield from spare_loop(Draft.of(state), sketch(state, settings))
     for step in PREVIEWED:
-        draft = replace(draft, **(yield from step(draft, settings)))
+        draft = replace(draft, **(yield from spare_loop(draft, step(draft, settings))))
     return draft
 
 
