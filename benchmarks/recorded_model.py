@@ -4,6 +4,10 @@ Prompts contain JSON in fences with random codes. Without these codes a prompt i
 is found by the prompt's hash. The part before the data, the rules, is the *version* of the prompt. A prompt that was
 never recorded, or recorded in another version, gets an error, which ends the run.
 
+The facts that a question compares depend on embeddings, which differ a little between processors. So the answer to an
+unknown question of the same version is put together from the recorded answers on its pairs of facts, its entities or
+its predicates, see `compose`.
+
     python -m benchmarks.recorded_model FILE.jsonl --hand DIR [--port PORT]
 
 serves recorded answers, and asks for missing ones: the prompt is written to ``DIR/req/0001.txt``, and the answer is
@@ -38,6 +42,9 @@ class Recordings:
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
         self._entries = {entry["key"]: entry for entry in map(json.loads, lines)}
         self._data = {entry["data"]: entry["version"] for entry in self._entries.values()}
+        self._items: dict[str, Any] = {}
+        for entry in self._entries.values():
+            self._items |= answers_by_item(entry)
         self.used: set[str] = set()
         self.missing: list[str] = []
         """The keys of prompts that had no answer: also of those without which a message is read all the same."""
@@ -54,8 +61,10 @@ class Recordings:
         entry = describe_prompt(prompt)
         with self._lock:
             recorded = self._entries.get(entry["key"])
+        if recorded is None and (composed := compose(prompt, entry["version"], self._items)) is not None:
+            return json.dumps(composed, ensure_ascii=False)
         if recorded is None and self._hand is not None:
-            recorded = {**entry, "answer": self._ask(self._hand, prompt, schema)}
+            recorded = {**entry, "items": items_of(prompt), "answer": self._ask(self._hand, prompt, schema)}
             self._add(recorded)
         if recorded is None:
             self.missing.append(entry["key"])
@@ -75,6 +84,7 @@ class Recordings:
     def _add(self, recorded: dict[str, Any]) -> None:
         with self._lock:
             self._entries[recorded["key"]] = recorded
+            self._items |= answers_by_item(recorded)
             with self._path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(recorded, ensure_ascii=False) + "\n")
 
@@ -101,6 +111,78 @@ def describe_prompt(prompt: str) -> dict[str, str]:
 
 def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+# Answers by item: a pair of facts, an entity of an episode, or a predicate
+
+UNKNOWN = 0.5
+"""The largest share of unknown pairs in a question that is answered nevertheless; they count as unrelated."""
+
+
+def items_of(prompt: str) -> dict[str, str]:
+    """Return ``{place: hash}`` for the items that *prompt* asks about; ``{}`` for a prompt that reads a message.
+
+    The place of a pair of facts is ``"fact known"``, by their ids in the prompt, that of an entity its id, with the
+    candidates at ``"entity candidate"``, and that of a predicate its name.
+    """
+    data = {name: json.loads(value) for name, _, value in _FENCE.findall(prompt) if name in (*_ASKED, "episode")}
+    items = {row["name"]: _hash(row["name"]) for row in data.get("predicates", ())}
+    for new in data.get("facts", ()):
+        items |= {f"{new['id']} {known['id']}": _hash_pair(new, known) for known in new["existing"]}
+    for entity in data.get("entities", ()):
+        if "candidates" in entity:
+            items[str(entity["id"])] = _hash(data["episode"]["content"] + "\n" + entity["name"])
+            items |= {f"{entity['id']} {one['id']}": _hash(one["name"]) for one in entity["candidates"]}
+    return items
+
+
+_ASKED = ("facts", "entities", "predicates")
+
+
+def _hash_pair(new: dict[str, Any], known: dict[str, Any]) -> str:
+    return _hash("\n".join(row[name] for row in (new, known) for name in ("said_at", "sentence")))
+
+
+def answers_by_item(entry: dict[str, Any]) -> dict[str, Any]:
+    """Return the answers of the recorded *entry* by version and hash of the item; None for unrelated facts."""
+    items, version, answer = entry.get("items", {}), entry["version"], entry["answer"]
+    found: dict[str, Any] = dict.fromkeys(items.values()) if "verdicts" in answer else {}
+    for row in answer.get("verdicts", ()):
+        found[items.get(f"{row['fact']} {row['known']}", "")] = row
+    for row in answer.get("resolutions", ()):
+        same = items.get(f"{row['entity']} {row['same_as']}")
+        if same or row["same_as"] is None:
+            found[items.get(str(row["entity"]), "")] = {**row, "same_as": same}
+    for row in answer.get("predicates", ()):
+        found[_hash(row["name"])] = row
+    return {f"{version} {item}": row for item, row in found.items() if item}
+
+
+def compose(prompt: str, version: str, answers: dict[str, Any]) -> dict[str, Any] | None:
+    """Return an answer to *prompt* from the recorded *answers* by item, or None if too many items are unknown."""
+    items = items_of(prompt)
+    known = {place: answers[f"{version} {item}"] for place, item in items.items() if f"{version} {item}" in answers}
+    kind = next((name for name in _ASKED if f"<<<{name} " in prompt), None)
+    if not items or kind is None:
+        return None
+    if kind == "facts":
+        if len(known) < len(items) * (1 - UNKNOWN):
+            return None
+        pairs = ((*map(int, place.split()), row) for place, row in known.items() if row)
+        return {"verdicts": [{**row, "fact": fact, "known": other} for fact, other, row in pairs]}
+    asked = [place for place in items if " " not in place or kind == "predicates"]
+    if any(place not in known for place in asked):
+        return None
+    if kind == "predicates":
+        return {"predicates": [known[name] for name in asked]}
+    resolutions = []
+    for place in asked:
+        ids = {item: int(other.split()[1]) for other, item in items.items() if other.startswith(f"{place} ")}
+        same = known[place]["same_as"]
+        if same is not None and same not in ids:
+            return None
+        resolutions.append({**known[place], "entity": int(place), "same_as": None if same is None else ids[same]})
+    return {"resolutions": resolutions}
 
 
 @contextmanager
