@@ -27,8 +27,8 @@ QueryBatch = Sequence[tuple[str, Params]]
 
 # Commands
 
+# Eight digits keep the single precision of the database; more digits cost both sides time.
 _DIGITS = "%.8g,"
-"""Eight digits keep the single precision of the database; more digits cost both sides time."""
 
 _LITERALS: Mapping[type, Callable[[Any], str]] = MappingProxyType(
     {str: quote_string, int: str, float: str, bool: str, NoneType: lambda _: "null"}
@@ -133,8 +133,8 @@ def settle_reply(replies: list[Any], replicas: int) -> Any:
 
 # Answers
 
+# The type number and the raw value, as the server sends them.
 _Cell = tuple[int, Any]
-"""The type number and the raw value, as the server sends them."""
 _INTEGER, _NUMBER = 3, 5
 """Values with a type number up to `_INTEGER` (null, string, integer) need no decoding."""
 

@@ -20,8 +20,8 @@ _GOES_ON = re.compile(
     r"\bsince\b|\b(?:has|have|'ve|'s) (?:been|lived|worked|studied|resided)\b|以来|至今", re.IGNORECASE
 )
 """Words for a state that began in the past and still holds, whatever the tense of its predicate."""
+# Words before a date that make the date a start and leave the end open.
 _SINCE = re.compile(r"\b(?:since|from)\b|自|从", re.IGNORECASE)
-"""Words before a date that make the date a start and leave the end open."""
 _NOW = re.compile(
     r"(?P<now>\btoday\b|\bjust now\b|\bright now\b|\bthis (?:morning|afternoon|evening)\b|刚才|刚刚|今天)"
     r"|(?<!\d)(\d{1,2})[-/. ](?:\d{1,2}|[A-Za-z]{3,9})[-/. ](?:\d{4}|\d\d)(?!\d)|[A-Za-z]{3,9}[-/. ](\d{1,2})(?!\d)"

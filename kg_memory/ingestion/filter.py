@@ -151,8 +151,8 @@ Flag = Literal[
 ]
 FLAGS: tuple[Flag, ...] = get_args(Flag)
 
+# Characters between words: matches "ignore all", "**ignore** *all*" and "ignoreall".
 _GAP = r"[\W_]{0,5}"
-"""Characters between words: matches "ignore all", "**ignore** *all*" and "ignoreall"."""
 
 
 def _words(*words: str) -> str:

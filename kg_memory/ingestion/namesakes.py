@@ -40,10 +40,10 @@ LONGEST_NOUN = 3
 """The most words of a bare noun."""
 SHORT, MOST_PASSAGES, AROUND = 2000, 20, 100
 """Of a text over `SHORT` characters, `MOST_PASSAGES` places of a name are searched, with `AROUND` characters around."""
+# The placeholder for a name in texts that are matched with the patterns below.
 _NAME = "\ue000"
-"""The placeholder for a name in texts that are matched with the patterns below."""
+# A name that is not part of a longer word; Chinese has no spaces between words.
 _EDGES = r"(?<![^\W\u4e00-\u9fff]){}(?![^\W\u4e00-\u9fff])"
-"""A name that is not part of a longer word; Chinese has no spaces between words."""
 _WORD = r"[\w'’-]+"
 _HAN = r"[\u4e00-\u9fff]"
 _CHANGE = re.compile(
@@ -80,8 +80,8 @@ _PREPOSITION = re.compile(r"\b(?:in|at|from|of|who|whom|that|with|for|on|to|by|n
 _DETERMINER = re.compile(r"(?:my|our|his|her|their|your|its|the|a|an|this|that|these|those)\s+", re.IGNORECASE)
 _OWNED = re.compile(r"(?P<owner>.+?)(?:['’]s|(?<=s)['’])\s+(?P<noun>\S.*)|(?P<chinese>[^的]+)的(?P<thing>[^的]+)")
 _CHINESE = re.compile(rf"{_HAN}+")
+# Up to two words between an owner and the noun: "my old silver pendant".
 _BETWEEN = r"(?:[\w'’-]+\s+){0,2}?"
-"""Up to two words between an owner and the noun: "my old silver pendant"."""
 _MINE = re.compile(rf"\b(?:my|our)\s+{_BETWEEN}{_NAME}|我的?{_NAME}", re.IGNORECASE)
 _HIS = re.compile(rf"(?<![\w.-])(?P<owner>[^\W_][\w.-]{{0,60}})['’]s?\s+{_BETWEEN}{_NAME}", re.IGNORECASE)
 _ONE = re.compile(rf"\b(?:a|an|this|that|these|those|the|his|her|their)\s+{_BETWEEN}{_NAME}", re.IGNORECASE)

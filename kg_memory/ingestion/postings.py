@@ -32,8 +32,8 @@ MONTHS = (
 )
 REACH = 3 * SESSION_GAP
 """The time before and after a removed episode within which its thread is replayed, in microseconds."""
+# The most positions between neighbours in a thread, also if two were saved at once without seeing each other.
 _NEIGHBOUR_PLACES = 4
-"""The most positions between neighbours in a thread, also if two were saved at once without seeing each other."""
 
 
 Shares = dict[str, dict[str, int]]

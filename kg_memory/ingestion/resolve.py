@@ -223,7 +223,7 @@ def _ask(draft: Draft, unsure: ByPlace) -> Flow[dict[int, EntityMatch]]:
             ids[len(ids)] = new, candidate["id"]
         mention = draft.mentions[new]
         items.append({"id": new, "name": mention.name, "type": mention.type, "candidates": shown})
-        presumed = _presume(among)
+        presumed = next((candidate["id"] for candidate in among if candidate.get("doubted")), None)
         if presumed is not None:
             identities[new] = EntityMatch(presumed, "")
     answers = yield from ask_in_batches(RESOLVE, "entities", items, draft.prompt_fields())
@@ -236,14 +236,6 @@ def _ask(draft: Draft, unsure: ByPlace) -> Flow[dict[int, EntityMatch]]:
 
 def _show(candidate: Candidate) -> JSON:
     return {name: candidate[name] for name in ("name", "type", "aliases", "summary")}
-
-
-def _presume(candidates: Candidates) -> str | None:
-    """Return the id of the stored entity to assume if the model does not answer, or ``None``.
-
-    It is an entity of the same name that was marked as doubted.
-    """
-    return next((candidate["id"] for candidate in candidates if candidate.get("doubted")), None)
 
 
 # Entities

@@ -285,18 +285,13 @@ def reopen(statuses: Iterable[EpisodeStatus], ids: Iterable[str] | None = None) 
     names, chosen = [str(status) for status in statuses], None if ids is None else set(ids)
     stored = yield from read_oldest(statuses, MAX_COUNT)
     if chosen is None:
-        episodes = [episode for episode in stored if not _is_suspect(episode)]
+        episodes = [episode for episode in stored if not episode.flags or episode.status is not EpisodeStatus.SKIPPED]
     else:
         episodes = [episode for episode in stored if episode.id in chosen]
         if unknown := sorted(chosen - {episode.id for episode in episodes}):
             raise InputError(f"no episode {unknown[0]!r} is {' or '.join(names)}; list episodes by status to find ids")
     yield from write(queries.REOPEN, ids=[episode.id for episode in episodes], statuses=names)
     return episodes
-
-
-def _is_suspect(episode: Episode) -> bool:
-    """Return whether *episode* was skipped because it looks like a prompt injection."""
-    return bool(episode.flags) and episode.status is EpisodeStatus.SKIPPED
 
 
 def _statuses(status: EpisodeStatus | Iterable[EpisodeStatus]) -> list[str]:

@@ -111,7 +111,7 @@ def weigh_evidence(
     values = {"known": sum(map(asked.is_known, asked.terms)) / (len(asked.terms) or 1)}
     if not any(hits[kind].searched for kind in EVIDENCE):
         return Evidence(**values, agreed=0.0, nearest=0.0, lines=0.0)
-    shares = {kind: _shares(hits[kind]) for kind in EVIDENCE}
+    shares = {kind: relative_shares([hits[kind].words, hits[kind].meaning], [1.0, 1.0]) for kind in EVIDENCE}
     found = [kind for kind in EVIDENCE if hits[kind].words]
     values["covered"] = max(
         (coverage(hits[kind].words[0][1], asked.frequencies[kind], asked.terms, asked.counts[kind]) for kind in found),
@@ -128,11 +128,6 @@ def weigh_evidence(
         count = asked.counts["episodes" if lines else "facts"]  # facts count only if episodes are not searched
         values["lines"] = nearness(lines or facts, distance, count)
     return Evidence(**values, told=_lead(shares["facts"], tellers or {}, usual["speakers"], asked))
-
-
-def _shares(hits: Hits) -> dict[str, float]:
-    """Return ``{id: score}`` from the rankings by words and by meaning in *hits*; an id that is first in both has 1."""
-    return relative_shares([hits.words, hits.meaning], [1.0, 1.0])
 
 
 def _lead(

@@ -16,8 +16,8 @@ Order = tuple[int, int, str]
 Teller = Literal["subject", "other", "assistant"]
 """The author of a statement: the subject of the fact, another person, or an assistant."""
 Rank = tuple[int, int, bool, int, str, str]
+# The time by which a period may be shorter than on the calendar, when clocks go forward.
 _CLOCK_CHANGE = HOUR
-"""The time by which a period may be shorter than on the calendar, when clocks go forward."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,10 +22,10 @@ from kg_memory.temporal.statements import Rank, Statement, reconcile
 T = TypeVar("T")
 _Rivals = Mapping[str, Collection[str]]
 _DEFAULT_POLICY = ConflictPolicy()
+# The trust that statements of assistants lose where people speak of themselves: it only decides between equals.
 _LESS = 1e-6
-"""The trust that statements of assistants lose where people speak of themselves: it only decides between equals."""
+# The most time by which a start, stated later, may precede an undated statement and still correct it.
 _OUT_OF_DATE = WIDTH["season"]
-"""The most time by which a start, stated later, may precede an undated statement and still correct it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ def _place_periods(
     for fact in facts:
         own, against = by_fact[fact], list(_gather(near[fact], by_fact))
         placed[fact] = [_place(statement, own, against, policy) for statement in own]
-    first = {fact: _first_rank(_gather({fact, *near[fact]}, placed)) for fact in facts}
+    first = {fact: min(statement.rank for statement in _gather({fact, *near[fact]}, placed)) for fact in facts}
     periods: dict[str, list[Period]] = {fact: [] for fact in facts}
     weights = {policy.weigh(statement) for statement in _gather(facts, placed)}
     for weight in sorted(weights, reverse=True):
@@ -176,11 +176,6 @@ def _place_periods(
 def _gather(facts: Iterable[str], by_fact: Mapping[str, Iterable[T]]) -> Iterator[T]:
     """Yield the items of all *facts* (ids), one fact after another, from *by_fact*, which has the items by fact id."""
     return chain.from_iterable(by_fact[fact] for fact in facts)
-
-
-def _first_rank(statements: Iterable[Statement]) -> Rank:
-    """Return the sort key (`Statement.rank`) of the statement that begins first."""
-    return min(statement.rank for statement in statements)
 
 
 def _filter_weight(statements: Iterable[Statement], weight: object, policy: ConflictPolicy) -> list[Statement]:

@@ -20,15 +20,15 @@ LONGEST_URL = 2000
 SHORTEST_STRETCH = 1000
 """The least number of characters of a payload of minified code, or of other text with few spaces."""
 _URL_KEPT = 200
+# The least share of changes between upper case, lower case and digits in base64; words and paths have fewer.
 _MIXED = 0.5
-"""The least share of changes between upper case, lower case and digits in base64; words and paths have fewer."""
 _UNITS = (("MB", 999_500), ("kB", 1000), ("B", 1))
+# The most consecutive words without brackets within minified code: ``return new Error``.
 _GAP = 3
-"""The most consecutive words without brackets within minified code: ``return new Error``."""
+# The least average length of a word in minified code; the average in prose is 6.
 _WORD_LENGTH = 12
-"""The least average length of a word in minified code; the average in prose is 6."""
+# From this character on, scripts put no spaces between words.
 _SENTENCES_FROM = "\u0e00"
-"""From this character on, scripts put no spaces between words."""
 
 _LINE = r"(?:\\[rn]|\s){1,8}"
 _CANDIDATE = re.compile(
@@ -54,8 +54,8 @@ _CODE = {
     "minified CSS": r"[\w)\]]\{[\w-]+:[^{}]*\}",
     "minified code": r"^(?:[^{}();<>]{0,99}[{}();<>]){5}",
 }
+# Matches a line if it has a token that `_is_dense` accepts, or a link.
 _ANY_DENSE = re.compile(r"[{}()\[\];=<>&|]\S*?[{}()\[\];=<>&|]|(?<!\S)\S{61}")
-"""Matches a line if it has a token that `_is_dense` accepts, or a link."""
 _LONG_LINE = re.compile(rf"[^\n]{{{SHORTEST_STRETCH},}}")
 
 

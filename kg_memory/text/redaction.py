@@ -54,8 +54,8 @@ _PASSWORD = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 _IN_URL = re.compile(r"(\b[a-z][a-z0-9+.-]{1,20}://[^\s:/@]{0,256}:)[^\s@/]{1,256}(?=@)", re.IGNORECASE | re.ASCII)
+# Groups of digits: one number, or several in a row.
 _NUMBERS = re.compile(r"(?<![\d.])\d+(?:[ -]\d+)*(?!\d|\.\d)", re.ASCII)
-"""Groups of digits: one number, or several in a row."""
 _GROUP = re.compile(r"\d+", re.ASCII)
 MOST_GROUPS = 5
 """The most groups of digits in a card number; the longest has 19 digits."""

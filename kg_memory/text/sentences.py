@@ -25,8 +25,8 @@ _THEN_ASKS = re.compile(
 _TAG = re.compile(r"[,\s–—-](?:huh|right|eh|you know|isn't it|don't you think|ok|okay|haha)\?+$", re.IGNORECASE)
 _CHINESE_QUESTION = re.compile(r"[吗呢么][。！\s]*$|^(?:怎么|什么|为什么|哪|谁|几点|多少)")
 _CHINESE = re.compile("[\u3400-\u9fff]")
+# The most characters of a sentence; longer text without an end is cut at a space or comma.
 _LONGEST = 400
-"""The most characters of a sentence; longer text without an end is cut at a space or comma."""
 LONGEST_SUMMARY = 300
 LONGEST_NAME = 200
 NAMED = 4

@@ -54,8 +54,8 @@ _PROPOSES = re.compile(
 )
 """Signs of a question or a proposal, to which a reaction may agree; deliberately too many rather than too few."""
 _ONLY_ADDED = re.compile(rf"(?:(?:{_ADDED})(?:\s+|$))*")
+# Emoji that mean yes or no.
 _ANSWERS = frozenset("👍👎👌🆗✅✔☑❌✖❎🙅🙆")
-"""Emoji that mean yes or no."""
 _RECEIPTS = """
 (?:duly )?noted|got it|gotcha|understood|i see|i understand|good to know|roger(?: that)?|consider it done
 |(?:i ll|i will) (?:(?:be sure|make sure|try) to )?(?:remember(?: (?:that|it|this))?|keep (?:that|it|this) in mind)

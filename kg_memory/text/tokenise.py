@@ -78,8 +78,8 @@ _RANGES = (
     (0xF900, 0xFAFF, _HAN),
     (0x20000, 0x3FFFF, _HAN),
 )
+# A flag, which consists of two letters, or another emoji.
 _PICTURE = re.compile("[\U0001f1e6-\U0001f1ff]{2}|.")
-"""A flag, which consists of two letters, or another emoji."""
 _stemmer = EnglishStemmer()
 _stemming = Lock()  # the stemmer is not thread-safe: it stores the current word
 

@@ -310,7 +310,11 @@ def _read_renamed(lists: dict[str, list[Any]], others: Mapping[str, Any], kind: 
     *lists* has the items by field of *kind*, the type of the answer. *others* has the lists that the model gave under
     unknown keys.
     """
-    groups = [items for items in others.values() if isinstance(items, list) and all(map(_is_item, items))]
+    groups = [
+        items
+        for items in others.values()
+        if isinstance(items, list) and all(isinstance(item, dict | list) for item in items)
+    ]
     for name in [name for name, items in lists.items() if not items]:
         counts = [_count_valid(kind, name, items) for items in groups]
         if counts and (most := max(counts)):
@@ -332,10 +336,6 @@ def _to_items(value: Any) -> list[Any]:
     if isinstance(value, list):
         return value
     return [value] if isinstance(value, dict) and value else []
-
-
-def _is_item(value: Any) -> bool:
-    return isinstance(value, dict | list)
 
 
 def _describe(detail: Any) -> str:

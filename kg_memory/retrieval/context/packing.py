@@ -171,7 +171,11 @@ def find_repeats(results: SearchResults) -> Repeats:
     sentences = [(fact, join_words(fact.sentence)) for fact in results.facts]
     for entity in results.entities:
         summary = join_words(without_dates(entity.summary)) if entity.summary else " "
-        facts = (fact.id for fact, sentence in sentences if summary in sentence and _names(fact, entity))
+        facts = (
+            fact.id
+            for fact, sentence in sentences
+            if summary in sentence and entity.name in (fact.subject, *fact.objects)
+        )
         repeats["entities", entity.id] = frozenset(facts)
     stated = _facts_by_episode(results.facts)
     for episode in results.episodes:
@@ -179,11 +183,6 @@ def find_repeats(results: SearchResults) -> Repeats:
             facts = (fact.id for fact, quote in stated.get(episode.id, ()) if _adds_nothing(episode, fact, quote))
             repeats["episodes", episode.id] = frozenset(facts)
     return repeats
-
-
-def _names(fact: Fact, entity: Entity) -> bool:
-    """Return whether *entity* is the subject or an object of *fact*, by name."""
-    return entity.name in (fact.subject, *fact.objects)
 
 
 def join_words(text: str) -> str:
