@@ -127,10 +127,7 @@ def _is_mark(char: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def canonical_predicate(name: str) -> Predicate | None:
-    """Return the known predicate that *name* means: "resided in" -> ``LIVES_IN``; None if there is none.
-
-    *name* is looked up in a table of synonyms; rules handle tenses, negations and the like.
-    """
+    """Return the known predicate that *name* means, "resided in" -> ``LIVES_IN``; None if there is none."""
     predicate = _look_up(predicate_name(name))
     # Nested rules ("打算不再") are ambiguous: the result is valid only if it is looked up as itself.
     return predicate if predicate is None or _look_up(predicate.name) == predicate else None
@@ -138,10 +135,7 @@ def canonical_predicate(name: str) -> Predicate | None:
 
 @lru_cache(maxsize=1024)
 def declared_predicate(name: str, fact_types: tuple[FactType, ...]) -> Predicate | None:
-    """Return the predicate of *fact_types*, declared by the user, that has *name* as its name or synonym, or None.
-
-    Where the fact type does not say whether it is single-valued, the built-in predicate of that name decides.
-    """
+    """Return the predicate of *fact_types*, declared by the user, that has *name* as its name or synonym, or None."""
     plain, canonical = _join(predicate_name(name)), canonical_predicate(name)
     declared = [(fact_type, predicate_name(fact_type.name)) for fact_type in fact_types]
     same = [pair for pair in declared if _join(pair[1]) == plain]
@@ -174,10 +168,7 @@ def canonical_predicates() -> tuple[str, ...]:
 
 
 def _look_up(name: str) -> Predicate | None:
-    """Return the predicate that *name*, such as "LIVED_IN" or "NO_LONGER_LIVES_IN", means, or None.
-
-    Each rule handles one kind of word in the name, such as a negation, and looks up the remaining words.
-    """
+    """Return the predicate that *name* means, or None; a rule for each kind of word, such as a negation, is applied."""
     if exact := _TABLE.exact.get(name):
         return exact
     framed = f"_{name}_"
@@ -197,10 +188,7 @@ def _read_rest(framed: str) -> Predicate | None:
 
 
 def _compose(mark: str, base: Predicate | None) -> Predicate | None:
-    """Return *base* with a prefix that changes its meaning: ("NOT", ``LIVES_IN``) -> ``NOT_LIVES_IN``.
-
-    The result has the same family. None for a double negation or without *base*.
-    """
+    """Return *base* with the prefix *mark*: ``NOT_LIVES_IN``; None for a double negation, or without *base*."""
     if base is None or len(mark) + 1 + len(base.name) > MAX_LENGTH:
         return None
     if mark in _DENIALS and base.name.startswith(tuple(f"{denial}_" for denial in _DENIALS)):
@@ -210,10 +198,7 @@ def _compose(mark: str, base: Predicate | None) -> Predicate | None:
 
 
 def _as_written(name: str, base: Predicate) -> Predicate:
-    """Return the predicate *name* itself, which conflicts with what *base* conflicts with, but means something else.
-
-    "Nina paints" is no single event, as "Nina painted" is, and "has tried" does not mean "tries".
-    """
+    """Return the predicate *name*, in the family of *base*, which means something else: "has tried" is not "tries"."""
     return base if base.single_valued else Predicate(name, single_valued=False, family=base.family)
 
 
@@ -272,10 +257,7 @@ def _read_plan(framed: str) -> tuple[bool, Predicate | None]:
 
 
 def _read_mark(framed: str) -> tuple[bool, Predicate | None]:
-    """Return (True, predicate or None) for a name with "also" and the like, "_ALSO_WORKS_AT_"; else (False, None).
-
-    Such a predicate is not single-valued: "also works at" does not contradict another job.
-    """
+    """Return (True, predicate or None) for a name with "also" and the like, which is not single-valued."""
     for mark, pattern in _MARKS:
         match = pattern.search(framed)
         if match is not None:
