@@ -152,21 +152,6 @@ def _open_candidates(fact: StatedFact, candidates: Candidates, draft: Draft) -> 
     return [same, *rest] if _redates(fact, same) else rest
 
 
-def _is_better(fact: StatedFact, candidate: CandidateFact | None, draft: Draft) -> bool:
-    """Return whether the wording of *fact* is better than that of the existing fact *candidate*, which says the same.
-
-    It is if it has all words of the other and more, or if neither has all words of the other and it was stated first.
-    Words about an end or about a plan are never better. ``False`` without a candidate.
-    """
-    if candidate is None:
-        return False
-    own, stored = set(terms(fact.sentence)), set(terms(candidate.sentence))
-    is_alike = fact.invalid_at == OPEN_END and fact.kind == (candidate.kind or "state")
-    if own > stored and is_alike:
-        return True
-    return is_first(fact, candidate, draft) and not own < stored
-
-
 def is_first(fact: StatedFact, candidate: CandidateFact, draft: Draft) -> bool:
     """Return whether *fact* was stated before the existing fact *candidate*, which says the same.
 
@@ -174,6 +159,18 @@ def is_first(fact: StatedFact, candidate: CandidateFact, draft: Draft) -> bool:
     """
     own = (fact.only_ends, fact.stated_at, draft.episode.created_at, draft.episode.id)
     return own < (candidate.only_ends, candidate.stated_at, candidate.arrived_at, candidate.stated_by)
+
+
+def _is_better(fact: StatedFact, candidate: CandidateFact | None, draft: Draft) -> bool:
+    """Return whether *fact* says more than the existing fact *candidate*, its duplicate, or as much and was first.
+
+    ``False`` without a candidate. A quote after a colon, which the offline reader adds, does not count.
+    """
+    if candidate is None:
+        return False
+    own, stored = (len(set(terms(each.sentence.partition(": ")[0]))) for each in (fact, candidate))
+    is_tie = own == stored or fact.only_ends != candidate.only_ends
+    return is_first(fact, candidate, draft) if is_tie else own > stored
 
 
 def _redates(fact: StatedFact, candidate: CandidateFact) -> bool:
