@@ -13,7 +13,6 @@ from kg_memory import GraphMemory
 from kg_memory.maintenance.forgetting import audit, cypher
 from kg_memory.maintenance.forgetting import forget as forgetting
 from kg_memory.models.operations import AuditReport
-from tests.review import World
 
 
 @pytest.fixture(autouse=True)
@@ -25,11 +24,6 @@ def fresh(monkeypatch: pytest.MonkeyPatch, namespace: str) -> None:
 @pytest.fixture
 def redis(memory: GraphMemory) -> Callable[..., Any]:
     return memory.driver.store.database.command
-
-
-def forget_one(world: World, day: int = 1, **why: str) -> Any:
-    """Add a message and forget it."""
-    return world.privacy.forget(episode=world.moves("Oslo", f"2024-01-0{day}").episode, **why)
 
 
 def test_audit_lists_entries_latest_first_without_text(verbs, memory, namespace, redis):

@@ -1,10 +1,9 @@
 """The support check (plug-in ``support`` of kind ``checks``): rates how well a message's words support a read fact.
 
-The quote must occur in the message. Names, numbers, dates and content words of the fact must occur in the quote, in the
-message or in the messages before it. The quote must also state the fact, and not deny, ask or suppose it, or state it
-about a relative. A reader may resolve pronouns and dates, and reword. Text that cannot be compared, such as a language
-without word lists here, counts as supported. A fact below `Settings.min_support` is rejected if no words of the message
-state it, and else marked as weak. Pure functions, in time linear in the length of the texts.
+The quote must occur in the message; names, numbers, dates and content words of the fact in the quote, the message or
+messages before it. The quote must state the fact, not deny, ask or suppose it, or state it about a relative. Text that
+cannot be compared, such as a language without word lists, counts as supported. A fact below `Settings.min_support` is
+rejected if no words of the message state it, else marked as weak. Pure functions, linear in the length of the texts.
 """
 
 from __future__ import annotations
@@ -45,10 +44,7 @@ from kg_memory.text.tokenise import terms
 
 
 class Support(NamedTuple):
-    """How well a text supports a fact, from 0 to 1, and the part of the text that does so (`span`, or ``None``).
-
-    `is_exact` is true if that part contains the whole quote of the fact.
-    """
+    """How well a text supports a fact, 0 to 1; the part that does (`span`) and whether it has the whole quote."""
 
     score: float
     span: tuple[int, int] | None
@@ -76,10 +72,9 @@ class SupportCheck:
         self._passages: dict[int, Passage] = {}
 
     def __call__(self, stated: StatedFact, reading: FactReading) -> StatedFact | None:
-        """Return the fact *stated* with a rating of how well the message states it; ``None`` if it does not at all.
+        """Return *stated* with its support by the message, or ``None`` if the message does not state it at all.
 
-        The confidence of a weakly supported fact is lowered. *reading* has the fact as the reader returned it, and the
-        part of the episode from which it was read.
+        *reading* has the fact as the reader returned it. A weakly supported fact gets a lower confidence.
         """
         piece, fact = reading.piece, reading.fact
         if piece.start not in self._passages:
@@ -117,11 +112,9 @@ class SupportCheck:
 
 def _rate_names(claim: Claim, source: Words, passage: Passage) -> float:
     """Return how well the text names the fact's entities, from 0 to 1: the rating of the one named least clearly."""
-    least = 1.0
-    for names, kind in zip_longest(claim.names, claim.types[: len(claim.names)], fillvalue=""):
-        ratings = (_rate_name(name, kind.casefold(), claim, source, passage) for name in names)
-        least = min(least, max(ratings, default=1.0))
-    return least
+    entities = zip_longest(claim.names, claim.types[: len(claim.names)], fillvalue="")
+    ratings = ([_rate_name(name, kind.lower(), claim, source, passage) for name in names] for names, kind in entities)
+    return min((max(own, default=1.0) for own in ratings), default=1.0)
 
 
 def _rate_name(name: str, kind: str, claim: Claim, source: Words, passage: Passage) -> float:
@@ -162,16 +155,21 @@ def _has_word(word: str, text: Words) -> bool:
 def _refers_back(words: Sequence[str], kind: str, claim: Claim, source: Words, passage: Passage) -> bool:
     """Return whether the quote *source* refers to an entity named in an earlier message (*words* are its name)."""
     is_chinese = passage.language == "chinese"
-    last = Words(passage.previous[-1][0] if passage.previous else "")
+    continues = passage.answers and _has_pronoun(passage.previous[-1][0])  # "How was it?"
+    last = Words("\n".join(text for text, _ in passage.previous[-2 if continues else -1 :]))
     if is_chinese and passage.answers and kind != "person":
         last = Words(passage.asked)
     is_last = all(_is_named(word, last) or _has_word(word, last) for word in words)
     follows = is_last and (passage.answers or len(passage.content) < _SHORT)
     if is_chinese:
         return follows or not _REFERS_CHINESE.get(kind, _THING_CHINESE).isdisjoint(source.text)
-    spoken = {word.casefold().partition("'")[0] for word in WORD.findall(source.text.replace("’", "'"))}
-    refers = follows or not spoken.isdisjoint(_PRONOUNS.get(kind, _THING_PRONOUNS))
-    return refers and _count_unused(claim, source) <= 1
+    return (follows or _has_pronoun(source.text, kind)) and _count_unused(claim, source) <= 1
+
+
+def _has_pronoun(text: str, kind: str = "thing") -> bool:
+    """Return whether *text* has a pronoun for an entity of the type *kind*, such as "person"."""
+    spoken = {word.casefold().partition("'")[0] for word in WORD.findall(text.replace("’", "'"))}
+    return not spoken.isdisjoint(_PRONOUNS.get(kind, _THING_PRONOUNS))
 
 
 def _count_unused(claim: Claim, source: Words) -> int:
@@ -184,7 +182,7 @@ def _count_unused(claim: Claim, source: Words) -> int:
 
 
 def _rate_numbers(claim: Claim, source: Words, passage: Passage) -> float:
-    """Return 1.0 if the numbers in the fact's sentence occur in the text, or follow from its dates; else 0.4."""
+    """Return 1.0 if the numbers in the fact's sentence occur in the text or follow from its dates, else 0.4."""
     dates = " ".join(chain.from_iterable(DATE_NUMBER.findall(claim.sentence)))
     strange = read_numbers(dates) - passage.numbers - read_numbers(f"{claim.begin or ''} {claim.end or ''}")
     others = read_numbers(DATE_NUMBER.sub(" ", claim.sentence)) - _SMALL
@@ -229,11 +227,8 @@ def _rate_key(key: str, source: Words, passage: Passage) -> float:
 
 
 def _rate_character(char: str, source: Words, passage: Passage) -> float:
-    if source.has_character(char):
-        return 1.0
-    if passage.words.has_character(char):
-        return _IN_MESSAGE
-    return _IN_CONTEXT if passage.context.has_character(char) else 0.0
+    texts = ((source, 1.0), (passage.words, _IN_MESSAGE), (passage.context, _IN_CONTEXT))
+    return next((rating for text, rating in texts if text.has_character(char)), 0.0)
 
 
 # Statements: not denied, not of a relative, not open
@@ -257,6 +252,8 @@ def _is_denial_told(text: str, source: Words) -> bool:
     """Return whether the quote *source* denies what *text* denies: "I never was vegan" for "Ann is not vegan"."""
     if len(_NOT.findall(text)) > max(len(_NOT.findall(source.text)), 1):
         return False  # a double negation: "nobody was not"
+    if _LONG_AGO.search(source.text):
+        return True
     is_over = _OVER.search(text) is not None
     behind = (to_key(word) for clause in _find_denied(text) for word in clause)
     first = next((key for key in behind if key in source.keys and terms(key)), "")
@@ -359,6 +356,7 @@ _NOT_ONLY = re.compile(
     r"|\bwon't believe\b|\b(?:don't|never|won't) forget\b",
     re.IGNORECASE,
 )
+_LONG_AGO = re.compile(r"\b(?:ages|years|months|weeks|long|while|time) since\b|\bthe last time\b", re.IGNORECASE)
 _OVER = re.compile(r"\bno longer\b|\bany ?more\b|\bno more\b", re.IGNORECASE)
 _NOT_CHINESE = re.compile("[不没未无别莫勿]([\u3400-\u9fff]{0,3})|取消")
 _NOT_ONLY_CHINESE = re.compile(
