@@ -112,9 +112,11 @@ def select_offered(
     *best* has the stored entities that each of *mentions* may be, by index; they give other names of the owner.
     """
     fitting = [candidate for candidate in own if may_be_of_type(mention, candidate, settings)]
-    if split_owner(mention.name) is None:
-        return fitting
     owner, noun = split_owner(mention.name) or ("", "")
+    if not owner:
+        key = canonical_name(mention.name)
+        names = {one["id"]: (one["name"], *one["aliases"]) for one in fitting}
+        return [one for one in fitting if any((split_owner(name) or ("",))[0] != key for name in names[one["id"]])]
     keys = {owner}
     for place, named in enumerate(mentions):
         if owner in (canonical_name(named.name), canonical_name(named.called)):

@@ -50,6 +50,8 @@ ANSWER = {"entity": 0, "same_as": 0}
         (new("Ann"), (), None, {"is_new": True, "key": entity_key("Ann", "Person"), "called": ["Ann"]}),
         (new("Ann", "Entity"), (stored("Ann", score=1.0),), None, {"id": "id Ann Person", "type": "Person"}),
         (new("Jordan", "Place"), (stored("Jordan", score=1.0),), None, {"is_new": True}),
+        (new("Sam"), (stored("Sam's dad"),), None, {"is_new": True}),
+        (new("Sam's dad"), (stored("Sam"),), None, {"is_new": True}),
         (
             new("Jordan", "Place"),
             (stored("Jordan", score=1.0), stored("Jordan", "Place", score=1.0)),
