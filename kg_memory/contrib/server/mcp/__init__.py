@@ -1,1 +1,1 @@
-"""The MCP server: ``kg-memory mcp`` over stdio, and ``/v1/mcp`` of ``kg-memory serve``; see ``docs/mcp.md``."""
+"""The MCP (Model Context Protocol) server: ``kg-memory mcp`` over stdio, ``/v1/mcp`` over HTTP; see ``docs/mcp.md``."""

@@ -1,4 +1,4 @@
-"""MCP tools that change the memory: ``remember``; ``review`` and ``forget`` change it only if the user confirms."""
+"""MCP tools that change the memory: ``remember`` saves a message; ``review`` and ``forget`` need the user's consent."""
 
 from __future__ import annotations
 
@@ -36,9 +36,10 @@ class RememberArguments(ToolArguments):
 
 
 async def remember(call: ToolCall, asked: RememberArguments) -> ToolAnswer:
-    """Save the user's statement as an episode and read it; answer with the new facts and the facts that they ended.
+    """Save what the user said as an episode, extract its facts, and return them with the facts that they ended.
 
-    If the model or database is unavailable, or the plan is ``economy``, the episode is only saved, and read later.
+    If the model or the database is unavailable, or the plan is ``economy``, the episode is only saved; its facts are
+    extracted later.
     """
     at = asked.at or instant(call.memory.driver.today())  # the same time in both steps, so the same episode
     episode = {"content": asked.content, "speaker": call.caller.user, "at": at, "source": SOURCE}
@@ -59,7 +60,10 @@ async def remember(call: ToolCall, asked: RememberArguments) -> ToolAnswer:
 
 
 def _answer_later(call: ToolCall, saved: AddResult, when: str) -> ToolAnswer:
-    """Schedule the saved episode to be read in the background; return an answer that says *when* that happens."""
+    """Schedule a saved episode for background reading, and return the tool's answer, which says so.
+
+    *when* is the end of the sentence, such as "is read later: the model is unavailable".
+    """
     call.wake(call.namespace)
     return ToolAnswer(f"Saved word for word as episode:{saved.episode}; it {when}.", dump(saved, RESULT))
 
@@ -83,7 +87,10 @@ class ReviewForm(BaseModel):
 
 
 async def review(call: ToolCall, asked: ReviewArguments) -> ToolAnswer:
-    """Ask the user to decide a review, the oldest or the one with the given id, and apply the decision."""
+    """Ask the user to decide a waiting review, the oldest or the one with the given id, and apply the decision.
+
+    A review is the question whether a fact is true, or whether two entities are the same.
+    """
     reviews = await call.memory.reviews.alist(namespace=call.namespace, limit=MOST)
     doubts = await call.memory.reviews.aidentities(namespace=call.namespace, limit=MOST)
     waiting: list[Waiting] = [*reviews, *doubts]
@@ -109,12 +116,12 @@ async def review(call: ToolCall, asked: ReviewArguments) -> ToolAnswer:
 
 
 def _waiting(waiting: Sequence[Waiting]) -> dict[str, Any]:
-    """Convert *waiting*, the reviews of facts and entities that need a decision, to JSON data."""
+    """Convert *waiting*, the undecided reviews of facts and of entities, to JSON data: ``{"waiting": [{...}]}``."""
     return {"waiting": [view_review(one) if isinstance(one, Review) else dump(one) for one in waiting]}
 
 
 def _question(one: Waiting) -> str:
-    """Return the question that asks the user to decide *one*, a review of a fact or of two entities."""
+    """Return the question with which the user decides *one*: if a fact holds, or if two entities are the same."""
     if isinstance(one, Review):
         relation = "replaces" if one.kind == "supersedes" else "contradicts"
         return (
@@ -147,9 +154,9 @@ class ForgetForm(BaseModel):
 
 
 async def forget(call: ToolCall, asked: ForgetArguments) -> ToolAnswer:
-    """Tell the user what will be deleted, and delete it if the user confirms.
+    """Tell the user what would be deleted, and delete it if the user confirms.
 
-    Raises `InputError`, and deletes nothing, if other data would be deleted than the user was shown.
+    If the data to delete has changed since the user was asked, nothing is deleted, and `InputError` is raised.
     """
     kind, own = parse_id(asked.id)
     how: dict[str, Any] = {kind: own, "by": call.caller.key.name, "reason": asked.reason, "namespace": call.namespace}
@@ -173,17 +180,20 @@ async def forget(call: ToolCall, asked: ForgetArguments) -> ToolAnswer:
 
 
 def _receipt(receipt: ForgetReceipt) -> dict[str, Any]:
-    """Convert *receipt*, the list of what was or would be deleted, to JSON data."""
+    """Convert *receipt*, which lists what was deleted (or, in a dry run, would be deleted), to JSON data."""
     return {"forgotten": not receipt.dry_run, **dump(receipt, {*PLANNED, "at", "receipt", "head", "advice"})}
 
 
 def _parts(plan: ForgetReceipt) -> list[object]:
-    """Return the sorted ids that *plan*, the receipt of a dry run, would delete, to compare two plans."""
+    """Return the sorted ids of everything that *plan*, the receipt of a dry run, would delete, to compare two plans."""
     return [sorted(getattr(plan, name)) for name in PLANNED]
 
 
 async def _describe_plan(call: ToolCall, plan: ForgetReceipt) -> str:
-    """Return the question whether to delete all that *plan* lists. It shows texts only if the caller's key may read."""
+    """Return the question to the user whether to delete everything that *plan*, the receipt of a dry run, lists.
+
+    It quotes texts only if the caller's API key has the scope ``read``.
+    """
     counts = f"{len(plan.episodes)} messages, {len(plan.facts)} facts, {len(plan.entities)} people and things"
     lines = [f"Forget this for good? It cannot be undone. In all: {counts}."]
     for id_, text in list(plan.texts.items())[:SHOWN] if call.caller.key.has("read") else ():
@@ -203,7 +213,10 @@ Form = TypeVar("Form", bound=BaseModel)
 
 
 class AnswerNeeded(Exception):
-    """Raised to end a tool call that needs an answer by the user. The client gets `result`, asks, and calls again."""
+    """Raised to end a tool call that needs an answer from the user. The client gets `result`, which has the question.
+
+    The client asks the user, and calls the tool again with the answer.
+    """
 
     def __init__(self, result: InputRequiredResult) -> None:
         super().__init__(ANSWER)
@@ -211,16 +224,17 @@ class AnswerNeeded(Exception):
 
 
 def can_ask(call: ToolCall) -> bool:
-    """Return whether the client can show forms to its user (MCP's elicitation)."""
+    """Return whether the MCP client can show a form to its user (the capability "elicitation")."""
     capabilities = call.request.session.client_capabilities
     ways = capabilities.elicitation if capabilities else None
     return ways is not None and (ways.form is not None or ways.url is None)
 
 
 async def ask_user(call: ToolCall, question: str, form: type[Form]) -> Form | None:
-    """Ask the user *question*, and return the *form* that they filled in, or ``None`` if they decline.
+    """Show the user *question* with *form*, and return the completed form, or ``None`` if the user declines.
 
-    Raises `AnswerNeeded` if the client must ask first, `InputError` if the answer does not fit the form.
+    In the current version of the protocol, `AnswerNeeded` is raised if this call has no answer yet: the client then
+    asks the user, and calls the tool again with the answer. Raises `InputError` if the answer does not fit the form.
     """
     schema = render_elicitation_schema(form)
     if call.request.protocol_version in MODERN_PROTOCOL_VERSIONS:
@@ -243,7 +257,7 @@ async def ask_user(call: ToolCall, question: str, form: type[Form]) -> Form | No
 
 
 def _digest(call: ToolCall, question: str) -> str:
-    """Return a hash of the namespace, the tool and *question*, so that an answer is not used for another question."""
+    """Return a hash of namespace, tool and *question*. It ensures that an answer is not used for another question."""
     asked = json.dumps([call.namespace, call.params.name, question])
     return hashlib.sha256(asked.encode()).hexdigest()
 

@@ -1,7 +1,7 @@
 """MCP over HTTP at ``/v1/mcp``, with the API keys of the server.
 
-The URL that the client is configured with names the namespace, the profile and the user, and the key must match the
-namespace: ``/v1/mcp?namespace=ann&profile=read-only&user=Ann``.
+The URL in the client's configuration names the namespace, the profile (a set of tools) and the user:
+``/v1/mcp?namespace=ann&profile=read-only&user=Ann``. The API key must allow the namespace.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ LOOK = 0.25
 
 
 class _Sessions(StreamableHTTPSessionManager):
-    """The open MCP sessions; each API key may have a limited number of them."""
+    """The open MCP sessions. The number of sessions of one API key is limited."""
 
     shares: Shares
 
     def _admit_session(self, requestor: AuthorizationContext | None) -> StreamableHTTPServerTransport | None:
-        """Return the transport of a new session. Raises `ProblemError` 429 if the key has too many open sessions."""
+        """Create a session and return its transport. Raises `ProblemError` 429 if the API key has too many sessions."""
         if requestor is not None:
             own = sum(owner["client_id"] == requestor["client_id"] for owner in self._session_owners.values())
             self.shares.check(SESSIONS, own + 1)
@@ -48,7 +48,7 @@ class _Sessions(StreamableHTTPSessionManager):
 
 
 class Endpoint:
-    """The ASGI application for MCP at `PATH`. It must be started with the context manager `run`."""
+    """The ASGI app for MCP requests at `PATH`. It works only inside the context manager `run`."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -56,10 +56,13 @@ class Endpoint:
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        """Context manager: accept MCP requests while the body runs. Open streams end when the server begins to stop."""
+        """Context manager: accept MCP requests while the body runs.
+
+        When the server begins to stop, open streams end.
+        """
         service = self._service
         server = MemoryServer(service.memory, _caller_of, service.reader.wake).build()
-        # The SDK need not check hosts and origins: the `Gate` middleware does.
+        # The SDK need not check hosts and origins: the middleware `RequestGate` does.
         sessions = _Sessions(
             server, max_request_body_size=service.options.max_body, session_idle_timeout=service.options.session_seconds
         )
@@ -85,7 +88,7 @@ class Endpoint:
             await task
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Authenticate a request and answer it. Raises `ProblemError`."""
+        """Authenticate an MCP request and answer it. Raises `ProblemError` if it is not allowed."""
         if self._sessions is None:
             raise ProblemError(503, "the server is stopping; try again later", headers={"Retry-After": "5"})
         caller = await self._find_caller(Request(scope))
@@ -94,9 +97,9 @@ class Endpoint:
         await self._sessions.handle_request({**scope, STATE: caller, "user": AuthenticatedUser(token)}, receive, send)
 
     async def _find_caller(self, request: Request) -> Caller:
-        """Return the caller of *request*: its API key, and the namespace, profile and user in its URL.
+        """Return the caller of *request*: its API key, and the namespace, profile and user that its URL names.
 
-        Raises `ProblemError`.
+        Raises `ProblemError` if the key is invalid, or does not allow the namespace.
         """
         key = await self._service.guard.authenticate(find_secret(request.headers), request)
         query = request.query_params
@@ -108,17 +111,17 @@ class Endpoint:
 
 
 def _caller_of(request: McpRequest) -> Caller:
-    """Return the `Caller` of an MCP request, which `Endpoint` has stored in the scope of the HTTP request."""
+    """Return the `Caller` of an MCP request. `Endpoint` has stored it in the ASGI scope of the HTTP request."""
     assert request.request is not None  # noqa: S101 - over HTTP there is one
     caller: Caller = request.request.scope[STATE]
     return caller
 
 
 def _find_namespace(key: ApiKey, named: str | None) -> str:
-    """Return the namespace of an MCP session: *named*, from the URL, if *key* may use it.
+    """Return the namespace of an MCP session: *named*, the one in the URL, if *key* allows it.
 
-    If the URL names none, it is the only namespace of *key*, or ``default`` for a local request without a key. Raises
-    `ProblemError` 422 if *key* matches several namespaces.
+    If the URL names none (``None``), return the only namespace that *key* allows, or ``default`` for a local request
+    without a key. Raises `ProblemError` 422 if *key* allows several namespaces.
     """
     if named is None and key == OPEN:
         return DEFAULT_NAMESPACE

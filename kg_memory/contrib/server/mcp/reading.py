@@ -47,7 +47,7 @@ class RecallArguments(ToolArguments):
 
 
 async def recall(call: ToolCall, asked: RecallArguments) -> ToolAnswer:
-    """Return facts and messages that answer the question, and whether the memory knows the answer."""
+    """Search the memory; return the facts and messages that answer the question, or that the memory has no answer."""
     with renaming(during="as_of"):
         results = await call.memory.asearch(
             asked.question,
@@ -78,7 +78,7 @@ class FactsArguments(ToolArguments):
 
 
 async def list_facts_about(call: ToolCall, asked: FactsArguments) -> ToolAnswer:
-    """Return the facts about an entity that hold at a time, or now."""
+    """Return the facts about an entity that are true at a given time (default: now)."""
     with renaming(as_of="as_of" if asked.as_of else "believed_at"):
         found = await call.memory.facts.aabout(
             asked.name,
@@ -100,7 +100,7 @@ class HistoryArguments(ToolArguments):
 
 
 async def list_history(call: ToolCall, asked: HistoryArguments) -> ToolAnswer:
-    """Return all periods of the facts about an entity, newest first."""
+    """Return all facts about an entity, past and present, each with the period in which it was true; newest first."""
     found = await call.memory.facts.ahistory(
         asked.name, asked.relation, namespace=call.namespace, believed_at=asked.believed_at, limit=MOST
     )
@@ -114,7 +114,7 @@ class ExplainArguments(ToolArguments):
 
 
 async def explain_fact(call: ToolCall, asked: ExplainArguments) -> ToolAnswer:
-    """Return why a fact is believed: its sources, verdicts, changes, and the facts that follow from it."""
+    """Return why a fact is believed: its sources, comparisons with other facts, changes, and the facts based on it."""
     why = await call.memory.facts.aexplain(parse_fact_id(asked.fact), namespace=call.namespace)
     data = {
         "fact": view_fact(why.fact) if why.fact else {},
@@ -127,7 +127,7 @@ async def explain_fact(call: ToolCall, asked: ExplainArguments) -> ToolAnswer:
 
 
 def _explanation(why: FactExplanation) -> Iterator[str]:
-    """Yield the lines of a text that explains why a fact is believed: sources, verdicts, and related facts."""
+    """Yield the lines of a text that explains why a fact is believed: sources, comparisons and related facts."""
     yield _line(why.fact) if why.fact else "It is not believed."
     yield "Said by:"
     for source in why.sources[:MOST]:
@@ -154,7 +154,7 @@ class ChangesArguments(ToolArguments):
 
 
 async def list_changes(call: ToolCall, asked: ChangesArguments) -> ToolAnswer:
-    """Return the changes of facts in a period."""
+    """Return the facts that were learned, ended, corrected or retracted in a period."""
     made = await call.memory.facts.achanges(asked.since, asked.until, namespace=call.namespace, limit=MOST_CHANGES)
     data = {"changes": list(map(view_change, made))}
     if not made:
@@ -165,14 +165,14 @@ async def list_changes(call: ToolCall, asked: ChangesArguments) -> ToolAnswer:
 
 
 def _latest(change: Change) -> Fact:
-    """Return the fact after *change*; for a change that ended the fact, return the fact before."""
+    """Return the fact as it is after *change*; if the change has removed it, as it was before."""
     fact = change.after or change.before
     assert fact is not None  # noqa: S101 - a change has one of them
     return fact
 
 
 def _line(fact: Fact) -> str:
-    """Return *fact* as a line of a list, with its period and id."""
+    """Return *fact* as one line of a list: "- ", the sentence, its period and its id."""
     return render_fact(fact, set())
 
 
@@ -181,7 +181,7 @@ class StatusArguments(ToolArguments):
 
 
 async def read_status(call: ToolCall, _: StatusArguments) -> ToolAnswer:
-    """Return the numbers of facts, episodes and other items in the namespace, and of reviews that wait."""
+    """Return how many facts, episodes and other items the namespace has, and how many reviews wait for a decision."""
     stats = await call.memory.astats(namespace=call.namespace)
     data = {"namespace": call.namespace, "profile": call.caller.profile, **stats.model_dump()}
     counts = ", ".join(f"{name.replace('_', ' ')}: {number}" for name, number in stats.model_dump().items())
@@ -205,7 +205,7 @@ class JudgeArguments(ToolArguments):
 
 
 async def preview_statement(call: ToolCall, asked: JudgeArguments) -> ToolAnswer:
-    """Return what a statement would change, without storing it; if a fact is given, only the effects on that fact."""
+    """Return what a statement would change, without storing it; if a fact is named, only the effects on that fact."""
     preview = await call.memory.episodes.apreview(asked.content, speaker=call.caller.user, namespace=call.namespace)
     if asked.fact:
         existing = await _get(call, asked.fact)
@@ -215,7 +215,7 @@ async def preview_statement(call: ToolCall, asked: JudgeArguments) -> ToolAnswer
 
 
 def _describe(preview: Preview) -> list[str]:
-    """Return lines of text that list the changes in *preview*: what a statement would change if it were stored."""
+    """Describe *preview* in lines of text: facts that would be new, known, ended or in need of review, and the cost."""
     if preview.skipped:
         return [f"It would be saved and not read: {quote(preview.skipped)}."]
     lines: list[str] = []
@@ -238,7 +238,7 @@ class CompareArguments(ToolArguments):
 
 
 async def compare_beliefs(call: ToolCall, asked: CompareArguments) -> ToolAnswer:
-    """Return the differences between two facts, or between the facts believed at two times."""
+    """Return the differences between two facts, or between the facts that were believed at two times."""
     if ID.fullmatch(parse_fact_id(asked.first)) and ID.fullmatch(parse_fact_id(asked.second)):
         return await _compare_facts(call, asked)
     before, after = [await _believed_at(call, asked, which) for which in ("first", "second")]
@@ -250,7 +250,7 @@ async def compare_beliefs(call: ToolCall, asked: CompareArguments) -> ToolAnswer
 
 
 async def _compare_facts(call: ToolCall, asked: CompareArguments) -> ToolAnswer:
-    """Return the fields in which two facts differ, and the verdicts that compared them."""
+    """Return the fields in which two facts differ, and the stored verdicts on them ("duplicate", "supersedes" etc.)."""
     one, other = await _get(call, asked.first), await _get(call, asked.second)
     differing: dict[str, list[str]] = {}
     for name in COMPARED:
@@ -272,10 +272,10 @@ async def _compare_facts(call: ToolCall, asked: CompareArguments) -> ToolAnswer:
 
 
 async def _believed_at(call: ToolCall, asked: CompareArguments, which: str) -> list[Fact]:
-    """Return the facts that were believed at the time in one of the tool's arguments.
+    """Return the facts that the memory believed at one of the two times to compare.
 
-    *which* is the argument with the time: ``first`` or ``second``. Raises `InputError` if there are `MOST_FACTS` or
-    more.
+    *which* is the tool's argument with this time: ``first`` or ``second``. Raises `InputError` if there are
+    `MOST_FACTS` or more facts.
     """
     facts = call.memory.facts
     how: dict[str, Any] = {"believed_at": getattr(asked, which), "namespace": call.namespace, "limit": MOST_FACTS}
@@ -287,13 +287,13 @@ async def _believed_at(call: ToolCall, asked: CompareArguments, which: str) -> l
 
 
 def _without(facts: Sequence[Fact], others: Sequence[Fact]) -> list[Fact]:
-    """Return the facts in *facts* that are not in *others*; a fact with other dates counts as another fact."""
+    """Return the facts in *facts* that are not in *others*; the same fact with other dates counts as different."""
     known = {(fact.id, fact.valid_at, fact.invalid_at) for fact in others}
     return [fact for fact in facts if (fact.id, fact.valid_at, fact.invalid_at) not in known]
 
 
 async def _get(call: ToolCall, id_: str) -> Fact:
-    """Return the fact with the id *id_*, with or without the prefix ``fact:``. Raises `NotFound`."""
+    """Return the fact with the id *id_*, which may begin with ``fact:``. Raises `NotFound` if it does not exist."""
     fact = await call.memory.facts.aget(parse_fact_id(id_), namespace=call.namespace)
     if fact is None:
         raise NotFound(f"fact {id_[:100]!r} not found; recall and history show the ids")
@@ -301,7 +301,7 @@ async def _get(call: ToolCall, id_: str) -> Fact:
 
 
 def _bare_line(fact: Fact) -> str:
-    """Return *fact* as a line with its period and id, without the "- " of a list."""
+    """Return *fact* as a line of text with its period and id, without "- " at the start."""
     return render_fact(fact, set()).removeprefix("- ")
 
 

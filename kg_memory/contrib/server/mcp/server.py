@@ -1,4 +1,4 @@
-"""The MCP server: offers the tools through the official SDK, in the current protocol version and the one before."""
+"""The MCP server: offers the tools through the official SDK, in the current protocol version and the previous one."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ FAULT = "internal error of the memory; its log says more"
 class MemoryServer:
     """Serves *memory* as tools of the Model Context Protocol (MCP).
 
-    *find_caller* returns the caller of a request; *wake* schedules the reading of saved episodes in a namespace.
+    *find_caller* returns the caller of a request. *wake* is called with a namespace whose saved episodes should be read
+    in the background.
     """
 
     def __init__(self, memory: GraphMemory, find_caller: FindCaller, wake: Callable[[str], None]) -> None:
@@ -71,14 +72,14 @@ class MemoryServer:
         )
 
     async def _list_tools(self, request: Request, _: PaginatedRequestParams | None) -> ListToolsResult:
-        """Return the tools that the caller's key and profile allow."""
+        """Return the tools that the caller may use, according to its API key and its profile."""
         caller = self._find_caller(request)
         return ListToolsResult(tools=[tool.describe() for tool in TOOLS.values() if tool.is_offered(caller)])
 
     async def _call_tool(self, request: Request, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
-        """Run a tool and return its result, an error message for the model, or a question for the user.
+        """Run a tool; return its result, an error message for the model, or a question to the user.
 
-        Raises `MCPError` for a tool that the caller is not offered.
+        Raises `MCPError` for a tool that does not exist or that the caller may not use.
         """
         caller = self._find_caller(request)
         tool = TOOLS.get(params.name)
@@ -103,6 +104,6 @@ class MemoryServer:
 
 
 def _result(text: str, data: dict[str, Any] | None = None, *, is_error: bool = False) -> CallToolResult:
-    """Return *text* and *data* as a result of the MCP, without characters that UTF-8 cannot encode."""
+    """Return *text* and *data* as the result of an MCP tool call, without characters that UTF-8 cannot encode."""
     storable = text.encode("utf-8", "replace").decode()
     return CallToolResult(content=[TextContent(type="text", text=storable)], structured_content=data, is_error=is_error)

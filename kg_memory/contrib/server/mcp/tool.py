@@ -1,4 +1,4 @@
-"""What MCP tools share: callers and their profiles, tool definitions, and short JSON forms of facts and episodes."""
+"""Shared parts of the MCP tools: callers, tool definitions, and short JSON forms of facts and episodes."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ LAUNCHED = ApiKey(id="stdio", name="mcp", scopes=("admin",), created_at=datetime
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The client of an MCP call: its API `key`, its `namespace`, and the `profile` that selects its tools.
+    """The client of an MCP call: its API `key`, its `namespace`, and the `profile` that selects the tools it may use.
 
-    `user` is the speaker of remembered messages, and the person whom "I" in a question means.
+    `user` is the speaker of the messages that it saves, and the person whom "I" in its questions means.
     """
 
     key: ApiKey
@@ -43,7 +43,7 @@ class Caller:
 
     @classmethod
     def make(cls, key: ApiKey, namespace: str, profile: str | None = None, user: str | None = None) -> Caller:
-        """Return a caller; a missing *profile* or *user* gets a default.
+        """Return a caller. If *profile* or *user* is ``None``, it is "core" or "user".
 
         Raises `InputError` for an unknown profile or an invalid namespace.
         """
@@ -70,7 +70,7 @@ class ToolArguments(Arguments):
 
 @dataclass(frozen=True, slots=True)
 class ToolAnswer:
-    """The result of a tool: `text` for the model, and the same as JSON `data` for the client program."""
+    """The result of a tool: `text` for the model, and the same content as JSON `data` for the client program."""
 
     text: str
     data: Data
@@ -78,9 +78,10 @@ class ToolAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call of a tool: the memory, the caller, and the request, through which the user can be asked questions.
+    """A call of a tool: the memory, the caller, the request, and its parameters.
 
-    `wake` schedules the reading of saved episodes in a namespace.
+    The user can be asked questions through `request`. `wake` is called with a namespace whose saved episodes should be
+    read in the background.
     """
 
     memory: GraphMemory
@@ -95,7 +96,7 @@ class ToolCall:
         return self.caller.namespace
 
     async def report(self, done: int, total: int, message: str) -> None:
-        """Report progress to the client, if it asked for it: *done* of *total* steps."""
+        """Tell the client, if it asked for progress, that *done* of *total* steps are finished."""
         await self.request.session.report_progress(done, total, message)
 
 
@@ -103,9 +104,9 @@ class ToolCall:
 class Tool:
     """An MCP tool: its name, the model of its arguments, and the function that handles a call.
 
-    *output* maps the fields of the result data to JSON types. *scope* is the right that the caller's key needs.
-    *effects* are annotation hints that differ from the defaults, such as ``destructive_hint``. Calls of a *heavy* tool
-    run one after another.
+    *output* maps the fields of the result data to JSON types: ``{"facts": "array"}``. *scope* is the right that the
+    caller's API key needs. *effects* are annotations that differ from the defaults, such as ``destructive_hint``. Only
+    callers with one of *profiles* can use the tool. Calls of *heavy* tools run one after another.
     """
 
     name: str
@@ -118,12 +119,12 @@ class Tool:
     heavy: bool = False
 
     def is_offered(self, caller: Caller) -> bool:
-        """Return whether *caller* may use the tool: its profile includes the tool, and its key has the scope."""
+        """Return whether *caller* may use the tool: its profile includes the tool, and its API key has the scope."""
         is_allowed = caller.profile != "read-only" or self.scope == "read"
         return is_allowed and caller.profile in self.profiles and caller.key.has(self.scope)
 
     def describe(self) -> ListedTool:
-        """Return the tool as clients list it, with a shortened schema to save tokens."""
+        """Return the description of the tool that clients get, with a schema that is shortened to save tokens."""
         about = self.arguments.__doc__ or ""
         fields = {name: {"type": kind} for name, kind in self.output.items()}
         hints = {"read_only_hint": True} if self.scope == "read" else {"destructive_hint": False, **self.effects}
@@ -136,9 +137,9 @@ class Tool:
         )
 
     async def call(self, call: ToolCall) -> ToolAnswer:
-        """Validate the arguments of *call* and return the handler's answer.
+        """Validate the arguments of *call*, run the tool, and return its answer.
 
-        Raises `InputError` for invalid arguments, and the errors of the memory.
+        Raises `InputError` for invalid arguments, and any error of the memory.
         """
         try:
             asked = self.arguments.model_validate(call.params.arguments or {})
@@ -147,14 +148,14 @@ class Tool:
         return await self.handle(call, asked)
 
     def _explain(self, error: ValidationError) -> str:
-        """Return the validation *error* as a text, with the names of the arguments that the tool takes."""
+        """Return *error* as a message for the model, with the names of the arguments that the tool has."""
         problems = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:5])
         takes = ", ".join(self.arguments.model_fields) or "no arguments"
         return f"{self.name} takes {takes}; {problems}"[:LONGEST_ERROR]
 
 
 def _shorten(schema: JsonSchema) -> JsonSchema:
-    """Return a JSON *schema* without titles, null defaults and bounds, which the model does not need."""
+    """Return a JSON *schema* without titles, null defaults and limits of numbers, which the model does not need."""
     properties = {name: _shorten_property(value) for name, value in schema.get("properties", {}).items()}
     short: JsonSchema = {"type": "object", "properties": properties}
     if required := schema.get("required"):
@@ -163,7 +164,7 @@ def _shorten(schema: JsonSchema) -> JsonSchema:
 
 
 def _shorten_property(schema: JsonSchema) -> JsonSchema:
-    """Return the schema of an argument without title, default, bounds and ``null`` type, to save tokens."""
+    """Return the schema of one argument without title, default, limits and the type ``null``, to save tokens."""
     kinds = [kind for kind in schema.get("anyOf", ()) if kind.get("type") != "null"]
     whole = {**schema, **(kinds[0] if len(kinds) == 1 else {})}
     left_out = {"title", "default", "minimum", "maximum", *(["anyOf"] if kinds else [])}
@@ -179,7 +180,7 @@ EPISODE = {"id", "speaker", "at", "content", "remarks"}
 
 
 def view_fact(fact: Fact) -> Data:
-    """Return *fact* as short JSON data, without empty fields."""
+    """Convert *fact* to short JSON data, without empty fields."""
     view = dump(fact, FACT | MARKS)
     if fact.mark:
         view["mark"] = fact.mark
@@ -187,7 +188,7 @@ def view_fact(fact: Fact) -> Data:
 
 
 def view_episode(episode: Episode) -> Data:
-    """Return *episode* as short JSON data; content beyond `LONGEST_CONTENT` characters is left out."""
+    """Convert *episode* to short JSON data; content beyond `LONGEST_CONTENT` characters is cut off."""
     view = dump(episode, EPISODE)
     if len(episode.content) > LONGEST_CONTENT:
         view["content"] = f"{episode.content[:LONGEST_CONTENT]} ..."
@@ -195,13 +196,13 @@ def view_episode(episode: Episode) -> Data:
 
 
 def view_review(review: Review) -> Data:
-    """Return *review* as short JSON data, with its two facts."""
+    """Convert *review* to short JSON data, with the two facts that it compares."""
     view = dump(review, {"id", "kind", "ruling", "confidence", "reason", "decided_by"})
     return {**view, "pending": view_fact(review.pending), "existing": view_fact(review.existing)}
 
 
 def view_change(change: Change) -> Data:
-    """Return *change* as short JSON data, with the fact before and after."""
+    """Convert *change* to short JSON data, with the fact before and after it."""
     facts = {"before": change.before, "after": change.after}
     return {**dump(change, {"at", "kind", "cause"}), **{name: view_fact(fact) for name, fact in facts.items() if fact}}
 
@@ -212,17 +213,17 @@ def parse_fact_id(text: str) -> str:
 
 
 def dump(value: Value, fields: set[str] | None = None) -> Data:
-    """Convert *value* to JSON data without empty fields; with *fields*, only these fields."""
+    """Convert *value* to JSON data without empty fields: ``{"id": "f1"}``. *fields* limits it to some fields."""
     plain = value.model_dump(mode="json", include=fields, exclude_none=True, context=FOR_AGENTS)
     return {name: part for name, part in plain.items() if part not in ("", [], {})}
 
 
 def answer_facts(facts: Sequence[Fact], nothing: str) -> ToolAnswer:
-    """Return a tool's answer with one line for each fact; without facts, the answer is the text *nothing*."""
+    """Return a tool's answer with one line for each fact; if there are no facts, its text is *nothing*."""
     lines = section("facts", (render_fact(fact, set()) for fact in facts))
     return ToolAnswer(f"{DATA}\n\n{lines}" if lines else nothing, {"facts": list(map(view_fact, facts))})
 
 
 def quote(text: str) -> str:
-    """Return *text* escaped so that it fits in a line; it comes from the memory and may be written by anyone."""
+    """Return *text* escaped so that it fits on one line. It comes from the memory, so anyone may have written it."""
     return escape_line(text)
