@@ -1,4 +1,7 @@
-"""The whole graph of a namespace as arrays, from which the explorer page computes any point of both clocks itself."""
+"""The graph of a namespace as arrays, for the explorer page.
+
+From these arrays, the page computes by itself which facts were true at a time, as believed at a time.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +106,7 @@ COUNT = "MATCH ()-[r:%s]->() RETURN count(r) AS count"
 
 
 class ColumnCache:
-    """A cache of the graphs of the last `CACHED` namespaces that were read, packed as bytes for the web page."""
+    """Caches the graphs of the last `CACHED` namespaces that were read, each packed as bytes for the web page."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, tuple[str, bytes]] = OrderedDict()
@@ -115,7 +118,10 @@ class ColumnCache:
         return list(self._kept)
 
     def read(self, namespace: str) -> Flow[tuple[str, bytes]]:
-        """Return the graph of *namespace* as bytes (see `pack_columns`), and its revision, usable as an ETag."""
+        """Return (revision, graph) of *namespace*: a text that can serve as ETag, and the graph as bytes.
+
+        `pack_columns` describes the bytes.
+        """
         revision = yield from read_revision()
         kept = self._kept.pop(namespace, None)
         if kept is None or kept[0] != revision:
@@ -127,13 +133,13 @@ class ColumnCache:
         return kept
 
     def drop_outdated(self, namespace: str) -> Flow[None]:
-        """Remove *namespace* from the cache if its graph has changed since it was cached."""
+        """Remove *namespace* from the cache if its graph has changed in the database since it was cached."""
         revision = yield from read_revision()
         if namespace in self._kept and self._kept[namespace][0] != revision:
             del self._kept[namespace]
 
     def drop_unused(self, shown: Container[str], seconds: float) -> None:
-        """Remove the namespaces that nobody has read for *seconds* from the cache, except the namespaces in *shown*."""
+        """Remove namespaces that were not read for *seconds* from the cache; *shown* are namespaces to keep."""
         current = time.monotonic()
         self._used = {name: current if name in shown else self._used[name] for name in self._kept}
         for name, used in self._used.items():
@@ -146,13 +152,16 @@ class ColumnCache:
 
 
 def read_revision() -> Flow[str]:
-    """Return a text that changes whenever a part of the graph changes that the explorer page shows."""
+    """Return a text that changes when anything in the graph changes that the explorer page shows."""
     first, *counts = yield from in_step(fetch(query) for query in (REVISION, *COUNTS))
     return json.dumps([first, counts])
 
 
 def read_answers() -> Flow[tuple[list[list[Row]], int]]:
-    """Run each query in `QUERIES`; return the rows of each, and the time of reading in microseconds since the epoch."""
+    """Run the queries in `QUERIES`; return a list with the rows of each, and the time in microseconds since the epoch.
+
+    A query that would certainly find nothing is skipped, and its rows are an empty list.
+    """
     read_at = yield from now()
     counts = yield from in_step(fetch(COUNT % relation) for relation in RARE.values())
     needless = {query for query, rows in zip(RARE, counts, strict=True) if not (rows and rows[0]["count"])}
@@ -162,10 +171,10 @@ def read_answers() -> Flow[tuple[list[list[Row]], int]]:
 
 
 def to_columns(answers: Sequence[Sequence[Row]], read_at: int) -> Columns:
-    """Convert a graph to columns, lists and arrays by name: ``{"facts": {"id": [...], "subject": array, ...}, ...}``.
+    """Convert a graph to lists and arrays by name: ``{"facts": {"id": [...], "subject": array, ...}, ...}``.
 
-    *answers* are the result rows of each query in `QUERIES`; *read_at* is the time of reading. Columns refer to
-    entities and facts by their position in these rows.
+    *answers* are the result rows of each query in `QUERIES`; *read_at* is the time of reading in microseconds since the
+    epoch. A column refers to an entity or a fact by its index in these rows.
     """
     facts, entities, communities, *others = answers
     held, statements, sources, proposed, subjects, objects, premises, disputes = map(_read_row, others)
@@ -201,7 +210,7 @@ def to_columns(answers: Sequence[Sequence[Row]], read_at: int) -> Columns:
 
 
 class Places:
-    """Maps the database's node ids to positions in a column: for the nodes 7 and 9, 7 to 0, 9 to 1, others to -1."""
+    """Maps node ids of the database to indexes in a column. For the nodes 7 and 9: 7 to 0, 9 to 1, all others to -1."""
 
     def __init__(self, nodes: Numbers) -> None:
         self.length = len(nodes)
@@ -209,12 +218,12 @@ class Places:
         self._places[nodes] = np.arange(self.length)
 
     def of(self, nodes: Numbers) -> Numbers:
-        """Return the position of each node id in *nodes*: 0, 1, ..., or -1 for unknown ids."""
+        """Return the index of each node id in *nodes*: 0, 1 and so on, or -1 for an unknown id."""
         places: Numbers = self._places[np.minimum(nodes, len(self._places) - 1)]
         return places
 
     def keep(self, nodes: Numbers) -> Numbers:
-        """Return the positions of the node ids in *nodes*, without the unknown ids."""
+        """Return the indexes of the node ids in *nodes*, leaving out unknown ids."""
         places = self.of(nodes)
         kept: Numbers = places[places >= 0]
         return kept
@@ -241,7 +250,7 @@ def pack_columns(columns: Columns) -> bytes:
 
 
 def _read_row(rows: Sequence[Row]) -> Row:
-    """Return the only row of a query result. Without a row, return one whose columns are empty JSON lists."""
+    """Return the only row of a query result. If there is no row, return one in which each column is ``"[]"``."""
     return rows[0] if rows else defaultdict(lambda: "[]")
 
 
@@ -256,25 +265,28 @@ def _parse(text: str, type_: type[np.int64 | np.float64] = np.int64) -> Numbers:
 
 
 def _flatten(rows: Iterable[Row], name: str, type_: type[np.int64 | np.float64] = np.int64) -> Numbers:
-    """Return the numbers in column *name* of all *rows* as one array; the column has a JSON list in each row."""
+    """Return the numbers in column *name* of all *rows* as one array; each cell is a JSON list of numbers."""
     return np.concatenate([np.empty(0, type_), *(_parse(row[name], type_) for row in rows)])
 
 
 def _join(rows: Iterable[Row], name: str) -> list[str]:
-    """Return the lines in column *name* of all *rows* as one list; each row has a text of several lines there."""
+    """Return the texts in column *name* of all *rows* as one list; each cell has several texts, one on a line."""
     return [text for row in rows for text in row[name].split("\n")]
 
 
 def _repeat(values: Iterable[int], rows: Iterable[Row]) -> Numbers:
-    """Return an array with the value of each row, repeated for each id in the row: ``[5, 6]`` -> ``[5, 5, 6]``."""
+    """Return an array with one of *values* for each id: the first value for all ids of the first row, and so on.
+
+    If the first row has three ids and the second has one, ``[5, 6]`` becomes ``[5, 5, 5, 6]``.
+    """
     return np.repeat(np.array([*values], np.int64), [row["ids"].count("\n") + 1 for row in rows])
 
 
 def _pair(row: Row, first: str, second: str, places: Places, others: Places) -> Columns:
-    """Return two lists of node ids, the columns *first* and *second* of *row*, as arrays of positions.
+    """Convert two lists of node ids, the columns *first* and *second* of *row*, to arrays of indexes.
 
-    *places* maps the ids of the first list to positions, *others* those of the second. Pairs with unknown ids are left
-    out.
+    *places* maps the ids of the first list to indexes, and *others* those of the second. A pair with an unknown id is
+    left out.
     """
     one, other = places.of(_parse(row[first])), others.of(_parse(row[second]))
     there = (one >= 0) & (other >= 0)
@@ -282,9 +294,10 @@ def _pair(row: Row, first: str, second: str, places: Places, others: Places) -> 
 
 
 def _read_ends(subjects: Row, objects: Row, places: Places, nodes: Places) -> Columns:
-    """Return columns with the subject of each fact, and with pairs of fact and object.
+    """Return columns with the subject of each fact, and with the pairs of a fact and one of its objects.
 
-    A fact without a known subject has -1. An object that equals the subject is left out.
+    Entities and facts are given by their indexes. A fact without a known subject has the subject -1. An object that
+    equals the subject is left out.
     """
     subject = np.full(places.length, -1, dtype="<i4")
     pairs = _pair(subjects, "facts", "entities", places, nodes)
@@ -295,9 +308,10 @@ def _read_ends(subjects: Row, objects: Row, places: Places, nodes: Places) -> Co
 
 
 def _to_beliefs(held: Row, proposed: Row, places: Places) -> Columns:
-    """Return columns of all beliefs: fact, times in milliseconds, and `proposed` (1 if the belief waits for review).
+    """Return columns of all beliefs (periods in which the memory held a fact true): fact, times, and `proposed`.
 
-    *held* and *proposed* are result rows; *places* maps the node ids of facts to positions.
+    Times are milliseconds since the epoch; `proposed` is 1 if the belief waits for review. *held* and *proposed* are
+    result rows; *places* maps the node ids of facts to indexes.
     """
     facts = [places.of(_parse(row["fact"])) for row in (held, proposed)]
     fact = np.concatenate(facts)
@@ -311,9 +325,9 @@ def _to_beliefs(held: Row, proposed: Row, places: Places) -> Columns:
 
 
 def _to_sources(sources: Row, statements: Row, places: Places) -> Columns:
-    """Return columns of the sources of facts: speaker, thread, source and trust, without repeated combinations.
+    """Return columns of the distinct sources of facts: speaker, thread, source and trust.
 
-    The columns `by` and `facts` connect the sources to the facts that they state, by position.
+    The columns `by` and `facts` have a pair of indexes for each statement: the source, and the fact that it states.
     """
     trusts = _parse(sources["trusts"], np.float64).tolist()
     texts = [sources[name].split("\n") if trusts else [] for name in ("speakers", "threads", "sources")]
@@ -328,6 +342,6 @@ def _to_sources(sources: Row, statements: Row, places: Places) -> Columns:
 
 
 def _milliseconds(times: Numbers) -> Numbers:
-    """Convert *times* from microseconds to milliseconds; an open start becomes -`FAR`, an open end `FAR`."""
+    """Convert *times* from microseconds to milliseconds; an open start becomes -`FAR`, an open end becomes `FAR`."""
     inner = np.where(times <= OPEN_START, -FAR, times // 1000)
     return np.where(times >= OPEN_END, FAR, inner).astype("<f8")

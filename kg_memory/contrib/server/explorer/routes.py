@@ -1,4 +1,4 @@
-"""Routes of the explorer: the page's files, the graph as columns, and doubtful facts."""
+"""Routes of the explorer, a web page that shows the graph: its files, the graph as columns, and doubtful facts."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Moment(BaseModel):
 
 
 def add_routes(router: APIRouter, service: Service) -> None:
-    """Add the explorer's web page, and the routes that only this page uses, to *router*."""
+    """Add the explorer's web page, and the routes that only this page calls, to *router*."""
     _add_page(router, service)
     cache = ColumnCache()
     clear_with_all(cache)
@@ -66,9 +66,9 @@ def add_routes(router: APIRouter, service: Service) -> None:
     sweeping: asyncio.Task[None] | None = None
 
     async def sweep() -> None:
-        """Remove graphs from the cache that no page shows any more, or that have changed in the database.
+        """Regularly remove graphs from the cache that no page shows any more, or that have changed in the database.
 
-        In this way, deleted data does not stay in memory, even if another process has deleted it.
+        So deleted data does not stay in memory, even if another process has deleted it.
         """
         while cache.namespaces:
             await asyncio.sleep(SWEEP)
@@ -81,7 +81,10 @@ def add_routes(router: APIRouter, service: Service) -> None:
 
     @router.get(NAMESPACE + "/explorer/columns", include_in_schema=False)
     async def read_graph(request: Request, access: Reading) -> Response:
-        """Return the whole graph as packed columns, or 304 if the page has them; compressed for other machines."""
+        """Return the whole graph as packed columns, or status 304 if the page has it.
+
+        For other machines, it is compressed.
+        """
         nonlocal sweeping
         namespace = access.namespace
         revision, body = await service.jobs.run(
@@ -103,9 +106,9 @@ def add_routes(router: APIRouter, service: Service) -> None:
 
     @router.get(NAMESPACE + "/explorer/doubts", include_in_schema=False)
     async def list_doubts(request: Request, access: Reading, as_of: Instant, believed_at: Instant) -> dict[str, int]:
-        """Return the ids of the facts that were doubtful at a time, as believed at another, with the time since when.
+        """Return the facts that were doubtful at the time *as_of*, as believed at *believed_at*.
 
-        All times are milliseconds since 1970.
+        The result maps the id of each fact to the start of the doubt. All times are milliseconds since 1970.
         """
         flow = partial(read_doubts, as_of * 1000, believed_at * 1000)
         asked = ("doubts", as_of, believed_at)
@@ -118,8 +121,8 @@ def add_routes(router: APIRouter, service: Service) -> None:
 def read_doubts(as_of: int, believed_at: int) -> Flow[dict[str, int]]:
     """Return the facts that were doubtful at a time, with the start of the doubt: ``{"f1": 1715679000000000}``.
 
-    *as_of* is the time at which the facts were doubtful, *believed_at* the time at which that was believed. All times
-    are microseconds since the epoch.
+    A fact is doubtful if a fact on which it rests no longer holds. *as_of* is the time at which the facts were
+    doubtful, and *believed_at* the time at which the memory held that. All times are microseconds since the epoch.
     """
     premised = yield from fetch(PREMISED)
     grounds, _ = yield from read_grounds(row["id"] for row in premised)
@@ -128,7 +131,7 @@ def read_doubts(as_of: int, believed_at: int) -> Flow[dict[str, int]]:
 
 
 def _add_page(router: APIRouter, service: Service) -> None:
-    """Add the routes for the files of the web page, and a route that parses a time in words, to *router*."""
+    """Add routes for the files of the web page, and a route that parses a time in words, to *router*."""
     story = files("kg_memory.contrib.demo").joinpath("story.jsonl").read_text("utf-8")
     pages = StaticFiles(directory=STATIC)
 
