@@ -1,1 +1,1 @@
-"""The HTTP and MCP server: run ``kg-memory serve``, or mount the application of `server.app.create_app` in yours."""
+"""HTTP and MCP server. Run it with ``kg-memory serve``, or mount the app of `server.app.create_app` in your own."""

@@ -34,33 +34,34 @@ HEADER = APIKeyHeader(name="X-API-Key", auto_error=False, description="The same 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The rights of an authorized request: its API *key*, and the *namespace* that it may use."""
+    """The result of authorizing a request: its API `key`, and the `namespace` (one separate memory) that it may use."""
 
     key: ApiKey
     namespace: str
 
 
 class Guard:
-    """Checks the API key of each request against the stored *keys*, and rejects keys that send too many requests."""
+    """Authenticates requests by the API keys in *keys*, and limits how many requests each key may send per second."""
 
     def __init__(self, keys: KeyRing, limit: RateLimit) -> None:
         self.keys, self._limit = keys, limit
 
     async def identify(self, secret: str | None, request: Request) -> ApiKey | None:
-        """Return the API key with the secret text *secret*, or ``None`` if it is wrong or missing.
+        """Return the API key whose secret text is *secret*, or ``None`` if there is no such key or no secret.
 
-        As long as no key was ever created, a request from this machine without a secret gets the key `OPEN`, which
-        allows everything.
+        As long as no API key was ever created, a request from this machine without a secret gets the built-in key
+        `OPEN`, which allows everything.
         """
         if secret:
             return await self.keys.afind(secret)
         return OPEN if is_local(request) and not await self.keys.aexist() else None
 
     async def authenticate(self, secret: str | None, request: Request) -> ApiKey:
-        """Return the API key with the secret text *secret*, and count *request* against the rate limit of the key.
+        """Return the API key with the secret text *secret*, and count *request* against the rate limit of this key.
 
-        A request without a valid key counts against its IP address. If the `Gate` middleware has already found the key,
-        the request is not counted again. Raises `ProblemError` 401 without a valid key, 429 above the rate limit.
+        A request without a valid key counts against its IP address. If the middleware `RequestGate` has already
+        authenticated the request, it is not counted again. Raises `ProblemError` 401 without a valid key, 429 above the
+        rate limit.
         """
         known: ApiKey | None = request.scope.get("state", {}).get("key")
         if known is not None:
@@ -77,7 +78,10 @@ class Guard:
         return key
 
     async def is_valid(self, key: ApiKey) -> bool:
-        """Return whether *key* has not been revoked meanwhile; open streams check this before they send."""
+        """Return whether *key* is still valid, so not revoked. Streams that stay open check this before they send.
+
+        The built-in key `OPEN` is valid until the first API key is created.
+        """
         return not await self.keys.aexist() if key == OPEN else await self.keys.ais_valid(key.id)
 
 
@@ -107,9 +111,9 @@ Namespace = Annotated[
 
 
 def require_scope(scope: Scope) -> Callable[..., Awaitable[Access]]:
-    """Return a FastAPI dependency that checks that the request's key has *scope* in the namespace of the path.
+    """Return a FastAPI dependency that requires an API key with *scope* ("read" etc.) in the namespace of the URL path.
 
-    The dependency returns an `Access`.
+    The dependency returns an `Access`, or raises `ProblemError` (see `authorize`).
     """
 
     async def check(key: KnownKey, namespace: Namespace) -> Access:
@@ -125,10 +129,10 @@ Ruling = Annotated[Access, Depends(require_scope("admin"))]
 
 
 def authorize(key: ApiKey, scope: Scope, namespace: str) -> Access:
-    """Return an `Access` to *namespace* if *key* has *scope* there.
+    """Return an `Access` if *key* has *scope* (such as "write") and allows *namespace*.
 
-    Raises `ProblemError` 403 if the key lacks the scope or does not match the namespace (also for namespaces that do
-    not exist), 422 if the namespace is too long or has characters that cannot be stored.
+    Raises `ProblemError` 403 if the key lacks the scope or does not allow the namespace, whether or not that namespace
+    exists. Raises `ProblemError` 422 if the namespace is too long or has characters that cannot be stored.
     """
     if not key.has(scope):
         raise ProblemError(403, f"this key lacks the scope {scope!r}; use a key that has it")
@@ -142,10 +146,11 @@ def authorize(key: ApiKey, scope: Scope, namespace: str) -> Access:
 
 
 def is_local(request: Request) -> bool:
-    """Return whether *request* comes from this machine: its socket address and the host in its URL are loopback.
+    """Return whether *request* comes from this machine.
 
-    If a proxy is trusted (``trust_proxy``), the last address in ``X-Forwarded-For`` must be loopback too. Otherwise a
-    request with headers of a proxy counts as remote.
+    Both its socket address and the host in its URL must be loopback addresses. If the option ``trust_proxy`` is set,
+    the last address in the header ``X-Forwarded-For`` must be one, too. If it is not set, a request with headers of a
+    proxy counts as remote.
     """
     clients = [request.client.host if request.client else "", request.url.hostname or ""]
     if request.app.state.service.options.trust_proxy:

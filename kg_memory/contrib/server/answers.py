@@ -1,4 +1,4 @@
-"""Bodies of HTTP responses: pages with cursors, contexts, and JSON with an ETag."""
+"""Build HTTP responses: pages of a list with cursors, contexts for prompts, and JSON with an ETag."""
 
 from __future__ import annotations
 
@@ -36,10 +36,11 @@ class Page(BaseModel, Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class PagePosition:
-    """A position in a paged list: where the next page begins. The client gets it encoded as a ``cursor``.
+    """The place in a list where a page begins. The client gets it as an opaque ``cursor`` for the next page.
 
-    The page begins after *skip* items, or at *after*, a cursor from the memory's own method. All pages of a list show
-    the data as it was believed at *believed_at* (ISO 8601), so that they fit together.
+    A page begins after the first *skip* items or, if *after* is set, after the item to which this cursor of a
+    `GraphMemory` method points. All pages of a list show the data as it was believed at the time *believed_at* (ISO
+    8601), so that a change between two requests neither repeats nor drops an item.
     """
 
     skip: int = 0
@@ -48,9 +49,9 @@ class PagePosition:
 
     @classmethod
     def from_cursor(cls, cursor: str | None) -> PagePosition:
-        """Return the position that *cursor* encodes; the beginning of the list for ``None`` or an empty text.
+        """Return the position that *cursor* encodes; for ``None`` or an empty text, the beginning of the list.
 
-        Raises `ProblemError` 422 for a cursor that no page can have returned.
+        Raises `ProblemError` 422 for a text that was not returned as the ``next`` of a page.
         """
         if not cursor:
             return cls()
@@ -69,10 +70,10 @@ class PagePosition:
 
 
 def cut_page(items: Sequence[T], place: PagePosition, limit: int) -> Page[T]:
-    """Return the first *limit* of *items* as a page, with a cursor for the next page if there are more items.
+    """Return the first *limit* of *items* as a page, with a cursor for the next page if there is one.
 
-    *place* is the position of the first item in the whole list. The caller passes one item more than *limit*, if there
-    is one, to show that a next page exists.
+    *place* is the position of ``items[0]`` in the whole list. There is a next page if the caller passes more than
+    *limit* items, or if the items have so much text that the list was cut (`MOST_CHARACTERS`).
     """
     end = place.skip + min(limit, len(items))
     more = (len(items) > limit or _are_long(items)) and end <= DEEPEST
@@ -80,7 +81,7 @@ def cut_page(items: Sequence[T], place: PagePosition, limit: int) -> Page[T]:
 
 
 def _are_long(items: Sequence[object]) -> bool:
-    """Return whether the texts of the episodes in *items* have at least `MOST_CHARACTERS` characters in total."""
+    """Return whether the episodes in *items* have so much text that the page ends: `MOST_CHARACTERS` in total."""
     return sum(len(item.content) for item in items if isinstance(item, Episode)) >= MOST_CHARACTERS
 
 
@@ -95,7 +96,7 @@ class ContextView(Value):
 
 
 def view_context(context: Context) -> ContextView:
-    """Convert *context* to the response model of the HTTP API."""
+    """Convert *context*, a text for a prompt with the search results in it, to the response model of the HTTP API."""
     return ContextView(
         text=str(context),
         tokens=context.tokens,
@@ -106,9 +107,10 @@ def view_context(context: Context) -> ContextView:
 
 
 def json_response(request: Request, body: bytes, status: int = 200) -> Response:
-    """Return a response with the JSON text *body*.
+    """Return a response whose body is the JSON text *body*.
 
-    A GET gets an ETag, or the status 304 if its ``If-None-Match`` header has that ETag.
+    The response to a GET request has an ETag. If the request's header ``If-None-Match`` contains it, the response has
+    the status 304 and no body.
     """
     headers = {"Cache-Control": "private, no-cache"}
     if request.method == "GET":

@@ -49,7 +49,10 @@ def create_app(memory: GraphMemory, options: Options = DEFAULT, *, close_memory:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        """Run the background reader and MCP while the application runs; stop within `Options.stop_seconds`."""
+        """While the app runs, accept MCP requests and extract facts from saved episodes in the background.
+
+        On shutdown, the background reader gets `Options.stop_seconds` to finish its work.
+        """
         service.reader.start()
         async with mcp.run():
             yield
@@ -78,7 +81,7 @@ def create_app(memory: GraphMemory, options: Options = DEFAULT, *, close_memory:
 
 
 def _add_routes(router: APIRouter, service: Service) -> None:
-    """Add all routes to *router* itself; LangGraph's server cannot use nested routers."""
+    """Register all HTTP routes on *router* itself, because LangGraph's server does not support nested routers."""
     for part in (graph, writing, transfer, events, explorer):
         part.add_routes(router, service)
     for route in ROUTES:
@@ -112,7 +115,7 @@ class StoppingServer(uvicorn.Server):
         self._service = service
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Set `Service.stopping`, so that the event streams end, and let uvicorn shut down."""
+        """On a stop signal, set `Service.stopping`, so that open event streams end, and let uvicorn shut down."""
         self._service.stopping = True
         super().handle_exit(sig, frame)
 

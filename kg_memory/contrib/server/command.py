@@ -59,7 +59,7 @@ MOST_PORTS = 65_535
 def add_commands(command: Callable[..., ArgumentParser]) -> None:
     """Add the commands ``kg-memory serve``, ``worker``, ``keys`` and ``mcp`` to the command line.
 
-    *command* is a function that adds a command and returns its argument parser.
+    *command* is a function that registers one command and returns its argument parser.
     """
     _add_serve(command("serve", "kg_memory.contrib.server.command:serve", "serve the memory over HTTP", SERVE_EPILOG))
     about = "read the episodes that servers save"
@@ -240,7 +240,10 @@ def _day(at: datetime | None) -> str:
 
 
 def mcp(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory mcp``: serve one namespace over stdio until the client closes it; return the exit code."""
+    """Run ``kg-memory mcp``: serve one namespace over MCP on stdin and stdout until the client disconnects.
+
+    Returns the exit code. Raises `MissingExtra` without the ``server`` extra.
+    """
     try:
         from kg_memory.contrib.server.mcp.server import MemoryServer  # noqa: F401, PLC0415
         from kg_memory.contrib.server.mcp.tool import LAUNCHED, Caller  # noqa: PLC0415 - an extra
@@ -253,7 +256,7 @@ def mcp(arguments: Namespace, screen: Screen) -> int:
 
 
 async def _serve_stdio(memory: GraphMemory, caller: Caller) -> None:
-    """Serve MCP to *caller* on standard input and output, and read saved episodes in the background."""
+    """Serve *memory* over MCP to *caller* on stdin and stdout. In the background, extract facts from saved episodes."""
     from mcp.server.stdio import stdio_server  # noqa: PLC0415 - an extra
 
     from kg_memory.contrib.server.mcp.server import MemoryServer  # noqa: PLC0415

@@ -1,6 +1,6 @@
-"""Routes generated from the methods of `GraphMemory`: parameters and response types follow from their signatures.
+"""HTTP routes generated from methods of `GraphMemory`. The signature of a method gives parameters and response type.
 
-A verb is such a method by its dotted name, such as ``facts.list``.
+A "verb" here is the dotted name of such a method, such as ``facts.list``.
 """
 
 from __future__ import annotations
@@ -74,8 +74,10 @@ def describe(operation: str, answers: Mapping[int | str, Arguments] | None = Non
 class Route:
     """An HTTP route that calls the `GraphMemory` method named *verb*, such as ``facts.list``.
 
-    Names in the braces of *path* are parameters of that method. *whole* reads a list completely before it is split into
-    pages. *heavy* limits how many calls run at a time. *example* is a request body for the API description.
+    *method* is the HTTP method, such as "GET". Names in braces in *path* are parameters of the memory method. The API
+    key of a request needs *scope*. *status* is that of a successful response. With *whole*, the whole list is read
+    before a page is cut from it. With *heavy*, only a few such calls run at a time. *example* is a request body for the
+    API documentation.
     """
 
     method: str
@@ -109,7 +111,7 @@ class LenientRoute(APIRoute):
 
 @dataclass(frozen=True, slots=True)
 class _Verb:
-    """A method of `GraphMemory` as a route needs it: sync and async form, parameters, type hints, docstring."""
+    """A method of `GraphMemory` that a route calls: its sync and async function, parameters, type hints, docstring."""
 
     name: str
     function: Callable[..., Any]
@@ -120,7 +122,7 @@ class _Verb:
 
     @classmethod
     def find(cls, memory: GraphMemory, name: str) -> _Verb:
-        """Return the method of *memory* that *name* denotes, such as ``facts.list``."""
+        """Look up the method of *memory* with the dotted name *name*, such as ``facts.list``."""
         group, _, last = name.rpartition(".")
         call = attrgetter(f"{group}.a{last}".lstrip("."))(memory)
         function = attrgetter(name)(memory)
@@ -131,8 +133,8 @@ class _Verb:
     async def call(self, arguments: Arguments, *, apart: bool) -> Any:
         """Call the `GraphMemory` method with *arguments* and return its result.
 
-        With *apart*, the sync form is called in a thread; otherwise the async form is awaited. A list for a ``*args``
-        parameter is unpacked.
+        With *apart*, the sync function is called in a thread; otherwise the async function is awaited. The argument for
+        a ``*args`` parameter is a list, which is unpacked.
         """
         listed: Sequence[Any] = ()
         for name, parameter in self.parameters.items():
@@ -151,12 +153,12 @@ class _Verb:
         return get_args(result)[0] if get_origin(result) in {list, Paged} else None
 
     def type_of(self, name: str, *, in_query: bool) -> Any:
-        """Return the type of the method's parameter *name*, either in a query string or in a JSON body."""
+        """Return the type of the HTTP parameter *name*: in a query string if *in_query*, else in a JSON body."""
         parameter = find_parameter(self.name, name)
         return (in_query and parameter.in_query) or parameter.type or self.hints[name]
 
     def default_of(self, name: str) -> Any:
-        """Return the default of parameter *name* for FastAPI; ``...`` if the parameter is required."""
+        """Return the default value of parameter *name* in the form that FastAPI expects; ``...`` means required."""
         default = self.parameters[name].default
         if default is inspect.Parameter.empty:
             return ...
@@ -164,7 +166,7 @@ class _Verb:
 
 
 def add_route(router: APIRouter, service: Service, route: Route) -> None:
-    """Add an endpoint for *route* to *router*, with the parameters and documentation of its memory method."""
+    """Add an endpoint for *route* to *router*, with the parameters and the documentation of its memory method."""
     verb = _Verb.find(service.memory, route.verb)
     taken = {*HIDDEN, *_names_in(route.path)}
     offered = [name for name in verb.parameters if name not in taken]
@@ -217,9 +219,10 @@ def add_route(router: APIRouter, service: Service, route: Route) -> None:
 
 
 def _parameters(verb: _Verb, route: Route, offered: Sequence[str]) -> list[inspect.Parameter]:
-    """Return the signature of the endpoint function of *route*: request, access, path parameters, and *offered* ones.
+    """Return the signature of the endpoint function of *route*, which FastAPI reads: a list of its parameters.
 
-    *offered* are names of the memory method's parameters that become query parameters (GET) or body fields.
+    They are the request, the access rights, the path parameters, and the parameters named in *offered*: parameters of
+    the memory method that become query parameters (GET) or fields of the JSON body.
     """
     parameters = [
         _parameter("request", Request),
@@ -259,10 +262,10 @@ class _Answer:
     async def __call__(
         self, request: Request, arguments: Arguments, place: PagePosition, *, shown: bool, apart: bool = False
     ) -> Response:
-        """Call the memory method with *arguments* and return its result as JSON; of a list, the page at *place*.
+        """Call the memory method with *arguments* and return its result as JSON; of a list, only the page at *place*.
 
-        With *shown*, withheld episodes include their text. With *apart*, the work is done in a thread. Raises
-        `ProblemError` 404 if the method returns ``None``.
+        With *shown*, the response includes the text of withheld episodes (flagged messages, hidden until a review).
+        With *apart*, the work is done in a thread. Raises `ProblemError` 404 if the method returns ``None``.
         """
         call = partial(self._verb.call, apart=apart)
         if self._paged:
@@ -276,10 +279,10 @@ class _Answer:
         return json_response(request, await asyncio.to_thread(dump) if apart else dump(), self._route.status)
 
     async def _page(self, call: Callable[..., Awaitable[Any]], arguments: Arguments, place: PagePosition) -> Page[Any]:
-        """Call the memory method *call* with *arguments* and return the page at *place* of the list that it returns.
+        """Call the memory method *call* with *arguments* and return one page, at *place*, of the list that it returns.
 
-        All pages of a list show the data as believed at the time of the first request, or at the client's
-        ``believed_at``.
+        All pages show the data as it was believed at one time, so that they fit together: the client's ``believed_at``,
+        or else the time of the first request.
         """
         limit, parameters = arguments.get("limit", MOST), self._verb.parameters
         if "believed_at" in parameters:
@@ -299,9 +302,10 @@ class _Answer:
 
 
 def to_argument(name: str, value: Any) -> Any:
-    """Convert the query parameter *name* for `GraphMemory`: ``("during", "2023..2024") -> ("2023", "2024")``.
+    """Convert the value of a query parameter for `GraphMemory`: ``("during", "2023..2024") -> ("2023", "2024")``.
 
-    JSON texts are parsed; other values are returned unchanged. Raises `ProblemError` 422 for invalid JSON.
+    *name* is the parameter. JSON texts are parsed; other values are returned unchanged. Raises `ProblemError` 422 for
+    invalid JSON.
     """
     if name == "during" and isinstance(value, str) and ".." in value:
         return tuple(end.strip() or None for end in value.split("..", 1))
@@ -317,7 +321,7 @@ def to_argument(name: str, value: Any) -> Any:
 
 
 def _names_in(path: str) -> list[str]:
-    """Return the parameter names in a path: ``"/facts/{fact}/explain" -> ["fact"]``."""
+    """Return the names of the parameters in a URL path: ``"/facts/{fact}/explain" -> ["fact"]``."""
     return [part[1:-1] for part in path.split("/") if part.startswith("{")]
 
 
@@ -354,5 +358,5 @@ def _body_model(verb: _Verb, route: Route, offered: Sequence[str]) -> type[BaseM
 
 
 def _bounds(name: str) -> tuple[int, int] | tuple[None, None]:
-    """Return the smallest and largest allowed value of ``limit``; ``(None, None)`` for other parameters."""
+    """Return the least and the greatest value of the parameter *name* if it is ``limit``, else ``(None, None)``."""
     return (1, MOST) if name == "limit" else (None, None)

@@ -1,4 +1,4 @@
-"""Server-sent events: a stream of the changes in a namespace."""
+"""Server-sent events: a stream of the changes in one namespace."""
 
 from __future__ import annotations
 
@@ -60,9 +60,10 @@ class Event:
 
 
 class Listener:
-    """The queue of events that wait to be sent over one open stream.
+    """The queue of events that wait to be sent over one open event stream.
 
-    If the client is too slow, events are dropped and `ended` is set: the stream ends, and the client must reconnect.
+    If the client reads too slowly, the queued events are dropped and `ended` is set. This ends the stream, and the
+    client must reconnect.
     """
 
     def __init__(self) -> None:
@@ -71,9 +72,9 @@ class Listener:
         self._looks = 0
 
     def put(self, events: Sequence[Event]) -> None:
-        """Add *events*, all from one read of the database, to the queue.
+        """Append *events*, all found by one read of the database, to the queue.
 
-        If the client has not taken an event for `SLOWEST` reads, the queue is cleared and the stream ends.
+        If the client has fetched no event for more than `SLOWEST` reads, the queue is cleared and the stream ends.
         """
         self._looks = self._looks + 1 if self._news else 0
         if self._looks > SLOWEST:
@@ -82,16 +83,16 @@ class Listener:
             self._news.extend(events)
 
     def begin(self, events: Sequence[Event]) -> None:
-        """Insert *events* at the front of the queue, before those that wait already."""
+        """Insert *events*, which a reconnected client has missed, at the front of the queue."""
         self._news.extendleft(reversed(events))
 
     def take(self) -> str:
-        """Remove the first event from the queue and return its text, or an empty text if the queue is empty."""
+        """Remove the first event from the queue and return it as text; return an empty text if the queue is empty."""
         self._looks = 0
         return self._news.popleft().encode() if self._news else ""
 
     def drop(self) -> None:
-        """Remove all events from the queue; if there were any, mark the stream as ended."""
+        """Remove all events from the queue. If there were any, mark the stream as ended; the client then reconnects."""
         self.ended = self.ended or bool(self._news)
         self._news.clear()
 
@@ -100,10 +101,10 @@ class Listener:
 
 
 class Feed:
-    """Reads the changes of *namespace* from the database once a second, and queues them for all open streams.
+    """Reads the changes in *namespace* from the database once a second, and queues them as events for all open streams.
 
-    It runs while at least one stream is open. Sent events are not kept, as data may be deleted at any time; a client
-    that reconnects gets the events that it missed from the graph.
+    It runs while at least one stream is open. Events are not stored after sending, because their data may be deleted at
+    any time. For a client that reconnects, the events that it missed are read from the database again.
     """
 
     def __init__(self, service: Service, namespace: str) -> None:
@@ -119,16 +120,17 @@ class Feed:
         return bool(self._listeners)
 
     def clear(self) -> None:
-        """Remove the queued events of all streams, which may contain data that was just deleted."""
+        """Remove the queued events of all streams. Called after data was deleted, which these events may contain."""
         self._cleared += 1
         for listener in list(self._listeners):
             listener.drop()
 
     async def listen(self, last: EventId | None) -> AsyncGenerator[str | None, None]:
-        """Yield the texts of the events after the event id *last* (None: of new events) until the stream stops.
+        """Yield the texts of all events after the event id *last* (``None``: only new events) until the stream ends.
 
-        Before each batch, and after `PING` seconds without events, ``None`` is yielded, so that the caller can check
-        the client's key. Each batch ends with the comment `END`, so that proxies send its last event without delay.
+        ``None`` is yielded before each batch of events, and after `PING` seconds without events, so that the caller can
+        check whether the client's API key is still valid. Each batch ends with the comment `END`, so that proxies send
+        the last event without delay.
         """
         listener = Listener()
         self._listeners.append(listener)
@@ -153,9 +155,10 @@ class Feed:
             self._service.listeners -= Counter([self._namespace])  # removes the namespace at zero
 
     async def _follow(self, watch: Watch) -> None:
-        """Read changes every `INTERVAL` seconds and queue them for the streams, until no stream is open.
+        """While a stream is open, read the changes every `INTERVAL` seconds and queue them as events.
 
-        If data is deleted meanwhile, a new *watch* replaces the old one, which may remember the deleted data.
+        *watch* remembers which data was already seen. If data is deleted meanwhile, a new watch replaces it, because it
+        may contain the deleted data.
         """
         counts: Row = {}
         begun = False
@@ -171,10 +174,10 @@ class Feed:
             await asyncio.sleep(INTERVAL)
 
     async def _look(self, watch: Watch, counts: Row) -> Row:
-        """Queue the changes since the last read for all streams, and return the new counts of episodes and model usage.
+        """Read the changes since the last read, queue them as events for all streams, and return the new counts.
 
-        *counts* are those of the last read. If data is deleted during this read, nothing is queued and *counts*
-        returned.
+        The counts are numbers of episodes and of model calls and tokens; *counts* are those of the last read. If data
+        is deleted during this read, nothing is queued, and *counts* is returned.
         """
         cleared, since = self._cleared, watch.reached or watch.since
         seen = await self._run(watch.look())
@@ -188,7 +191,7 @@ class Feed:
     async def _catch_up(self, listener: Listener, since: int) -> None:
         """Queue the events since the time *since* (microseconds since the epoch) for a client that has reconnected.
 
-        The client may get some events twice.
+        The client may receive some events a second time.
         """
         cleared = -1
         while cleared != self._cleared:  # read again if something was forgotten meanwhile
@@ -203,7 +206,7 @@ class Feed:
 
 
 def add_routes(router: APIRouter, service: Service) -> None:
-    """Add ``GET .../events`` to *router*."""
+    """Add the route ``GET /v1/namespaces/{namespace}/events``, a stream of server-sent events, to *router*."""
     feeds: dict[str, Feed] = {}
 
     stream = {"description": ABOUT, "content": {"text/event-stream": {}}}
@@ -233,9 +236,9 @@ episodes by status, and today's cost. After an interruption, some events may com
 
 
 async def _stream(service: Service, access: Access, feed: Feed, place: EventId | None) -> AsyncIterator[str]:
-    """Yield the texts of an event stream; end it when the key of *access* is no longer valid.
+    """Yield the texts of an event stream until the server stops or the API key in *access* is no longer valid.
 
-    *place* is the id of the last event that the client has, or ``None``.
+    *place* is the id of the last event that the client has received, or ``None``.
     """
     yield "retry: 2000\n\n"
     async with aclosing(feed.listen(place)) as listening:
@@ -247,9 +250,10 @@ async def _stream(service: Service, access: Access, feed: Feed, place: EventId |
 
 
 def _to_events(seen: Seen, time: int, counts: Row) -> Iterator[Event]:
-    """Return one event for each episode and change in *seen*, and one for the counts if they differ from *counts*.
+    """Convert *seen*, the result of one database read, to events: one or more for each new or changed episode or fact.
 
-    *counts* are those of the read before. *time* becomes the first part of the event ids.
+    If the counts in *seen* differ from *counts*, those of the read before, there is an event with the new counts, too.
+    The event ids are ``(time, 1)``, ``(time, 2)`` and so on.
     """
     content: list[tuple[str, Row]] = [("episode", _describe_episode(episode)) for episode in seen.episodes]
     for change in seen.changes:
@@ -260,14 +264,14 @@ def _to_events(seen: Seen, time: int, counts: Row) -> Iterator[Event]:
 
 
 def _describe_episode(episode: Row) -> Row:
-    """Return the JSON data of an ``episode`` event: times as ISO 8601 texts, the cost as an object."""
+    """Convert *episode*, a database row, to the JSON data of an event: times as ISO 8601, the cost as an object."""
     return {**tell_times(episode), "took": dict(zip(COST, episode["took"] or (), strict=False))}
 
 
 def _describe_change(change: Change) -> Iterator[tuple[str, Row]]:
-    """Yield the name and JSON data of each event for *change*, such as ``("fact.ended", {...})``.
+    """Yield (name, JSON data) for each event that *change* causes: ``("fact.ended", {...})``.
 
-    A new fact that is contradicted gives an event ``fact.disputed`` too.
+    A change gives one event. For a new fact that others contradict, there is a second event ``fact.disputed``.
     """
     data = change.model_dump(mode="json", exclude_none=True)
     yield f"fact.{change.kind}", data

@@ -1,6 +1,6 @@
 """ASGI middleware in front of all routes: checks host, origin, API key and body size, and adds request ids.
 
-It also keeps percent-encoded slashes in paths, and turns exceptions into problem responses.
+It also preserves percent-encoded slashes (``%2F``) in paths, and answers exceptions with problem details (RFC 9457).
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ FAULT = "internal server error; find the request id in the server's log"
 
 
 class RequestGate:
-    """ASGI middleware that checks requests whose path begins with one of *paths*; other requests pass unchanged.
+    """ASGI middleware that checks each request whose path begins with one of *paths*, before it reaches a route.
 
-    It rejects unknown hosts and origins, missing keys and large bodies; it adds a request id, logs each request, and
-    answers exceptions with problem details.
+    It rejects unknown hosts and origins, missing API keys and large bodies. It adds a request id, logs each request,
+    and answers exceptions with problem details (RFC 9457). Requests with other paths pass unchanged.
     """
 
     def __init__(self, app: ASGIApp, *, paths: Sequence[str], service: Service) -> None:
@@ -58,7 +58,7 @@ class RequestGate:
         self._large, self._handled = asyncio.Semaphore(LARGE_AT_ONCE), asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on to the application, or answer it with a problem response."""
+        """Check the request and pass it on to the application; if it is rejected or fails, send an error response."""
         if scope["type"] != "http" or not own_path(scope).startswith(self._paths):
             await self._app(scope, receive, send)
             return
@@ -100,9 +100,9 @@ class RequestGate:
             )
 
     async def _pass(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
-        """Check the request's headers and key, read the body if the route limits its size, and call the application.
+        """Check the headers and the API key of a request, read its body if its size is limited here, and call the app.
 
-        Raises `ProblemError`.
+        Raises `ProblemError` for a request that is rejected.
         """
         path = own_path(scope)
         limit = most_bytes(path, self._max_body)
@@ -131,9 +131,9 @@ class RequestGate:
             await self._app(scope, _replay(body, receive), send_and_release)
 
     def _check(self, scope: Scope, headers: Headers, limit: int | None) -> None:
-        """Raise `ProblemError` if the size of the headers, the host, the origin or the content length is not allowed.
+        """Raise `ProblemError` if the host, the origin, the size of the headers or the content length is not allowed.
 
-        *limit* is the largest body in bytes, or ``None`` if the route itself limits the body.
+        *limit* is the largest allowed body in bytes, or ``None`` if the route itself limits the body.
         """
         head = len(scope.get("raw_path") or b"") + len(scope["query_string"])
         if head + sum(len(name) + len(value) for name, value in headers.raw) > LONGEST_HEAD:
@@ -154,7 +154,7 @@ class RequestGate:
 
 
 def _keep_encoded(scope: Scope) -> Scope:
-    """Return *scope* with the path as the client sent it, so that ``%2F`` in a parameter is not read as a slash."""
+    """Return *scope* with the path undecoded, as the client sent it: ``%2F`` in a parameter is not read as a slash."""
     raw: bytes = scope.get("raw_path") or b""
     if own_path(scope).startswith(ENCODED) and raw:
         return {**scope, "path": raw.partition(b"?")[0].decode("ascii", "replace")}
@@ -170,14 +170,15 @@ def _split(url: str) -> SplitResult:
 
 
 def _may_exceed(headers: Headers, size: int) -> bool:
-    """Return whether a request body can have more than *size* bytes, by its headers; always true if chunked."""
+    """Return whether a request body may have over *size* bytes according to *headers*; always true if it is chunked."""
     return "transfer-encoding" in headers or int(headers.get("content-length", "0")) > size
 
 
 async def _read_body(receive: Receive, limit: int) -> bytes:
-    """Return the whole request body.
+    """Read and return the whole request body.
 
-    Raises `ProblemError` 413 for more than *limit* bytes, 408 after `BODY_SECONDS`; `ClientDisconnect`.
+    Raises `ProblemError` 413 for more than *limit* bytes, `ProblemError` 408 if the body does not arrive within
+    `BODY_SECONDS`, and `ClientDisconnect` if the client disconnects.
     """
     parts: list[bytes] = []
     size = 0
@@ -206,5 +207,5 @@ def _replay(body: bytes, receive: Receive) -> Receive:
 
 
 def _route(scope: Any) -> str:
-    """Return the path template of a request for the log, such as ``/facts/{fact}``: real paths have users' names."""
+    """Return the path template of a request for the log: ``/facts/{fact}``. The path itself may contain user names."""
     return getattr(scope.get("route"), "path", "(no route)")

@@ -109,7 +109,10 @@ def add_routes(router: APIRouter, service: Service) -> None:
     facts, entities = service.memory.facts, service.memory.entities
 
     async def answer(request: Request, namespace: str, limit: int, find: Callable[[], Awaitable[Found]]) -> Response:
-        """Return a JSON response with the graph of the facts that *find* returns, with at most *limit* facts."""
+        """Return a JSON response with a graph of at most *limit* facts.
+
+        *find* reads the data: it returns the facts, and the ids of entities to include even without facts.
+        """
 
         async def draw(_: Job) -> Response:
             found, ids = await find()
@@ -166,12 +169,15 @@ def add_routes(router: APIRouter, service: Service) -> None:
 
 
 def _to_arguments(**given: str | None) -> dict[str, Any]:
-    """Convert the query parameters *given* to arguments for the methods of the memory (see `to_argument`)."""
+    """Convert query parameters to arguments for `GraphMemory` methods (see `to_argument`)."""
     return {name: to_argument(name, value) for name, value in given.items()}
 
 
 def read_graph(facts: Sequence[Fact], ids: Iterable[str] = ()) -> Flow[Elements]:
-    """Return the graph of *facts*, with their entities as nodes; *ids* are further entities to add as nodes."""
+    """Return *facts* as a graph in which entities are nodes and facts are edges.
+
+    *ids* are the ids of further entities to include as nodes, even if none of the facts is about them.
+    """
     ends = yield from fetch(queries.ENDS_OF_FACTS, ids=list({fact.id for fact in facts}))
     by_fact = {row["fact"]: row for row in ends}
     reached = {*ids, *(row["subject"] for row in ends)}
@@ -182,9 +188,10 @@ def read_graph(facts: Sequence[Fact], ids: Iterable[str] = ()) -> Flow[Elements]
 
 
 def _draw(facts: Sequence[Fact], by_fact: Mapping[str, Row], stored: Sequence[Row]) -> Elements:
-    """Build the nodes and edges of *facts* from database rows.
+    """Build the nodes and edges for *facts* from database rows.
 
-    *by_fact* has the ids of subject and objects by fact id; *stored* are the rows of the entities.
+    *by_fact* maps the id of a fact to a row with the ids of its subject and objects; *stored* are the rows of the
+    entities.
     """
     alone: dict[str, list[str]] = {}
     edges: list[Edge] = []
@@ -199,7 +206,7 @@ def _draw(facts: Sequence[Fact], by_fact: Mapping[str, Row], stored: Sequence[Ro
 
 
 def _node(row: Row, alone: Mapping[str, list[str]]) -> Node:
-    """Return the entity in *row* as a node; *alone* has the sentences of facts without an object, by entity id."""
+    """Convert the entity in *row* to a node. *alone* maps entity ids to the sentences of facts without an object."""
     entity = to_entity(row["entity"])
     common = entity.model_dump(include={"id", "type", "summary", "first_seen", "last_seen"})
     return Node(
@@ -208,7 +215,7 @@ def _node(row: Row, alone: Mapping[str, list[str]]) -> Node:
 
 
 def _edges(fact: Fact, row: Row) -> Iterator[Edge]:
-    """Yield an edge from the subject to each object of *fact*; *row* has the ids of these entities."""
+    """Yield an edge from the subject of *fact* to each of its objects; *row* has the ids of all these entities."""
     begun = fact.known_from.isoformat() if fact.known_from else ""
     common = fact.model_dump(include=set(EdgeData.model_fields) - {"id", "source", "target", "label", "fact", "mark"})
     for target in row["objects"]:

@@ -1,4 +1,4 @@
-"""API keys of the server. The database stores their hashes, so that all servers on it accept the same keys."""
+"""API keys of the server. The database stores their hashes, so all servers that share it accept the same keys."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ class ApiKey(Value):
     revoked_at: datetime | None = None
 
     def has(self, scope: Scope) -> bool:
-        """Return whether the key has *scope*, directly or through ``admin``."""
+        """Return whether the key has *scope* or the scope ``admin``, which includes all others."""
         return scope in self.scopes or "admin" in self.scopes
 
     def reaches(self, namespace: str) -> bool:
-        """Return whether the key may be used in *namespace*: one of its patterns matches."""
+        """Return whether the key may be used in *namespace*: one of its patterns, such as ``team/*``, matches."""
         return any(_matches(pattern, namespace) for pattern in self.namespaces)
 
 
 class _StoredKey(ApiKey):
-    """An API key as it is stored, with the hash of its secret."""
+    """An API key as the database stores it, with the hash of its secret."""
 
     sha256: str
     """The hash of the whole key. A fast hash suffices, because 256 random bits cannot be guessed."""
@@ -64,7 +64,7 @@ class KeyRing:
     def create_flow(
         self, name: str, scopes: Sequence[str] = ("read", "write"), namespaces: Sequence[str] = ("*",)
     ) -> Flow[tuple[ApiKey, str]]:
-        """Create an API key; return the key and its secret, which the client sends and which is not stored.
+        """Create an API key and return (key, secret). The client sends the secret; only its hash is stored.
 
         *name* says what the key is for. *scopes* are among ``read``, ``write``, ``review``, ``forget`` and ``admin``.
         *namespaces* are names or patterns such as ``team/*``. Raises `InputError` for an empty or unknown value.
@@ -114,7 +114,7 @@ class KeyRing:
     revoke, arevoke = both(revoke_flow)
 
     def find_flow(self, secret: str) -> Flow[ApiKey | None]:
-        """Return the key with this *secret*; ``None`` if it is unknown or revoked."""
+        """Return the API key that has this *secret*; ``None`` if there is none or it was revoked."""
         form = FORM.fullmatch(secret)
         stored = (yield from self._read(form[1])) if form else None
         matches = hmac.compare_digest(_hash(secret), stored.sha256 if stored else _hash(""))
@@ -155,7 +155,7 @@ def _without_hash(stored: _StoredKey) -> ApiKey:
 def _matches(pattern: str, namespace: str) -> bool:
     """Return whether *namespace* matches *pattern*: ``"team/*"`` matches ``"team/ann"``.
 
-    ``*`` matches any characters. The time is linear: the regular expression does not backtrack.
+    ``*`` matches any characters. The regular expression does not backtrack, so that the time stays linear.
     """
     first, *parts = map(re.escape, pattern.split("*"))
     if not parts:

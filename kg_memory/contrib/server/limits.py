@@ -1,4 +1,4 @@
-"""Limits of the server: requests per second, open streams and sessions of a key, and concurrent expensive calls."""
+"""Limits of the server: requests per second, open streams and sessions of a key, and expensive calls at a time."""
 
 from __future__ import annotations
 
@@ -44,7 +44,10 @@ class RateLimit:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, name: str) -> float:
-        """Count a request of *name*, a key or address. Return 0 if it is allowed, else the seconds to wait."""
+        """Count a request by *name*, the id of a key or an address.
+
+        Return 0.0 if it is allowed, else the seconds to wait.
+        """
         now = time.monotonic()
         tokens, before = self._buckets.pop(name, (self._burst, now))
         tokens = min(self._burst, tokens + (now - before) * self._rate)
@@ -56,9 +59,10 @@ class RateLimit:
 
 
 class Shares:
-    """Limits how many streams, sessions and imports are open at the same time.
+    """Limits how many event streams, sessions and imports are open at the same time.
 
-    For each kind, *limits* has a limit for each API key and a limit for all keys together.
+    *limits* maps each kind to its limit for one API key and its limit for all keys together:
+    ``{"sessions": (50, 10_000)}``.
     """
 
     def __init__(self, limits: Mapping[str, tuple[int, int]]) -> None:
@@ -68,9 +72,9 @@ class Shares:
 
     @contextmanager
     def hold(self, kind: str, key: str) -> Iterator[None]:
-        """Context manager: while the body runs, count an open *kind*, such as "sessions", for the API key *key*.
+        """Context manager: while the body runs, count one more open *kind*, such as "sessions", for the API key *key*.
 
-        Raises `ProblemError` 429 above the limit of the key, 503 above the limit of all keys.
+        Raises `ProblemError` 429 above the limit of one key, 503 above the limit of all keys.
         """
         self.check(kind, self._open[kind, key] + 1)
         if self._all[kind] >= self._limits[kind][1]:
@@ -84,14 +88,17 @@ class Shares:
             self._all -= Counter([kind])
 
     def check(self, kind: str, wanted: int) -> None:
-        """Raise `ProblemError` 429 if one key may not have *wanted* of *kind*, such as "sessions", open."""
+        """Raise `ProblemError` 429 if one API key may not have *wanted* streams, sessions or imports open.
+
+        *kind* names which of these three: "sessions".
+        """
         most = self._limits[kind][0]
         if wanted > most:
             raise ProblemError(429, f"one key may have at most {most} {kind} open; close some first", headers=SOON)
 
 
 class LimitedResponse(Response):
-    """A response that sends *response* while the context manager *share*, such as `Shares.hold`, is open."""
+    """Sends *response* inside the context manager *share*, so that a long stream counts as open until it ends."""
 
     def __init__(self, response: Response, share: AbstractContextManager[Any]) -> None:
         self._response, self._share, self.background = response, share, None
@@ -103,14 +110,14 @@ class LimitedResponse(Response):
 
 
 class StoppedError(Exception):
-    """Raised within an expensive call to stop it, when all clients that wait for the result have disconnected."""
+    """Raised within an expensive call to stop it, after all clients that wait for its result have disconnected."""
 
 
 @dataclass(slots=True)
 class Job:
     """A running expensive call, whose result several equal requests can share.
 
-    *asked* identifies the request; *clients* is the number of requests that wait for the result.
+    `asked` is a value that is equal for equal requests. `clients` is the number of requests that wait for the result.
     """
 
     asked: Hashable
@@ -133,10 +140,11 @@ class Jobs:
     async def run(
         self, request: Request, namespace: str, asked: Hashable, call: Callable[[Job], Awaitable[T]], *, cancel: bool
     ) -> T:
-        """Run *call* and return its result, or share the result of a running call in *namespace* with an equal *asked*.
+        """Run *call* and return its result. If an equal call is running in *namespace*, wait for its result instead.
 
-        Waits at most `WAIT` seconds for other calls to end, then raises `ProblemError` 429. When all clients have
-        disconnected, `Job.check` raises within the call; with *cancel*, its task is cancelled too.
+        Calls are equal if their *asked* are. Waits at most `WAIT` seconds for its turn, then raises `ProblemError` 429.
+        When all clients have disconnected, `Job.check` raises within the call; with *cancel*, its task is cancelled,
+        too.
         """
         job = await self._find(namespace, asked)
         if job is None:
@@ -161,10 +169,9 @@ class Jobs:
                 await asyncio.wait((job.task,))
 
     async def _find(self, namespace: str, asked: Hashable) -> Job | None:
-        """Wait until a call can start in *namespace*, and return ``None``.
+        """Wait until a new call may start in *namespace* and return ``None``, or return a running call to share.
 
-        If a call with an equal *asked* is running, return that call, whose result can be shared. Raises `ProblemError`
-        429 after `WAIT` seconds.
+        A running call is shared if its *asked* is equal. Raises `ProblemError` 429 after `WAIT` seconds.
         """
         loop = asyncio.get_running_loop()
         latest = loop.time() + WAIT
@@ -179,7 +186,7 @@ class Jobs:
                 raise ProblemError(429, BUSY, headers={"Retry-After": "1"})
 
     def _end(self, namespace: str, task: asyncio.Future[Any]) -> None:
-        """Remove the finished call of *namespace*."""
+        """Remove the finished call of *namespace* from the running calls."""
         del self._jobs[namespace]
         if not task.cancelled():
             task.exception()  # marks it as retrieved: asyncio logs exceptions that no client has awaited

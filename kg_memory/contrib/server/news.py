@@ -1,4 +1,4 @@
-"""Changes in a namespace since the last read: new and changed episodes, changes of facts, and counts."""
+"""Find what changed in a namespace since the last read: episodes, facts, and counts."""
 
 from __future__ import annotations
 
@@ -71,9 +71,10 @@ RETURN {_WATCHED_EPISODE} AS episode
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The result of one read of a `Watch`: the new or changed episodes, and the changes of facts.
+    """The changes that one read of a `Watch` has found: new or changed episodes (stored messages or texts), and facts.
 
-    `counts` has the number of episodes, in total and for each status in `UNREAD`, and today's model calls and tokens.
+    `counts` has the number of episodes, in total and for each status in `UNREAD`, and today's model calls and tokens:
+    ``{"episodes": 120, "waiting": 3, "calls": 40, ...}``.
     """
 
     counts: Mapping[str, int]
@@ -83,7 +84,7 @@ class Seen:
 
 @dataclass(slots=True)
 class Watch:
-    """Reads the changes in a namespace. Each call of `look` returns the changes since the call before.
+    """Finds changes in a namespace: each call of `look` returns those since the previous call.
 
     The first call returns the changes since the time *since*, in microseconds since the epoch.
     """
@@ -97,7 +98,10 @@ class Watch:
     """The times of the latest returned changes, by key, so that the overlap does not return them again."""
 
     def look(self) -> Flow[Seen]:
-        """Return the changes since the last call of this method. Seven queries are run, five in one round trip."""
+        """Return the changes since the last call of this method.
+
+        Seven queries are run, five of them in one round trip.
+        """
         time = yield from now()
         begin = self.since if self.reached is None else max(self.since, self.reached - OVERLAP)
         unread = [id_ for id_, (status, *_) in self.states.items() if status in UNREAD][:MAX_EVENTS]
@@ -123,9 +127,9 @@ class Watch:
         return Seen(_sum_counts(counts, statuses, usage), tuple(moved), tuple(news))
 
     def remaining(self, limit: int) -> Flow[list[Row]]:
-        """Return the latest *limit* episodes that are not read yet, being read, or failed.
+        """Return the latest *limit* episodes from which facts are not yet extracted, or could not be.
 
-        `look` returns them again when their status changes.
+        From now on, `look` returns such an episode again when its status changes.
         """
         stored = yield from fetch(EPISODES_IN, statuses=UNREAD, limit=limit, length=EXCERPT)
         episodes = [row["episode"] for row in stored]
@@ -133,9 +137,9 @@ class Watch:
         return episodes
 
     def _take_episodes(self, episodes: Mapping[str, Row], begin: int) -> list[Row]:
-        """Return the rows in *episodes* (rows by id) of new or changed episodes, earliest first; remember their status.
+        """Return the new or changed episodes among *episodes* (rows by id), earliest first, and remember their status.
 
-        The status of episodes that were read before the time *begin* is dropped.
+        The status of a finished episode that was stored before the time *begin* is dropped, to save memory.
         """
         changed = [episode for id_, episode in episodes.items() if self.states.get(id_) != _state(episode)]
         for id_, episode in episodes.items():
@@ -146,7 +150,10 @@ class Watch:
         return sorted(changed, key=lambda episode: (episode["created_at"], episode["id"]))
 
     def _take_changes(self, changes: list[Change], begin: int) -> list[Change]:
-        """Return the *changes* that no earlier call has returned, and forget those before the time *begin*."""
+        """Return those of *changes* that were not returned before, and remember them.
+
+        Remembered changes from before the time *begin* are dropped.
+        """
         new = {key: change for change in changes if (key := _key(change)) not in self.changes}
         times = self.changes | {key: time_of(change) for key, change in new.items()}
         self.changes = {key: time for key, time in times.items() if time >= begin}
@@ -154,7 +161,10 @@ class Watch:
 
 
 def _sum_counts(counts: list[Row], statuses: list[Row], usage: list[Row]) -> dict[str, int]:
-    """Return the numbers for `Seen.counts` from the rows of three queries; zeros for a namespace without a graph."""
+    """Combine the rows of three queries into `Seen.counts`: ``{"episodes": 120, "waiting": 3, "calls": 40, ...}``.
+
+    All numbers are zero for a namespace without a graph.
+    """
     by_status = {row["status"]: row["many"] for row in statuses}
     sums = {name: int(sum(row[name] or 0 for row in usage)) for name in SPENT}
     episodes = sum(row["episodes"] for row in counts)
@@ -162,11 +172,11 @@ def _sum_counts(counts: list[Row], statuses: list[Row], usage: list[Row]) -> dic
 
 
 def _state(episode: Row) -> tuple[Any, ...]:
-    """Return the status, step, reason and attempts of *episode*, a result row, to notice when one of them changes."""
+    """Return status, step, reason and attempts of *episode*, a database row; a difference shows that it has changed."""
     return episode["status"], episode["step"], episode["reason"], episode["attempts"]
 
 
 def _key(change: Change) -> tuple[Any, ...]:
-    """Return a tuple that identifies *change*: its time and kind, and the id and start of its fact."""
+    """Return a tuple that identifies *change*: its time and kind, and the id and the start of the changed fact."""
     fact = change.after or change.before
     return change.at, change.kind, fact.id if fact else "", fact.valid_at if fact else None

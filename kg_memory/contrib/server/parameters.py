@@ -50,9 +50,9 @@ class StrictBody(Arguments):
 
 
 def most_bytes(path: str, most: int) -> int | None:
-    """Return the size limit in bytes of a request body for *path*; it is at most *most*.
+    """Return the largest allowed request body for the URL path *path*, in bytes; at most *most*, the server's limit.
 
-    ``None`` for imports, whose route limits the body itself.
+    ``None`` for imports, because their route limits the body itself.
     """
     if _STREAMED.fullmatch(path):
         return None
@@ -65,7 +65,7 @@ TIME = "An ISO 8601 time, or words such as `last March`."
 
 
 class Parameter(NamedTuple):
-    """The description of an HTTP parameter: text, example, and JSON types if the memory method's type is not JSON."""
+    """How an HTTP parameter is described: text, example, and its JSON types if the memory method's type is not JSON."""
 
     about: str
     example: Any = None
@@ -171,6 +171,7 @@ NAMES: Mapping[str, Parameter] = {
 def find_parameter(verb: str, name: str) -> Parameter:
     """Return the description of the parameter *name* of the memory method *verb*, such as ``facts.list``.
 
-    A description for one method (key ``"usage.estimate.episodes"``) is preferred to a general one (``"episodes"``).
+    A description for this method alone (with the key ``"usage.estimate.episodes"``) is preferred to a general one
+    (``"episodes"``).
     """
     return NAMES.get(f"{verb}.{name}") or NAMES.get(name) or Parameter(f"The id of the {name}.")

@@ -75,7 +75,10 @@ class Problem(BaseModel):
 
 
 class ProblemError(Exception):
-    """An exception that the server answers with an error response: *status*, *detail* and further JSON *fields*."""
+    """An exception that the server answers with an error response: *status*, *detail* and further JSON *fields*.
+
+    *status* is the HTTP status, and *detail* a text that says what was wrong and what to do.
+    """
 
     def __init__(self, status: int, detail: str, *, headers: Mapping[str, str] | None = None, **fields: Any) -> None:
         super().__init__(detail)
@@ -83,7 +86,7 @@ class ProblemError(Exception):
 
 
 def own_path(scope: Scope) -> str:
-    """Return the path of a request within this application, without the prefix under which it may be mounted."""
+    """Return the path of a request inside this app, without the prefix under which the app may be mounted."""
     path: str = scope["path"]
     return path.removeprefix(scope.get("root_path", ""))
 
@@ -91,7 +94,7 @@ def own_path(scope: Scope) -> str:
 def problem_response(
     status: int, detail: str, request_id: str, *, headers: Mapping[str, str] | None = None, **fields: Any
 ) -> Response:
-    """Return an error response (RFC 9457) with *status*, *detail* and further JSON *fields*."""
+    """Return an error response (RFC 9457) with the HTTP *status*, the text *detail* and further JSON *fields*."""
     title = TITLES.get(status, "Refused")
     body = {"type": f"urn:kg-memory:{title.lower().replace(' ', '-')}", "title": title, "status": status}
     body |= {"detail": detail[:LONGEST_DETAIL], "request_id": request_id, **fields}
@@ -99,11 +102,11 @@ def problem_response(
 
 
 def describe_problems(app: FastAPI) -> None:
-    """Make the OpenAPI description of *app* declare the media type `MEDIA_TYPE` for errors instead of plain JSON."""
+    """Make the OpenAPI description of *app* say that errors have the media type `MEDIA_TYPE` and not plain JSON."""
     describe = app.openapi
 
     def openapi() -> dict[str, Any]:
-        """Return the OpenAPI description of the application, in which errors have the type `MEDIA_TYPE`."""
+        """Return the OpenAPI description of the app, in which errors have the media type `MEDIA_TYPE`."""
         schema = describe()
         for path in schema["paths"].values():
             for operation in path.values():
@@ -117,9 +120,10 @@ def describe_problems(app: FastAPI) -> None:
 
 
 def to_problem(error: Exception, routes: Mapping[str, str] = MappingProxyType({})) -> ProblemError | None:
-    """Convert *error* to the `ProblemError` that answers it; ``None`` for an unexpected exception, a server fault.
+    """Convert *error* to a `ProblemError`, the error response for the client; ``None`` if the error is unexpected.
 
-    An error's text may advise to call a Python method; *routes* has the HTTP routes to name instead, by method name.
+    An unexpected error is a fault of the server. *routes* maps names of Python methods to HTTP routes: if the text of
+    an error advises to call a method, the route is named instead.
     """
     if isinstance(error, ProblemError):
         return error
@@ -133,7 +137,7 @@ def to_problem(error: Exception, routes: Mapping[str, str] = MappingProxyType({}
 
 
 def _tell_invalid(error: Mapping[str, Any]) -> dict[str, str]:
-    """Return the field path and message of *error*, a pydantic error: ``{"field": "limit", ...}``.
+    """Convert *error*, one error of a pydantic validation: ``{"field": "body.limit", "message": "..."}``.
 
     Both texts are shortened to `LONGEST_ERROR` characters.
     """
@@ -143,9 +147,11 @@ def _tell_invalid(error: Mapping[str, Any]) -> dict[str, str]:
 
 
 def add_handlers(app: FastAPI, paths: tuple[str, ...], routes: Mapping[str, str]) -> None:
-    """Make *app* answer errors in requests below *paths* with problem responses (RFC 9457).
+    """Make *app* answer errors with problem details (RFC 9457).
 
-    An error's text may advise to call a Python method; *routes* has the HTTP routes to name instead, by method name.
+    *paths* are the URL prefixes of this API: in requests for other paths, HTTP errors such as 404 keep their usual
+    form. *routes* maps names of Python methods to HTTP routes: if the text of an error advises to call a method, the
+    route is named instead.
     """
 
     def answer(request: Request, status: int, detail: str, **more: Any) -> Response:
@@ -156,7 +162,7 @@ def add_handlers(app: FastAPI, paths: tuple[str, ...], routes: Mapping[str, str]
     async def handle_problem(request: Request, error: Exception) -> Response:
         problem = to_problem(error, routes)
         if problem is None:
-            raise error  # the `Gate` middleware answers and logs it
+            raise error  # the middleware `RequestGate` answers and logs it
         return answer(request, problem.status, problem.detail, headers=problem.headers, **problem.fields)
 
     @app.exception_handler(HTTPException)

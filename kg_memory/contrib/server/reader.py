@@ -1,4 +1,4 @@
-"""The background reader: reads saved episodes into facts, in the order in which each namespace received them."""
+"""The background reader: extracts facts from saved episodes (messages or texts), in the order of their arrival."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ TURN = 200
 def pause_after(failures: int, first: float = 0.375, growth: float = 1.5) -> float:
     """Return how many seconds to wait before a retry, after *failures* failed attempts; at most `LONGEST_PAUSE`.
 
-    The first wait takes *first* seconds, and each further wait *growth* times as long as the one before. By default,
-    the next attempt soon follows when a database replica has taken over, which takes seconds.
+    The first wait takes *first* seconds, and each further wait *growth* times as long as the one before. The defaults
+    suit the failover of a database to a replica, which takes seconds.
     """
     return min(LONGEST_PAUSE, first * growth ** min(failures - 1, 20))
 
 
 class _StoppedError(Exception):
-    """Raised to stop reading when the server stops or another process has the lease. Unread episodes stay saved."""
+    """Raised to stop reading when the server stops or the lease is lost. Unread episodes stay saved."""
 
 
 class BackgroundReader:
-    """Reads saved episodes in the background, in up to *at_once* namespaces at the same time.
+    """Extracts facts from saved episodes in the background, in up to *at_once* namespaces at the same time.
 
-    *leases* let only one process at a time read a namespace. After a crash, the next reader continues with the saved
-    episodes. All methods must be called from one event loop.
+    A lease (a lock in the database that expires) lets only one process at a time read a namespace. After a crash, the
+    next process continues with the saved episodes. All methods must be called from one event loop.
     """
 
     def __init__(self, memory: GraphMemory, at_once: int = 4, leases: Leases | None = None) -> None:
@@ -61,15 +61,15 @@ class BackgroundReader:
         self._started = self._stopping = False
 
     def start(self, only: str | None = None) -> None:
-        """Start reading, first the episodes that earlier servers left unread; with *only*, only in that namespace.
+        """Start reading: first the episodes that an earlier process left unread.
 
-        Before this call, `wake` has no effect.
+        With *only*, look only in that namespace. Before this call, `wake` has no effect.
         """
         self._started = True
         self._start = asyncio.create_task(self.look(only))
 
     def wake(self, namespace: str) -> None:
-        """Schedule the unread episodes of *namespace* to be read in the background."""
+        """Tell the reader that *namespace* has unread episodes; it reads them in the background."""
         if not self._started or self._stopping:
             return
         self._due.add(namespace)
@@ -77,9 +77,9 @@ class BackgroundReader:
             self._tasks[namespace] = asyncio.create_task(self._read(namespace))
 
     async def stop(self, seconds: float) -> None:
-        """Stop reading: the episodes being read get *seconds* to finish, then their reading is cancelled.
+        """Stop reading. Work on the current episodes may take *seconds* more; then it is cancelled.
 
-        Unread episodes stay saved.
+        Unread episodes stay saved for the next start.
         """
         self._stopping = True
         tasks = [*self._tasks.values(), *([self._start] if self._start else [])]
@@ -90,7 +90,7 @@ class BackgroundReader:
             logger.warning("stopped while reading %d namespaces; the next reader continues", len(left))
 
     async def look(self, only: str | None = None) -> None:
-        """Find the namespaces with unread episodes and schedule them; with *only*, check only that namespace.
+        """Find the namespaces with unread episodes, and schedule them to be read; with *only*, check only that one.
 
         Namespaces on an unreachable database server are skipped. Errors are logged, not raised.
         """
@@ -110,9 +110,10 @@ class BackgroundReader:
                 logger.warning("could not search a namespace for unread episodes: %s", describe_error(error))
 
     async def _read(self, namespace: str) -> None:
-        """Read the episodes of *namespace* until none is left; after an outage, retry with growing pauses.
+        """Read the unread episodes of *namespace* until none is left. If the database or the model is away, retry.
 
-        Other errors are logged. The episodes stay saved, and the next `wake` tries again.
+        The pauses between retries grow. Other errors are logged; the episodes stay saved, and the next `wake` tries
+        again.
         """
         settings, failures = self._memory.settings, 0
         pause = settings.window_seconds if settings.plan == "economy" else GATHERING
@@ -140,9 +141,9 @@ class BackgroundReader:
             self._tasks.pop(namespace, None)
 
     async def _take_turn(self, namespace: str) -> float:
-        """Read up to `TURN` unread episodes of *namespace*; return the seconds to wait before the next call.
+        """Read up to `TURN` unread episodes of *namespace*; return how many seconds to wait before the next call.
 
-        The namespace stays scheduled if it has more unread episodes, or if another process is reading it.
+        If unread episodes are left, or if another process is reading the namespace, it stays scheduled.
         """
         async with self._slots, self._leases.hold(namespace) as lease:
             if lease is None:
@@ -157,6 +158,6 @@ class BackgroundReader:
         return GATHERING
 
     def _check(self, lease: Lease) -> None:
-        """Raise `_StoppedError` if the server stops or *lease* was lost. Called after each episode."""
+        """Raise `_StoppedError` if the server is stopping or *lease* was lost. Called after each episode."""
         if self._stopping or lease.lost:
             raise _StoppedError

@@ -19,7 +19,7 @@ MOST_SESSIONS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Options of `create_app`: allowed hosts and origins, limits, and background reading."""
+    """Options of the server, for `create_app`: allowed hosts and origins, limits, and background reading."""
 
     hosts: tuple[str, ...] = ()
     """Names that the ``Host`` header may have besides those of this machine; ``*`` allows all."""
@@ -53,8 +53,8 @@ class Options:
 class Service:
     """The memory that the server offers, and the objects that all routes share; stored as `app.state.service`.
 
-    `stopping` is set when the server begins to stop. `listeners` counts the open event streams of each namespace.
-    `large` is a lock so that requests for many items run one after another.
+    `stopping` is set when the server begins to stop. `listeners` counts the open event streams by namespace. `large` is
+    a lock: requests for many items run one after another.
     """
 
     memory: GraphMemory
@@ -68,7 +68,7 @@ class Service:
     large: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __post_init__(self) -> None:
-        """Create the key guard, the limits and the background reader (or an `Outbox`, if `Options.read` is false)."""
+        """Create the key guard, the limits, and the background reader (or an `Outbox` if `Options.read` is false)."""
         database = self.memory.driver.store.database
         ring = KeyRing(database)
         self.guard = Guard(ring, RateLimit(self.options.rate))

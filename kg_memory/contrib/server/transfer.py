@@ -1,7 +1,7 @@
-"""Export and import over HTTP.
+"""Export and import of a namespace over HTTP.
 
-Both pass through an unnamed temporary file: a response starts only when the export is complete, an import only when all
-of its body has arrived, and a crash leaves no file behind.
+Both write the data to an unnamed temporary file first. So a response starts only when the export is complete, an import
+starts only when its whole body has arrived, and a crash leaves no file behind.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ FILE = {"schema": {"type": "string", "format": "binary"}}
 
 
 def add_routes(router: APIRouter, service: Service) -> None:
-    """Add the export and import routes to *router*."""
+    """Add the routes for export and import to *router*."""
     content = {TYPES["jsonl"]: FILE, TYPES["graphml"]: FILE, TYPES["cytoscape"]: {}}
     exported = {"description": "The file.", "content": content}
 
@@ -122,7 +122,7 @@ def _add_imports(router: APIRouter, service: Service) -> None:
 async def _apart(service: Service, request: Request, access: Access, file: object, call: Callable[..., T]) -> T:
     """Run *call*, a blocking function, in a thread and return its result; stop it when the client disconnects.
 
-    *file* identifies the call among the calls that are running (see `Jobs.run`).
+    *file* distinguishes this call from other running calls (the argument *asked* of `Jobs.run`).
     """
     return await service.jobs.run(
         request, access.namespace, file, lambda job: asyncio.to_thread(call, progress=job.check), cancel=False
@@ -131,9 +131,10 @@ async def _apart(service: Service, request: Request, access: Access, file: objec
 
 @asynccontextmanager
 async def _receive(request: Request, service: Service, access: Access) -> AsyncIterator[Path]:
-    """Yield the path of a temporary file with the body of *request*; it is deleted afterwards.
+    """Context manager: save the body of *request* to a temporary file, and yield its path.
 
-    Raises `ProblemError` 413 for a body over `Options.max_import`, 429 or 503 for too many imports at the same time.
+    The file is deleted at the end. Raises `ProblemError` 413 for a body over `Options.max_import`, 429 or 503 for too
+    many imports at the same time.
     """
     size, most = 0, service.options.max_import
     make = tempfile.TemporaryFile if FILES else tempfile.NamedTemporaryFile

@@ -1,8 +1,9 @@
-"""``kg-memory worker``: processes that read the episodes which servers save; start as many as needed.
+"""``kg-memory worker``: processes that extract facts from the episodes that servers save. Start as many as needed.
 
-Servers add a hint with the namespace to a Redis stream for each saved episode. All workers follow the stream, and the
-one that gets the lease on the namespace reads it. The others retry, so they take over when that worker is killed. Hints
-only save time: the graphs themselves show which episodes are unread, and each worker checks them regularly.
+For each saved episode, a server adds a hint to a Redis stream: the name of its namespace. All workers follow the
+stream. The worker that gets the lease (an expiring lock) on the namespace reads its episodes. The other workers retry,
+so they take over if that worker is killed. Hints only save time: the graphs themselves show which episodes are unread,
+and each worker checks them regularly.
 """
 
 from __future__ import annotations
@@ -45,9 +46,9 @@ STOP_SECONDS = 30.0
 
 
 class Outbox:
-    """Tells separate worker processes which namespaces have new episodes, if the server does not read episodes itself.
+    """Tells worker processes which namespaces have new episodes, in a server that does not read episodes itself.
 
-    It has the same methods as `BackgroundReader`.
+    It has the same methods as `BackgroundReader`, which it replaces.
     """
 
     def __init__(self, database: Database) -> None:
@@ -59,19 +60,19 @@ class Outbox:
         """Do nothing: workers find unread episodes themselves."""
 
     def wake(self, namespace: str) -> None:
-        """Add a hint that *namespace* has new episodes to a Redis stream, in the background."""
+        """Add a hint that *namespace* has new episodes to the Redis stream of the workers, in the background."""
         self._due[namespace] = None
         if self._sending is None or self._sending.done():
             self._sending = asyncio.create_task(self._send())
 
     async def stop(self, seconds: float) -> None:
-        """Send the remaining hints to the workers, for at most *seconds*."""
+        """Send the remaining hints to the workers; give up after *seconds*."""
         if self._sending is not None:
             await asyncio.wait((self._sending,), timeout=seconds)
             self._sending.cancel()
 
     async def _send(self) -> None:
-        """Add a hint to the Redis stream for each namespace with new episodes; retry if the database fails."""
+        """Add a hint to the Redis stream for each namespace with new episodes; retry if the database is unavailable."""
         failures = 0
         while self._due:
             namespace = next(iter(self._due))
@@ -92,9 +93,10 @@ class Outbox:
 
 
 class Worker:
-    """Reads saved episodes in all namespaces of *memory*'s database, *at_once* namespaces at a time, until stopped.
+    """Extracts facts from saved episodes in all namespaces, *at_once* of them at a time, until it is stopped.
 
-    If a worker is killed, another takes over after *lease_seconds*. Every *look_seconds*, all namespaces are checked.
+    If a worker is killed, another one takes over after *lease_seconds*. Every *look_seconds*, each worker checks all
+    namespaces for unread episodes.
     """
 
     def __init__(
@@ -124,7 +126,7 @@ class Worker:
         await asyncio.gather(following, return_exceptions=True)
 
     async def _follow(self) -> None:
-        """Schedule the namespace of each hint in the Redis stream, and check all namespaces from time to time."""
+        """Read the workers' Redis stream, and schedule each namespace that it names; sometimes check all namespaces."""
         looked, took, failures = time.monotonic(), 0.0, 0
         last = FIRST
         while not self._stopping.is_set():
@@ -147,9 +149,9 @@ class Worker:
                 self._reader.wake(namespace)
 
     async def _read_hints(self, last: str) -> list[tuple[str, str]]:
-        """Return the hints after the Redis stream id *last*, as pairs of stream id and namespace; waits up to 0.5 s.
+        """Return the hints after the Redis stream id *last*: ``[("1715679000000-0", "ann")]``, pairs (id, namespace).
 
-        Raises `DatabaseUnavailable` if the database server does not answer.
+        Waits up to 0.5 seconds for a hint. Raises `DatabaseUnavailable` if the database server does not answer.
         """
         words = ("XREAD", "COUNT", AT_ONCE, "BLOCK", 500, "STREAMS", STREAM, last)
         try:
@@ -162,7 +164,7 @@ class Worker:
 
 
 def _pairs(answer: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield the key-value pairs of *answer*, a map in a Redis reply.
+    """Yield the (key, value) pairs of *answer*, a map in a Redis reply.
 
     Depending on the protocol, the reply is a mapping, a flat list ``["a", 1]``, or a list of pairs ``[["a", 1]]``.
     """

@@ -1,6 +1,7 @@
-"""Routes that save episodes, which are read after the response, and that forget in two steps.
+"""Routes that save episodes (messages or texts), and routes that delete data in two steps.
 
-The first request to forget returns a plan of what would be deleted; the second confirms the plan by its hash.
+Facts are extracted from an episode after the response. The first request to delete returns a plan of what would be
+deleted; the second request confirms the plan by its hash.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ def add_routes(router: APIRouter, service: Service) -> None:
 
 
 def _accept(request: Request, namespace: str, answer: BaseModel, last: AddResult) -> Response:
-    """Return a 202 response with *answer* as JSON; its ``Location`` header is the URL of the episode *last*."""
+    """Return a 202 response with *answer* as JSON. Its ``Location`` header is the URL of *last*, a saved episode."""
     response = json_response(request, answer.model_dump_json().encode(), 202)
     root = request.scope.get("root_path", "")
     response.headers["Location"] = f"{root}/v1/namespaces/{quote(namespace, safe='')}/episodes/{last.episode}"
@@ -105,7 +106,10 @@ def _accept(request: Request, namespace: str, answer: BaseModel, last: AddResult
 
 
 def _to_input(body: EpisodeBody, key: str | None) -> EpisodeInput:
-    """Return the episode in *body*; without a source id, it gets *key*, the idempotency key of the request."""
+    """Return the episode in *body*.
+
+    If it has no source id, *key*, the request's idempotency key, becomes its source id.
+    """
     if key is None or body.source_id is not None:
         return body
     return body.model_copy(update={"source_id": key})
@@ -143,7 +147,7 @@ class ForgetAnswer(BaseModel):
 
 
 def _add_forgetting(router: APIRouter, service: Service) -> None:
-    """Add the route that deletes data to *router*. A client first gets the list of data to delete, and confirms it."""
+    """Add the route that deletes data to *router*. A client first gets a list of the data, and then confirms it."""
 
     @router.post(NAMESPACE + "/forget", response_model=ForgetAnswer, **describe("privacy.forget"))
     async def forget(request: Request, access: Forgetting, body: ForgetBody) -> Response:
@@ -170,7 +174,7 @@ def _answer(request: Request, answer: ForgetAnswer) -> Response:
 
 
 def _hash(namespace: str, body: ForgetBody, look: ForgetReceipt) -> str:
-    """Return a hash of a request to forget and of the data that would be deleted, by which the client confirms it.
+    """Return a hash of a request to delete and of the data it would delete. The client sends it back to confirm.
 
     *look* is the receipt of a dry run, which lists the data that would be deleted.
     """
