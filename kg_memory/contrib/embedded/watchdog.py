@@ -33,8 +33,8 @@ LONGEST_PAUSE, SHORTEST_PAUSE = 1.0, 0.05
 def lock(path: str, how: int) -> int | None:
     """Open the file *path*, lock it, and return its file descriptor.
 
-    *how* are flags of `fcntl.flock`. With LOCK_NB, return None if another process holds the lock; otherwise wait for
-    it.
+    *how* are flags of `fcntl.flock`. If another process holds the lock, wait for it or, with the flag LOCK_NB, return
+    None.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -49,13 +49,16 @@ def lock(path: str, how: int) -> int | None:
 
 
 def unlock(descriptor: int) -> None:
-    """Release a lock and close its descriptor, even if a fork in another thread copied the descriptor."""
+    """Release the lock of the open file *descriptor*, and close it.
+
+    The lock is released even if a fork in another thread has copied the descriptor.
+    """
     fcntl.flock(descriptor, fcntl.LOCK_UN)
     os.close(descriptor)
 
 
 def is_held(path: str) -> bool:
-    """Return whether some process holds the lock file *path*."""
+    """Return whether a process holds a lock on the file *path*."""
     descriptor = lock(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
     if descriptor is None:
         return True
@@ -78,10 +81,11 @@ def connect(address: str) -> socket.socket | None:
 
 
 def watch(run: str, address: str) -> None:
-    """Wait until the server at the socket path *address* has been idle long enough, and stop it.
+    """Stop the server at the socket path *address* after no client has used it for the idle time, and then return.
 
-    *run* is the folder with the lock files. The function forks, and returns only in the background process, after the
-    server has ended.
+    *run* is the folder with the lock files. The idle time is the one that the latest client has set there. This
+    function forks: the calling process exits, and only the process in the background returns, after the server has
+    ended.
     """
     link = connect(address)
     if link is None:
@@ -109,9 +113,9 @@ def watch(run: str, address: str) -> None:
 
 
 def read_idle_time(run: str) -> tuple[int, float]:
-    """Return (time stamp, seconds): the idle time that the last client has set in the folder *run*, and when.
+    """Return (time, seconds): the idle time that the latest client has set in the folder *run*, and when it did so.
 
-    (0, 0.0) if no client has set it.
+    The time of setting is in nanoseconds since the epoch. (0, 0.0) if no client has set an idle time.
     """
     path = os.path.join(run, USERS)
     try:
@@ -132,7 +136,7 @@ def _detach() -> None:
 
 
 def _is_gone(link: socket.socket, pause: float) -> bool:
-    """Wait at most *pause* seconds, and return whether the server has closed the connection *link*."""
+    """Wait up to *pause* seconds for the server to close the connection *link*; return whether it did."""
     readable, _, _ = select.select([link], [], [], pause)
     return bool(readable) and not _receive(link)
 
@@ -157,7 +161,7 @@ def _receive(link: socket.socket) -> bytes:
 
 
 def _stop(run: str, link: socket.socket, seen: tuple[int, float], own: int) -> bool:
-    """Save and stop the server unless a client has joined; return whether the server was stopped.
+    """Save and stop the server, unless a client has joined it meanwhile; return whether it was stopped.
 
     *run* is the folder with the lock files, *link* a connection to the server, *seen* the last result of
     `read_idle_time`, and *own* the file descriptor of the watchdog's lock.
@@ -178,9 +182,10 @@ def _stop(run: str, link: socket.socket, seen: tuple[int, float], own: int) -> b
 
 
 def _compact(run: str, link: socket.socket, own: int) -> None:
-    """If the server's append-only file has grown by `REWRITE_SIZE`, make the server rewrite it, and wait for the end.
+    """Make the server rewrite its append-only file, if it has grown by `REWRITE_SIZE`, and wait until that is done.
 
-    *link* is a connection to the server, and *own* the watchdog's lock. If the folder *run* is lost, return early.
+    *link* is a connection to the server, and *own* the file descriptor of the watchdog's lock. If the folder *run* is
+    lost (see `_is_lost`), return early.
     """
     state = _info(link, "persistence")
     if int(state.get("aof_current_size", 0)) - int(state.get("aof_base_size", 0)) < REWRITE_SIZE:
@@ -198,7 +203,7 @@ def _info(link: socket.socket, section: str) -> dict[str, str]:
 
 
 def _ask(link: socket.socket, command: str) -> str:
-    """Send *command* to the server and return its reply as text; "" if the server is gone."""
+    """Send *command* to the server and return its reply as text; "" if the connection is lost."""
     try:
         link.sendall(command.encode() + b"\r\n")
         with link.makefile("rb") as reply:
@@ -209,7 +214,10 @@ def _ask(link: socket.socket, command: str) -> str:
 
 
 def _stop_at_once(address: str) -> None:
-    """Save and stop the server at *address*, and exit this process. Otherwise the server would run forever."""
+    """Save and stop the server at the socket path *address*, and exit this process.
+
+    Called when the process gets SIGTERM. Without the watchdog, the server would run forever.
+    """
     link = connect(address)  # the first connection may be in the middle of a reply
     if link is not None:
         _ask(link, "SHUTDOWN")
@@ -217,7 +225,7 @@ def _stop_at_once(address: str) -> None:
 
 
 def _tidy(run: str) -> None:
-    """Remove the temporary folder of the server's socket, which exists if the path in the folder *run* was too long."""
+    """Remove the temporary folder of the server's socket. It exists if the socket path in *run* was too long."""
     try:
         folder = os.readlink(os.path.join(run, ELSEWHERE))
         os.unlink(os.path.join(run, ELSEWHERE))
