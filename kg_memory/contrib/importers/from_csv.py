@@ -1,4 +1,4 @@
-"""Read facts from a CSV or TSV file whose first line names fields of `FactRow`."""
+"""Read facts from a CSV or TSV file. Its first line has the names of fields of `FactRow`, such as "subject"."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ NUMBERS = ("confidence", "trust")
 
 
 def read_csv(path: Path, group: str | None = None) -> Reading:
-    """Return a reader for the facts in the CSV or TSV file *path*. Errors: `InputError` if *group* is given."""
+    """Return a function that yields the facts in the CSV or TSV file *path*.
+
+    Errors: `InputError` if *group* is given.
+    """
     if group is not None:
         raise InputError("a CSV file of facts has no groups; leave out --group")
     return partial(_records, path)
@@ -30,10 +33,10 @@ def _records(path: Path, _: Counter[str]) -> Iterator[Record]:
 
 
 def identify_rows(rows: Iterable[tuple[int, Row]], path: Path) -> Iterator[tuple[int, Row]]:
-    """Yield *rows* with a `source_id` in each row, so that importing the same file again adds nothing.
+    """Yield *rows* with an id in each row, so that importing the same file again adds nothing.
 
-    *rows* are pairs (line number, row) of the file *path*. The `source_id` of a row without one is a hash of its
-    content, with -2, -3 and so on for further equal rows.
+    *rows* are pairs (line number, row) from the file *path*. A row without a `source_id` gets a hash of its content as
+    its id; if an equal row came before it, with -2 (then -3 and so on) at the end.
     """
     counts = DiskDictionary()
     for line, row in rows:
@@ -68,7 +71,7 @@ def read_table(path: Path) -> Iterator[tuple[int, Row]]:
 
 
 def _undecodable_line(path: Path) -> int:
-    """Return the number of the first line of a file that is not valid UTF-8, for an error message."""
+    """Return the number of the first line in a file that is not valid UTF-8, for an error message."""
     with path.open("rb") as file:
         for number, data in enumerate(file, start=1):  # noqa: B007 - it is returned
             try:

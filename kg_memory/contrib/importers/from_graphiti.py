@@ -1,6 +1,6 @@
-"""Read a graph of Graphiti, Zep's library, from its FalkorDB or from a Neo4j dump (``apoc.export.json.all``).
+"""Import a graph of Graphiti, Zep's library, from its FalkorDB or a Neo4j dump (``apoc.export.json.all``).
 
-Its edges, nodes and episodes have the fields of Zep's, and are read by `from_zep`.
+Edges, nodes and episodes are converted to the fields of Zep's API, and then imported by `from_zep`.
 """
 
 from __future__ import annotations
@@ -49,10 +49,11 @@ _SPEAKER = re.compile(r"([^:\n]{1,60}): (.+)", re.DOTALL)
 
 
 def read_graphiti(source: str | Path, group: str | None = None) -> Reading:
-    """Return a reader of the records in a Graphiti graph, from a database or a file.
+    """Return a function that yields the records to import of a Graphiti graph, from a database or a file.
 
-    *source* is the URL of Graphiti's FalkorDB, with "#" and the name of the graph unless it is `GRAPH`, or the path of
-    a Neo4j dump. *group* is the ``group_id`` to read; None means the only one. Errors: `InputError`, `DatabaseError`.
+    *source* is the path of a Neo4j dump, or the URL of Graphiti's FalkorDB. "#" and the name of the graph follow the
+    URL, unless the name is `GRAPH`. *group* is the ``group_id`` to import; None means the only one. Errors:
+    `InputError`, `DatabaseError`.
     """
     url, _, name = str(source).partition("#")
     rows = list(_read_database(url, name or GRAPH) if url.startswith(SCHEMES) else _read_dump(Path(source)))
@@ -70,7 +71,7 @@ def _read_database(url: str, name: str) -> Iterator[tuple[str, Row]]:
     database = Database(NamedServer(url), allow_old=True)
 
     def read(key: str) -> list[tuple[str, Row]]:
-        """Return (place, record) for all records in the graph with the database key *key*."""
+        """Return (place, record) for all records of the graph that the database stores under *key*."""
         [row] = database.query(key, LAST, {}, write=False) or [{"last": None}]
         if row["last"] is None:
             raise InputError(
@@ -109,9 +110,9 @@ def _read_dump(path: Path) -> Iterator[tuple[str, Row]]:
 
 
 def _to_record(row: Row) -> Row:
-    """Return *row*, a node or edge of Graphiti, with the field names that Zep uses.
+    """Convert *row*, a node or edge of Graphiti, to a record with the field names of Zep.
 
-    A message like "Ann: hello" is split into speaker and content.
+    The content of a message like "Ann: hello" is split into speaker and content.
     """
     record = {name: _clean(name, value) for name, value in row.items()} | {"graph_uuid": row.get("group_id")}
     episodes = record.get("episodes")
@@ -128,7 +129,7 @@ def _to_record(row: Row) -> Row:
 def _clean(name: str, value: Any) -> Any:
     """Return *value*, the value of the field *name*, without characters that FalkorDB cannot store.
 
-    A time zone name is removed: "2024-05-01T10:00+02:00[Europe/Rome]" -> "2024-05-01T10:00+02:00".
+    In times, the name of a time zone is removed: "2024-05-01T10:00+02:00[Europe/Rome]" -> "2024-05-01T10:00+02:00".
     """
     if not isinstance(value, str):
         return value

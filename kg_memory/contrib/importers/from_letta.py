@@ -1,6 +1,6 @@
-"""Read a Letta agent file (``.af``) in its old or new form: blocks, messages, archival passages and files.
+"""Import a Letta agent file (``.af``), in its old or new form: memory blocks, messages, archival passages and files.
 
-Ids in every agent file count from 0, so each record gets a hash of its content as its id.
+In every agent file, ids count from 0. So each imported record gets a hash of its content as its id.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ HINT = "pass a file exported by Letta"
 
 
 def read_letta(path: Path, group: str | None = None) -> Reading:
-    """Return a function that yields the records of one agent in a Letta agent file.
+    """Return a function that yields the records to import of one agent, from a Letta agent file.
 
     *group* is the agent's name; None means the only agent. Errors: `InputError` for an invalid file, an unknown
     *group*, or several agents without a *group*.
@@ -52,7 +52,7 @@ def read_letta(path: Path, group: str | None = None) -> Reading:
 
 
 def _load(path: Path) -> Row:
-    """Return the JSON object in a Letta agent file. Errors: `InputError` if the file is too large or invalid."""
+    """Parse a Letta agent file and return its JSON object. Errors: `InputError` if the file is too large or invalid."""
     try:
         if path.stat().st_size > LONGEST:
             raise InputError(f"{path} has over {LONGEST:,} bytes; export each agent to a file of its own")
@@ -67,9 +67,9 @@ def _load(path: Path) -> Row:
 
 
 def _agents(path: Path, document: Row) -> Iterator[tuple[str, Row]]:
-    """Yield (name, agent) for each agent in *document*, a parsed Letta file. The names are made unique.
+    """Yield (name, agent) for each agent in *document*, a parsed Letta file. Equal names are made unique.
 
-    A file in the old form is one agent. Errors: `InputError` if there are no agents.
+    A file in the old form has one agent. Errors: `InputError` if there are no agents.
     """
     if "agents" not in document and ("core_memory" in document or "messages" in document):
         document = {"agents": [document]}
@@ -82,10 +82,10 @@ def _agents(path: Path, document: Row) -> Iterator[tuple[str, Row]]:
 
 
 def _rows(place: str, record: Row, *names: str) -> Iterator[tuple[str, Row]]:
-    """Yield (place, object) for the JSON objects in those lists of *record* that are under the keys *names*.
+    """Yield (place, object) for each JSON object in the lists that *record* has under the keys *names*.
 
-    *place* names *record* in error messages: "agent.af, messages 3". Errors: `InputError` for a value that is not a
-    list of objects.
+    *place* names *record* in error messages; the yielded places name the objects: "agent.af, messages 3". Errors:
+    `InputError` for a value that is not a list of objects.
     """
     for name in names:
         rows = record.get(name) or []
@@ -116,7 +116,10 @@ def _records(path: Path, document: Row, name: str, agent: Row, left_out: Counter
 
 
 def _blocks(path: str, document: Row, agent: Row) -> Iterator[tuple[str, Row]]:
-    """Yield (place, block) for the memory blocks of *agent*: its own, and the shared ones that it names by id."""
+    """Yield (place, block) for the memory blocks of *agent*: its own, and the shared ones whose ids it lists.
+
+    *document* is the parsed file, and *path* the start of each place, which names the block in error messages.
+    """
     yield from _rows(path, agent, "core_memory", "memory_blocks")
     ids = agent.get("block_ids") or []
     if not isinstance(ids, list):
@@ -136,9 +139,10 @@ def _block(place: str, name: str, block: Row, left_out: Counter[str]) -> Iterato
 
 
 def _message(place: str, name: str, agent: Row, message: Row, left_out: Counter[str]) -> Iterator[Record]:
-    """Yield the records for a user or assistant *message*; other messages are only counted in *left_out*, by reason.
+    """Yield the records to import for *message*, if a user or an assistant wrote it; otherwise count it in *left_out*.
 
-    *place* names the message in error messages; *name* is the agent's name.
+    *place* names the message in error messages; *name* is the agent's name. An assistant's message can have several
+    texts, and so several records.
     """
     role = message.get("role")
     at = read_time(place, message, "created_at")
@@ -162,7 +166,7 @@ def _message(place: str, name: str, agent: Row, message: Row, left_out: Counter[
 def _text(place: str, message: Row) -> str:
     """Return the text of a message, whose content is a string or a list of parts.
 
-    Errors: `InputError` for content of another type.
+    *place* names the message in error messages. Errors: `InputError` for content of another type.
     """
     content = message.get("content")
     if content is None or isinstance(content, str):
@@ -172,7 +176,7 @@ def _text(place: str, message: Row) -> str:
 
 
 def _unpack(text: str) -> str | None:
-    """Return the text of a user message, which may be wrapped in JSON; None for an event such as a heartbeat."""
+    """Return the text of a user message, which may be wrapped in JSON; None for an event, such as a heartbeat."""
     try:
         packed = json.loads(text)
     except (ValueError, RecursionError):
@@ -184,10 +188,10 @@ def _unpack(text: str) -> str | None:
 
 
 def _answers(place: str, agent: Row, message: Row) -> Iterator[str]:
-    """Yield the texts that an assistant message shows to the user.
+    """Yield the texts that an assistant message shows to the user: the texts in its calls of the tool send_message.
 
-    They are the texts of its send_message calls or, without such calls, its own text. *place* names the message in
-    error messages.
+    Its own text is one of them if it has no tool calls, or if the agent is of the type `SPEAKING`. *place* names the
+    message in error messages.
     """
     calls = list(_rows(place, message, "tool_calls"))
     if not calls or agent.get("agent_type") == SPEAKING:
@@ -226,9 +230,10 @@ def _file(place: str, name: str, file: Row, left_out: Counter[str]) -> Iterator[
 
 
 def _record(place: str, name: str, content: str, **fields: Any) -> Record:
-    """Return a record whose id is a hash of its content, agent and other fields: a second import gives the same id.
+    """Return a record to import.
 
-    *place* names the record in error messages, *name* is the agent's name, and *fields* are fields of `EpisodeInput`.
+    Its id is a hash of content, agent and other fields, so a second import gives the same id. *place* names the record
+    in error messages, *name* is the agent's name, and *fields* are fields of `EpisodeInput`.
     """
     own = json.dumps([name, content, *(str(fields.get(field)) for field in ("kind", "speaker", "thread", "at"))])
     id_ = hashlib.sha256(own.encode()).hexdigest()[:24]

@@ -1,7 +1,7 @@
-"""Read the SQLite store of memvara 0.21.0 (schema 17); claims become facts, without a model.
+"""Import the SQLite store of memvara 0.21.0 (schema 17). Claims become facts, without a language model.
 
-Claims that memvara no longer believes are left out. A negated claim becomes a sentence, since there is no triple for
-it. The store is opened read-only.
+Claims that memvara no longer believes are left out. A negated claim becomes a message, since a fact has no form for it.
+The store is opened read-only.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _VAGUE = ("week", "season")
 
 
 def read_memvara(path: Path, group: str | None = None) -> Reading:
-    """Return a function that yields the records of one owner in the memvara store *path*.
+    """Return a function that yields the records to import of one owner, from the memvara store *path*.
 
     *group* is the owner, as "tenant/user"; None means the only one. Errors: `InputError` for an invalid file, an
     unknown *group*, or several owners without a *group*.
@@ -44,7 +44,10 @@ def read_memvara(path: Path, group: str | None = None) -> Reading:
 
 
 def _records(path: Path, owner: str, left_out: Counter[str]) -> Iterator[Record]:
-    """Yield the episodes and claims of *owner* as records to import; retracted claims are counted in *left_out*."""
+    """Yield the episodes and claims of *owner* as records to import.
+
+    Retracted claims are only counted in *left_out*.
+    """
     with _open(path) as store:
         try:
             for row in map(dict, store.execute(_EPISODES)):
@@ -63,7 +66,7 @@ def _records(path: Path, owner: str, left_out: Counter[str]) -> Iterator[Record]
 
 
 def _open(path: Path) -> closing[sqlite3.Connection]:
-    """Open the memvara store *path* read-only. Errors: `InputError` if the file is no such store, or is encrypted."""
+    """Open the memvara store *path* read-only. Errors: `InputError` if it is encrypted, or is no memvara store."""
     if not path.is_file():
         raise InputError(f"{path} is not a file; pass memvara's store, such as memvara.db")
     if path.is_relative_to("/proc/self/fd"):  # an open file without a path, which SQLite cannot open
@@ -92,7 +95,7 @@ def _owner(row: Row | sqlite3.Row) -> str:
 
 
 def _episode(place: str, row: Row) -> EpisodeInput:
-    """Return the message in *row*, a database row of memvara's episodes; *place* names the row in error messages."""
+    """Convert *row*, a database row of a memvara episode, to a message; *place* names the row in error messages."""
     return EpisodeInput(
         content=row["content"],
         speaker=row["usr"] if row["role"] == "user" and row["usr"] else row["role"],
@@ -104,10 +107,10 @@ def _episode(place: str, row: Row) -> EpisodeInput:
 
 
 def _claim(place: str, row: Row) -> Record:
-    """Return a record for *row*, a database row of memvara's claims: a fact or, for a negated claim, a message.
+    """Convert *row*, a database row of a memvara claim, to a record: a fact or, for a negated claim, a message.
 
-    It is dated by the first episode of the claim, or else by the time when the claim was recorded. *place* names the
-    row in error messages.
+    The record has the time of the claim's first episode or, without one, the time when the claim was recorded. *place*
+    names the row in error messages.
     """
     at = read_time(place, row, "said", "recorded_at")
     if row["polarity"] < 0:
@@ -133,10 +136,10 @@ def _claim(place: str, row: Row) -> Record:
 
 
 def _begin(place: str, row: Row) -> str | None:
-    """Return the start of a claim's valid time: "2024-05", or "about 2024-05-06" if only the week is known.
+    """Return when a claim became true: "2024-05", or "about 2024-05-06" if only the week is known; None if unknown.
 
-    *row* is the database row of the claim, and *place* names it in error messages. None if the start is unknown:
-    memvara then stores the time of the statement.
+    *row* is the database row of the claim, and *place* names it in error messages. A start that equals the time of the
+    statement counts as unknown, since memvara stores that time if it knows no start.
     """
     start = read_time(place, row, "valid_from")
     precision = row.get("temporal_precision")

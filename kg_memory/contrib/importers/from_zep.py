@@ -1,7 +1,7 @@
-"""Read edges, nodes, episodes and messages of Zep as its API returns them; edges become facts, without a model.
+"""Import edges, nodes, episodes and messages in the form of Zep's API. Edges become facts, without a language model.
 
-The fields are those of zep-cloud 3.30 and 4.0. The end of an edge becomes a statement of its own, so that a later
-export with more ended edges can be imported over an earlier one.
+The fields are those of zep-cloud 3.30 and 4.0. The end of an edge becomes a second record. So a later export, in which
+more edges have ended, can be imported over an earlier one.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ HINT = "pass records as Zep's API returns them"
 
 @dataclass(frozen=True, slots=True)
 class RecordSource:
-    """A source of records with Zep's fields: a file, or a graph of another library whose records are converted.
+    """A source of records with Zep's fields: a file, or the graph of another library, converted to these fields.
 
-    `source` is stored with the episodes ("zep"), and `noun` is used in errors for an owner ("graph"). `records` is a
-    function that yields (place in the file, record) for all records.
+    `source` is stored with each imported message or fact ("zep"). `noun` is the word for an owner in error messages
+    ("graph"). `records` is a function that yields (place in the file, record) for all records.
     """
 
     source: str
@@ -50,9 +50,9 @@ class RecordSource:
 
 @dataclass(frozen=True, slots=True)
 class _Index:
-    """Data collected before the edges are read: the owner to import, and lookup tables by uuid.
+    """What is known before edges are imported: the owner to import, and two lookup tables by uuid.
 
-    `names` has the names of nodes, and `said` the ISO 8601 times of episodes.
+    `names` maps the uuids of nodes to names, and `said` the uuids of episodes to times (ISO 8601).
     """
 
     source: str
@@ -62,7 +62,7 @@ class _Index:
 
 
 def read_zep(path: Path, group: str | None = None) -> Reading:
-    """Return a function that yields the records of one Zep graph in the JSON file *path*.
+    """Return a function that yields the records to import of one Zep graph, from the JSON file *path*.
 
     *group* is the uuid of a user or a graph; None means the only one. Errors: `InputError` for an invalid file, an
     unknown *group*, or several owners without a *group*.
@@ -75,7 +75,7 @@ def read_zep(path: Path, group: str | None = None) -> Reading:
 
 
 def read_source(graph: RecordSource, group: str | None) -> Reading:
-    """Return a function that yields those records of *graph* that belong to the owner *group*.
+    """Return a function that yields the records to import from *graph* that belong to the owner *group*.
 
     *group* None means the only owner. Errors: `InputError` for an invalid record, an unknown *group*, or several owners
     without a *group*.
@@ -94,9 +94,9 @@ def read_source(graph: RecordSource, group: str | None) -> Reading:
 
 
 def _records(graph: RecordSource, index: _Index, left_out: Counter[str]) -> Iterator[Record]:
-    """Yield the edges of the owner as facts, and the episodes as messages, both as records to import.
+    """Yield the records to import for one owner: edges as facts, and episodes as messages.
 
-    Other records are counted in *left_out*, by reason. *index* has the owner and the names of nodes.
+    *index* has the owner, and the names of nodes. Records that cannot be imported are counted in *left_out*, by reason.
     """
     episodes = DiskDictionary()
     for place, record in graph.records():
@@ -134,7 +134,7 @@ def _uuid(place: str, record: Row) -> str:
 
 
 def _episode(place: str, record: Row, source: str) -> EpisodeInput:
-    """Return the message in *record*, a Zep episode; *source* is "zep" or "graphiti".
+    """Convert *record*, a Zep episode, to a message; *source* is "zep" or "graphiti".
 
     *place* names the record in error messages.
     """
@@ -151,10 +151,10 @@ def _episode(place: str, record: Row, source: str) -> EpisodeInput:
 
 
 def _facts(place: str, record: Row, index: _Index) -> Iterator[Row]:
-    """Yield the fact that *record*, a Zep edge, states and, if the edge has ended, a second fact that states the end.
+    """Convert *record*, a Zep edge, to a fact and, if the edge has ended, a second fact that states the end.
 
-    The first fact is dated by the edge's earliest episode or its creation, the second by the time when Zep noticed the
-    end. *place* names the edge in error messages; *index* has the names of its nodes.
+    The first fact has the time of the edge's earliest episode or, without one, of the edge's creation. The second has
+    the time when Zep noticed the end. *place* names the edge in error messages; *index* has the names of its nodes.
     """
     created, expired = (read_time(place, record, name) for name in ("created_at", "expired_at"))
     begins, ends = (read_time(place, record, name) for name in ("valid_at", "invalid_at"))

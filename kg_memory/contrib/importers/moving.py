@@ -1,4 +1,4 @@
-"""Helpers of the importers: records, times, owners, a lookup table on disk, and a streaming reader of JSON records."""
+"""Shared parts of the importers: records, times, owners, a dictionary on disk, and a streaming JSON parser."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ LIST_NAMES = ("results", "items", "memories", "history", "data")
 class Record:
     """One record to import: a message, or a fact as a row for `facts.add_many`.
 
-    `place` names the record in error messages: "export.json, record 3". `replaces`, set for a changed message, is a
-    filter that matches the earlier versions of the message.
+    `place` names the record in error messages: "export.json, record 3". `replaces` is set for a message that has
+    changed in the export: it is a filter that matches the message's earlier versions in the memory.
     """
 
     place: str
@@ -36,7 +36,7 @@ class Record:
 
     @property
     def is_fact(self) -> bool:
-        """Whether the record is a fact and not a message."""
+        """Whether the record is a fact; otherwise it is a message."""
         return isinstance(self.value, dict)
 
 
@@ -47,7 +47,7 @@ Open = Callable[[Path, str | None], Reading]
 
 
 class DiskDictionary:
-    """A dictionary from texts to texts in a temporary SQLite database, for exports larger than memory."""
+    """A dictionary of texts in a temporary SQLite database, for exports that do not fit into memory."""
 
     def __init__(self) -> None:
         self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
@@ -75,10 +75,10 @@ def _storable(text: str) -> str:
 
 
 def choose_owner(owners: Iterable[str], group: str | None, noun: str) -> str:
-    """Return the owner whose records should be imported: *group* or, if that is None, the only one of *owners*.
+    """Return the owner whose records should be imported: *group* or, if *group* is None, the only one of *owners*.
 
-    *noun* is the word for an owner in errors, such as "user". Errors: `InputError` for an unknown *group*, and for
-    several owners without a *group*, since their memories must not be mixed.
+    An owner is, for example, a user. *noun* is the word for it in error messages. Errors: `InputError` for an unknown
+    *group*, and for several owners without a *group*, since their memories must not be mixed.
     """
     names = sorted({*owners})
     if group is None and len(names) > 1:
@@ -120,7 +120,8 @@ def read_text(place: str, record: Row, *names: str) -> str | None:
 def require_text(place: str, record: Row, *names: str, hint: str) -> str:
     """Return the text in the first of the fields *names* that is set in *record*.
 
-    Errors: `InputError` if none is set; its message names the record by *place* and ends in *hint*.
+    Errors: `InputError` if none is set. The error message begins with *place*, which names the record, and ends with
+    *hint*.
     """
     text = read_text(place, record, *names)
     if text is None:
@@ -129,7 +130,7 @@ def require_text(place: str, record: Row, *names: str, hint: str) -> str:
 
 
 def start_before(start: datetime | None, end: datetime | None) -> datetime | None:
-    """Return *start*, the start of a fact's valid time, or None if it is not before *end*: such a start is invalid."""
+    """Return *start*, the time when a fact became true, or None if it is not before *end* and so must be wrong."""
     return None if start and end and end <= start else start
 
 
@@ -150,11 +151,12 @@ _SPACE = re.compile(r"\s*")
 
 
 def read_json_records(path: Path, names: Collection[str]) -> Iterator[tuple[int, str, Row]]:
-    """Yield (record number, list name, record) for each JSON object in the file *path*.
+    """Yield (record number, list name, record) for each record in the JSON file *path*; numbers start at 1.
 
-    The file may be a list, JSON Lines, or several pages of an API. A page is an object that has lists under *names*,
-    whose items are the records. Any other object is a record itself, with the list name "". Errors: `InputError` for
-    invalid JSON, and for a record that is not an object.
+    The file may be a list of records, one record on each line (JSON Lines), or pages of an API. A page is an object
+    with lists under some of the keys *names*, such as "edges"; the items of these lists are the records. For a record
+    outside such a list, the list name is "". Errors: `InputError` for invalid JSON, and for a record that is not an
+    object.
     """
     number = 0
     try:
@@ -186,7 +188,7 @@ def parse_json(data: bytes) -> Any:
 
 
 class _Text:
-    """Parser for a JSON file of any size that parses one value at a time, and loads the file in chunks."""
+    """Parser for a JSON file of any size. It loads the file in chunks, and parses one value at a time."""
 
     def __init__(self, path: Path, file: TextIO) -> None:
         self._path, self._file = path, file
@@ -194,7 +196,7 @@ class _Text:
         self._text, self._place, self._line, self._ended = "", 0, 1, False
 
     def _read_more(self) -> bool:
-        """Load the next chunk of the file and append it to the unparsed text; return False at the end of the file."""
+        """Append the next chunk of the file to the text that is not parsed yet; return False at the end of the file."""
         chunk = "" if self._ended else self._file.read(max(CHUNK, len(self._text) - self._place))
         self._ended = not chunk
         self._line += self._text.count("\n", 0, self._place)
@@ -204,7 +206,7 @@ class _Text:
     def peek(self, skip: int = 0) -> str:
         """Return the next character that is not white space, without consuming it; "" at the end of the file.
 
-        *skip* characters are ignored before it.
+        *skip* is the number of characters to ignore first.
         """
         while True:
             space = _SPACE.match(self._text, self._place + skip)
@@ -254,7 +256,7 @@ class _Text:
 
 
 def _values(text: _Text, names: Collection[str]) -> Iterator[tuple[str, Any]]:
-    """Yield (list name, value) for each record in the file *text*; *names* are as in `read_json_records`."""
+    """Yield (list name, value) for each record in the file *text*; *names* are the keys as in `read_json_records`."""
     while first := text.peek():
         if first == "[":
             for item in _items(text):
@@ -266,7 +268,7 @@ def _values(text: _Text, names: Collection[str]) -> Iterator[tuple[str, Any]]:
 
 
 def _items(text: _Text) -> Iterator[Any]:
-    """Yield the items of the JSON list that comes next in *text*."""
+    """Parse the JSON list that comes next in *text*, and yield its items one by one."""
     text.take("[")
     if text.peek() == "]":
         text.take("]")
@@ -278,10 +280,10 @@ def _items(text: _Text) -> Iterator[Any]:
 
 
 def _object(text: _Text, names: Collection[str]) -> Iterator[tuple[str, Any]]:
-    """Yield (list name, record) for the records in the JSON object that comes next in *text*.
+    """Parse the JSON object that comes next in *text*, and yield (list name, record) for each record in it.
 
-    They are the objects in its lists under *names*. An object without such lists is itself a record, named "". An
-    object that has only empty lists yields nothing.
+    *names* are the keys whose lists contain records. An object without such a key is itself a record, with the list
+    name "". An object whose lists are all empty yields nothing.
     """
     text.take("{")
     fields: Row = {}

@@ -1,7 +1,8 @@
-"""Import the export of another memory record by record: facts are declared, sentences are read as messages.
+"""Import the export of another memory product: facts are stored as they are, sentences are saved as messages.
 
-A first pass checks all records and stores nothing. The second pass stores them in batches, each record under the id
-from its source, so that an interrupted import can be repeated and continues where it stopped.
+A language model extracts facts from the messages. A first pass checks all records and stores nothing. The second pass
+stores them in batches. Each record gets the id from its source, so an interrupted import can be run again and continues
+where it stopped.
 """
 
 from __future__ import annotations
@@ -51,9 +52,10 @@ def import_records(
 ) -> Flow[ImportResult]:
     """Import the records of one owner from an export of another memory; return the numbers of facts and messages.
 
-    *origin* is the name of an importer, such as "mem0", and *source* a file or URL. *group* is the owner, such as a
-    user id; None means the only owner. With *read* false, messages are stored but not read by a model. *progress* is
-    called with (records stored, all records). Errors: `InputError` for an invalid record, before anything is stored.
+    *origin* is the name of an importer, such as "mem0". *source* is a file or a URL. *group* is the owner, such as a
+    user id; None means the only one. With *read* false, messages are stored, but no facts are extracted from them.
+    *progress* is called with (number of stored records, number of all records). Errors: `InputError` for an invalid
+    record, before anything is stored.
     """
     origins = plugin_names("importers")
     if origin not in origins:
@@ -85,9 +87,10 @@ def import_records(
 
 
 def _check(engine: Engine, reading: Reading, progress: Callable[[int, int], None] | None) -> int:
-    """Check that all records of an export can be stored, without storing them, and return their number.
+    """Check that all records of an export can be stored, without storing them; return the number of records.
 
-    *reading* is the function that yields the records. Errors: `InputError` for the first invalid record.
+    *reading* is a function that yields the records. *progress* is called with (0, number of records so far). Errors:
+    `InputError` for the first invalid record.
     """
     count = 0
     contents = DiskDictionary()
@@ -114,10 +117,10 @@ def _to_state(engine: Engine, record: Record) -> State:
 
 
 def _store(engine: Engine, window: Sequence[Record], namespace: str, *, read: bool) -> Flow[list[AddResult]]:
-    """Store the records in *window*, either facts or messages, and return the result for each of them.
+    """Store the records in *window*, either all facts or all messages; return the result for each record.
 
-    With *read*, a model reads the messages. Errors: `InputError` for a record that cannot be stored; the records before
-    it stay stored.
+    With *read*, a model extracts facts from the messages. Errors: `InputError` for a record that cannot be stored; the
+    records before it stay stored.
     """
     tally = Tally()
     taken: list[Record] = []
@@ -145,10 +148,10 @@ def _store(engine: Engine, window: Sequence[Record], namespace: str, *, read: bo
 def _replace_earlier(
     engine: Engine, record: Record, result: AddResult, namespace: str, left_out: Counter[str]
 ) -> Flow[None]:
-    """Replace the facts of the earlier versions of a changed message by the facts of its new version.
+    """Replace the facts from earlier versions of a changed message by the facts from its new version.
 
-    *record* is the new version, and *result* the result of adding it. Earlier facts without a replacement are kept, and
-    counted in *left_out*.
+    *record* is the new version, and *result* the result of storing it. If the new version states no fact to replace an
+    earlier one, the earlier fact is kept and counted in *left_out*.
     """
     episode = None if result.error else (yield from read_episode(result.episode))
     if episode is None:

@@ -1,6 +1,6 @@
-"""Read the exports of Mem0 and LangMem, which store sentences and no graph, as episodes.
+"""Import the exports of Mem0 and LangMem. These products store sentences and no graph, so each one becomes a message.
 
-Mem0's records get the speakers and labels that `kg_memory.contrib.mem0` uses, so that both can share a memory.
+Mem0's memories get the speakers and labels that `kg_memory.contrib.mem0` uses, so that both can share a memory.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ _NEEDLESS = frozenset({"hash", "score", "old_memory"})
 
 
 def to_labels(ids: Mapping[str, str], metadata: Mapping[str, Any] | None, about: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the labels of a Mem0 message: its *ids* except user_id, its *metadata*, and the fields *about*.
+    """Return the labels (fields for filters) of a Mem0 memory: its *ids* except user_id, its *metadata*, and *about*.
 
-    Metadata that does not fit into labels is stored as JSON under the label `REST`. Errors: `InputError` if *metadata*
-    is not a dict of JSON values.
+    *about* are other known fields of the memory, such as its role. Metadata that cannot be stored as labels is stored
+    as JSON under the label `REST`. Errors: `InputError` if *metadata* is not a dict of JSON values.
     """
     if not isinstance(metadata, Mapping | None):
         raise InputError(f"metadata must be a dict, got {type(metadata).__name__}")
@@ -88,11 +88,11 @@ def _to_json(rest: Mapping[str, Any]) -> str:
 
 
 def read_mem0(path: Path, group: str | None = None) -> Reading:
-    """Return a function that yields the Mem0 memories of one owner in the file *path*.
+    """Return a function that yields the records to import of one owner, from a Mem0 export.
 
-    The file has the result of ``Memory.get_all``, or rows of ``Memory.history``. *group* is the id of a user or agent;
-    None means the only one. Errors: `InputError` for an invalid file, an unknown *group*, or several owners without a
-    *group*.
+    The file *path* has the result of ``Memory.get_all``, or rows of ``Memory.history``. *group* is the id of a user or
+    agent; None means the only one. Errors: `InputError` for an invalid file, an unknown *group*, or several owners
+    without a *group*.
     """
     owners: set[str] = set()
     deleted = DiskDictionary()
@@ -106,7 +106,7 @@ def read_mem0(path: Path, group: str | None = None) -> Reading:
 def _records(path: Path, owner: str, deleted: DiskDictionary, left_out: Counter[str]) -> Iterator[Record]:
     """Yield the Mem0 memories of *owner* as records to import.
 
-    *deleted* has the ids of memories that were deleted later; their records are only counted in *left_out*.
+    *deleted* has the ids of memories that Mem0 has deleted; their records are only counted in *left_out*.
     """
     for number, _, record in read_json_records(path, LIST_NAMES):
         if _owner_of(record) != owner:
@@ -121,7 +121,7 @@ def _records(path: Path, owner: str, deleted: DiskDictionary, left_out: Counter[
 
 
 def _to_episode(place: str, record: Row, left_out: Counter[str]) -> EpisodeInput:
-    """Return the message for one Mem0 memory; fields that cannot be imported are counted in *left_out*.
+    """Convert *record*, a Mem0 memory, to a message; fields that cannot be imported are counted in *left_out*.
 
     *place* names the record in error messages. Errors: `InputError` if it has no text.
     """
@@ -153,9 +153,9 @@ def _to_episode(place: str, record: Row, left_out: Counter[str]) -> EpisodeInput
 
 
 def _labels_of(named: Mapping[str, str], metadata: Row, key: str | None, left_out: Counter[str]) -> Labels:
-    """Return the labels of a Mem0 memory; metadata that does not fit into labels is counted in *left_out*.
+    """Return the labels of a Mem0 memory; metadata that is too long or too much for labels is counted in *left_out*.
 
-    *named* are its ids and other known fields, *metadata* all other fields, and *key* is the memory's id.
+    *named* are the memory's ids and other known fields, *metadata* all other fields, and *key* is the memory's own id.
     """
     ids = {name: value for name, value in named.items() if name in IDS}
     about = {name: value for name, value in named.items() if name in ABOUT} | ({MEM0_ID: key} if key else {})
@@ -171,7 +171,7 @@ def _labels_of(named: Mapping[str, str], metadata: Row, key: str | None, left_ou
 
 
 def read_expiration(value: object) -> tuple[str | None, datetime | None]:
-    """Return the last day on which a memory is shown, and the time at which it expires: 00:00 UTC of the next day.
+    """Return the last day on which a memory is shown, and the time when it expires: 00:00 UTC of the next day.
 
     ``"2026-12-31" -> ("2026-12-31", datetime(2027, 1, 1, tzinfo=UTC))``; ``None -> (None, None)``. Errors: `InputError`
     if *value* is not a date.
@@ -189,7 +189,7 @@ def read_expiration(value: object) -> tuple[str | None, datetime | None]:
 
 
 def _end_of(day: str | None) -> datetime | None:
-    """Return the time at which a memory expires whose last day is *day* ("2026-12-31"); None for an invalid date."""
+    """Return the time when a memory expires whose last day is *day* ("2026-12-31"); None if *day* is no valid date."""
     try:
         return read_expiration(day)[1]
     except InputError:
@@ -197,16 +197,16 @@ def _end_of(day: str | None) -> datetime | None:
 
 
 def _is_changed(record: Row) -> bool:
-    """Return whether *record* is a changed version of a Mem0 memory, and not the first version."""
+    """Return whether *record* is a later version of a Mem0 memory that was changed, and not its first version."""
     if record.get("memory_id"):
         return record.get("event") == "UPDATE"
     return bool(record.get("updated_at") and record["updated_at"] != record.get("created_at"))
 
 
 def _version_of(record: Row) -> str | None:
-    """Return an id for the version of a Mem0 memory in *record*: "m1" or, after a change, "m1@" and the time.
+    """Return an id for this version of a Mem0 memory: "m1" for the first one, or "m1@2024-05-01" (time) after a change.
 
-    A row of a history has an id of its own. None if the record has no id.
+    A row of a history has an id of its own, which is used. None if the record has no id.
     """
     key, own = _key_of(record), record.get("id")
     if record.get("memory_id") and own:
@@ -215,7 +215,7 @@ def _version_of(record: Row) -> str | None:
 
 
 def _key_of(record: Row) -> str | None:
-    """Return the id of the Mem0 memory that *record* contains, or whose change it describes; None if it has none."""
+    """Return the id of the Mem0 memory that *record* contains, or whose change it describes; None if there is no id."""
     key = record.get("memory_id") or record.get("id")
     return str(key) if key else None
 
@@ -228,11 +228,11 @@ def _owner_of(record: Row) -> str:
 
 
 def read_langmem(path: Path, group: str | None = None) -> Reading:
-    """Return a function that yields the LangMem memories in one namespace of an exported LangGraph store.
+    """Return a function that yields the records to import from one namespace of an exported LangGraph store (LangMem).
 
-    *path* is a file of items in the form of ``Item.dict()``. *group* is the namespace, with its labels joined by "/";
-    None means the only one. Values without a text under "content" become JSON records. Errors: `InputError` for an
-    invalid file, an unknown *group*, or several namespaces without a *group*.
+    The file *path* has items in the form of ``Item.dict()``. *group* is the namespace, its parts joined by "/"; None
+    means the only one. An item without a text under "content" is imported as JSON. Errors: `InputError` for an invalid
+    file, an unknown *group*, or several namespaces without a *group*.
     """
     namespaces = {_langmem_namespace(record) for _, _, record in read_json_records(path, LIST_NAMES)}
     return partial(_langmem_records, path, choose_owner(namespaces, group, "namespace"))
@@ -246,9 +246,9 @@ def _langmem_records(path: Path, namespace: str, _: Counter[str]) -> Iterator[Re
 
 
 def _langmem_episode(place: str, record: Row, namespace: str) -> EpisodeInput:
-    """Return the message for *record*, an item of a LangGraph store; a value without a text becomes a JSON record.
+    """Convert *record*, an item of a LangGraph store, to a message or, if its value has no text, a JSON record.
 
-    *place* names the item in error messages. Errors: `InputError` if it has no value.
+    *place* names the item in error messages. Errors: `InputError` if the item has no value.
     """
     value = record.get("value")
     if not isinstance(value, dict) or not value:
