@@ -1,4 +1,4 @@
-"""Read chat exports and files of conversations, texts and JSON records as `EpisodeInput`s to remember."""
+"""Read chat exports, texts and JSON records from files as `EpisodeInput`s: messages or texts to save in the memory."""
 
 from kg_memory.contrib.chats.reading import FORMATS, Reading, read
 from kg_memory.contrib.chats.survey import survey

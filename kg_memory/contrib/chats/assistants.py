@@ -39,8 +39,8 @@ def _is_chatgpt(value: Json) -> bool:
 def _read_chatgpt(conversation: Json, thread: Thread) -> Iterator[Item]:
     """Yield the user and assistant messages of a ChatGPT conversation as episodes in *thread*.
 
-    *conversation* is one object of conversations.json. Edited messages and retried answers are left out: only the
-    branch of the message tree that leads to the current message is read.
+    *conversation* is one object of conversations.json. Its messages form a tree. Only the branch that leads to the
+    current message is read, without older versions of edited messages and answers.
     """
     for node in branch(conversation["mapping"], conversation.get("current_node"), "parent"):
         message = node.get("message")
@@ -72,7 +72,7 @@ def _asset(part: Json) -> str:
 def _read_claude(conversation: Json, thread: Thread) -> Iterator[Item]:
     """Yield the messages of one conversation of a Claude export as episodes in *thread*.
 
-    Only the current version of an edited message is read.
+    Of an edited message, only the current version is read.
     """
     messages = objects(conversation["chat_messages"])
     by_id = {str(message.get("uuid")): message for message in messages}
@@ -102,7 +102,7 @@ def _webui_chat(value: Json) -> Json | None:
 def _read_open_webui(conversation: Json, thread: Thread) -> Iterator[Item]:
     """Yield the user and assistant messages of one Open WebUI chat as episodes in *thread*.
 
-    Only the current version of a retried message is read.
+    Of a message that was tried again, only the current version is read.
     """
     chat = _webui_chat(conversation) or {}
     history = chat["history"]
@@ -137,7 +137,7 @@ def _is_assistants(message: Json) -> bool:
 
 
 def _unfold_assistants(document: Any) -> list[Json]:
-    """Return the threads of an OpenAI Assistants export, as dicts like ``{"id": "thread_1", "messages": [...]}``.
+    """Return the threads in an export of OpenAI's Assistants API: ``[{"id": "thread_1", "messages": [...]}]``.
 
     *document* is a list of messages, a page of the API, or a list of pages.
     """
@@ -157,7 +157,7 @@ def _unfold_assistants(document: Any) -> list[Json]:
 
 
 def _read_assistants(conversation: Json, thread: Thread) -> Iterator[Item]:
-    """Yield the user and assistant messages of one thread of OpenAI's Assistants API, earliest first, as episodes."""
+    """Yield the user and assistant messages of one thread of OpenAI's Assistants API as episodes, earliest first."""
     messages = conversation["messages"]
     if all(isinstance(message.get("created_at"), int | float) for message in messages):
         same = messages[::-1] if messages[0]["created_at"] > messages[-1]["created_at"] else messages
@@ -171,7 +171,7 @@ def _read_assistants(conversation: Json, thread: Thread) -> Iterator[Item]:
 
 
 class _Words(HTMLParser):
-    """An HTML parser that collects the text of a document in `words`, with line breaks between paragraphs."""
+    """HTML parser that collects the text of a document in the list `words`, with line breaks between paragraphs."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -200,9 +200,9 @@ def _is_gemini(value: Any) -> bool:
 
 
 def _unfold_gemini(document: Any) -> list[Json]:
-    """Return a list with one conversation: all activities in a Gemini export; [] if *document* is of another format.
+    """Return the conversations in a Gemini export; [] if *document* has another format.
 
-    The export does not say to which chat an activity belongs.
+    An export of activities becomes one conversation, because it does not say to which chat an activity belongs.
     """
     if isinstance(document, list) and document and _is_gemini(document[0]):
         return [{"id": "Gemini Apps", "activities": [each for each in objects(document) if _is_gemini(each)]}]
@@ -255,9 +255,9 @@ def _unfold_lists(document: Any) -> list[Json]:
 
 
 def _read_list(conversation: Json, thread: Thread) -> Iterator[Item]:
-    """Yield the messages of *conversation*, an object with a list of OpenAI or LangChain messages, as episodes.
+    """Yield the messages of *conversation* as episodes in *thread*; it has a list of OpenAI or LangChain messages.
 
-    All episodes are in *thread*. If the first message has no time, it gets the time of the conversation.
+    If the first message has no time, it gets the time of the conversation.
     """
     for item in read_messages(first(conversation, "messages", "chat", "history", "turns"), thread.name):
         if isinstance(item, InputError):

@@ -1,4 +1,4 @@
-"""Open text files in folders and zips, with limits that protect against malicious archives."""
+"""Open text files in folders and zip files, with limits that protect against malicious archives."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ File = Path | zipfile.Path
 
 
 def is_archive(path: Path) -> bool:
-    """Return whether *path* is a folder or a zip file, so that it may contain several chats."""
+    """Return whether *path* is a folder or a zip file, which may contain several chats."""
     return path.is_dir() or (path.is_file() and path.stat().st_size > 0 and _is_zip(path))
 
 
@@ -45,10 +45,10 @@ def _is_zip(path: Path) -> bool:
 
 
 def files_of(path: Path) -> list[tuple[Path, File]]:
-    """Return the JSON and text files in the folder or zip *path* as pairs (path, file to open), sorted by path.
+    """Return the JSON and text files in the folder or zip *path*, as a list of (path, file to open), sorted by path.
 
     The file to open is a `Path` or, in a zip, a `zipfile.Path`. Hidden files are skipped. Errors: `InputError` for a
-    zip that is broken, encrypted, too large, or contains a path outside itself.
+    zip that is broken, encrypted or too large, or contains a path that leads outside.
     """
     if path.is_dir():
         inside = sorted(each for each in path.rglob("*") if each.suffix.lower() in _SUFFIXES and each.is_file())
@@ -69,9 +69,10 @@ def _is_hidden(parts: Iterable[str]) -> bool:
 
 
 def _check_members(path: Path, members: list[zipfile.ZipInfo]) -> list[zipfile.ZipInfo]:
-    """Return the JSON and text files among the *members* of the zip file *path*.
+    """Return those of *members*, the entries of the zip file *path*, that are JSON or text files.
 
-    Errors: `InputError` if the zip has too many or too large files, is encrypted, or contains a path outside itself.
+    Errors: `InputError` if the zip has too many or too large files, is encrypted, or contains a path that leads
+    outside.
     """
     if len(members) > MOST_MEMBERS:
         raise InputError(f"{path} has {len(members)} files, and the limit is {MOST_MEMBERS}: unpack only the chats")
@@ -119,7 +120,7 @@ def validate_file(path: Path) -> None:
 
 
 def _encoding(head: bytes) -> str | None:
-    """Return the encoding that a byte order mark in *head*, the first bytes of a file, names; None means UTF-8."""
+    """Return the encoding named by a byte order mark in *head*, the first bytes of a file; None means UTF-8."""
     return next((name for mark, name in _ENCODINGS.items() if head.startswith(mark)), None)
 
 

@@ -3,7 +3,7 @@
 `looks_like_chat` recognises JSON that looks like a conversation in an unknown format.
 
 A text chat has lines such as ``Ann: hello``, with or without ``[2024-05-01 10:00]`` before them. LoCoMo (Maharana et
-al. 2024) is a data set of long conversations of two people in dated sessions; BEAM is another one.
+al. 2024) and BEAM are data sets of long conversations.
 """
 
 from __future__ import annotations
@@ -106,12 +106,12 @@ _CLASS = re.compile(r"(?:Message)?(?:Chunk)?$")
 
 
 def _role(kind: object) -> str | None:
-    """Return the role for a LangChain message type or class: "AIMessageChunk" -> "assistant"; None if unknown."""
+    """Return the role for a LangChain message type or class: "AIMessageChunk" -> "assistant"; None if it is unknown."""
     return _ROLES.get(_CLASS.sub("", str(kind)).lower())
 
 
 def is_openai(value: Any) -> bool:
-    """Return whether *value* is a message in OpenAI's form: a role, with a content or tool calls."""
+    """Return whether *value* is a message in OpenAI's form: an object with a role, and with content or tool calls."""
     return (
         isinstance(value, Mapping)
         and isinstance(value.get("role"), str)
@@ -130,13 +130,13 @@ def is_langchain(value: Any) -> bool:
 
 
 def find_messages(document: Any) -> list[Any] | None:
-    """Return *document* if it is a list of messages, or the list under its key "messages"; None if missing or empty."""
+    """Return *document* if it is a list of messages, else the list under its key "messages"; None if it has none."""
     messages = document.get("messages") if isinstance(document, Mapping) else document
     return messages if isinstance(messages, list) and messages else None
 
 
 def read_messages(document: Any, thread: str) -> Iterator[Item]:
-    """Yield the user and assistant messages of an OpenAI or LangChain list of messages as episodes.
+    """Yield the user and assistant messages in *document*, a list of OpenAI or LangChain messages, as episodes.
 
     System prompts, tool calls and tool results are skipped. *thread* is used for messages that do not name a thread.
     """
@@ -151,7 +151,7 @@ def read_messages(document: Any, thread: str) -> Iterator[Item]:
 
 
 def _plain(message: Any) -> Mapping[str, Any]:
-    """Return an OpenAI or LangChain message as an object that has "role" and "content" at its top level.
+    """Convert an OpenAI or LangChain message to an object with "role" and "content" at its top level.
 
     ``{"type": "human", "data": {"content": "Hi"}} -> {"content": "Hi", "role": "user"}``. Errors: `InputError` for any
     other value.
@@ -170,7 +170,7 @@ _SESSION = re.compile(r"session_(\d+)")
 
 
 def samples(document: Any) -> list[Mapping[str, Any]] | None:
-    """Return the conversations in *document* if it has the format of the LoCoMo data set, else None."""
+    """Return the list of conversations in *document* if it is a file of the LoCoMo data set, else None."""
     samples_ = [document] if isinstance(document, Mapping) else document
     if not isinstance(samples_, list) or not samples_ or not all(_is_sample(sample) for sample in samples_):
         return None
@@ -183,11 +183,11 @@ def _is_sample(value: Any) -> bool:
 
 
 def read_locomo(document: Any, thread: str) -> Iterator[Item]:
-    """Yield all messages of a document of the LoCoMo data set as episodes.
+    """Yield all messages of *document*, a file of the LoCoMo data set, as episodes.
 
-    Their thread is ``<sample_id>/session_<n>`` and their id ``<sample_id>/<dia_id>``; *thread* replaces a missing
-    sample_id. Message number i is dated i minutes after the start of its session. Captions of photos are appended to
-    the text.
+    The thread of a message is ``<sample_id>/session_<n>``, and its id is ``<sample_id>/<dia_id>``; *thread* replaces a
+    missing sample_id. Each message is dated a minute after the one before it; the first has the start time of its
+    session. Captions of photos are appended to the text.
     """
     for number, sample in enumerate(samples(document) or [], start=1):
         name = str(sample.get("sample_id") or f"{thread}-{number}")
@@ -237,10 +237,10 @@ def is_beam(document: Any) -> bool:
 
 
 def read_beam(document: Any, thread: str) -> Iterator[Item]:
-    """Yield all messages of a chat of the BEAM data set as episodes.
+    """Yield all messages of *document*, a chat of the BEAM data set, as episodes.
 
-    Their thread is ``<chat>/session_<batch>`` and their id ``<chat>/<id>``, where <chat> is *thread* with a hash of the
-    first messages. Undated messages are dated minutes apart, after the dated message before them.
+    The thread of a message is ``<chat>/session_<batch>``, and its id is ``<chat>/<id>``, where <chat> is *thread* with
+    a hash of the first messages. An undated message is dated a minute after the message before it.
     """
     thread = f"{thread}-{digest(to_json(document[0]['turns'][:1]))[:8]}"
     for number, batch in enumerate(document, start=1):
@@ -294,8 +294,8 @@ _WIDEST = 20
 def looks_like_chat(value: Any, depth: int = 0) -> bool:
     """Return whether *value*, JSON in an unknown format, seems to contain chat messages.
 
-    It does if an object has a text and an author or a time, or if a list under a key like "messages" contains
-    sentences. *depth* is the depth of nesting of *value*.
+    It does if an object has a text together with an author or a time, or if a list under a key like "messages" contains
+    sentences. *depth* is how deeply *value* is nested; the search ends at `_DEEPEST`.
     """
     if depth > _DEEPEST:
         return False
@@ -320,7 +320,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_turn(value: Any) -> bool:
-    """Return whether a JSON value is a text of several words, or a list or object that contains such a text."""
+    """Return whether a JSON value may be a message: a text of several words, or a list or object that contains one."""
     texts = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else [value]
     return any(isinstance(text, str) and " " in text.strip() for text in texts)
 

@@ -33,7 +33,7 @@ def _unfold_telegram(document: Any) -> list[Json]:
 def _read_telegram(chat: Json, thread: Thread) -> Iterator[Item]:
     """Yield the messages of one chat of a Telegram export as episodes in *thread*.
 
-    Service messages such as "joined the group" are left out.
+    Service messages, such as "joined the group", are left out.
     """
     for message in objects(chat["messages"]):
         if message["type"] != "message":
@@ -52,9 +52,9 @@ def _read_telegram(chat: Json, thread: Thread) -> Iterator[Item]:
 
 
 def _shared(message: Json) -> Iterator[tuple[str, object]]:
-    """Yield (kind, name) for each thing that a Telegram message shares: ``("poll", "Lunch?")``.
+    """Yield (kind, name) for the sticker, poll, contact and location of a Telegram message: ``("poll", "Lunch?")``.
 
-    The kinds are sticker, poll, contact and location; the name is None for those that the message lacks.
+    The name is None if the message has nothing of this kind.
     """
     yield "sticker", first(message, "sticker_emoji")
     yield "poll", first(message.get("poll"), "question")
@@ -68,7 +68,7 @@ def _shared(message: Json) -> Iterator[tuple[str, object]]:
 
 
 def _telegram_time(message: Json) -> datetime | None:
-    """Return the time of a Telegram message with its UTC offset, computed from the message's local and Unix times."""
+    """Return the time of a Telegram message. Its UTC offset is computed from the message's local time and Unix time."""
     wall, moment = read_moment(message.get("date")), read_moment(message.get("date_unixtime"))
     if moment is None or wall is None:
         return moment or wall
@@ -91,16 +91,16 @@ def _is_slack(message: Any) -> bool:
 
 
 def _unfold_slack(document: Any) -> list[Json]:
-    """Return a list with *document* as one conversation if it is a Slack channel, or one day of it; otherwise []."""
+    """Return *document* as a list with one conversation if it is a Slack channel, or one day of it; otherwise []."""
     channel = document if isinstance(document, Mapping) else {}
     messages = objects(channel.get("messages") if channel else document)
     return [{**channel, "messages": messages}] if messages and all(map(_is_slack, messages)) else []
 
 
 def _read_slack(channel: Json, thread: Thread) -> Iterator[Item]:
-    """Yield the messages of a Slack conversation as episodes in *thread*; replies are in threads of their own.
+    """Yield the messages of a Slack channel as episodes in *thread*; each message with replies has a thread of its own.
 
-    `thread.names` maps user ids to user records.
+    `thread.names` maps the ids of users to their user records.
     """
     for message in sorted(channel["messages"], key=lambda message: float(message["ts"])):
         files = objects(message.get("files"))
@@ -122,7 +122,7 @@ def _read_slack(channel: Json, thread: Thread) -> Iterator[Item]:
 
 
 def _slack_name(user: Any) -> str | None:
-    """Return the real name, display name or user name in a Slack user record or profile; None if it has none."""
+    """Return the name in a Slack user record or profile: real name, display name or user name; None if it has none."""
     profile = first(user, "profile")
     name = (
         first(profile, "real_name")
@@ -134,10 +134,10 @@ def _slack_name(user: Any) -> str | None:
 
 
 def _unlink(users: Mapping[str, Json], match: re.Match[str]) -> str:
-    """Return readable text for a Slack link or mention: ``<@U1>`` -> "@Ann".
+    """Return the text for a link or mention in a Slack message: ``<@U1>`` -> "@Ann".
 
-    ``<https://a.org|docs>`` becomes "docs (https://a.org)". *users* maps user ids to user records; *match* has the
-    target ("@U1") and the label.
+    ``<https://a.org|docs>`` becomes "docs (https://a.org)". *users* maps user ids to user records. *match* has two
+    groups: the target ("@U1"), and the label or None.
     """
     target, label = match.groups()
     if target.startswith("@"):
@@ -151,7 +151,7 @@ def _unlink(users: Mapping[str, Json], match: re.Match[str]) -> str:
 
 
 def _slack_time(message: Json, user: Json | None) -> datetime | None:
-    """Return the time of a Slack message in the time zone of the user record *user*, or in UTC if that is unknown."""
+    """Return the time of a Slack message in the time zone of *user*, a user record; in UTC if the zone is unknown."""
     time, zone = read_moment(float(message["ts"])), first(user, "tz")
     try:
         return time.astimezone(ZoneInfo(zone)) if time and zone else time
@@ -170,7 +170,7 @@ def _is_discord(value: Json) -> bool:
 def _read_discord(channel: Json, thread: Thread) -> Iterator[Item]:
     """Yield the messages of one channel of a DiscordChatExporter file as episodes in *thread*.
 
-    A message without text gets the text of its embeds.
+    A message without text gets the text of its embeds (previews of linked pages).
     """
     for message in objects(channel["messages"]):
         if str(message.get("type") or "Default") not in _DISCORD_SAID:

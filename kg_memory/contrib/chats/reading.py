@@ -1,4 +1,4 @@
-"""Recognise the format of a file, folder or zip from its content, and read its episodes."""
+"""Recognise the format of a file, folder or zip from its content, and read the episodes (messages or texts) in it."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ CHATS: Mapping[str, Chat] = {chat.name: chat for chat in (*MESSENGERS, *ASSISTAN
 
 @dataclass
 class _Part:
-    """One file to read: the path that the caller named, or a file in the folder or zip of that name.
+    """One file to read: the *path* that the caller named, or a file in the folder or zip that the caller named.
 
-    *wanted* is the format if the caller named one; None detects it from the content. *names* maps the user ids of a
-    Slack workspace to user records.
+    *wanted* is the format if the caller named one; None detects it from the content. *names* maps the ids of users of a
+    Slack workspace to their user records.
     """
 
     path: Path
@@ -77,17 +77,17 @@ class _Part:
 
     @cached_property
     def thread(self) -> str:
-        """The thread of the file's episodes: "folder-stem", since files in different folders may share a name."""
+        """The thread of the file's episodes: "folder-name", since files in different folders may have equal names."""
         return "-".join(part for part in (self.path.absolute().parent.name, self.path.stem) if part)
 
 
 @dataclass
 class Reading:
-    """An iterable over the episodes in a file, folder or zip. Every iteration reads the files again.
+    """An iterable over the episodes (messages or texts) in a file, folder or zip. Each iteration reads the files again.
 
     Invalid messages, and those with more than `max_content` characters, are left out and added to `problems` as
-    `InputError`s; with `strict` the first one is raised. `at` is the time of undated messages. `wanted` is the format,
-    None to detect it. `date_order` is the order of day, month and year in a WhatsApp chat.
+    `InputError`s; with `strict`, the first one is raised. `at` is the time of undated messages. `wanted` is the format;
+    None detects it. `date_order` is the order of day, month and year in a WhatsApp chat ("dmy").
     """
 
     path: Path
@@ -120,16 +120,16 @@ class Reading:
 
     @property
     def format(self) -> str:
-        """The format of the file, or those of all files in a folder or zip, separated by commas."""
+        """The format of the file; for a folder or zip, the formats of its files, separated by commas."""
         return ", ".join(dict.fromkeys(part.format for part in self.parts))
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether the file was read as JSON records that contain sentences: it may be a chat in an unknown format."""
+        """Whether a file is read as JSON records that contain sentences, and so may be a chat in an unknown format."""
         return any(part.format == "json" and formats.holds_words(part.document) for part in self.parts)
 
     def __iter__(self) -> Iterator[EpisodeInput]:
-        """Yield the episodes in file order, and list unreadable messages in `problems`, which is emptied first."""
+        """Clear `problems`, then yield the episodes in file order and add unreadable messages to `problems`."""
         self.problems.clear()
         for part in self.parts:
             read_part = _READ.get(part.format)
@@ -153,10 +153,10 @@ def read(
     date_order: DateOrder | None = None,
     max_content: int | None = None,
 ) -> Reading:
-    """Return the episodes of the file, folder or zip at *path* as an iterable `Reading`.
+    """Return the episodes in the file, folder or zip at *path*, as an iterable `Reading`.
 
-    *format* is one of `FORMATS`; None recognises it from the content. Lines and messages that cannot be read are left
-    out and listed in `Reading.problems`; *strict* raises the first one instead. *at* is the time of undated content
+    *format* is one of `FORMATS`; None detects it from the content. Lines and messages that cannot be read are left out
+    and listed in `Reading.problems`; with *strict*, the first one is raised. *at* is the time of undated content
     (default: now). *date_order* is the order of day, month and year in a WhatsApp chat, such as "dmy". Contents of more
     than *max_content* characters are refused. Errors: `InputError` for an unknown *format*, and during iteration for a
     file that cannot be read.
@@ -167,13 +167,13 @@ def read(
 
 
 def _read_names(parts: list[_Part]) -> dict[str, Json]:
-    """Return the users of a Slack workspace by id, from the files users.json and org_users.json among *parts*."""
+    """Return the users of a Slack workspace by id, if users.json or org_users.json is among the files *parts*."""
     users = (part.document for part in parts if part.path.name in ("users.json", "org_users.json"))
     return {str(user["id"]): user for each in users for user in objects(each) if "id" in user}
 
 
 def _is_chat(part: _Part) -> bool:
-    """Return whether *part*, a file of a folder or zip, contains a conversation rather than, say, a user profile."""
+    """Return whether *part*, a file in a folder or zip, is a conversation; False for, say, a user profile."""
     try:
         return part.format not in ("json", "text", "records") or part.wanted is not None
     except InputError:
@@ -181,7 +181,7 @@ def _is_chat(part: _Part) -> bool:
 
 
 def _recognise(part: _Part) -> str:
-    """Return the format of *part*, such as "whatsapp", by its first lines. Errors: `InputError` if unknown."""
+    """Return the format of *part* ("whatsapp" etc.), detected from its first lines. Errors: `InputError` if unknown."""
     head = [line for line in islice(lines_of(part.file), _LOOKED_AT) if not isinstance(line, InputError)]
     texts = [text for _, text in head if text.strip()]
     if not texts:
@@ -213,7 +213,7 @@ def _parse_object(text: str) -> Json | None:
 
 
 def _recognise_json(part: _Part) -> str:
-    """Return the format of *part*, a file with one JSON document: "openai" etc. Errors: `InputError` if unknown."""
+    """Return the format of *part*, a file with one JSON document ("openai" etc.). Errors: `InputError` if unknown."""
     document = part.document
     if formats.samples(document):
         return "locomo"
@@ -257,7 +257,7 @@ def _is_readable(record: Json) -> bool:
 def _read_chats(chat: Chat, document: Any, part: _Part, line: int | None = None) -> Iterator[Item]:
     """Yield the messages of all conversations in *document*, a chat export, each conversation in its own thread.
 
-    *line* is the line number of *document* in a JSON Lines file; None for a whole file.
+    *line* is the line number of *document* in a JSON Lines file; None if it is the whole file.
     """
     conversations = chat.unfold(document)
     if not conversations:
@@ -278,7 +278,7 @@ def _read_chats(chat: Chat, document: Any, part: _Part, line: int | None = None)
 
 
 def _name_of(conversation: Json, part: _Part) -> str | None:
-    """Return the title of an exported conversation or None; for a day of a Slack channel, its folder's name."""
+    """Return the title of an exported conversation, or None; for a day of a Slack channel, the name of its folder."""
     if "ts" in next(iter(objects(conversation.get("messages"))), {}) and "name" not in conversation:
         return part.path.absolute().parent.name if part.path.stem[:4].isdecimal() else part.path.stem
     guild, channel = conversation.get("guild"), conversation.get("channel")
@@ -293,7 +293,7 @@ def _name_of(conversation: Json, part: _Part) -> str | None:
 
 
 def _parsed_lines(part: _Part) -> Iterator[tuple[int, Any] | InputError]:
-    """Yield (line number, JSON value) for each non-empty line, and an `InputError` for each line that is not JSON."""
+    """Yield (line number, JSON value) for each line that is not empty; for a line that is not JSON, an `InputError`."""
     for line in lines_of(part.file):
         if isinstance(line, InputError):
             yield line
@@ -320,7 +320,7 @@ def _read_lines(part: _Part) -> Iterator[Item]:
 
 
 def _from_line(record: Any, part: _Part, number: int) -> Iterator[Item]:
-    """Yield the episodes in *record*, the JSON value of line *number*: a message, a record, or a conversation."""
+    """Yield the episodes in *record*, the JSON value in line *number*: a message, a JSON record, or a conversation."""
     messages_ = formats.find_messages(record)
     if messages_ and (formats.is_openai(messages_[0]) or formats.is_langchain(messages_[0])):
         yield from formats.read_messages(record, f"{part.thread}-{number}")
@@ -355,7 +355,7 @@ def _to_record(record: Any) -> EpisodeInput:
 
 
 def _read_records(part: _Part) -> Iterator[Item]:
-    """Yield each object in *part*, a JSON list or JSON Lines file, as an episode of kind JSON, never as a message."""
+    """Yield each object in *part*, a JSON list or JSON Lines file, as a JSON record, even if it is like a message."""
     try:
         yield from map(_to_record, _records(part.document))
     except InputError:
@@ -368,7 +368,7 @@ def _read_records(part: _Part) -> Iterator[Item]:
 def _read_documents(
     is_valid: Callable[[Any], object], read_document: Callable[[Any, str], Iterable[Item]], name: str
 ) -> Callable[[_Part], Iterable[Item]]:
-    """Return a function that reads a JSON file by *read_document*; it raises `InputError` if *is_valid* is false."""
+    """Return a function that reads a JSON file with *read_document*, or raises `InputError` if *is_valid* is false."""
 
     def read_part(part: _Part) -> Iterable[Item]:
         if not is_valid(part.document):

@@ -1,4 +1,4 @@
-"""Helpers of the chat readers: build episodes from JSON objects, date messages, follow branches of a message tree."""
+"""Shared parts of the chat readers: make episodes from JSON objects, date messages, find branches of message trees."""
 
 from __future__ import annotations
 
@@ -35,17 +35,18 @@ UNSAID = frozenset({"system", "developer", "tool", "function"})
 
 
 def is_message(record: Mapping[str, Any]) -> bool:
-    """Return whether a JSON object is a chat message, and not a business record that also has a text field."""
+    """Return whether a JSON object is a chat message; False for a business record that also has a text field."""
     if not any(key in record for key in _CONTENT):
         return False
     return bool(_TELLS_MESSAGE & record.keys()) or record.keys() <= _KNOWN
 
 
 def from_record(record: Any) -> EpisodeInput | None:
-    """Return an episode for *record*, a JSON object: a message if it looks like one, else a JSON record.
+    """Convert *record*, a JSON object, to an episode: a message if it looks like one, else a JSON record.
 
     ``{"role": "user", "content": "Hi"}`` becomes a message. None for system and tool messages, and for tool calls
-    without text. Errors: `InputError`, to which the caller adds file and line.
+    without text. Errors: `InputError` for an invalid message and for other values; the caller adds file and line to its
+    text.
     """
     if not isinstance(record, Mapping):
         raise InputError(f'expected a JSON object such as {{"content": "..."}}, got {json_type(record)}')
@@ -76,7 +77,7 @@ def from_record(record: Any) -> EpisodeInput | None:
 
 
 def make_input(**fields: Any) -> EpisodeInput:
-    """Return an `EpisodeInput` with the given *fields*. Errors: `InputError` for empty content or an invalid field."""
+    """Return an `EpisodeInput` with *fields*. Errors: `InputError` if the content is empty or a field is invalid."""
     if not str(fields["content"]).strip():
         raise InputError("the content is empty: add a text, or remove the message")
     try:
@@ -95,7 +96,7 @@ def _first_of(record: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
 
 
 def _text(record: Mapping[str, Any], keys: tuple[str, ...]) -> str | None:
-    """Return, as text, the value of the first of *keys* that is set in *record*; None if none is set.
+    """Return the value of the first of *keys* that is set in *record*, as text; None if none is set.
 
     Errors: `InputError` for a value that is neither a text nor an integer.
     """
@@ -109,11 +110,12 @@ def _text(record: Mapping[str, Any], keys: tuple[str, ...]) -> str | None:
 
 
 def complete_episodes(items: Iterable[Item], name: str, at: datetime) -> Iterator[Item]:
-    """Yield *items*, the episodes of a file, with times for undated ones and ids that stay equal if the file grows.
+    """Yield the episodes of a file, *items*, with a time and an id for those that lack them; yield errors unchanged.
 
-    An undated message gets the time of the message before it in its thread, plus a microsecond, or else the time *at*.
-    Its id is a hash of all messages up to it. *name* is the name of the file. An episode that repeats an id with
-    another content is replaced by an `InputError`.
+    An undated message gets the time of the message before it in its thread, plus a microsecond. If no message before it
+    is dated, it gets the time *at* (a microsecond apart from others). If it has no id either, its id is a hash of all
+    messages up to it, which stays equal if the file grows. *name* is the name of the file. An episode with the id of
+    another one, but different content, is replaced by an `InputError`.
     """
     latest: dict[str | None, datetime] = {}
     chains: dict[str | None, str] = {}
@@ -143,7 +145,7 @@ def complete_episodes(items: Iterable[Item], name: str, at: datetime) -> Iterato
 
 
 def digest(*texts: str) -> str:
-    """Return a short hash of *texts* as 20 hex digits; lone surrogates are allowed."""
+    """Return a short hash of *texts*: 20 hexadecimal digits. Characters that UTF-8 cannot encode are allowed."""
     state = hashlib.sha256()
     for text in texts:
         data = text.encode("utf-8", "surrogatepass")
@@ -153,11 +155,11 @@ def digest(*texts: str) -> str:
 
 @dataclass
 class Thread:
-    """One conversation of an export, which turns messages into episodes with `say`.
+    """One conversation of a chat export. The method `say` converts its messages to episodes.
 
-    `source` is the format, `name` the thread of the episodes, and `scope` the prefix of their ids. `start` is the time
-    of a first message without a time. `names` maps user ids to user records. `before` and `same` are internal: they
-    date messages with equal times a microsecond apart.
+    `source` is the format of the export ("slack"), `name` the thread of the episodes, and `scope` the prefix of their
+    ids. `start` is the time of a first message without a time. `names` maps user ids to user records. `before` and
+    `same` are internal: messages with equal times are dated a microsecond apart.
     """
 
     source: str
@@ -173,8 +175,8 @@ class Thread:
     ) -> Iterator[Item]:
         """Yield one message as an episode, or an `InputError` if it is invalid; nothing if it has no text and no files.
 
-        *id_* is the message's id in the export, and *at* its time in any format. The names in *files* are appended to
-        the text, as "[attachment: photo.jpg]".
+        *id_* is the message's id in the export, and *at* its time, as text or Unix time. The names in *files* are
+        appended to the text: "[attachment: photo.jpg]".
         """
         names = (re.split(r"[/\\]", str(file))[-1] for file in files if file)
         content = "\n".join((*filter(None, (text.strip(),)), *(f"[attachment: {name}]" for name in names)))
@@ -195,11 +197,11 @@ class Thread:
 
 
 class Chat(NamedTuple):
-    """A format of JSON exports, and the functions that read it.
+    """A format of JSON chat exports, and the functions that read it.
 
     `unfold` returns the conversations in a JSON document, or [] if the document has another format. `read` yields the
-    messages of one conversation. With `named`, threads are named by the titles of conversations, otherwise by their
-    ids.
+    messages of one conversation. If `named` is true, a thread has the title of its conversation as its name, otherwise
+    the id.
     """
 
     name: str
@@ -209,7 +211,7 @@ class Chat(NamedTuple):
 
 
 def find_chats(test: Callable[[Json], bool]) -> Callable[[Any], list[Json]]:
-    """Return a function that returns the conversations in a JSON document: all objects for which *test* is true.
+    """Return a function that returns all conversations in a JSON document: the objects for which *test* is true.
 
     The document may be a conversation, a list of conversations, or an object with such a list under a key like
     "conversations".
@@ -231,7 +233,7 @@ def find_chats(test: Callable[[Json], bool]) -> Callable[[Any], list[Json]]:
 
 
 def first(record: Any, *keys: str) -> Any:
-    """Return the value of the first of *keys* that is set in *record*; None if none is set, or *record* is no object.
+    """Return the value of the first of *keys* that is set in *record*; None if none is, or *record* is not an object.
 
     ``first({"name": "", "id": 7}, "name", "id") -> 7``
     """
@@ -243,7 +245,7 @@ def first(record: Any, *keys: str) -> Any:
 
 
 def names_in(record: Any, field: str, *keys: str) -> list[Any]:
-    """Return, for each object in the list ``record[field]``, the value of the first of *keys* that is set.
+    """Return one value for each object in the list ``record[field]``: that of the first of *keys* that is set in it.
 
     ``names_in({"files": [{"name": "a.jpg"}]}, "files", "name") -> ["a.jpg"]``
     """
@@ -251,7 +253,7 @@ def names_in(record: Any, field: str, *keys: str) -> list[Any]:
 
 
 def content_text(content: Any) -> str:
-    """Return the text of a message's content: a string, or a list of strings and parts like {"text": "Hi"}."""
+    """Return the text of a message's *content*: a string, or a list of strings and of parts like {"text": "Hi"}."""
     parts = content if isinstance(content, list) else [content]
     texts = [part if isinstance(part, str) else first(part, "text", "refusal") for part in parts]
     texts = [first(text, "value") if isinstance(text, Mapping) else text for text in texts]
@@ -259,12 +261,12 @@ def content_text(content: Any) -> str:
 
 
 def objects(value: Any) -> list[Json]:
-    """Return the JSON objects in a list; an empty list if *value* is not a list."""
+    """Return those items of the list *value* that are JSON objects; an empty list if *value* is not a list."""
     return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
 
 
 def name_role(role: object) -> str | None:
-    """Return the speaker for a message's *role*: "human" -> "user", "gpt" -> "assistant".
+    """Return the speaker for the role of a message: "human" -> "user", "gpt" -> "assistant".
 
     None for the roles system and tool, and for unknown roles.
     """
@@ -272,7 +274,7 @@ def name_role(role: object) -> str | None:
 
 
 def read_moment(value: Any) -> datetime | None:
-    """Return a time in any usual form (ISO text, Unix time) as a datetime with UTC offset; None if it is no time."""
+    """Convert a time in any usual form (ISO text, Unix time) to a datetime with UTC offset; None if it is no time."""
     try:
         return None if value in (None, "", 0) else parse_time(value)
     except InputError:
@@ -280,10 +282,11 @@ def read_moment(value: Any) -> datetime | None:
 
 
 def branch(nodes: Json, leaf: object, parent: str) -> list[Json]:
-    """Return the messages of one branch of a message tree, from the root to the message with the id *leaf*.
+    """Return the messages on the path in a message tree from the root to the message with the id *leaf*.
 
-    *nodes* maps ids to messages, and *parent* is the key of the parent's id in a message. If *leaf* is not in *nodes*,
-    the branch ends with the last message that has no children.
+    Edited messages and retried answers are other branches of such a tree. *nodes* maps ids to messages, and *parent* is
+    the key of the parent's id in a message. If *leaf* is not in *nodes*, the path ends at the last message without
+    children.
     """
     if not isinstance(leaf, str) or leaf not in nodes:
         parents = {str(node.get(parent)) for node in nodes.values() if isinstance(node, Mapping)}
@@ -297,9 +300,9 @@ def branch(nodes: Json, leaf: object, parent: str) -> list[Json]:
 
 
 def date_beginning(items: Iterator[Item]) -> Iterator[Item]:
-    """Yield *items* unchanged, except that undated messages at the start of a conversation get times.
+    """Yield the messages of a conversation, *items*, with times for undated messages before the first dated one.
 
-    These times are a microsecond apart, and just before that of the first dated message.
+    These times are a microsecond apart, and just before the time of the first dated message.
     """
     undated: list[EpisodeInput] = []
     for item in items:

@@ -20,7 +20,7 @@ _SHOWN_SPEAKERS = 10
 
 @dataclass(frozen=True)
 class Survey:
-    """The numbers of conversations, messages and speakers in a chat file, and the times of its first and last message.
+    """Figures about a chat file: its numbers of conversations and messages, its speakers, and its first and last time.
 
     `speakers` are sorted by their number of messages, most first.
     """
@@ -34,7 +34,7 @@ class Survey:
     last: datetime | None
 
     def describe(self) -> str:
-        """Return one line of text with the format, the counts, the most frequent speakers and the time range."""
+        """Return a line of text with the format, the counts, the most frequent speakers and the time range."""
         more = len(self.speakers) - _SHOWN_SPEAKERS
         names = [*self.speakers[:_SHOWN_SPEAKERS], *([f"{more} more"] if more > 0 else [])]
         parts = [self.format, count_noun(self.conversations, "conversation"), count_noun(self.messages, "message")]
@@ -46,9 +46,9 @@ class Survey:
 
 
 def check_item(path: Path, item: EpisodeInput | InputError, most: int | None) -> EpisodeInput | InputError:
-    """Return *item*, or an `InputError` if its content has more than *most* characters (None: unlimited).
+    """Return *item*, or an `InputError` if its content has more than *most* characters (None: no limit).
 
-    If *item* is an error, its message gets the file *path* and the line as a prefix.
+    If *item* is an error itself, return it with the file *path* and the line number at the start of its message.
     """
     if isinstance(item, InputError):
         text = str(item)
@@ -62,7 +62,7 @@ def check_item(path: Path, item: EpisodeInput | InputError, most: int | None) ->
 
 
 def survey(reading: Reading) -> Survey:
-    """Read a whole file, and return the counts of its messages, conversations and speakers."""
+    """Read all episodes of *reading*, and return the numbers of its messages, conversations and speakers."""
     threads: set[str] = set()
     speakers: Counter[str] = Counter()
     count = 0

@@ -1,7 +1,7 @@
 """Read chats that WhatsApp exported as text on iOS or Android, in any language.
 
 Each language has its own form of dates, times and system messages. So a time stamp is recognised by its five or six
-numbers, and the order of day, month and year is inferred from all stamps of the file.
+numbers. The order of day, month and year is inferred from all time stamps of the file.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ _ANDROID_NAME = re.compile(r"(?:IMG|VID|AUD|PTT|STK|DOC)-\d{8}-WA\d+")
 
 
 class Stamp(NamedTuple):
-    """A parsed time stamp whose three date numbers may be in any order of day, month and year."""
+    """A parsed time stamp. The order of day, month and year among its three date *numbers* is not known yet."""
 
     numbers: tuple[str, str, str]
     separator: str
     time: timedelta
 
     def at(self, order: DateOrder) -> datetime | None:
-        """Return the time of the stamp if its date has the *order* "dmy" (or another); None if that is invalid.
+        """Return the time of the stamp, with its date numbers in *order*, such as "dmy"; None if that is no valid date.
 
-        Years from 2000 are valid; years after 2400 are read as years of the Buddhist calendar.
+        Years from 2000 are valid. Years after 2400 are read as years of the Buddhist calendar.
         """
         day, month, year = (int(self.numbers[order.index(part)]) for part in "dmy")
         year += 2000 if year < 100 else 0
@@ -73,7 +73,7 @@ class _Said:
 
 
 def parse_stamp(text: str) -> Stamp | None:
-    """Return the date and time in a WhatsApp time stamp of any language ("01.05.24, 10:00"); None if it is not one."""
+    """Parse *text* as a WhatsApp time stamp of any language, such as "01.05.24, 10:00"; return None if it is none."""
     numbers = list(re.finditer(r"\d+", text))
     if len(numbers) not in (5, 6):
         return None
@@ -107,7 +107,7 @@ def _to_24(hour: int, words: str) -> int:
 
 
 def is_whatsapp(lines: Iterable[str]) -> bool:
-    """Return whether *lines* begin with a WhatsApp message, and at least one of their messages has a speaker."""
+    """Return whether *lines* are a WhatsApp chat: the first line begins a message, and some message has a speaker."""
     written = [line for line in lines if line.strip()]
     opened = _open(_tidy(written[0]), _HEADS) if written else None
     if opened is None:
@@ -173,7 +173,7 @@ def read_whatsapp(lines: Iterable[Line | InputError], path: Path, order: DateOrd
 
 
 def _content(said: _Said) -> str | None:
-    """Return the text of the message *said*, with "[attachment: photo.jpg]" for files.
+    """Return the text of the message *said*; files in it become "[attachment: photo.jpg]".
 
     None for system messages and deleted messages.
     """
@@ -197,9 +197,9 @@ def _content(said: _Said) -> str | None:
 def infer_order(said: list[_Said], path: Path) -> DateOrder:
     """Return the order of day, month and year, such as "dmy", that fits the time stamps of the messages *said*.
 
-    If several orders fit, the first preference is for no dates in the future, then for the fewest steps back in time,
-    then for the most dates that agree with file names of attachments. Errors: `InputError`, naming *path*, if day and
-    month remain ambiguous.
+    Of several possible orders, those with dates in the future are dropped first, then those that go back in time more
+    often than others, then those that agree less with the dates in names of attachments. Errors: `InputError` if day
+    and month are still ambiguous; its message names the file *path*.
     """
     latest = datetime.now(UTC) + timedelta(days=2)
     times: dict[DateOrder, list[datetime]] = {}
@@ -224,14 +224,15 @@ def infer_order(said: list[_Said], path: Path) -> DateOrder:
 
 
 def _count_steps_back(times: Sequence[datetime]) -> int:
-    """Return how many of *times* are more than two hours earlier than the previous item of the list."""
+    """Return how many of *times* are more than two hours earlier than the previous time in the list."""
     return sum(after < before - timedelta(hours=2) for before, after in pairwise(times))
 
 
 def _count_named(said: list[_Said], times: list[datetime]) -> int:
-    """Return how many messages have an attachment with their date in its name, such as "IMG-20240501-WA0001.jpg".
+    """Return how many messages name an attachment with their own date, such as "IMG-20240501-WA0001.jpg".
 
-    *times* are the times of the messages *said*, according to an assumed order of day, month and year.
+    *times* are the times of the messages *said* under an assumed order of day, month and year. The more messages agree,
+    the more likely is this order.
     """
     count = 0
     for each, at in zip(said, times, strict=True):
@@ -245,7 +246,7 @@ def _count_named(said: list[_Said], times: list[datetime]) -> int:
 
 
 def _any(phrases: str) -> str:
-    """Return a regular expression for any of the alternatives in *phrases*, lines like "edited|bearbeitet"."""
+    """Return a regular expression that matches any alternative in *phrases*, lines like "edited|bearbeitet"."""
     return f"(?:{'|'.join(filter(None, map(str.strip, phrases.splitlines())))})"
 
 
