@@ -1,4 +1,4 @@
-"""The commands ``ingest`` and ``declare``: remember conversations in files, and state facts without a model."""
+"""The commands ``ingest`` (remember the conversations in files) and ``declare`` (state facts without a model)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ DECLARE_EPILOG = "example:\n  kg-memory declare Ann WORKS_AT Acme --valid-at 202
 def add_commands(command: Callable[..., ArgumentParser]) -> None:
     """Add the commands ``ingest`` and ``declare`` to the command line.
 
-    *command* is the function that adds one command and returns its argument parser.
+    *command* is the function that registers one command and returns its argument parser.
     """
     command(
         "ingest",

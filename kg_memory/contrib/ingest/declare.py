@@ -1,4 +1,4 @@
-"""``kg-memory declare``: state facts from the command line or from a file."""
+"""``kg-memory declare``: store facts that the user states on the command line or in a file."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def declare(arguments: Namespace, screen: Screen) -> int:
 
 
 def _rows_of(arguments: Namespace) -> Sequence[Row]:
-    """Return the facts to store: the one on the command line, or those in ``--file``.
+    """Return the facts to store: the one on the command line, or those in the file of ``--file``.
 
     ``declare Ann LIVES_IN Rome`` gives ``[{"subject": "Ann", "predicate": "LIVES_IN", "object": ["Rome"]}]``. Errors:
     `InputError` if there is no fact, or both a fact and a file.
@@ -57,7 +57,7 @@ def _rows_of(arguments: Namespace) -> Sequence[Row]:
 
 
 def _read_rows(path: Path) -> Iterator[Row]:
-    """Yield the facts in a CSV, TSV, JSON or JSON Lines file as rows."""
+    """Yield the facts in a CSV, TSV, JSON or JSON Lines file as dicts: ``{"subject": "Ann", ...}``."""
     if path.suffix.lower() in (".csv", ".tsv"):
         yield from (row for _, row in read_table(path))
     elif path.suffix.lower() == ".json":
@@ -88,7 +88,7 @@ def _parse(text: str, place: str) -> Any:
 
 
 def _report_declared(added: Sequence[AddResult], seconds: float, screen: Screen) -> None:
-    """Print how many facts were stored in *seconds*, which facts they ended, and errors."""
+    """Print how many facts were stored in *seconds*, which earlier facts they ended, and what failed."""
     facts = sum(len(result.facts) for result in added)
     again, rate = sum(not result.new for result in added), facts / seconds
     notes = {

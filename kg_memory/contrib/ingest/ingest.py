@@ -1,4 +1,4 @@
-"""``kg-memory ingest``: remember the conversations, texts and records in files."""
+"""``kg-memory ingest``: save the conversations, texts and records in files as episodes, and extract their facts."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ SHOWN_PROBLEMS = 10
 
 
 def ingest(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory ingest``: check all files, remember the episodes in them, and print a report.
+    """Run ``kg-memory ingest``: check all files, save the episodes in them, extract their facts, and print a report.
 
-    If a file is invalid, nothing is remembered. Returns the exit code: 1 if the model could not read some of the saved
-    episodes, else 0.
+    An episode is a message, a text or a JSON record. If a file is invalid, nothing is saved. Returns the exit code: 1
+    if the model could not read some of the saved episodes, else 0.
     """
     how = {name: getattr(arguments, name) for name in ("format", "at", "strict", "date_order")}
     how["max_content"] = settings_of(arguments).max_content
@@ -56,7 +56,7 @@ def _add_parts(
     *,
     strict: bool,
 ) -> list[str]:
-    """Remember episodes in several namespaces, and return an error message for each episode that was refused.
+    """Save episodes in several namespaces and extract their facts; return an error message for each rejected episode.
 
     *parts* are pairs (namespace, episodes). *meter* counts the episodes and shows the progress. With *strict*, the
     first error is raised instead.
@@ -87,10 +87,10 @@ def _look_through(reading: Reading, screen: Screen) -> Survey:
 def _add(
     memory: GraphMemory, namespace: str, episodes: Iterator[EpisodeInput], meter: ProgressMeter, *, strict: bool
 ) -> list[str]:
-    """Remember *episodes* in *namespace*, and return an error message for each episode that was refused.
+    """Save *episodes* in *namespace* and extract their facts; return an error message for each rejected episode.
 
-    An episode is refused if, for example, its id exists with another content. *meter* counts the episodes and shows the
-    progress. With *strict*, the first error is raised instead.
+    An episode is rejected if, for example, its id exists with another content. *meter* counts the episodes and shows
+    the progress. With *strict*, the first error is raised instead.
     """
     refused: list[str] = []
     while True:
@@ -106,7 +106,7 @@ def _add(
 
 
 def _finish(memory: GraphMemory, namespace: str, screen: Screen) -> ProgressMeter:
-    """Let the model read the episodes that an earlier run only saved, and return a meter with their counts."""
+    """Extract facts from the episodes that an earlier run has saved but not read; return a meter with their counts."""
     stats = memory.stats(namespace=namespace)
     meter = ProgressMeter(stats.waiting, screen)
     if stats.failed:
@@ -120,9 +120,9 @@ def _finish(memory: GraphMemory, namespace: str, screen: Screen) -> ProgressMete
 
 
 def _apart(episodes: Iterable[EpisodeInput], arguments: Namespace) -> Iterator[tuple[str, Iterator[EpisodeInput]]]:
-    """Yield pairs (namespace, episodes): one pair or, with --namespace-per-conversation, one for each conversation.
+    """Yield (namespace, episodes): one pair or, with --namespace-per-conversation, one pair for each conversation.
 
-    Episodes belong to one conversation if the names of their threads are equal up to the first slash.
+    Episodes belong to the same conversation if the names of their threads are equal up to the first slash.
     """
     namespace = namespace_of(arguments)
     if not arguments.namespace_per_conversation:
@@ -133,10 +133,10 @@ def _apart(episodes: Iterable[EpisodeInput], arguments: Namespace) -> Iterator[t
 
 
 def _report(before: ProgressMeter, meter: ProgressMeter, problems: list[str], review: str, screen: Screen) -> None:
-    """Print the result of ``kg-memory ingest``: counts of episodes, error messages, and advice on the review of facts.
+    """Print the result of ``kg-memory ingest``: counts of episodes and facts, the cost, error messages, and advice.
 
-    *before* counts the episodes that an earlier run had saved, and *meter* those of this run. *problems* are error
-    messages, and *review* is the advice.
+    *before* counts the episodes that an earlier run had only saved, and *meter* those of this run. *problems* are error
+    messages, and *review* is the command with which the user can review facts.
     """
     finished, reviews, usage = before.read, before.reviews + meter.reviews, before.usage + meter.usage
     if screen.as_json:
@@ -177,7 +177,7 @@ def _show_estimate(
     surveys: Sequence[Survey],
     screen: Screen,
 ) -> None:
-    """Print what the files contain and what reading them with the model would cost, for ``--dry-run``.
+    """Print, for ``--dry-run``, what the files contain and what it would cost to read them with the model.
 
     *parts* are pairs (namespace, episodes); *surveys* has the counts of each file.
     """
@@ -211,7 +211,10 @@ def _summary(estimate: Estimate) -> str:
 
 
 def _rows(estimate: Estimate) -> Iterable[tuple[Cell, ...]]:
-    """Yield the rows (name, likely, lowest, highest) of a table that shows the cost *estimate*."""
+    """Yield the rows of a table that shows the cost *estimate*: ``("calls", "120", "90", "150")``.
+
+    The columns are the name, the likely, the lowest and the highest amount.
+    """
 
     def row(name: str, amount: Range, form: str) -> tuple[Cell, ...]:
         return name, *(format(end, form) for end in (amount.likely, amount.low, amount.high))
