@@ -33,7 +33,7 @@ examples:
 def add_command(make: Callable[..., argparse.ArgumentParser]) -> None:
     """Add the command ``kg-memory evaluate`` to the command line.
 
-    *make* is a function that adds a command and returns its argument parser.
+    *make* is a function that registers a command and returns its argument parser.
     """
     command = make("evaluate", RUN, ABOUT, EPILOG)
     what = command.add_argument_group("what is evaluated")

@@ -1,4 +1,4 @@
-"""Judges of answers: a model that answers strict and lenient questions, a model that applies a rubric, or rules."""
+"""Judges of answers: a model that says right or wrong, a model that applies a rubric, or rules that compare words."""
 
 from __future__ import annotations
 
@@ -94,16 +94,16 @@ Reply with the numbers of the events that it tells, in its order, separated by c
 
 
 class Judge:
-    """Scores answers to the questions of *dataset*, by the judge model *asker*, or by rules if *asker* is ``None``."""
+    """Scores answers to the questions of *dataset*: by the judge model *asker*, or by rules if *asker* is ``None``."""
 
     def __init__(self, dataset: Dataset, asker: Asker | None, modes: tuple[str, ...] = MODES) -> None:
         self._dataset, self._asker, self.modes = dataset, asker, modes
         self.name = RULES if asker is None else asker.name
 
     def judge(self, question: Question, answer: str) -> Verdict:
-        """Return the scores of *answer* by mode: ``{"strict": 0.0, "lenient": 1.0}``.
+        """Return the scores of *answer*, from 0 to 1, by way of judging: ``{"strict": 0.0, "lenient": 1.0}``.
 
-        Raises the errors of `Asker.ask`.
+        A score is ``None`` if the reply of the judge model could not be parsed. Raises the errors of `Asker.ask`.
         """
         criterion = self._dataset.criterion(question.category)
         if self._asker is None or criterion.by == "rules":
@@ -124,7 +124,7 @@ class Judge:
         return len(self.modes)
 
     def _by_rubric(self, question: Question, answer: str, criterion: Criterion) -> Verdict:
-        """Let the model score *answer* by each requirement of the question's rubric, and return the scores by mode."""
+        """Let the model score *answer* by each requirement of the rubric; return the scores by mode ("strict" etc.)."""
         scores = [self._read(rubric_prompt(question, answer, item), _read_score) for item in question.rubric]
         read = [score for score in scores if score is not None]
         if len(read) < len(scores):
@@ -138,7 +138,7 @@ class Judge:
         return verdict
 
     def _read(self, question: str, read: Callable[[str], float | None]) -> float | None:
-        """Ask the judge model the prompt *question*; return the score that ``read(reply)`` finds in its reply.
+        """Send the prompt *question* to the judge model; return the score that the function *read* finds in the reply.
 
         If *read* returns ``None``, the model is asked once more.
         """
@@ -149,7 +149,7 @@ class Judge:
 
 
 def check_judge(dataset: Dataset, judge: str, categories: Collection[str] = ()) -> None:
-    """Raise `InputError` if *judge* is ``rules`` and one of *categories* must be judged by a model.
+    """Raise `InputError` if *judge* is ``rules``, but one of *categories* can only be judged by a model.
 
     Without *categories*, the categories that are asked by default are checked.
     """
@@ -174,7 +174,7 @@ def _read_score(reply: str) -> float | None:
 
 
 def _read_order(reply: str, count: int) -> float | None:
-    """Score the order of events in the judge's *reply*: ``"1, 2, 3"`` -> 1.0, the reverse order -> 0.0.
+    """Score the order of events that the judge model's *reply* lists: ``"1, 2, 3"`` -> 1.0, the reverse -> 0.0.
 
     *count* is the number of events in the rubric. A reply with fewer than two of them scores 0. The result is ``None``
     if the reply has neither numbers nor ``-``.
@@ -187,10 +187,11 @@ def _read_order(reply: str, count: int) -> float | None:
 
 
 def judge_by_rules(question: Question, answer: str) -> dict[str, float]:
-    """Return the strict and the lenient score of *answer*, each 1.0 or 0.0, by comparing words.
+    """Compare *answer* with the expected answer word by word: ``{"strict": 0.0, "lenient": 1.0}``.
 
-    Strict: equals the expected answer, ignoring case, articles, punctuation and the format of dates and numbers.
-    Lenient: contains the words of the expected answer in order.
+    Strict is 1.0 if they are equal, ignoring case, articles, punctuation and the form of dates and numbers. Lenient is
+    1.0 if *answer* contains the words of the expected answer, adjacent and in order. Multiple choice and questions
+    without an answer have a rule of their own, and two equal scores.
     """
     if not question.answerable and not question.choices:
         verdict = float(says_unknown(answer))
@@ -209,7 +210,7 @@ def says_unknown(answer: str) -> bool:
 
 
 def choice(answer: str, choices: Sequence[str]) -> int | None:
-    """Return the index of the choice that *answer* names by letter or text, or ``None`` if none or several match."""
+    """Return the index of the choice that *answer* names, by letter or text; ``None`` if none or several match."""
     match = _LETTER.match(answer)
     letters = {letter.lower() for letter in _BOXED.findall(answer)} or {(match[1] or match[2]).lower() if match else ""}
     own = [match[1].lower() if (match := OWN_LETTER.match(text)) else None for text in choices]
@@ -222,9 +223,9 @@ def choice(answer: str, choices: Sequence[str]) -> int | None:
 
 
 def normalise(text: str) -> list[str]:
-    """Return the words of *text* for comparison: ``"The 7th of May 2023, two cats" -> ["2023-05-07", "2", "cats"]``.
+    """Return the words of *text* to compare them: ``"The 7th of May 2023, two cats" -> ["2023-05-07", "2", "cats"]``.
 
-    Case is folded, articles are dropped, full dates become ISO 8601, and number words become digits.
+    Case is ignored, articles are dropped, full dates become ISO 8601, and number words become digits.
     """
     folded = _iso_days(_THOUSANDS.sub("", unicodedata.normalize("NFKC", text).casefold()))
     tokens = re.findall(rf"\d{{4}}-\d\d-\d\d|{_TOKEN.pattern}", folded)
@@ -241,18 +242,18 @@ def _iso_days(text: str) -> str:
 
 
 def _figure(token: str) -> str:
-    """Normalise the number *token*: ``"07.50" -> "7.5"``."""
+    """Return *token*, a word, in a normal form if it is a number: ``"07.50" -> "7.5"``."""
     return f"{float(token):g}" if re.fullmatch(r"\d+(?:\.\d+)?", token) and len(token) < 16 else token
 
 
 def _stands_in(wanted: Sequence[str], given: Sequence[str]) -> bool:
-    """Return whether the words *wanted* occur in *given*, adjacent and in the same order."""
+    """Return whether all words of *wanted* occur in *given*, adjacent and in the same order."""
     size = len(wanted)
     return size > 0 and any(given[place : place + size] == wanted for place in range(len(given) - size + 1))
 
 
 def _place(expected: str, choices: Sequence[str]) -> int | None:
-    """Return the index in *choices* of the *expected* answer, which is a text or a letter: ``"b"`` -> 1."""
+    """Return the index of the *expected* answer in *choices*; the answer is a text or a letter: ``"b"`` -> 1."""
     return choices.index(expected) if expected in choices else choice(expected, choices)
 
 
@@ -273,7 +274,7 @@ def reader_prompt(question: Question, context: str) -> str:
 
 
 def judge_prompt(question: Question, answer: str, criterion: str) -> str:
-    """Return the prompt that asks the judge model whether *answer* is right, with the instructions *criterion*."""
+    """Return the prompt that asks the judge model whether *answer* is right; *criterion* are instructions for it."""
     expected = f"Expected answer: {question.answer}\n" if question.answer else ""
     if question.rubric:
         expected += "A right answer has:\n" + "".join(f"- {item}\n" for item in question.rubric)
@@ -281,11 +282,11 @@ def judge_prompt(question: Question, answer: str, criterion: str) -> str:
 
 
 def rubric_prompt(question: Question, answer: str, item: str) -> str:
-    """Return the prompt that asks the judge model to score *answer* by one *item* of the rubric."""
+    """Return the prompt that asks the judge model whether *answer* meets *item*, a requirement in the rubric."""
     return _RUBRIC.format(question=question.text, item=item, answer=answer)
 
 
 def order_prompt(question: Question, answer: str) -> str:
-    """Return the prompt that asks the judge model in which order *answer* lists the events of the rubric."""
+    """Return the prompt that asks the judge model in which order *answer* lists the events in the rubric."""
     events = "\n".join(f"{number}. {item}" for number, item in enumerate(question.rubric, start=1))
     return _ORDER.format(events=events, answer=answer)

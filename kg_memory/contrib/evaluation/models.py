@@ -1,4 +1,4 @@
-"""Opens chat and embedding models by name, asks them with retries, and counts their cost."""
+"""Opens chat and embedding models by name, asks them with retries, and counts their calls, tokens and price."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ Prices = Mapping[str, tuple[float, float]]
 
 
 def open_chat(name: str, ledger: Ledger) -> BaseChatModel:
-    """Return the chat model *name*, such as ``openai:gpt-5-mini``; *ledger* counts its calls and tokens.
+    """Return the chat model *name*, such as ``openai:gpt-5-mini``, whose calls and tokens are counted in *ledger*.
 
-    Address and key come from the environment. Raises `SettingsError` for a missing key or package.
+    The address and the key of the model come from the environment. Raises `SettingsError` for a missing key or package.
     """
     settings = Settings.from_env()
     model = open_chat_model(name.removeprefix("openai:"), settings.base_url, settings.api_key)
@@ -51,7 +51,7 @@ def open_embeddings(name: str) -> Embeddings:
 
 
 class Asker:
-    """Asks a chat model. It retries temporary errors, and omits the temperature if the model does not support it."""
+    """Asks a chat model questions. It retries temporary errors, and omits the temperature if the model rejects it."""
 
     def __init__(self, name: str, ledger: Ledger) -> None:
         self.name = name
@@ -60,9 +60,10 @@ class Asker:
         self._options: dict[str, Any] = {}
 
     def ask(self, text: str) -> str:
-        """Return the model's answer to the prompt *text*.
+        """Send the prompt *text* to the model, and return its answer.
 
-        Raises `BudgetSpent`; `SettingsError` for a wrong key or model name; `ModelUnavailable` or `ModelError`.
+        Raises `BudgetSpent`; `SettingsError` for a wrong key or model name; otherwise `ModelUnavailable` or
+        `ModelError`.
         """
         ask = partial(self._model.invoke, [HumanMessage(text)], **self._options)
         flow = with_retries(in_thread(ask), RetryPolicy(), self._limiter, tokens=tokens_by_bytes(text))
@@ -82,15 +83,15 @@ class Asker:
 
 
 def price_of(name: str, cost: Usage, prices: Prices) -> float | None:
-    """Return the price of *cost* (calls and tokens of the model *name*), or ``None`` if *prices* lacks the model."""
+    """Return the price of *cost*, calls and tokens of the model *name*; ``None`` if *prices* lacks the model."""
     pair = prices.get(name) or prices.get(name.partition(":")[2])
     return None if pair is None else (cost.input_tokens * pair[0] + cost.output_tokens * pair[1]) / 1e6
 
 
 class Ledger:
-    """The tokens, calls and money that an evaluation has spent in all of its runs, and their limits.
+    """Counts the calls, tokens and money that an evaluation has spent in all its runs, and enforces limits.
 
-    *limits* may have ``calls``, ``tokens`` and ``money``.
+    *limits* are, for example, ``{"calls": 500, "tokens": 2_000_000, "money": 5}``; each may be left out.
     """
 
     def __init__(self, limits: Mapping[str, float], prices: Prices) -> None:
@@ -101,7 +102,10 @@ class Ledger:
         self._lock = Lock()
 
     def add(self, model: str, cost: Usage, *, ended: int = 0) -> None:
-        """Add *cost*, calls and tokens of *model*; *ended* of its calls were already counted by `reserve`."""
+        """Add *cost* to the total: calls and tokens of the model *model*.
+
+        *ended* of these calls were running and already counted by `reserve`.
+        """
         with self._lock:
             self._open -= ended
             self.total += cost
@@ -130,9 +134,9 @@ _measured: ContextVar[list[Usage] | None] = ContextVar("measured", default=None)
 
 @contextmanager
 def measure_usage() -> Iterator[list[Usage]]:
-    """Context manager: yield a list to which each model call in the body appends its calls and tokens.
+    """Context manager: yield a list, to which each model call in the body appends its calls and tokens.
 
-    It counts calls in this thread and in tasks that it starts.
+    It counts calls in this thread, and in tasks that this thread starts.
     """
     costs: list[Usage] = []
     token = _measured.set(costs)
@@ -156,13 +160,13 @@ class UsageCounter(BaseCallbackHandler):
     def on_chat_model_start(
         self, serialized: dict[str, Any], messages: list[list[BaseMessage]], *, run_id: UUID, **kwargs: Any
     ) -> None:
-        """Count a model call that begins. Raises `BudgetSpent` if a limit is reached."""
+        """Count a model call that starts. Raises `BudgetSpent`, which prevents the call, if a limit is reached."""
         del serialized, kwargs
         self._ledger.reserve()
         self._asked[run_id] = sum(estimate_tokens(str(message.content)) for batch in messages for message in batch)
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
-        """Count the tokens of a call: as the server reports them, or else estimated from the texts."""
+        """Count the tokens of a finished call: those that the model's server reports, or else an estimate."""
         del kwargs
         asked = self._asked.pop(run_id, 0)
         generation = response.generations[0][0] if response.generations and response.generations[0] else None
@@ -178,7 +182,7 @@ class UsageCounter(BaseCallbackHandler):
             costs.append(cost)
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        """Forget the running call, which has failed; its tokens are not counted."""
+        """Remove a failed call from the running calls; its tokens are not counted."""
         del error, kwargs
         self._ledger.add(self.name, Usage(), ended=1)
         self._asked.pop(run_id, None)

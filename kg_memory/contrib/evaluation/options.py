@@ -31,10 +31,10 @@ SYSTEMS = (*BASELINES, "ours")
 
 @dataclass(frozen=True, slots=True)
 class EvaluationOptions:
-    """The options of ``kg-memory evaluate``, in the order of its help.
+    """The options of ``kg-memory evaluate``, in the order of its ``--help``.
 
-    `model` is the chat model with which the systems read, or ``None`` for offline reading. `budget` may limit
-    ``calls``, ``tokens`` and ``money``.
+    `model` is the chat model with which the systems extract facts; ``None`` means the offline rules. `budget` may have
+    limits for ``calls``, ``tokens`` and ``money``.
     """
 
     dataset: str
@@ -60,10 +60,10 @@ class EvaluationOptions:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The conversations of a run and the questions selected from them.
+    """The conversations of a run, and the questions about them that were selected.
 
-    `asked` has the selected questions of each conversation, by the conversation's index and the question's key.
-    Iterating loads one conversation at a time, as some are large.
+    `asked` maps the index of a conversation to its selected questions by key. Iterating loads one conversation at a
+    time, because some are large.
     """
 
     conversations: Iterable[Conversation]
@@ -88,7 +88,7 @@ _Entry = tuple[bool, float, bytes, int, str, Question]
 
 
 def select(dataset: Dataset, conversations: Iterable[Conversation], options: EvaluationOptions) -> Selection:
-    """Select the questions to ask by `EvaluationOptions.limit`, `conversations` and `categories`.
+    """Select the questions to ask, according to `EvaluationOptions.limit`, `conversations` and `categories`.
 
     Each category gets its share of `limit`, and at least one question if possible. With the same seed, a larger limit
     only adds questions. Raises `InputError` for an unknown conversation or category, or if no question is left.
@@ -114,18 +114,20 @@ def select(dataset: Dataset, conversations: Iterable[Conversation], options: Eva
 
 
 def _order(group: list[tuple[bytes, int, str, Question]]) -> Iterator[_Entry]:
-    """Yield the questions of one category, *group*, in random order, each with a sort key.
+    """Yield the questions of *group*, those of one category, in random order, each with a sort key.
 
-    Sorting all categories by these keys mixes them in proportion to their sizes, after the first question of each.
+    If the questions of all categories are sorted by these keys, the first question of each category comes first. Then
+    they are mixed in proportion to the sizes of the categories.
     """
     for number, row in enumerate(sorted(group, key=itemgetter(0, 1, 2))):
         yield (number > 0, (number + 0.5) / len(group), *row)
 
 
 def _choose(conversations: Iterable[Conversation], names: Sequence[str]) -> Iterator[tuple[int, Conversation]]:
-    """Yield the conversations called *names*, each with its index in *conversations*.
+    """Yield (index, conversation) for the conversations whose names are in *names*.
 
-    Without *names*, yield all; if *names* is a single number N, yield the first N.
+    Without *names*, yield all; if *names* is a single number N, yield the first N. Raises `InputError` for an unknown
+    name.
     """
     first = int(names[0]) if len(names) == 1 and names[0].isdecimal() else None
     left, known = set(names), []
@@ -144,7 +146,7 @@ def _choose(conversations: Iterable[Conversation], names: Sequence[str]) -> Iter
 
 
 def find_dataset(name: str) -> Dataset:
-    """Return the built-in data set *name*, or the object that ``package.module:attribute`` names.
+    """Return the built-in data set *name*, or the object that *name* gives as ``package.module:attribute``.
 
     Raises `InputError` if there is no such data set.
     """
@@ -171,9 +173,9 @@ def find_system(name: str) -> Callable[[Tools], System]:
 
 
 def _load(name: str, kind: str, known: Iterable[str]) -> Any:
-    """Import and return the object that *name* denotes as ``package.module:attribute``; search the working folder too.
+    """Import and return the object *name*, given as ``package.module:attribute``; search the working folder, too.
 
-    *kind* and *known* are for the error message: what is expected, and its built-in names.
+    *kind* and *known* are used in the error message: what is expected, and its built-in names.
     """
     module, _, attribute = name.partition(":")
     if not attribute:

@@ -22,7 +22,7 @@ class Question:
     Attributes:
         id: Unique within the conversation.
         answer: The expected answer; ``None`` if only the `rubric` says what is expected.
-        evidence: Source ids of the episodes that hold the answer, or the names of their threads.
+        evidence: Source ids of the episodes (messages) that contain the answer, or the names of their threads.
         choices: The options of a multiple-choice question; `answer` is one of them.
         rubric: Requirements that a right answer meets, each scored separately.
         asked_at: The time at which the question is asked.
@@ -44,7 +44,10 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A conversation with its questions. `name` is unique in the data set, and each episode has a `source_id`."""
+    """A conversation with questions about it. Its `name` is unique in the data set; each episode has a `source_id`.
+
+    An episode is a message of the conversation.
+    """
 
     name: str
     episodes: list[EpisodeInput]
@@ -53,10 +56,10 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """The context that a system gives the reader model to answer a question.
+    """The context (a text) that a memory system retrieves for a question. A reader model answers the question from it.
 
-    `sources` are the source ids of the episodes that the system found, best first; `text` may contain only some of
-    them. `tokens` is the size of `text`.
+    `sources` are the source ids of the episodes that the system found, best first. `text` may contain only some of
+    these episodes. `tokens` is the size of `text`.
     """
 
     text: str
@@ -80,12 +83,12 @@ ABSTAIN = (
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """How the answers to the questions of one category are judged.
+    """How the answers to the questions of one category are scored.
 
-    ``model``: a judge model is asked twice, with the instructions `strict` and `lenient`. ``rubric``: the judge model
-    scores each item of the question's rubric 0, 0.5 or 1; the lenient score is the mean of the items, the strict one
-    the share of items with 1. `ordered` adds a score for the order of the items. ``rules``: code compares words,
-    without a model.
+    With `by` ``"model"``, a judge model is asked twice whether the answer is right, with the instructions `strict` and
+    `lenient`. With ``"rubric"``, the judge model scores each requirement in the question's rubric 0, 0.5 or 1; the
+    lenient score is the mean of these, and the strict score the share of requirements with 1. `ordered` adds a score
+    for their order. With ``"rules"``, code compares words, without a model.
     """
 
     by: Literal["model", "rubric", "rules"] = "model"
@@ -96,12 +99,12 @@ class Criterion:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A public benchmark, and how to load and judge it.
+    """A public benchmark: how to load it, and how answers to its questions are judged.
 
-    `load` takes a file or folder (``None`` for generated data) and a variant (``None`` for the first of `variants`),
-    and returns conversations that can be iterated several times. It raises `InputError` for another kind of file.
-    `source` says where to download the data. `criteria` says how answers are judged, by category; the key ``""`` is the
-    default. Categories in `left_out` are only asked if ``--categories`` names them.
+    `load` is called with a file or folder (``None`` for generated data) and a variant (``None`` for the first of
+    `variants`). It returns conversations that can be iterated several times, and raises `InputError` for another kind
+    of file. `source` says where to download the data. `criteria` says how answers are judged, by category; the key
+    ``""`` is the default. Categories in `left_out` are only asked if ``--categories`` names them.
     """
 
     name: str
@@ -114,16 +117,16 @@ class Dataset:
     left_out: frozenset[str] = frozenset()
 
     def criterion(self, category: str) -> Criterion:
-        """Return the criterion that judges answers to questions of *category*."""
+        """Return how answers to questions of *category* are judged."""
         return self.criteria.get(category) or self.criteria.get("") or Criterion()
 
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """The models that a system can use; all compared systems get the same.
+    """The models that a system can use, and its folder; all compared systems get the same models.
 
-    `model` is ``None`` if the run names none. Its calls are counted by a callback, so use this object, or one made by
-    its methods `bind` and `with_structured_output`. `folder` belongs to this system and is kept between runs.
+    `model` is ``None`` if the run names no chat model. Its calls are counted by a callback, so use this object, or one
+    made by its methods `bind` and `with_structured_output`. `folder` belongs to this system and is kept between runs.
     """
 
     model: BaseChatModel | None
@@ -132,19 +135,19 @@ class Tools:
 
 
 class System(Protocol):
-    """Interface of a memory system. Several threads may call `context` at the same time.
+    """Interface of a memory system to evaluate. Several threads may call `context` at the same time.
 
-    A system may also have a method ``estimate(conversation, max_tokens)``. It returns the expected `Usage` of ingesting
-    the conversation, and the expected tokens of a context, for the cost preview.
+    For the cost preview, a system may also have a method ``estimate(conversation, max_tokens)``. It returns the
+    expected `Usage` (calls and tokens) of ingesting the conversation, and the expected number of tokens in a context.
     """
 
     name: str
 
     def ingest(self, conversation: Conversation) -> None:
-        """Store the episodes of *conversation*; skip those that an interrupted run has already stored and read."""
+        """Store the episodes of *conversation* that an interrupted run has not already stored and processed."""
 
     def context(self, question: Question, conversation: Conversation, max_tokens: int) -> Retrieved:
-        """Return the context for *question*, in at most *max_tokens* tokens."""
+        """Return the context from which a model will answer *question*, with at most *max_tokens* tokens."""
 
     def close(self) -> None:
         """Release files, connections and processes."""

@@ -1,4 +1,4 @@
-"""The report of an evaluation: accuracy, retrieval and cost of each system, with 95 % intervals."""
+"""The report of an evaluation: accuracy, retrieval and cost of each system, with 95 % confidence intervals."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RESAMPLES = 2000
 
 
 def recall_at(sources: Sequence[str], evidence: frozenset[str], depth: int) -> float:
-    """Return the share of the ids *evidence* that is among the first *depth* search results *sources*, from 0 to 1."""
+    """Return the share, from 0 to 1, of the ids *evidence* that is among the first *depth* search results *sources*."""
     return len(evidence.intersection(sources[:depth])) / len(evidence)
 
 
@@ -62,7 +62,7 @@ def retrieval_figures(sources: Sequence[str], evidence: frozenset[str]) -> dict[
 
 
 class ConfidenceInterval(NamedTuple):
-    """A mean with its 95 % confidence interval."""
+    """A mean with the lower and upper end of its 95 % confidence interval."""
 
     mean: float
     low: float
@@ -73,7 +73,10 @@ class ConfidenceInterval(NamedTuple):
 
 
 def bootstrap(values: Sequence[float], seed: int = 0) -> ConfidenceInterval:
-    """Return the mean of *values*, one for each question, with its 95 % confidence interval (percentile bootstrap)."""
+    """Return the mean of *values*, one for each question, and its 95 % confidence interval (percentile bootstrap).
+
+    *seed* makes the random samples repeatable.
+    """
     if not values:
         return ConfidenceInterval(math.nan, math.nan, math.nan)
     sample = np.array(values, dtype=float)
@@ -84,7 +87,7 @@ def bootstrap(values: Sequence[float], seed: int = 0) -> ConfidenceInterval:
 
 
 def kendall(order: Sequence[int]) -> float:
-    """Return Kendall's tau of *order*: 1 if it ascends (``[1, 2, 3]``), -1 if it descends.
+    """Return Kendall's tau of *order*, from -1 to 1: 1 if it ascends (``[1, 2, 3]``), -1 if it descends.
 
     The result is 0 for fewer than two numbers.
     """
@@ -94,7 +97,11 @@ def kendall(order: Sequence[int]) -> float:
 
 @dataclass(frozen=True)
 class Figures:
-    """The results of one system: its answers as result rows, their scores by one judge, and the costs."""
+    """The results of one system in an evaluation.
+
+    `rows` are its answers, as rows of the results file. `verdicts` are the scores of these answers by one judge.
+    `ingest` and `judging` are the calls and tokens for ingesting the conversations and for judging.
+    """
 
     system: str
     rows: tuple[Row, ...]
@@ -110,7 +117,10 @@ class Figures:
         return [row for row in self.rows if row["question"] in self.verdicts]
 
     def scores(self, mode: str, category: str | None = None) -> dict[str, float]:
-        """Return the scores in *mode*, such as "strict", by question key; *category* limits them to its questions."""
+        """Return the scores by question key: ``{"locomo-1/17": 1.0}``.
+
+        *mode* is the way of judging, such as "strict". *category* limits the result to questions of one category.
+        """
         return {
             row["question"]: self.verdicts[row["question"]][mode]
             for row in self.judged
@@ -119,7 +129,10 @@ class Figures:
 
     @property
     def retrieval(self) -> list[dict[str, float]]:
-        """Recall, all-found and nDCG of each question with evidence; empty if the system does not name its sources."""
+        """Recall, all-found and nDCG of each question with evidence: ``[{"recall@5": 0.5, ...}]``.
+
+        Empty if the system does not report which episodes it found.
+        """
         if not any(row["sources"] for row in self.rows):
             return []
         return [retrieval_figures(row["sources"], frozenset(row["evidence"])) for row in self.rows if row["evidence"]]
@@ -131,9 +144,10 @@ class Figures:
 
 
 def figures(results: Results, systems: Iterable[str], judge: str | None, wanted: set[str]) -> list[Figures]:
-    """Return the result rows, scores and costs of each of *systems* that has results.
+    """Return the result rows, scores and costs of each system in *systems* that has results.
 
-    *wanted* are the keys of the questions to include. Without a *judge*, only retrieval results are used.
+    *wanted* are the keys of the questions to include. *judge* is the model whose scores are used; without it, only the
+    results of retrieval are used.
     """
     found = []
     for system in systems:
@@ -151,9 +165,10 @@ def figures(results: Results, systems: Iterable[str], judge: str | None, wanted:
 
 
 def write_report(dataset: Dataset, run: Mapping[str, Any], found: Sequence[Figures], notes: Sequence[str]) -> str:
-    """Return the report as Markdown, for the systems with the results *found*.
+    """Return the report of an evaluation as Markdown: accuracy, retrieval, usage, and what the judge was asked.
 
-    *run* has the options of the last start; *notes* list questions without an answer.
+    *found* are the results of the systems. *run* has the options of the run's last start. *notes* are lines about
+    questions without an answer.
     """
     parts = [f"# {dataset.title}: {', '.join(figure.system for figure in found)}", _conditions(dataset, run)]
     parts += [f"**{note}**" for note in notes]
@@ -174,7 +189,10 @@ def write_report(dataset: Dataset, run: Mapping[str, Any], found: Sequence[Figur
 
 
 def accuracy(found: Sequence[Figures], scored: Sequence[str]) -> Table:
-    """Return a table with the mean score of each system; *scored* are the modes to show, such as "strict"."""
+    """Return a table with the mean score of each system in *found*.
+
+    *scored* are the ways of judging to show as columns, such as "strict".
+    """
     rows = [["system", "judged", *scored, "tokens, mean", "tokens, median"]]
     for figure in found:
         scores = [str(bootstrap(list(figure.scores(mode).values()))) for mode in scored]
@@ -185,7 +203,7 @@ def accuracy(found: Sequence[Figures], scored: Sequence[str]) -> Table:
 
 
 def retrieval(found: Sequence[Figures]) -> Table:
-    """Return a table with the mean recall, all-found and nDCG of each system."""
+    """Return a table with the mean recall, all-found and nDCG of each system in *found*."""
     names = list(retrieval_figures([], frozenset({""})))
     rows = [["system", "questions", *names]]
     for figure in found:
@@ -201,7 +219,7 @@ def _sum_costs(rows: Iterable[Row], prefix: str = "") -> Usage:
 
 
 def modes(found: Sequence[Figures]) -> list[str]:
-    """Return the modes in which answers were scored, in the order of the report: strict, lenient, order."""
+    """Return the ways in which answers were judged, in the order of the report: ``["strict", "lenient", "order"]``."""
     named = {mode for figure in found for verdict in figure.verdicts.values() for mode in verdict}
     return [mode for mode in ("strict", "lenient", "order") if mode in named]
 
@@ -217,7 +235,10 @@ def _by_category(found: Sequence[Figures], mode: str) -> Table:
 
 
 def _differences(found: Sequence[Figures], scored: Sequence[str]) -> Table:
-    """Return a table with the mean score difference of each pair of systems; *scored* are the modes to show."""
+    """Return a table with the mean difference in score of each pair of systems, over questions that both answered.
+
+    *scored* are the ways of judging to show as columns, such as "strict".
+    """
     rows = [["systems", "questions", *scored]]
     for one, other in combinations(found, 2):
         cells, most = [], 0
@@ -230,16 +251,16 @@ def _differences(found: Sequence[Figures], scored: Sequence[str]) -> Table:
 
 
 def paired(one: Mapping[str, float], other: Mapping[str, float]) -> tuple[ConfidenceInterval, int]:
-    """Return the mean score difference of two systems, and the number of questions that both have answered.
+    """Return the mean difference in score of two systems, and the number of questions that both have answered.
 
-    *one* and *other* are the systems' scores by question key.
+    *one* and *other* are the scores of the systems, by question key.
     """
     both = sorted(one.keys() & other.keys())
     return bootstrap([one[key] - other[key] for key in both]), len(both)
 
 
 def _costs(found: Sequence[Figures]) -> Table:
-    """Return a table with the calls, tokens and times of each system."""
+    """Return a table with the numbers of calls and tokens, and the times, of each system in *found*."""
     head = ["system", "ingest calls", "ingest tokens", "ingest s", "search p50 ms", "search p95 ms"]
     rows = [[*head, "reader tokens in", "out", "reader p50 s", "judge calls"]]
     for figure in found:

@@ -1,4 +1,4 @@
-"""The results file of a run: one JSON line for each finished step, so that a stopped run can continue."""
+"""The results file of an evaluation: one JSON line for each finished step, so that a stopped run can continue."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ def question_key(conversation: Conversation, question: Question) -> str:
 
 
 def cost_of(row: Mapping[str, Any], prefix: str = "") -> Usage:
-    """Read the calls and tokens from the fields of a result row: ``reader_calls`` for the *prefix* ``reader_``."""
+    """Return the calls and tokens in a result row: the fields ``reader_calls`` etc. if *prefix* is ``reader_``."""
     return Usage(**{name: row.get(f"{prefix}{name}", 0) for name in COSTS})
 
 
 def cost_fields(cost: Usage, prefix: str = "") -> dict[str, int]:
-    """Convert *cost* to fields of a result row, with *prefix* before the names: ``{"reader_calls": 1, ...}``."""
+    """Convert *cost* to fields of a result row, whose names begin with *prefix*: ``{"reader_calls": 1, ...}``."""
     return {f"{prefix}{name}": getattr(cost, name) for name in COSTS}
 
 
 class Results:
-    """The rows of the results file in *folder*. New rows are appended. Only one process may open it at a time.
+    """The rows of the results file in *folder*; new rows are appended. Only one process may open the file at a time.
 
-    Kinds of rows: ``run`` (the options of each start), ``ingest``, ``retrieval``, ``answer``, ``verdict``, and
-    ``spent`` (the cost of a failed step). Raises `InputError` if another process has the file open.
+    Kinds of rows: ``run`` (the options of each start), ``ingest``, ``retrieval``, ``answer``, ``verdict`` (scores of an
+    answer), and ``spent`` (the cost of a failed step). Raises `InputError` if another process has the file open.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -59,7 +59,7 @@ class Results:
         self._read()
 
     def _read(self) -> None:
-        """Load all rows of the file, and remove an incomplete last line, which a killed run leaves."""
+        """Load all rows of the file, and remove an incomplete last line, which a killed process leaves."""
         self._file.seek(0)
         whole = 0
         for number, line in enumerate(self._file, start=1):
@@ -75,7 +75,7 @@ class Results:
         self._file.seek(0, os.SEEK_END)
 
     def start(self, options: Mapping[str, Any]) -> None:
-        """Add a row with *options*, as the run is started now.
+        """Append a row with *options*, because the run starts (again) with them.
 
         Raises `InputError` if the folder has results of a run with other options, such as another data set or model.
         """
@@ -91,7 +91,7 @@ class Results:
         self.add("run", **options)
 
     def add(self, kind: str, **fields: Any) -> None:
-        """Append a row to the results file; it is written to the file before this returns."""
+        """Append a row of *kind*, with *fields*, to the results file. When this returns, the row is written."""
         row = {"kind": kind, **fields}
         line = json.dumps(row, ensure_ascii=False).encode() + b"\n"
         with self._lock:
@@ -100,20 +100,20 @@ class Results:
             self._file.flush()
 
     def of(self, kind: str, system: str | None = None) -> list[Row]:
-        """Return the rows of *kind*, such as "ingest"; with *system*, only those of that system."""
+        """Return all rows of *kind*, such as "ingest"; with *system*, only the rows of this system."""
         with self._lock:
             return [row for row in self.rows if row["kind"] == kind and system in (None, row.get("system"))]
 
     def latest(self, kind: str, system: str, judge: str | None = None) -> Mapping[str, Row]:
-        """Return the latest row of *kind* for each question, by question key.
+        """Return the latest row of *kind* for each question: ``{"locomo-1/17": {...}}``.
 
-        *kind* is ``retrieval``, ``answer`` or ``verdict``. Verdicts are those of the model *judge*; unparsable ones are
-        left out.
+        *kind* is ``retrieval``, ``answer`` or ``verdict``. Verdicts are those of the model *judge*, without those that
+        could not be parsed.
         """
         return self._latest[kind, system, judge]
 
     def _note(self, row: Row) -> None:
-        """Add *row* to the rows in memory; it replaces an earlier row of its kind for the same question.
+        """Add *row* to the rows in memory; for the same question, it replaces an earlier row of its kind.
 
         A verdict that could not be parsed removes the earlier row instead.
         """

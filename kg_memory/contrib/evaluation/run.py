@@ -1,4 +1,4 @@
-"""Runs an evaluation: ingest, answer, judge. Each finished trial is stored at once and never repeated."""
+"""Runs an evaluation: ingest, answer, judge. The result of each step is stored at once, so no step is repeated."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NOTED = ("dataset", "variant", "systems", "reader", "judge", "embedder", "max_t
 
 
 class Trial(NamedTuple):
-    """A question that a system must answer; `key` identifies the question in the data set."""
+    """A question that one system must answer. `key` identifies the question in the data set: ``"locomo-1/17"``."""
 
     system: System
     conversation: Conversation
@@ -39,7 +39,7 @@ class Trial(NamedTuple):
 
 @dataclass
 class Outcome:
-    """How many trials failed, the first error, and why the run stopped early (empty if it did not)."""
+    """How many steps of a run failed, the first error, and why the run stopped early (empty if it did not)."""
 
     failed: int = 0
     reason: str = ""
@@ -48,7 +48,7 @@ class Outcome:
 
 @dataclass
 class Evaluation:
-    """An evaluation with its data set, the compared systems, models and results; `open_evaluation` creates it."""
+    """An evaluation: its data set, the compared systems, the models and the results. `open_evaluation` creates it."""
 
     options: EvaluationOptions
     dataset: Dataset
@@ -63,10 +63,10 @@ class Evaluation:
     _lock: Lock = field(default_factory=Lock)
 
     def run(self, say: Say) -> Outcome:
-        """Run the trials that have no result yet; *say* is a function that prints a line about the progress.
+        """Ask all questions that have no result yet; *say* is called with lines of text about the progress.
 
-        A failed trial is left for the next run. The run stops when the budget is spent, a setting is wrong, or
-        `FAILURES` trials fail in a row. Exceptions other than `KGMemoryError` are raised.
+        A failed step is left for the next run. The run stops when the budget is spent, a setting is wrong, or
+        `FAILURES` steps fail in a row. Exceptions other than `KGMemoryError` are raised.
         """
         try:
             for system in self.systems:
@@ -77,7 +77,10 @@ class Evaluation:
         return self.outcome
 
     def _evaluate(self, system: System, conversation: Conversation, say: Say) -> None:
-        """Let *system* ingest *conversation* and answer the remaining questions in threads; *say* prints progress."""
+        """Let *system* ingest *conversation*, and then answer the questions that are left, in several threads.
+
+        *say* is called with lines of text about the progress.
+        """
         keys = {question_key(conversation, question): question for question in conversation.questions}
         left = [
             Trial(system, conversation, question, key) for key, question in keys.items() if self._is_left(system, key)
@@ -108,7 +111,7 @@ class Evaluation:
         return key not in self.results.latest("verdict", system.name, self.judge.name)
 
     def _ingest(self, system: System, conversation: Conversation) -> bool:
-        """Let *system* ingest *conversation*; return False if that failed, and its questions cannot be asked."""
+        """Let *system* ingest *conversation*, and store the cost; return False if that failed."""
         began = time.perf_counter()
         failure: KGMemoryError | None = None
         try:
@@ -134,7 +137,10 @@ class Evaluation:
         return failure is None
 
     def _run_trial(self, trial: Trial) -> None:
-        """Retrieve a context for one question, answer the question, and judge the answer. Stored results are reused."""
+        """Retrieve a context for one question, let the reader model answer it, and let the judge score the answer.
+
+        Stored answers are used again. Without a reader, only the context is retrieved.
+        """
         try:
             if self.reader is None or self.judge is None:
                 self.results.add("retrieval", **self._retrieve(trial)[0])
@@ -146,9 +152,10 @@ class Evaluation:
             self._in_a_row = 0
 
     def _retrieve(self, trial: Trial) -> tuple[dict[str, Any], str]:
-        """Let the system find a context for the question of *trial*; return fields for the result row, and the context.
+        """Let the system find a context for the question of *trial*; return (fields of a result row, context text).
 
-        If the question's evidence names threads, the ids of episodes are replaced by their threads.
+        If the question's evidence are names of threads, the ids of found episodes are replaced by the names of their
+        threads.
         """
         system, conversation, question, key = trial
         began = time.perf_counter()
@@ -170,7 +177,10 @@ class Evaluation:
         return fields, found.text
 
     def _answer_and_judge(self, trial: Trial, reader: Asker, judge: Judge) -> None:
-        """Answer the question of *trial* with the model *reader* and judge the answer; store both as result rows."""
+        """Let *reader* answer the question of *trial*, and let *judge* score the answer; store both as result rows.
+
+        Only what is not stored yet is done.
+        """
         question, name = trial.question, trial.system.name
         row = self.results.latest("answer", name).get(trial.key)
         if row is None:
@@ -192,7 +202,10 @@ class Evaluation:
 
     @contextmanager
     def _measure(self, model: str | None) -> Iterator[list[Usage]]:
-        """Context manager: collect the cost of a trial by *model*; if the trial fails, store it as a ``spent`` row."""
+        """Context manager: yield a list of the calls and tokens that the body spends. If it fails, store them as a row.
+
+        *model* is the name of the model that is used; the kind of the row is ``spent``.
+        """
         with measure_usage() as costs:
             try:
                 yield costs
@@ -202,9 +215,10 @@ class Evaluation:
                 raise
 
     def _fail(self, error: KGMemoryError) -> None:
-        """Count a failed trial, and raise an error if the run must stop.
+        """Count a failed step, and raise an error if the run must stop.
 
-        That is *error* itself, or `SettingsError` after `FAILURES` failed trials in a row.
+        The raised error is *error* itself if every step would fail with it, or `SettingsError` after `FAILURES`
+        failures in a row.
         """
         if isinstance(error, BudgetSpent | SettingsError | MissingExtra):
             raise error
@@ -218,7 +232,7 @@ class Evaluation:
 
 @contextmanager
 def open_evaluation(options: EvaluationOptions) -> Iterator[Evaluation]:
-    """Context manager: load the data set, open models and systems, and read the results of earlier runs.
+    """Context manager: load the data set, open the models and systems, and read the results of earlier runs.
 
     Raises `InputError`, `SettingsError` or `MissingExtra`.
     """
@@ -251,9 +265,9 @@ def open_evaluation(options: EvaluationOptions) -> Iterator[Evaluation]:
 
 
 def _open_judge(dataset: Dataset, options: EvaluationOptions, ledger: Ledger) -> Judge:
-    """Return the judge that *options* name: a model, or rules if the data set can be judged by rules.
+    """Return the judge that *options* name: a model, or rules that compare words if the data set allows that.
 
-    Errors: `InputError`.
+    Raises `InputError` if a model is needed and none is named.
     """
     name = options.judge
     if name is None:
@@ -286,7 +300,7 @@ def _manifest(options: EvaluationOptions) -> dict[str, Any]:
 
 @contextmanager
 def _as_model_error(name: str) -> Iterator[None]:
-    """Context manager: raise exceptions of a system's libraries as `ModelError`, so that only one trial fails."""
+    """Context manager: raise exceptions of libraries of the system *name* as `ModelError`, so that one step fails."""
     try:
         yield
     except (KGMemoryError, AssertionError):

@@ -32,7 +32,7 @@ _PAUSE = 2.0
 
 
 def evaluate(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory evaluate``; return the exit code: 1 if steps failed or are not done yet, else 0."""
+    """Run ``kg-memory evaluate``; return the exit code: 0, or 1 if steps failed or are not done yet."""
     if arguments.list:
         return _list(screen)
     if arguments.dataset is None:
@@ -54,7 +54,7 @@ def evaluate(arguments: Namespace, screen: Screen) -> int:
 
 
 def _options(arguments: Namespace) -> EvaluationOptions:
-    """Return the options of the command line. Raises `InputError` for a budget in money without prices."""
+    """Convert the command line to `EvaluationOptions`. Raises `InputError` for a budget in money without prices."""
     prices = dict(arguments.price)
     if "money" in arguments.budget and not prices:
         raise InputError("--budget money=X needs prices: give --price MODEL=IN/OUT for each model")
@@ -87,7 +87,7 @@ def _check_asked(evaluation: Evaluation, screen: Screen) -> None:
 
 
 def _preview(evaluation: Evaluation, screen: Screen) -> bool:
-    """Print the estimated cost of the remaining steps; return whether any model will be called."""
+    """Print the estimated cost of the steps that are left; return whether any model will be called."""
     rows = estimate(evaluation)
     if not rows:
         screen.note("No model will be asked.")
@@ -115,14 +115,14 @@ def _cells(row: Row, money: float | None) -> tuple[str, ...]:
 
 
 def _confirm() -> bool:
-    """Ask the user whether to go on, and return the answer. Raises `InputError` without a terminal."""
+    """Ask the user whether to continue, and return the answer. Raises `InputError` without a terminal."""
     if not is_terminal():
         raise InputError("models will be asked, which costs: add --yes to go on, or --dry-run to see the cost only")
     return confirm("Go on?")
 
 
 def _progress(screen: Screen) -> Callable[[str], None]:
-    """Return a function that prints a line of progress. It skips lines that come too soon after another."""
+    """Return a function that prints a line about the progress; it skips lines that come too soon after another."""
     shown = 0.0
 
     def say(text: str) -> None:
@@ -135,7 +135,7 @@ def _progress(screen: Screen) -> Callable[[str], None]:
 
 
 def _report(evaluation: Evaluation, screen: Screen) -> Sequence[Figures]:
-    """Write the report of the evaluation, print its tables, and return the results of each system."""
+    """Write the report file, print its tables, and return the results of each system."""
     options, results = evaluation.options, evaluation.results
     wanted = evaluation.conversations.keys
     judge = None if evaluation.judge is None else evaluation.judge.name
@@ -169,7 +169,7 @@ def _report(evaluation: Evaluation, screen: Screen) -> Sequence[Figures]:
 
 
 class Row(NamedTuple):
-    """A line of the cost estimate: a part of the run, its model, and the cost (``None`` if unknown)."""
+    """A line of the cost estimate: a part of the run, its model, and its calls and tokens (``None`` if unknown)."""
 
     what: str
     model: str
@@ -177,7 +177,7 @@ class Row(NamedTuple):
 
 
 def estimate(evaluation: Evaluation) -> list[Row]:
-    """Return the estimated cost of the remaining steps, with a row for each system and role (ingest, answer, judge)."""
+    """Return the estimated cost of the steps that are left: a row for each system and role (ingest, answer, judge)."""
     options, judge, results = evaluation.options, evaluation.judge, evaluation.results
     rows: list[Row] = []
     for system in evaluation.systems:
@@ -206,9 +206,9 @@ def estimate(evaluation: Evaluation) -> list[Row]:
 def _estimate_reading(
     system: System, conversations: Iterable[Conversation], max_tokens: int
 ) -> tuple[Usage | None, list[int]]:
-    """Return the estimated cost of ingesting all conversations, and a list of how many tokens a context of each has.
+    """Return the estimated cost of ingesting *conversations*, and the expected tokens in a context of each: ``[1500]``.
 
-    If *system* has no method `estimate`, the cost is ``None`` and each size is *max_tokens*.
+    If *system* has no method `estimate`, the cost is ``None``, and each number of tokens is *max_tokens*.
     """
     ask = getattr(system, "estimate", None)
     if ask is None:

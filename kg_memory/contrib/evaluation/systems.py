@@ -1,7 +1,7 @@
-"""The systems of ``--system``: kg-memory by a reading plan, and baselines without a memory.
+"""The systems that can be evaluated: kg-memory with a reading plan, and baselines without a memory.
 
-The baselines return the whole conversation, or the best messages by BM25, embedding vectors or both. A message is
-indexed by its date in words, its speaker and its content.
+The contexts of the baselines are the whole conversation, or the best messages by BM25, embedding vectors or both. The
+indexed text of a message has its date in words, its speaker and its content.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ Scores = Callable[[str], Sequence[float]]
 
 
 class KGMemory:
-    """kg-memory as a system to evaluate. It uses the database server in ``KG_MEMORY_URL``, or an embedded one."""
+    """kg-memory as a system to evaluate, with the database server in ``KG_MEMORY_URL`` or an embedded server."""
 
     def __init__(self, name: str, memory: GraphMemory) -> None:
         self.name = name
         self._memory = memory
 
     def ingest(self, conversation: Conversation) -> None:
-        """Add the episodes of *conversation* that are missing, and read failed ones again.
+        """Save the episodes of *conversation* that are missing, extract their facts, and retry those that failed.
 
-        Raises `ModelError` if more than `MAX_UNREAD` of the episodes could not be read; a search still finds the words
-        of unread episodes.
+        Raises `ModelError` if facts could not be extracted from more than `MAX_UNREAD` (a share) of the episodes. With
+        fewer failures, only a warning is logged; a search still finds the words of these episodes.
         """
         memory, namespace = self._memory, self._namespace(conversation)
         stats = memory.stats(namespace=namespace)
@@ -70,7 +70,7 @@ class KGMemory:
             log.warning(told)
 
     def context(self, question: Question, conversation: Conversation, max_tokens: int) -> Retrieved:
-        """Return the memory's context for *question*, and the ids of the episodes that its search found."""
+        """Return the memory's context for *question*, with the ids of the episodes that the search found."""
         found = self._memory.context(
             question.text,
             namespace=self._namespace(conversation),
@@ -82,7 +82,7 @@ class KGMemory:
         return Retrieved(str(found), sources, found.tokens)
 
     def estimate(self, conversation: Conversation, max_tokens: int) -> tuple[Usage, int]:
-        """Return the expected cost of reading the unread episodes, and the expected number of tokens in a context.
+        """Return the expected cost of extracting facts from the unread episodes, and the expected tokens in a context.
 
         A context is assumed to have *max_tokens* tokens.
         """
@@ -95,14 +95,18 @@ class KGMemory:
         self._memory.close()
 
     def _namespace(self, conversation: Conversation) -> str:
-        """Return the namespace for *conversation*. Its name contains the plan, so that plans can share a database."""
+        """Return the namespace for *conversation*.
+
+        Its name contains that of the system, so that systems can share a database.
+        """
         return f"evaluation/{self.name}/{conversation.name}"
 
 
 def open_ours(tools: Tools, plan: str | None = None) -> System:
-    """Open kg-memory as a system that reads by *plan*; by default ``standard``, or ``offline`` without a model.
+    """Open kg-memory as a system that extracts facts by *plan*, such as ``economy``.
 
-    Raises `InputError` for an unknown plan, or for a plan that needs a model if there is none.
+    ``None`` means the plan ``standard``, or ``offline`` if there is no model. Raises `InputError` for an unknown plan,
+    or for a plan that needs a model if there is none.
     """
     if plan is not None and plan not in PLANS:
         raise InputError(f"unknown plan {plan!r} of the system ours: use one of {', '.join(PLANS)}")
@@ -127,7 +131,10 @@ def dated_line(episode: EpisodeInput) -> str:
 
 
 def pack_episodes(ranked: Sequence[EpisodeInput], max_tokens: int) -> str:
-    """Return the best episodes that fit into *max_tokens* tokens as lines, sorted by time; *ranked* is best first."""
+    """Return the best episodes that fit into *max_tokens* tokens, as lines of text, sorted by time.
+
+    *ranked* are the episodes, best first.
+    """
     kept: list[EpisodeInput] = []
     size = 0
     for episode in ranked:
@@ -140,12 +147,15 @@ def pack_episodes(ranked: Sequence[EpisodeInput], max_tokens: int) -> str:
 
 
 def bags_of_words(episodes: Sequence[EpisodeInput], *, dates: bool = True) -> list[Counter[str]]:
-    """Return the word counts of each episode; with *dates*, including the words of its date."""
+    """Count the words of each episode: ``[Counter({"oslo": 1})]``; with *dates*, including the words of its date."""
     return [Counter(terms(episode_text(episode, dates=dates))) for episode in episodes]
 
 
 def bm25_scores(bags: Sequence[Mapping[str, int]]) -> Scores:
-    """Return a function that scores episodes for a question by Okapi BM25; *bags* are the episodes' word counts."""
+    """Return a function from a question to a score of each episode, computed with Okapi BM25.
+
+    *bags* are the word counts of the episodes.
+    """
     postings: defaultdict[str, dict[int, int]] = defaultdict(dict)
     for place, bag in enumerate(bags):
         for word, times in bag.items():
@@ -167,9 +177,9 @@ def bm25_scores(bags: Sequence[Mapping[str, int]]) -> Scores:
 
 
 def cosine_scores(vectors: np.ndarray, embeddings: Embeddings) -> Scores:
-    """Return a function that scores episodes for a question by cosine similarity.
+    """Return a function from a question to a score of each episode: the cosine similarity of their embeddings.
 
-    *vectors* are the episodes' embeddings, as rows of length 1; *embeddings* embeds the question.
+    *vectors* are the embeddings of the episodes, as rows of length 1; *embeddings* embeds the question.
     """
 
     def scores(question: str) -> list[float]:
@@ -180,9 +190,9 @@ def cosine_scores(vectors: np.ndarray, embeddings: Embeddings) -> Scores:
 
 
 def mean_scores(first: Scores, second: Scores) -> Scores:
-    """Return a function that scores episodes by the mean of *first* and *second*, two scoring functions.
+    """Return a scoring function whose scores are the means of those of *first* and *second*, two scoring functions.
 
-    The scores of each are first scaled to the same mean and deviation.
+    First, the scores of each are scaled to the same mean and deviation.
     """
 
     def scores(question: str) -> list[float]:
@@ -193,7 +203,7 @@ def mean_scores(first: Scores, second: Scores) -> Scores:
 
 
 def _standardise(scores: Sequence[float]) -> list[float]:
-    """Shift and scale *scores* to a mean of 0 and a standard deviation of 1."""
+    """Return *scores*, shifted and scaled to a mean of 0 and a standard deviation of 1."""
     mean, deviation = fmean(scores), pstdev(scores)
     return [(score - mean) / (deviation or 1.0) for score in scores]
 
@@ -204,7 +214,7 @@ def best(scores: Sequence[float]) -> list[int]:
 
 
 def episode_text(episode: EpisodeInput, *, dates: bool = True) -> str:
-    """Return the text by which an episode is indexed, such as ``14 May 2024 Ann: I moved to Oslo``.
+    """Return the text of an episode that is indexed for search, such as ``14 May 2024 Ann: I moved to Oslo``.
 
     Without *dates*, the date is left out.
     """
@@ -224,9 +234,10 @@ def embed_episodes(episodes: Sequence[EpisodeInput], embeddings: Embeddings) -> 
 
 
 class Baseline:
-    """A system without a memory: its contexts are the best-ranked episodes, or all episodes if *index* is ``None``.
+    """A system without a memory, for comparison: a context has the episodes that fit the question best.
 
-    *index* builds the function that scores the episodes of a conversation; the latest one is cached.
+    *index* makes a scoring function from the episodes of a conversation; the latest one is cached. If *index* is
+    ``None``, every context has all episodes.
     """
 
     def __init__(self, name: str, index: Callable[[Sequence[EpisodeInput]], Scores] | None) -> None:
@@ -242,7 +253,7 @@ class Baseline:
                 self._scores = {conversation.name: self._index(conversation.episodes)}
 
     def context(self, question: Question, conversation: Conversation, max_tokens: int) -> Retrieved:
-        """Return the best episodes that fit into *max_tokens*, sorted by time; without an index, all episodes."""
+        """Return the best episodes that fit into *max_tokens*, sorted by time; if there is no index, all episodes."""
         episodes, sources = conversation.episodes, tuple[str, ...]()
         if self._index is None:
             text = "\n".join(map(dated_line, episodes))
@@ -253,7 +264,7 @@ class Baseline:
         return Retrieved(text, sources, estimate_tokens(text))
 
     def estimate(self, conversation: Conversation, max_tokens: int) -> tuple[Usage, int]:
-        """Return a cost of zero, as no chat model is called, and the expected tokens of a context."""
+        """Return a cost of zero, because no chat model is called, and the expected number of tokens in a context."""
         if self._index is None:
             max_tokens = sum(estimate_tokens(dated_line(episode)) for episode in conversation.episodes)
         return Usage(), max_tokens

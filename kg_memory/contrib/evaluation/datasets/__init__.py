@@ -1,1 +1,1 @@
-"""Public benchmarks: each module loads the files of one or more as a `Dataset`."""
+"""Public benchmarks. Each module loads the files of one or more benchmarks as a `Dataset`."""

@@ -42,7 +42,7 @@ _PREFERENCE = (
 
 
 def load_longmemeval(path: Path | None, variant: str | None = None) -> Iterable[Conversation]:
-    """Return a conversation for each question of a LongMemEval file; they are loaded one at a time.
+    """Return one conversation for each question in a LongMemEval file; they are loaded one at a time.
 
     *path* is the file, or a folder with the file of *variant*. The evidence of a question are the messages marked
     ``has_answer``; if none is marked, all messages of the sessions with the answer. Questions whose id ends in ``_abs``
@@ -55,7 +55,7 @@ def load_longmemeval(path: Path | None, variant: str | None = None) -> Iterable[
 
 
 def _history(_: int, raw: Mapping[str, Any]) -> Conversation:
-    """Convert *raw*, a record of a LongMemEval file, to a conversation: all of its sessions, and its question."""
+    """Convert *raw*, a record in a LongMemEval file, to a conversation: all of its sessions, and its one question."""
     name = str(raw["question_id"])
     sessions = zip(raw["haystack_session_ids"], raw["haystack_dates"], raw["haystack_sessions"], strict=True)
     answers = set(raw["answer_session_ids"])
@@ -109,9 +109,10 @@ _ANSWERS = ("answer", "ideal_answer", "ideal_response", "ideal_summary")
 
 
 def load_beam(path: Path | None, variant: str | None = None) -> list[Conversation]:
-    """Return the chats of the BEAM data set in the folder *path*, which has a subfolder with a ``chat.json`` for each.
+    """Return the chats of the BEAM data set in the folder *path*, with their questions.
 
-    The subfolders may be grouped in one folder for each variant. Raises `InputError` if there are no chats.
+    Each chat is a subfolder with a ``chat.json``. The subfolders may be grouped in one folder for each *variant*.
+    Raises `InputError` if there are no chats.
     """
     path = require_data(path, "beam", "the folder `chats`")
     found = beam_chats(path / variant if variant else path) or beam_chats(path / _LENGTHS[0])
@@ -127,19 +128,22 @@ def beam_chats(data: Path) -> list[Path]:
 
 
 def beam_questions(chat: Path) -> dict[str, list[dict[str, Any]]]:
-    """Return the questions about a BEAM chat by kind, as they are in the file: ``{"abstention": [{...}], ...}``."""
+    """Return the questions about a BEAM chat by kind, as they are in the file: ``{"abstention": [{...}], ...}``.
+
+    *chat* is the folder of the chat.
+    """
     path = chat / "probing_questions" / "probing_questions.json"
     found: dict[str, list[dict[str, Any]]] = read_json(require_data(path, "beam", "a folder with questions"))
     return found
 
 
 def beam_name(chat: Path) -> str:
-    """Return the name of the conversation in the folder *chat*: ``"beam-1"``."""
+    """Return the name of the conversation in *chat*, the folder of a BEAM chat: ``"beam-1"``."""
     return f"beam-{chat.name}"
 
 
 def _chat(chat: Path) -> Conversation:
-    """Return the BEAM chat in the folder *chat* as a conversation, with its questions."""
+    """Load the BEAM chat in the folder *chat* as a conversation with its questions."""
     episodes = list(read(chat / "chat.json"))
     known = {(episode.source_id or "").rpartition("/")[2]: episode.source_id or "" for episode in episodes}
     questions = []

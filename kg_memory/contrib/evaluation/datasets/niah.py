@@ -1,4 +1,4 @@
-"""Needles in a haystack: generated small talk with hidden facts, at several depths and lengths, with exact answers."""
+"""Needle in a haystack: generated small talk with hidden facts, at several depths and lengths, with exact answers."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ _ENDINGS = ("and I had to laugh", "but nobody listened", "for the whole evening"
 
 
 def load_niah(path: Path | None, variant: str | None = None) -> list[Conversation]:
-    """Generate conversations of several lengths with hidden facts. Each variant always has the same text.
+    """Generate conversations of several lengths with hidden facts. A variant has the same text each time.
 
-    Raises `InputError` for an unknown variant, or if *path* is given, as the data is not read from a file.
+    Raises `InputError` for an unknown variant, or if *path* is given, because no file is needed.
     """
     if path is not None:
         raise InputError("niah needs no file, as it is generated: leave out --data")
@@ -56,7 +56,10 @@ def load_niah(path: Path | None, variant: str | None = None) -> list[Conversatio
 
 
 def _conversation(name: str, tokens: int) -> Conversation:
-    """Generate a conversation of about *tokens* tokens of small talk with hidden facts, and questions on the facts."""
+    """Generate about *tokens* tokens of small talk with hidden facts, and questions about these facts.
+
+    *name* is the variant, such as "16k".
+    """
     draw = random.Random(f"niah {name}")  # noqa: S311 - the same text each time
     needles = list(_needles(draw, len(DEPTHS) * _ASKED_FROM + 1))
     told, absent = needles[:-1], needles[-1]
@@ -84,7 +87,8 @@ def _conversation(name: str, tokens: int) -> Conversation:
 def _needles(draw: random.Random, count: int) -> Iterator[tuple[str, str, str]]:
     """Yield *count* facts to hide in a conversation, each as (sentence, question, answer).
 
-    Some have the same owner or the same thing (``Yuki's sauna hut``), so that one word is not enough to find a fact.
+    Some facts have the same owner or the same thing (``Yuki's sauna hut``), so that one word is not enough to find a
+    fact.
     """
     pairs = [(owner, thing) for owner in _OWNERS for thing in _THINGS]
     for owner, thing in draw.sample(pairs, count):
@@ -104,7 +108,7 @@ def _hay(draw: random.Random, tokens: int) -> Iterator[str]:
 
 
 def _episode(text: str, place: int, name: str) -> EpisodeInput:
-    """Return *text* as message number *place* of the conversation *name*; two speakers take turns."""
+    """Return *text* as message number *place* (from 0) of the conversation *name*; two speakers take turns."""
     thread, minute = divmod(place, PER_THREAD)
     return EpisodeInput(
         content=text,

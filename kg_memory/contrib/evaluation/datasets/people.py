@@ -1,10 +1,10 @@
-"""LoCoMo and Deep Memory Retrieval: conversations of two people in several sessions.
+"""LoCoMo and Deep Memory Retrieval (DMR): conversations of two people in several sessions.
 
 LoCoMo (Maharana et al. 2024) has ten long conversations with dated sessions.
 
 Deep Memory Retrieval (Packer et al. 2023) has 500 chats with one question about each. The file is MSC-Self-Instruct,
-made of Multi-Session Chat (Xu et al. 2022). Its sessions have ages instead of dates: the last session is dated 1
-January 2024 here. It marks no evidence.
+made from Multi-Session Chat (Xu et al. 2022). Its sessions have ages instead of dates; here, the last session is dated
+1 January 2024. It does not mark which messages contain the answer.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def load_locomo(path: Path | None, variant: str | None = None) -> list[Conversat
 
 
 def _sample(sample: Mapping[str, Any], number: int, path: Path) -> Conversation:
-    """Return *sample*, a record of a LoCoMo file, as a conversation with its questions."""
+    """Convert *sample*, record *number* of the LoCoMo file *path*, to a conversation with its questions."""
     name = str(sample.get("sample_id") or f"locomo-{number}")
     items = formats.read_locomo({**sample, "sample_id": name}, name)
     episodes = [item for item in items if isinstance(item, EpisodeInput)]
@@ -68,7 +68,8 @@ def _sample(sample: Mapping[str, Any], number: int, path: Path) -> Conversation:
 def _event_questions(sessions: Mapping[str, Any]) -> Iterator[Question]:
     """Yield a question for each session and speaker, about the events in that person's life.
 
-    The judge scores the answer by a rubric, a list of these events.
+    *sessions* maps the names of sessions to events by speaker. The judge scores an answer by a rubric: the list of
+    events.
     """
     for session, people in sessions.items():
         for person, events in people.items():
@@ -104,9 +105,9 @@ LOCOMO = Dataset(
 
 
 def load_dmr(path: Path | None, variant: str | None = None) -> list[Conversation]:
-    """Return the chats of a DMR file, each with its question, asked a day after the last session.
+    """Return the chats in a file of DMR (Deep Memory Retrieval), each with its one question.
 
-    Raises `InputError` for another kind of file.
+    The question is asked a day after the last session. Raises `InputError` for another kind of file.
     """
     del variant
     path = find_file(path, "dmr", _DMR_FILE)
@@ -120,7 +121,10 @@ def load_dmr(path: Path | None, variant: str | None = None) -> list[Conversation
 
 
 def _chat(raw: Mapping[str, Any], name: str) -> Conversation:
-    """Return *raw*, a record of a DMR file, as a conversation with its question."""
+    """Convert *raw*, a record in a file of DMR (Deep Memory Retrieval), to a conversation with its question.
+
+    *name* is the name of the conversation, and the id of the question.
+    """
     earlier = raw["previous_dialogs"]
     sessions = [*zip((session["dialog"] for session in earlier), _times(earlier), strict=True)]
     if raw.get("dialog"):
@@ -137,7 +141,7 @@ def _chat(raw: Mapping[str, Any], name: str) -> Conversation:
 
 
 def _times(sessions: list[Mapping[str, Any]]) -> list[datetime]:
-    """Return the times of *sessions*, computed from their ages, such as "2 days ago".
+    """Return a time for each of *sessions*, computed from its age, such as "2 days ago".
 
     Each time is at least an hour after the one before.
     """
@@ -151,7 +155,10 @@ def _times(sessions: list[Mapping[str, Any]]) -> list[datetime]:
 
 
 def _turns(session: list[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Return the messages of a session with their speakers; speakers without a name alternate."""
+    """Convert the messages of a session: ``[{"role": "Speaker 1", "content": "Hi"}]``.
+
+    Speakers without a name alternate.
+    """
     return [
         {"role": str(turn.get("id") or f"Speaker {1 + place % 2}"), "content": turn["text"]}
         for place, turn in enumerate(session)

@@ -1,4 +1,4 @@
-"""Reads the files of data sets, with errors that name file and record, and turns their sessions into episodes."""
+"""Reads the files of data sets, and converts their sessions to episodes (messages). Errors name file and record."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _WEEKDAY = re.compile(r"\s*\([^)]*\)\s*")
 
 
 def require_data(path: Path | None, name: str, form: str) -> Path:
-    """Return *path* if it exists, else raise `InputError`.
+    """Return *path*, a data file or folder of the data set *name*.
 
-    The error says that the data set *name* needs a file of the kind *form*.
+    Raises `InputError` if it is ``None`` or does not exist. *form* says in the error message which file is needed.
     """
     if path is None:
         raise InputError(f"{name} is read from {form}: give its path with --data")
@@ -36,7 +36,7 @@ def require_data(path: Path | None, name: str, form: str) -> Path:
 def find_file(path: Path | None, name: str, pattern: str) -> Path:
     """Return *path* if it is a file; if it is a folder, return its first file that matches *pattern*.
 
-    *name* is the data set, for the error. Raises `InputError` if there is no such file.
+    *name* is the data set, for the error message. Raises `InputError` if there is no such file.
     """
     path = require_data(path, name, f"{pattern}, or the folder that it is in")
     if not path.is_dir():
@@ -63,7 +63,7 @@ def read_json(path: Path) -> Any:
 def malformed(path: Path, record: str, form: str) -> Iterator[None]:
     """Context manager: raise errors about missing or wrong fields as `InputError`, which names *path* and *record*.
 
-    *form* says what the file should contain.
+    *form* says in the error message what the file should contain.
     """
     try:
         yield
@@ -79,10 +79,10 @@ def malformed(path: Path, record: str, form: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class JsonRecords(Generic[T]):
-    """The records of a JSON list or JSON Lines file, each converted by ``build(number, record)``.
+    """An iterable over the records of a JSON list or JSON Lines file, each converted by ``build(number, record)``.
 
-    Numbers start at 1. Each iteration reads the file again, one record at a time. `form` says what the file should
-    contain. Iterating raises `InputError` for an invalid record.
+    Numbers start at 1. Each iteration reads the file again, one record at a time. `form` says in error messages what
+    the file should contain. Iterating raises `InputError` for an invalid record.
     """
 
     path: Path
@@ -104,10 +104,10 @@ def moment(text: str) -> datetime:
 
 
 def messages(turns: Iterable[Mapping[str, Any]], session: str, at: datetime) -> Iterator[tuple[int, EpisodeInput]]:
-    """Yield the messages of a session as episodes, each with its index in *turns*; empty messages are skipped.
+    """Yield (index, episode) for each message in *turns*, the messages of a session; empty messages are skipped.
 
-    *session* is the name of the session: source ids have the form ``session/index``. The speaker is the message's role.
-    The first message has the time *at*, the others follow in small steps.
+    *session* is the name of the session; source ids have the form ``session/index``. The speaker is the message's role.
+    The first message has the time *at*, and the others follow in small steps.
     """
     for place, turn in enumerate(turns):
         content = turn["content"]
@@ -120,7 +120,7 @@ def messages(turns: Iterable[Mapping[str, Any]], session: str, at: datetime) -> 
 def following(at: datetime, episodes: Sequence[EpisodeInput]) -> datetime:
     """Return the start time of a session: *at*, or just after the last of *episodes* if that is later.
 
-    *episodes* are those of the sessions before. So sessions with the same date keep their order.
+    *episodes* are the messages of the sessions before, earliest first. So sessions with the same date keep their order.
     """
     last = episodes[-1].at if episodes else None
     return at if last is None else max(at, last + TICK)
