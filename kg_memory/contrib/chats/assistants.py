@@ -37,7 +37,7 @@ def _is_chatgpt(value: Json) -> bool:
 
 
 def _read_chatgpt(conversation: Json, thread: Thread) -> Iterator[Item]:
-    """Yield the user and assistant messages of a ChatGPT conversation as episodes in *thread*.
+    """Yield the user and assistant messages of a ChatGPT conversation, as episodes (messages to store) in *thread*.
 
     *conversation* is one object of conversations.json. Its messages form a tree. Only the branch that leads to the
     current message is read, without older versions of edited messages and answers.
@@ -70,7 +70,7 @@ def _asset(part: Json) -> str:
 
 
 def _read_claude(conversation: Json, thread: Thread) -> Iterator[Item]:
-    """Yield the messages of one conversation of a Claude export as episodes in *thread*.
+    """Yield the messages of a conversation in a Claude export, as episodes (messages to store) in *thread*.
 
     Of an edited message, only the current version is read.
     """
@@ -100,7 +100,7 @@ def _webui_chat(value: Json) -> Json | None:
 
 
 def _read_open_webui(conversation: Json, thread: Thread) -> Iterator[Item]:
-    """Yield the user and assistant messages of one Open WebUI chat as episodes in *thread*.
+    """Yield the user and assistant messages of an Open WebUI chat, as episodes (messages to store) in *thread*.
 
     Of a message that was tried again, only the current version is read.
     """
@@ -157,7 +157,7 @@ def _unfold_assistants(document: Any) -> list[Json]:
 
 
 def _read_assistants(conversation: Json, thread: Thread) -> Iterator[Item]:
-    """Yield the user and assistant messages of one thread of OpenAI's Assistants API as episodes, earliest first."""
+    """Yield the user and assistant messages of a thread of OpenAI's Assistants API as episodes, earliest first."""
     messages = conversation["messages"]
     if all(isinstance(message.get("created_at"), int | float) for message in messages):
         same = messages[::-1] if messages[0]["created_at"] > messages[-1]["created_at"] else messages
@@ -202,7 +202,7 @@ def _is_gemini(value: Any) -> bool:
 def _unfold_gemini(document: Any) -> list[Json]:
     """Return the conversations in a Gemini export; [] if *document* has another format.
 
-    An export of activities becomes one conversation, because it does not say to which chat an activity belongs.
+    An export of activities becomes one conversation, because the export does not say to which chat an activity belongs.
     """
     if isinstance(document, list) and document and _is_gemini(document[0]):
         return [{"id": "Gemini Apps", "activities": [each for each in objects(document) if _is_gemini(each)]}]
@@ -216,7 +216,10 @@ def _unfold_gemini(document: Any) -> list[Json]:
 
 
 def _read_gemini(conversation: Json, thread: Thread) -> Iterator[Item]:
-    """Yield the prompts and answers of a Gemini conversation as episodes in *thread*, without the model's thoughts."""
+    """Yield the prompts and answers of a Gemini conversation as episodes (messages to store) in *thread*.
+
+    The model's thoughts are left out.
+    """
     for turn in conversation.get("turns", ()):
         text = content_text([part for part in objects(turn.get("parts")) if not part.get("thought")])
         if not turn.get("isThought") and (speaker := name_role(turn["role"])):
@@ -255,7 +258,7 @@ def _unfold_lists(document: Any) -> list[Json]:
 
 
 def _read_list(conversation: Json, thread: Thread) -> Iterator[Item]:
-    """Yield the messages of *conversation* as episodes in *thread*; it has a list of OpenAI or LangChain messages.
+    """Yield the OpenAI or LangChain messages in *conversation* as episodes (messages to store) in *thread*.
 
     If the first message has no time, it gets the time of the conversation.
     """

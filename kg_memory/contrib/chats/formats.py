@@ -57,7 +57,7 @@ def split_line(line: str) -> tuple[str | None, str | None, str]:
 
 
 def read_chat(lines: Iterable[Line | InputError], thread: str) -> Iterator[Item]:
-    """Yield one episode for each message of a text chat, all in *thread*.
+    """Yield an episode (a message to store) for each message of a text chat, all in the thread *thread*.
 
     *lines* are pairs (line number, text). A line that starts with a speaker or a time stamp begins a message, and other
     lines continue it. Messages with equal time stamps are dated a microsecond apart. Errors among *lines* are yielded
@@ -197,7 +197,7 @@ def read_locomo(document: Any, thread: str) -> Iterator[Item]:
 
 
 def _session(turns: Any, time: Any, thread: str) -> Iterator[Item]:
-    """Yield the messages *turns* of one LoCoMo session as episodes in *thread*; the session starts at *time*."""
+    """Yield *turns*, the messages of one LoCoMo session, as episodes in *thread*; the session starts at *time*."""
     try:
         start = None if time is None else parse_time(time)
     except InputError as error:
@@ -326,7 +326,7 @@ def _is_turn(value: Any) -> bool:
 
 
 def holds_words(document: Any) -> bool:
-    """Return whether one of the first 20 JSON records in *document* has a field with more than three words."""
+    """Return whether one of the first 20 JSON records in *document* has a text of more than three words in a field."""
     records = document if isinstance(document, list) else [document]
     return any(
         isinstance(text, str) and len(text.split()) > 3

@@ -31,7 +31,7 @@ def _unfold_telegram(document: Any) -> list[Json]:
 
 
 def _read_telegram(chat: Json, thread: Thread) -> Iterator[Item]:
-    """Yield the messages of one chat of a Telegram export as episodes in *thread*.
+    """Yield the messages of a chat in a Telegram export, as episodes (messages to store) in *thread*.
 
     Service messages, such as "joined the group", are left out.
     """
@@ -98,9 +98,9 @@ def _unfold_slack(document: Any) -> list[Json]:
 
 
 def _read_slack(channel: Json, thread: Thread) -> Iterator[Item]:
-    """Yield the messages of a Slack channel as episodes in *thread*; each message with replies has a thread of its own.
+    """Yield the messages of a Slack channel as episodes (messages to store) in *thread*.
 
-    `thread.names` maps the ids of users to their user records.
+    Each message with replies has a thread of its own. `thread.names` maps the ids of users to their user records.
     """
     for message in sorted(channel["messages"], key=lambda message: float(message["ts"])):
         files = objects(message.get("files"))
@@ -168,7 +168,7 @@ def _is_discord(value: Json) -> bool:
 
 
 def _read_discord(channel: Json, thread: Thread) -> Iterator[Item]:
-    """Yield the messages of one channel of a DiscordChatExporter file as episodes in *thread*.
+    """Yield the messages of a channel in a DiscordChatExporter file, as episodes (messages to store) in *thread*.
 
     A message without text gets the text of its embeds (previews of linked pages).
     """

@@ -42,7 +42,7 @@ def is_message(record: Mapping[str, Any]) -> bool:
 
 
 def from_record(record: Any) -> EpisodeInput | None:
-    """Convert *record*, a JSON object, to an episode: a message if it looks like one, else a JSON record.
+    """Convert *record*, a JSON object, to an episode to store: a message if it looks like one, else a JSON record.
 
     ``{"role": "user", "content": "Hi"}`` becomes a message. None for system and tool messages, and for tool calls
     without text. Errors: `InputError` for an invalid message and for other values; the caller adds file and line to its
@@ -110,12 +110,12 @@ def _text(record: Mapping[str, Any], keys: tuple[str, ...]) -> str | None:
 
 
 def complete_episodes(items: Iterable[Item], name: str, at: datetime) -> Iterator[Item]:
-    """Yield the episodes of a file, *items*, with a time and an id for those that lack them; yield errors unchanged.
+    """Yield *items*, the episodes (messages) of a file, with a time and an id for those without one.
 
     An undated message gets the time of the message before it in its thread, plus a microsecond. If no message before it
     is dated, it gets the time *at* (a microsecond apart from others). If it has no id either, its id is a hash of all
     messages up to it, which stays equal if the file grows. *name* is the name of the file. An episode with the id of
-    another one, but different content, is replaced by an `InputError`.
+    another one, but different content, is replaced by an `InputError`. Errors among *items* are yielded unchanged.
     """
     latest: dict[str | None, datetime] = {}
     chains: dict[str | None, str] = {}

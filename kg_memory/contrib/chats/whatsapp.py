@@ -132,10 +132,10 @@ def _open(line: str, heads: Iterable[re.Pattern[str]]) -> tuple[re.Pattern[str],
 
 
 def read_whatsapp(lines: Iterable[Line | InputError], path: Path, order: DateOrder | None) -> Iterator[Item]:
-    """Yield the messages of a WhatsApp chat as episodes, without system messages and deleted messages.
+    """Yield the messages of a WhatsApp chat as episodes (messages to store), without system and deleted messages.
 
-    *lines* are pairs (line number, text). *order* is the order of day, month and year, such as "dmy"; None infers it
-    from all time stamps. Errors: `InputError` if it cannot be inferred.
+    *lines* are pairs (line number, text). The thread is named after the file *path*. *order* is the order of day, month
+    and year, such as "dmy"; None infers it from all time stamps. Errors: `InputError` if it cannot be inferred.
     """
     said: list[_Said] = []
     heads: Iterable[re.Pattern[str]] = _HEADS
