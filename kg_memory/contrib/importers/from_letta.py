@@ -42,8 +42,8 @@ HINT = "pass a file exported by Letta"
 def read_letta(path: Path, group: str | None = None) -> Reading:
     """Return a function that yields the records to import of one agent, from a Letta agent file.
 
-    *group* is the agent's name; None means the only agent. Errors: `InputError` for an invalid file, an unknown
-    *group*, or several agents without a *group*.
+    The function's argument counts the records that it leaves out, by reason. *group* is the agent's name; None means
+    the only agent. Errors: `InputError` for an invalid file, an unknown *group*, or several agents without a *group*.
     """
     document = _load(path)
     agents = dict(_agents(path, document))

@@ -35,8 +35,9 @@ _VAGUE = ("week", "season")
 def read_memvara(path: Path, group: str | None = None) -> Reading:
     """Return a function that yields the records to import of one owner, from the memvara store *path*.
 
-    *group* is the owner, as "tenant/user"; None means the only one. Errors: `InputError` for an invalid file, an
-    unknown *group*, or several owners without a *group*.
+    The function's argument counts the records that it leaves out, by reason. *group* is the owner, as "tenant/user";
+    None means the only one. Errors: `InputError` for an invalid file, an unknown *group*, or several owners without a
+    *group*.
     """
     with _open(path) as store:
         owners = {_owner(row) for row in store.execute(_OWNERS)}

@@ -64,8 +64,9 @@ class _Index:
 def read_zep(path: Path, group: str | None = None) -> Reading:
     """Return a function that yields the records to import of one Zep graph, from the JSON file *path*.
 
-    *group* is the uuid of a user or a graph; None means the only one. Errors: `InputError` for an invalid file, an
-    unknown *group*, or several owners without a *group*.
+    The function's argument counts the records that it leaves out, by reason. *group* is the uuid of a user or a graph;
+    None means the only one. Errors: `InputError` for an invalid file, an unknown *group*, or several owners without a
+    *group*.
     """
 
     def records() -> Iterator[tuple[str, Row]]:
@@ -77,8 +78,8 @@ def read_zep(path: Path, group: str | None = None) -> Reading:
 def read_source(graph: RecordSource, group: str | None) -> Reading:
     """Return a function that yields the records to import from *graph* that belong to the owner *group*.
 
-    *group* None means the only owner. Errors: `InputError` for an invalid record, an unknown *group*, or several owners
-    without a *group*.
+    The function's argument counts the records that it leaves out, by reason. *group* None means the only owner. Errors:
+    `InputError` for an invalid record, an unknown *group*, or several owners without a *group*.
     """
     owners: set[str] = set()
     names, said = DiskDictionary(), DiskDictionary()

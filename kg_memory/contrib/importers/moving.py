@@ -89,7 +89,7 @@ def choose_owner(owners: Iterable[str], group: str | None, noun: str) -> str:
 
 
 def read_time(place: str, record: Row, *names: str) -> datetime | None:
-    """Return the time in the first of the fields *names* that is set in *record*; None if none is set.
+    """Return the time in *record*, from the first of the fields *names* that is set; None if none is set.
 
     *place* names the record in error messages. Errors: `InputError` for an invalid time.
     """
@@ -104,7 +104,7 @@ def read_time(place: str, record: Row, *names: str) -> datetime | None:
 
 
 def read_text(place: str, record: Row, *names: str) -> str | None:
-    """Return the text in the first of the fields *names* that is set in *record*; None if none is set.
+    """Return the text in *record*, from the first of the fields *names* that is set; None if none is set.
 
     *place* names the record in error messages. Errors: `InputError` for a value that is not a text.
     """

@@ -90,9 +90,9 @@ def _to_json(rest: Mapping[str, Any]) -> str:
 def read_mem0(path: Path, group: str | None = None) -> Reading:
     """Return a function that yields the records to import of one owner, from a Mem0 export.
 
-    The file *path* has the result of ``Memory.get_all``, or rows of ``Memory.history``. *group* is the id of a user or
-    agent; None means the only one. Errors: `InputError` for an invalid file, an unknown *group*, or several owners
-    without a *group*.
+    The function's argument counts the records that it leaves out, by reason. The file *path* has the result of
+    ``Memory.get_all``, or rows of ``Memory.history``. *group* is the id of a user or agent; None means the only one.
+    Errors: `InputError` for an invalid file, an unknown *group*, or several owners without a *group*.
     """
     owners: set[str] = set()
     deleted = DiskDictionary()
