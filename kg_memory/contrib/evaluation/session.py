@@ -206,7 +206,7 @@ def estimate(evaluation: Evaluation) -> list[Row]:
 def _estimate_reading(
     system: System, conversations: Iterable[Conversation], max_tokens: int
 ) -> tuple[Usage | None, list[int]]:
-    """Return the estimated cost of ingesting *conversations*, and the expected tokens in a context of each: ``[1500]``.
+    """Return the estimated cost of ingesting all *conversations*, and the expected tokens in a context of each.
 
     If *system* has no method `estimate`, the cost is ``None``, and each number of tokens is *max_tokens*.
     """

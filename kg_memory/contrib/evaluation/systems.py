@@ -125,13 +125,13 @@ def open_ours(tools: Tools, plan: str | None = None) -> System:
 
 
 def dated_line(episode: EpisodeInput) -> str:
-    """Return an episode as a line such as ``[2024-05-14 09:30] Ann: I moved to Oslo``."""
+    """Return an episode (a message) as a line of text, such as ``[2024-05-14 09:30] Ann: I moved to Oslo``."""
     time = f"[{episode.at:%Y-%m-%d %H:%M}] " if episode.at else ""
     return f"{time}{episode.speaker or 'user'}: {episode.content}"
 
 
 def pack_episodes(ranked: Sequence[EpisodeInput], max_tokens: int) -> str:
-    """Return the best episodes that fit into *max_tokens* tokens, as lines of text, sorted by time.
+    """Return the best episodes (messages) that fit into *max_tokens* tokens, as lines of text, sorted by time.
 
     *ranked* are the episodes, best first.
     """
@@ -147,12 +147,15 @@ def pack_episodes(ranked: Sequence[EpisodeInput], max_tokens: int) -> str:
 
 
 def bags_of_words(episodes: Sequence[EpisodeInput], *, dates: bool = True) -> list[Counter[str]]:
-    """Count the words of each episode: ``[Counter({"oslo": 1})]``; with *dates*, including the words of its date."""
+    """Count the words of each episode (message): ``[Counter({"oslo": 1})]``.
+
+    With *dates*, the words of its date are counted, too.
+    """
     return [Counter(terms(episode_text(episode, dates=dates))) for episode in episodes]
 
 
 def bm25_scores(bags: Sequence[Mapping[str, int]]) -> Scores:
-    """Return a function from a question to a score of each episode, computed with Okapi BM25.
+    """Return a function from a question to a score for each episode (message), computed with Okapi BM25.
 
     *bags* are the word counts of the episodes.
     """
@@ -177,7 +180,7 @@ def bm25_scores(bags: Sequence[Mapping[str, int]]) -> Scores:
 
 
 def cosine_scores(vectors: np.ndarray, embeddings: Embeddings) -> Scores:
-    """Return a function from a question to a score of each episode: the cosine similarity of their embeddings.
+    """Return a function from a question to a score for each episode (message): the cosine similarity of embeddings.
 
     *vectors* are the embeddings of the episodes, as rows of length 1; *embeddings* embeds the question.
     """
@@ -190,9 +193,10 @@ def cosine_scores(vectors: np.ndarray, embeddings: Embeddings) -> Scores:
 
 
 def mean_scores(first: Scores, second: Scores) -> Scores:
-    """Return a scoring function whose scores are the means of those of *first* and *second*, two scoring functions.
+    """Return a scoring function whose scores are the means of the scores of *first* and *second*.
 
-    First, the scores of each are scaled to the same mean and deviation.
+    All three are functions from a question to a score for each episode (message). The scores of *first* and *second*
+    are first scaled to the same mean and deviation.
     """
 
     def scores(question: str) -> list[float]:
@@ -214,7 +218,7 @@ def best(scores: Sequence[float]) -> list[int]:
 
 
 def episode_text(episode: EpisodeInput, *, dates: bool = True) -> str:
-    """Return the text of an episode that is indexed for search, such as ``14 May 2024 Ann: I moved to Oslo``.
+    """Return the text by which an episode (a message) is found: ``14 May 2024 Ann: I moved to Oslo``.
 
     Without *dates*, the date is left out.
     """
@@ -234,7 +238,7 @@ def embed_episodes(episodes: Sequence[EpisodeInput], embeddings: Embeddings) -> 
 
 
 class Baseline:
-    """A system without a memory, for comparison: a context has the episodes that fit the question best.
+    """A system without a memory, for comparison: a context has the episodes (messages) that fit the question best.
 
     *index* makes a scoring function from the episodes of a conversation; the latest one is cached. If *index* is
     ``None``, every context has all episodes.
