@@ -38,9 +38,9 @@ class Page(BaseModel, Generic[T]):
 class PagePosition:
     """The place in a list where a page begins. The client gets it as an opaque ``cursor`` for the next page.
 
-    A page begins after the first *skip* items or, if *after* is set, after the item to which this cursor of a
-    `GraphMemory` method points. All pages of a list show the data as it was believed at the time *believed_at* (ISO
-    8601), so that a change between two requests neither repeats nor drops an item.
+    A page begins after the first *skip* items or, if *after* is set, at the place for which a `GraphMemory` method
+    returned this cursor. All pages of a list show the data as it was believed at the time *believed_at* (ISO 8601), so
+    that they fit together.
     """
 
     skip: int = 0

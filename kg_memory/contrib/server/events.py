@@ -47,7 +47,7 @@ COST = ("calls", "input_tokens", "output_tokens", "seconds")
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A server-sent event: its *id*, its *name* such as ``fact.ended``, and its JSON *data*."""
+    """A server-sent event: its `id`, its `name`, such as "fact.ended", and its JSON `data`."""
 
     id: EventId
     name: str

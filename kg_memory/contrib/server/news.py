@@ -139,7 +139,8 @@ class Watch:
     def _take_episodes(self, episodes: Mapping[str, Row], begin: int) -> list[Row]:
         """Return the new or changed episodes among *episodes* (rows by id), earliest first, and remember their status.
 
-        The status of a finished episode that was stored before the time *begin* is dropped, to save memory.
+        The status of a finished episode that was stored before the time *begin* (microseconds) is dropped, to save
+        memory.
         """
         changed = [episode for id_, episode in episodes.items() if self.states.get(id_) != _state(episode)]
         for id_, episode in episodes.items():
@@ -152,7 +153,7 @@ class Watch:
     def _take_changes(self, changes: list[Change], begin: int) -> list[Change]:
         """Return those of *changes* that were not returned before, and remember them.
 
-        Remembered changes from before the time *begin* are dropped.
+        Remembered changes from before the time *begin* (microseconds) are dropped.
         """
         new = {key: change for change in changes if (key := _key(change)) not in self.changes}
         times = self.changes | {key: time_of(change) for key, change in new.items()}

@@ -42,7 +42,10 @@ def pause_after(failures: int, first: float = 0.375, growth: float = 1.5) -> flo
 
 
 class _StoppedError(Exception):
-    """Raised to stop reading when the server stops or the lease is lost. Unread episodes stay saved."""
+    """Raised to stop reading when the server stops or the lease (an expiring lock) is lost.
+
+    Unread episodes stay saved.
+    """
 
 
 class BackgroundReader:
@@ -69,7 +72,7 @@ class BackgroundReader:
         self._start = asyncio.create_task(self.look(only))
 
     def wake(self, namespace: str) -> None:
-        """Tell the reader that *namespace* has unread episodes; it reads them in the background."""
+        """Schedule *namespace*, which has unread episodes, to be read in the background."""
         if not self._started or self._stopping:
             return
         self._due.add(namespace)

@@ -46,7 +46,7 @@ STOP_SECONDS = 30.0
 
 
 class Outbox:
-    """Tells worker processes which namespaces have new episodes, in a server that does not read episodes itself.
+    """Notifies worker processes of namespaces with new episodes, in a server that does not read episodes itself.
 
     It has the same methods as `BackgroundReader`, which it replaces.
     """

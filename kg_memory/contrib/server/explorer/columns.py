@@ -1,6 +1,6 @@
 """The graph of a namespace as arrays, for the explorer page.
 
-From these arrays, the page computes by itself which facts were true at a time, as believed at a time.
+From these arrays, the page computes by itself which facts were true at one time, as the memory believed at another.
 """
 
 from __future__ import annotations

@@ -81,9 +81,9 @@ def add_routes(router: APIRouter, service: Service) -> None:
 
     @router.get(NAMESPACE + "/explorer/columns", include_in_schema=False)
     async def read_graph(request: Request, access: Reading) -> Response:
-        """Return the whole graph as packed columns, or status 304 if the page has it.
+        """Return the whole graph as bytes (see `pack_columns`), or status 304 if the page has it already.
 
-        For other machines, it is compressed.
+        For clients on other machines, the bytes are compressed.
         """
         nonlocal sweeping
         namespace = access.namespace
