@@ -278,7 +278,7 @@ class Baseline:
 
 
 def open_baseline(tools: Tools, name: str) -> System:
-    """Open the baseline *name*: ``bm25``, ``dense``, ``hybrid`` or ``full``."""
+    """Open the baseline *name*: ``bm25`` (words), ``dense`` (embeddings), ``hybrid`` (both) or ``full`` (all text)."""
     model = tools.embeddings
 
     def words(episodes: Sequence[EpisodeInput]) -> Scores:
