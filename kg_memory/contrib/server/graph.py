@@ -109,10 +109,7 @@ def add_routes(router: APIRouter, service: Service) -> None:
     facts, entities = service.memory.facts, service.memory.entities
 
     async def answer(request: Request, namespace: str, limit: int, find: Callable[[], Awaitable[Found]]) -> Response:
-        """Return a JSON response with a graph of at most *limit* facts.
-
-        *find* reads the data: it returns the facts, and the ids of entities to include even without facts.
-        """
+        """Return a graph of at most *limit* facts as JSON; *find* returns (facts, ids of further entities to show)."""
 
         async def draw(_: Job) -> Response:
             found, ids = await find()

@@ -81,10 +81,7 @@ def add_routes(router: APIRouter, service: Service) -> None:
 
     @router.get(NAMESPACE + "/explorer/columns", include_in_schema=False)
     async def read_graph(request: Request, access: Reading) -> Response:
-        """Return the whole graph as bytes (see `pack_columns`), or status 304 if the page has it already.
-
-        For clients on other machines, the bytes are compressed.
-        """
+        """Return the graph as bytes (see `pack_columns`), or status 304 if unchanged; compressed for other machines."""
         nonlocal sweeping
         namespace = access.namespace
         revision, body = await service.jobs.run(
