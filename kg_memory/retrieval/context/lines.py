@@ -36,9 +36,10 @@ LONGEST_REFERENCE = 32
 class FactLine:
     """The parts of a fact's line in a context (text for a prompt), escaped and without line breaks.
 
-    `when` is the valid time in words, including `standing`; `begin` and `end` are its ends. `sources` are references to
-    the episodes that state the fact. `mark` is ``disputed``, ``not reviewed``, ``not confirmed by its words`` or empty.
-    `standing` says that the fact is doubtful, or ended with nothing known in its place, or is empty.
+    `when` is the time in which it is true, in words, followed by `standing`; `begin` and `end` are the ends of this
+    time. `sources` are short references to the episodes (messages) that state the fact. `mark` is ``disputed``, ``not
+    reviewed``, ``not confirmed by its words`` or empty. `standing` says that the fact is doubtful, or that it ended and
+    nothing is known in its place; otherwise it is empty.
     """
 
     text: str
@@ -70,11 +71,11 @@ class CommunityLine:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeLine:
-    """The parts of an episode's line in a context (text for a prompt), escaped and without line breaks.
+    """The parts of the line of an episode (stored message) in a context (text for a prompt), escaped.
 
-    `day` is its day in words, and `when` the day and time. `asked` is the question that it answers, with its speaker,
-    or empty. `remarks` are the times of facts that it states, and what became of these facts: "no longer so since May
-    2023".
+    `day` is its day in words, and `when` the day and time. `asked` is the question that it answers, with the speaker of
+    the question, or empty. `remarks` are the times of facts that it states, and what became of these facts: "no longer
+    so since May 2023". No part has line breaks.
     """
 
     text: str
@@ -90,8 +91,8 @@ class EpisodeLine:
 class LineMaker:
     """Converts search results to the parts of context lines: texts on one line, escaped and shortened.
 
-    `escape` makes a text harmless in the template. From a text longer than `length`, the part around `words`, the terms
-    of the question, is kept. `now` is the time at which facts may have ended.
+    `escape` makes a text harmless in the template. A text longer than `length` characters is cut around `words`, the
+    terms of the question. `now` is the time of the question: it decides which facts have ended.
     """
 
     escape: Callable[[str], str]
@@ -100,7 +101,7 @@ class LineMaker:
     length: int = LONGEST_TEXT
 
     def make(self, group: Sequence[Value]) -> FactLine | EntityLine | CommunityLine | EpisodeLine:
-        """Return the line of *group*, results that say the same: the first one, with the sources of all.
+        """Return one line for *group*, results that say the same: the first result, with the sources of all.
 
         Errors: `TypeError` if the first one is not a fact, entity, community or episode.
         """
@@ -116,7 +117,10 @@ class LineMaker:
         raise TypeError(f"expected a Fact, Entity, Community or Episode, got {type(group[0]).__name__}")
 
     def _fact(self, first: Fact, group: Iterable[Fact]) -> FactLine:
-        """Return the line of the fact *first*, with the sources of all facts in *group*, which say the same."""
+        """Return the line of the fact *first*; its sources are the episodes (messages) that state any fact in *group*.
+
+        *group* has the facts that say the same.
+        """
         sources = (self._reference(source.source_id, source.episode) for fact in group for source in fact.sources)
         begin, end = bounds_in_words(first)
         text, when = self._clean(first.sentence), period_in_words(first, self.now)
@@ -127,7 +131,7 @@ class LineMaker:
     def _standing(self, fact: Fact) -> str:
         """Return why *fact* is doubtful, "nothing known in its place" if it ended without a replacement, or "".
 
-        ``'doubtful since May 2023: "Ann works at Acme" ended'``
+        For example: ``'doubtful since May 2023: "Ann works at Acme" ended'``.
         """
         if fact.doubtful_since is None or not fact.doubtful_because:
             return "nothing known in its place" if fact.absent else ""
@@ -136,9 +140,9 @@ class LineMaker:
         return f'doubtful since {since}: "{self._clean(premise.sentence)}" {describe_end(premise)}'
 
     def _episode(self, first: Episode, group: Sequence[Value]) -> EpisodeLine:
-        """Return the line of the episode *first*, with the question that it answers, and times of facts that quote it.
+        """Return the line of the episode *first*, with the question that it answers and when its facts are true.
 
-        *group* has the episode, episodes that say the same, and these facts.
+        *group* has the episode, episodes that say the same, and facts in its words.
         """
         episodes = [value for value in group if isinstance(value, Episode)]
         facts = [value for value in group if isinstance(value, Fact)]
@@ -155,11 +159,11 @@ class LineMaker:
         return EpisodeLine(text, day, when, self._clean(speaker), tuple(dict.fromkeys(sources)), tuple(remarks), asked)
 
     def _when_of_fact(self, fact: Fact, episode: Episode) -> str:
-        """Return the valid time and the doubt of *fact* in words, unless the line of *episode* already says them."""
+        """Return when *fact* is true and why it is doubtful, in words; "" if the line of *episode* says so already."""
         return "; ".join(filter(None, (when_beside(fact, episode, self.now), self._standing(fact))))
 
     def _remark(self, remark: Remark) -> str:
-        """Return *remark* as text to follow a context line: "no longer so since May 2023: see [3f2a1b9c]"."""
+        """Convert *remark* to text that follows a context line: "no longer so since May 2023: see [3f2a1b9c]"."""
         reference = f"[{self._reference(remark.by_source_id, remark.by)}]" if remark.by else ""
         if remark.kind == "contradicts":
             return f"contradicts {reference}"
@@ -168,7 +172,7 @@ class LineMaker:
         return f"{what}{since}" + (f": see {reference}" if reference else "")
 
     def _reference(self, source_id: str | None, episode: str) -> str:
-        """Return the reference to an episode: its *source_id* if that is short, else the start of its id."""
+        """Return how a line refers to an episode: by its *source_id* if this is short, else the start of its id."""
         return self._clean(source_id if source_id and len(source_id) <= LONGEST_REFERENCE else episode[:8])
 
     def _clean(self, text: str) -> str:
@@ -177,9 +181,10 @@ class LineMaker:
 
 
 def when_beside(fact: Fact, episode: Episode, now: datetime | None = None) -> str:
-    """Return the valid time and mark of *fact* as words to add to the line of *episode*, which states it.
+    """Return when *fact* is true, with its mark, as words to add to the line of *episode*, which states it.
 
-    They are "" if *fact* begins on the day of *episode*, has not ended and is not disputed, as the line says as much.
+    The result is "" if the line of the episode shows as much: *fact* begins on its day, has not ended and is not
+    disputed. *now* is the time that decides whether the fact has ended.
     """
     is_over = any(remark.kind == "ended" for remark in episode.remarks)
     begins = fact.valid_at and fact.valid_at.astimezone(episode.at.tzinfo).date() != episode.at.date()
@@ -189,7 +194,7 @@ def when_beside(fact: Fact, episode: Episode, now: datetime | None = None) -> st
 
 
 def describe_end(premise: Premise) -> str:
-    """Return what happened to *premise*, a fact on which a doubtful fact rests: "ended", or "was not so" if refuted."""
+    """Return what happened to *premise*, on which a doubtful fact rests: "ended", or "was not so" if refuted."""
     return "was not so" if premise.refuted else "ended"
 
 
@@ -216,9 +221,10 @@ def result_text(value: Value) -> str:
 
 
 def tell_episode(episode: Episode) -> tuple[str, str]:
-    """Return ``(text, speaker)`` of *episode*, as a context shows them.
+    """Return ``(text, speaker)`` of *episode*, a stored message or text, as a context shows them.
 
-    Declared facts are written as sentences, with "declared by" and their author as the speaker.
+    An episode of facts that an application declared is written as sentences, with the speaker "declared by" and its
+    author.
     """
     if episode.kind != EpisodeKind.FACT:
         return hide_payloads(episode.content, episode.kind), episode.speaker or ""
@@ -227,12 +233,12 @@ def tell_episode(episode: Episode) -> tuple[str, str]:
 
 
 def escape_line(text: str, words: frozenset[str] | set[str] = frozenset(), length: int = LONGEST_TEXT) -> str:
-    """Return *text* on one line, angle brackets escaped; if longer than *length*, only the part around *words*."""
+    """Return *text* on one line with angle brackets escaped; if longer than *length*, only the part around *words*."""
     return escape_brackets(one_line(text, words, length))
 
 
 def escape_brackets(text: str) -> str:
-    """Return *text* with angle brackets and ampersands escaped, so that it cannot close a section of the context."""
+    """Return *text* with angle brackets and ampersands escaped, so that it cannot close a section: "<" -> "&lt;"."""
     return escape(text, quote=False)
 
 
@@ -241,10 +247,10 @@ def escape_brackets(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """How to format the lines of one kind in a context: `line` is a function from a `FactLine`, ... to its text.
+    """How to format the lines of one kind in a context: `line` converts parts, such as a `FactLine`, to text.
 
-    `begin` and `end` are the texts before and after all lines of the kind. With `heading`, a function from a line's
-    parts to a text such as its day, the lines stand in the order of time below their headings.
+    `begin` and `end` are the texts before and after all lines of the kind. `heading` is a function that returns a
+    heading, such as a day, for the parts of a line; with it, lines are sorted by time below their headings.
     """
 
     line: Callable[[Any], str]
@@ -258,8 +264,8 @@ class Template:
     """A format of a context (text for a prompt): its sections in their order, between the texts `head` and `foot`.
 
     Only kinds with a section are shown. `escape` makes a stored text harmless in this format; the text is on one line
-    already, without invisible characters. `unknown` writes the line that replaces all others if the memory does not
-    know an answer.
+    already, without invisible characters. `unknown` converts the reason why the memory has no answer to the only line
+    of the context.
     """
 
     name: str
@@ -273,13 +279,13 @@ class Template:
 
 
 def make_sections(marks: Mapping[Kind, Marker], **lines: Callable[[Any], str]) -> dict[Kind, Section]:
-    """Return the sections of a template by kind.
+    """Return the sections of a template by kind, such as facts.
 
-    *marks* have the texts before and after the lines of each kind, *lines* the functions that write a line.
+    *marks* has the texts before and after the lines of each kind, *lines* the functions that write a line of each kind.
     """
     return {kind: Section(lines[kind], mark.begin, mark.end) for kind, mark in marks.items()}
 
 
 def join_marks(line: FactLine) -> str:
-    """Return the mark and the standing of a fact as text to follow its dates, each after a comma: ", disputed"."""
+    """Return the mark of a fact and its doubt, each after a comma, as text to follow its dates: ", disputed"."""
     return "".join(f", {mark}" for mark in (line.mark, line.standing) if mark)

@@ -50,13 +50,19 @@ KINDS_OF: Mapping[type[Value], Kind] = dict(zip((Fact, Entity, Community, Episod
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The lines chosen for a context (text for a prompt) by kind, best first, and why other results were left out."""
+    """The lines chosen for a context (text for a prompt) by kind, best first, and why other results were left out.
+
+    `left_out` maps kind and id to a reason: ``{("facts", id): "no room within max_tokens"}``.
+    """
 
     lines: Mapping[Kind, list[Line]]
     left_out: dict[tuple[Kind, str], str] = field(default_factory=dict)
 
     def find_same(self, line: Line, repeats: Repeats) -> str | None:
-        """Return the id of a chosen line that says the same as *line*, or None."""
+        """Return the id of a chosen line that says the same as *line*, or None.
+
+        *repeats* has the facts that repeat an entity or episode: ``{("episodes", id): {fact ids}}``.
+        """
         same = repeats.get((line.kind, line.id), ())
         for chosen in chain.from_iterable(self.lines.values()):
             is_equal = (chosen.kind, chosen.text) == (line.kind, line.text)
@@ -65,7 +71,10 @@ class Choice:
         return None
 
     def cost(self, line: Line, sections: Mapping[Kind, int]) -> int:
-        """Return the tokens that *line* adds, with its section, whose tokens are in *sections*, and heading if new."""
+        """Return the tokens that *line* adds, including a new heading, and the section's own texts for its first line.
+
+        *sections* has the tokens of the texts around each section, by kind.
+        """
         own = self.lines[line.kind]
         is_new = line.heading and all(line.heading != each.heading for each in own)
         heading = token_cost(f"{line.heading} 00:00 UTC\n") if is_new else 0
@@ -73,9 +82,9 @@ class Choice:
 
 
 def _sort(groups: Groups) -> Iterator[tuple[Kind, Group]]:
-    """Yield all *groups* with their kinds in the order in which they get a line.
+    """Yield ``(kind, group)`` for all *groups* (results that share a line) in the order in which they get a line.
 
-    The best fact comes first, unless it only quotes an episode. Kinds with a large share in `SHARES` get more lines.
+    Kinds with a large share in `SHARES` get more lines. The best fact comes first, unless it only quotes a message.
     """
     turns: list[tuple[float, int, Kind]] = []
     for kind, own in groups.items():
@@ -92,7 +101,7 @@ def kind_of(value: Value) -> Kind:
 
 
 def token_cost(text: str) -> int:
-    """Return an estimate of the tokens that *text* adds to a longer text, rather too high than too low."""
+    """Estimate how many tokens *text* adds to a longer text; the estimate is rather too high than too low."""
     return max(estimate_tokens(text) - 1, 0)
 
 
@@ -110,10 +119,10 @@ def choose(
 ) -> Choice:
     """Return the best lines of a context that fit into *room* tokens.
 
-    *groups* are the results by kind, best first; *write* makes the line of a group. The first line of a kind also costs
-    the tokens of its section's begin and end, in *sections*. A kind ends at its first line that does not fit, so that
-    no worse line replaces a better one. A line with the text of another line, or that only *repeats* a chosen fact, is
-    left out.
+    *groups* are the results by kind, best first; the results in a group share a line. *write* converts a group and a
+    maximum number of characters to a line. *sections* has the tokens of the texts around each section; the first line
+    of a kind costs these too. A kind ends at its first line that does not fit, so that no worse line replaces a better
+    one. A line is left out if another line has its text, or if it only *repeats* a chosen fact.
     """
     choice, long = Choice({kind: [] for kind in groups}), room * (1 - WHOLE)
     done: set[int] = set()  # groups by identity: an episode may be in two queues, and one fact has several periods
@@ -151,7 +160,7 @@ def count_denials(text: str) -> int:
 
 
 def group_results(results: SearchResults) -> dict[Kind, list[Group]]:
-    """Return *results* by kind, grouped by equal words, time and speaker; a group has the place of its first one."""
+    """Return *results* by kind, in groups with equal words, time and speaker, each at the place of its first result."""
     grouped: dict[Kind, list[Group]] = {}
     for kind in KINDS:
         groups: dict[Hashable, list[Value]] = {}
@@ -162,10 +171,11 @@ def group_results(results: SearchResults) -> dict[Kind, list[Group]]:
 
 
 def find_repeats(results: SearchResults) -> Repeats:
-    """Return the entities and episodes that add nothing to certain facts: ``{("episodes", id): {fact ids}}``.
+    """Return the entities and episodes (messages) that only repeat facts: ``{("episodes", id): {fact ids}}``.
 
-    An entity adds nothing to a fact that names it and contains its whole summary. An episode adds nothing to a fact
-    that has all its words, about its speaker, and begins on the day of the episode, unless a remark warns of it.
+    An entity repeats a fact that names it and contains its whole summary. An episode repeats a fact that contains all
+    its words, is about its speaker, and begins on its day. An episode with a remark, such as "no longer so", never
+    does.
     """
     repeats: dict[tuple[Kind, str], frozenset[str]] = {}
     sentences = [(fact, join_words(fact.sentence)) for fact in results.facts]
@@ -186,12 +196,12 @@ def find_repeats(results: SearchResults) -> Repeats:
 
 
 def join_words(text: str) -> str:
-    """Return the words of *text* in lower case between spaces, to find whole words with ``in``: ``" ann lives "``."""
+    """Return the words of *text* in lower case between spaces: ``" ann lives "``; ``in`` then finds whole words."""
     return f" {' '.join(fold(text))} "
 
 
 def _key(value: Value) -> Hashable:
-    """Return a key of *value*, a search result, that is equal for results that say the same."""
+    """Return a key of *value*, a search result; results that say the same have equal keys."""
     match value:
         case Fact():
             return fold(value.sentence), period_in_words(value)
@@ -206,7 +216,7 @@ def _key(value: Value) -> Hashable:
 
 
 def _facts_by_episode(facts: Sequence[Fact]) -> Mapping[str, list[tuple[Fact, str]]]:
-    """Return the facts that each episode states: ``{episode id: [(fact, its quote from the episode)]}``."""
+    """Return the facts that each episode (message) states: ``{episode id: [(fact, its quote from the episode)]}``."""
     stated: dict[str, list[tuple[Fact, str]]] = {}
     for fact in facts:
         for source in fact.sources:
@@ -215,7 +225,7 @@ def _facts_by_episode(facts: Sequence[Fact]) -> Mapping[str, list[tuple[Fact, st
 
 
 def _adds_nothing(episode: Episode, fact: Fact, quote: str) -> bool:
-    """Return whether *episode* adds nothing to *fact*, which it states by the words *quote*; see `find_repeats`."""
+    """Return whether *episode* only repeats *fact*, which it states in the words *quote*; see `find_repeats`."""
     begin = fact.valid_at or fact.known_from
     return (
         episode.speaker in (None, fact.subject)
@@ -231,9 +241,9 @@ def _adds_nothing(episode: Episode, fact: Fact, quote: str) -> bool:
 
 
 def leave_out(groups: Groups, question: str) -> tuple[dict[Kind, list[Group]], dict[tuple[Kind, str], str]]:
-    """Return *groups* without courtesies, entities without a summary and results far less relevant than the best.
+    """Return *groups* without courtesies, entities without a summary, and results far less relevant than the best.
 
-    The second result has the reasons why results are left out, by kind and id.
+    The second result has the reasons why results are left out: ``{("entities", id): "it has no summary"}``.
     """
     asked = content_stems(question) if has_words(question) else None  # an emoji may be all of a message
     kept: dict[Kind, list[Group]] = {}
@@ -254,12 +264,12 @@ def leave_out(groups: Groups, question: str) -> tuple[dict[Kind, list[Group]], d
 
 
 def _score(group: Group) -> float:
-    """Return the score of the first result in *group*."""
+    """Return the score of the first result in *group* (results that share a line); 0 if it has none."""
     return float(getattr(group[0], "score", None) or 0.0)
 
 
 def _why_empty(value: Value, asked: frozenset[str] | None) -> str:
-    """Return the reason to leave out *value*, a result without content; "" if it has content.
+    """Return why *value*, a search result, is left out because it has no content; "" if it has content.
 
     *asked* are the content words of the question; None if it has none.
     """
@@ -272,7 +282,7 @@ def _why_empty(value: Value, asked: frozenset[str] | None) -> str:
 
 
 def is_filler_episode(episode: Episode, asked: frozenset[str]) -> bool:
-    """Return whether *episode* only repeats the question or is a courtesy such as "Thanks!".
+    """Return whether *episode*, a message, only repeats the question or is a courtesy such as "Thanks!".
 
     *asked* are the content words of the question. An episode that answers a question or has a remark is never a filler.
     """
@@ -286,10 +296,11 @@ def is_filler_episode(episode: Episode, asked: frozenset[str]) -> bool:
 
 
 def join_turns(groups: Sequence[Group], asked: frozenset[str]) -> list[Group]:
-    """Return *groups* of episodes, with each question of a conversation moved to the line of its answer if that helps.
+    """Return *groups* of episodes (messages), with some questions moved to the line of the message that answers them.
 
-    It helps if the answer is short, or if the question has a word of *asked*, the content words of the question to the
-    memory, that the answer lacks. The episode with such a question has no line of its own, unless it says more.
+    A question is moved if the answer is short, or if the question contains a word of *asked* that the answer lacks.
+    *asked* are the content words of the user's question to the memory. A message that is moved has no line of its own,
+    so it must only ask.
     """
     joined: list[Group] = []
     questions = {value.id: group for group in groups for value in group if isinstance(value, Episode)}
@@ -311,7 +322,7 @@ def join_turns(groups: Sequence[Group], asked: frozenset[str]) -> list[Group]:
 
 
 def _only_asks(value: Value) -> bool:
-    """Return whether *value* is an episode that consists of questions and courtesies: "Hi Ann! Where do you live?"."""
+    """Return whether *value* is a message that has only questions and courtesies: "Hi Ann! Where do you live?"."""
     if not isinstance(value, Episode) or value.remarks or value.asked:
         return False
     sentences = split_sentences(value.content)
@@ -319,9 +330,10 @@ def _only_asks(value: Value) -> bool:
 
 
 def join_facts(groups: Groups, repeats: Repeats) -> dict[Kind, list[Group]]:
-    """Return *groups* with each fact that only quotes an episode added to the group of this episode.
+    """Return *groups* with each fact that only quotes an episode (message) added to the group of this episode.
 
-    Such a group is in the lists of both kinds, facts and episodes, and becomes one line.
+    A group is a tuple of results that share a line. Such a group is in both lists, of facts and of episodes, and
+    becomes one line. *repeats* are episodes that only repeat facts.
     """
     turns = {id_of(value): number for number, group in enumerate(groups["episodes"]) for value in group}
     episodes = list(groups["episodes"])
@@ -339,10 +351,10 @@ def join_facts(groups: Groups, repeats: Repeats) -> dict[Kind, list[Group]]:
 
 
 def _find_turn(group: Group, turns: Mapping[str, int], episodes: Sequence[Group], repeats: Repeats) -> int | None:
-    """Return the index in *episodes* of the group whose line can include the fact of *group*, or None.
+    """Return the index in *episodes* of the group (results that share a line) whose line can include a fact, or None.
 
-    The episode must contain the words of the fact, and no fact with another time may be on its line. *turns* are the
-    indexes by episode id. *repeats* are episodes that add nothing to the fact.
+    The fact is the first of *group*. The episode must contain the words of the fact, and no fact with another time may
+    be on its line. *turns* maps episode ids to indexes. *repeats* are the episodes that only repeat a fact.
     """
     fact = group[0]
     if not isinstance(fact, Fact) or not is_quote(fact):
@@ -358,13 +370,13 @@ def _find_turn(group: Group, turns: Mapping[str, int], episodes: Sequence[Group]
 
 
 def has_words_of(turn: Episode, fact: Fact) -> bool:
-    """Return whether *turn*, an episode, contains the words that *fact* quotes, and is short enough for one line."""
+    """Return whether the message *turn* contains the words that *fact* quotes, and is short enough to be one line."""
     said = fact.sentence.partition(": ")[2]
     return len(turn.content) <= LONGEST_TEXT and join_words(said) in join_words(turn.content)
 
 
 def _agrees(fact: Fact, turn: Episode, group: Iterable[Value]) -> bool:
-    """Return whether *fact* fits on the line of the episode *turn*: it adds no time but that of facts in *group*."""
+    """Return whether *fact* fits on the line of the message *turn*: no fact in *group* has another time on it."""
     when = when_beside(fact, turn)
     others = {when_beside(value, turn) for value in group if isinstance(value, Fact)}
     return not when or not others - {"", when}

@@ -51,9 +51,10 @@ from kg_memory.text.tokenise import estimate_tokens, terms
 
 
 def find_template(value: Template | str | None) -> Template:
-    """Return the template with the name *value*; a `Template` is returned unchanged, None means the plain template.
+    """Return the template with the name *value*; a `Template` is returned unchanged, and None means the plain template.
 
-    Errors: `InputError` that lists the names of templates if there is none of this name.
+    A template is the format of a context, the text for a prompt. Errors: `InputError`, which lists the known names, if
+    there is no template with this name.
     """
     if value is None:
         return PLAIN
@@ -67,12 +68,15 @@ def find_template(value: Template | str | None) -> Template:
 
 
 def fact_line(fact: Fact, words: set[str]) -> str:
-    """Return the line of *fact* in the plain template; a long sentence is cut around *words*, terms of a question."""
+    """Return *fact* as a line of the plain template; a long sentence is cut around *words*, terms of a question."""
     return PLAIN.sections["facts"].line(LineMaker(PLAIN.escape, frozenset(words)).make([fact]))
 
 
 def episode_line(episode: Episode, words: set[str]) -> str:
-    """Return the line of *episode* in the plain template; a long text is cut around *words*, terms of a question."""
+    """Return *episode* (a message) as a line of the plain template; a long text is cut around *words*.
+
+    *words* are the terms of a question.
+    """
     return PLAIN.sections["episodes"].line(LineMaker(PLAIN.escape, frozenset(words)).make([episode]))
 
 
@@ -91,7 +95,7 @@ def _plain_episode(line: EpisodeLine) -> str:
 
 
 def _references(sources: tuple[str, ...]) -> str:
-    """Return *sources*, ids of episodes, in brackets, as text to follow a line: " [3f2a1b9c]"; "" without sources."""
+    """Return *sources*, ids of episodes, in brackets, to end a line: " [3f2a1b9c]"; "" if there are no sources."""
     return f" [{', '.join(sources)}]" if sources else ""
 
 
@@ -135,10 +139,11 @@ UNLIKELY = "the memory probably holds nothing about this"
 
 
 def render(results: SearchResults, max_tokens: int, form: Template | str | None = None) -> Context:
-    """Write *results* as a context, a text for a prompt: the best lines that fit into about *max_tokens*.
+    """Write *results* as a context, a text for a prompt: the best lines that fit into about *max_tokens* tokens.
 
-    *form* is the template or its name; None means the plain one. The text is empty if no line fits. If the memory
-    abstains, it only says that the memory does not know, and why. Errors: `InputError` for an unknown template name.
+    *form* is the template or its name; None means the plain template. The text is empty if no line fits. If the memory
+    abstains from an answer, the text only says that it does not know, and why. Errors: `InputError` for an unknown
+    template name.
     """
     template = find_template(form)
     now = results.time.believed_at if results.time else None
@@ -173,7 +178,7 @@ def render(results: SearchResults, max_tokens: int, form: Template | str | None 
 def _abstain(results: SearchResults, max_tokens: int, template: Template, left_out: Sequence[Explanation]) -> Context:
     """Return a context with a single line, which says that the memory does not know the answer, and why.
 
-    It is empty if this does not fit into *max_tokens*. *left_out* are the results that are not shown.
+    The text is empty if this line does not fit into *max_tokens*. *left_out* explains which results are not shown.
     """
     text = template.unknown(template.escape(str(results.answerable)))
     tokens = estimate_tokens(text)
@@ -188,9 +193,9 @@ def _drop(line: Line) -> Explanation:
 
 
 def _split_withheld(groups: list[Group]) -> tuple[list[Group], list[Explanation]]:
-    """Return *groups* without episodes that look like prompt injections, and an explanation for each of these.
+    """Separate episodes that look like prompt injections: return the groups without them, and an explanation for each.
 
-    A group has episodes that say the same.
+    A group is a tuple of results that share a line because they say the same.
     """
     withheld = [value for group in groups for value in group if isinstance(value, Episode) and value.withheld]
     ids = {id_of(episode) for episode in withheld}
@@ -200,13 +205,13 @@ def _split_withheld(groups: list[Group]) -> tuple[list[Group], list[Explanation]
 
 
 def _section_costs(template: Template) -> dict[Kind, int]:
-    """Return how many tokens the begin and end of each section of *template* cost, by kind."""
+    """Return how many tokens the texts before and after each section of *template* cost: ``{"facts": 12}``."""
     between = template.between_sections
     return {kind: token_cost(section.begin + section.end + between) for kind, section in template.sections.items()}
 
 
 def _frame(lines: Sequence[Line], template: Template) -> str:
-    """Return the text of a context: *lines* between the begins and ends of their sections and of *template*, or ""."""
+    """Return the text of a context: *lines* by section, with the begin and end texts of *template*, or ""."""
     sections = []
     for kind, section in template.sections.items():
         shown = [line for line in lines if line.kind == kind]
@@ -219,9 +224,10 @@ def _frame(lines: Sequence[Line], template: Template) -> str:
 
 
 def _arrange(choice: Choice, results: SearchResults, template: Template) -> list[Line]:
-    """Return the lines of *choice*, the lines chosen for a context, by section; those with headings by time.
+    """Return the chosen lines in the order of the template's sections; lines with headings, such as days, by time.
 
-    The heading of lines with one time of day has this time too.
+    *choice* has the lines chosen for a context. If all lines below a heading have one time of day, the heading shows
+    it.
     """
     times = {episode.id: episode.at for episode in results.episodes}
     ordered = [line for kind in template.sections for line in choice.lines[kind] if not line.heading]
@@ -239,8 +245,8 @@ def _omissions(
 ) -> Iterator[Explanation]:
     """Yield an explanation for each of *results* that has no line of its own in the context.
 
-    The reason is that the kind has no section, one of *reasons* or of *choice* (both by kind and id), or that another
-    line says the same. *shown* are the groups of results that could get a line.
+    The reason is that the template has no section for the kind, that another line says the same, or a reason from
+    *reasons* or *choice* (both by kind and id). *shown* are the groups of results that could get a line.
     """
     firsts = {
         (kind_of(value), id_of(value)): id_of(group[0])
@@ -262,5 +268,5 @@ def _omissions(
 
 
 def _omission(kind: Kind, value: Value, reason: str) -> Explanation:
-    """Return the explanation that *value*, a result, is left out for *reason*."""
+    """Return an `Explanation` that *value*, a search result, has no line in the context, for *reason*."""
     return Explanation(kind=kind, id=id_of(value), text=result_text(value), left_out=reason)
