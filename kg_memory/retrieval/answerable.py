@@ -38,11 +38,12 @@ STATED = 40
 
 @dataclass(frozen=True, slots=True)
 class QuestionStatistics:
-    """A question and what is stored about its words, to estimate whether the memory holds an answer.
+    """The words and names of a question, and how often they are stored, to estimate whether the memory holds an answer.
 
-    `frequencies` has the number of nodes by kind that contain each of the words `terms`, `counts` the number of all
-    nodes by kind. `subjects` are the alias keys (hashes of names) of the asker, if meant, and of known entities that
-    the question names; `named` is whether it names one.
+    `terms` are the words of the question. `frequencies` maps each kind of node, such as facts, to how many of its nodes
+    contain each word: ``{"facts": {"paris": 3}}``. `counts` is the number of all nodes of each kind. `subjects` are the
+    alias keys (hashes of names) of the known entities that the question names, and of the asker if it says "I". `named`
+    is true if the question names a known entity.
     """
 
     terms: Sequence[str]
@@ -58,14 +59,16 @@ class QuestionStatistics:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The features from which the probability of an answer is computed, with typical values as defaults.
+    """The features from which the probability of an answer is computed; the defaults are typical values.
 
-    The first four say whether the memory knows the subject of the question: `known` is the share of its words that are
-    stored, `covered` the best score by words as a share of the possible one, `agreed` how far the searches by words and
-    meaning agree on the best result, `nearest` how near that result is in meaning (0.5: as two random episodes).
+    The first four say whether the memory knows the subject of the question. `known` is the share of its words that are
+    stored. `covered` is the best score by words, divided by the highest possible score. `agreed` is how far the
+    searches by words and by meaning agree on the best result. `nearest` is how near the best result is in meaning; 0.5
+    means as near as two random episodes (stored messages or texts) are to each other.
 
-    The last two say whether it knows the detail: `lines` is how near the nearest episodes are on average, and `told`
-    how much better the best fact stated by the subject scores than facts stated by others, from -1 to 1.
+    The last two say whether the memory knows the detail that is asked. `lines` is how near the nearest episodes are on
+    average. `told` compares the best fact stated by the subject with the best fact stated by others: the difference of
+    their scores, from -1 to 1.
     """
 
     known: float = 0.0
@@ -86,10 +89,11 @@ UNLIKELY, NO = 0.2, 0.1
 
 
 def read_usual(model: str, count: int, *, all_read: bool) -> Flow[Row]:
-    """Return the usual distance between two episodes, and some speakers: ``{"distance": 0.4, "speakers": ["Ann"]}``.
+    """Return the usual distance of two episodes, and some speakers: ``{"distance": 0.4, "speakers": ["Ann"]}``.
 
-    *model* is the name of the embedding model, *count* the number of episodes. The row is cached only if *all_read*, so
-    that all episodes have a vector, and until the namespace has grown.
+    Episodes are stored messages and texts; the distance is that of their embeddings. *model* is the name of the
+    embedding model, *count* the number of episodes. The row is cached only if *all_read* says that all episodes have an
+    embedding. It is read again when their number has grown.
     """
     version = (model, min(count, SAMPLE), growth(count)) if all_read else None
     rows = yield from read_once(version, features.SPREAD, sample=SAMPLE)
@@ -103,10 +107,10 @@ def weigh_evidence(
     near: Mapping[str, float] | None = None,
     usual: Row | None = None,
 ) -> Evidence:
-    """Return the evidence on whether the search results *hits* contain an answer to *asked*.
+    """Return the features that say whether the search results *hits* contain an answer to the question *asked*.
 
-    *tellers* maps fact ids to the speakers who state the fact, and *near* episode ids to the cosine similarity to the
-    question. *usual* is the row of `read_usual`.
+    *hits* has results by kind, such as facts. *tellers* maps fact ids to the speakers who stated the fact. *near* maps
+    episode ids to the cosine similarity of the episode and the question. *usual* is the row that `read_usual` returns.
     """
     values = {"known": sum(map(asked.is_known, asked.terms)) / (len(asked.terms) or 1)}
     if not any(hits[kind].searched for kind in EVIDENCE):
@@ -136,10 +140,11 @@ def _lead(
     speakers: Iterable[str | None],
     asked: QuestionStatistics,
 ) -> float:
-    """Return how much better the best fact stated by a subject of the question scores than those stated by others.
+    """Return how much better the subject's best fact scores than the best fact that others stated, from -1 to 1.
 
-    The result is from -1 to 1, and 0 if the only subject is an asker who never spoke here. *shares* has the scores and
-    *tellers* the speakers by fact id, *speakers* are some speakers of the namespace.
+    The subject is that of the question. The result is 0 if the only subject is the asker, who never spoke in this
+    namespace. *shares* maps fact ids to scores, and *tellers* maps them to the speakers who stated the fact. *speakers*
+    are some of the speakers in the namespace.
     """
     if not asked.subjects:
         return 0.0
@@ -153,10 +158,10 @@ def _lead(
 
 
 def nearness(hits: Sequence[Scored], distance: float, count: int = 1) -> float:
-    """Return how near the best of *hits* are on average, 0 to 1; 0.5 means as near as two random episodes.
+    """Return how near the best of *hits* are on average, from 0 to 1; 0.5 means as near as two random episodes.
 
-    *hits* are ``(id, cosine similarity)``, *distance* is the usual distance of two episodes. The average is over one in
-    `NEAREST_SHARE` of the *count* stored nodes, at most over `NEAREST`.
+    *hits* are pairs ``(id, cosine similarity)``, best first. *distance* is the usual distance of two episodes. *count*
+    is the number of stored nodes: for every `NEAREST_SHARE` of them, one more hit is averaged, at most `NEAREST` hits.
     """
     most = min(max(count // NEAREST_SHARE, 1), NEAREST)
     away = max(1 - fmean(score for _, score in hits[:most]), 0.0)
@@ -165,9 +170,9 @@ def nearness(hits: Sequence[Scored], distance: float, count: int = 1) -> float:
 
 
 def likelihood(evidence: Evidence) -> tuple[float, float]:
-    """Return two probabilities: that the memory knows the subject of the question, and that it knows the asked detail.
+    """Return ``(0.9, 0.4)``: how probably the memory knows the subject of the question, and the detail that it asks.
 
-    Each is a logistic function of *evidence*.
+    Each probability is a logistic function of *evidence*.
     """
     subject, detail = (
         BIASES[level] + sum(getattr(WEIGHTS, name) * getattr(evidence, name) for name in names)
@@ -177,19 +182,20 @@ def likelihood(evidence: Evidence) -> tuple[float, float]:
 
 
 def probability(evidence: Evidence) -> float:
-    """Return the probability, 0 to 1, that the memory holds an answer, if half of all questions have one.
+    """Return the probability, 0 to 1, that the memory holds an answer, assuming that half of all questions have one.
 
-    It is the geometric mean of the two probabilities of `likelihood`; their product would be too low, because they
+    It is the geometric mean of the two probabilities of `likelihood`. Their product would be too low, because both
     depend on much the same evidence.
     """
     return round(math.sqrt(math.prod(likelihood(evidence))), 4)
 
 
 def judge_answerable(relevance: float | None, doubt: str, abstain_below: float) -> Answerable | None:
-    """Return the verdict on whether the memory holds an answer (``yes``, ``unlikely`` or ``no``); None if unknown.
+    """Return whether the memory holds an answer, as ``yes``, ``unlikely`` or ``no`` with a reason; None if unknown.
 
-    *relevance* is the probability of an answer or None, and *doubt* the reason given with ``unlikely`` and ``no``. The
-    verdict is to abstain if *relevance* is less than *abstain_below*.
+    *relevance* is the probability of an answer; None if it was not computed. *doubt* is the reason that is returned
+    with ``unlikely`` and ``no``. If *relevance* is less than *abstain_below*, the result also says that the memory
+    should not answer.
     """
     if relevance is None:
         return None
@@ -210,9 +216,11 @@ LONGEST_WORD = 40
 
 
 def explain_doubt(question: str, asked: QuestionStatistics, evidence: Evidence) -> str:
-    """Return in plain words why the memory may hold no answer: "nothing here is about Lily".
+    """Return in plain words why the memory may hold no answer to *question*: "nothing here is about Lily".
 
-    An unknown name is the first reason, then an unknown word, then that only other speakers state similar facts.
+    Of several reasons, the first of these is returned: a name in the question is not stored; another word is not
+    stored; or only other speakers than the subject stated similar facts. *asked* has statistics of the question's
+    words.
     """
     if not asked.terms:
         return WORDLESS
@@ -228,9 +236,9 @@ def explain_doubt(question: str, asked: QuestionStatistics, evidence: Evidence) 
 
 
 def _unknown_words(question: str, asked: QuestionStatistics) -> Iterator[tuple[bool, str]]:
-    """Yield ``(is_name, word)`` for each word of *question* that occurs nowhere in the memory.
+    """Yield ``(is_name, word)`` for each word of *question* that is stored nowhere in the memory: ``(True, "Lily")``.
 
-    A capitalised word that does not begin a sentence counts as a name.
+    A capitalised word counts as a name, unless it begins a sentence.
     """
     for start, word in _words(question):
         if len(word) <= LONGEST_WORD and not any(map(asked.is_known, terms(word))):

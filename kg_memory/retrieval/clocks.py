@@ -44,10 +44,10 @@ WORDS = 2000
 
 
 def find_time(question: SearchQuery) -> Flow[QuestionTime]:
-    """Return the time that *question* is about: the valid time of facts, and the time as of which they were believed.
+    """Return the time that *question* is about: when facts are to be true, and as of when the memory believed them.
 
-    Without time parameters and time words, both are now. Errors: `InputError` if `as_of`, `believed_at` or `during` is
-    not a time, or if both `as_of` and `during` are given.
+    Without time parameters and time words in the text, both are now. Errors: `InputError` if `as_of`, `believed_at` or
+    `during` is not a time, or if both `as_of` and `during` are given.
     """
     time = yield from now()
     believed_at = parse_moment("believed_at", question.believed_at, time)
@@ -75,9 +75,9 @@ def parse_moment(name: str, value: UserTime, time: int) -> int:
 
 
 def parse_window(as_of: UserTime, during: object, time: int) -> Window | None:
-    """Return the period, in microseconds since the epoch, that `as_of` or `during` gives; None if both are None.
+    """Return the period that `as_of` or `during` gives, ``(since, until)`` in microseconds; None if both are None.
 
-    `as_of` gives one instant. `during` is a period in words ("2019") or a pair of times, in which None means no limit.
+    `as_of` is one instant. `during` is a period in words ("2019") or a pair of times, in which None means no limit.
     *time* is now. Errors: `InputError` if both are given, one is not a time, or the period is empty.
     """
     if during is None:
@@ -113,10 +113,10 @@ def _parse_interval(name: str, value: object, time: int) -> Interval:
 def _find_in_words(
     question: str, asker: str | None, time: int, believed_at: int
 ) -> Flow[tuple[str | None, Window | None, int | None]]:
-    """Return the time words of *question*, such as "in May", their period, and its vagueness; or three times None.
+    """Return the time words of *question*, their period and its vagueness: ``("in May", (since, until), one month)``.
 
-    Of several times, the period that they share is returned; a time that does not overlap it is ignored. The vagueness
-    is in microseconds: a day for "on 4 May".
+    All are None without time words. If several times are named, the period is their overlap; a time that does not
+    overlap is ignored. All times are microseconds. The vagueness is the unit of the date, such as a day for "on 4 May".
     """
     words: list[str] = []
     vagueness: list[int] = []
@@ -137,9 +137,9 @@ def _find_in_words(
 
 
 def _subjects(event: EventTime, question: str, asker: str | None) -> list[str]:
-    """Return the alias keys (hashes of names) of the entities that *event*, an event in the question, may be about.
+    """Return the hashes of names (alias keys) of the entities that *event*, such as "before she moved", may be about.
 
-    These are all possible names in the question. The asker is added if it says "I", or if the event has no subject.
+    These are all possible names in *question*. The asker is added if it says "I", or if the event has no subject.
     """
     about = replace_unstorable(f"{event.subject or ''} {question}")
     who = asker_keys(about, asker) if event.subject else [alias_key(replace_unstorable(asker or USER))]
@@ -147,7 +147,7 @@ def _subjects(event: EventTime, question: str, asker: str | None) -> list[str]:
 
 
 def _find_around(event: EventTime, subjects: list[str], time: int, believed_at: int) -> Flow[Window | None]:
-    """Return the period before, after or during *event*, such as "before she moved", by the dates of a stored fact.
+    """Return the period before, after or during *event*, such as "before she moved"; a stored fact gives the date.
 
     *subjects* are hashes of the names of entities that the event may be about, *time* is now. The result is None if no
     matching fact has the needed date.
@@ -177,7 +177,7 @@ def _find_around(event: EventTime, subjects: list[str], time: int, believed_at: 
 
 
 def _edge(rows: Sequence[Row], edge: str) -> int | None:
-    """Return the latest known start of the facts in *rows*, or the latest known end for the *edge* "end"; else None."""
+    """Return the latest known start of the facts in *rows*, or for the *edge* "end" their latest known end, or None."""
     if edge == "end":
         return max((row["invalid_at"] for row in rows if row["invalid_at"] != OPEN_END), default=None)
     starts = [row["valid_at"] for row in rows if row["valid_at"] != OPEN_START]
@@ -219,7 +219,7 @@ Sentences = dict[str, str]
 
 
 def point_of(window: Window | None, believed_at: int) -> Point:
-    """Return the instant, of valid time and of belief, at which to check whether facts are doubtful or ended.
+    """Return the valid time and the time of belief at which to check whether facts are doubtful or have ended.
 
     The valid time is the last instant of the period *window*; if that is None or without an end, it is *believed_at*.
     """
@@ -228,7 +228,7 @@ def point_of(window: Window | None, believed_at: int) -> Point:
 
 
 def add_standing(rows: Sequence[Row], point: Point) -> Flow[list[Row]]:
-    """Return *rows* of facts, with `doubt` added to facts that are doubtful at *point*, and `absent` to ended facts.
+    """Return *rows* of facts, with the key `doubt` added to doubtful facts, and `absent` to ended facts, at *point*.
 
     A fact is doubtful if a fact from which it was derived has ended or is refuted; `doubt` says since when and why.
     `absent` is only for facts that no other fact replaced.
@@ -246,9 +246,9 @@ def add_standing(rows: Sequence[Row], point: Point) -> Flow[list[Row]]:
 
 
 def describe_doubt(doubt: Doubt, sentences: Mapping[str, str]) -> dict[str, Any]:
-    """Return *doubt* as a dict: ``{"since": ..., "precision": ..., "because": [facts]}``.
+    """Return *doubt*, since when and why a fact is doubtful: ``{"since": ..., "precision": ..., "because": [facts]}``.
 
-    The facts lead from the doubtful fact to one that ended or was refuted. *sentences* maps fact ids to sentences.
+    Each fact was derived from the next; the last one ended or was refuted. *sentences* maps fact ids to sentences.
     """
     *way, last = doubt.path
     path: list[Row] = [{"id": id_, "sentence": sentences[id_]} for id_ in way]
@@ -257,9 +257,9 @@ def describe_doubt(doubt: Doubt, sentences: Mapping[str, str]) -> dict[str, Any]
 
 
 def read_grounds(ids: Iterable[str]) -> Flow[tuple[Grounds, Sentences]]:
-    """Return the facts *ids*, all facts from which they were derived, directly or indirectly, and all their sentences.
+    """Return the facts *ids* with all facts from which they were derived, directly or indirectly, and their sentences.
 
-    Both dicts are by fact id. Reading stops after about `MOST_GROUNDS` facts.
+    Both results are dicts by fact id. Reading stops after about `MOST_GROUNDS` facts.
     """
     grounds: Grounds = {}
     sentences: Sentences = {}
@@ -275,9 +275,9 @@ def read_grounds(ids: Iterable[str]) -> Flow[tuple[Grounds, Sentences]]:
 
 
 def read_resting(ids: Collection[str], most: int) -> Flow[dict[str, str]]:
-    """Return the facts derived from the facts *ids*, directly or indirectly: ``{fact id: id of its premise}``.
+    """Return the facts derived from the facts *ids*: ``{id of a derived fact: id of a fact that it is derived from}``.
 
-    Directly derived facts come first, and at most *most* facts are returned.
+    Directly derived facts come first, then facts derived from these, and so on; at most *most* are returned.
     """
     before: dict[str, str] = {}
     edge = sorted(ids)
@@ -290,7 +290,7 @@ def read_resting(ids: Collection[str], most: int) -> Flow[dict[str, str]]:
 
 
 def _to_grounded(row: Row) -> Grounded:
-    """Return *row* of the query `premises.GROUNDS` as a `Grounded`, a fact with the facts from which it was derived."""
+    """Convert *row* of the query `premises.GROUNDS` to a `Grounded`: a fact, with the facts it was derived from."""
     fact = row["fact"]
     ending = (rival for rival in row["rivals"] if rival["ruling"] == "supersedes")
     refuting = (rival for rival in row["rivals"] if rival["ruling"] == "conflicts")
@@ -308,9 +308,9 @@ def _to_grounded(row: Row) -> Grounded:
 
 
 def _to_tellings(rows: Iterable[Row], stated: Collection[tuple[str, str]] = ()) -> tuple[Telling, ...]:
-    """Return the statements of a fact in *rows* as `Telling` values; rows without an episode are left out.
+    """Convert *rows*, statements of a fact by episodes, to `Telling` values; rows without an episode are left out.
 
-    *stated* has pairs ``(episode id, fact id)``: facts that an episode gives as a reason.
+    *stated* has pairs ``(episode id, fact id)``: the episode gives this fact as a reason.
     """
     values = itemgetter("stated_at", "saved_at", "valid_at", "invalid_at", "reasons")
     reasons: defaultdict[str, set[str]] = defaultdict(set)
@@ -321,9 +321,9 @@ def _to_tellings(rows: Iterable[Row], stated: Collection[tuple[str, str]] = ()) 
 
 
 def _with_standing(row: Row, doubts: Doubts, sentences: Sentences, absent: set[tuple[str, int]], point: Point) -> Row:
-    """Return *row*, a fact with a belief, with `absent` set if it is in *absent*, or else with its `doubt` if any.
+    """Return *row*, a fact at one period, with `absent` set if it ended without a replacement, or with its `doubt`.
 
-    *absent* has pairs ``(fact id, end)``, *doubts* doubts by fact id. A fact that has ended by *point* gets no doubt.
+    *absent* has pairs ``(fact id, end)``, *doubts* is by fact id. A fact that has ended by *point* gets no doubt.
     """
     id_, until = row["fact"]["id"], row["belief"]["invalid_at"]
     if (id_, until) in absent:
@@ -335,10 +335,10 @@ def _with_standing(row: Row, doubts: Doubts, sentences: Sentences, absent: set[t
 
 # Ended facts without a replacement
 def read_absent(episodes: Sequence[str], question: str, point: Point) -> Flow[list[Fact]]:
-    """Return facts that *episodes* state and that have ended without a replacement, such as "Ann has a car".
+    """Return facts that *episodes* state and that ended without a replacement: "Ann has a car", until she sold it.
 
-    *episodes* are ids, best first. At most `MOST_ABSENT` facts are returned. They share a word, besides their subject,
-    with *question*.
+    *episodes* are ids of messages, best first. At most `MOST_ABSENT` facts are returned. They share a word, besides the
+    name of their subject, with *question*.
     """
     if not episodes:
         return []
@@ -351,15 +351,15 @@ def read_absent(episodes: Sequence[str], question: str, point: Point) -> Flow[li
 
 
 def _find_words(fact: Fact) -> set[str]:
-    """Return the search terms of *fact*, from its sentence, predicate and quotes, without those of its subject."""
+    """Return the search terms in *fact*'s sentence, predicate and quotes, except those of its subject's name."""
     texts = (fact.sentence, fact.predicate.replace("_", " "), *(source.quote for source in fact.sources))
     return set(terms(" ".join(texts))) - set(terms(fact.subject))
 
 
 def _find_absent(rows: Iterable[Row], point: Point) -> Flow[set[tuple[str, int]]]:
-    """Return ``(fact id, end)`` for the facts in *rows* that have ended by *point* without a replacement; no events.
+    """Return ``{(fact id, end)}`` for the facts in *rows* that have ended by *point* without a replacement; no events.
 
-    A replacement supersedes the fact, or is the next value of a single-valued predicate such as "lives in".
+    A replacement supersedes the fact, or is the next value of a predicate with one value at a time, such as "lives in".
     """
     ended = {(row["fact"]["id"], row["belief"]["invalid_at"]): row["fact"] for row in rows if _has_ended(row, point)}
     params = {"as_of": point.as_of, "believed_at": point.believed_at}
@@ -376,7 +376,7 @@ def _find_absent(rows: Iterable[Row], point: Point) -> Flow[set[tuple[str, int]]
 
 
 def _has_ended(row: Row, point: Point) -> bool:
-    """Return whether *row*, a fact with a belief, is a state that has ended by *point*; False if it is not reviewed.
+    """Return whether *row*, a fact at one period, is a state that has ended by *point*; False if it waits for review.
 
     Its predicate must be single-valued or in the present tense, such as LIVES_IN.
     """
@@ -387,12 +387,12 @@ def _has_ended(row: Row, point: Point) -> bool:
 
 
 def _is_single(name: str) -> bool:
-    """Return whether the predicate *name* is single-valued: a subject has one value at a time, as for "lives in"."""
+    """Return whether the predicate *name* allows one value at a time: a subject "lives in" one place."""
     predicate = canonical_predicate(name)
     return predicate is not None and predicate.single_valued is True
 
 
 @cache
 def _single_valued() -> list[str]:
-    """Return the names of all built-in predicates that are single-valued and in the present tense, such as LIVES_IN."""
+    """Return the built-in predicates in the present tense that allow one value at a time, such as LIVES_IN."""
     return [name for name in canonical_predicates() if is_present(name) and _is_single(name)]

@@ -37,11 +37,11 @@ BEFORE_ABSENT = 3
 
 
 def construct(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Context]]:
-    """Read the best results from the database, and write the text for a prompt, the context.
+    """Read the best results from the database, and write the context: their text for a prompt.
 
-    Input: `question`, and from the steps before `found` and `ranked`. Output: `context`, which also has the results. If
-    the memory probably has no answer and is set to abstain, the context only says that it does not know. Rerankers that
-    count how often facts are used get the ids of the returned facts.
+    Input: `question`, and from earlier steps `found` and `ranked`. Output: `context`, which also has the results as
+    values. If the memory probably has no answer and is set to abstain, the context only says that it does not know.
+    Rerankers that count how often facts are used get the ids of the returned facts.
     """
     question, found, ranked = values["question"], values["found"], values["ranked"]
     winners = yield from read_winners(question, found, ranked)
@@ -60,7 +60,11 @@ def construct(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, C
 
 
 def _make_results(question: SearchQuery, found: Found, winners: Winners, settings: Settings) -> SearchResults:
-    """Return the best results *winners* as `SearchResults`, with a verdict on whether they answer the question."""
+    """Convert *winners*, the best results, to `SearchResults`, with a judgement whether they answer *question*.
+
+    *found* is the result of the step search. Summaries are emptied if the question is about the past or filters
+    episodes or facts.
+    """
     results = SearchResults(
         question=question.text,
         time=found.time,
@@ -76,7 +80,7 @@ def _make_results(question: SearchQuery, found: Found, winners: Winners, setting
 
 
 def _with_absent(results: SearchResults, absent: Sequence[Fact]) -> SearchResults:
-    """Return *results* with the facts *absent*, which ended without a replacement, inserted after the third fact."""
+    """Return *results* with the facts *absent* inserted after the third fact; these ended and nothing replaced them."""
     facts = (*results.facts[:BEFORE_ABSENT], *absent, *results.facts[BEFORE_ABSENT:])
     return results.model_copy(update={"facts": facts}) if absent else results
 
@@ -94,7 +98,7 @@ def _filters_episodes_or_facts(question: SearchQuery) -> bool:
 def _without_summaries(results: SearchResults) -> SearchResults:
     """Return *results* with empty summaries of entities and communities.
 
-    Summaries describe the present, from all episodes. So they do not fit a question about the past or with a filter.
+    Summaries describe the present and use all episodes. So they do not fit a question about the past or with a filter.
     """
     entities = tuple(entity.model_copy(update={"summary": ""}) for entity in results.entities)
     communities = tuple(community.model_copy(update={"summary": ""}) for community in results.communities)
@@ -108,8 +112,8 @@ def _without_summaries(results: SearchResults) -> SearchResults:
 class ResultReader:
     """How to read results of one kind, such as facts, from the database by their ids.
 
-    *query* returns a row for each id, with the stored properties in the column *name*. *value* is a function that
-    returns a result, such as a `Fact`, for a row and a score.
+    `query` returns a row for each id, with the stored properties in the column `name`. `value` is a function that
+    converts a row and a score to a result, such as a `Fact`.
     """
 
     query: str
@@ -135,10 +139,11 @@ RowsById = dict[str, list[Row]]
 
 @dataclass(frozen=True, slots=True)
 class Winners:
-    """The best results of a search, best first for each kind, as `Fact`, `Entity`, `Community` and `Episode`.
+    """The best results of a search for each kind, best first, as `Fact`, `Entity`, `Community` and `Episode`.
 
-    `absent` has facts that ended without a replacement. `texts` maps kind and id to a text, for a search with
-    explanations. `fillers` has the ids of messages without content, such as "Noted.", which are left out.
+    `absent` are facts that have ended and that nothing replaced. `texts` has the texts of results as ``{kind: {id:
+    text}}``; it is empty unless the search explains itself. `fillers` are the ids of messages without content, such as
+    "Noted.", which are left out of the results.
     """
 
     values: Mapping[Kind, Sequence[Any]]
@@ -148,9 +153,10 @@ class Winners:
 
 
 def read_winners(question: SearchQuery, found: Found, ranked: Ranked) -> Flow[Winners]:
-    """Read the best *ranked* results of each kind from the database, and return them as `Fact`, `Episode` and so on.
+    """Read the best results of each kind in *ranked* from the database, and return them as `Fact`, `Episode` and so on.
 
-    For a question with explanations, the texts of up to `FURTHER` more candidates are read.
+    *found* has the time that the question is about. If the question asks for explanations, the texts of up to `FURTHER`
+    more candidates are read too.
     """
     most = question.limit + (FURTHER if question.explain else 0)
     ids = {kind: ids_of(ranked.ranked.get(kind, [])[:most]) for kind in KINDS}
@@ -173,14 +179,14 @@ def read_winners(question: SearchQuery, found: Found, ranked: Ranked) -> Flow[Wi
 
 
 def _texts(stored: Mapping[Kind, RowsById]) -> dict[Kind, dict[str, str]]:
-    """Return the texts ``{kind: {id: text}}`` of the results whose database rows are *stored*."""
+    """Return the texts of results, ``{kind: {id: text}}``; *stored* has their database rows by kind and id."""
     return {kind: {id_: result_text(_value(kind, row)) for id_, (row, *_) in stored[kind].items()} for kind in KINDS}
 
 
 def _read_rows(kind: Kind, ids: Sequence[str], found: Found) -> Flow[RowsById]:
-    """Return ``{id: database rows}`` for the results *ids* of one *kind*; a fact has a row for each of its periods.
+    """Return ``{id: database rows}`` for the results *ids* of one *kind*; a fact has one row for each of its periods.
 
-    Deleted results are left out, and so are those saved after the time whose knowledge the question asks for.
+    Left out are results that were deleted, or saved after the time as of which the question asks (`believed_at`).
     """
     if not ids:
         return {}
@@ -209,9 +215,9 @@ def _read_rows(kind: Kind, ids: Sequence[str], found: Found) -> Flow[RowsById]:
 
 
 def _read_absent(episodes: Sequence[str], question: SearchQuery, found: Found) -> Flow[list[Fact]]:
-    """Return facts that one of *episodes* (ids) states and that ended without a replacement, such as "Ann has a car".
+    """Return facts that *episodes* (ids) state and that ended without a replacement: "Ann has a car", but it was sold.
 
-    The list is empty without a context, with a filter, and for a question about more than one instant.
+    The list is empty if no context is written, if the question has a filter, or if it is about more than one instant.
     """
     instants = found.instants
     if not question.max_tokens or question.where or instants.until - instants.since > 1:
@@ -221,15 +227,15 @@ def _read_absent(episodes: Sequence[str], question: SearchQuery, found: Found) -
 
 
 def _values(kind: Kind, stored: RowsById, best: Sequence[Scored]) -> list[Any]:
-    """Return the results, such as `Fact`, for the ids and scores *best*; a fact once for each of its periods.
+    """Return the results with the ids in *best*, pairs ``(id, score)``, as `Fact` and so on, in the same order.
 
-    *stored* has the database rows by id.
+    A fact is repeated for each of its periods. *stored* has the database rows by id.
     """
     return [_value(kind, row, score) for id_, score in best for row in stored.get(id_, ())]
 
 
 def _value(kind: Kind, row: Row, score: float | None = None) -> Any:
-    """Return the `Fact`, `Entity`, `Community` or `Episode` in the database *row*, with its *score*."""
+    """Convert a database *row* to a `Fact`, `Entity`, `Community` or `Episode`, depending on *kind*, with a *score*."""
     reader = READERS[kind]
     return reader.value(row if kind == "facts" else row[reader.name], score)
 
@@ -237,11 +243,12 @@ def _value(kind: Kind, row: Row, score: float | None = None) -> Any:
 def _complete(
     episodes: Sequence[Episode], stored: Mapping[str, Row], question: SearchQuery, found: Found
 ) -> Flow[list[Episode]]:
-    """Return *episodes* with remarks and questions, and with episodes inserted that explain them.
+    """Return *episodes* with their remarks and questions added, and with episodes inserted that explain them.
 
-    A remark such as "no longer so since May" is explained by the episode to which it refers, a question by its answer.
-    The number of episodes stays the same: the last ones are dropped. *stored* has the database rows of *episodes*. With
-    a filter, only episodes that the search found are inserted.
+    An episode is a stored message or text. A remark, such as "no longer so since May", refers to the episode that says
+    so, which is inserted after it. After a question, its answer is inserted. The number of episodes stays the same: the
+    last ones are dropped. *stored* has the database rows of *episodes* by id. If the question has a filter, only
+    episodes that the search found are inserted.
     """
     # A question is shown with its answer in a context only, and only hits of the search are known to pass a filter.
     asked = pair_turns(episodes, stored) if question.max_tokens and not question.where else {}
@@ -263,9 +270,9 @@ def _complete(
 
 
 def _with_remarks(episode: Episode, known: Mapping[str, Row], asked: Mapping[str, Asked]) -> Episode:
-    """Return *episode* with the remarks of its database row in *known*, and with the question that it answers.
+    """Return *episode* with its remarks, read from its database row in *known*, and with the question that it answers.
 
-    *asked* maps episode ids to such questions.
+    *known* has database rows and *asked* such questions, both by episode id.
     """
     remarks = tuple(map(rows.to_remark, known[episode.id]["remarks"]))
     return episode.model_copy(update={"remarks": remarks, "asked": asked.get(episode.id)})
@@ -275,10 +282,10 @@ def _with_remarks(episode: Episode, known: Mapping[str, Row], asked: Mapping[str
 
 
 def find_fillers(episodes: Mapping[str, Row]) -> set[str]:
-    """Return the ids of messages without content, such as "Noted.".
+    """Return the ids of the messages in *episodes* that have no content, such as "Noted.".
 
-    "Sure!" counts too, unless the message before asks or proposes something. *episodes* has a database row by id, with
-    the message before the episode.
+    "Sure!" has content only if the message before it asks or proposes something. *episodes* maps ids to database rows,
+    which contain the message before the episode.
     """
     messages = {id_: row for id_, row in episodes.items() if row["episode"]["kind"] == "message"}
     fillers = set()
@@ -290,10 +297,10 @@ def find_fillers(episodes: Mapping[str, Row]) -> set[str]:
 
 
 def pair_turns(episodes: Iterable[Episode], beside: Mapping[str, Row]) -> dict[str, Asked]:
-    """Return ``{episode id: question}`` for messages that answer the question at the end of the message before.
+    """Return ``{episode id: question}`` for messages that answer a question at the end of the message before.
 
-    The question or its answer is among *episodes*. *beside* has a row by episode id, with the messages `before` and
-    `after` the episode.
+    Pairs are returned if *episodes* has the question or the answer. *beside* maps episode ids to database rows with the
+    messages `before` and `after` the episode.
     """
     pairs: dict[str, Asked] = {}
     for episode in episodes:
@@ -309,10 +316,10 @@ def pair_turns(episodes: Iterable[Episode], beside: Mapping[str, Row]) -> dict[s
 
 
 def find_question(content: str) -> str:
-    """Return the question with which *content* ends, or "": "I moved. Where do you live?" -> "Where do you live?".
+    """Return the question at the end of *content*, or "": "I moved. Where do you live?" -> "Where do you live?".
 
-    One more sentence may follow the question. Questions of stop words only, or longer than `LONGEST_QUESTION`
-    characters, are not returned.
+    One more sentence may follow the question. The result is "" if the question has only stop words, or more than
+    `LONGEST_QUESTION` characters.
     """
     asking = [sentence.text for sentence in split_sentences(content)[-2:] if sentence.asks]
     if not asking or not content_stems(asking[-1]) or len(asking[-1]) > LONGEST_QUESTION:

@@ -38,12 +38,18 @@ STEPS = (search, rerank, construct)
 def build(
     driver: Driver[Any], settings: Settings
 ) -> StateGraph[RetrievalState, RetrievalContext, RetrievalInput, RetrievalState]:
-    """Return the retrieval graph, the LangGraph graph that answers a search; it is not compiled yet."""
+    """Return the LangGraph graph that answers a search by the steps search, rerank and construct, not compiled yet.
+
+    *driver* runs its database reads and model requests.
+    """
     return make_pipeline(driver, settings).graph
 
 
 def make_pipeline(driver: Driver[Any], settings: Settings) -> Pipeline:
-    """Return the retrieval graph with its steps search, rerank and construct, and with its conversion to JSON."""
+    """Return the LangGraph graph that answers a search, with the functions that convert its state to and from JSON.
+
+    Its steps are search, rerank and construct. *driver* runs their database reads and model requests.
+    """
     graph = StateGraph(RetrievalState, RetrievalContext.of(settings), input_schema=RetrievalInput)
     for step in STEPS:
         graph.add_node(step.__name__, make_node(step, driver, settings, decode=decode, encode=encode))
@@ -119,10 +125,11 @@ class RetrievalState(RetrievalInput, total=False):
     """The state of the retrieval graph: its input, and the results of its steps.
 
     From the step search: `instants` and `time` are the time of the question, for database queries and for users; `past`
-    says whether it is over. `hits` are the results as ``[id, score]``. `named` and `centers` are the ids of entities
-    that the question and `center` name, `unread` those of found episodes that no model has read yet. `relevance` is the
-    probability of an answer, `evidence` what it is computed from, and `doubt` a reason why there may be none.
-    `degraded` says why the search by meaning was skipped if the embedding model failed.
+    says whether it is over. `hits` are the results of each search as ``[id, score]``. `named` and `centers` are the ids
+    of the entities that the question and `center` name. `unread` are the ids of found episodes (stored messages) that
+    no model has read yet. `relevance` is the probability that the memory holds an answer, `evidence` the numbers from
+    which it is computed, and `doubt` a reason why there may be no answer. `degraded` is the error of the embedding
+    model, if it failed and so the search by meaning was skipped.
 
     From the step rerank: `ranked` has the best candidates as ``[id, score]``. With `explain` it has all candidates, and
     `stages` has their scores after each reranker.
@@ -153,7 +160,7 @@ _FOUND, _RANKED = TypeAdapter(Found), TypeAdapter(Ranked)
 
 
 def encode(values: Mapping[str, Any]) -> Plain:
-    """Return the results of steps, such as a `SearchQuery` or `Found`, as JSON values for the `RetrievalState`."""
+    """Convert the results of steps, such as a `SearchQuery` or `Found`, to JSON values for the `RetrievalState`."""
     state: Plain = {}
     for key, value in values.items():
         match value:
@@ -172,9 +179,9 @@ def encode(values: Mapping[str, Any]) -> Plain:
 
 
 def decode(state: Mapping[str, Any]) -> Plain:
-    """Return the results of steps that *state*, a `RetrievalState`, has as JSON: a `SearchQuery`, `Found` and so on.
+    """Convert the JSON values in *state*, a `RetrievalState`, to results of steps: a `SearchQuery`, `Found` and so on.
 
-    Errors: `InputError` if the question in it is not valid.
+    Errors: `InputError` if the question is missing or its options are not valid.
     """
     values: Plain = {"question": SearchQuery.parse(state)}
     if "namespace" in state:
@@ -189,7 +196,7 @@ def decode(state: Mapping[str, Any]) -> Plain:
 
 
 def _decode_context(state: Mapping[str, Any]) -> Context:
-    """Return the `Context` from the JSON values `context`, `results` and `lines` of *state*."""
+    """Convert the JSON values `context`, `results` and `lines` of *state* to a `Context`."""
     results = SearchResults.model_validate(state["results"])
     lines = [Line(**line) for line in state["lines"] if "tokens" in line]
     left_out = [Explanation(**line) for line in state["lines"] if "tokens" not in line]
@@ -198,6 +205,6 @@ def _decode_context(state: Mapping[str, Any]) -> Context:
 
 
 def _plain_lines(context: Context) -> list[Plain]:
-    """Return the lines of *context* as JSON objects, followed by the results that did not fit into it."""
+    """Return the lines of *context* as JSON objects, then the results that have no line in it, with the reason."""
     left_out = (line.model_dump(include={"kind", "id", "text", "left_out"}) for line in context.left_out)
     return [line.model_dump() for line in context.lines] + list(left_out)

@@ -44,8 +44,9 @@ Stage = tuple[str, float]
 class SearchQuery:
     """A question, and how to answer it: the validated options of a search.
 
-    `limit` is the most results of each kind. `max_tokens` is the length of the context; 0 means that none is written.
-    `as_of`, `during` and `believed_at` are times as the user gave them, not parsed yet.
+    `limit` is the maximum number of results of each kind. `max_tokens` is the maximum length of the context (the text
+    for a prompt); 0 means that none is written. `as_of`, `during` and `believed_at` are times as the user gave them,
+    not parsed yet.
     """
 
     text: str
@@ -67,8 +68,8 @@ class SearchQuery:
     def parse(cls, options: Mapping[str, Any]) -> Self:
         """Return the `SearchQuery` with the *options* of a search: ``{"question": "Where is Ann?", "limit": 5}``.
 
-        An option that is None gets its default. Errors: `InputError` if an option has a wrong type, or names an unknown
-        recipe, filter or template.
+        An option that is None or missing gets its default. Errors: `InputError` if there is no question, an option has
+        a wrong type, or a recipe, filter or template is unknown.
         """
         given = {name: options[name] for name in (*_NAMES, "question") if options.get(name) is not None}
         if "question" not in given:
@@ -89,7 +90,7 @@ class SearchQuery:
         return cls(given.pop("question"), **given)
 
     def as_state(self) -> dict[str, Any]:
-        """Return the question as JSON, the input of the retrieval graph; options with default values are left out."""
+        """Return the question and its options as JSON, the input of the retrieval graph, without default values."""
         changed = {name: value for name in _NAMES if (value := getattr(self, name)) != _DEFAULTS[name]}
         plain: dict[str, Any] = {"where": to_plain(self.where) if self.where else None, "center": list(self.center)}
         plain |= {"recipe": self.recipe.as_state(), "during": _plain_period(self.during)}
@@ -102,7 +103,7 @@ _NAMES = tuple(_DEFAULTS)
 
 
 def _plain_period(during: Any) -> Any:
-    """Return *during* as JSON: a text unchanged, and a pair of times as a list of two ISO 8601 texts."""
+    """Convert *during* to JSON: a period in words stays unchanged, a pair of times becomes two ISO 8601 texts."""
     is_pair = isinstance(during, Iterable) and not isinstance(during, str)
     return list(map(iso_or_text, during)) if is_pair else during
 
@@ -111,10 +112,11 @@ def make_search_query(
     text: str, limits: Mapping[str, int], times: Mapping[str, Any], thread: str | None = None,
     how: Mapping[str, Any] = MappingProxyType({}),
 ) -> SearchQuery:  # fmt: skip
-    """Return the `SearchQuery` for the arguments of a method such as `GraphMemory.search`.
+    """Return the `SearchQuery` for the arguments of a method such as `GraphMemory.search`, after checking them.
 
-    *limits* has counts such as `limit` and `max_tokens`, *times* has `as_of`, `during` and `believed_at`, and *how* all
-    other options. Errors: `InputError` if *text* has no words, or an option is not valid.
+    *text* is the question. *limits* has the counts `limit` and `max_tokens`, *times* has `as_of`, `during` and
+    `believed_at`, and *how* has all other options. Errors: `InputError` if *text* has no words, or an option is not
+    valid.
     """
     validate_name("question", text, "some words to look for")
     if thread is not None:
@@ -126,15 +128,16 @@ def make_search_query(
 
 
 def lines_within(max_tokens: Any) -> int:
-    """Return how many results of each kind to search for a context of *max_tokens* tokens, at least `MIN_LINES`."""
+    """Return how many results of each kind to search to fill a context of *max_tokens* tokens; at least `MIN_LINES`."""
     return max(MIN_LINES, max_tokens // TOKENS_A_LINE) if isinstance(max_tokens, int) else MIN_LINES
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionTime:
-    """The time that a question is about: `instants` for database queries, and `time` for users.
+    """The time that a question is about: `instants` is its form for database queries, and `time` its form for users.
 
-    `past` says whether this time is over, either as valid time or as time of belief.
+    `past` says whether this time is over. It is two times: when facts are true, and as of when the memory believed
+    them.
     """
 
     instants: Instants
@@ -146,10 +149,11 @@ class QuestionTime:
 class Found(QuestionTime):
     """The result of the step search: what was found for each kind, such as facts, and the time of the question.
 
-    `named` and `centers` are the ids of the entities that the question and its `center` name. `unread` are the ids of
-    found episodes that no model has read yet. `relevance` is the probability that the memory holds an answer, computed
-    from `evidence` (None for a search without words), and `doubt` a reason why it may not. `degraded` says why the
-    search by meaning was skipped if the embedding model failed.
+    `named` and `centers` are the ids of the entities that the question and its option `center` name. `unread` are the
+    ids of found episodes (stored messages) that no model has read yet. `relevance` is the probability that the memory
+    holds an answer, and `evidence` the numbers from which it is computed; both are None if neither facts nor episodes
+    were searched by words. `doubt` is a reason why there may be no answer. `degraded` is the error of the embedding
+    model, if it failed and so the search by meaning was skipped.
     """
 
     hits: Mapping[Kind, Hits]
@@ -164,9 +168,10 @@ class Found(QuestionTime):
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """The result of the step rerank: ``(id, score)`` of the candidates of each kind, best first.
+    """The result of the step rerank: ``(id, score)`` for the candidates of each kind, such as facts, best first.
 
-    `stages` has the scores of each id after each reranker, if the search explains itself.
+    `stages` has the scores of each candidate after each reranker, if the search explains itself: ``{"facts": {id:
+    [("fused", 0.9), ("recency", 0.8)]}}``.
     """
 
     ranked: Mapping[Kind, list[Scored]]
@@ -189,18 +194,18 @@ _EDGES = re.compile(r"^[\W_]+|[\W_]+$")
 def asker_keys(question: str, asker: str | None) -> list[str]:
     """Return ``[alias key of the asker]`` if *question* says "I", "my", "the user" or 我, otherwise ``[]``.
 
-    An alias key is the hash of a name. *asker* is the name; None means `USER`.
+    An alias key is the hash of a name. *asker* is the name of the person who asks; None means `USER`.
     """
     return [alias_key(replace_unstorable(asker or USER))] if is_first_person(question) else []
 
 
 def name_keys(text: str) -> list[str]:
-    """Return the alias keys (hashes of names) of all possible names in *text*: "Ann Lee" has three of them."""
+    """Return the alias keys (hashes) of all phrases in *text* that may be names: "Ann Lee" gives several."""
     return list(dict.fromkeys(alias_key(name) for name in _possible_names(text)))
 
 
 def without_names(text: str, keys: AbstractSet[str]) -> str:
-    """Return *text* without some names: ``"Where did Ann swim?" -> "Where did swim?"`` for the key of "Ann".
+    """Return *text* without the names that have one of *keys*: "Where did Ann swim?" -> "Where did swim?".
 
     *keys* are alias keys (hashes of names). The text is unchanged if only stop words would be left.
     """
@@ -214,7 +219,7 @@ def without_names(text: str, keys: AbstractSet[str]) -> str:
 
 
 def _without_unspaced(run: str, keys: AbstractSet[str]) -> str:
-    """Return *run*, text without spaces such as Chinese, without the names that have one of the alias keys *keys*."""
+    """Return *run*, text without spaces such as Chinese, without the names whose hash is one of *keys*."""
     for length in range(min(LONGEST_UNSPACED, len(run)), 1, -1):
         for start in range(len(run) - length, -1, -1):
             if alias_key(run[start : start + length]) in keys:
@@ -244,7 +249,7 @@ def _possible_names(text: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _has_terms(word: str) -> bool:
-    """Return whether *word* is not a stop word."""
+    """Return whether *word* is a search word, that is, not a stop word."""
     return bool(terms(word))
 
 

@@ -52,7 +52,7 @@ BELOW = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """The results of a search for one kind, such as facts: ids with scores by words, by meaning and along the graph."""
+    """The results of a search for one kind, such as facts: lists of ``(id, score)``, one for each way to search."""
 
     words: list[Scored]
     meaning: list[Scored]
@@ -65,7 +65,7 @@ class Hits:
 
     @property
     def searched(self) -> list[str]:
-        """The ids found by words or by meaning, each once, without ids found only along the graph."""
+        """The ids found by words or by meaning, each once; ids found only along the graph are left out."""
         return list(dict.fromkeys(id_ for id_, _ in (*self.words, *self.meaning)))
 
 
@@ -78,10 +78,10 @@ class Part(Value, extra="forbid"):
 
 @dataclass(frozen=True, slots=True)
 class Instants:
-    """The time of a question: any instant in ``[since, until)``, as believed at `believed_at`.
+    """The time of a question: any instant in ``[since, until)``, as the memory believed it at `believed_at`.
 
     All are microseconds since the epoch. `unreviewed` includes facts that wait for review. If `vagueness` is None, only
-    facts true at this time are returned. Else only the words of the question name the time, and it is a preference:
+    facts true at this time are returned. Else the time comes from words of the question and is only a preference:
     results at this time come first, then results up to `vagueness` before or after it.
     """
 
@@ -99,17 +99,17 @@ class Instants:
         return {"since": since, "until": until, "believed_at": self.believed_at, "unreviewed": self.unreviewed}
 
     def nearness(self, since: int, until: int) -> float:
-        """Return how near the period from *since* to *until* is: 1 if it overlaps this time, 0 beyond `vagueness`."""
+        """Return how near the period *since* to *until* is: 1 if it overlaps this time, 0 beyond `vagueness`."""
         gap = max(since - self.until, self.since - until) + 1
         return 1.0 if gap <= 0 else max(0.0, 1 - gap / ((self.vagueness or 0) + 1))
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionView:
-    """What a reranker knows about a question: its text and time, and the entities that it names.
+    """What a reranker knows about a question: its text, its time, and the entities that it names.
 
-    `named` are the ids of entities that the question names, `centers` those of entities that `center` names. `past`
-    says whether the time of the question is over.
+    `past` is true if its time is over. `center` are the names of entities near which to search, `centers` the ids of
+    these entities, and `named` the ids of entities in the text.
     """
 
     text: str
@@ -148,7 +148,7 @@ Feature = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """What a reranker may know about one candidate, such as its age; features that are not needed have defaults."""
+    """The values of one candidate that a reranker may use, such as its age; values it does not need are defaults."""
 
     stated_at: int = 0
     """The time of an episode, or of the latest statement of a fact, in microseconds since the epoch."""
@@ -183,9 +183,9 @@ class Features:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """The features that a reranker needs for each kind of result. A kind that is None is not reordered.
+    """The features, such as "hops", that a reranker needs for each kind of result; a kind that is None keeps its order.
 
-    `hops` are counted up to `max_hops`. `similarity` and `answer` are computed for the best `depth` candidates only.
+    Hops are counted up to `max_hops`. `similarity` and `answer` are computed for the best `depth` candidates only.
     """
 
     facts: Sequence[Feature] | None = None
@@ -217,32 +217,32 @@ class Needs:
 
 @runtime_checkable
 class Reranker(Protocol):
-    """Protocol of rerankers: each changes the order of the results of a search, one kind after another."""
+    """Protocol of rerankers, which change the order of search results; they are called once for each kind of result."""
 
     @property
     def by(self) -> str:
-        """The name of the reranker, as in recipes: "recency"."""
+        """The name by which a recipe selects this reranker, such as "recency"."""
 
     @property
     def features(self) -> Needs:
-        """The features of candidates that the reranker needs."""
+        """The features (values such as age) of candidates that this reranker needs, for each kind of result."""
 
     def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: QuestionView) -> list[Scored]:
-        """Return the candidates of *ranking*, ``(id, score)``, in a new order, scores 0 to 1; *features* are by id."""
+        """Return *ranking*, pairs ``(id, score)``, in a new order, scores 0 to 1; *features* are by candidate id."""
 
 
 @runtime_checkable
 class ServedReranker(Reranker, Protocol):
-    """Protocol of rerankers that record which facts a search has returned, for example to count their use."""
+    """Protocol of rerankers that record which facts were returned, for example to count how often each is used."""
 
     def record(self, facts: Sequence[str]) -> Flow[None]:
         """Record that a search returned the facts with the ids *facts*."""
 
 
 class Link(NamedTuple):
-    """A fact with its edge type, such as LIVES_IN, and the ids of its entities, as the search along the graph reads it.
+    """A fact as read by a search along the graph: its edge type, such as LIVES_IN, and the ids of its entities.
 
-    `statements` maps the ids of the episodes that state the fact to their speakers; None if they were not read.
+    `statements` maps the ids of the messages that state the fact to their speakers; None if they were not read.
     """
 
     type: str
@@ -258,21 +258,21 @@ Activity = dict[str, float]
 
 @runtime_checkable
 class Walk(Protocol):
-    """Protocol of ways to follow facts in the graph, starting at the entities of a question.
+    """Protocol of ways to search along the facts of the graph, starting at the entities of a question.
 
-    A walk may also have a method `find_starts(hits)`: a flow that gets the results by words and meaning by kind, and
-    returns more entities to start from, ``{entity id: weight}``.
+    A walk may also have a method `find_starts(hits)`: a flow (generator of database reads) that gets the results by
+    words and meaning of each kind, and returns more entities to start from: ``{entity id: weight}``.
     """
 
     @property
     def method(self) -> str:
-        """The name of the walk in recipes, such as "bfs"."""
+        """The name by which a recipe selects this search along facts, such as "bfs"."""
 
     def walk(self, start: Mapping[str, float], instants: Instants) -> Flow[tuple[Links, Activity]]:
-        """Return the facts followed from the entities *start*, and the weights of all entities reached, both by id.
+        """Follow facts from the entities *start*; return the facts and the weights of all entities reached, both by id.
 
-        *start* maps entity ids to weights. Read from the database once at a time, so that reads of several flows can
-        share a round trip.
+        *start* maps entity ids to weights. Yield one database read at a time, so that several flows can share a round
+        trip.
         """
 
 
@@ -282,10 +282,10 @@ class Walk(Protocol):
 def fuse(
     rankings: Sequence[Ranking], weights: Sequence[float], method: Literal["scores", "rrf"], rank_constant: float
 ) -> list[Scored]:
-    """Return the ids of all *rankings*, each with one combined score from 0 to 1, best first.
+    """Combine *rankings* into one: return each id with a score from 0 to 1, best first.
 
-    *method* is "scores" (see `relative_shares`) or "rrf" (see `rrf`, with *rank_constant* as k). An id that is first in
-    every ranking has 1.
+    *method* is "scores" (see `relative_shares`) or "rrf" (see `rrf`, with *rank_constant* as k). *weights* has a weight
+    for each ranking. An id that is first in every ranking gets 1.
     """
     if method == "scores":
         shares = relative_shares(rankings, weights)
@@ -296,10 +296,10 @@ def fuse(
 
 
 def rrf(rankings: Sequence[Ranking], weights: Sequence[float], k: float = 10.0) -> list[Scored]:
-    """Return the weighted reciprocal rank fusion of *rankings*: each id with ``sum(weight / (k + rank))``, best first.
+    """Combine *rankings* by weighted reciprocal rank fusion: each id gets ``sum(weight / (k + rank))``, best first.
 
-    A ranking may be in any order. Ids with equal scores share the best of their ranks, and NaN is worst. An id gets 0
-    from a ranking that lacks it.
+    A ranking may be in any order. Ids with equal scores share the best of their ranks; NaN is worst. A missing id gets
+    0.
     """
     fused: dict[str, float] = {}
     for ranking, weight in zip(rankings, weights, strict=True):
@@ -309,9 +309,9 @@ def rrf(rankings: Sequence[Ranking], weights: Sequence[float], k: float = 10.0) 
 
 
 def relative_shares(rankings: Sequence[Ranking], weights: Sequence[float]) -> dict[str, float]:
-    """Return ``{id: score}``, the weighted mean of the scores of each id in *rankings*, after scaling each ranking.
+    """Return ``{id: score}``: for each id, the weighted mean of its scores in *rankings*, each scaled to `LAST` to 1.
 
-    The best id of a ranking gets 1, its last `LAST`, and all get 1 if their scores are equal. An id gets 0 from a
+    The best id of a ranking gets 1 and its last `LAST`; if all its scores are equal, all get 1. An id gets 0 from a
     ranking that lacks it or has no finite score for it.
     """
     fused = {id_: 0.0 for ranking in rankings for id_, _ in ranking}
@@ -331,7 +331,7 @@ def relative_shares(rankings: Sequence[Ranking], weights: Sequence[float]) -> di
 
 
 def ranks(ranking: Ranking) -> dict[str, int]:
-    """Return ``{id: rank}``, counted from 1. Equal scores share a rank; a repeated id has its best one."""
+    """Return ``{id: rank}`` of *ranking*, from 1. Equal scores share a rank; of a repeated id, the best rank counts."""
     places: dict[str, int] = {}
     place, last = 0, None
     for position, (id_, score) in enumerate(sort_scores(ranking), start=1):
@@ -342,7 +342,7 @@ def ranks(ranking: Ranking) -> dict[str, int]:
 
 
 def sort_scores(scores: Iterable[Scored]) -> list[Scored]:
-    """Return *scores*, pairs ``(id, score)``, best first; ties in order of id, NaN as minus infinity."""
+    """Return *scores*, pairs ``(id, score)``, best first; ties are in order of id, and NaN counts as the worst."""
     numbers = sorted(scores, key=itemgetter(0))
     if any(map(isnan, map(itemgetter(1), numbers))):
         numbers = [(id_, -inf if isnan(score) else score) for id_, score in numbers]
@@ -351,7 +351,7 @@ def sort_scores(scores: Iterable[Scored]) -> list[Scored]:
 
 
 def positive(scores: Mapping[str, float]) -> list[Scored]:
-    """Return the *scores* above 0 as pairs ``(id, score)``, rounded, best first; ties in order of id."""
+    """Return the *scores* above 0 as pairs ``(id, rounded score)``, best first; ties are in order of id."""
     return [(id_, round(score, DIGITS)) for id_, score in sort_scores(scores.items()) if score > 0]
 
 
@@ -366,25 +366,25 @@ def clamp(number: float) -> float:
 
 
 def blend(ranking: Ranking, shares: Mapping[str, float], weight: float) -> list[Scored]:
-    """Return *ranking* with ``(1 - weight) * score + weight * share`` as scores; *shares* are by id, 0 if missing."""
+    """Return *ranking* with scores ``(1 - weight) * score + weight * share``; *shares* are by id, 0 if missing."""
     return sort_scores(
         (id_, (1 - weight) * clamp(score) + weight * clamp(shares.get(id_, 0.0))) for id_, score in ranking
     )
 
 
 def scale(ranking: Ranking, factors: Mapping[str, float]) -> list[Scored]:
-    """Return *ranking*, best first, with each score multiplied by a factor; *factors* maps ids to 0 to 1, default 1."""
+    """Return *ranking* with each score multiplied by a factor, best first; *factors* are by id, 1 if missing."""
     return sort_scores((id_, clamp(score) * clamp(factors.get(id_, 1.0))) for id_, score in ranking)
 
 
 def rescore(ranking: Ranking, scores: Mapping[str, float]) -> list[Scored]:
-    """Return *ranking* sorted by *scores*, new scores by id; ids without a new score follow in their old order."""
+    """Return *ranking* sorted by *scores*, new scores by id; ids without one follow below, in their old order."""
     head = sort_scores((id_, clamp(scores[id_])) for id_, _ in ranking if id_ in scores)
     return stack(head, [(id_, score) for id_, score in sort_scores(ranking) if id_ not in scores])
 
 
 def stack(head: Ranking, tail: Ranking) -> list[Scored]:
-    """Return *head* followed by *tail*, with the scores of *tail* lowered below those of *head*."""
+    """Return *head* followed by *tail*; scores are rescaled so that all of *tail* are below all of *head*."""
     if not head or not tail:
         return [(id_, clamp(score)) for id_, score in (*head, *tail)]
     raised = [(id_, BELOW + (1 - BELOW) * score) for id_, score in head]
@@ -392,6 +392,6 @@ def stack(head: Ranking, tail: Ranking) -> list[Scored]:
 
 
 def log_shares(counts: Mapping[str, float]) -> dict[str, float]:
-    """Return *counts* by id on a logarithmic scale from 0 to 1: ``log(1 + count) / log(1 + largest)``."""
+    """Return *counts* by id, scaled logarithmically to 0 to 1: ``log(1 + count) / log(1 + largest count)``."""
     most = log1p(max(counts.values(), default=0.0)) or 1.0
     return {id_: log1p(count) / most for id_, count in counts.items()}

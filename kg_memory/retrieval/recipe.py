@@ -55,9 +55,9 @@ SPREAD = 3
 
 
 class ByRecency(Part):
-    """Reranker that prefers recent statements: it adds ``1 / (1 + age in days * rate)`` to their scores.
+    """Reranker that prefers recent statements: it adds ``1 / (1 + age in days * rate)`` to the score of a candidate.
 
-    At most, a score is doubled.
+    At most, a score is doubled. A fact is as old as the latest episode (message) that states it.
     """
 
     by: Literal["recency"] = "recency"
@@ -71,10 +71,10 @@ class ByRecency(Part):
 
 
 def prefer_newer(ranking: Ranking, ages: Mapping[str, float], rate: float) -> list[Scored]:
-    """Return *ranking* with the scores of newer candidates raised, best first; all scores are halved to stay within 1.
+    """Return *ranking* with newer candidates raised, best first; all scores are halved, so that they stay within 1.
 
-    *ages* maps ids to days. ``1 / (1 + age * rate)`` is added to a score, at most the score itself; nothing is added
-    without an age. A negative age counts as 0.
+    *ages* maps ids to days. ``1 / (1 + age * rate)`` is added to a score, but at most the score itself. Nothing is
+    added to an id without an age, and a negative age counts as 0.
     """
     boosts = {id_: 1 / (1 + max(age, 0.0) * rate) for id_, age in ages.items()}
     scores = {id_: clamp(score) for id_, score in ranking}
@@ -82,11 +82,11 @@ def prefer_newer(ranking: Ranking, ages: Mapping[str, float], rate: float) -> li
 
 
 class ByTime(Part):
-    """Reranker that prefers facts that were true, and episodes said, at the time that the question names.
+    """Reranker that prefers facts that were true, and messages that were said, at the time that the question names.
 
-    The new score is ``(1 - w) * score + w * nearness``. Nearness is 1 at the named time, and falls to 0 within a day of
-    "on 4 May", or within a month of "in May". A candidate falls at most to three times its rank, see `hold`. This
-    reranker is applied last to every question that names a time.
+    The new score is ``(1 - w) * score + w * nearness``, with `facts` or `episodes` as w. Nearness is 1 at the named
+    time. It falls to 0 within a day of "on 4 May", or within a month of "in May". A candidate falls at most to three
+    times its rank, see `hold`. This reranker is applied last, to every question that names a time.
     """
 
     by: Literal["time"] = "time"
@@ -103,9 +103,9 @@ class ByTime(Part):
 
 
 def _nearness(feature: Features, instants: Instants) -> float:
-    """Return how near a fact or episode is to the time of the question, from 0 to 1 (at that time).
+    """Return how near a fact or episode (message) is to the time of the question, from 0 (far) to 1 (at that time).
 
-    The nearest period of a fact counts.
+    Of several periods of a fact, the nearest counts.
     """
     periods = feature.periods or [(feature.stated_at, feature.stated_at, feature.stated_at + 1)]
     return max(
@@ -115,10 +115,10 @@ def _nearness(feature: Features, instants: Instants) -> float:
 
 
 def hold(ranking: Ranking, before: Ranking) -> list[Scored]:
-    """Return *ranking* reordered so that no candidate falls to more than three times its rank in *before*.
+    """Return *ranking* reordered, so that no candidate falls to more than three times its rank in *before*.
 
-    The first one of *before* stays among the first 3 (`SPREAD` times 1), the second among the first 6. Scores are
-    raised where needed, so that they still descend.
+    So the first candidate in *before* stays among the first 3, the second among the first 6. Both are lists of ``(id,
+    score)``. Scores are raised where needed, so that they still descend.
     """
     scores, former = dict(ranking), ids_of(sort_scores(before))
     order: dict[str, None] = {}
@@ -143,9 +143,9 @@ WALKS: tuple[type[Any], ...] = (BreadthFirst, *load_plugins("walks"))
 
 
 def _accept(protocol: type) -> WrapValidator:
-    """Return a pydantic validator that accepts any object that implements *protocol*, and returns it unchanged.
+    """Return a pydantic validator that returns any object which implements *protocol* (`Reranker` or `Walk`) unchanged.
 
-    Other values are validated as a built-in reranker or walk, such as ``{"by": "recency"}``.
+    Other values, such as ``{"by": "recency"}``, are validated by pydantic as a registered reranker or walk.
     """
 
     def validate(value: Any, check: Callable[[Any], Any]) -> Any:
@@ -163,7 +163,7 @@ else:
 
 
 class Weights(Part):
-    """The weights of the searches by words, by meaning and along the graph for one kind of result; 0 turns one off."""
+    """The weights of the ways to search for one kind of result: by words, meaning and along the graph; 0 is off."""
 
     words: Weight = 1.0
     meaning: Weight = 1.0
@@ -174,9 +174,10 @@ NO_WEIGHTS = Weights(words=0, meaning=0, graph=0)
 
 
 class Recipe(Part):
-    """How a search finds and ranks results: the weights of the retrievers by kind, a walk along facts, and rerankers.
+    """How a search finds and ranks results: weights of the ways to search for each kind, a walk, and rerankers.
 
-    A recipe is immutable; `with_` returns a changed copy: ``DEFAULT.with_(kinds=("facts",))``.
+    The ways to search (retrievers) are by words, by meaning and along the facts of the graph, by a walk. A recipe is
+    immutable; `with_` returns a changed copy: ``DEFAULT.with_(kinds=("facts",))``.
     """
 
     name: str = "custom"
@@ -202,7 +203,7 @@ class Recipe(Part):
         return (value,) if isinstance(value, Reranker) else value
 
     def with_(self, /, **changes: Any) -> Self:
-        """Return a copy of the recipe with the fields in *changes* replaced, and validated.
+        """Return a copy of the recipe with the fields in *changes* replaced and validated; its name becomes "custom".
 
         Errors: `InputError` if a field is unknown or its value is not valid.
         """
@@ -212,31 +213,31 @@ class Recipe(Part):
             raise InputError(describe_invalid(error, "the recipe", Recipe.model_fields)) from None
 
     def weights(self, kind: Kind) -> Weights:
-        """Return the weights of the retrievers for *kind*, such as facts; all are 0 for a kind that is not searched."""
+        """Return the weights of the ways to search for *kind*, such as facts; all are 0 if the kind is not searched."""
         weights: Weights = getattr(self, kind)
         return weights if kind in self.kinds else NO_WEIGHTS
 
     def retrievers(self, kind: Kind) -> dict[Retriever, float]:
-        """Return the weights of the retrievers used for *kind*, such as ``{"words": 1.0, "graph": 0.5}``."""
+        """Return the ways to search for *kind* that have a weight above 0: ``{"words": 1.0, "graph": 0.5}``."""
         weights = self.weights(kind)
         return {retriever: weight for retriever in RETRIEVERS if (weight := getattr(weights, retriever))}
 
     @property
     def skipped(self) -> tuple[Retriever, ...]:
-        """The retrievers ("words", "meaning", "graph") that are not used for any kind."""
+        """The ways to search ("words", "meaning" or "graph") that this recipe uses for no kind of result."""
         run = {retriever for kind in KINDS for retriever in self.retrievers(kind)}
         return tuple(retriever for retriever in RETRIEVERS if retriever not in run)
 
     def fuse(self, kind: Kind, hits: Hits) -> list[Scored]:
-        """Return the ids in *hits*, the results for one *kind*, with the combined score of all retrievers."""
+        """Combine the results *hits* of all ways to search for one *kind*; return ``(id, score)``, best first."""
         weights = self.retrievers(kind)
         rankings = [hits.of(retriever) for retriever in weights]
         return fuse(rankings, list(weights.values()), self.fusion, self.rank_constant)
 
     def as_state(self) -> str | Mapping[str, Any] | Self:
-        """Return the recipe as JSON: its name if it has one, else its fields.
+        """Return the recipe as a JSON value: its name if it is a named recipe, else a dict of its fields.
 
-        A recipe with a reranker or walk of the user's own is not JSON, and is returned unchanged.
+        A recipe with a reranker or walk that is not registered here is returned unchanged, since it cannot become JSON.
         """
         if RECIPES.get(self.name) == self:
             return self.name
@@ -259,7 +260,10 @@ ROUTED = DEFAULT.with_(name="routed", route=True)
 
 
 def _name_recipes() -> dict[str, Recipe]:
-    """Return all recipes by name: the built-in ones, and the default with each other walk and with each reranker."""
+    """Return all recipes by name: the built-in ones, and one for each walk and each reranker.
+
+    The recipe of a walk or reranker is the default recipe with it added, under its name: "recency".
+    """
     recipes = {recipe.name: recipe for recipe in (DEFAULT, WORDS, MEANING, HYBRID, FACTS, OVERVIEW, ROUTED)}
     for walk in WALKS:
         method = walk.model_fields["method"].default

@@ -37,11 +37,11 @@ UNREAD_SHARE = 0.75
 
 
 def rerank(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Ranked]]:
-    """Combine the search results of each kind into one ranking, apply the rerankers of the recipe, and keep the best.
+    """Combine the search results of each kind into one ranking, apply the rerankers, and return the best results.
 
     Input: `question`, and `found` from the step search. Output: `ranked`, best first, with scores from 0 to 1.
-    Candidates deleted in the meantime are left out. For a question with explanations, all candidates are kept, with
-    their scores after each reranker.
+    Candidates that were deleted in the meantime are left out. For a question with explanations, all candidates are
+    returned, with their scores after each reranker.
     """
     question: SearchQuery = values["question"]
     found: Found = values["found"]
@@ -75,10 +75,11 @@ def rerank(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Rank
 
 
 def lift_unread(ranking: list[Scored], words: list[Scored], unread: Collection[str], recipe: Recipe) -> list[Scored]:
-    """Return *ranking* with the scores of *unread* episodes raised to the scores that their rank in *words* gives.
+    """Return *ranking* of episodes with the scores of *unread* ones raised to what their rank in *words* is worth.
 
-    *words* is the ranking by words, the only search that finds episodes which no model has read yet. Without this, any
-    episode with a name of the question would come before an unread message that answers it.
+    Episodes are stored messages; *unread* ones (ids) were not read by a model yet. Only the search by words, whose
+    ranking is *words*, finds them. Without this, any episode with a name of the question would rank above an unread
+    message that answers it.
     """
     factor = UNREAD_SHARE if recipe.fusion == "scores" else 1.0
     shares = dict(fuse([words], [1.0], recipe.fusion, recipe.rank_constant))
@@ -87,9 +88,10 @@ def lift_unread(ranking: list[Scored], words: list[Scored], unread: Collection[s
 
 
 def _useful_rerankers(question: SearchQuery, view: QuestionView, settings: Settings) -> tuple[Reranker, ...]:
-    """Return the rerankers to apply to *question*: those of the recipe that can have an effect, and up to two more.
+    """Return the rerankers of the recipe that can have an effect on *question*, and up to two more.
 
-    A `ByRecency` comes first if the settings have a decay rate, a `ByTime` last if the question names a time.
+    `ByRecency` comes first if the *settings* have a decay rate. `ByTime` comes last if the question names a time.
+    *view* is what rerankers know about the question.
     """
     rerankers = question.recipe.rerankers
     if view.instants.vagueness is None:  # the question names no time
@@ -105,9 +107,10 @@ def _useful_rerankers(question: SearchQuery, view: QuestionView, settings: Setti
 
 
 def _apply(reranker: Reranker, rankings: Rankings, table: Table, view: QuestionView) -> Flow[Rankings]:
-    """Apply *reranker* to *rankings*, and return the new rankings of the kinds that it reorders.
+    """Apply *reranker* to *rankings*, and return the new rankings of the kinds that it reorders, such as facts.
 
-    *table* has the features of the candidates; features that only this reranker needs are added to it.
+    *table* has the features of the candidates, such as their ages. Features that only this reranker needs are read and
+    added to it. *view* is what rerankers know about the question.
     """
     kinds = [kind for kind in rankings if rankings[kind] and kind in reranker.features.kinds]
     yield from read_features_of_best(table, rankings, reranker, view)
@@ -117,7 +120,7 @@ def _apply(reranker: Reranker, rankings: Rankings, table: Table, view: QuestionV
 def _cut(rankings: Rankings, limit: int | None) -> Rankings:
     """Return the best *limit* candidates of each kind, with rounded scores; all of them if *limit* is None.
 
-    Of episodes, there are `SPARE` more.
+    For episodes (messages), `SPARE` more are returned, to replace some without content.
     """
     cut = {}
     for kind, ranking in rankings.items():
@@ -127,9 +130,9 @@ def _cut(rankings: Rankings, limit: int | None) -> Rankings:
 
 
 def _stages(stages: Sequence[tuple[str, Rankings]]) -> dict[Kind, dict[str, list[Stage]]]:
-    """Return all scores of each candidate in order: ``{"facts": {id: [("fused", 0.9), ("recency", 0.8)]}}``.
+    """Return all scores that each candidate had: ``{"facts": {id: [("fused", 0.9), ("recency", 0.8)]}}``.
 
-    *stages* are pairs of a reranker's name and the rankings after it; the first pair is "fused".
+    *stages* are pairs of a reranker's name and the rankings after it, in order; the first pair is "fused".
     """
     scores: dict[Kind, dict[str, list[Stage]]] = {kind: {} for kind in stages[0][1]}
     for stage, rankings in stages:
@@ -183,7 +186,7 @@ Table = dict[Kind, dict[str, dict[str, Any]]]
 
 
 def features_of(table: Table, kind: Kind) -> dict[str, Features]:
-    """Return ``{id: features}`` for the candidates of one *kind* in *table*."""
+    """Return the features of the candidates of one *kind* in *table* as `Features` objects: ``{id: features}``."""
     return {
         id_: Features(**{name: value for name, value in row.items() if name in COLUMNS})
         for id_, row in table.get(kind, {}).items()
@@ -191,10 +194,11 @@ def features_of(table: Table, kind: Kind) -> dict[str, Features]:
 
 
 def read_features(rankings: Rankings, rerankers: Sequence[Reranker], view: QuestionView) -> Flow[Table]:
-    """Return the features of all candidates in *rankings* that *rerankers* need, by kind, id and feature name.
+    """Return the features, such as age, of all candidates in *rankings* that *rerankers* need.
 
-    Costly features, which are read for the best candidates only, are not among them. Errors: `InputError` if a reranker
-    needs a feature that a kind does not have.
+    The result is by kind, id and feature name: ``{"facts": {id: {"confidence": 0.9}}}``. Costly features, which are
+    read for the best candidates only, are not in it. Errors: `InputError` if a reranker needs a feature that a kind
+    does not have.
     """
     queries = dict.fromkeys(_queries(rankings, rerankers))
     key = thread_key(replace_unstorable(view.thread)) if view.thread else None
@@ -216,7 +220,10 @@ def read_features(rankings: Rankings, rerankers: Sequence[Reranker], view: Quest
 
 
 def _queries(rankings: Rankings, rerankers: Sequence[Reranker]) -> Iterable[tuple[Kind, str]]:
-    """Yield ``(kind, database query)`` for each feature that *rerankers* need; a query may come twice."""
+    """Yield ``(kind, database query)`` for each feature that *rerankers* need; a query may be repeated.
+
+    Errors: `InputError` if a reranker needs a feature that a kind does not have.
+    """
     for reranker, kind in product(rerankers, KINDS):
         for feature in reranker.features.of(kind):
             queries = [query for of, query, features in QUERIES if of == kind and feature in features]
@@ -227,13 +234,13 @@ def _queries(rankings: Rankings, rerankers: Sequence[Reranker]) -> Iterable[tupl
 
 
 def _entities(table: Table, kinds: Iterable[Kind]) -> Iterator[tuple[dict[str, Any], list[str]]]:
-    """Yield ``(features, entity ids)`` for each candidate of *kinds* in *table* that has entities."""
+    """Yield ``(features, entity ids)`` for each candidate of *kinds* that has entities; *table* has the features."""
     for kind in kinds:
         yield from ((row, row["entities"].split()) for row in table.get(kind, {}).values() if "entities" in row)
 
 
 def _add_hops(table: Table, start: Sequence[str], max_hops: int, instants: Instants) -> Flow[None]:
-    """Set `hops` of each candidate in *table*: how many facts separate its nearest entity from the entities *start*."""
+    """Set `hops` of each candidate in *table*: the number of facts from the entities *start* to its nearest entity."""
     targets = {id_ for _, entities in _entities(table, KINDS) for id_ in entities}
     hops = yield from count_hops(start, targets, max_hops, instants)
     for row, entities in _entities(table, KINDS):
@@ -243,10 +250,10 @@ def _add_hops(table: Table, start: Sequence[str], max_hops: int, instants: Insta
 def count_hops(
     start: Collection[str], targets: Collection[str], max_hops: int, instants: Instants
 ) -> Flow[dict[str, int]]:
-    """Return how many facts separate other entities from the nearest of the entities *start*: ``{entity id: 2}``.
+    """Return the number of facts on the shortest path from one of the entities *start* to others: ``{entity id: 2}``.
 
-    Counting stops when all *targets* are reached, or after *max_hops*. Only facts that are true at *instants* count.
-    Each hop takes one query.
+    Counting stops when all entities in *targets* are reached, or after *max_hops*. Only facts that are true at
+    *instants* count. Each hop takes one query.
     """
     hops = dict.fromkeys(sorted(start)[:MOST_ENTITIES], 0)
     edge, missing = list(hops), set(targets) - hops.keys()
@@ -264,9 +271,9 @@ def count_hops(
 
 
 def _add_mentions(table: Table, key: str | None) -> Flow[None]:
-    """Set `mentions` of each candidate in *table*, except facts: how often episodes mention its entities.
+    """Set `mentions` of each candidate in *table*, except facts: how many times episodes mention its entities.
 
-    *key* is the key of a conversation thread, to count only its episodes; None counts all.
+    Episodes are stored messages. *key* is the key of a conversation: only its episodes count; None counts all.
     """
     kinds = [kind for kind in table if kind != "facts"]
     ids = sorted({id_ for _, entities in _entities(table, kinds) for id_ in entities})
@@ -281,7 +288,7 @@ def _add_mentions(table: Table, key: str | None) -> Flow[None]:
 
 
 def read_features_of_best(table: Table, rankings: Rankings, reranker: Reranker, view: QuestionView) -> Flow[None]:
-    """Add the costly features `similarity` and `answer` of the best candidates to *table* if *reranker* needs them."""
+    """Add the costly features `similarity` and `answer` to the best candidates in *table*, if *reranker* needs them."""
     needs = reranker.features
     best = {kind: ids_of(ranking[: needs.depth]) for kind, ranking in rankings.items() if ranking}
     if alike := {kind: ids for kind, ids in best.items() if "similarity" in needs.of(kind)}:
@@ -293,14 +300,17 @@ def read_features_of_best(table: Table, rankings: Rankings, reranker: Reranker, 
 
 
 def _add_column(table: Table, kind: Kind, name: str, values: Mapping[str, Any]) -> None:
-    """Set the feature *name* of candidates of one *kind* in *table*; *values* maps ids to values."""
+    """Set the feature *name* of some candidates of one *kind*; *values* maps their ids to its values.
+
+    *table* has the features by kind, id and name.
+    """
     rows = table.setdefault(kind, {})
     for id_, value in values.items():
         rows.setdefault(id_, {})[name] = value
 
 
 def _similarities(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
-    """Return ``{id: {other id: cosine similarity}}`` for all pairs of candidates in *rows*.
+    """Return the cosine similarities of all pairs of candidates in *rows*: ``{id: {other id: similarity}}``.
 
     The column `alike` of a row has the similarities to all later rows, as text: ``"0.91 0.4"``.
     """
@@ -312,9 +322,9 @@ def _similarities(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
 
 
 def _add_answers(table: Table, best: Mapping[Kind, Sequence[str]], view: QuestionView) -> Flow[None]:
-    """Set `answer` of the *best* candidates (ids by kind) in *table*: how well its text answers the question.
+    """Set `answer` of candidates in *table*: how well their texts answer the question, as scored by a cross-encoder.
 
-    The scores are those of a cross-encoder, a model for this purpose.
+    *best* has the ids of these candidates by kind.
     """
     answers = yield from in_step(fetch(TEXTS[kind], ids=ids, length=LONGEST) for kind, ids in best.items())
     texts: dict[str, str] = {}
@@ -328,6 +338,6 @@ def _add_answers(table: Table, best: Mapping[Kind, Sequence[str]], view: Questio
 
 
 def _text(row: Row, *, only_name: bool) -> str:
-    """Return the text of *row* for the model that scores answers: "name: text", or only the name."""
+    """Return the text of the candidate *row* that the cross-encoder scores: "name: text", or only the name."""
     parts = (row["name"], None if only_name else hide_payloads(row["text"] or "", row.get("kind")))
     return ": ".join(part for part in parts if part)[:LONGEST]

@@ -38,11 +38,11 @@ EVERYTHING = Step("", {})
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where and how to search for one kind of result, such as facts.
+    """Where and how to search for one kind of result, such as facts: the filter, and the number of results.
 
-    `count` is the number of stored nodes of the kind, `limit` the most results. `where` is the filter, and `names` the
-    ids of the entities that it names, by alias key. If few nodes match the filter, `few` is the Cypher that finds them
-    all, and `count` their number.
+    `count` is the number of stored nodes of the kind, `limit` the maximum number of results. `where` is the filter.
+    `names` maps the alias keys (hashes) of names in the filter to the ids of entities. If few nodes match the filter,
+    `few` is the Cypher that finds all of them, and `count` is their number.
     """
 
     kind: Kind
@@ -54,15 +54,15 @@ class Scope:
     few: Step | None = None
 
     def filter_step(self, *carried: str) -> Step:
-        """Return Cypher that drops rows which do not match the filter, and keeps the columns *carried*."""
+        """Return Cypher that drops rows which do not match the filter; it passes on the columns *carried*."""
         if self.where is None:
             return EVERYTHING
         return filter_step(self.where, self.kind, self.names, carried)
 
     def sift_step(self, *carried: str) -> Step:
-        """Return Cypher that drops rows which the memory does not believe or which do not match the filter.
+        """Return Cypher that drops rows which the memory does not believe, or which do not match the filter.
 
-        The columns *carried* are kept. The filter is not applied again if `few` has applied it.
+        It passes on the columns *carried*. The filter is left out if `few` has applied it already.
         """
         passing = EVERYTHING if self.few else self.filter_step(*carried)
         believed = cypher.belief_step(self.kind, unreviewed=self.instants.unreviewed)
@@ -70,22 +70,23 @@ class Scope:
 
     @property
     def is_sifted(self) -> bool:
-        """Whether some search results are dropped afterwards, so that more nodes must be examined than returned."""
+        """Whether results are dropped by a filter afterwards, so that more nodes than `limit` must be examined."""
         return self.kind == "facts" or (self.where is not None and self.few is None)
 
     @property
     def examined(self) -> int:
-        """The number of nodes to examine at first: the limit, or twice the limit if some are dropped later."""
+        """The number of nodes to examine at first: `limit`, or twice as many if a filter drops some afterwards."""
         return self.limit * 2 if self.is_sifted else self.limit
 
     def best(
         self, query: str, most: int, examined: int | None = None, least: int = 0, bound: str = "examined", **params: Any
     ) -> Flow[list[Scored]]:
-        """Run the search *query*, and return its results, best first.
+        """Run the search *query*, and return its results as ``(id, score)``, best first.
 
-        While fewer than `limit` results match the filter, the query runs again with more nodes to examine, up to
-        *most*. *examined* is the number at first, and *bound* the name of this query parameter. *least* is the fewest
-        texts to score, for queries with the parameter `looked`. *params* are the other parameters.
+        While fewer than `limit` results pass the filter, the query runs again and examines `DEEPER` times as many
+        nodes. It stops after a run with at least *most* nodes. *examined* is the number of nodes in the first run, and
+        *bound* the name of the query parameter for it. *least* is the minimum number of texts to score, for queries
+        with the parameter `looked`. *params* are the other parameters.
         """
         examined = examined or self.examined
         while True:
@@ -99,13 +100,16 @@ class Scope:
 
 
 def search_both(words: Flow[list[Scored]], meaning: Flow[list[Scored]]) -> Flow[tuple[list[Scored], list[Scored]]]:
-    """Run a search by words and a search by meaning in one round trip to the database, and return both results."""
+    """Run a search by words and a search by meaning in one round trip to the database; return both results."""
     by_words, by_meaning = yield from through(in_step((words, meaning)), _join_reads)
     return by_words, by_meaning
 
 
 def _join_reads(effect: Any) -> Flow[Any]:
-    """Run all database queries in *effect* as one query, and return the rows of each; other effects are passed on."""
+    """If *effect* is several database reads, run them as one query, and return the rows of each; pass on other effects.
+
+    An effect is a request that a flow (a generator) yields, such as a database read or a model request.
+    """
     if not isinstance(effect, Reads) or len(effect.queries) == 1:
         return (yield effect)
     searches = effect.queries
@@ -118,12 +122,12 @@ def _join_reads(effect: Any) -> Flow[Any]:
 
 
 def scores_of(rows: Sequence[Row]) -> list[Scored]:
-    """Return ``(id, score)`` for each of *rows*, the rows of a search, with rounded scores."""
+    """Return ``(id, rounded score)`` for each of *rows*, the database rows of a search."""
     return [(row["id"], round(row["score"], DIGITS)) for row in rows]
 
 
 def narrow_scope(scope: Scope) -> Flow[Scope]:
-    """Return *scope* restricted to the nodes that match its filter if these are at most `FEW`, otherwise unchanged."""
+    """Return *scope* with a query for all nodes that match its filter if these are at most `FEW`, else unchanged."""
     if scope.where is None or not scope.count:
         return scope
     first = start_step(scope.where, scope.kind, scope.names)
@@ -137,7 +141,7 @@ def narrow_scope(scope: Scope) -> Flow[Scope]:
 
 
 def filter_hits(scopes: Mapping[Kind, Scope], hits: Mapping[Kind, list[Scored]]) -> Flow[dict[Kind, list[Scored]]]:
-    """Return the search results *hits* that match the filter of their kind in *scopes*."""
+    """Return the results in *hits* that match the filter of the search; both dicts are by kind, such as facts."""
     passed = yield from in_step(_filter(scopes[kind], scores) for kind, scores in hits.items())
     return dict(zip(hits, passed, strict=True))
 
@@ -175,10 +179,10 @@ Frequencies = Mapping[Kind, Mapping[str, int]]
 def search_words(
     scope: Scope, frequencies: Mapping[str, int], documents: int, average: float | None
 ) -> Flow[list[Scored]]:
-    """Return the ids of the nodes in *scope* whose texts match the words of a question best, with BM25 scores.
+    """Return the nodes whose texts match the words of a question best, as ``(id, BM25 score)``, best first.
 
-    *frequencies* has the number of nodes that contain each word. *documents* is the number of all nodes of this kind,
-    and *average* the mean length of their texts.
+    *scope* says which nodes to search. *frequencies* maps each word of the question to the number of nodes that contain
+    it. *documents* is the number of all nodes of this kind, and *average* the mean length of their texts.
     """
     terms = weigh_terms(frequencies, documents)
     if not terms or not scope.count:
@@ -207,18 +211,18 @@ def search_words(
 
 
 def weigh_terms(frequencies: Mapping[str, int], documents: int) -> list[Params]:
-    """Return the query parameters for the terms of a question, rarest first: ``[{"term": "oslo", "idf": 5.1}]``.
+    """Return the words of a question with their BM25 weights, rarest first: ``[{"term": "oslo", "idf": 5.1}]``.
 
-    *frequencies* has the number of nodes that contain each term, *documents* is the number of all nodes.
+    *frequencies* maps each word to the number of nodes that contain it. *documents* is the number of all nodes.
     """
     return [{"term": term, "idf": rarity(often, documents)} for often, term in _rarest_first(frequencies)]
 
 
 def measure_leading(frequencies: Mapping[str, int], times: float = 1.0) -> tuple[int, int]:
-    """Return how many of the rarest terms to look up in the index, and how many index entries these have together.
+    """Return ``(count, postings)``: how many of the rarest words to look up, and how many index entries they have.
 
-    *frequencies* has the number of index entries of each term. All chosen terms together have at most `MOST_POSTINGS`
-    times *times* entries, unless the rarest term alone has more.
+    *frequencies* maps each word to its number of index entries. The chosen words have at most `MOST_POSTINGS` times
+    *times* entries together, unless the rarest word alone has more.
     """
     count = postings = 0
     for often, _ in _rarest_first(frequencies)[:MOST_WEIGHED]:
@@ -229,10 +233,11 @@ def measure_leading(frequencies: Mapping[str, int], times: float = 1.0) -> tuple
 
 
 def pick_rare(frequencies: Mapping[str, int], texts: int, times: float = 1.0) -> tuple[list[str], list[list[str]]]:
-    """Return rare terms, and pairs of less rare terms; the texts with one of these are worth scoring.
+    """Return rare words, and pairs of less rare words: ``(["oslo"], [["sister", "violin"]])``.
 
-    The rare terms occur in at most *texts* nodes together. Both lists are empty where another search would be faster.
-    *frequencies* has the number of nodes with each term, and *times* is that of `measure_leading`.
+    Only texts with one of these words or both words of a pair are worth scoring. The rare words occur in at most
+    *texts* nodes together. Both lists are empty if another search would be faster. *frequencies* maps each word to the
+    number of nodes that contain it, and *times* is a factor as in `measure_leading`.
     """
     count, postings = measure_leading(frequencies, times)
     terms = _rarest_first(frequencies)[:count]
@@ -248,20 +253,20 @@ def pick_rare(frequencies: Mapping[str, int], texts: int, times: float = 1.0) ->
 
 
 def _rarest_first(frequencies: Mapping[str, int]) -> list[tuple[int, str]]:
-    """Return ``(frequency, term)`` for each term with a frequency above 0, rarest first."""
+    """Return ``(frequency, word)`` for each word with a frequency above 0, the rarest word first."""
     return sorted((often, term) for term, often in frequencies.items() if often)
 
 
 def rarity(frequency: int, documents: int) -> float:
-    """Return the BM25 weight of a term that *frequency* of *documents* nodes contain: the rarer, the higher, from 0."""
+    """Return the BM25 weight of a word that *frequency* of *documents* nodes contain: a rarer word weighs more."""
     frequency = min(frequency, documents)
     return math.log(1 + (documents - frequency + 0.5) / (frequency + 0.5))
 
 
 def coverage(best: float, frequencies: Mapping[str, int], terms: Sequence[str], documents: int) -> float:
-    """Return the BM25 score *best* divided by the score of a perfect text, which has all *terms*: 0 to 1.
+    """Return the BM25 score *best* divided by the score of a perfect text, which contains all *terms*: 0 to 1.
 
-    *frequencies* has the number of nodes with each term, *documents* is the number of all nodes.
+    *frequencies* maps each word to the number of nodes that contain it. *documents* is the number of all nodes.
     """
     most = sum(rarity(frequencies.get(term, 0), documents) for term in terms)
     return min(best / most, 1.0) if most else 0.0
@@ -279,7 +284,7 @@ MOST_NEIGHBOURS = 1000
 
 
 def search_meaning(scope: Scope, vector: Vector | None) -> Flow[list[Scored]]:
-    """Return the ids of the nodes in *scope* whose embeddings are nearest to *vector*, with scores; none for None."""
+    """Return ``(id, score)`` of the nodes in *scope* whose embeddings are nearest to *vector*; ``[]`` if it is None."""
     if vector is None or not scope.count:
         return []
     params: Params = {"vector": vector, "bound": "compared"}
@@ -317,10 +322,11 @@ USUAL = "What is it?"
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """A transformation of the embeddings of questions: it weakens what all episodes of a namespace have in common.
+    """A transformation of question embeddings that weakens what all episodes (messages) in a namespace have in common.
 
-    `center` is the mean of the episode vectors. The rows of `directions` are the directions in which these vary most,
-    and `shares` the factors from 0 to 1 by which a question's components in these directions are multiplied.
+    `center` is the mean of the episode vectors. The rows of `directions` are the directions in which these vectors vary
+    most. `shares` are the factors, from 0 to 1, by which the components of a question in these directions are
+    multiplied.
     """
 
     center: Array
@@ -347,9 +353,10 @@ TINY = 1e-6
 
 
 def sharpen(vector: Vector, count: int) -> Flow[Vector]:
-    """Return *vector*, a question's embedding, with less weight on what all episodes have in common (see `Contrast`).
+    """Return *vector*, the embedding of a question, with less weight on what all episodes have in common.
 
-    *count* is the number of episodes; with fewer than `LEAST`, the vector is returned unchanged.
+    Episodes are stored messages and texts. *count* is their number; with fewer than `LEAST`, the vector is returned
+    unchanged. See `Contrast`.
     """
     if count < LEAST:
         return vector
@@ -362,12 +369,15 @@ def sharpen(vector: Vector, count: int) -> Flow[Vector]:
 
 
 def growth(count: int) -> int:
-    """Return a whole number that grows by 1 each time the number of episodes, *count*, has grown by `GROWTH`."""
+    """Return a number that rises by 1 each time *count*, a number of episodes, has grown by the factor `GROWTH`.
+
+    It is a cache key: a value is computed again when it changes.
+    """
     return int(math.log(max(count, 1), GROWTH))
 
 
 def learn(rows: Sequence[Row]) -> Contrast | None:
-    """Return the `Contrast` of the episode vectors in *rows*; None if they are all equal or fewer than `LEAST`."""
+    """Compute the `Contrast` of the episode vectors in *rows*; None if they are all equal, or fewer than `LEAST`."""
     import numpy as np  # noqa: PLC0415
 
     if len(rows) < LEAST:

@@ -61,11 +61,13 @@ RECENT = 4
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """What a search needs about its question: the embedding, statistics of the words, and the entities that it names.
+    """What a search needs to know about its question: embeddings, word statistics, and the entities that it names.
 
-    `vector` is the embedding of the question, `episode_vector` a variant for searching episodes. `lengths` has the mean
-    length of texts by kind. `centers` has the alias keys (hashes) of the names in `center`, and `names` the ids of the
-    entities that the filter names. `degraded` says why the vectors are missing if the embedding model failed.
+    `vector` is the embedding of the question, `episode_vector` a variant for searching episodes (messages). `lengths`
+    has the mean length of texts by kind. `centers` has the alias keys (hashes) of the names in `center`. `origins` are
+    the entities from which to follow facts. `names` maps alias keys of names in the filter to ids of entities.
+    `any_unread` is true if some episodes were not read by a model yet. `degraded` is the error of the embedding model,
+    if it failed and so there are no vectors.
     """
 
     asked: QuestionStatistics
@@ -80,10 +82,10 @@ class Lookup:
 
 
 def search(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Found]]:  # noqa: ARG001 - a step
-    """Find what may answer the question: facts, entities, communities and episodes.
+    """Find what may answer the question: facts, entities, communities and episodes (stored messages and texts).
 
     Input: `question`. Output: `found`, with the time that the question is about. Errors: `InputError` if a time cannot
-    be read, or an entity in `center` is unknown.
+    be parsed, or an entity in `center` is unknown.
     """
     question: SearchQuery = values["question"]
     time = yield from find_time(question)
@@ -94,10 +96,11 @@ def search(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Foun
 
 
 def find_candidates(question: SearchQuery, time: QuestionTime) -> Flow[Found]:
-    """Return what may answer *question*, by kind, and the probability that the memory has an answer.
+    """Return the facts, entities, communities and episodes that may answer *question*, and how probably they do.
 
     Nothing is found for a question without a letter, digit or emoji. The probability is None if the recipe does not
-    search facts or episodes by words. Errors: `InputError` if an entity in `center` is unknown.
+    search facts or episodes by words. *time* is the time that the question is about. Errors: `InputError` if an entity
+    in `center` is unknown.
     """
     nothing = Found(time.instants, time.time, time.past, dict.fromkeys(KINDS, NO_HITS))
     text = replace_unstorable(question.text)[:LONGEST_QUESTION]
@@ -128,7 +131,7 @@ def find_candidates(question: SearchQuery, time: QuestionTime) -> Flow[Found]:
 
 
 def _search(lookup: Lookup, recipe: Recipe, scopes: Mapping[Kind, Scope]) -> Flow[tuple[dict[Kind, Hits], Row | None]]:
-    """Return the results of each kind by words and by meaning, and the row of `answerable.read_usual` or None."""
+    """Search by words and by meaning; return the results by kind, and the row of `answerable.read_usual` or None."""
     searches: list[Flow[Any]] = []
     asked = lookup.asked
     for kind, scope in scopes.items():
@@ -147,16 +150,16 @@ def _search(lookup: Lookup, recipe: Recipe, scopes: Mapping[Kind, Scope]) -> Flo
 
 
 def _find_unread(episodes: Hits, around: Surroundings) -> list[str]:
-    """Return the ids of found episodes that no model has read yet; only the search by words finds such episodes."""
+    """Return the ids of found episodes (messages) that no model has read yet; only the search by words finds these."""
     near = {id_ for id_, _ in episodes.meaning}
     ids = [id_ for id_, _ in episodes.words if id_ not in near]
     return [id_ for id_ in ids if id_ in around.episodes and around.episodes[id_]["unread"]]
 
 
 def _look_up(text: str, question: SearchQuery, time: QuestionTime) -> Flow[Lookup | None]:
-    """Return the embeddings of the question and what the graph has on its words and names; None without episodes.
+    """Return the embeddings of a question and what the graph has on its words and names; None if it has no episodes.
 
-    Errors: `InputError` if an entity in `center` is unknown.
+    *text* is the question, cut to a maximum length. Errors: `InputError` if an entity in `center` is unknown.
     """
     recipe = question.recipe
     asker = asker_keys(text, question.asker)
@@ -205,12 +208,12 @@ def _look_up(text: str, question: SearchQuery, time: QuestionTime) -> Flow[Looku
 def _embed(
     text: str, named: Sequence[Row], episodes: int, recipe: Recipe
 ) -> Flow[tuple[Vector | None, Vector | None, str | None]]:
-    """Return the embedding of *text*, a question, and its embedding for searching episodes; if both are None, also why.
+    """Return ``(embedding of the question *text*, embedding for searching episodes, None)``, or two None and an error.
 
-    The second one leaves out the names of people: these are in so many episodes that they would hide the topic, and the
-    search along the graph finds such episodes. *named* are rows of the entities that the question names, *episodes* is
-    the number of episodes. Errors: `EmbeddingMismatch`, and the error of the model if the recipe searches by meaning
-    only.
+    The second embedding is of the question without the names of people: these are in so many episodes that they would
+    hide the topic, and the search along the graph finds such episodes. *named* are rows of the entities that the
+    question names, *episodes* is the number of episodes. Errors: `EmbeddingMismatch`; and if the recipe searches by
+    meaning only, the error of the model.
     """
     if not any(recipe.weights(kind).meaning for kind in KINDS):
         return None, None, None
@@ -230,17 +233,17 @@ def _embed(
 
 
 def _without_asker(question: str, asker: Sequence[str], centers: Sequence[str], named: Sequence[Row]) -> Sequence[Row]:
-    """Return *named*, rows of the entities that the question names, without the asker if it is not about the asker.
+    """Return *named*, the entities that a question names, without the asker if the question is not about the asker.
 
-    "Where does my sister Lily live?" is about Lily only. *asker* and *centers* are alias keys (hashes of names); an
-    entity in *centers* is never removed.
+    "Where does my sister Lily live?" is about Lily only. *named* are database rows. *asker* and *centers* are alias
+    keys (hashes of names). An entity in *centers* is never removed.
     """
     others = [row for row in named if not set(row["keys"]) <= {*asker} - {*centers}]
     return others if asker and others and not is_subject(question) else named
 
 
 def counts_of(row: Row) -> dict[Kind, int]:
-    """Return the number of stored nodes by kind, such as ``{"facts": 120, ...}``, in a *row* of the word statistics."""
+    """Return the number of stored nodes of each kind, ``{"facts": 120, ...}``, from a *row* of word statistics."""
     return {kind: row["labels"].get(label, 0) for kind, label in cypher.LABELS.items()}
 
 
@@ -256,10 +259,11 @@ def frequencies_of(rows: Sequence[Row], unused: Collection[str]) -> Frequencies:
 
 
 def _read_statistics(recipe: Recipe, words: list[str], keys: list[str], instants: Instants) -> list[Flow[Any]]:
-    """Return database queries that count, for each kind, how many nodes contain each of *words*.
+    """Return database queries that count how many nodes of each kind contain each of *words*.
 
-    Only kinds that the recipe searches by words are counted; episodes have a query of their own, for speed. The first
-    query also returns the entities with the alias *keys*, the last one whether any episode is unread.
+    Only kinds that the recipe searches by words are counted. Episodes have their own query, for speed. The first query
+    also returns the entities with the alias *keys* (hashes of names), the last one whether a model has yet to read any
+    episode.
     """
     kinds = [kind for kind in KINDS if recipe.weights(kind).words]
     others: list[Kind] = [kind for kind in kinds if kind != "episodes"]
@@ -272,18 +276,18 @@ def _read_statistics(recipe: Recipe, words: list[str], keys: list[str], instants
 
 
 def _needs_names(recipe: Recipe) -> bool:
-    """Return whether *recipe* uses the entities that a question names, to follow facts or to measure distances."""
+    """Return whether *recipe* needs the entities that a question names: to follow facts, or to measure distances."""
     walks = any(recipe.weights(kind).graph for kind in KINDS)
     return walks or any("hops" in reranker.features.all for reranker in recipe.rerankers)
 
 
 def _read_names(where: Filter | None) -> Flow[Names]:
-    """Return the ids of the entities that the filter *where* names, by alias key (hash of the name)."""
+    """Return the ids of the entities that the filter *where* names, by alias key (hash of a name)."""
     return {} if where is None else (yield from read_names(where))
 
 
 def _measure_scopes(lookup: Lookup, question: SearchQuery, time: QuestionTime) -> Flow[dict[Kind, Scope]]:
-    """Return the `Scope` of each kind to search: its filter, the number of nodes that match, and the most results."""
+    """Return a `Scope` for each kind to search: its filter, how many nodes match, and the maximum number of results."""
     scopes = []
     for kind in KINDS:
         if kind in question.recipe.kinds:

@@ -61,7 +61,7 @@ PERSON = 0.6
 class Origins:
     """The entities from which a search may follow facts: those *named* in the question, and those mentioned recently.
 
-    *named* and *recent* are database rows; *recent* has the entities of the conversation's latest episodes. *parts*
+    *named* and *recent* are database rows; *recent* has the entities of the conversation's latest messages. *parts*
     maps the id of a place to the ids of entities inside it: Paris to Montmartre. *episodes* is the number of stored
     episodes.
     """
@@ -73,7 +73,7 @@ class Origins:
 
     @property
     def keys(self) -> dict[str, Sequence[str]]:
-        """The hashes of names (alias keys) by id of the named entities; an entity inside a named place has none."""
+        """The alias keys (hashes of names) of each named entity, by its id; an entity inside a named place has none."""
         inner = {part: () for row in self.named for part in self.parts.get(row["id"], ())}
         return inner | {row["id"]: row["keys"] for row in self.named}
 
@@ -111,7 +111,7 @@ def look_around(
     statements: bool = True,
     signs: bool = True,
 ) -> Flow[Surroundings]:
-    """Return the facts, entities, communities and episodes of the graph that are near the first search results *hits*.
+    """Return the facts, entities, communities and episodes (messages) in the graph near the first results *hits*.
 
     Facts are followed from the entities *origins* if *recipe* searches along the graph. If not, *statements* says
     whether to read which episodes state each fact, and *signs* whether to read the speakers of episodes. *vector* is
@@ -142,7 +142,7 @@ def look_around(
 def add_graph_hits(
     hits: Mapping[Kind, Hits], recipe: Recipe, scopes: Mapping[Kind, Scope], origins: Origins, around: Surroundings
 ) -> Flow[dict[Kind, Hits]]:
-    """Return *hits*, the search results by kind, with those of the search along the graph, from *around*, added."""
+    """Return *hits*, search results by kind, with the results of the search along the graph from *around* added."""
     hits = dict(hits)
     kinds = [kind for kind in scopes if recipe.weights(kind).graph]
     if not kinds:
@@ -167,7 +167,7 @@ def add_graph_hits(
 
 
 def find_seeds(origins: Origins, entities: Hits) -> dict[str, float]:
-    """Return the entities from which to follow facts, with weights by id: rarely mentioned *named* ones weigh most."""
+    """Return the entities from which to follow facts, ``{id: weight}``: rarely mentioned *named* ones weigh most."""
     rare = {row["id"]: rarity(row["mentions"], origins.episodes) for row in (*origins.recent, *origins.named)}
     named = {row["id"] for row in origins.named}
     weights = {id_: weight * (1.0 if id_ in named else HIT_WEIGHT) for id_, weight in rare.items()}
@@ -180,7 +180,7 @@ def find_seeds(origins: Origins, entities: Hits) -> dict[str, float]:
 
 
 def walk_from(walk: Walk, start: Mapping[str, float], instants: Instants) -> Flow[tuple[Links, Activity]]:
-    """Return ``(facts, entity weights)``, both by id, that *walk* reaches along facts from the entities in *start*."""
+    """Follow facts from the entities in *start* by *walk*; return the facts and the weights of entities, by id."""
     if not start:
         return {}, {}
     links, weights = yield from walk.walk(start, instants)
@@ -193,7 +193,7 @@ def read_fact_links(
     """Return ``(facts by id, {fact id: entity ids})`` for the fact ids *ids* and the entity ids *things*.
 
     The first dict has the facts *ids*, and facts whose sentences name one of *things* without a link to it. The second
-    dict says which of *things* the latter name.
+    dict says which of *things* these sentences name.
     """
     if not ids and not things:
         return {}, {}
@@ -207,9 +207,9 @@ def read_fact_links(
 
 
 def _read_signs(episodes: Hits, named: Mapping[str, Sequence[str]], vector: Vector | None) -> Flow[dict[str, Row]]:
-    """Return a database row for each episode in the search results *episodes*, by id: its speaker and mentions.
+    """Return a database row for each of the search results *episodes*, by id, with its speaker and mentions of *named*.
 
-    Only mentions of the entities *named* are read. The best results by meaning also have their similarity to *vector*.
+    *named* has the ids of entities as keys. The best results by meaning also have their similarity to *vector*.
     """
     nearest = ids_of(episodes.meaning)[:NEAREST]
     query = cypher.episode_signs(mentions=bool(named), nearness=vector is not None and bool(nearest))
@@ -219,7 +219,7 @@ def _read_signs(episodes: Hits, named: Mapping[str, Sequence[str]], vector: Vect
 
 
 def _read_statements(facts: Iterable[str], links: Links) -> Flow[Mapping[str, Mapping[str, str | None]]]:
-    """Return the episodes that state each of *facts*: ``{fact id: {episode id: speaker}}``; *links* may have them."""
+    """Return the episodes that state *facts*, ``{fact id: {episode id: speaker}}``, from *links* or the database."""
     known = {id_: links[id_].statements for id_ in facts if id_ in links}
     missing = [id_ for id_ in facts if known.get(id_) is None]
     rows = yield from read_if(missing, cypher.facts_with_links(), ids=missing)
@@ -228,7 +228,7 @@ def _read_statements(facts: Iterable[str], links: Links) -> Flow[Mapping[str, Ma
 
 
 def weigh_facts(links: Links, weights: Mapping[str, float]) -> dict[str, float]:
-    """Return the score of each fact: the sum of the *weights* of its entities; facts that score 0 are left out."""
+    """Return ``{fact id: score}`` for the facts *links*: the sum of the *weights* of a fact's entities, if above 0."""
     scores = {}
     for id_, link in links.items():
         score = sum([weights[entity] for entity in link.entities if entity in weights])
@@ -238,7 +238,7 @@ def weigh_facts(links: Links, weights: Mapping[str, float]) -> dict[str, float]:
 
 
 def score_communities(start: Mapping[str, float]) -> Flow[dict[str, float]]:
-    """Return a score for each community of the entities *start*: the sum of its members' weights in *start*."""
+    """Return ``{community id: score}``: for each community, the sum of the weights of its members in *start*."""
     rows = yield from read_if(start, cypher.COMMUNITIES_OF, ids=list(start))
     return {row["id"]: sum(start[id_] for id_ in row["entities"]) for row in rows}
 
@@ -272,14 +272,14 @@ def score_episodes(
 
 
 def _find_spoken(named: Mapping[str, Sequence[str]], speakers: Mapping[str, str | None]) -> set[str]:
-    """Return the ids of the episodes that a *named* entity spoke; *named* has hashes of names, *speakers* names."""
+    """Return the ids of episodes that a *named* entity spoke: the hash of their speaker's name is in *named*."""
     keys = {key for own in named.values() for key in own}
     ours = {speaker for speaker in set(speakers.values()) if keys and speaker and alias_key(speaker) in keys}
     return {id_ for id_, speaker in speakers.items() if speaker in ours}
 
 
 def _find_people(speakers: Mapping[str, str | None]) -> set[str]:
-    """Return the ids of the episodes that people spoke, given all *speakers* by id; none if no assistant speaks."""
+    """Return the ids of the episodes that people spoke, given all *speakers* by id; none if no assistant spoke."""
     assistants = {speaker for speaker in set(speakers.values()) if is_assistant(speaker)}
     return {id_ for id_, speaker in speakers.items() if speaker not in assistants} if assistants else set()
 
@@ -301,7 +301,7 @@ Statements = Mapping[str, Mapping[str, str | None]]
 
 
 class BreadthFirst(Part):
-    """The default way to follow facts from the entities of a question: one step after another, breadth first."""
+    """The default way to search along facts: breadth first from the entities of a question, up to `max_hops` steps."""
 
     method: Literal["bfs"] = "bfs"
     max_hops: Hops = 2
@@ -318,9 +318,9 @@ def walk_breadth_first(
 ) -> Flow[tuple[Links, Activity]]:
     """Return the facts up to *hops* steps away from the entities *start*, and the weights of all entities reached.
 
-    The first step follows the latest *facts* facts of each entity in *start*, each further step half as many, from the
-    *neighbours* entities with most facts in the step before. An entity after one step has 1/2 of the weight of its
-    start, after two steps 1/3.
+    The first step follows the *facts* latest facts of each entity in *start*. Each further step follows half as many,
+    from the *neighbours* entities with most facts in the step before. An entity after one step has 1/2 of the weight of
+    its start, after two steps 1/3.
     """
     row = yield from _read_walk(list(start), instants, hops, facts, neighbours)
     statements = parse_statements(row.get("statements", ""))
@@ -335,7 +335,7 @@ def walk_breadth_first(
 
 
 def read_near(ids: Sequence[str], instants: Instants, facts: int, most: int = MOST_SORTED) -> Flow[Links]:
-    """Return the facts of the entities *ids* that are true at *instants*: the latest *facts* of each entity.
+    """Return the facts of the entities *ids* that are true at *instants*, by id: the *facts* latest of each entity.
 
     For an entity with more than *most* facts, these are any of its facts, because sorting them would take too long.
     """
@@ -346,7 +346,7 @@ def read_near(ids: Sequence[str], instants: Instants, facts: int, most: int = MO
 def _read_walk(
     ids: Sequence[str], instants: Instants, hops: int, facts: int, neighbours: int, most: int = MOST_SORTED
 ) -> Flow[Row]:
-    """Return one database row with the facts up to *hops* steps away from the entities *ids*, a text for each step."""
+    """Read all facts up to *hops* steps away from the entities *ids*, as one database row with a text for each step."""
     limits = {f"limit{hop}": max(facts >> (hop - 1), 1) for hop in range(1, hops + 1)}
     depths = {name.replace("limit", "depth"): limit * LOOKED_THROUGH for name, limit in limits.items()}
     bounds = {"most": most, "hub": HUB, "neighbours": neighbours, **limits, **depths}
@@ -355,10 +355,10 @@ def _read_walk(
 
 
 def _neighbours(near: Links, origins: Mapping[str, float], reached: Mapping[str, float], most: int) -> Activity:
-    """Return ``{entity id: weight}`` for the *most* new entities that share most facts with the entities *origins*.
+    """Return ``{entity id: weight}`` for up to *most* new entities: those that share most facts with *origins*.
 
-    *near* are the facts to look at; entities in *reached* are not new. The weight is the highest weight in *origins* of
-    the entities with which it shares a fact.
+    *near* are the facts to look at; entities in *reached* are not new. A weight is the highest weight in *origins* of
+    the entities with which the new entity shares a fact.
     """
     shared = Counter([id_ for link in near.values() for id_ in link.entities if id_ not in reached])
     weights = {id_: 0.0 for id_, _ in sort_scores(shared.items())[:most]}
@@ -371,7 +371,7 @@ def _neighbours(near: Links, origins: Mapping[str, float], reached: Mapping[str,
 
 
 def parse_links(links: str, statements: Statements) -> Links:
-    """Return the facts in the text *links*, by fact id, each with its *statements*.
+    """Parse the text *links* to facts by id, each with its *statements* (the episodes that state it).
 
     A line of the text has a fact id, edge type, subject id and object id, separated by tabs.
     """
@@ -387,9 +387,9 @@ def parse_links(links: str, statements: Statements) -> Links:
 
 
 def parse_statements(text: str) -> Statements:
-    """Return the episodes that state each fact, with speakers: ``{fact id: {episode id: speaker or None}}``.
+    """Parse *text* to the episodes that state each fact: ``{fact id: {episode id: speaker or None}}``.
 
-    A line of *text* has a fact id, an episode id and a speaker, separated by tabs.
+    A line of the text has a fact id, an episode id and a speaker, separated by tabs.
     """
     statements: defaultdict[str, dict[str, str | None]] = defaultdict(dict)
     for line in text.split("\n"):
