@@ -70,13 +70,15 @@ log = logging.getLogger("kg_memory.llm.chat")
 
 
 def provider_of(name: str) -> str:
-    """Return the provider that a model *name* begins with: ``"groq:llama-3" -> "groq"``. Without one it is "openai"."""
+    """Return the provider in the prefix of a model *name*: ``"groq:llama-3" -> "groq"``; "openai" without a prefix."""
     provider = name.partition(":")[0].replace("-", "_")
     return provider if provider in PROVIDERS and ":" in name else OPENAI
 
 
 def _open_by_provider(name: str, provider: str, timeout: float, max_tokens: int | None) -> BaseChatModel:
-    """Return the LangChain chat model called *name*, which begins with its *provider*: "anthropic:claude-sonnet-4-5".
+    """Return the LangChain chat model *name*, which includes its *provider*: "anthropic:claude-sonnet-4-5".
+
+    *timeout* is in seconds. *max_tokens* limits the length of answers; None leaves the limit to the server.
 
     Raises: `SettingsError` if langchain or the provider's package or API key is missing.
     """
@@ -108,9 +110,9 @@ def open_chat_model(
 ) -> BaseChatModel:
     """Return a LangChain chat model: of OpenAI, of the compatible server at *base_url*, or of another provider.
 
-    Another provider is chosen by a prefix, as in ``anthropic:claude-sonnet-4-5``, if *base_url* is None; it needs its
-    LangChain package and its own API key. *timeout* is in seconds. *max_tokens* limits the length of answers, as small
-    models may never end; None leaves the limit to the server.
+    If *base_url* is None, another provider is chosen by a prefix of *name*, as in ``anthropic:claude-sonnet-4-5``; it
+    needs its LangChain package and its own API key. *timeout* is in seconds. *max_tokens* limits the length of answers,
+    as small models may never end; None leaves the limit to the server.
 
     Raises: `SettingsError` if neither *api_key* nor *base_url* is given, or the provider's model cannot be opened.
     """
@@ -137,8 +139,8 @@ def open_chat_model(
 class ChatModel:
     """Asks a LangChain chat model questions (`Ask`), and returns its answers as pydantic models.
 
-    *repairs* is how often an invalid answer is sent back to the model for correction. The default *limiter* is shared
-    by all callers of the same model on the same server with the same account.
+    *repairs* is the maximum number of times that an invalid answer is sent back to the model for correction. The
+    default *limiter* is shared by all callers of the same model on the same server with the same API key.
     """
 
     by_rules = False
@@ -174,10 +176,10 @@ class ChatModel:
         return model_name_of(self.model, ("model_name", "model", "model_id"))  # its `name` is a Runnable's name
 
     def _answer(self, ask: Ask) -> Flow[BaseModel]:
-        """Return the model's answer to *ask*, an instance of ``ask.prompt.answer``; invalid items are dropped.
+        """Return the model's answer to *ask*, an instance of the class ``ask.prompt.answer``, without invalid items.
 
-        An invalid answer is sent back to the model for repair. If it stays invalid, the valid items of the best answer
-        are returned.
+        If the whole answer is invalid, it is sent back to the model for repair. If it stays invalid, the valid items of
+        the best answer are returned.
 
         Raises: `ModelUnavailable`; `ModelRefusal`; `AnswerError` if there are no valid items after all repairs;
         `SettingsError` for a wrong key, name or URL; `ModelError` for other failures.
@@ -210,7 +212,7 @@ class ChatModel:
     answer, aanswer = both(_answer)
 
     def _accept(self, parsed: ParsedAnswer, ask: Ask) -> BaseModel:
-        """Return the answer in *parsed*; log its invalid items that were dropped, and count them in the usage."""
+        """Return the answer in *parsed*; if invalid items were dropped from it, log and count them."""
         if parsed.dropped:
             log.warning("%s: %d invalid items of the answer were dropped", ask.prompt.name, parsed.dropped)
             ask.meter(Usage(dropped=parsed.dropped))
@@ -219,11 +221,11 @@ class ChatModel:
     def _request_reply(
         self, messages: tuple[BaseMessage, ...], ask: Ask, form: AnswerFormat
     ) -> Flow[tuple[Reply, AnswerFormat]]:
-        """Send *messages* to the model and return its reply, with the answer format that worked.
+        """Send *messages* to the model; return its reply, and the answer format (a way to request JSON) that worked.
 
-        *form* is the answer format to begin with; if the server does not support it, the next one is tried. Later
-        questions begin with the format that worked. A format with empty replies is given up only after `MOST_EMPTY` of
-        them.
+        *form* is the format to try first. If the server does not support it, the next one is tried; later questions
+        start with the format that worked. After an empty reply, the next format is tried too, but the first is given up
+        only after `MOST_EMPTY` empty replies.
 
         Raises: `ModelRefusal`, or the error of `to_error` if the request fails in all formats.
         """
@@ -260,13 +262,13 @@ class ChatModel:
         return ModelRefusal(f"{self.name} declined to answer {ask.prompt.name} ({how}): try another model")
 
     def _format_after(self, form: AnswerFormat) -> AnswerFormat | None:
-        """Return the answer format to try if the server does not support *form*, or None if that is the last one."""
+        """Return the answer format to try if the server does not support *form*; None if *form* is the last one."""
         return next(iter(self._formats[self._formats.index(form) + 1 :]), None)
 
     def _send(self, request: ChatRequest) -> Flow[Reply]:
-        """Send *request* with retries and within the rate limit, and return the reply.
+        """Send *request* to the model, with retries and within the rate limit, and return the reply.
 
-        If the client raises an error that contains a reply, such as one that was cut off, that reply is returned.
+        If the client raises an error that contains a reply, such as a reply that was cut off, this reply is returned.
         """
         tokens = sum(tokens_by_bytes(str(message.content)) for message in request.messages)
         try:
@@ -292,7 +294,7 @@ def _larger(one: ParsedAnswer | None, other: ParsedAnswer | None) -> ParsedAnswe
 
 
 def _parse(reply: Reply, ask: Ask) -> ParsedAnswer:
-    """Return the answer to *ask* in the model's *reply*: from values that the provider has parsed, else from its text.
+    """Return the answer to *ask* in *reply*: from the values that the provider has parsed, or else from its text.
 
     Raises: `InvalidAnswer` if neither contains a valid answer.
     """
@@ -315,8 +317,7 @@ def _append_schema(messages: tuple[BaseMessage, ...], ask: Ask) -> tuple[BaseMes
 def _repair_messages(question: str, reply: Reply, reason: str, ask: Ask) -> tuple[BaseMessage, ...]:
     """Return messages that ask the model *question* again, because its *reply* was invalid.
 
-    They ask for a shorter answer if the reply was cut off, otherwise for a correction. *reason* tells the model what
-    was invalid.
+    They ask for a shorter answer if the reply was cut off, otherwise for a correction. *reason* says what was invalid.
     """
     if reply.cut_off:
         note = "Your last answer grew too long and was cut off. Give only what matters most, in few words, each once."
@@ -339,7 +340,7 @@ def _defect(reply: Reply) -> str:
 
 
 def _is_unsupported(error: Exception, failure: RequestFailure) -> bool:
-    """Return whether *error* means that the server does not support the answer format, so another format may work.
+    """Return whether *error* means that the server does not support the answer format, so that another may work.
 
     *failure* is the diagnosis of *error*.
     """
@@ -353,7 +354,7 @@ def _is_too_long(failure: RequestFailure) -> bool:
 
 
 def to_error(failure: RequestFailure, name: str) -> KGMemoryError:
-    """Return the error to raise for a failed request to the model *name*; its message says what to do."""
+    """Return the exception to raise for a failed request to the model *name*; its message says what the user can do."""
     status = failure.status
     remedies = (
         (failure.filtered, ModelRefusal, "leave this content out, or try another model"),

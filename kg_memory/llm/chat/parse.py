@@ -50,7 +50,7 @@ class ParsedAnswer:
 class InvalidAnswer(ValueError):
     """Raised if the text of a model contains no valid answer.
 
-    The message goes back to the model, which is asked to repair its answer; `rest` is the valid part, if any.
+    The message is sent to the model, so that it repairs its answer. `rest` is the valid part of the answer, or None.
     """
 
     def __init__(self, reason: str, rest: ParsedAnswer | None = None) -> None:
@@ -62,10 +62,10 @@ def parse(text: str, kind: type[BaseModel]) -> ParsedAnswer:
     """Return the answer in *text*, the output of a model, as a pydantic model of type *kind*.
 
     The text may also contain thoughts (``<think>``), code fences, prose and several JSON values. The JSON value with
-    the most valid items is the answer, the last one among equals. Thoughts are read only if there is no answer outside
+    the most valid items is the answer; of equal ones, the last. Thoughts are parsed only if there is no answer outside
     of them.
 
-    Raises: `InvalidAnswer`.
+    Raises: `InvalidAnswer` if there is no valid answer.
     """
     # In a text that is one JSON object, thought tags are part of a quoted message.
     spoken = text if _is_object(text) else _without_thoughts(text)
@@ -75,7 +75,7 @@ def parse(text: str, kind: type[BaseModel]) -> ParsedAnswer:
 def first_answer(groups: Iterable[Sequence[Any]], kind: type[BaseModel]) -> ParsedAnswer:
     """Return the best answer of type *kind* in the first of *groups* that contains an answer.
 
-    Each group is a list of decoded JSON values.
+    Each group is a list of decoded JSON values, and the best answer has the most valid items.
 
     Raises: `InvalidAnswer` if no group contains an answer.
     """
@@ -92,7 +92,7 @@ def first_answer(groups: Iterable[Sequence[Any]], kind: type[BaseModel]) -> Pars
 
 
 def _best_answer(values: Sequence[Any], kind: type[BaseModel]) -> ParsedAnswer:
-    """Return the answer of type *kind* with the most valid items among the JSON *values*, the last among equals.
+    """Return the answer of type *kind* with the most valid items among the JSON *values*; the last one among equals.
 
     Raises: `InvalidAnswer` if the best of *values* is not a valid answer.
     """
@@ -114,9 +114,9 @@ def _best_answer(values: Sequence[Any], kind: type[BaseModel]) -> ParsedAnswer:
 
 
 def parse_object(value: Any, kind: type[BaseModel]) -> ParsedAnswer:
-    """Return the JSON *value* as an answer of type *kind*, without its invalid items.
+    """Convert the JSON *value* to an answer of type *kind*, without invalid items.
 
-    Raises: `InvalidAnswer` if *value* does not have the fields of *kind*, or a non-empty list has no valid items.
+    Raises: `InvalidAnswer` if *value* does not have the fields of *kind*, or if all items of a list are invalid.
     """
     lists = _read_lists(replace_all_controls(value), kind)
     dropped = 0
@@ -142,9 +142,9 @@ def parse_object(value: Any, kind: type[BaseModel]) -> ParsedAnswer:
 
 
 def _validate(kind: type[BaseModel], lists: Mapping[str, Any]) -> tuple[BaseModel | None, list[Any]]:
-    """Return an answer of type *kind* with the given *lists*, or None if invalid; and pydantic's error details.
+    """Validate *lists*, lists of items by field name, as an answer of type *kind*; return it and the error details.
 
-    *lists* are lists of items by field name.
+    The answer is None if it is invalid; the list of pydantic's error details is empty if it is valid.
     """
     try:
         return kind.model_validate(lists), []
@@ -157,14 +157,14 @@ def _of_list(errors: Sequence[Any], name: str) -> list[Any]:
 
 
 def _text_of(item: Any) -> str:
-    """Return a short text by which people recognise an invalid *item*: its sentence or name, or else its JSON."""
+    """Return a short text by which people recognise an invalid *item*: its sentence or name, or its JSON."""
     words = (item.get(key) for key in _TELLING) if isinstance(item, dict) else (item,)
     text = next((word for word in words if isinstance(word, str) and word.strip()), None)
     return (text or json.dumps(item, ensure_ascii=False, default=str))[:_MAX_LOST]
 
 
 def salvage(text: str, kind: type[BaseModel]) -> ParsedAnswer | None:
-    """Return an answer of type *kind* with the complete and valid items in *text*, or None if there are none.
+    """Return an answer of type *kind* with all complete and valid items in *text*; None if there are none.
 
     *text* is the output of a model that was cut off or is not valid JSON.
     """
@@ -180,7 +180,7 @@ def salvage(text: str, kind: type[BaseModel]) -> ParsedAnswer | None:
 
 
 def is_refusal(text: str) -> bool:
-    """Return whether *text* is a refusal: short, without JSON, and with words such as "sorry" or "cannot"."""
+    """Return whether a model's *text* refuses to answer: it is short, without JSON, and has words such as "sorry"."""
     text = _without_thoughts(text).strip().replace("’", "'")
     return len(text) <= _LONGEST_REFUSAL and not {"{", "["} & set(text) and _REFUSAL.search(text) is not None
 
@@ -212,7 +212,7 @@ def _without_thoughts(text: str) -> str:
 def _candidates(text: str) -> list[Any]:
     """Return the outermost JSON objects and lists in *text*, decoded.
 
-    After a broken object, only objects are returned.
+    After an object that is not valid JSON, lists are skipped, because they may be parts of it.
     """
     values: list[Any] = []
     at, broken = 0, False
@@ -259,8 +259,8 @@ def _decode(text: str, start: int) -> tuple[Any, int]:
 def _read_lists(value: Any, kind: type[BaseModel]) -> dict[str, list[Any]]:
     """Return the lists of an answer of type *kind* in the JSON *value*: ``{"entities": [...], "facts": [...]}``.
 
-    Shapes of weaker models are accepted: a bare list, an object or list around the object, a list under another name or
-    left out, an item or null instead of a list, and the object as a string.
+    Other shapes, which weaker models write, are accepted: a bare list; an object or list around the object; a list
+    under another name or missing; an item or null instead of a list; and the object as a string.
 
     Raises: `InvalidAnswer` if *value* has none of the lists.
     """
@@ -283,9 +283,9 @@ def _read_lists(value: Any, kind: type[BaseModel]) -> dict[str, list[Any]]:
 
 
 def _find_object(value: Any, names: Sequence[str], depth: int = 3) -> dict[str, Any] | None:
-    """Return the JSON object in *value*, at most *depth* levels deep, that has some of the keys *names*, or None.
+    """Return the JSON object in *value* that has some of the keys *names*, or None.
 
-    Objects in a list are merged into one.
+    It may be nested, at most *depth* levels deep. If *value* is a list of such objects, they are merged into one.
     """
     if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
         try:
@@ -305,9 +305,9 @@ def _find_object(value: Any, names: Sequence[str], depth: int = 3) -> dict[str, 
 
 
 def _read_renamed(lists: dict[str, list[Any]], others: Mapping[str, Any], kind: type[BaseModel]) -> None:
-    """Fill each empty list in *lists* with a list in *others* that fits: the one with the most valid items.
+    """Fill each empty list in *lists* with a list in *others* that fits its field: the one with the most valid items.
 
-    *lists* has the items by field of *kind*, the type of the answer. *others* has the lists that the model gave under
+    *lists* has the items by field of *kind*, the type of the answer. *others* has the lists that the model wrote under
     unknown keys.
     """
     groups = [
@@ -322,7 +322,7 @@ def _read_renamed(lists: dict[str, list[Any]], others: Mapping[str, Any], kind: 
 
 
 def _count_valid(kind: type[BaseModel], name: str, items: Sequence[Any]) -> int:
-    """Return how many of *items* are valid in the list field *name* of *kind*, the type of the answer."""
+    """Return how many of *items* would be valid in the list field *name* of the answer type *kind*."""
     _, errors = _validate(kind, {**dict.fromkeys(lists_of(kind), ()), name: items})
     return len(items) - len({detail["loc"][1] for detail in errors if len(detail["loc"]) > 1})
 
@@ -332,7 +332,7 @@ def _join_items(parts: Iterable[Mapping[str, Any]], name: str) -> list[Any]:
 
 
 def _to_items(value: Any) -> list[Any]:
-    """Return *value* as a list: an object becomes a list of one item, other values an empty list."""
+    """Return *value* as a list: a list unchanged, an object as a list of one item, other values as an empty list."""
     if isinstance(value, list):
         return value
     return [value] if isinstance(value, dict) and value else []

@@ -49,7 +49,7 @@ class AnswerFormat(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """A request to a chat model: the messages, the prompt from which they were made, and the answer format (*form*)."""
+    """A request to a chat model: its messages, the prompt they were made from, and the answer format (`form`)."""
 
     messages: tuple[BaseMessage, ...]
     prompt: PromptTemplate[Any]
@@ -62,7 +62,8 @@ class ChatRequest:
 class Reply:
     """The reply of a chat model: its text, and `values` that the provider has parsed already, such as tool arguments.
 
-    `cut_off` means that the reply reached the limit of tokens. `refusal` is the text of a refusal, or its reason.
+    `cut_off` is true if the reply reached the limit of tokens. `refusal` is the text or reason of a refusal to answer,
+    or None.
     """
 
     text: str
@@ -139,7 +140,7 @@ def _field(value: Any, name: str) -> Any:
 
 
 def formats_for(model: BaseChatModel) -> tuple[AnswerFormat, ...]:
-    """Return the ways of requesting JSON to try with *model*, the strictest first."""
+    """Return the formats of requesting JSON to try with *model*, the strictest first."""
     if isinstance(model, BaseChatOpenAI):
         return (AnswerFormat.SCHEMA, AnswerFormat.BARE_SCHEMA, AnswerFormat.OBJECT, AnswerFormat.TEXT)
     kind = type(model)
@@ -152,7 +153,7 @@ def formats_for(model: BaseChatModel) -> tuple[AnswerFormat, ...]:
 
 
 def make_request(model: BaseChatModel, request: ChatRequest) -> Call:
-    """Return the effect that sends *request* to *model* when it is performed; its result is a `Reply`."""
+    """Return the effect that sends *request* to *model* when a flow yields it; its result is a `Reply`."""
     # `run_name` is shown in traces; the tag keeps the answer out of the token stream of a calling agent.
     config = RunnableConfig(run_name=f"kg_memory.{request.prompt.name}", tags=["nostream"])
     messages = list(request.messages)
@@ -164,7 +165,7 @@ def make_request(model: BaseChatModel, request: ChatRequest) -> Call:
 
 
 def _bind(model: BaseChatModel, request: ChatRequest) -> Runnable[Any, Any]:
-    """Return *model* with its options set for *request*: the answer format and the temperature."""
+    """Return *model* with the options for *request*: the answer format and the temperature."""
     if request.form is AnswerFormat.NATIVE:
         return model.with_structured_output(request.prompt.answer, include_raw=True)
     if not isinstance(model, BaseChatOpenAI):
@@ -183,10 +184,10 @@ def _bind(model: BaseChatModel, request: ChatRequest) -> Runnable[Any, Any]:
 
 
 def _format_option(model: BaseChatOpenAI, response_format: Mapping[str, object]) -> Mapping[str, object]:
-    """Return the option that makes *model* send *response_format* in its HTTP requests.
+    """Return the option that makes *model* send *response_format* in its HTTP requests, ``{"extra_body": {...}}``.
 
-    For `ChatOpenAI` that is `extra_body`, since a `response_format` option is slow: the client walks through the schema
-    and the answer at each request. The Responses API and subclasses get the normal option.
+    The normal option ``response_format`` is slow in `ChatOpenAI`: the client walks through the schema and the answer at
+    each request. Only the Responses API and subclasses get it.
     """
     if type(model) is not ChatOpenAI or model._use_responses_api({**model.model_kwargs}):  # noqa: SLF001
         return {"response_format": response_format}
@@ -194,7 +195,7 @@ def _format_option(model: BaseChatOpenAI, response_format: Mapping[str, object])
 
 
 def _to_reply(result: Any) -> Reply:
-    """Return the `Reply` in *result*, the output of a model from `_bind`."""
+    """Convert *result*, the output of a model from `_bind`, to a `Reply`."""
     if isinstance(result, dict) and "raw" in result:
         parsed = result.get("parsed")
         return _read_message(result["raw"], parsed.model_dump() if isinstance(parsed, BaseModel) else parsed)
@@ -202,10 +203,7 @@ def _to_reply(result: Any) -> Reply:
 
 
 def reply_from_error(error: Exception) -> Reply | None:
-    """Return the reply of the model that *error* contains, or None if it contains no reply.
-
-    OpenAI's client raises errors for answers that were cut off.
-    """
+    """Return the reply that *error* contains, or None: OpenAI's client raises errors for replies that were cut off."""
     completion = getattr(error, "completion", None)
     if completion is None:
         return None
@@ -224,7 +222,7 @@ def reply_from_error(error: Exception) -> Reply | None:
 
 
 def _read_message(message: AIMessage, parsed: Any) -> Reply:
-    """Return the model's *message* as a `Reply`; *parsed* are the values that LangChain or the provider has parsed."""
+    """Convert *message*, a model's output, to a `Reply`; *parsed* is its answer if LangChain parsed it, or None."""
     metadata = message.response_metadata
     reason = metadata.get("finish_reason") or metadata.get("stop_reason") or metadata.get("done_reason")
     reason = str(reason or (metadata.get("incomplete_details") or {}).get("reason")).lower()
