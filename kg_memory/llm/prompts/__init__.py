@@ -46,7 +46,7 @@ _to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def load_prompt(package: str, name: str, answer: type[Answer], *fields: str) -> PromptTemplate[Answer]:
-    """Return the prompt whose text is in the file ``<name>.md`` of the Python *package*.
+    """Load the prompt whose text is in the file ``<name>.md`` of the Python *package*.
 
     *answer* is the pydantic class of the model's answers, *fields* the names of the placeholders in the text.
 
@@ -80,10 +80,10 @@ COMMUNITY = _load("community", Descriptions, "communities")
 
 
 def render_prompt(ask: Ask, code: str | None = None) -> str:
-    """Return the full text of the question *ask*: the general instructions, and the prompt with its data filled in.
+    """Return the full text to send for the question *ask*: general instructions, then the prompt with its data.
 
-    The data stand in code fences. *code* is a part of each fence, by default random digits, so that data cannot close a
-    fence.
+    Each piece of data is between two fence lines with *code*, by default random digits. So data cannot close its fence
+    and pass for instructions.
 
     Raises: `ValueError` if the fields of *ask* are not those of the prompt.
     """
@@ -100,9 +100,9 @@ def render_prompt(ask: Ask, code: str | None = None) -> str:
 
 @lru_cache(maxsize=256)
 def _without(text: str, empty: frozenset[str]) -> Template:
-    """Return the prompt *text* as a template, without the paragraphs whose placeholders are all in *empty*.
+    """Return the prompt *text* as a template, without each paragraph that has only placeholders in *empty*.
 
-    *empty* are the names of fields without data.
+    *empty* are the names of fields without data. Paragraphs without placeholders stay.
     """
 
     def applies(paragraph: str) -> bool:
@@ -113,7 +113,7 @@ def _without(text: str, empty: frozenset[str]) -> Template:
 
 
 def replace_controls(text: str) -> str:
-    """Return *text* with each control character and lone surrogate replaced by U+FFFD; the length stays the same."""
+    """Return *text* with each control character and lone surrogate replaced by U+FFFD; its length stays the same."""
     return _CONTROLS.sub("�", text)
 
 
@@ -130,7 +130,7 @@ def replace_all_controls(value: Any) -> Any:
 
 
 def _to_text(value: Any) -> str:
-    """Return *value* as text for a prompt: a string as it is, a list as JSON with one item per line, others as JSON."""
+    """Return *value* as text for a prompt: strings unchanged, a list as JSON with one item a line, others as JSON."""
     value = replace_all_controls(value)
     if isinstance(value, str):
         return value
@@ -140,10 +140,11 @@ def _to_text(value: Any) -> str:
 
 
 def strict_schema(kind: type[BaseModel], *, limits: bool = True) -> Mapping[str, object]:
-    """Return the JSON schema of the pydantic class *kind* for servers that accept only closed objects.
+    """Return the JSON schema of the pydantic class *kind* in the strict form that servers require.
 
-    All fields are required. *limits* includes maximum lengths. Titles and descriptions are left out to save tokens, as
-    prompts describe the fields. The schema is cached: do not modify it.
+    Objects allow no other fields, and all fields are required. If *limits* is true, maximum lengths are included.
+    Titles and descriptions are left out to save tokens, as prompts describe the fields. The schema is cached: do not
+    modify it.
     """
     return _schema(kind, limits)[0]
 
@@ -161,7 +162,7 @@ def _schema(kind: type[BaseModel], limits: bool) -> tuple[Mapping[str, object], 
 
 
 def _to_strict(node: Any, unsupported: Sequence[str], definitions: Mapping[str, object]) -> Any:
-    """Return *node*, a part of a JSON schema, with all objects closed and all their fields required.
+    """Return *node*, part of a JSON schema, in the strict form: objects require all fields and allow no others.
 
     Keywords in *unsupported*, titles, descriptions and defaults are removed; references to *definitions* are replaced
     by the definitions themselves.

@@ -28,7 +28,7 @@ Side = Literal["new", "known"]
 
 
 def clamp_to_one(value: Any) -> Any:
-    """Return *value* as a number clamped to 0..1; 0.5 if it is not a number."""
+    """Return *value* as a number limited to the range 0 to 1; 0.5 if it is not a number."""
     try:
         number = float(value)
     except (TypeError, ValueError):
@@ -37,7 +37,7 @@ def clamp_to_one(value: Any) -> Any:
 
 
 def clamp_to_ten(value: Any) -> Any:
-    """Return *value* as a number clamped to 0..10.
+    """Return *value* as a number limited to the range 0 to 10.
 
     Raises: `ValueError` if it is not a number, as a wrong score would be worse than none.
     """
@@ -70,7 +70,7 @@ def to_end(value: Any) -> Any:
 
 
 def to_text(value: Any) -> Any:
-    """Return a number as a string, for entities called 1984 and for years; other values unchanged."""
+    """Return a number as a string, such as the year ``1984 -> "1984"``; other values unchanged."""
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
@@ -81,7 +81,7 @@ def to_time(value: Any) -> Any:
 
 
 def to_quote(value: Any) -> Any:
-    """Return *value* as one quote: the first of a list, "" for null."""
+    """Return *value* as one quote (a string): the first item of a list, "" for null and other types."""
     value = value[0] if isinstance(value, list) and value else value
     return value if isinstance(value, str) else ""
 
@@ -137,7 +137,7 @@ class AnswerItem(BaseModel):
 
     @classmethod
     def from_other(cls, value: Any) -> Any:
-        """Return a model's *value* with its keys renamed to our fields; a string alone becomes ``{"name": string}``."""
+        """Return *value* from a model with its keys renamed to our fields; a string becomes ``{"name": string}``."""
         fields = cls.model_fields
         if isinstance(value, str) and "name" in fields:
             return {"name": value}
@@ -154,7 +154,7 @@ class AnswerItem(BaseModel):
 
 
 def _one_of(kinds: Any, default: str) -> BeforeValidator:
-    """Return the validator that replaces values outside *kinds*, a `Literal` type, by *default*."""
+    """Return a validator that replaces a value outside *kinds*, a `Literal` type, with *default*."""
 
     def read(value: Any) -> Any:
         name = str(value).strip().lower().replace("-", "_").replace(" ", "_")
@@ -164,7 +164,7 @@ def _one_of(kinds: Any, default: str) -> BeforeValidator:
 
 
 def _to_places(value: Any) -> Any:
-    """Return *value* as a list of indexes, without anything that is not an integer."""
+    """Return *value* as a list of integers, the indexes of facts; other items are dropped."""
     items = value if isinstance(value, list | tuple) else [value]
     return [item for item in items if isinstance(item, int) and not isinstance(item, bool)]
 
