@@ -57,9 +57,9 @@ _NEVER = -1
 
 
 def estimate_cost(ask: Ask) -> Usage:
-    """Return the estimated cost of the question *ask* to a model, in calls and tokens; rather too high than too low.
+    """Estimate what the question *ask* to a model will cost, in calls and tokens; rather too high than too low.
 
-    The estimate assumes that the first answer is valid, and needs no repair.
+    The estimate assumes that the model's first answer is valid, so that no second request is needed to repair it.
     """
     text = render_prompt(ask)
     data = max(0, len(text) - len(ask.prompt.text)) / len(text)
@@ -70,9 +70,9 @@ def estimate_cost(ask: Ask) -> Usage:
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What questions to models have cost so far: on the current `day`, in the `namespace`, and for one `episode`.
+    """The cost of all questions to models so far, three times: on one `day`, in the `namespace`, and for one `episode`.
 
-    `namespace` counts the last `Budget.namespace_days` days.
+    `namespace` counts the last `Budget.namespace_days` days. An episode is a stored message or text.
     """
 
     day: Usage = NOTHING
@@ -81,9 +81,9 @@ class Spending:
 
 
 class Account:
-    """Keeps count of what questions to models cost in one namespace; thread-safe.
+    """Counts what questions to models cost in one namespace; thread-safe.
 
-    The count is the cost read from the database, plus the cost that this process has spent since then.
+    The count is the cost that was read from the database, plus what this process has spent since then.
     """
 
     def __init__(self) -> None:
@@ -96,21 +96,24 @@ class Account:
         renew_in_children(self)
 
     def renew(self) -> None:
-        """Replace the lock and drop unwritten costs: after a fork, both belong to the parent process."""
+        """Replace the lock and drop costs not yet written: after a fork, both belong to the parent process."""
         self._lock = Lock()
         self._unwritten = NOTHING
 
     def spend(self, usage: Usage, episode: str | None) -> None:
-        """Add the *usage* of one request to a model; *episode* is the id of the episode it was about, if any."""
+        """Count the *usage* of one request to a model in all totals.
+
+        *episode* is the id of the episode (message) that the request was about, or None.
+        """
         with self._lock:
             self._unwritten += usage
             if episode is not None:
                 self._episodes.put({episode: self._of_episode(episode) + usage})
 
     def spending(self, at: int, episode: str | None) -> Spending:
-        """Return what was spent so far, by day, by namespace and by *episode* (an id).
+        """Return what was spent so far on one day, in the namespace, and for the episode with the id *episode*.
 
-        The day is that of *at*, in microseconds since the epoch.
+        The day is the one that contains *at*, a time in microseconds since the epoch. The episode may be None.
         """
         with self._lock:
             day = self._stored.day if self.read_at // DAY == at // DAY else NOTHING
@@ -122,7 +125,10 @@ class Account:
             )
 
     def begin_write(self, at: int) -> Usage:
-        """Return the usage that must be added to the database, and count it as written at time *at* (microseconds)."""
+        """Return the usage that must now be added to the database, and count it as written at the time *at*.
+
+        *at* is in microseconds since the epoch. If the write fails, call `undo_write`.
+        """
         with self._lock:
             usage, self._unwritten = self._unwritten, NOTHING
             if usage != NOTHING:
@@ -130,14 +136,17 @@ class Account:
             return usage
 
     def undo_write(self, at: int, usage: Usage) -> None:
-        """Count *usage* as not yet written, because the write that began with `begin_write(at)` failed."""
+        """Count *usage* as not written, because the write that `begin_write` began at the time *at* has failed."""
         with self._lock:
             if usage != NOTHING:
                 self._unwritten += usage
                 self._written = [entry for entry in self._written if entry != (at, usage)]
 
     def note_stored(self, stored: Spending, at: int) -> None:
-        """Use *stored*, which was read from the database at time *at* (microseconds), unless a later one is known."""
+        """Use *stored*, the totals read from the database at the time *at*, unless later ones are known already.
+
+        *at* is in microseconds since the epoch.
+        """
         with self._lock:
             if at > self.read_at:
                 self._stored, self.read_at = stored, at
@@ -149,9 +158,9 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class BudgetMeter:
-    """Counts in `account` what questions to the model about one namespace cost, and blocks those over `budget`.
+    """Counts in `account` what questions to the model cost in one namespace, and blocks questions that exceed `budget`.
 
-    If `limited` is False, there is no budget, and all questions pass. `rules` is the offline model, which answers
+    If `limited` is false, there is no budget, and no question is blocked. `rules` is the offline model, which answers
     blocked questions where it can.
     """
 
@@ -161,11 +170,17 @@ class BudgetMeter:
     rules: Model
 
     def meter(self, flow: Flow[T]) -> Flow[T]:
-        """Return *flow*, a generator of queries and questions, so that its questions are counted and limited."""
+        """Wrap *flow*, so that the cost of its questions to the model is counted and limited.
+
+        A flow is a generator that yields effects: database queries and questions to models.
+        """
         return through(flow, self._perform)
 
     def _perform(self, effect: Any) -> Flow[Any]:
-        """Perform one *effect* of a flow: check and count a question to the model, or add the costs to a query."""
+        """Perform one *effect* of a flow: count and limit a question to the model, or add the costs to a query.
+
+        Other effects are passed on unchanged.
+        """
         match effect:
             case Every(flows):
                 effect = replace(effect, flows=tuple(map(self.meter, flows)))
@@ -177,7 +192,7 @@ class BudgetMeter:
         return answer
 
     def _ask(self, ask: Ask) -> Flow[BaseModel]:
-        """Return the answer to the question *ask*: by the model, or by the offline rules if the budget is spent.
+        """Return the answer to the question *ask*: from the model, or if the budget is spent, from the offline rules.
 
         Raises: `BudgetSpent` if the budget is spent and the offline rules cannot answer this kind of question.
         """
@@ -203,9 +218,9 @@ class BudgetMeter:
         return (yield from work(partial(self.rules.answer, ask)))
 
     def _ask_within(self, ask: Ask, at: int) -> Flow[BaseModel]:
-        """Ask the model the question *ask* and return its answer, if the budget allows it at time *at* (microseconds).
+        """Return the model's answer to the question *ask*, if the budget allows it at the time *at* (microseconds).
 
-        Raises: `BudgetSpent` if it does not, or does not allow the repair of an invalid answer.
+        Raises: `BudgetSpent` if the budget does not allow the question, or the repair of an invalid answer.
         """
         cost, refusals = estimate_cost(ask), list[BudgetSpent]()
 
@@ -226,9 +241,10 @@ class BudgetMeter:
         return answer
 
     def _check(self, ask: Ask, cost: Usage, at: int) -> None:
-        """Raise `BudgetSpent` if *cost* exceeds a limit of the episode, the day or the namespace at time *at*.
+        """Raise `BudgetSpent` if *cost* would exceed a limit of the episode, the day or the namespace at time *at*.
 
-        Less important questions may use only a share of the day's and the namespace's limits.
+        Less important questions may use only a share of the limits of the day and the namespace. *at* is in
+        microseconds since the epoch.
         """
         spending, rung = self.account.spending(at, ask.episode), rung_of(ask.prompt.name)
         for scope in SCOPES if ask.episode is not None else SCOPES[1:]:
@@ -242,7 +258,8 @@ class BudgetMeter:
     def _query(self, query: Query) -> Flow[list[Row]]:
         """Run the database query *query* and return its rows.
 
-        Queries with a parameter for it also write the costs so far, and read the total costs.
+        A query with the parameter `spent` also writes the costs counted since the last write; one with `spent_since`
+        also reads the total costs.
         """
         at = yield from now()
         spent = self.account.begin_write(at) if "spent" in query.params else NOTHING
@@ -257,7 +274,7 @@ class BudgetMeter:
         return rows
 
     def _fill(self, params: Mapping[str, object], unwritten: Usage, day: int) -> Mapping[str, object]:
-        """Return the query parameters *params* with two things added: costs to write, and the days whose costs to read.
+        """Return the query parameters *params*, with the costs to write and the days whose costs are to be read added.
 
         *unwritten* are the costs to write on *day*, the number of days since the epoch.
         """
@@ -271,9 +288,10 @@ class BudgetMeter:
 
 
 def make_meter(model: Model, budget: Budget, rules: Model) -> Meter:
-    """Return a function ``meter(flow, namespace)``, which counts the flow's questions to *model* and enforces *budget*.
+    """Return a function ``meter(flow, namespace)``, which counts and limits what a flow's questions to *model* cost.
 
-    A rule-based *model* costs nothing and is not metered. *rules* answers questions over budget, where it can.
+    A flow is a generator that yields questions. *budget* has the limits. The offline model *rules* answers questions
+    over budget, where it can. If *model* itself is rule-based, it costs nothing, and flows are returned unchanged.
     """
     accounts, limited = BoundedCache[str, Account](MAX_ACCOUNTS, texts=False), bool(budget)
 

@@ -21,9 +21,9 @@ MAX_RELEVANCE = 10
 
 
 class ModelCrossEncoder:
-    """Asks a language model how well texts answer a question, `MODEL_BATCH` texts at a time.
+    """Asks a language model how well texts answer a question, `MODEL_BATCH` texts in one request.
 
-    The offline model rates a text by counting the words that it shares with the question.
+    If the model is the offline one, it rates a text by the number of words that it shares with the question.
     """
 
     def __init__(self, model: Model) -> None:
@@ -35,9 +35,9 @@ class ModelCrossEncoder:
         return self._model.name
 
     def _score(self, question: str, texts: Sequence[str]) -> Flow[list[float]]:
-        """Return how well each of *texts* answers *question*, from 0 to 1. A text that the model does not rate gets 0.
+        """Return how well each of *texts* answers *question*: ``[0.9, 0.0]``, from 0 to 1 in the order of *texts*.
 
-        Raises: `ModelError`, `SettingsError`.
+        A text that the model does not rate gets 0. Raises: `ModelError`, `SettingsError`.
         """
         # Sort texts, as models favour the first items: so their former rank has no influence.
         distinct = sorted(set(texts))

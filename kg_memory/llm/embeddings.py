@@ -62,7 +62,8 @@ def open_embedding_model(
 ) -> ReliableEmbeddings:
     """Return the embedding model *name* of OpenAI, or of the OpenAI-compatible server at *base_url*.
 
-    *dimensions* asks the model for vectors of that length; None means its default. *timeout* is in seconds.
+    *dimensions* is the length of the vectors to request from the model; None means its default. *timeout* is in
+    seconds.
 
     Raises: `SettingsError` if neither *api_key* nor *base_url* is given.
     """
@@ -90,7 +91,7 @@ def open_embedding_model(
 
 @cache
 def http_clients() -> Mapping[str, Any]:
-    """Return HTTP clients that do not follow redirects, as arguments for the client classes of OpenAI.
+    """Return HTTP clients that do not follow redirects, as keyword arguments for the client classes of OpenAI.
 
     The result is ``{"http_client": ..., "http_async_client": ...}``. A redirect could send texts to another server.
     """
@@ -120,9 +121,9 @@ def make_reliable(
     sleeper: Sleeper | None = None,
     limiter: RateLimiter | None = None,
 ) -> ReliableEmbeddings:
-    """Return *model* with retries, a rate limit, clear errors and validated vectors; unchanged if it has them already.
+    """Wrap *model* with retries, a rate limit, clear errors and validated vectors; unchanged if it has them already.
 
-    The default *limiter* is shared by all callers of the same model on the same server with the same account.
+    By default, the *limiter* is shared by all callers of the same model on the same server with the same API key.
     """
     if isinstance(model, ReliableEmbeddings):
         return model
@@ -140,7 +141,7 @@ def unwrap(model: Embeddings) -> Embeddings:
 
 
 def vector_model_name(model: Embeddings) -> str:
-    """Return the name of *model*, which is stored with its vectors to notice vectors of another model."""
+    """Return the name of *model*, which is stored with its vectors, so that vectors of another model are noticed."""
     return model_name_of(unwrap(model))
 
 
@@ -154,7 +155,7 @@ def model_name_of(model: object, attributes: Sequence[str] = ("name", "model", "
 
 
 def limiter_of(client: object, name: str) -> RateLimiter:
-    """Return the rate limiter for LangChain's *client* of the model *name*.
+    """Return the rate limiter for requests to the model *name* by *client*, a LangChain client.
 
     It is shared by all clients of this model with the same server and API key.
     """
@@ -163,12 +164,12 @@ def limiter_of(client: object, name: str) -> RateLimiter:
 
 
 def keys_of(client: object) -> list[str]:
-    """Return the API keys that LangChain's *client* is configured with."""
+    """Return the API keys with which *client*, a LangChain client, is configured."""
     return _texts(getattr(client, field, None) for field in KEY_FIELDS)
 
 
 def secrets_of(client: object) -> list[str]:
-    """Return the API keys of LangChain's *client* and the secrets in its default headers, to hide them in errors."""
+    """Return the API keys and secret headers of *client*, a LangChain client, so that errors can hide them."""
     headers = getattr(client, "default_headers", None)
     named = headers.items() if isinstance(headers, Mapping) else ()
     sent = _texts(value for name, value in named if _KEY_HEADER.search(str(name)))
@@ -185,10 +186,10 @@ def to_unit_vectors(
 ) -> list[Vector]:
     """Return *vectors* scaled to length 1: ``[[3, 4]] -> [[0.6, 0.8]]``. There is one vector for each of *texts*.
 
-    All must have the same *dimension*, by default that of the first. A zero vector crashes ranking in the database: for
-    a text without letters and digits it is replaced by a fixed vector.
+    All vectors must have the same *dimension*, by default that of the first. A zero vector would crash ranking in the
+    database: for a text without letters and digits, it is replaced by a fixed vector.
 
-    Raises: `EmbeddingError` for missing or invalid vectors; the message has the index of the text, not the text.
+    Raises: `EmbeddingError` for missing or invalid vectors; its message has the index of the text, not the text.
     """
     if len(vectors) != len(texts):
         raise EmbeddingError(
@@ -206,7 +207,7 @@ def to_unit_vectors(
 
 
 def _to_unit(vector: Sequence[float], text: str, index: int) -> Vector:
-    """Return *vector* scaled to length 1; *text* is the text that it embeds, *index* the number of the text for errors.
+    """Return *vector* scaled to length 1. *text* is the embedded text; error messages have its *index*.
 
     Raises: `EmbeddingError` if *vector* is not a list of finite numbers, or is zero for a text with letters or digits.
     """
@@ -231,7 +232,10 @@ def _to_unit(vector: Sequence[float], text: str, index: int) -> Vector:
 
 
 class ReliableEmbeddings(Embeddings):
-    """A LangChain embedding model (`model`) with retries, a rate limit, clear errors and validated unit vectors."""
+    """Wraps a LangChain embedding model with retries, a rate limit, clear errors and vectors of length 1.
+
+    `model` is the wrapped model, `limiter` its rate limiter.
+    """
 
     def __init__(self, model: Embeddings, retry_policy: RetryPolicy, sleeper: Sleeper, limiter: RateLimiter) -> None:
         self.model = model
@@ -254,9 +258,9 @@ class ReliableEmbeddings(Embeddings):
         return (await arun(self._embed([text], query=True), Call.arun))[0]
 
     def embed_ahead(self, texts: Sequence[str]) -> bool:
-        """Begin to embed *texts* in the background, so that their vectors are ready when needed.
+        """Start to embed *texts* in the background, so that their vectors are ready when they are needed.
 
-        Return False if the model does not support this.
+        Return True, or False if the model does not support this.
         """
         begin = getattr(self.model, "embed_ahead", None)
         if begin is None:
@@ -267,8 +271,8 @@ class ReliableEmbeddings(Embeddings):
     def _embed(self, texts: Sequence[str], *, query: bool) -> Flow[list[Vector]]:
         """Return one vector of length 1 for each of *texts*.
 
-        With *query*, the text is a search question, and failed requests are retried less often. A blank text gets the
-        vector of a full stop, as servers reject blank texts.
+        With *query*, the only text is a search question, and failed requests are retried less often, because a user is
+        waiting. A blank text gets the vector of a full stop, as servers reject blank texts.
 
         Raises: `EmbeddingUnavailable`, `EmbeddingError`, or `SettingsError` for a wrong key, name or URL.
         """
@@ -303,6 +307,6 @@ class ReliableEmbeddings(Embeddings):
 
 
 def prepare_text(text: str) -> str:
-    """Return *text* in a form that servers accept: valid UTF-8, at most `MAX_TEXT_BYTES` bytes, "." if blank."""
+    """Return *text* in a form that servers accept: valid UTF-8, at most `MAX_TEXT_BYTES` bytes, and "." if blank."""
     readable = text[:MAX_TEXT_BYTES].encode("utf-8", "replace")
     return readable[:MAX_TEXT_BYTES].decode("utf-8", "ignore").strip() or "."

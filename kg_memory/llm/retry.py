@@ -60,13 +60,13 @@ _lock = Lock()
 
 
 class QueueTimeout(Exception):
-    """Raised before a request is sent if it would wait too long for the rate limit."""
+    """Raised instead of sending a request that would wait too long for the rate limit."""
 
     is_retryable = True
 
 
 class Bucket:
-    """A limit of requests or tokens per minute, spread evenly: 60 a minute are one a second; unused ones are lost."""
+    """A limit of requests or tokens per minute, spread evenly: 60 a minute are one a second; unused ones expire."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -74,12 +74,12 @@ class Bucket:
         self.free_at = -math.inf
 
     def take(self, amount: float, now: float) -> None:
-        """Use *amount* requests or tokens at clock time *now*; a negative amount corrects a high estimate."""
+        """Count *amount* requests or tokens at clock time *now* (seconds); a negative amount subtracts them again."""
         self.free_at = max(self.free_at, now) + amount * self.seconds
 
 
 class RateLimiter:
-    """Delays requests to one model of one server to keep its limits; shared by threads and event loops.
+    """Delays requests to one model of one server to observe its rate limits; shared by threads and event loops.
 
     *clock* returns seconds. The lock is never held while a caller waits.
     """
@@ -92,18 +92,18 @@ class RateLimiter:
         renew_in_children(self)
 
     def renew(self) -> None:
-        """Replace the lock. A forked process must do this, as a thread of the parent process may hold the lock."""
+        """Replace the lock: after a fork, the old one may be locked forever by a thread of the parent process."""
         self._lock = Lock()
 
     def limit(self, requests_per_minute: float | None = None, tokens_per_minute: float | None = None) -> None:
-        """Set the limits per minute. A later call can only make them stricter; None leaves a limit as it is."""
+        """Set the limits per minute. A later call can only make them stricter; None leaves a limit unchanged."""
         with self._lock:
             for bucket, limit in ((self._requests, requests_per_minute), (self._tokens, tokens_per_minute)):
                 if limit is not None:
                     bucket.seconds = max(bucket.seconds, MINUTE / limit)
 
     def waits(self, tokens: float, longest: float) -> Iterator[float]:
-        """Yield how many seconds to sleep before a request of about *tokens* tokens, until it may be sent.
+        """Yield how many seconds to sleep before a request of about *tokens* tokens; end when it may be sent.
 
         Raises: `QueueTimeout`, without sleeping, if the request would wait more than *longest* seconds.
         """
@@ -112,7 +112,7 @@ class RateLimiter:
             yield seconds
 
     def _reserve(self, tokens: float, longest: float) -> float:
-        """Count a request of about *tokens* tokens, and return the clock time in seconds at which it may be sent."""
+        """Count a request of about *tokens* tokens, and return the clock time (seconds) at which it may be sent."""
         with self._lock:
             now = self._clock()
             due = max(now, self._requests.free_at, self._tokens.free_at)
@@ -128,7 +128,7 @@ class RateLimiter:
             self._resume_at = max(self._resume_at, self._clock() + seconds)
 
     def count_tokens(self, more: float) -> None:
-        """Count *more* tokens, by which a request exceeded its estimate; a negative number gives tokens back."""
+        """Count *more* tokens than were estimated for a request; a negative number means that it used fewer."""
         with self._lock:
             self._tokens.take(more, self._clock())
 
@@ -139,7 +139,7 @@ def tokens_by_bytes(text: str) -> float:
 
 
 def shared_limiter(server: str, account: str | None, name: str | None) -> RateLimiter:
-    """Return the rate limiter for the model *name* on *server*, shared by all users of the API key *account*."""
+    """Return the one rate limiter of this process for the model *name* on *server* with the API key *account*."""
     with _lock:
         return _limiters.setdefault((server, account, name), RateLimiter())
 
@@ -149,20 +149,20 @@ def shared_limiter(server: str, account: str | None, name: str | None) -> RateLi
 
 @dataclass(frozen=True, slots=True)
 class Pause(Call):
-    """An effect of a flow that waits for `seconds` before the next attempt of a request."""
+    """An effect (a request that a flow yields) to wait for `seconds` before the next attempt of a request."""
 
     seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Sleeper:
-    """The functions that sleep between attempts, sync and async; tests replace them."""
+    """The functions that sleep between attempts, sync and async, so that tests can replace them."""
 
     sleep: Callable[[float], None] = time.sleep
     asleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     def pause(self, seconds: float) -> Pause:
-        """Return the effect (see `Pause`) that waits for *seconds*."""
+        """Return the effect that waits for *seconds* when a flow yields it (see `Pause`)."""
         return Pause(partial(self.sleep, seconds), partial(self.asleep, seconds), seconds=seconds)
 
 
@@ -200,9 +200,10 @@ class RequestFailure:
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often and how long to retry failed requests. Durations are in seconds; attempts include the first.
+    """How often and how long to retry failed requests. Durations are in seconds; attempts include the first one.
 
-    The delay doubles from `first` with each attempt, up to `longest`; a random part of up to half is taken off.
+    The delay before a retry begins at `first` and doubles with each attempt, up to `longest`. It is shortened at random
+    by up to half.
     """
 
     attempts: int = 5
@@ -217,7 +218,7 @@ class RetryPolicy:
     """The longest wait in the rate limiter's queue."""
 
     def delay(self, attempt: int, failure: RequestFailure, draw: Callable[[], float] = random.random) -> float:
-        """Return the seconds to wait after *attempt* (1 for the first) ended with *failure*.
+        """Return how many seconds to wait before the next attempt, after *attempt* (from 1) ended with *failure*.
 
         *draw* returns a random number from 0 to 1.
         """
@@ -227,7 +228,7 @@ class RetryPolicy:
         return min(self.longest, self.first * 2.0 ** (attempt - 1)) * (0.5 + 0.5 * draw())
 
     def allows(self, attempt: int, failure: RequestFailure, waited: float) -> bool:
-        """Return whether to retry after *attempt* (the first is 1) ended with *failure*, having *waited* seconds."""
+        """Return whether to retry after *attempt* (from 1) ended with *failure*; *waited* are the seconds so far."""
         if not failure.transient or failure.shutdown:
             return False
         if failure.rate_limited:
@@ -238,10 +239,10 @@ class RetryPolicy:
 def with_retries(
     request: Any, policy: RetryPolicy, limiter: RateLimiter, sleeper: Sleeper = Sleeper(), tokens: float = 0
 ) -> Flow[Any]:
-    """Send *request*, an effect that calls a model, again until it succeeds, and return the response.
+    """Send *request*, an effect that calls a model, repeat it until it succeeds, and return the response.
 
-    *policy* says how often to retry. *limiter* delays each attempt by the rate limit, for which *tokens* is the
-    estimated size of the request.
+    *policy* says how often to repeat it. *limiter* delays each attempt to observe the rate limit, for which *tokens* is
+    the estimated size of the request.
 
     Raises: `QueueTimeout` if the queue of *limiter* is too long, or the error of the last attempt.
     """
@@ -265,17 +266,17 @@ def with_retries(
 
 
 def timeout_of(client: object) -> float | None:
-    """Return the timeout of LangChain's *client* in seconds; None if it has none, or retries requests by itself."""
+    """Return the timeout of *client*, a LangChain client, in seconds; None if unset or if the client itself retries."""
     values = (getattr(client, field, None) for field in TIMEOUT_FIELDS)
     seconds = next((value for value in values if isinstance(value, float | int)), None)
     return seconds if getattr(client, "max_retries", None) == 0 else None
 
 
 def within(seconds: float | None, call: Call) -> Call:
-    """Return *call* with a time limit: it raises `TimeoutError` if it has not returned after *seconds*.
+    """Return *call* with a time limit: it then raises `TimeoutError` if it has not returned after *seconds*.
 
-    None means no limit. HTTP clients limit single reads only, so a server that sends a byte now and then never times
-    out there. A blocking call continues in its thread after the timeout.
+    None means no limit. The timeout of an HTTP client is not enough: it limits single reads, so it never ends a
+    response that arrives byte by byte. A blocking call continues in its thread after the timeout.
     """
     if seconds is None:
         return call
@@ -323,7 +324,7 @@ async def _await_within(seconds: float, coroutine: Callable[[], Awaitable[Any]])
 
 
 def diagnose(error: Exception, keys: Iterable[str] = ()) -> RequestFailure:
-    """Return what kind of failure *error* is, and whether a retry may help; secrets and *keys* are hidden in it."""
+    """Return what kind of failure *error* is and whether a retry may help; secrets and *keys* in it are hidden."""
     response = getattr(error, "response", None)
     status = getattr(error, "status_code", None) or getattr(response, "status_code", None)
     status = status if isinstance(status, int) else None
@@ -344,16 +345,16 @@ def diagnose(error: Exception, keys: Iterable[str] = ()) -> RequestFailure:
 
 
 def is_shutdown(error: BaseException | None) -> bool:
-    """Return whether *error* was raised because the process is ending, and can start no more threads."""
+    """Return whether *error* was raised because the process is ending and cannot start threads any more."""
     return isinstance(error, RuntimeError) and NO_THREADS in str(error)
 
 
 def make_error(
     subject: str, failure: RequestFailure, remedies: Iterable[tuple[bool, type[KGMemoryError], str]]
 ) -> KGMemoryError:
-    """Return the error for a failed request to *subject*, as "the model gpt-5"; raise it from `RequestFailure.cause`.
+    """Return the error for a failed request to *subject*, such as "the model gpt-5", with advice in its message.
 
-    *remedies* are tuples (condition, error class, advice); the first with a true condition is used.
+    *remedies* are tuples ``(condition, error class, advice)``; the first with a true condition is used.
     """
     kind, advice = next((kind, advice) for applies, kind, advice in remedies if applies)
     return kind(f"{subject} failed ({failure.reason}): {advice}")
@@ -380,7 +381,7 @@ def _names(error: Exception) -> set[str]:
 
 
 def _read_retry_after(headers: Any) -> float | None:
-    """Return the seconds to wait by the response *headers* ``retry-after-ms`` or ``retry-after``, or None."""
+    """Return the seconds to wait, from the response header ``retry-after-ms`` or ``retry-after``, or None."""
     get = getattr(headers, "get", lambda _: None)
     try:
         if milliseconds := get("retry-after-ms"):
