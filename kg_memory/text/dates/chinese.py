@@ -60,7 +60,7 @@ _rule = partial(add_rule, RULES)
 
 
 def _tense(match: re.Match[str]) -> int:
-    """Return -1 if the Chinese sentence around *match*, a date, is about the past, 1 for the future, else 0."""
+    """Return -1 if the Chinese sentence around *match*, a date, is about the past, 1 if about the future, else 0."""
     text, start, end = match.string, match.start(), match.end()
     before = _SENTENCE_END.split(text[max(0, start - 20) : start])[-1]
     sentence = before + _SENTENCE_END.split(text[end : end + 20], maxsplit=1)[0]
@@ -92,9 +92,9 @@ def _calendar_month(year_: int, month_: int, now: datetime) -> Interval:
 
 
 def _yearly(match: re.Match[str], now: datetime, make: Callable[[int], Interval]) -> Interval:
-    """Return the date that *match*, such as 五月 ("May"), means in the year that fits the sentence around it.
+    """Return the date that *match*, such as 五月 ("May"), means, in the year that fits the sentence around it.
 
-    *make* returns the date in a given year. *now* is when the text was written.
+    *make* is a function that returns the date in a given year. *now* is when the text was written.
     """
     text, which = match.string, _tense(match)
     if _SINCE.match(text, match.end()) or text.endswith("自从", 0, match.start()):
@@ -108,9 +108,9 @@ def _yearly(match: re.Match[str], now: datetime, make: Callable[[int], Interval]
     rf"(?:(?P<month>{_SMALL})月份?(?:(?P<day>{_SMALL})[日号])?|(?P<season>[春夏秋冬])[天季]?|年?(?P<part>[初底末]))?"
 )
 def _date(match: re.Match[str], now: datetime) -> Interval:
-    """Return the period that *match* means, which names a year: 2019年 or 去年 ("last year").
+    """Return the period that *match*, an expression with a year, means: 2019年, or 去年 ("last year").
 
-    This is the year, or the month, day or season named with it: 2019年5月 is May 2019.
+    It is the whole year, or the month, day or season that is named with it: 2019年5月 is May 2019.
     """
     year_, month_, day_ = match["year"], match["month"], match["day"]
     whole = now.year + _YEARS[year_] if year_ in _YEARS else _number(year_.rstrip("年"))
@@ -141,7 +141,7 @@ def _day(match: re.Match[str], now: datetime) -> Interval:
 @_rule(rf"(?<![\d几])(?P<n>{_N})(?P<unit>年)(?P<half>半)(?P<direction>之?以?前|之?以?后)")
 @_rule(rf"(?<![\d几])(?P<n>{_N})(?P<unit>{_UNIT})(?P<direction>之?以?前|之?以?后)")
 def _steps(match: re.Match[str], now: datetime) -> Interval:
-    """Return the period that a duration before or after *now* means: 三天前 ("three days ago"), 半年后."""
+    """Return the period that *match*, a duration before or after *now*, means: 三天前 ("three days ago"), 半年后."""
     back = "前" in match["direction"]
     unit = _UNITS[match["unit"].removeprefix("个").removeprefix("半")]
     written, half = match["n"], 0.5 if "半" in match["unit"] or match.groupdict().get("half") else 0
@@ -164,7 +164,7 @@ def _recent(match: re.Match[str], now: datetime) -> Interval:
 @_rule(rf"(?<!\d)(?P<n>{_N})(?P<unit>年)(?:以|多)?来")
 @_rule(rf"(?:已经?|快|都)有?(?P<n>{_N})(?P<unit>个?(?:年|月|星期|礼拜|周))多?了")
 def _since(match: re.Match[str], now: datetime) -> Interval:
-    """Return the period that began a duration before *now* and has no end: 三年来 ("for three years")."""
+    """Return the period that *match*, a duration up to *now*, means: 三年来 ("for three years"); it has no end."""
     unit = _UNITS[match["unit"].removeprefix("个")]
     vague = "几" in match["n"]
     count = 3 if vague else 1 if match["n"] == "半" else _number(match["n"])

@@ -127,9 +127,9 @@ def _offset(which: str) -> int:
 
 
 def _period(name: str, now: datetime, offset: int) -> Interval:
-    """Return the period of *now* called *name* ("week", "month", "year" or a season), or the one *offset* later.
+    """Return the period called *name* ("week", "month", "year" or a season) that contains *now*, or one near it.
 
-    An *offset* of -1 is the last week, 1 the next one.
+    An *offset* of -1 means the period before it, 1 the period after it.
     """
     match name:
         case "week":
@@ -256,7 +256,7 @@ def _which_period(match: re.Match[str], now: datetime) -> Interval:
 
 @_rule(rf"\b(?:the{_})?(?P<which>{WHICH}){_}(?P<weekday>{WEEKDAY}|{SHORT_WEEKDAY})\b")
 def _which_weekday(match: re.Match[str], now: datetime) -> Interval:
-    """Return the day that *match* means relative to *now*: "last Friday", "this Monday", "next Sunday"."""
+    """Return the day that *match* means relative to *now*: "last Friday", "this Monday" or "next Sunday"."""
     which, day_ = _offset(match["which"]), weekday_number(match["weekday"])
     if which < 0:
         return periods.last_weekday(now, day_)
@@ -298,7 +298,7 @@ def _steps(match: re.Match[str], now: datetime) -> Interval | None:
 )
 @_rule(rf"\b(?P<n>{NUMBER}){_}(?P<unit>weekend|{WEEKDAY})s?{_}ago\b")
 def _periods_ago(match: re.Match[str], now: datetime) -> Interval:
-    """Return the day or period that *match* means relative to *now*: "two weekends ago", "the weekend before last"."""
+    """Return the day or period that *match* means relative to *now*: "two weekends ago", "the week before last"."""
     count, name = int(number(match.groupdict().get("n") or "two")[0]), match["unit"].casefold()
     if name not in WEEKDAYS:
         return _period(name, now, -count)
@@ -310,9 +310,9 @@ def _periods_ago(match: re.Match[str], now: datetime) -> Interval:
     rf"last){_})?(?P<n>{NUMBER}){_}(?P<unit>{UNIT})s?\b(?!-)"
 )
 def _since(match: re.Match[str], now: datetime) -> Interval | None:
-    """Return the period that "for 4 years" means: it began four years before *now* and has no end.
+    """Return the period that *match*, such as "for 4 years", means: it began four years before *now* and has no end.
 
-    The result is None in a sentence about the past or the future, such as "I lived there for 4 years".
+    The result is None if the sentence is about the past or the future, such as "I lived there for 4 years".
     """
     count, name, vague = _amount(match)
     sentence = sentence_around(match).replace("’", "'")

@@ -17,10 +17,10 @@ Edge = Literal["start", "end"]
 
 @dataclass(frozen=True, slots=True)
 class EventTime:
-    """A time given by an event: "before she moved to Oslo".
+    """A time that is given by an event: "before she moved to Oslo".
 
-    In the graph, the event is the start or end (*edge*) of a fact, here one with the *predicate* ``LIVES_IN``, the
-    subject "she" and the object "Oslo"; None if the question does not name these.
+    In the graph, the event is the start or the end (*edge*) of a fact; here the fact has the *predicate* ``LIVES_IN``,
+    the *subject* "she" and the *object* "Oslo". A subject or object that the question does not name is None.
     """
 
     relation: Relation
@@ -32,7 +32,7 @@ class EventTime:
 
 @dataclass(frozen=True, slots=True)
 class EventMention:
-    """An event that a text uses as a time, such as "before she moved to Oslo", which is ``text[start:end]``."""
+    """An event that a text uses to name a time: "before she moved to Oslo", which is ``text[start:end]``."""
 
     start: int
     end: int
@@ -83,9 +83,9 @@ _TABLES: dict[str, dict[str, str]] = tomllib.loads(files(__package__).joinpath("
 
 @cache
 def _slots() -> dict[str, str]:
-    """Return a regular expression for each placeholder of ``events.toml``, such as NAME for a name.
+    """Return a regular expression for each placeholder of ``events.toml``: "NAME" for a name, and so on.
 
-    Placeholders within these expressions are filled in.
+    Placeholders within these expressions are replaced as well.
     """
     slots: dict[str, str] = {}
     for name, pattern in _TABLES["slots"].items():
@@ -97,7 +97,8 @@ def _slots() -> dict[str, str]:
 def _rows(name: str) -> tuple[Row, ...]:
     """Return ``(predicate, edge, compiled pattern)`` for each event in the table *name* of ``events.toml``.
 
-    They are compiled at the first call, as that takes too long for an import.
+    The edge is "start", "end" or None. The patterns are compiled at the first call, as that takes too long for an
+    import.
     """
     slots = _slots()
     before, after = _AROUND[name]
@@ -112,9 +113,9 @@ def _rows(name: str) -> tuple[Row, ...]:
 
 
 def _fill(words: str, slots: dict[str, str]) -> str:
-    """Return *words*, a pattern, with each placeholder such as NAME replaced by its expression in *slots*.
+    """Return *words*, a pattern, with each placeholder such as NAME replaced by its regular expression in *slots*.
 
-    Each NAME becomes a group called `object1`, `object2` and so on.
+    Each NAME becomes a group of the pattern called `object1`, `object2` and so on.
     """
     numbers = count(1)
 
@@ -132,7 +133,7 @@ _compile = cache(re.compile)
 
 
 def find_events(text: str) -> list[EventMention]:
-    """Return the events that *text* uses as times, in order, without overlaps.
+    """Return the events that *text* uses to name a time, in order, without overlaps.
 
     "Where did she live before she moved to Oslo?" has the event "before she moved to Oslo".
     """
@@ -146,7 +147,7 @@ def find_events(text: str) -> list[EventMention]:
 
 
 def _english_event(text: str, conjunction: re.Match[str]) -> EventMention | None:
-    """Return the event named after *conjunction*, a match of a word such as "before" or "while" in *text*, or None."""
+    """Return the event after *conjunction*, the match of a word such as "before" or "while" in *text*, or None."""
     word, start = " ".join(conjunction["word"].casefold().split()), conjunction.start()
     relation = _RELATIONS[word]
     graduation = _compile(rf"(?i)graduation{_slots()['THEN']}")
@@ -163,9 +164,10 @@ def _english_event(text: str, conjunction: re.Match[str]) -> EventMention | None
 
 
 def _bare_event(text: str, conjunction: re.Match[str]) -> EventMention | None:
-    """Return the event in a question that ends with a place, as in "Where did Ann live before Oslo?", or None.
+    """Return the event in a question that ends with a place, such as "Where did Ann live before Oslo?", or None.
 
-    *conjunction* is the match of "before" or "after". The verb before it gives the predicate, here ``LIVES_IN``.
+    *conjunction* is the match of a word such as "before" or "after" in *text*. The verb before it gives the predicate,
+    here ``LIVES_IN``.
     """
     relation = _RELATIONS[" ".join(conjunction["word"].casefold().split())]
     match = _compile(rf"{_slots()['CAPITAL']}(?=\s*[?,.!]*\s*$)").match(text, conjunction.end())
@@ -179,9 +181,9 @@ def _bare_event(text: str, conjunction: re.Match[str]) -> EventMention | None:
 
 
 def _verb_before(text: str) -> str | None:
-    """Return the predicate of the verb in *text*: "Where did Ann live" -> "LIVES_IN"; None if there is none.
+    """Return the predicate of the verb in *text*: "Where did Ann live" -> "LIVES_IN"; None if it has no known verb.
 
-    A text without a verb, such as "What about", gives "WORKS_AT".
+    A text without any verb, such as "What about", gives "WORKS_AT".
     """
     if not re.search(r"\w", re.sub(r"^\s*(?:and|what about|how about)\b", "", text, flags=re.IGNORECASE)):
         return "WORKS_AT"
@@ -190,7 +192,7 @@ def _verb_before(text: str) -> str | None:
 
 
 def _former_times(text: str) -> Iterator[EventMention]:
-    """Yield the time before the present home, job or school where *text* asks for it: "Where did Ann live before?"."""
+    """Yield the time before the present home, job or school if *text* asks for it: "Where did Ann live before?"."""
     for match in _FORMER.finditer(text):
         predicate = _verb_before(text[: match.start()] + " " + text[match.end() :])
         if predicate is not None and re.search(r"\w", text.replace(match[0], "")):
@@ -198,7 +200,7 @@ def _former_times(text: str) -> Iterator[EventMention]:
 
 
 def _has_actor(match: re.Match[str]) -> bool:
-    """Return whether the event in *match* says who acts, or needs nobody, as in "before moving"."""
+    """Return whether the event in *match* names who acts, or is in a form that need not: "before moving"."""
     subject = match["subject"]
     if subject is None:
         return match["verb"].split()[0].casefold().endswith("ing")
@@ -206,10 +208,11 @@ def _has_actor(match: re.Match[str]) -> bool:
 
 
 def _event(relation: Relation, predicate: str, edge: Edge | None, match: re.Match[str]) -> EventTime | None:
-    """Return the event that *match*, a clause such as "she moved to Oslo", describes as a fact with *predicate*.
+    """Return the event that *match*, a clause such as "she moved to Oslo", describes, as a fact with *predicate*.
 
-    *edge* says whether the fact starts or ends then; None means its whole period. The result is None for "when she
-    moved", a single instant, and for a thing of the named one: "joined Acme's gym".
+    *edge* says whether this fact starts or ends at the event; None means that the event is its whole period. The result
+    is None for "when she moved", a single instant, and if the clause is about a thing of the named one: "joined Acme's
+    gym".
     """
     named = next((value for name, value in match.groupdict().items() if name.startswith("object") and value), "")
     named = named.strip().rstrip(".-")
@@ -223,7 +226,7 @@ def _event(relation: Relation, predicate: str, edge: Edge | None, match: re.Matc
 
 
 def _subject(words: str | None) -> str | None:
-    """Return the subject in *words* without a contracted verb: "she's" -> "she"; None if there is none."""
+    """Return the subject *words* without a contracted verb: "she's" -> "she"; None if there is no subject."""
     bare = re.sub(r"'(?:s|d|ve|re|m)$", "", (words or "").strip(), flags=re.IGNORECASE)
     return bare if bare and bare.casefold() != "the" else None
 

@@ -49,10 +49,10 @@ _THIRDS = {"early": 0, "beginning": 0, "start": 0, "mid": 1, "middle": 1, "late"
 
 
 def find_dates(text: str, reference: datetime) -> list[DateMention]:
-    """Return the dates that *text* names, in order, in UTC. "last week" is the week before *reference*.
+    """Return the dates in *text*, in order, each with its period in UTC: "last week" is the week before *reference*.
 
-    *reference* is when the text was written, in UTC if it has no time zone. Its time zone decides when a day begins and
-    ends. Words for the present ("now", "currently") are not dates. It never raises.
+    *reference* is when the text was written; without a time zone it is in UTC. Its time zone decides when a day begins
+    and ends. Words for the present ("now", "currently") are not dates. It never raises.
     """
     now = reference if reference.tzinfo else reference.replace(tzinfo=UTC)
     rules: list[Rule] = []
@@ -67,7 +67,7 @@ def find_dates(text: str, reference: datetime) -> list[DateMention]:
 
 
 def _matches(text: str, now: datetime, rules: Iterable[Rule]) -> list[DateMention]:
-    """Return all dates in *text* that match one of *rules*, relative to *now*; some may overlap."""
+    """Return all dates in *text* that match one of *rules*; they may overlap. *now* is when the text was written."""
     mentions = []
     for pattern, resolve in rules:
         for match in pattern.finditer(text):
@@ -82,9 +82,9 @@ def _matches(text: str, now: datetime, rules: Iterable[Rule]) -> list[DateMentio
 
 
 def _longest(mentions: list[DateMention]) -> list[DateMention]:
-    """Return *mentions*, dates in a text, without overlaps: of two that overlap, the longer one stays.
+    """Return the dates *mentions* of a text without overlaps: of two that overlap, only the longer one is returned.
 
-    Of two equally long ones, the first in the list stays.
+    Of two with the same length, it is the first in the list.
     """
     kept: list[DateMention] = []
     taken: set[int] = set()
@@ -96,7 +96,7 @@ def _longest(mentions: list[DateMention]) -> list[DateMention]:
 
 
 def _modify(text: str, mention: DateMention) -> DateMention:
-    """Return the date *mention* in *text*, changed by words beside it such as "early", "since" or "two weeks before".
+    """Return the date *mention* as changed by the words beside it in *text*: "early", "since" or "two weeks before".
 
     It is returned unchanged if the changed date does not exist in the calendar.
     """
@@ -107,7 +107,7 @@ def _modify(text: str, mention: DateMention) -> DateMention:
 
 
 def _apply_modifiers(text: str, mention: DateMention) -> DateMention:
-    """Return the date *mention* in *text*, changed by the words beside it: "since May" has no end.
+    """Return the date *mention* as changed by the words beside it in *text*: "since May" has no end.
 
     Errors: `ValueError` or `OverflowError` if the changed date does not exist in the calendar.
     """
@@ -139,7 +139,7 @@ def _apply_modifiers(text: str, mention: DateMention) -> DateMention:
 
 
 def _shift(match: re.Match[str], of: Interval) -> Interval:
-    """Return the period that *match* and the date *of* mean together: "two weeks before" and Easter."""
+    """Return the period that *match*, such as "two weeks before", means together with the date *of*, such as Easter."""
     if of.start is None or of.end is None:
         return of
     ahead = match["side"].casefold() == "after"
@@ -157,7 +157,7 @@ def _shift(match: re.Match[str], of: Interval) -> Interval:
 
 
 def _join_ranges(mentions: list[DateMention], text: str) -> list[DateMention]:
-    """Return *mentions*, dates in *text*, with "from A to B", "between A and B" or "A - B" joined into one period."""
+    """Return the dates *mentions* of *text*, with two dates that are one period joined: "from A to B", "A - B"."""
     joined: list[DateMention] = []
     for mention in mentions:
         first = joined[-1] if joined else None
@@ -170,7 +170,7 @@ def _join_ranges(mentions: list[DateMention], text: str) -> list[DateMention]:
 
 
 def _is_range(first: DateMention, second: DateMention, text: str) -> bool:
-    """Return whether the words around two dates in *text* make them one period: "from *first* to *second*"."""
+    """Return whether the words in *text* around two dates make them one period: "from *first* to *second*"."""
     gap = text[first.end : second.start]
     if len(gap) > 14 or not _BETWEEN.fullmatch(gap):
         return False
@@ -179,7 +179,7 @@ def _is_range(first: DateMention, second: DateMention, text: str) -> bool:
 
 
 def _range(first: DateMention, second: DateMention, text: str) -> Interval | None:
-    """Return the period from the start of *first* to the end of *second*, two dates in *text*, or None if empty."""
+    """Return the period from the start of *first* to the end of *second*, two dates in *text*; None if it is empty."""
     start, end = first.interval.start, second.interval.end
     if start is None or end is None:
         return None

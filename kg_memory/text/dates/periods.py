@@ -41,7 +41,10 @@ class DateMention:
 
 
 def add_rule(rules: list[Rule], pattern: str) -> Callable[[Resolve], Resolve]:
-    """Return a decorator that adds a function to *rules*. The function returns the date of a match of *pattern*."""
+    """Return a decorator that adds *pattern* and the decorated function to *rules*.
+
+    The function gets a match of the pattern and the time of writing, and returns the period that the match means.
+    """
 
     def add(resolve: Resolve) -> Resolve:
         rules.append((re.compile(pattern, re.IGNORECASE), resolve))
@@ -51,30 +54,30 @@ def add_rule(rules: list[Rule], pattern: str) -> Callable[[Resolve], Resolve]:
 
 
 def day(at: datetime, offset: int = 0) -> Interval:
-    """Return the calendar day of *at*, or the day *offset* days later."""
+    """Return the calendar day of *at*, or if *offset* is given, the day that many days later."""
     start = midnight(at) + timedelta(days=offset)
     return Interval(start, start + timedelta(days=1), "day")
 
 
 def calendar_day(year: int, month: int, day_: int, now: datetime) -> Interval:
-    """Return the given calendar day, in the time zone of *now*."""
+    """Return the given calendar day as a period, in the time zone of *now*."""
     return day(datetime(year, month, day_, tzinfo=now.tzinfo))
 
 
 def week(at: datetime, offset: int = 0) -> Interval:
-    """Return the week of *at*, from Monday to Sunday, or the week *offset* weeks later."""
+    """Return the week of *at*, from Monday to Sunday, or if *offset* is given, the week that many weeks later."""
     start = midnight(at) - timedelta(days=at.weekday()) + timedelta(weeks=offset)
     return Interval(start, start + timedelta(weeks=1), "week")
 
 
 def weekend(at: datetime, offset: int = 0) -> Interval:
-    """Return the Saturday and Sunday of the week of *at*, or of the week *offset* weeks later."""
+    """Return the Saturday and Sunday of the week of *at*, or with *offset*, of the week that many weeks later."""
     start = midnight(at) - timedelta(days=at.weekday()) + timedelta(weeks=offset, days=5)
     return Interval(start, start + timedelta(days=2), "day")
 
 
 def month(year_: int, month_: int, now: datetime) -> Interval:
-    """Return a calendar month, in the time zone of *now*; a month 13 is January of the next year."""
+    """Return a calendar month in the time zone of *now*; the month number 13 means January of the next year."""
     year_, month_ = year_ + (month_ - 1) // 12, (month_ - 1) % 12 + 1
     start = datetime(year_, month_, 1, tzinfo=now.tzinfo)
     return Interval(start, add_units(start, 1, "month"), "month")
@@ -91,13 +94,13 @@ def easter(year_: int) -> tuple[int, int]:
 
 
 def season(year_: int, first_month: int, now: datetime) -> Interval:
-    """Return three months, from *first_month* of *year_* on, in the time zone of *now*."""
+    """Return the three months that begin with *first_month* of *year_*, in the time zone of *now*."""
     start = datetime(year_, first_month, 1, tzinfo=now.tzinfo)
     return Interval(start, add_units(start, 3, "month"), "season")
 
 
 def year(year_: int, now: datetime, length: int = 1) -> Interval:
-    """Return a period of *length* calendar years from *year_* on, in the time zone of *now*."""
+    """Return the period of *length* calendar years that begins with *year_*, in the time zone of *now*."""
     start = datetime(year_, 1, 1, tzinfo=now.tzinfo)
     return Interval(start, add_units(start, length, "year"), "year")
 
@@ -105,8 +108,8 @@ def year(year_: int, now: datetime, length: int = 1) -> Interval:
 def steps_away(now: datetime, count: float, unit: str, *, vague: bool = False) -> Interval:
     """Return a period that begins *count* units after *now* and lasts one *unit* ("minute" to "year").
 
-    With -2 and "week", it is the seven days that began two weeks ago at midnight. If the count is *vague* ("a few"),
-    the period has the precision "about".
+    A count of -2 with "week" gives the seven days that began two weeks ago at midnight. If the count is *vague* ("a
+    few"), the period has the precision "about".
     """
     start = add_units(now if unit in ("minute", "hour") else midnight(now), count, unit)
     if vague and unit in ("month", "year"):
@@ -115,25 +118,26 @@ def steps_away(now: datetime, count: float, unit: str, *, vague: bool = False) -
 
 
 def last_weekday(now: datetime, weekday: int, *, today_counts: bool = False) -> Interval:
-    """Return the last given *weekday* (Monday is 0) before today, or today itself with *today_counts*."""
+    """Return the last day before today that is *weekday* (0 is Monday); with *today_counts* it may be today."""
     back = (now.weekday() - weekday) % 7
     return day(now, -(back or (0 if today_counts else 7)))
 
 
 def next_weekday(now: datetime, weekday: int) -> Interval:
-    """Return the next given *weekday* (Monday is 0); it may be today."""
+    """Return the next day that is the given *weekday* (0 is Monday); it may be today."""
     return day(now, (weekday - now.weekday()) % 7)
 
 
 def weekday_of_week(now: datetime, weekday: int, offset: int) -> Interval:
-    """Return the given *weekday* (Monday is 0) in the week of *now*, or in the week *offset* weeks later."""
+    """Return the given *weekday* (0 is Monday) in the week of *now*, or in the week *offset* weeks later."""
     return day(now, weekday - now.weekday() + 7 * offset)
 
 
 def season_near(now: datetime, first_month: int, offset: int) -> Interval:
-    """Return the season that begins in the month *first_month* (6 for summer), relative to *now*.
+    """Return the season that begins in the month *first_month* (6 for summer) and is meant relative to *now*.
 
-    With *offset* -1 it is the last one that has ended, with 0 the current one or else the next, with 1 the next one.
+    If *offset* is -1, it is the last such season that has ended; if 0, the current one or else the next one; if 1, the
+    next one.
     """
     seasons = [season(now.year + shift, first_month, now) for shift in (-2, -1, 0, 1, 2)]
     ended = [period for period in seasons if period.end is not None and period.end <= now]
@@ -147,8 +151,8 @@ def season_near(now: datetime, first_month: int, offset: int) -> Interval:
 def yearly(now: datetime, make: Callable[[int], Interval], tense: int) -> Interval:
     """Return the occurrence of a yearly date, such as May, that a sentence written at *now* means.
 
-    *make* returns the date in a given year. With *tense* -1 (past) it is the last one that has begun, with 1 (future)
-    the next one that has not ended, with 0 the nearest one.
+    *make* is a function that returns the date in a given year. If *tense* is -1 (past), it is the last occurrence that
+    has begun; if 1 (future), the next one that has not ended; if 0, the nearest one.
     """
     occurrences = []
     for year_ in range(max(1, now.year - 8), min(9998, now.year + 8) + 1):
@@ -166,10 +170,10 @@ def yearly(now: datetime, make: Callable[[int], Interval], tense: int) -> Interv
 
 
 def started(now: datetime, make: Callable[[int], Interval]) -> Interval:
-    """Return the last occurrence of a yearly date, or the next one if that begins within 92 days of *now*.
+    """Return the last occurrence of a yearly date, such as May, or the next one if it begins within 92 days of *now*.
 
-    *make* returns the date in a given year. This is for "from May" in the present tense: "I work there from May" said
-    in October, "I am away from May" said in April.
+    This is what "from May" means in the present tense: "I work there from May" said in October, or "I am away from May"
+    said in April. *make* is a function that returns the date in a given year.
     """
     coming = yearly(now, make, 1)
     return coming if coming.start is not None and coming.start - now < _SOON else yearly(now, make, -1)
@@ -224,7 +228,7 @@ def sentence_around(match: re.Match[str]) -> str:
 
 
 def tense_of(match: re.Match[str]) -> int:
-    """Return -1 if the sentence around *match*, a date, is about the past, 1 for the future, else 0."""
+    """Return -1 if the sentence around *match*, a date, is about the past, 1 if about the future, else 0."""
     if DEADLINE.search(match.string[max(0, match.start() - 40) : match.start()]):
         return 0  # a deadline is the nearest date: "we finished the plan, and the first version is due by May 3"
     sentence = sentence_around(match).replace("’", "'")
@@ -236,9 +240,10 @@ def tense_of(match: re.Match[str]) -> int:
 
 
 def yearly_by_words(match: re.Match[str], now: datetime, make: Callable[[int], Interval]) -> Interval:
-    """Return the date that *match*, such as "May", means in the year that fits the sentence around it.
+    """Return the date that *match*, such as "May", means, in the year that fits the sentence around it.
 
-    A sentence in the past tense, or with "since", means a past May. *make* returns the date in a given year.
+    A sentence in the past tense, or with "since", means a past May. *make* is a function that returns the date in a
+    given year. *now* is when the text was written.
     """
     start = match.start("span" if "span" in match.re.groupindex else 0)
     found = _SINCE.search(match.string[max(0, start - 40) : start])

@@ -76,9 +76,9 @@ _ABOUT_NOW = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class TimeWords:
-    """A time that a question asks about, named by *words*, which are ``question[start:end]``.
+    """A time that a question asks about; *words* name it in the question and are ``question[start:end]``.
 
-    It is a period (*interval*) or an *event*, such as "before she moved", whose dates are in the graph.
+    It is a period (*interval*), or an *event* whose dates are in the graph, such as "before she moved".
     """
 
     words: str
@@ -91,8 +91,8 @@ class TimeWords:
 def parse_when(when: date | str, now: datetime) -> Interval:
     """Return the period that *when* means: an instant, a day, ISO 8601 text, or words such as "last March".
 
-    Words are relative to *now*. "since 2016" has no end, "until 2019" no start. A time without a zone is in UTC. Raises
-    `ValueError` if *when* is not a time.
+    Words are relative to *now*. "since 2016" has no end, "until 2019" no start. A time without a time zone is in UTC.
+    Raises `ValueError` if *when* is not a time.
     """
     here = now if now.tzinfo else now.replace(tzinfo=UTC)
     if isinstance(when, datetime):
@@ -121,7 +121,7 @@ def _instant(at: datetime) -> Interval:
 
 
 def _validate(when: object) -> str:
-    """Return *when* as text on one line; raise `ValueError` if it is empty, too long, or has control characters."""
+    """Return *when* as text on one line; raise `ValueError` if it is empty, too long or has control characters."""
     text = str(when).strip()
     if not text:
         raise ValueError('The time is empty: give a date such as "2019-05-03", or words such as "last March".')
@@ -133,7 +133,7 @@ def _validate(when: object) -> str:
 
 
 def _only_date(text: str, now: datetime) -> Interval | None:
-    """Return the period of the date in *text*; None unless *text* is a single date, possibly with "in" and the like."""
+    """Return the period of the only date in *text*; None if *text* has more than a date with words such as "in"."""
     mentions = find_dates(text, now)
     if len(mentions) != 1:
         return None
@@ -168,9 +168,9 @@ def _times(text: str, now: datetime) -> Iterator[tuple[int, int, Interval | None
 
 
 def _question_part(question: str) -> tuple[int, str] | None:
-    """Return ``(offset, text)`` of the sentence in *question* that may name a time, with quotes blanked out, or None.
+    """Return ``(offset, text)`` of the sentence in *question* that may name a time, or None; quotes are blanked out.
 
-    None is returned if it asks for a time ("when"), or is about a conversation or about the present.
+    None is returned if the question asks for a time ("when"), or is about a conversation or about the present.
     """
     text = question.translate(_SPACES)
     text = _QUOTED.sub(lambda match: "_" * len(match[0]), text)
@@ -187,7 +187,7 @@ def _question_part(question: str) -> tuple[int, str] | None:
 
 
 def _question_sentence(text: str) -> tuple[int, int] | None:
-    """Return ``(start, end)`` of the only question in *text*, or of its only sentence; None if there are several."""
+    """Return ``(start, end)`` of the only question in *text*, or of its only sentence; None if it has several."""
     sentences = []
     start = 0
     for match in [*_SENTENCE_END.finditer(text), None]:
@@ -276,7 +276,7 @@ def find_windows(text: str, now: datetime, events: Sequence[tuple[int, int]] = (
 
 
 def _has_rival(text: str, window: DateMention, mentions: Sequence[DateMention]) -> bool:
-    """Return whether *text* names another of its dates, *mentions*, as an alternative to *window*: "May or June"."""
+    """Return whether *text* names another date, of *mentions*, as an alternative to *window*: "May or June"."""
     if len(mentions) > 1 and _HAN.search(text, window.start, window.end):
         return True
     return any(
@@ -286,7 +286,7 @@ def _has_rival(text: str, window: DateMention, mentions: Sequence[DateMention]) 
 
 
 def _both_sides(windows: list[DateMention]) -> list[DateMention]:
-    """Return one period made of two, such as "after May" and "before July", in a list; empty if they do not fit."""
+    """Return the period that two make together, such as "after May" and "before July", in a list, or ``[]``."""
     first, second = (window.interval for window in windows)
     start, end = first.start or second.start, first.end or second.end
     if (first.start is None) == (second.start is None) or (first.end is None) == (second.end is None):
@@ -322,7 +322,7 @@ def _window(
 
 
 def _in_other_clause(head: str, mentions: Sequence[DateMention], events: Sequence[tuple[int, int]]) -> bool:
-    """Return whether a date belongs to another clause than the question, as in "the book she read in 2019".
+    """Return whether a date belongs to another clause than the question does: "the book she read in 2019".
 
     *head* is the text before the date. *mentions* are all dates, *events* the ``(start, end)`` of events in the text.
     """
@@ -337,9 +337,9 @@ def _in_other_clause(head: str, mentions: Sequence[DateMention], events: Sequenc
 
 
 def _apply_lead(interval: Interval, kind: str | None) -> Interval | None:
-    """Return *interval* changed by a preposition of the given *kind*: with "before", the time until its start.
+    """Return *interval* as changed by a preposition of the given *kind*: with "before", the time until its start.
 
-    None if *interval* has no start or end where one is needed.
+    The result is None if *interval* has no start or end where one is needed.
     """
     if kind in ("before", "until"):
         return Interval(None, interval.start, interval.precision) if interval.start else None
@@ -355,8 +355,8 @@ def _apply_lead(interval: Interval, kind: str | None) -> Interval | None:
 def _fits_tense(text: str, words: str, head: str) -> bool:
     """Return whether *words*, a date in the question *text*, can be the time that the question asks about.
 
-    "in May" needs a verb in the past or future tense. In "What is the book she bought in 2019?" the date belongs to the
-    book. *head* is the text before the date.
+    "in May" needs a verb in the past or future tense. In "What is the book she bought in 2019?", the date belongs to
+    the book. *head* is the text before the date.
     """
     if _WITHOUT_YEAR.match(words) and (_HABIT.search(text) or not _TENSE.search(text)):
         return False
