@@ -19,7 +19,10 @@ from kg_memory.text.tokenise import terms
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """The text before and after a section of a context (the text for a prompt); no line in it contains `end`."""
+    """The text before and after a section of a context (the text for a prompt), such as ``<FACTS>`` and ``</FACTS>``.
+
+    No line inside the section contains the text `end`.
+    """
 
     begin: str
     end: str
@@ -101,10 +104,10 @@ _AROUND_A_LINE = re.compile(r"^\s*- (?:\[[^\]\n]*\] )?|\s\[[^\]\n]{0,2000}\]$", 
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """A sentence in the form in which `remove_echo` compares it with others.
+    """A sentence in the form in which `remove_echo` compares it with other sentences.
 
     `words` are its content words in order, `turns` the words that change its meaning (such as "not"), and `exact` the
-    names and numbers that must match exactly.
+    names and numbers that must be equal.
     """
 
     words: tuple[str, ...]
@@ -112,7 +115,10 @@ class _Statement:
     exact: frozenset[str]
 
     def repeats(self, line: _Statement) -> bool:
-        """Return whether *line* contains these words side by side, with the same meaning, names and numbers."""
+        """Return whether *line* contains all words of this sentence side by side, with the same meaning.
+
+        The words that change the meaning, such as "not", must be equal, and *line* must have all its names and numbers.
+        """
         length = len(self.words)
         starts = range(len(line.words) - length + 1)
         same = any(line.words[start : start + length] == self.words for start in starts)
@@ -120,10 +126,11 @@ class _Statement:
 
 
 def remove_echo(text: str, recalled: str) -> str:
-    """Return *text*, by an assistant, without sentences that repeat a line of *recalled*, text from a memory.
+    """Return *text*, by an assistant, without the sentences that repeat a line of *recalled*, a text from a memory.
 
-    A sentence repeats a line if its content words all occur side by side in it. A sentence with another number, date,
-    name, negation, tense, doubt or word order is kept, and a text that repeats nothing is unchanged. Returns "" if only
+    An assistant that repeats its memory states nothing new, so this is not to be stored again. A sentence repeats a
+    line if all its content words occur side by side in the line. A sentence with another number, date, name, negation,
+    tense, doubt or word order is not removed. A text that repeats nothing is unchanged. The result is "" if only
     sentences without content remain.
     """
     lines = list(_lines(recalled))
@@ -144,7 +151,7 @@ def remove_echo(text: str, recalled: str) -> str:
 
 
 def _lines(recalled: str) -> Iterator[_Statement]:
-    """Yield the sentences in all lines of *recalled*, a context, for comparison; questions are left out."""
+    """Yield the sentences in all lines of *recalled*, a text from a memory, for comparison; questions are left out."""
     for line in _AROUND_A_LINE.sub("", recalled).splitlines():
         for sentence in split_sentences(unescape(line)):
             if not sentence.asks:

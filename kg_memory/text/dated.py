@@ -23,7 +23,7 @@ _DAY = timedelta(days=1)
 
 
 class Dated(Protocol):
-    """Protocol of an object with dates, such as a `models.graph.Fact`, whose period can be written in words."""
+    """Protocol of an object with a period, such as a `models.graph.Fact`, so that the period can be put in words."""
 
     @property
     def kind(self) -> FactKind: ...
@@ -48,7 +48,8 @@ def period_in_words(fact: Dated, now: datetime | None = None, write: Writer | No
     """Return when *fact* is true: "since May 2023", "from 2021 to 7 May 2023", or "on 7 May 2023" for an event.
 
     A fact without dates gets the day when it was stated: "said on 7 May 2023". A state that ended before *now* begins
-    with "no longer so", unless it lasted a day at most. *write* turns a date into words (default: `date_in_words`).
+    with "no longer so", unless it lasted one day at most. *write* is a function that converts a date to words (default:
+    `date_in_words`).
     """
     is_over = fact.invalid_at is not None and now is not None and fact.invalid_at <= now
     write = write or date_in_words
@@ -62,7 +63,7 @@ def period_in_words(fact: Dated, now: datetime | None = None, write: Writer | No
 def _phrase(fact: Dated, write: Writer, *, is_over: bool) -> str:
     """Return the period of *fact* in words: "since May 2023", "in May 2023" for an event, "said on 7 May 2023".
 
-    With *is_over*, a state begins with "no longer so". *write* is a function that turns a date into words.
+    If *is_over* is true, a state begins with "no longer so". *write* is a function that converts a date to words.
     """
     start, end = _bounds(fact, write)
     mark = "no longer so: " if is_over else ""
@@ -79,16 +80,16 @@ def _phrase(fact: Dated, write: Writer, *, is_over: bool) -> str:
 
 
 def bounds_in_words(fact: Dated) -> tuple[str, str]:
-    """Return the start and the end of the time when *fact* is true, in words: ``("May 2023", "present")``."""
+    """Return the start and the end of the period in which *fact* is true, in words: ``("May 2023", "present")``."""
     latest = f"by {date_in_words(fact.known_from)}" if fact.known_from else "date unknown"
     begin, end = _bounds(fact, date_in_words)
     return begin or latest, end or "present"
 
 
 def _bounds(fact: Dated, write: Writer) -> tuple[str, str]:
-    """Return the start and end of *fact* as text, such as ``("May 2023", "")``; "" for an unknown date.
+    """Return the start and end of *fact* as texts, such as ``("May 2023", "")``; "" means an unknown date.
 
-    *write* is a function that turns a date into text.
+    *write* is a function that converts a date to text.
     """
     begin = write(fact.valid_at, fact.precision) if fact.valid_at else ""
     return begin, write(fact.invalid_at, fact.end_precision) if fact.invalid_at else ""
@@ -122,14 +123,14 @@ def _date(moment: datetime, precision: Precision = "day") -> str:
 
 
 def _granularity(moment: datetime) -> Precision:
-    """Return how exact a vague date seems: "year" for 1 January, "month" for the first day of a month, else "day"."""
+    """Return how exact a date seems: "year" if it is 1 January, "month" if it is the first of a month, else "day"."""
     if moment.day > 1 or moment != midnight(moment):
         return "day"
     return "month" if moment.month > 1 else "year"
 
 
 def _day(fact: Dated, write: Writer) -> str:
-    """Return the day of a fact that is true for one day at most, as "on 7 May 2023"; "" for other facts."""
+    """Return the day of a *fact* that is true for one day at most: "on 7 May 2023"; "" for other facts."""
     start, end = fact.valid_at, fact.invalid_at
     if not start or not end or not {fact.precision, fact.end_precision} <= {"instant", "day"} or end - start > _DAY:
         return ""
@@ -204,7 +205,7 @@ _DATE = re.compile(r" \((?:since|from|until|on|in|by|about|said on|planned)\b[^(
 class DatedFact(TypedDict):
     """A database row of a fact with the dates of its latest period, in microseconds since the epoch.
 
-    `said_at` is when the fact was last stated, and `offset` the speaker's UTC offset in minutes.
+    `said_at` is when the fact was last stated, and `offset` the UTC offset of its speaker in minutes.
     """
 
     sentence: str
@@ -218,7 +219,7 @@ class DatedFact(TypedDict):
 
 
 class _Period(NamedTuple):
-    """The dates of a `DatedFact` as datetimes in the time zone of its speaker; None where unknown."""
+    """The dates of a `DatedFact` as datetimes in the time zone of its speaker; a date that is not known is None."""
 
     kind: FactKind
     valid_at: datetime | None
@@ -232,8 +233,8 @@ class _Period(NamedTuple):
 def dated(fact: DatedFact) -> str:
     """Return the sentence of *fact* with its dates: "Ann lives in Oslo" -> "Ann lives in Oslo (since 2024-05)".
 
-    Times of day are left out. If no date of the fact is known, the day of the statement is added only to a sentence
-    that names a date.
+    Times of day are left out. If the fact has no known date, the day when it was stated is added, but only if the
+    sentence itself names a date.
     """
     period, sentence = _period_of(fact), fact["sentence"].rstrip()
     is_timeless = fact["kind"] == "state" and not period.valid_at and not period.invalid_at
@@ -244,9 +245,9 @@ def dated(fact: DatedFact) -> str:
 
 
 def dated_past(fact: DatedFact) -> str:
-    """Return the sentence of an ended fact with its dates in front: "Until 2024-05: Ann lives in Oslo".
+    """Return the sentence of a fact that has ended, with its dates in front: "Until 2024-05: Ann lives in Oslo".
 
-    The dates of an event are at the end, as `dated` writes them.
+    An event instead has its dates at the end, as `dated` writes them.
     """
     if fact["kind"] == "event":
         return dated(fact)
@@ -274,7 +275,10 @@ def _period_of(fact: DatedFact) -> _Period:
 
 
 def date_without_time(moment: datetime, precision: Precision) -> str:
-    """Return the date of *moment* as numbers, as `date_in_figures` does, but without the time of day."""
+    """Return the date of *moment* as numbers, without the time of day: "2023-05", "by 2023-05-07".
+
+    *precision* says how exact the date is.
+    """
     if precision == "by" and moment != midnight(moment):
         return f"by {midnight(moment):%Y-%m-%d}"  # the day of a message; a midnight may stand for a month or a year
     written = date_in_figures(midnight(moment) if precision == "instant" else moment, precision)

@@ -41,7 +41,7 @@ def replace_unstorable(text: str) -> str:
 
 
 def display_name(name: str) -> str:
-    """Return *name* on one line, without control characters, shortened to `LONGEST_NAME` bytes."""
+    """Return *name* as it is shown: on one line, without control characters, cut to `LONGEST_NAME` bytes."""
     visible = "".join(
         " " if unicodedata.category(char) in ("Cc", "Zl", "Zp") else char for char in replace_unstorable(name)
     )
@@ -50,7 +50,7 @@ def display_name(name: str) -> str:
 
 
 def name_of_speaker(speaker: str | None) -> str:
-    """Return the name of *speaker* for display; "" if it cannot be a name, such as markup or a list item."""
+    """Return the name of *speaker* as it is shown; "" if it cannot be a name, such as markup or a list item."""
     name = display_name(speaker or "")
     is_name = len(name) <= LONGEST_SPEAKER and any(map(str.isalnum, name)) and not _NO_NAME.search(speaker or "")
     return name if is_name else ""
@@ -59,7 +59,7 @@ def name_of_speaker(speaker: str | None) -> str:
 def canonical_name(name: str) -> str:
     """Return *name* in the form in which names are compared: "Ann  Lee" -> "ann lee".
 
-    This is NFKC, case-folded, on one line, and at most `LONGEST_NAME` bytes.
+    The form is NFKC, case-folded, on one line, and cut to `LONGEST_NAME` bytes.
     """
     if name.isascii() and name.isprintable():  # a shortcut with the same result
         return " ".join(name.casefold().split())[:LONGEST_NAME].strip()
@@ -67,12 +67,12 @@ def canonical_name(name: str) -> str:
 
 
 def alias_key(name: str) -> str:
-    """Return the alias key of *name*: the hash by which entities are found. "Ann Lee" and "ann  lee" have the same."""
+    """Return the alias key of *name*: a hash for finding entities by name; equal for "Ann Lee" and "ann  lee"."""
     return _cached_alias_key(name) if len(name) <= MAX_CACHED_NAME else _alias_key(name)
 
 
 def _alias_key(name: str) -> str:
-    """Return the alias key of *name*, a hash of its canonical form, without the cache of `alias_key`."""
+    """Return the alias key of *name*, a hash of its canonical form, computed without the cache of `alias_key`."""
     return _hash(canonical_name(name))
 
 
@@ -80,38 +80,39 @@ _cached_alias_key = lru_cache(maxsize=65_536)(_alias_key)
 
 
 def entity_key(name: str, type_: str, apart: str | None = None) -> str:
-    """Return the key of an entity: a hash of *name*, by which it was first called, and of its type.
+    """Return the key of an entity: a hash of its first *name* and of its type, *type_*.
 
-    *apart* distinguishes another entity of the same name and type: it is the id of the episode or decision that
-    separated the two.
+    *apart* distinguishes a second entity with the same name and type: it is the id of the episode (message) or decision
+    that separated the two.
     """
     parts = (canonical_name(type_), canonical_name(name))
     return _hash(*parts) if apart is None else _hash(*parts, "apart", apart)
 
 
 def thread_key(thread: str | None) -> str:
-    """Return the key of a conversation *thread*, a hash; messages with None share one key."""
+    """Return the key of a conversation, a hash of its name *thread*; all messages with None share one key."""
     return _hash("thread", thread or "")
 
 
 def episode_id(namespace: str, parts: Iterable[str | None]) -> str:
-    """Return the id of an episode in *namespace*, a hash; the same *parts* give the same id.
+    """Return the id of an episode (a stored message or text) in *namespace*, a UUID; equal *parts* give equal ids.
 
-    *parts* are the source system and the id there, or else the kind, content, speaker, thread and time of the episode.
+    *parts* identify the episode: its source system and its id there, or else its kind, content, speaker, thread and
+    time.
     """
     return _uuid(namespace, "episode", *(part or "" for part in parts))
 
 
 def entity_id(namespace: str, key: str) -> str:
-    """Return the id of the entity with the entity key *key* in *namespace*."""
+    """Return the id, a UUID, of the entity with the entity key *key* (see `entity_key`) in *namespace*."""
     return _uuid(namespace, "entity", key)
 
 
 def fact_id(namespace: str, subject: str, predicate: str, objects: Iterable[str], sentence: str) -> str:
-    """Return the id of a fact in *namespace*; equal facts have equal ids.
+    """Return the id of a fact in *namespace*, a UUID; equal facts have equal ids.
 
-    *subject* and *objects* are entity keys. Case and punctuation of *sentence* and the order of *objects* do not
-    matter.
+    *subject* and *objects* are entity keys. Facts are equal even if *sentence* differs in case or punctuation, or if
+    *objects* are in another order.
     """
     return _uuid(namespace, "fact", subject, predicate, *sorted(objects), canonical_sentence(sentence))
 
@@ -123,21 +124,24 @@ def canonical_sentence(sentence: str) -> str:
 
 
 def belief_id(namespace: str, fact: str, cause: str, *times: int) -> str:
-    """Return the id of a belief: that the fact with the id *fact* is true in one period.
+    """Return the id of a belief: a record that the memory held the fact with the id *fact* true in one period.
 
     *cause* is the id of the episode or decision that led to the belief. *times* are the dates of the period in
-    microseconds since the epoch, and 1 if the belief waits for review, else 0.
+    microseconds since the epoch, followed by 1 if the belief waits for review, else 0.
     """
     return _uuid(namespace, "belief", fact, cause, *map(str, times))
 
 
 def verdict_id(namespace: str, fact: str, opponent: str) -> str:
-    """Return the id of the verdict on how two facts relate; *fact* and *opponent* are their ids, in any order."""
+    """Return the id of the verdict on how two facts relate, such as "duplicate".
+
+    *fact* and *opponent* are the ids of the two facts, in any order.
+    """
     return _uuid(namespace, "verdict", *sorted((fact, opponent)))
 
 
 def community_id(namespace: str, oldest: str, level: int = 0) -> str:
-    """Return the id of a community (a group of entities); *oldest* is the id of its oldest member.
+    """Return the id of a community (a group of entities); *oldest* is the id of its oldest entity.
 
     *level* is 0 for a group of entities, 1 for a group of such groups, and so on.
     """
@@ -145,12 +149,15 @@ def community_id(namespace: str, oldest: str, level: int = 0) -> str:
 
 
 def decision_id(namespace: str, verdict: str, at: int) -> str:
-    """Return the id of the decision made about a verdict (given by its id) at *at*, in microseconds since the epoch."""
+    """Return the id of the decision that was made at *at* about a verdict, a judgement of how two facts relate.
+
+    *verdict* is the id of the verdict. *at* is in microseconds since the epoch.
+    """
     return _uuid(namespace, "decision", verdict, str(at))
 
 
 def identity_id(namespace: str, *parts: object) -> str:
-    """Return the id of a decision about whether two entities are the same: a merge, a split or a doubt.
+    """Return the id of a decision on whether two entities are the same: a merge, a split or an open question.
 
     *parts* are the ids of the entities, and a time where needed.
     """
@@ -173,7 +180,7 @@ def _hash(*parts: str) -> str:
 
 
 def without_possessive(name: str) -> str:
-    """Return *name* without a final "'s" or "'": "Ann's" -> "Ann"."""
+    """Return *name* without "'s" or "'" at its end: "Ann's" -> "Ann"."""
     return _POSSESSIVE.sub("", name)
 
 
@@ -188,7 +195,10 @@ def is_assistant(speaker: str | None) -> bool:
 
 
 def block_thread(label: str) -> str:
-    """Return the thread of the memory block *label*, a text that an agent edits: "persona" -> "block/persona"."""
+    """Return the thread (conversation) in which a memory block is stored, a text that an agent edits: "block/persona".
+
+    *label* is the name of the block, here "persona".
+    """
     return f"block/{label}"
 
 
@@ -215,8 +225,8 @@ _LOWER = re.compile(r"[^\W\d_]")
 def is_pronoun(name: str, context: str = "") -> bool:
     """Return whether *name* is a pronoun such as "she", and not an acronym such as "US" or "WHO".
 
-    *context* is the text that mentions it. A name in capitals is an acronym if the text has it in capitals, but not all
-    its other words.
+    *context* is the text in which it occurs. A name in capitals is an acronym if it is in capitals there too, unless
+    the whole text is in capitals.
     """
     if canonical_name(name) not in PRONOUNS:
         return False
@@ -230,7 +240,7 @@ def is_pronoun(name: str, context: str = "") -> bool:
 def why_no_name(name: str, context: str = "") -> str | None:
     """Return why *name* cannot be the name of an entity, such as "its name is a pronoun"; None if it can be one.
 
-    *context* is the text that mentions the name, see `is_pronoun`.
+    *context* is the text in which the name occurs, see `is_pronoun`.
     """
     if not canonical_name(name):
         return "it has no name"
@@ -240,26 +250,26 @@ def why_no_name(name: str, context: str = "") -> str | None:
 
 
 def is_first_person(question: str) -> bool:
-    """Return whether *question* has a word such as "I" or "my": "Where do I live?"."""
+    """Return whether *question* contains a word such as "I", "my" or "the user": "Where do I live?"."""
     return FIRST_PERSON.search(question) is not None
 
 
 def is_subject(question: str) -> bool:
     """Return whether *question* is about the person who asks: true for "Where do I live?".
 
-    It is false for a question that is only about something of that person: "Where does my sister live?".
+    It is false if the question is only about somebody or something of this person: "Where does my sister live?".
     """
     matches = FIRST_PERSON.finditer(question)
     return any(not _OWNER.match(word[0]) and not question.startswith(_OWNED_BY, word.end()) for word in matches)
 
 
 def name_asker(question: str, asker: str) -> str:
-    """Return *question* with *asker*, a name, in place of "I" and "my": "my job" -> "Ann's job"."""
+    """Return *question* with the name *asker* in place of "I" and "my": "Where is my dog?" -> "Where is Ann's dog?"."""
     asker = display_name(asker)
     return FIRST_PERSON.sub(lambda word: f"{asker}'s" if _OWNER.match(word[0]) else asker, question)
 
 
 def _is_shouted(context: str, name: str) -> bool:
-    """Return whether *context* is all in capitals, apart from *name*; False if it has no other letters."""
+    """Return whether all letters of *context*, a text, are capitals, apart from *name*; False if it has no others."""
     letters = "".join(_LOWER.findall(context.replace(name, "")))
     return letters.isascii() and letters.isupper()

@@ -36,10 +36,10 @@ _ZONE = re.compile(r"(?<=\d)\s*(?:(?:UTC|GMT)?([+-]\d\d:?\d\d)|UTC|GMT|Z)(?:\s*[
 
 
 def parse_time(value: Any) -> datetime:
-    """Return *value* as a datetime with its UTC offset; a time without a zone is taken as UTC.
+    """Return *value* as a datetime with its UTC offset; a time without a time zone is in UTC.
 
-    Accepted: ISO 8601; seconds, milliseconds, microseconds or nanoseconds since 1970; RFC 2822; and the formats of the
-    LoCoMo and BEAM data sets.
+    Accepted formats: ISO 8601; seconds, milliseconds, microseconds or nanoseconds since 1970; RFC 2822; and the formats
+    of the LoCoMo and BEAM data sets, such as "1:56 pm on 8 May, 2023".
 
     Errors: `InputError` for any other value.
     """
@@ -115,9 +115,10 @@ def json_type(value: Any) -> str:
 
 
 def parse_facts(content: str) -> list[dict[str, Any]] | None:
-    """Return the facts in *content*, the JSON of an episode that declares facts, or None if it is something else.
+    """Return the facts in *content*, the JSON of an episode by which an application declares facts, as dicts.
 
-    The JSON is one fact, or an object with a list: ``'{"facts": [{"sentence": "Ann likes jazz"}]}'``.
+    The JSON is one fact, or an object with a list: ``'{"facts": [{"sentence": "Ann likes jazz"}]}'``. The result is
+    None for any other text.
     """
     try:
         value = json.loads(content)
@@ -128,9 +129,10 @@ def parse_facts(content: str) -> list[dict[str, Any]] | None:
 
 
 def tell_facts(content: str) -> str:
-    """Return the declared facts in the JSON *content* as text: "Ann works at Acme (since 2020-05); Ann likes jazz".
+    """Return the facts in the JSON *content* as text: "Ann works at Acme (since 2020-05); Ann likes jazz".
 
-    The record from which the facts were made, if any, follows as JSON. Content without facts is returned unchanged.
+    *content* is that of an episode by which an application declares facts. The record from which it made the facts, if
+    any, follows as JSON. Content without facts is returned unchanged.
     """
     rows = parse_facts(content)
     if not rows:
@@ -147,9 +149,9 @@ def _tell_period(start: object, end: object) -> str:
 
 
 def has_more_values(text: str, most: int) -> bool:
-    """Return whether the JSON *text* has more than *most* keys and values, without parsing it.
+    """Return whether the JSON *text* has more than *most* keys and values together, without parsing it.
 
-    Parsed lists and objects can take a hundred times the memory of their text.
+    Parsed lists and objects can take a hundred times the memory of their text, so this is checked before.
     """
     if text.count(",") + text.count("[") + text.count("{") + text.count('"') // 2 <= most:
         return False

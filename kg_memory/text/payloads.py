@@ -60,9 +60,9 @@ _LONG_LINE = re.compile(rf"[^\n]{{{SHORTEST_STRETCH},}}")
 
 
 def hide_payloads(text: str, kind: str | None = None) -> str:
-    """Return *text* with a placeholder for each piece of data such as a file in base64: "[data: image/png, 1.4 kB]".
+    """Return *text* with a placeholder for each piece of data, such as a file in base64: "[data: image/png, 1.4 kB]".
 
-    JSON stays valid. *kind* is the kind of the episode that has the text, see `find_payloads`.
+    JSON stays valid. *kind* is the kind of the episode that contains the text, such as "json"; see `find_payloads`.
     """
     parts, place = list[str](), 0
     for start, end, placeholder in find_payloads(text, kind):
@@ -72,9 +72,9 @@ def hide_payloads(text: str, kind: str | None = None) -> str:
 
 
 def place_in_original(text: str, kind: str | None, place: int, *, is_end: bool = False) -> int:
-    """Return the index in *text* of the character that stands at *place* in ``hide_payloads(text, kind)``.
+    """Convert *place*, an index in ``hide_payloads(text, kind)``, to the index of the same character in *text*.
 
-    For an index within a placeholder, this is the start of the replaced data, or with *is_end* its end.
+    For an index inside a placeholder, this is the start of the data that it replaced, or if *is_end* is true, its end.
     """
     moved = 0
     for start, end, placeholder in find_payloads(text, kind):
@@ -90,8 +90,8 @@ def place_in_original(text: str, kind: str | None, place: int, *, is_end: bool =
 def find_payloads(text: str, kind: str | None = None) -> tuple[Payload, ...]:
     """Return ``(start, end, placeholder)`` for each piece of data in *text* that no person reads, such as base64.
 
-    *kind* is the kind of the episode that has the text. In ``"json"``, minified code is kept; in ``"fact"`` (declared
-    facts), everything is.
+    *kind* is the kind of the episode that contains the text. If it is ``"json"``, minified code does not count as such
+    data; if it is ``"fact"`` (declared facts), nothing does.
     """
     found, place = list[Payload](), 0
     for start, end, name in () if kind == "fact" else (*_find_runs(text), (len(text), len(text), "")):
@@ -107,7 +107,10 @@ def _placeholder(kind: str, size: int) -> str:
 
 
 def _find_runs(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield ``(start, end, type)`` of data in *text*: data URLs, PEM blocks, JWTs, long URLs, long base64 or hex."""
+    """Yield ``(start, end, type)`` of data in *text*: data URLs, PEM blocks, JWTs, long URLs, long base64 or hex.
+
+    The type is a text for the placeholder, such as "image/png".
+    """
     for match in _CANDIDATE.finditer(text):
         start, end = match.span()
         match match.lastgroup:
@@ -122,7 +125,7 @@ def _find_runs(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _kind_of_run(run: str) -> str:
-    """Return "base64" or "hex" for a long *run* of such characters, or "" if it seems to be words or a hash.
+    """Return "base64" or "hex" for *run*, a long run of such characters; "" if it seems to be words or a hash.
 
     Line breaks in it are ignored.
     """

@@ -92,10 +92,10 @@ _CHINESE_END = re.compile(r"[了着]$")
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """A canonical predicate, such as ``LIVES_IN``.
+    """A canonical predicate (kind of relation in a fact), such as ``LIVES_IN``.
 
     `single_valued` says whether a subject has one object at a time; None if unknown. Facts can contradict each other
-    only if their predicates have the same `family`; a predicate without a family contradicts no others.
+    only if their predicates have the same `family`, such as "work"; a predicate without a family contradicts no others.
     """
 
     name: str
@@ -113,7 +113,7 @@ class _Table:
 
 
 def predicate_name(text: str) -> str:
-    """Return *text* as a predicate name: "lives in" -> "LIVES_IN"; `DEFAULT_PREDICATE` if it has no word."""
+    """Convert *text* to a predicate name: "lives in" -> "LIVES_IN"; `DEFAULT_PREDICATE` if it has no word."""
     upper = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", replace_unstorable(text)).upper())
     words = ("".join(char if char.isalnum() or _is_mark(char) else " " for char in upper)).split()
     named = [word for word in words if word[0].isalnum()]
@@ -127,7 +127,7 @@ def _is_mark(char: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def canonical_predicate(name: str) -> Predicate | None:
-    """Return the known predicate that *name* means, "resided in" -> ``LIVES_IN``; None if there is none."""
+    """Return the known predicate that *name* means: "resided in" -> ``LIVES_IN``; None if it is unknown."""
     predicate = _look_up(predicate_name(name))
     # Nested rules ("打算不再") are ambiguous: the result is valid only if it is looked up as itself.
     return predicate if predicate is None or _look_up(predicate.name) == predicate else None
@@ -135,7 +135,7 @@ def canonical_predicate(name: str) -> Predicate | None:
 
 @lru_cache(maxsize=1024)
 def declared_predicate(name: str, fact_types: tuple[FactType, ...]) -> Predicate | None:
-    """Return the predicate of *fact_types*, declared by the user, that has *name* as its name or synonym, or None."""
+    """Return the predicate in *fact_types*, declared by the user, that has *name* as its name or synonym, or None."""
     plain, canonical = _join(predicate_name(name)), canonical_predicate(name)
     declared = [(fact_type, predicate_name(fact_type.name)) for fact_type in fact_types]
     same = [pair for pair in declared if _join(pair[1]) == plain]
@@ -149,12 +149,12 @@ def declared_predicate(name: str, fact_types: tuple[FactType, ...]) -> Predicate
 
 
 def is_past_state(name: str) -> bool:
-    """Return whether the predicate *name* describes a state in the past, such as "lived in"."""
+    """Return whether the predicate *name* means a state in the past, such as "lived in"."""
     return _OVER.match(predicate_name(name)) is not None
 
 
 def is_lasting(name: str) -> bool:
-    """Return whether the predicate *name* describes a single-valued state: "moved to", which means ``LIVES_IN``."""
+    """Return whether *name* means a state with one value at a time, such as "moved to", which means ``LIVES_IN``."""
     predicate = canonical_predicate(name)
     if predicate is None or predicate.family in _LIFELONG:
         return False
@@ -168,7 +168,7 @@ def canonical_predicates() -> tuple[str, ...]:
 
 
 def _look_up(name: str) -> Predicate | None:
-    """Return the predicate that *name* means, or None; a rule for each kind of word, such as a negation, is applied."""
+    """Return the known predicate that *name* means, or None, by rules for negations, adverbs, tenses and so on."""
     if exact := _TABLE.exact.get(name):
         return exact
     framed = f"_{name}_"
@@ -182,13 +182,13 @@ def _look_up(name: str) -> Predicate | None:
 
 
 def _read_rest(framed: str) -> Predicate | None:
-    """Return the predicate of a name between underscores, such as "_LIVES_IN_"; None if it is empty or unknown."""
+    """Return the predicate of *framed*, a name between underscores, such as "_LIVES_IN_"; None if unknown."""
     name = framed.strip("_")
     return _look_up(name) if name else None
 
 
 def _compose(mark: str, base: Predicate | None) -> Predicate | None:
-    """Return *base* with the prefix *mark*: ``NOT_LIVES_IN``; None for a double negation, or without *base*."""
+    """Return *base* with the prefix *mark*: ``NOT_LIVES_IN``; None if it is negated twice, or *base* is None."""
     if base is None or len(mark) + 1 + len(base.name) > MAX_LENGTH:
         return None
     if mark in _DENIALS and base.name.startswith(tuple(f"{denial}_" for denial in _DENIALS)):
@@ -198,7 +198,7 @@ def _compose(mark: str, base: Predicate | None) -> Predicate | None:
 
 
 def _as_written(name: str, base: Predicate) -> Predicate:
-    """Return the predicate *name*, in the family of *base*, which means something else: "has tried" is not "tries"."""
+    """Return *base* if it has one value at a time, else a predicate called *name* in its family: "has tried"."""
     return base if base.single_valued else Predicate(name, single_valued=False, family=base.family)
 
 
@@ -257,7 +257,7 @@ def _read_plan(framed: str) -> tuple[bool, Predicate | None]:
 
 
 def _read_mark(framed: str) -> tuple[bool, Predicate | None]:
-    """Return (True, predicate or None) for a name with "also" and the like, which is not single-valued."""
+    """Return (True, predicate or None) for a name with "also" and the like, as in ALSO_LIVES_IN; else (False, None)."""
     for mark, pattern in _MARKS:
         match = pattern.search(framed)
         if match is not None:
@@ -271,7 +271,7 @@ def _is_altered(mark: str, base: Predicate | None) -> bool:
 
 
 def _read_inflection(name: str) -> Predicate | None:
-    """Return the predicate of a *name* in another tense or number: "WAS_LIVING_IN" -> ``LIVES_IN``; None if unknown."""
+    """Return the predicate of *name* in another tense or number: "WAS_LIVING_IN" -> ``LIVES_IN``; None if unknown."""
     words = name.split("_")
     helpers = list(takewhile(_AUXILIARIES.__contains__, words))
     rest = words[len(helpers) :]
@@ -309,7 +309,7 @@ def _stem(verb: str) -> str:
 
 
 def _read_favorite(name: str) -> Predicate | None:
-    """Return the predicate of a name such as "FAVORITE_COLOR" (single-valued) or "FAVORITE_BOOKS" (not), or None."""
+    """Return the predicate of a *name* such as "FAVORITE_COLOR" (one value) or "FAVORITE_BOOKS" (several), or None."""
     match = _FAVORITE.match(name)
     if match is None:
         return None
@@ -318,7 +318,7 @@ def _read_favorite(name: str) -> Predicate | None:
 
 
 def _read_field(name: str) -> Predicate | None:
-    """Return a single-valued predicate if *name* is that of a field of a record, such as "ORDER_STATUS", or None."""
+    """Return a predicate with one value if *name* is a field of a record, such as "ORDER_STATUS", or None."""
     match = _FIELD.search(name)
     if match is None or match.start() == 0:
         return None
@@ -328,7 +328,7 @@ def _read_field(name: str) -> Predicate | None:
 
 
 def _read_chinese(name: str) -> Predicate | None:
-    """Return the predicate that a Chinese *name* means, without its particles and adverbs; None for other names."""
+    """Return the predicate that a Chinese *name* means, read without its particles and adverbs; None if unknown."""
     written = _join(name)
     if not _CJK.match(written):
         return None
@@ -353,7 +353,7 @@ def _join(name: str) -> str:
 
 
 def _read_table() -> _Table:
-    """Return the table of predicates in ``predicates.toml``."""
+    """Read ``predicates.toml``, and return the table of all known names of predicates."""
     exact: dict[str, Predicate] = {}
     stems: dict[str, Predicate | None] = {}
     for written, predicate, inflects in _read_entries(_TOML):
@@ -367,7 +367,7 @@ def _read_table() -> _Table:
 
 
 def _read_entries(families: dict[str, dict[str, Any]]) -> Iterator[tuple[str, Predicate, bool]]:
-    """Yield ``(name or synonym, predicate, has tenses)`` for all predicates in *families*, a parsed TOML file."""
+    """Yield ``(name or synonym, predicate, has tenses)`` for each predicate in *families*, a parsed TOML file."""
     for family, groups in families.items():
         for group, predicates in groups.items():
             for name, synonyms in predicates.items():
@@ -377,7 +377,7 @@ def _read_entries(families: dict[str, dict[str, Any]]) -> Iterator[tuple[str, Pr
 
 
 def _add_stem(stems: dict[str, Predicate | None], written: str, predicate: Predicate) -> None:
-    """Add *predicate* to *stems* by the stem of its name *written*: "LIVED_IN" -> "LIV_IN"; the present tense wins."""
+    """Add *predicate* to *stems* by the stem of its name *written*: "LIVED_IN" -> "LIV_IN"; present tense wins."""
     stem = _stem_first(written.split("_"))
     current = stems.setdefault(stem, predicate)
     if current is None or current.name == predicate.name:

@@ -75,7 +75,7 @@ _IBAN = re.compile(r"(?<!\w)[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3
 
 
 def redact_secrets(text: str) -> str:
-    """Return *text* with ``[secret]`` in place of keys, tokens and passwords.
+    """Return *text* with ``[secret]`` in place of each key, token and password.
 
     Private keys in PEM format become ``[private key]``.
     """
@@ -88,7 +88,7 @@ def redact_secrets(text: str) -> str:
 
 
 def replace_matches(pattern: re.Pattern[str], replace: Callable[[re.Match[str]], str], text: str) -> str:
-    """Return *text* with each match of *pattern* replaced, as ``pattern.sub(replace, text)`` does.
+    """Return *text* with each match of *pattern* replaced; the same result as ``pattern.sub(replace, text)``.
 
     A long text is searched in pieces, so that other threads can run in between; see `find_all`.
     """
@@ -103,10 +103,10 @@ def replace_matches(pattern: re.Pattern[str], replace: Callable[[re.Match[str]],
 
 
 def find_all(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
-    """Yield the matches of *pattern* in *text*, as ``pattern.finditer(text)`` does.
+    """Yield the matches of *pattern* in *text*; the same result as ``pattern.finditer(text)``.
 
-    The text is searched in pieces of `WINDOW` characters, because one search of a long text blocks all other threads. A
-    match must have between 1 and `LONGEST_MATCH` characters.
+    The text is searched in pieces of `WINDOW` characters, because one search of a long text blocks all other threads.
+    Each match must have between 1 and `LONGEST_MATCH` characters.
     """
     place = 0
     for start in range(0, len(text), WINDOW):
@@ -126,7 +126,7 @@ def hide_secrets(text: str, keys: Iterable[str] = ()) -> str:
 
 
 def redact_personal(text: str) -> str:
-    """Return *text* with marks such as ``[e-mail]`` in place of personal data.
+    """Return *text* with placeholders such as ``[e-mail]`` in place of personal data.
 
     Replaced are e-mail addresses, phone numbers, payment cards, bank accounts (IBAN) and identity numbers.
     """
@@ -142,17 +142,17 @@ BUILT_IN: Mapping[str, RedactHook] = MappingProxyType({"secrets": redact_secrets
 
 
 def _hooks(setting: RedactHook | str) -> tuple[RedactHook, ...]:
-    """Return the functions that *setting* means: "secrets,personal" gives the two built-in ones."""
+    """Return the redaction functions that *setting* names: "secrets,personal" gives the two built-in ones."""
     if setting == NO_REDACTION:
         return ()
     return (setting,) if callable(setting) else tuple(BUILT_IN[name.strip()] for name in setting.split(","))
 
 
 def redact_text(text: str, setting: RedactHook | str) -> str:
-    """Return *text* redacted as *setting* says: "secrets", "secrets,personal", the name of another hook, or a function.
+    """Return *text* without the data that *setting* names: "secrets", "secrets,personal", or your own function.
 
-    *setting* is the value of `Settings.redact`. Errors: `InputError` if a hook fails, returns anything but text, or
-    would change the redacted text again.
+    *setting* is the value of `Settings.redact`. Errors: `InputError` if a hook (a redaction function) fails, returns
+    anything but text, or would change text that is redacted already.
     """
     hooks, redacted = _hooks(setting), text
     for hook in hooks:
@@ -162,7 +162,7 @@ def redact_text(text: str, setting: RedactHook | str) -> str:
 
 
 def _apply(hook: RedactHook, text: str) -> str:
-    """Return *text* redacted by *hook*; raise `InputError` if the hook would change the result again."""
+    """Return *text* redacted by the function *hook*; raise `InputError` if *hook* would change the result again."""
     redacted = _call(hook, text)
     if redacted != text and _call(hook, redacted) != redacted:
         raise InputError("the redact hook changes text that it has redacted: make it leave its own marks unchanged")
@@ -170,10 +170,10 @@ def _apply(hook: RedactHook, text: str) -> str:
 
 
 def redact_json(content: str, setting: RedactHook | str) -> str:
-    """Return the JSON text *content* redacted as *setting*, the value of `Settings.redact`, says; it stays JSON.
+    """Return the JSON text *content* without the data that *setting* (`Settings.redact`) names; it stays JSON.
 
-    A number that a hook changes becomes a string. Errors: `InputError` as for `redact_text`, and for a result that
-    is not JSON.
+    A number that is redacted becomes a string. Errors: `InputError` as for `redact_text`, and if the result is not
+    JSON.
     """
     redacted = redact_text(content, setting)
     if redacted == content or _is_json(redacted):
@@ -206,9 +206,9 @@ def _is_json(text: str) -> bool:
 
 
 def _numbers_to_texts(value: Any, setting: RedactHook | str, key: str = "") -> Any:
-    """Return *value*, parsed JSON, with a redacted string in place of each number that *setting* redacts.
+    """Return *value*, parsed JSON, with each number that *setting* would redact replaced by a redacted string.
 
-    A number counts as redacted if a hook changes it alone or together with its *key* in an object.
+    A number is redacted if a hook changes it, either alone or together with its *key* in an object.
     """
     match value:
         case dict():
@@ -222,9 +222,10 @@ def _numbers_to_texts(value: Any, setting: RedactHook | str, key: str = "") -> A
 
 
 def _redact_cards(numbers: str) -> str:
-    """Return *numbers*, groups of digits such as "4111 1111 1111 1111", with a mark in place of each payment card.
+    """Return *numbers*, such as "4111 1111 1111 1111", with "[card number]" in place of each payment card number.
 
-    A card number is all of the digits, or consecutive groups of four or more digits (the last group may be shorter).
+    *numbers* has groups of digits. A card number is all of the digits, or consecutive groups of four or more digits, of
+    which the last may be shorter.
     """
     groups = [match.span() for match in _GROUP.finditer(numbers)]
     parts: list[str] = []
@@ -243,9 +244,9 @@ def _redact_card(numbers: str) -> str:
 
 
 def _end_of_card(numbers: str, groups: Sequence[tuple[int, int]]) -> int:
-    """Return the index in *numbers* where the longest card number from the first group on ends; 0 if there is none.
+    """Return the index in *numbers* at which a card number that begins with the first of *groups* ends; 0 if none does.
 
-    *groups* are ``(start, end)`` of the groups of digits in *numbers*.
+    *groups* are ``(start, end)`` of the groups of digits in *numbers*. The longest possible card number is used.
     """
     end = 0
     for start, stop in groups:
@@ -257,7 +258,7 @@ def _end_of_card(numbers: str, groups: Sequence[tuple[int, int]]) -> int:
 
 
 def _is_card(digits: str) -> bool:
-    """Return whether *digits* look like a payment card's number: the first digits, and the check digit (Luhn)."""
+    """Return whether *digits* look like a payment card number, by the first digits and the check digit (Luhn)."""
     digits = re.sub(r"\D", "", digits)
     if not _CARDS.fullmatch(digits) or (digits[0] in "25" and len(digits) != 16):
         return False

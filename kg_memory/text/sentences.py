@@ -45,7 +45,7 @@ _NOTHING = frozenset("\ufffe\uffff")
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence of a text: its `text`, which is ``content[start:end]``."""
+    """A sentence in a text, the content: its `text` is ``content[start:end]``."""
 
     start: int
     end: int
@@ -61,7 +61,7 @@ class Sentence:
 
 
 def split_sentences(content: str) -> list[Sentence]:
-    """Return the sentences of *content* in order, without surrounding white space: "Hi! I moved." has two."""
+    """Split *content* into its sentences, in order and without surrounding white space: "Hi! I moved." has two."""
     sentences: list[Sentence] = []
     start = 0
     for match in _END.finditer(content):
@@ -85,9 +85,10 @@ def _cut(content: str, start: int, end: int) -> Iterator[Sentence]:
 
 
 def _strip(content: str, start: int, end: int) -> Iterator[Sentence]:
-    """Yield ``content[start:end]`` as a sentence without surrounding white space; nothing if only white space is left.
+    """Yield ``content[start:end]`` as a sentence without surrounding white space; nothing if it is blank.
 
-    A statement that leads into a question is a sentence of its own: "I'm moving to Oslo, can you recommend a school?".
+    A statement that leads into a question becomes a sentence of its own, as in "I'm moving to Oslo, can you recommend a
+    school?".
     """
     text = content[start:end]
     start += len(text) - len(text.lstrip())
@@ -108,11 +109,11 @@ def content_stems(text: str) -> frozenset[str]:
 
 
 def describe_members(items: Sequence[Mapping[str, str]]) -> tuple[str, str]:
-    """Return a name and a summary for a community (a group of related entities), made without a model.
+    """Return a name and a summary for a community (a group of related entities), made by rules without a model.
 
-    *items* are dicts with the name of a member (`entity`), the sentence of a fact (`fact`), or the name and the
-    `summary` of a smaller community in it (`part`). The name lists the first members, the summary the facts or the
-    summaries of the parts.
+    *items* are dicts: ``{"entity": name}`` for a member, ``{"fact": sentence}``, or ``{"part": name, "summary": text}``
+    for a smaller community in it. The name lists the first members. The summary joins the facts, or the summaries of
+    the parts.
     """
     names = [item["entity"] for item in items if "entity" in item]
     facts = [item["fact"] for item in items if "fact" in item]
@@ -131,7 +132,7 @@ def describe_members(items: Sequence[Mapping[str, str]]) -> tuple[str, str]:
 def one_line(text: str, words: frozenset[str] | set[str] = frozenset(), length: int = LONGEST_TEXT) -> str:
     """Return *text* on one line, without invisible characters, shortened to about *length* characters.
 
-    A longer text is shortened by `excerpt` to the sentences with most of *words*.
+    If it is longer, `excerpt` selects the sentences that contain most of *words*.
     """
     line = " ".join(text[:SEARCHED].split())
     if not line.isprintable():
@@ -141,9 +142,10 @@ def one_line(text: str, words: frozenset[str] | set[str] = frozenset(), length: 
 
 
 def excerpt(text: str, words: frozenset[str] | set[str], length: int) -> str:
-    """Return the sentences of *text* with most of *words*, and some after them, in about *length* characters at most.
+    """Return the sentences of *text* that contain most of *words*, in about *length* characters at most.
 
-    "…" stands for a gap between them. A text that is short enough is returned unchanged.
+    Where there is room, the sentences after these are added. "…" replaces the sentences that are left out. A text that
+    is short enough is returned unchanged.
     """
     if len(text) <= length:
         return text
@@ -163,7 +165,7 @@ def excerpt(text: str, words: frozenset[str] | set[str], length: int) -> str:
 
 
 def _stretch(text: str, words: frozenset[str] | set[str], length: int) -> str:
-    """Return about *length* characters of *text* in one piece, from where most of *words* are, with "…" at its ends."""
+    """Return one piece of *text* of about *length* characters that has most of *words*, with "…" where it is cut."""
     pieces = [match.span() for match in _PIECE.finditer(text)]
     hits = [len(words.intersection(terms(text[start:end]))) for start, end in pieces]
     wide = max(length // 120, 1)
@@ -179,16 +181,16 @@ def _is_break(char: str) -> bool:
 
 
 def fold(text: str) -> tuple[str, ...]:
-    """Return the words of *text* without case and punctuation: "Don't go!" -> ("don't", "go").
+    """Return the words of *text* in lower case and without punctuation: "Don't go!" -> ("don't", "go").
 
-    Unlike index terms, they keep "not", tenses and "-5".
+    Unlike the terms of the word index, they keep "not", tenses and "-5", which change the meaning.
     """
     words = (word.strip(_AROUND) for word in unicodedata.normalize("NFKC", text).casefold().split())
     return tuple(filter(None, words)) or (text,)
 
 
 def is_quote(fact: Fact) -> bool:
-    """Return whether the sentence of *fact* is only a speaker and a quote: "Ann: I love jazz".
+    """Return whether the sentence of *fact* is only a speaker with a quote: "Ann: I love jazz".
 
     The offline reader, which extracts facts without a model, often makes such facts.
     """

@@ -74,10 +74,10 @@ _RECEIPT = re.compile(rf"(?:^|\s)(?:{_RECEIPTS})(?:\s|$)")
 
 
 def says_nothing(content: str, people: Iterable[str] = (), before: Iterable[str] = ()) -> bool:
-    """Return whether *content* is only a greeting, thanks, a farewell or laughter, such as "Hello Ann!".
+    """Return whether the message *content* is only a greeting, thanks, a farewell or laughter, such as "Hello Ann!".
 
-    *people* are names that a greeting may contain. Praise such as "Sounds great!" also counts, unless one of the
-    messages *before* may ask or propose something.
+    *people* are names that may be part of a greeting. Praise such as "Sounds great!" counts as well, unless one of the
+    earlier messages *before* seems to ask or propose something, because it is then an answer.
     """
     if len(content) > LONGEST or not _ANSWERS.isdisjoint(content):
         return False
@@ -95,8 +95,8 @@ def says_nothing(content: str, people: Iterable[str] = (), before: Iterable[str]
 def is_filler(content: str, before: str | None) -> bool:
     """Return whether the message *content* has nothing worth finding: "Noted.", "Got it, thanks!", "Sure!".
 
-    *before* is the text of the previous message, by another speaker. If it may ask or propose something, or is None
-    (unknown), "Sure!" and praise are answers, and the result is False. "Yes" and "No" are always answers.
+    *before* is the previous message, by another speaker. If it seems to ask or propose something, or is None (unknown),
+    "Sure!" and praise count as answers, and the result is False. "Yes" and "No" are always answers.
     """
     if says_nothing(content):
         proposes = before is None or _PROPOSES.search(before) is not None

@@ -136,7 +136,7 @@ def _iterate_terms(text: str) -> Iterator[str]:
 
 
 def _split_run(run: str, kind: str) -> Iterable[str]:
-    """Return the search terms of *run*, consecutive characters of the same script, whose name is *kind*: "han"."""
+    """Return the search terms of *run*, consecutive characters of one script; *kind* is the script, such as "han"."""
     if kind == _WORD:
         return _words(run[:MAX_LENGTH])
     if kind == _HAN:
@@ -153,7 +153,7 @@ def count_terms(text: str, weight: int = 1) -> Counter[str]:
 
 
 def count_fact_terms(sentence: str, predicate: str) -> Counter[str]:
-    """Return how often each search term occurs in *sentence*, with 1 for each term that only *predicate* has.
+    """Return how often each search term occurs in *sentence*, and 1 for each term that only *predicate* contains.
 
     So the question "What pets does Ann have?" finds the fact "Ann has two snakes" with the predicate HAS_PET.
     """
@@ -162,7 +162,7 @@ def count_fact_terms(sentence: str, predicate: str) -> Counter[str]:
 
 @lru_cache(maxsize=65_536)
 def _words(run: str) -> tuple[str, ...]:
-    """Return the search terms of a word and of its parts: "userNames" has those of itself, "user" and "Names"."""
+    """Return the search terms of a word and of its camelCase parts: for "userNames" those of "user" and "Names" too."""
     parts = _PARTS.findall(run) if run.isascii() else []
     several = [part for part in parts if len(part) > 1] if len(parts) > 1 else []
     return tuple(chain(*map(_to_terms, (run, *several))))
@@ -191,7 +191,7 @@ def _stem(word: str) -> str:
 
 @lru_cache(maxsize=65_536)
 def _script(character: str) -> str:
-    """Return the kind of script of *character*, such as "han" for Chinese; "" for a space or punctuation."""
+    """Return the script of *character*, such as "han" for Chinese, "word" for Latin; "" for spaces and punctuation."""
     category, point = unicodedata.category(character), ord(character)
     if category == "So" and (point >= 0x1F000 or 0x2300 <= point <= 0x2BFF):
         return _EMOJI
@@ -207,7 +207,7 @@ _WIDE = re.compile("[^\x00-\x7f]")
 
 
 def estimate_tokens(text: str) -> int:
-    """Return about how many tokens *text* has for a language model, rather too many than too few."""
+    """Estimate how many tokens *text* has for a language model; the estimate is rather too high than too low."""
     if not text:
         return 0
     if text.isascii():
