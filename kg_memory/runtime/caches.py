@@ -38,7 +38,7 @@ Progress = Callable[[int, int], None]
 
 
 class Cache(Protocol):
-    """A cache or buffer that holds texts of users in memory."""
+    """Protocol of a cache or buffer that stores texts of users in memory."""
 
     def clear(self) -> None:
         """Remove all texts from the cache."""
@@ -48,7 +48,7 @@ _caches: WeakSet[Cache] = WeakSet()
 
 
 def clear_with_all(cache: Cache) -> None:
-    """Register *cache* so that `clear_caches` clears it, whenever a user's data is deleted. The reference is weak."""
+    """Register *cache*, so that `clear_caches` clears it whenever a user's data is deleted; the reference is weak."""
     _caches.add(cache)
 
 
@@ -75,7 +75,7 @@ class BoundedCache(Generic[K, V]):
             clear_with_all(self)
 
     def renew(self) -> None:
-        """Replace the lock in a forked child process, as a thread of the parent may have held the old one."""
+        """Replace the lock: after a fork, a thread of the parent process may have locked the old one forever."""
         self._lock = Lock()
 
     def __len__(self) -> int:
@@ -87,7 +87,7 @@ class BoundedCache(Generic[K, V]):
             self._values.clear()
 
     def get(self, keys: Iterable[K]) -> dict[K, V]:
-        """Return the cached values of *keys* as a dict; keys that are not cached are left out."""
+        """Return the cached values of *keys*: ``{key: value}``; keys that are not cached are left out."""
         if not self._values:
             return {}
         with self._lock:
@@ -123,10 +123,11 @@ class BoundedCache(Generic[K, V]):
 
 @dataclass(frozen=True, slots=True)
 class GraphCache:
-    """A model's answers about an episode, stored in the graph database so that a retry need not ask the model again.
+    """A model's answers about one episode, stored in the graph database, so that a retry need not ask the model again.
 
-    *answers* are JSON texts by key. *store* writes another answer; None stores none. Only answers to the prompts named
-    in *kept* are stored; an empty set stores all. *episode* is the id of the episode, or None.
+    An episode is a stored message or text; *episode* is its id, or None. *answers* are JSON texts by key. *store*
+    writes one more answer; if it is None, none is written. Only answers to the prompts named in *kept* are stored; an
+    empty set stores all.
     """
 
     episode: str | None
@@ -141,22 +142,25 @@ class GraphCache:
         return None if answer is None else ask.prompt.answer.model_validate_json(answer)
 
     def put(self, ask: Ask, answer: BaseModel) -> Flow[None]:
-        """Store *answer*, the model's answer to *ask*, in the graph, if the settings of this cache allow it."""
+        """Store *answer*, the model's answer to *ask*, in the graph database, if `store` and `kept` allow it."""
         if self.store is not None and (not self.kept or ask.prompt.name in self.kept):
             yield from self.store(self.key(ask), answer.model_dump_json())
 
     def key(self, ask: Ask) -> str:
-        """Return the key under which the answer to *ask* is stored: a SHA-256 hash of model, prompt and fields."""
+        """Return the key of the stored answer to *ask*: a SHA-256 hash of the model, the prompt and its fields."""
         return _key(self.model, ask)
 
 
 def ignore_progress(_: int, __: int) -> None:
-    """Do nothing: the default callback for the progress of a step or of forgetting."""
+    """Do nothing: the default callback for progress, called with the number of finished parts and of all parts."""
 
 
 @dataclass(frozen=True, slots=True)
 class CachedAnswers:
-    """The model's answers during one run of a step; they are looked up in caches before the model is asked."""
+    """The model's answers in one run of a step; caches are searched before the model is asked.
+
+    So no question is paid for twice if a step fails and runs again.
+    """
 
     namespace: str
     cache: BoundedCache[str, BaseModel] = field(default_factory=partial(BoundedCache, CACHED_ANSWERS))
@@ -170,10 +174,10 @@ class CachedAnswers:
 
     @contextmanager
     def cache_on_failure(self) -> Iterator[None]:
-        """Context manager: if a model call or the database fails inside, cache the model's answers so far for a retry.
+        """Context manager: if a model call or the database fails inside, cache the answers so far for a retry.
 
-        They are cached on an interruption, too. If the step itself raised the error, the answers are dropped, as they
-        may be the cause.
+        The same is done if the run is interrupted. If the step's own code raised the error, the answers are dropped,
+        because they may have caused it.
         """
         try:
             yield
@@ -185,7 +189,7 @@ class CachedAnswers:
     def usage(self, step: str, began: float) -> StepUsage:
         """Return how many model calls, tokens and seconds the step named *step* has used so far.
 
-        *began* is the time of its start, by `time.perf_counter`.
+        *began* is its start by `time.perf_counter`, in seconds.
         """
         spent = dict(sum(self.spent, Usage())) if self.spent else {}
         return StepUsage(step=step, seconds=round(time.perf_counter() - began, 6), **spent)
@@ -195,11 +199,17 @@ class CachedAnswers:
         return not any(error is failure for failure in self.failures)
 
     def through(self, flow: Flow[T]) -> Flow[T]:
-        """Run *flow* and return its result. The model is asked only the questions that have no cached answer."""
+        """Run *flow* and return its result; the model is asked only the questions that have no cached answer.
+
+        A flow is a generator that yields effects, such as database queries and questions to models.
+        """
         return through(flow, self._perform)
 
     def _perform(self, effect: Any) -> Flow[Any]:
-        """Perform *effect* (a model call, a query, ...) and return its result; a model's answer may be cached."""
+        """Perform *effect*, a database query, a question to the model, and so on, and return its result.
+
+        A question to the model is answered from a cache if possible. Flows that run in parallel get the same treatment.
+        """
         if isinstance(effect, Every):
             ended = count(1)
             flows = tuple(self._one_of(len(effect.flows), flow, ended) for flow in effect.flows)
@@ -213,7 +223,7 @@ class CachedAnswers:
         return answer
 
     def _one_of(self, total: int, flow: Flow[T], ended: Iterator[int]) -> Flow[T]:
-        """Run *flow*, one of *total* parallel flows, and return its result; report the progress at its end.
+        """Run *flow*, one of *total* parallel flows, and return its result; report its end as progress.
 
         *ended* counts the flows that have ended: 1, 2, ...
         """
@@ -223,7 +233,7 @@ class CachedAnswers:
         return result
 
     def _ask(self, ask: Ask) -> Flow[BaseModel]:
-        """Return the cached answer to *ask*; if there is none, ask the model, and store and return its answer."""
+        """Return the cached answer to *ask*; if there is none, ask the model, cache its answer and return it."""
         cached = self.cache.pop(_key(self.namespace, ask)) if self.cache else None
         if cached is None and self.durable:
             cached = self.durable.take(ask)

@@ -16,7 +16,7 @@ from kg_memory.validation import describe_invalid
 
 
 class ValidatedModel(BaseModel):
-    """Base class of the settings of one run: a frozen pydantic model that raises `InputError` for invalid values.
+    """Base class for the settings of one run: a frozen pydantic model that raises `InputError` for invalid values.
 
     The message of the error is one sentence.
     """
@@ -47,7 +47,7 @@ class RunConfig(ValidatedModel):
         return new_class(cls.__name__, (cls,), exec_body=lambda namespace: namespace.update(body))
 
     def settings(self, settings: Settings) -> Settings:
-        """Return a copy of *settings* with the values that were set for this run.
+        """Return a copy of *settings* in which the values set for this run replace the others.
 
         Errors: `SettingsError` if the resulting settings contradict each other.
         """
@@ -56,9 +56,10 @@ class RunConfig(ValidatedModel):
 
 
 def setting_field(name: str, description: str, *nodes: str, **limits: Any) -> Any:
-    """Return a pydantic field that overrides the setting called *name*.
+    """Return a pydantic field that overrides the setting called *name* for one run.
 
-    LangGraph Studio shows the field at the graph *nodes*. *limits* are arguments of `pydantic.Field`, such as ``ge=1``.
+    LangGraph Studio shows the field with *description* at the graph nodes *nodes*. *limits* are arguments of
+    `pydantic.Field`, such as ``ge=1``.
     """
     default = getattr(_DEFAULTS, name)
     return Field(default, description=description, json_schema_extra={"langgraph_nodes": list(nodes)}, **limits)
@@ -70,7 +71,7 @@ _DEFAULTS = Settings()
 def describe_key(description: str, default: Any = ..., **more: Any) -> Any:
     """Return a pydantic field that describes a key in the input or output of a LangGraph graph, for its JSON schema.
 
-    *default* is shown as the value that the graph uses without the key; it is not filled in. *more* are further
+    *default* is shown as the value that the graph uses if the key is missing; it is not filled in. *more* are further
     keywords of JSON schema, such as ``examples=["ann"]``.
     """
     extra = more if default is ... else {"default": default, **more}

@@ -53,28 +53,34 @@ CLOSED = "this memory was closed; open another"
 
 
 class Store(Protocol):
-    """Interface of a graph database: runs queries on its graphs, each of which is identified by a key."""
+    """Protocol of a database of graphs: it runs queries on its graphs, each of which has a key, a string."""
 
     @property
     def closed(self) -> bool: ...
 
     def for_reads(self) -> Self:
-        """Return a store that reads from a replica, which may lag behind; return this store if there is no replica."""
+        """Return a store that reads from a replica, which may be outdated; this store if there is no replica."""
 
     def key(self, namespace: str) -> str: ...
 
     def perform(self, key: str, query: Query | Reads) -> Flow[Any]:
-        """Run *query* on the graph *key* and return the result rows; the flow yields `Call` effects only."""
+        """Run *query* on the graph *key* and return its rows; for a batch of reads, a list of rows for each.
+
+        The result is a flow (a generator) that yields `Call` effects only.
+        """
 
     def command(self, *words: str | int, at: str, replica: bool) -> Flow[Any]:
-        """Send a Redis command to the server that holds the key *at*, or to its *replica*, and return the reply.
+        """Send a Redis command, *words*, to the server that has the key *at*, or to its *replica*; return the reply.
 
-        The flow yields `Call` effects only.
+        The result is a flow (a generator) that yields `Call` effects only.
         """
 
 
 class Meter(Protocol):
-    """A function that wraps a flow so that its model calls are counted and limited by the budget of *namespace*."""
+    """Protocol of functions that wrap a flow, so that its model calls count toward the budget of *namespace*.
+
+    Calls over the budget are blocked. A flow is a generator that yields effects, such as model calls.
+    """
 
     def __call__(self, flow: Flow[T], namespace: str) -> Flow[T]: ...
 
@@ -87,7 +93,7 @@ def without_meter(flow: Flow[T], namespace: str) -> Flow[T]:  # noqa: ARG001 - a
 class Clock:
     """A strictly increasing clock: ``clock()`` returns the system's time in microseconds since the epoch.
 
-    It keeps increasing if the system's clock is set back; `today` follows the system's clock.
+    If the system's clock is set back, ``clock()`` still increases; `today` follows the system's clock.
     """
 
     def __init__(self) -> None:
@@ -96,7 +102,7 @@ class Clock:
         renew_in_children(self)
 
     def renew(self) -> None:
-        """Replace the lock in a forked child process, as a thread of the parent may have held the old one."""
+        """Replace the lock: after a fork, a thread of the parent process may have locked the old one forever."""
         self._lock = Lock()
 
     def __call__(self) -> int:
@@ -105,7 +111,7 @@ class Clock:
             return self._last
 
     def today(self) -> int:
-        """Return the current time, to date a new message, in microseconds since the epoch.
+        """Return the current time in microseconds since the epoch, to be used as the date of a new message.
 
         It increases with each call, unless the system's clock is set back by more than a second.
         """
@@ -118,8 +124,8 @@ class Clock:
 class Embedder:
     """Embeds texts with one embedding model, and caches the latest vectors.
 
-    *name_of* returns the name under which the model is stored in the graph; *encode* converts each vector to the type
-    in which it is cached.
+    *name_of* returns the name of the model that is stored in the graph. *encode* converts each vector to the type in
+    which it is cached.
     """
 
     def __init__(
@@ -136,16 +142,16 @@ class Embedder:
 
     @cached_property
     def name(self) -> str:
-        """The name of the model, stored in each graph to tell whether its vectors are by this model."""
+        """The name of the model; it is stored in each graph, so that vectors of another model are noticed."""
         return self._name_of(self.embeddings)
 
     def embed_flow(
         self, texts: Sequence[str], role: Role = "document", later: Sequence[str] = ()
     ) -> Flow[list[Vector]]:
-        """Return one embedding vector for each of *texts*.
+        """Return one embedding vector for each of *texts*; vectors in the cache are not computed again.
 
-        *role* says whether they are documents or a search query. *later* are texts that will be needed soon: a model
-        that can do so starts on them in the background, other models embed them in the same request.
+        *role* says whether the texts are documents or search queries. *later* are texts that will be needed soon. A
+        model that can do so starts on them in the background; other models embed them in the same request.
         """
         if later and not _begin(self.embeddings, self._look_up(later, role)[1]):
             return (yield from self.embed_flow((*texts, *later), role))[: len(texts)]
@@ -165,17 +171,17 @@ class Embedder:
     embed, aembed = both(embed_flow)
 
     def dimension(self) -> int:
-        """Return the length of the vectors; the first call may embed a text to find it out."""
+        """Return the length of the vectors, such as 384; the first call may embed a text to find it out."""
         return self.length or len(self.embed(("dimension",))[0])
 
     def _look_up(self, texts: Sequence[str], role: Role) -> tuple[dict[str, Vector], list[str]]:
-        """Return the cached vectors of *texts* as a dict, and the list of texts that are not cached."""
+        """Return ``({text: vector}, [text])``: the vectors of *texts* that are cached, and the texts that are not."""
         cached = self.vectors.get((text, role) for text in texts)
         vectors = {text: vector for (text, _), vector in cached.items()}
         return vectors, [text for text in dict.fromkeys(texts) if text not in vectors]
 
     def _learn(self, texts: list[str], role: Role, vectors: list[list[float]]) -> dict[str, Vector]:
-        """Cache *vectors*, one for each of *texts*, and return them as a dict by text.
+        """Cache *vectors*, one for each of *texts*, and return them by text: ``{text: vector}``.
 
         Errors: `EmbeddingError` if their lengths differ, as the database would store such a vector and never find it.
         """
@@ -200,16 +206,16 @@ def _map_side_by_side(function: Callable[[str], T], texts: Sequence[str]) -> lis
 
 
 def _begin(embeddings: Embeddings, texts: Sequence[str]) -> bool:
-    """Make the model start to embed *texts* in the background; return False if it cannot do so."""
+    """Make a model start to embed *texts* in the background; return False if it cannot do so."""
     begin = getattr(embeddings, "embed_ahead", None)
     return begin is not None and begin(texts) is not False
 
 
 class Driver(Generic[S]):
-    """Runs flows: performs each effect that a flow yields (a query, a model call, ...), and sends back the answer.
+    """Runs flows: performs each effect that a flow yields (a query, a model call, ...), and sends back the result.
 
-    *model* is the chat model, *scorer* the cross-encoder. *meter* limits model calls to a budget. At most
-    *side_by_side* flows of an `Every` run at the same time.
+    A flow is a generator. *model* is the chat model, *scorer* the cross-encoder. *meter* limits model calls to a
+    budget. At most *side_by_side* flows of an `Every` (a request to run flows in parallel) run at the same time.
     """
 
     def __init__(
@@ -239,16 +245,16 @@ class Driver(Generic[S]):
         renew_in_children(self)
 
     def renew(self) -> None:
-        """Replace the thread pool in a forked child process, as the parent's threads do not run there."""
+        """Replace the thread pool in a forked child process, where the threads of the parent do not run."""
         # The pool starts no thread before there is work.
         self._pool = ThreadPoolExecutor(self._side_by_side, thread_name_prefix="kg-memory")
 
     def key(self, namespace: str) -> str:
-        """Return the database key of the graph of *namespace*."""
+        """Return the key under which the database stores the graph of *namespace*."""
         return self.store.key(namespace)
 
     def run(self, flow: Flow[T], namespace: str) -> T:
-        """Run *flow* on the graph of *namespace* and return its result."""
+        """Run *flow*, a generator of effects such as queries, on the graph of *namespace*; return its result."""
         self._check_open()
         try:
             return run(self._meter(flow, namespace), partial(self._perform, self.key(namespace)), self._pool)
@@ -258,7 +264,10 @@ class Driver(Generic[S]):
             raise
 
     async def arun(self, flow: Flow[T], namespace: str) -> T:
-        """Run *flow* on the graph of *namespace* and return its result, on the running event loop."""
+        """Run *flow*, a generator of effects such as queries, on the graph of *namespace*; return its result.
+
+        This is `run` for a running event loop.
+        """
         self._check_open()
         key = self.key(namespace)
 
@@ -268,9 +277,9 @@ class Driver(Generic[S]):
         return await arun(self._meter(flow, namespace), perform, self._side_by_side)
 
     def for_reads(self) -> Driver[S]:
-        """Return a copy of this driver that reads from a replica, whose data may be slightly outdated.
+        """Return a copy of this driver that reads from a replica of the database, whose data may be slightly outdated.
 
-        The copy shares everything else. Without a replica, this driver is returned.
+        The copy shares everything else. If there is no replica, this driver itself is returned.
         """
         store = self.store.for_reads()
         if store is self.store:
@@ -281,7 +290,7 @@ class Driver(Generic[S]):
         return reading
 
     def close(self) -> None:
-        """Shut down the threads; no flow can be run afterwards. The database stays open until its owner closes it."""
+        """Shut down the threads; no flow can run afterwards. The database stays open until its owner closes it."""
         while self.before_close:
             method = self.before_close.pop()()
             if method is not None:
@@ -297,9 +306,9 @@ class Driver(Generic[S]):
         return run(self._to_calls(key, effect), Call.run)
 
     def _to_calls(self, key: str, effect: Any) -> Flow[Any]:
-        """Perform *effect* (a query, a model call, ...) on the graph *key* and return its answer.
+        """Perform *effect* (a query, a model call, ...) on the graph *key* and return its result.
 
-        Each effect is translated to `Call` effects, which run both with threads and on an event loop.
+        It is translated to `Call` effects, which can run in threads and on an event loop.
         """
         match effect:
             case Query() | Reads():
@@ -321,10 +330,10 @@ class Driver(Generic[S]):
         raise TypeError(f"a flow yielded {effect!r}: yield an effect of kg_memory.runtime.effects")
 
     def _read_rows(self, key: str, query: Query | Reads) -> Flow[Any]:
-        """Run *query* on the graph *key*, or answer it from the cache, and return its rows.
+        """Run *query* on the graph *key* and return its rows, or return the answer that is cached for it.
 
-        For a batch of reads, return a list with the rows of each. Only a query that names the version of the data that
-        it reads (`Query.as_of`) is cached.
+        For a batch of reads, a list with the rows of each is returned. Only a query that names the version of the data
+        that it reads (`Query.as_of`) is cached.
         """
         if isinstance(query, Query):
             if kept := self._find_answer(key, query):
@@ -339,7 +348,7 @@ class Driver(Generic[S]):
         return answers
 
     def _find_answer(self, key: str, query: Query) -> tuple[Any, ...]:
-        """Return ``(answer,)`` if *query* has a cached answer for its version of the data, otherwise ``()``."""
+        """Return ``(answer,)`` if an answer to *query* is cached for its version of the data, otherwise ``()``."""
         if query.as_of is None:
             return ()
         place = (key, query.cypher)
@@ -347,14 +356,14 @@ class Driver(Generic[S]):
         return (answer,) if as_of == query.as_of else ()
 
     def _keep_answer(self, key: str, query: Query, rows: Any) -> Flow[Any]:
-        """Return ``query.make(rows)``, or *rows* if the query has no `make`. Cache it if the query has a version."""
+        """Return ``query.make(rows)``, or *rows* without `make`; cache it if the query names a version of the data."""
         answer = rows if query.make is None else (yield in_thread(partial(query.make, rows)))
         if query.as_of is not None:
             self.tables.put({(key, query.cypher): (query.as_of, answer)})
         return answer
 
     def _score(self, question: str, texts: Sequence[str]) -> Flow[list[float]]:
-        """Return the cross-encoder's scores from 0 to 1: how well each of *texts* answers *question*."""
+        """Return how well each of *texts* answers *question*: the cross-encoder's scores, from 0 to 1."""
         scorer = self.scorer
         cached = self.scores.get((scorer.name, question, text) for text in texts)
         by_text = {text: score for (_, _, text), score in cached.items()}
@@ -367,9 +376,10 @@ class Driver(Generic[S]):
 
 
 def check_scores(scores: Sequence[Any], texts: Sequence[str], name: str) -> list[float]:
-    """Return *scores* as floats from 0 to 1; *name* is the cross-encoder that gave one to each of *texts*.
+    """Return *scores* as floats; each must be from 0 to 1, and there must be one for each of *texts*.
 
-    Errors: `ModelError` for a wrong number of scores or an invalid score; it shows the text's position, not the text.
+    *name* is the cross-encoder that returned them. Errors: `ModelError` for a wrong number of scores or an invalid
+    score; it shows the position of the text, not the text.
     """
     if len(scores) != len(texts):
         raise ModelError(f"{name} returned {len(scores)} scores for {len(texts)} texts; it must score each one")

@@ -41,11 +41,11 @@ Meter = Callable[[Usage], None]
 
 
 def ignore_usage(_: Usage) -> None:
-    """Ignore the usage of a request; the default *meter* of `Ask`."""
+    """Do nothing with the usage of a request: the default *meter* of `Ask`."""
 
 
 def always() -> bool:
-    """Return True; the default of `Ask.again`, which allows any number of requests."""
+    """Return True: the default of `Ask.again`, which allows any number of requests."""
     return True
 
 
@@ -53,9 +53,9 @@ def always() -> bool:
 class Ask:
     """A request to a model to answer *prompt*, filled with *fields* (JSON-compatible values).
 
-    A flow that yields it gets the answer back, an instance of ``prompt.answer``. *meter* is called with the tokens of
-    each request to the model, also of one that fails. *episode* is the id of the episode that the question is about.
-    *again* returns whether the budget allows another request, to repair an invalid answer.
+    A flow (generator) that yields it gets back the answer, an instance of ``prompt.answer``. *meter* is called with the
+    usage of each request to the model, also of a failed one. *episode* is the id of the message that the question is
+    about. *again* returns whether the budget allows another request, to repair an invalid answer.
     """
 
     prompt: PromptTemplate[Any]
@@ -67,14 +67,14 @@ class Ask:
 
 @runtime_checkable
 class Model(Protocol):
-    """A model that answers an `Ask`: a chat model, or the offline reader."""
+    """Protocol of models that answer an `Ask`: chat models, and the offline reader, which extracts facts by rules."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def by_rules(self) -> bool:
-        """True for the offline reader, which uses rules instead of a language model and only reads episodes."""
+        """True for the offline reader, which uses rules instead of a language model and can only read episodes."""
 
     def answer(self, ask: Ask) -> BaseModel: ...
 
@@ -83,7 +83,7 @@ class Model(Protocol):
 
 @runtime_checkable
 class CrossEncoder(Protocol):
-    """A model that scores texts for a question: one number per text from 0 to 1, higher is better."""
+    """Protocol of models that score how well texts answer a question: from 0 to 1, one score for each text."""
 
     @property
     def name(self) -> str: ...
@@ -95,7 +95,7 @@ class CrossEncoder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Embed:
-    """A request to embed *texts*; a flow that yields it gets back a list with one vector for each text."""
+    """A request to embed *texts*; a flow (generator) that yields it gets back one vector for each text."""
 
     texts: tuple[str, ...]
     role: Literal["document", "query"] = "document"
@@ -105,14 +105,14 @@ class Embed:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingModel:
-    """A request for the name of the embedding model; a flow that yields it gets back the name."""
+    """A request for the name of the embedding model; a flow (generator) that yields it gets back the name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
     """A request to score how well each of *texts* answers *question*.
 
-    A flow that yields it gets back a list of numbers from 0 to 1, one for each text; higher is better.
+    A flow (generator) that yields it gets back a list with a number from 0 to 1 for each text; higher is better.
     """
 
     question: str
@@ -121,9 +121,9 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A Cypher query on the namespace's graph; a flow that yields it gets back the rows, as dicts by column.
+    """A Cypher query on the graph of a namespace; a flow (generator) that yields it gets back rows, dicts by column.
 
-    A read on a namespace that has no graph yet returns an empty list.
+    If it only reads, and the namespace has no graph yet, the rows are an empty list.
     """
 
     cypher: str
@@ -137,16 +137,16 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """A batch of read-only *queries*; a flow that yields it gets back a list of rows for each of them."""
+    """A batch of read-only *queries*; a flow (generator) that yields it gets back a list of rows for each query."""
 
     queries: tuple[Query, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RedisCommand:
-    """A Redis command for the server that holds the key *at*; a flow that yields it gets back the reply.
+    """A Redis command for the server that has the key *at*; a flow (generator) that yields it gets back the reply.
 
-    With `replica`, the command is sent to the replica. If there is no replica, the reply is None.
+    With `replica`, it is sent to the server's replica. If there is no replica, the reply is None.
     """
 
     words: tuple[str | int, ...]
@@ -156,15 +156,15 @@ class RedisCommand:
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """A request for the time: a flow that yields it gets microseconds since the epoch, a higher number each time."""
+    """A request for the time: a flow (generator) that yields it gets microseconds since the epoch, more each time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request to call *function*, or, on an event loop, to await *coroutine*, which does the same.
+    """A request to call *function*, or if there is an event loop, to await *coroutine*, which does the same.
 
-    A flow that yields it gets the result back. `read` converts the result, if given. `around` returns a context manager
-    for the call, such as one that translates errors.
+    A flow that yields it gets back the result, converted by `read` if given. `around` returns a context manager for the
+    call, such as one that translates errors.
     """
 
     function: Callable[[], Any]
@@ -187,19 +187,19 @@ class Call:
 
 
 def in_thread(task: Callable[[], Any]) -> Call:
-    """Return a `Call` of the blocking function *task*; on an event loop it runs in a thread."""
+    """Return a `Call` of the blocking function *task*; if there is an event loop, it runs in a thread."""
     return Call(task, partial(asyncio.to_thread, task))
 
 
 def call(owner: object, verb: str, *args: object, **kwargs: object) -> Flow[Any]:
-    """Call the method *verb* of *owner* and return the result; on an event loop, await the method ``a<verb>``."""
+    """Call the method *verb* of *owner* and return the result; if there is an event loop, await ``a<verb>`` instead."""
     forms = getattr(owner, verb), getattr(owner, f"a{verb}")
     result = yield Call(*(partial(form, *args, **kwargs) for form in forms))
     return result
 
 
 def both(flow: Callable[P, Flow[T]]) -> tuple[Callable[P, T], Callable[P, Coroutine[Any, Any, T]]]:
-    """Return a sync function and a coroutine function that both run *flow*, a generator function that yields `Call`s.
+    """Return a sync and an async function that run *flow*, a generator function that yields `Call` effects.
 
     ``add, aadd = both(_add)`` defines two methods by one generator.
     """
@@ -217,9 +217,9 @@ def both(flow: Callable[P, Flow[T]]) -> tuple[Callable[P, T], Callable[P, Corout
 
 
 def name_forms(flow: Any, sync: Any, asynchronous: Any) -> None:
-    """Set the names of *sync* and *asynchronous*, two functions made from *flow*: ``_add`` gives ``add`` and ``aadd``.
+    """Name *sync* and *asynchronous*, two functions made from *flow*, after it: ``_add`` gives ``add`` and ``aadd``.
 
-    *flow* gets the name ``add`` too, which a `TypeError` for wrong arguments then shows.
+    The qualified name of *flow* becomes ``add`` too, which a `TypeError` for wrong arguments then shows.
     """
     own = flow.__name__
     name = own.removeprefix("_")
@@ -229,25 +229,25 @@ def name_forms(flow: Any, sync: Any, asynchronous: Any) -> None:
 
 
 def run_graph(graph: Any, state: Mapping[str, Any], context: Any = None) -> Flow[Row]:
-    """Run *graph*, a `Pipeline` or a compiled LangGraph graph, on *state* and return its final state."""
+    """Run *graph*, a `Pipeline` or a compiled LangGraph graph, from *state* to its end; return the final state."""
     end: Row = yield from call(graph, "invoke", state, context=context)
     return end
 
 
 def now() -> Flow[int]:
-    """Return the time in microseconds since the epoch."""
+    """Return the current time in microseconds since the epoch."""
     micros: int = yield Now()
     return micros
 
 
 def command(*words: str | int, at: str, replica: bool = False) -> Flow[Any]:
-    """Run a Redis command on the server that holds the key *at*, or on its *replica*, and return the reply."""
+    """Run the Redis command *words* on the server that has the key *at*, or on its *replica*; return the reply."""
     reply = yield RedisCommand(words, at, replica)
     return reply
 
 
 def work(task: Callable[[], T]) -> Flow[T]:
-    """Run *task*, a long computation, and return its result; on an event loop it runs in a thread."""
+    """Run *task*, a long computation, and return its result; if there is an event loop, it runs in a thread."""
     done: T = yield in_thread(task)
     return done
 
@@ -255,7 +255,7 @@ def work(task: Callable[[], T]) -> Flow[T]:
 def work_on(count: int, task: Callable[[], T]) -> Flow[T]:
     """Run *task*, a computation on *count* items, and return its result.
 
-    With more than `MANY` items it runs in a thread if there is an event loop, so as not to block the loop.
+    With more than `MANY` items and an event loop, it runs in a thread, so as not to block the loop.
     """
     return (yield in_thread(task)) if count > MANY else task()
 
@@ -263,7 +263,7 @@ def work_on(count: int, task: Callable[[], T]) -> Flow[T]:
 def in_threads(flow: Flow[T]) -> Flow[T]:
     """Run *flow* in threads, so that its long computations do not block an event loop; return its result.
 
-    Flows that it starts with `every` run in threads too.
+    Parallel flows that it starts by `every` run in threads too.
     """
     advance = partial(_advance, flow.send, None)
     try:
@@ -282,7 +282,7 @@ def in_threads(flow: Flow[T]) -> Flow[T]:
 
 
 def _advance(resume: Callable[[Any], Any], answer: Any) -> tuple[bool, Any]:
-    """Call ``resume(answer)`` to continue a flow; return (False, its next effect), or (True, its result) at its end."""
+    """Continue a flow by ``resume(answer)``; return (False, its next effect), or (True, its result) at its end."""
     try:
         return False, resume(answer)
     except StopIteration as stop:
@@ -290,7 +290,7 @@ def _advance(resume: Callable[[Any], Any], answer: Any) -> tuple[bool, Any]:
 
 
 def ask_model(prompt: PromptTemplate[Answer], **fields: Any) -> Flow[Answer]:
-    """Ask the model *prompt*, filled with *fields*, and return the validated answer."""
+    """Ask the model *prompt*, filled with *fields*; return the answer, an instance of ``prompt.answer``."""
     answer: Answer = yield Ask(prompt, fields)
     return answer
 
@@ -300,7 +300,7 @@ def embed(
 ) -> Flow[list[Vector]]:
     """Return one embedding vector for each of *texts*; if there are no texts, the model is not called.
 
-    *later* are texts that will be needed soon; the model may start on them.
+    *later* are texts that will be needed soon: the model may start to embed them.
     """
     if not texts and not later:
         return []
@@ -315,7 +315,7 @@ def embedding_model() -> Flow[str]:
 
 
 def score(question: str, texts: Sequence[str]) -> Flow[list[float]]:
-    """Return how well each of *texts* answers *question*, from 0 to 1; if there are no texts, no model is called."""
+    """Return how well each of *texts* answers *question*, from 0 to 1; without texts, no model is called."""
     if not texts:
         return []
     scores: list[float] = yield Score(question, tuple(texts))
@@ -323,13 +323,13 @@ def score(question: str, texts: Sequence[str]) -> Flow[list[float]]:
 
 
 def fetch(cypher: str, **params: Any) -> Flow[list[Row]]:
-    """Run a read-only query with *params* and return its rows."""
+    """Run a read-only Cypher query with the parameters *params*; return its rows as dicts by column."""
     rows: list[Row] = yield Query(cypher, params)
     return rows
 
 
 def read_if(needed: object, cypher: str, **params: Any) -> Flow[list[Row]]:
-    """Run a read-only query and return its rows; if *needed* is false, return an empty list without a query."""
+    """Run a read-only query and return its rows; if *needed* is false (or empty), run nothing and return ``[]``."""
     rows: list[Row] = []
     if needed:
         rows += yield from fetch(cypher, **params)
@@ -337,7 +337,7 @@ def read_if(needed: object, cypher: str, **params: Any) -> Flow[list[Row]]:
 
 
 def read_once(version: Hashable, cypher: str, **params: Any) -> Flow[list[Row]]:
-    """Run a read-only query and return its rows; a repeated call with the same *version* gets them from the cache.
+    """Run a read-only query and return its rows; a repeated call with an equal *version* gets cached rows.
 
     *version* identifies a state of the data. With None, nothing is cached.
     """
@@ -346,16 +346,17 @@ def read_once(version: Hashable, cypher: str, **params: Any) -> Flow[list[Row]]:
 
 
 def make_once(version: Hashable, cypher: str, make: Callable[[list[Row]], T], **params: Any) -> Flow[T]:
-    """Run a read-only query and return ``make(rows)``; a repeated call with the same *version* gets it from the cache.
+    """Run a read-only query and return ``make(rows)``; a repeated call with an equal *version* gets it cached.
 
-    *version* identifies a state of the data. With None, nothing is cached. On an event loop, *make* runs in a thread.
+    *version* identifies a state of the data. With None, nothing is cached. If there is an event loop, *make* runs in a
+    thread.
     """
     answer: T = yield Query(cypher, params, as_of=version, make=make)
     return answer
 
 
 def in_step(flows: Iterable[Flow[Any]]) -> Flow[list[Any]]:
-    """Run read-only *flows* together and return their results: the next queries of all flows are sent as one batch."""
+    """Run read-only *flows* together and return their results; the next queries of all flows are sent as one batch."""
     running = list(flows)
     results: list[Any] = [None] * len(running)
     answers: dict[int, Any] = dict.fromkeys(range(len(running)))
@@ -376,18 +377,18 @@ def in_step(flows: Iterable[Flow[Any]]) -> Flow[list[Any]]:
 
 
 def write(cypher: str, **params: Any) -> Flow[list[Row]]:
-    """Run a query that writes to the graph, and return its rows. Either all of its changes are stored or none."""
+    """Run a Cypher query that writes to the graph; return its rows. All of its changes are stored, or none."""
     rows: list[Row] = yield Query(cypher, params, write=True)
     return rows
 
 
 def without_model(flow: Flow[T]) -> Flow[T]:
-    """Run *flow* without a model and return its result: each question gets an answer whose fields are empty lists."""
+    """Run *flow* without a model: each question gets an answer whose fields are empty lists; return its result."""
     return through(flow, _answer_nothing)
 
 
 def _answer_nothing(effect: Any) -> Flow[Any]:
-    """Answer a question to the model with empty lists; pass on every other *effect*."""
+    """If *effect* is a question to the model, answer it with empty lists; pass on any other effect."""
     match effect:
         case Ask():
             answer = effect.prompt.answer

@@ -29,9 +29,9 @@ SIDE_BY_SIDE = 8
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """A request to run *flows* in parallel, at most *at_once* at a time.
+    """A request to run *flows* in parallel, at most *at_once* at a time; None means the driver's limit.
 
-    A flow that yields it gets back the list of their results.
+    A flow (a generator that yields such requests) gets back the list of their results.
     """
 
     flows: tuple[Flow[Any], ...]
@@ -39,19 +39,19 @@ class Every:
 
 
 def every(flows: Iterable[Flow[Any]], at_once: int | None = None) -> Flow[list[Any]]:
-    """Run *flows* in parallel and return their results in order.
+    """Run *flows* in parallel, and return their results in the order of *flows*.
 
-    At most *at_once* flows run at a time; with None, the driver's limit applies. An error of a flow is raised after all
-    flows have ended.
+    At most *at_once* flows run at a time; None means the driver's limit. An error of a flow is raised after all flows
+    have ended.
     """
     results: list[Any] = yield Every(tuple(flows), at_once)
     return results
 
 
 def through(flow: Flow[T], perform: Callable[[Any], Flow[Any]]) -> Flow[T]:
-    """Run *flow* and return its result; ``perform(effect)`` returns the answer to each effect that the flow yields.
+    """Run *flow* and return its result; ``perform(effect)`` gives the answer to each effect that the flow yields.
 
-    An effect is a request for I/O, such as a query.
+    An effect is a request for I/O, such as a query. *perform* may answer it, or yield it on to the caller.
     """
     try:
         effect = next(flow)
@@ -71,8 +71,8 @@ def through(flow: Flow[T], perform: Callable[[Any], Flow[Any]]) -> Flow[T]:
 def run(flow: Flow[T], perform: Perform, pool: Executor | None = None) -> T:
     """Run *flow* to its end and return its result.
 
-    *perform* answers each effect (a request for I/O) that the flow yields. The flows of an `Every` run in the threads
-    of *pool*; without a pool, one after another.
+    *perform* answers each effect (request for I/O) that the flow yields. The flows of an `Every` (a request to run
+    flows in parallel) run in the threads of *pool*; without a pool, one after another.
     """
     try:
         effect = next(flow)
@@ -92,8 +92,8 @@ def run(flow: Flow[T], perform: Perform, pool: Executor | None = None) -> T:
 async def arun(flow: Flow[T], perform: APerform, side_by_side: int = SIDE_BY_SIDE) -> T:
     """Run *flow* to its end on the running event loop and return its result.
 
-    *perform* answers each effect (a request for I/O) that the flow yields. At most *side_by_side* flows of an `Every`
-    run at the same time.
+    *perform* answers each effect (request for I/O) that the flow yields. At most *side_by_side* flows of an `Every` (a
+    request to run flows in parallel) run at the same time.
     """
     try:
         effect = next(flow)
@@ -112,7 +112,7 @@ async def arun(flow: Flow[T], perform: APerform, side_by_side: int = SIDE_BY_SID
 
 
 def _run_every(effect: Every, perform: Perform, pool: Executor | None) -> list[Any]:
-    """Run all flows of *effect* in the threads of *pool* (None: one after another); return their results in order."""
+    """Run all flows of *effect* in the threads of *pool*, or if it is None, one after another; return their results."""
     # While the process exits, threads can no longer start: the flows then run one after another.
     if pool is None or len(effect.flows) < 2 or not _threads_start():
         return [run(flow, perform) for flow in effect.flows]

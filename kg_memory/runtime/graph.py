@@ -58,8 +58,8 @@ MOST_STEPS = 1000
 class PipelineNode(Runnable[Any, State]):
     """A node of a LangGraph graph that runs one step, sync or async.
 
-    *take* and *atake* run the step without LangGraph. *decode* converts the state that LangGraph passes to the node;
-    *encode* converts the update that the node returns.
+    *take* and *atake* run the step without LangGraph. *decode* converts the state of LangGraph to values for the step;
+    *encode* converts the result of the step to an update of the state.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class PipelineNode(Runnable[Any, State]):
 
 
 class Pipeline:
-    """A graph of steps. It is run by LangGraph if a trace or stream observes the steps, or if it can be interrupted.
+    """A graph of steps, run by LangGraph only if a trace or stream observes the steps.
 
     Otherwise the nodes of *graph* are called directly in the same order, which is faster. *encode* and *decode* convert
     the values of the steps to LangGraph states and back.
@@ -94,7 +94,7 @@ class Pipeline:
         self._reducers = {key: channel.operator for key, channel in channels if hasattr(channel, "operator")}
 
     def _invoke(self, input: State, *, context: RunConfig | None = None) -> Flow[State]:  # noqa: A002
-        """Run the graph from the state *input* and return the final state; *context* overrides settings.
+        """Run the graph from the state *input* and return the final state; *context* overrides settings for this run.
 
         LangGraph runs it if a trace or stream observes the steps; otherwise the nodes are called directly.
         """
@@ -121,7 +121,7 @@ class Pipeline:
         return self.graph.nodes[name].runnable  # type: ignore[return-value]
 
     def _next_node(self, name: str, state: State) -> str:
-        """Return the name of the node that runs after the node *name*; if that has branches, *state* decides."""
+        """Return the name of the node that runs after the node *name*; if there are branches, *state* decides."""
         branch = self._branches.get(name)
         if branch is None:
             return self._next[name]
@@ -129,7 +129,7 @@ class Pipeline:
         return branch.ends[choice] if branch.ends else choice
 
     def _reduce(self, state: Update, update: State) -> Update:
-        """Return *state* updated by *update*; the values of keys with a reducer, such as lists, are combined."""
+        """Return *state* updated by *update*; if a key has a reducer, its old and new values are combined."""
         merged = {**state, **update}
         for key in self._reducers.keys() & state.keys() & update.keys():
             merged[key] = self._reducers[key](state[key], update[key])
@@ -142,7 +142,7 @@ def are_steps_seen() -> bool:
 
 
 def ignore_event(_: State) -> None:
-    """Ignore an event of a step; the default `Write`."""
+    """Do nothing with an event of a step: the default `Write`."""
 
 
 def make_node(
@@ -156,17 +156,20 @@ def make_node(
     decode: Codec = dict,
     encode: Codec = dict,
 ) -> PipelineNode:
-    """Return a LangGraph node that runs *step*, sync and async, with the models and database of *driver*.
+    """Return a LangGraph node that runs *step*, sync and async, with the models and the database of *driver*.
 
-    A *metered* node adds the step's usage to the state's `steps`. *on_failure* is called if the step fails.
-    *find_cache* returns the cache in which the model's answers are stored until the step succeeds. *decode* and
-    *encode* are as in `PipelineNode`.
+    If *metered*, the node adds the step's usage (calls, tokens, time) to `steps` in the state. *on_failure* is called
+    if the step fails. *find_cache* returns the cache in which the model's answers are stored until the step succeeds.
+    *decode* and *encode* are as in `PipelineNode`.
     """
     name, cache = step.__name__, BoundedCache[str, BaseModel](CACHED_ANSWERS)
     graph = step.__module__.removeprefix("kg_memory.").partition(".")[0]
 
     def run(state: State, config: RunConfig | None, namespace: str, write: Write) -> Flow[Update]:
-        """Run the step on *state* with telemetry and cached model answers, and return its update of the state."""
+        """Run the step on *state* with telemetry and cached model answers; return its update of the state.
+
+        *config* overrides settings for this run, and *write* writes events to the stream.
+        """
         began = time.perf_counter()
         durable = find_cache(state, driver.model.name) if find_cache and not driver.model.by_rules else None
         report = partial(_report, name, write)
@@ -204,9 +207,9 @@ def _report(step: str, write: Write, done: int, total: int) -> None:
 
 
 def _add_usage(state: State, update: Update, namespace: str, usage: StepUsage) -> Update:
-    """Return *update*, the output of a step, with *usage* (calls, tokens and time of the step) under the key "steps".
+    """Return *update*, the output of a step, with *usage* (its calls, tokens and time) added under the key "steps".
 
-    If the step saved the episode, the usage of all steps is logged.
+    If this step saved the episode (message), the usage of all steps is logged.
     """
     if "saved_at" in update:
         log_end(namespace, {**state, **update}, usage)
@@ -216,7 +219,7 @@ def _add_usage(state: State, update: Update, namespace: str, usage: StepUsage) -
 def _handle_failure(
     on_failure: OnFailure, state: State, error: Exception, answers: CachedAnswers, usage: StepUsage
 ) -> Flow[None]:
-    """Call *on_failure* after a step failed with *error*. Log the failure, even if *on_failure* raises an error itself.
+    """Call *on_failure* after a step failed with *error*, and log the failure, even if *on_failure* fails itself.
 
     *answers* are the model's answers to the step; *usage* has the calls and tokens of the step.
     """
@@ -230,9 +233,9 @@ def _handle_failure(
 
 
 def summarise_update(update: State) -> Update:
-    """Return the sizes of a step's output, without its texts: ``{"facts": [f, g], "id": "a"}`` -> ``{"facts": 2}``.
+    """Return the sizes in a step's output, without texts: ``{"facts": [f, g], "id": "a"}`` -> ``{"facts": 2}``.
 
-    A list is replaced by its length; numbers and booleans are kept.
+    A list is replaced by its length; counts and booleans are kept; texts and times are left out.
     """
     summaries = {key: value if _is_count(value) else _summarise(value) for key, value in update.items()}
     return {key: summary for key, summary in summaries.items() if summary is not None}

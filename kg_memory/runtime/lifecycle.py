@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class PerLoop(Generic[T]):
-    """Holds one value for each event loop. `get` creates it by *make* when needed; it is dropped with the loop."""
+    """Stores one value for each event loop: `get` creates it by ``make()`` when needed; it is dropped with the loop."""
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make
@@ -40,7 +40,7 @@ class PerLoop(Generic[T]):
 
 
 class Closing(ABC):
-    """Base class of objects that a ``with`` or ``async with`` block closes at its end."""
+    """Base class of objects that are closed at the end of a ``with`` or ``async with`` block."""
 
     @abstractmethod
     def close(self) -> None:
@@ -48,7 +48,7 @@ class Closing(ABC):
 
     @abstractmethod
     async def aclose(self) -> None:
-        """Close the object as `close` does, for asyncio."""
+        """Close the object and release its resources; for asyncio."""
 
     def __enter__(self) -> Self:
         return self
@@ -64,17 +64,17 @@ class Closing(ABC):
 
 
 class Forkable(Protocol):
-    """An object with locks, threads or connections, which a forked child process must create anew."""
+    """Protocol of objects with locks, threads or connections, which a forked child process must create again."""
 
     def renew(self) -> None:
-        """Recreate the locks, threads and connections, in a forked child process."""
+        """Create the locks, threads and connections again; called in a forked child process."""
 
 
 _forkable: WeakSet[Forkable] = WeakSet()
 
 
 def renew_in_children(value: Forkable) -> None:
-    """Call ``value.renew()`` in every child process that this process forks later. The reference to *value* is weak."""
+    """Call ``value.renew()`` in each child process that this process forks later; the reference to *value* is weak."""
     _forkable.add(value)
 
 

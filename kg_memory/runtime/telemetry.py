@@ -61,9 +61,9 @@ Describe = Callable[[Any], Attributes]
 
 
 class Recorder:
-    """A function that adds attributes of a result to *span*, and returns the result unchanged.
+    """A function that adds attributes that describe a result to an OpenTelemetry *span*, and returns the result.
 
-    *describe* returns the attributes of a result.
+    *describe* returns these attributes for a result.
     """
 
     def __init__(self, span: Span, describe: Describe) -> None:
@@ -136,9 +136,9 @@ def instrument(
 ) -> None:
     """Turn on OpenTelemetry spans and metrics in this process.
 
-    *namespaces* adds the namespace to spans, which may be a person's name or address. *message_text* adds questions and
-    the messages of errors, which may quote users. Without *tracer_provider* or *meter_provider*, the global ones are
-    used.
+    *namespaces* adds to spans the namespace, which may be a person's name or address. *message_text* adds questions and
+    the messages of errors, which may quote users. If *tracer_provider* or *meter_provider* is None, the global provider
+    is used.
     """
     global _on  # noqa: PLW0603 - a process has one telemetry, as it has one logging
     _on = Instruments(tracer_provider, meter_provider, namespaces=namespaces, message_text=message_text)
@@ -158,7 +158,8 @@ def is_on() -> bool:
 def span_verb(name: str, namespace: str | None, question: str | None) -> AbstractContextManager[Recorder]:
     """Context manager: open the span of a public method of the memory, such as "search"; yield a `Recorder`.
 
-    The span of a search has the *question* only if `instrument` was called with ``message_text=True``.
+    *name* is the method. The span of a search includes the *question* only if `instrument` was called with
+    ``message_text=True``.
     """
     operation = MEMORY_OPERATIONS.get(name)
     attributes: Attributes = {"gen_ai.operation.name": operation} if operation else {}
@@ -170,9 +171,9 @@ def span_verb(name: str, namespace: str | None, question: str | None) -> Abstrac
 
 
 def span_step(graph: str, name: str, namespace: str) -> AbstractContextManager[Recorder]:
-    """Context manager: open the span of the step *name* in a *graph*, such as "ingestion".
+    """Context manager: open the span of the step *name* in a *graph*, such as "ingestion"; yield a `Recorder`.
 
-    It yields a `Recorder`, which adds the counts of the step to the span.
+    Calling the recorder with a summary of the step's output adds its counts to the span.
     """
     attributes = {"kg_memory.namespace": namespace} if _on.namespaces else {}
     dimensions = {"kg_memory.graph": graph, "kg_memory.step": name}
@@ -180,9 +181,9 @@ def span_step(graph: str, name: str, namespace: str) -> AbstractContextManager[R
 
 
 def span_flow(name: str, namespace: str, flow: Generator[Any, Any, T]) -> Generator[Any, Any, T]:
-    """Run *flow* within the span of an ingestion step called *name*, and return its result.
+    """Run *flow* inside the span of an ingestion step called *name*, and return its result.
 
-    A graph opens spans for its own steps; this is for a step that runs outside of a graph.
+    The graph opens spans for its own steps; this is for a step that runs outside of it.
     """
     with span_step("ingestion", name, namespace):
         return (yield from flow)
@@ -199,7 +200,7 @@ def _name_counts(summary: Mapping[str, Any]) -> Attributes:
 def count_retry(reason: str, seconds: float = 0.0) -> None:
     """Count a repeated model request in the metrics, and add an event to the current span.
 
-    *reason* is a metric label, so use few different texts; *seconds* is the wait before the request.
+    *reason* is a label of the metric, so use few different texts. *seconds* is the wait before the request.
     """
     _on.retries.add(1, {"kg_memory.reason": reason})
     if is_on():
@@ -213,7 +214,10 @@ def count_tokens(model: str, usage: Usage) -> None:
 
 
 def count_episode(status: str | None, attributes: Mapping[str, str]) -> None:
-    """Count an episode with the new *status* in the metrics; ``error.type`` in *attributes* marks a failure."""
+    """Count an episode (message) that reached *status* in the metrics; ``error.type`` in *attributes* marks a failure.
+
+    If *status* is None, no episode is counted.
+    """
     if status is not None:
         _on.episodes.add(1, {"kg_memory.status": status})
     if "error.type" in attributes:
@@ -230,7 +234,7 @@ def error_kind(error: BaseException) -> str:
 
 
 def describe_error(error: BaseException) -> str:
-    """Return a text about *error* that is safe to log: its kind and that of its cause, ``"ModelError (429)"``.
+    """Return a text about *error* that is safe to log: its class or status, and that of its cause: "ModelError (429)".
 
     Errors in `OWN_WORDS` give their full message, because these messages never quote users.
     """
@@ -241,12 +245,15 @@ def describe_error(error: BaseException) -> str:
 
 
 def mask(namespace: str) -> str:
-    """Return 12 hex digits of a hash of *namespace*, for logs, as the namespace may be a person's name or address."""
+    """Return 12 hex digits, a hash of *namespace*, for logs: a namespace may be a person's name or address."""
     return hashlib.sha256(namespace.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 def log_end(namespace: str, state: Mapping[str, Any], last: StepUsage) -> None:
-    """Log that an episode was read and saved; *state* is the final state, *last* the usage of the last step."""
+    """Log that an episode (message) was read by the model and saved.
+
+    *state* is the final state of the run, *last* the usage (calls, tokens, time) of its last step.
+    """
     count_episode(state["status"], {})
     if log.isEnabledFor(logging.INFO):
         _tell(logging.INFO, "episode read", {**_about(namespace, state, last), "reason": state.get("skipped")})
@@ -255,9 +262,10 @@ def log_end(namespace: str, state: Mapping[str, Any], last: StepUsage) -> None:
 def log_step_failure(
     namespace: str, state: Mapping[str, Any], failed: StepUsage, error: Exception, status: str | None
 ) -> None:
-    """Log that a step failed with *error*; *failed* is the step's name and usage, *state* the state before the step.
+    """Log that a step failed with *error*, and count it in the metrics.
 
-    *status* is the new status of the episode, or None if it stays the same. Rejected input is logged as info, not as a
+    *failed* has the name and usage of the step, *state* is the state before it. *status* is the new status of the
+    episode (message), or None if it stays the same. If the input was rejected, this is logged as info and not as a
     warning, because the caller gets the error.
     """
     count_episode(status, {"kg_memory.step": failed.step, "error.type": error_kind(error)})
@@ -268,9 +276,9 @@ def log_step_failure(
 
 
 def _about(namespace: str, state: Mapping[str, Any], last: StepUsage) -> dict[str, Any]:
-    """Return the log fields of the episode in *state*: a hash of its namespace, its id, status, and total usage.
+    """Return the log fields of the episode (message) in *state*: a hash of the namespace, its id, status and usage.
 
-    *last* is the usage of the last step, which is not in *state* yet.
+    The usage is the total of all steps; *last* is that of the last step, which is not in *state* yet.
     """
     steps = [*(StepUsage(**step) for step in state.get("steps") or ()), last]
     return {
@@ -289,6 +297,6 @@ def _tell(level: int, what: str, details: Mapping[str, Any]) -> None:
 
 
 def _plain(value: Any) -> str:
-    """Return *value* as text for a ``key=value`` log line, as a JSON string if it has spaces, quotes or the like."""
+    """Return *value* as text for a ``key=value`` log line; as a JSON string if it has spaces, quotes or the like."""
     text = str(value)
     return text if text and text.isascii() and text.isprintable() and not set(text) & set(' "=') else json.dumps(text)

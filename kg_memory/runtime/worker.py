@@ -17,7 +17,10 @@ NOW = 0.0
 
 
 class QueuedJob(Protocol):
-    """A job for a `BackgroundWorker`: its due time (in seconds of `time.monotonic`) and the futures of its results."""
+    """Protocol of jobs for a `BackgroundWorker`: a job has a due time and the futures of its results.
+
+    `due` is in seconds of `time.monotonic`.
+    """
 
     due: float
 
@@ -29,11 +32,11 @@ J = TypeVar("J", bound=QueuedJob)
 
 
 class BackgroundWorker(Generic[J]):
-    """Runs `jobs` one after another on a background thread, which lives only while there are jobs.
+    """Runs `jobs` one after another on a background thread, each when it is due.
 
-    *do* runs a job. Acquire `changed` to read or change `jobs`, and call `wake` after a change. A forked child process
-    starts without jobs. When the process exits, all jobs are run without waiting for their due time, for at most
-    *exit_seconds*. `close` passes the jobs that were not run to *drop*.
+    *do* runs a job. The thread exists only while there are jobs. Acquire `changed` to read or change `jobs`, and call
+    `wake` after a change. A forked child process starts without jobs. When the process exits, all jobs run without
+    waiting for their due time, for at most *exit_seconds*. `close` passes the jobs that did not run to *drop*.
     """
 
     def __init__(
@@ -49,27 +52,27 @@ class BackgroundWorker(Generic[J]):
         _workers.add(self)
 
     def renew(self) -> None:
-        """Remove all jobs, in a forked child process: the parent runs them."""
+        """Remove all jobs in a forked child process, because the parent process runs them."""
         self.changed = threading.Condition()
         self.jobs: dict[Hashable, J] = {}
         self._current: J | None = None
         self._thread: threading.Thread | None = None
 
     def wake(self) -> None:
-        """Make the thread look for due jobs; start a thread if none is running. Acquire `changed` first."""
+        """Make the thread look for due jobs; start it if it is not running. Acquire `changed` before the call."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
             self._thread.start()
         self.changed.notify_all()
 
     def pending(self) -> list[J]:
-        """Return the unfinished jobs, the running one first."""
+        """Return the jobs that have not ended, the running one first."""
         return [*([] if self._current is None else [self._current]), *self.jobs.values()]
 
     def flush(self, timeout: float | None = None) -> bool:
-        """Run all jobs without waiting for their due time.
+        """Run all jobs now, without waiting for their due time, and wait for them to end.
 
-        Return whether they ended within *timeout* seconds (None: wait without limit).
+        Return whether they ended within *timeout* seconds; None waits without limit.
         """
         with self.changed:
             futures = [future for job in self.pending() for future in job.futures]
@@ -79,7 +82,7 @@ class BackgroundWorker(Generic[J]):
         return not wait(futures, timeout).not_done
 
     def close(self, timeout: float | None = None) -> None:
-        """Reject new jobs, run the pending ones for at most *timeout* seconds (None: no limit), and cancel the rest."""
+        """Reject new jobs, run the queued ones for at most *timeout* seconds (None: no limit), and cancel the rest."""
         self.closed = True
         self.flush(timeout)
         with self.changed:
@@ -95,7 +98,7 @@ class BackgroundWorker(Generic[J]):
             self._drop(left)
 
     def ends_within(self, seconds: float) -> bool:
-        """Wait at most *seconds* for the worker to be closed, and return whether it is."""
+        """Wait until the worker is closed, at most *seconds*; return whether it is closed."""
         with self.changed:
             return self.changed.wait_for(lambda: self._ended, seconds)
 
@@ -104,7 +107,7 @@ class BackgroundWorker(Generic[J]):
             self._do(job)
 
     def _take(self) -> J | None:
-        """Wait until a job is due, and remove and return it; return None if no jobs are left."""
+        """Wait until a job is due, remove it from the queue and return it; return None if there are no jobs left."""
         with self.changed:
             self._current = None
             while self.jobs:
@@ -122,7 +125,7 @@ _workers: WeakSet[BackgroundWorker[Any]] = WeakSet()
 
 
 def _finish_all() -> None:
-    """Run the jobs of all workers when the process exits, early enough that model clients can still start threads."""
+    """Run the jobs of all workers when the process exits, while model clients can still start threads."""
     workers, began = list(_workers), time.monotonic()
     for worker in workers:
         worker.flush(0)
