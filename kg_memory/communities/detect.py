@@ -40,9 +40,9 @@ Level = list[list[int]]
 class Links(NamedTuple):
     """The entities and facts of a namespace, in which communities (groups of closely linked entities) are detected.
 
-    `entities` are ids, the oldest first. `facts` maps each current fact to the indexes of its entities in `entities`.
-    `stored` maps entities to their stored communities, and `wholes` maps these to the higher communities that contain
-    them.
+    `entities` are ids, the oldest first. `facts` maps the id of each current fact to the indexes of its entities in
+    `entities`. `stored` maps ids of entities to the ids of their stored communities. `wholes` maps these to the ids of
+    the communities of the next level that contain them.
     """
 
     entities: list[str]
@@ -52,10 +52,11 @@ class Links(NamedTuple):
 
 
 def detect(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa: ARG001 - steps have one shape
-    """Step 1 of a refresh: load all facts, find the communities, and list the entities that changed their community.
+    """Step 1 of a refresh: read all facts, find the communities, and list the entities whose community changed.
 
-    Reads `namespace` and `full` from *state*. Returns `groups`, `strayed`, `drift` and counts. Nothing is written to
-    the database.
+    Communities are groups of closely linked entities. Reads `namespace` and `full` from *state*. Returns `groups` (the
+    communities), `strayed` (memberships that no longer exist), `drift` (the share of changed entities) and counts.
+    Nothing is written to the database.
     """
     links = yield from load_links()
     namespace = validate_namespace(state.get("namespace", DEFAULT_NAMESPACE))
@@ -67,7 +68,10 @@ def detect(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa
 
 
 def _compare_memberships(links: Links, groups: list[EntityCluster]) -> Update:
-    """Return the detected communities (*groups*), and how they differ from the stored ones in *links*."""
+    """Return the detected communities, *groups*, and how they differ from the stored ones in *links*.
+
+    The result is a part of the state: `groups`, `strayed`, `drift`, and the numbers of communities and levels.
+    """
     lowest = [community for community in groups if community["level"] == 0]
     community_of = {member: community["id"] for community in lowest for member in community["members"]}
     strayed: list[Membership] = [
@@ -85,9 +89,9 @@ def _compare_memberships(links: Links, groups: list[EntityCluster]) -> Update:
 
 
 def drift(stored: Mapping[str, str], detected: Mapping[str, str]) -> float | None:
-    """Return the share of entities, 0 to 1, that changed their community; None if no communities are stored.
+    """Return the share of entities, 0 to 1, whose community changed; None if no communities are stored.
 
-    Both arguments map entities to communities. An entity that only one of them contains has changed, too.
+    Both arguments map entity ids to community ids. An entity that is in only one of them has changed, too.
     """
     if not stored:
         return None
@@ -100,7 +104,7 @@ def drift(stored: Mapping[str, str], detected: Mapping[str, str]) -> float | Non
 
 
 def load_links() -> Flow[Links]:
-    """Read all entities, current facts and stored communities of the namespace from the database."""
+    """Read all entities, all facts that are true now, and all stored communities of the namespace."""
     instant = yield from now()
     stored: dict[str, str] = {}
     ends: dict[str, tuple[str, ...]] = defaultdict(tuple)
@@ -131,9 +135,9 @@ def load_links() -> Flow[Links]:
 
 
 def _read_pages(last: str, page: str, take: Callable[[Row], None], **params: Any) -> Flow[None]:
-    """Run the query *page* for one range of node ids after another, and call *take* with each result row.
+    """Run the query *page* for one range of node ids after another, and call ``take(row)`` for each result row.
 
-    *last* is the query that returns the highest node id, *params* are more parameters of *page*.
+    *last* is the query that returns the highest node id. *params* are more parameters of *page*.
     """
     rows = yield from fetch(last)
     for ids in list_pages(rows[0]["last"] if rows else None, PAGE):
@@ -145,7 +149,7 @@ def _read_pages(last: str, page: str, take: Callable[[Row], None], **params: Any
 
 
 class _Part(NamedTuple):
-    """A detected community, the index of its oldest entity in `Links.entities`, and the number of its entities."""
+    """A detected community with the index of its oldest entity in `Links.entities`, and the number of its entities."""
 
     group: EntityCluster
     oldest: int
@@ -155,10 +159,10 @@ class _Part(NamedTuple):
 def find_communities(namespace: str, links: Links, *, full: bool = False) -> list[EntityCluster]:
     """Return the communities of the entities in *links*, then the communities of these communities, and so on.
 
-    Entities are level 0. Communities are linked if their members are, and linked communities form the next level.
-    Levels end at `FEW` communities or fewer. Detection starts from the stored communities, so that few entities change
-    theirs; with *full* it starts from scratch. A community has its id from its oldest member, so it keeps the id as
-    others join.
+    Communities of entities are level 0. Two communities are linked if their members are, and linked communities form
+    the next level. No further level is formed if there are at most `FEW` communities. Detection starts from the stored
+    communities, so that few entities change theirs; with *full*, it starts from scratch. The id of a community comes
+    from its oldest member, so it stays the same when others join.
     """
     stored, wholes = ({}, {}) if full else (links.stored, links.wholes)
     joined: Collection[Sequence[int]] = links.facts.values()
@@ -177,10 +181,10 @@ def find_communities(namespace: str, links: Links, *, full: bool = False) -> lis
 
 
 def _lift(links: Iterable[Sequence[int]], level: Level) -> list[tuple[int, ...]]:
-    """Return the links between communities that follow from the *links* between their members.
+    """Convert *links* between members to links between their communities, for the next level.
 
-    *level* has the members of each community. For example, with ``[[1, 2], [3, 4]]`` the link ``(2, 3)`` becomes ``(0,
-    1)``, the indexes of both communities. Links inside one community are left out.
+    *level* has the members of each community. With ``[[1, 2], [3, 4]]``, the link ``(2, 3)`` becomes ``(0, 1)``, the
+    indexes of both communities. Links inside one community are left out.
     """
     place_of = {member: place for place, members in enumerate(level) for member in members}
     connected = ({place_of[node] for node in link if node in place_of} for link in links)
@@ -188,10 +192,10 @@ def _lift(links: Iterable[Sequence[int]], level: Level) -> list[tuple[int, ...]]
 
 
 def _group_entities(namespace: str, links: Links, communities: Level) -> list[_Part]:
-    """Return the detected *communities* with their ids, members and fingerprints.
+    """Return the detected *communities* with their ids, members and fingerprints (digests that show changes).
 
-    *communities* are lists of entity indexes in `links.entities`. In each, the members with most facts come first; only
-    facts whose entities are all in the community count.
+    *communities* are lists of indexes in `links.entities`. In each, the members with most facts come first; only facts
+    whose entities are all in the community count.
     """
     group_of = {member: place for place, members in enumerate(communities) for member in members}
     inner: dict[int, list[str]] = defaultdict(list)
@@ -218,7 +222,7 @@ def _group_entities(namespace: str, links: Links, communities: Level) -> list[_P
 def _group_parts(namespace: str, links: Links, below: Sequence[_Part], places: Sequence[int]) -> _Part:
     """Return the higher-level community that consists of some of the communities in *below*.
 
-    *places* are the indexes of these communities. Its members are their ids, the largest first.
+    *places* are the indexes of these communities in *below*. Its members are their ids, the largest first.
     """
     parts = sorted((below[place] for place in places), key=lambda part: (-part.size, part.oldest))
     oldest = min(part.oldest for part in parts)
@@ -234,7 +238,7 @@ def _group_parts(namespace: str, links: Links, below: Sequence[_Part], places: S
 
 
 def fingerprint(members: Iterable[str], facts: Iterable[str]) -> str:
-    """Return a digest of a community, which changes when its members or the facts among them change.
+    """Return a digest of a community that changes when its members, or the facts among them, change.
 
     *members* and *facts* are ids. For a higher-level community, pass the fingerprints of its members as *facts*.
     """
@@ -248,8 +252,9 @@ def fingerprint(members: Iterable[str], facts: Iterable[str]) -> str:
 def propagate(links: Iterable[Sequence[int]], before: Mapping[int, Hashable] | None = None) -> Level:
     """Return the communities of the nodes in *links*, found by label propagation: ``[[0, 1, 4], [2, 3]]``.
 
-    A link connects all nodes that it lists. *before* maps nodes to their former communities; with it few nodes change
-    theirs, and none if the links are the same. The order of links does not matter. Takes O(links * rounds).
+    A link connects all nodes that it lists. *before* maps nodes to their former communities: detection starts from
+    them, so that few nodes change, and none if the links are the same. The order of links does not matter. Takes
+    O(links * rounds).
     """
     near = _neighbours(links)
     labels = _labels_from(near, before) if before else _labels(near)
@@ -263,9 +268,10 @@ def propagate(links: Iterable[Sequence[int]], before: Mapping[int, Hashable] | N
 
 
 def _component(first: int, near: Neighbours, labels: dict[int, int]) -> list[int]:
-    """Return the nodes connected to the node *first* by links between nodes of the same label.
+    """Return the nodes that are connected to the node *first* through nodes with the same label.
 
-    A label may have spread to two places that are not connected. *near* has the neighbours of each node.
+    This is needed because a label may have spread to two places that are not connected. *near* has the neighbours of
+    each node, *labels* the label of each node.
     """
     members = {first}
     open_ = [first]
@@ -277,7 +283,7 @@ def _component(first: int, near: Neighbours, labels: dict[int, int]) -> list[int
 
 
 def _neighbours(links: Iterable[Sequence[int]]) -> Neighbours:
-    """Return how many *links* each node has with each neighbour: ``[(1, 2), (1, 2)] -> {1: {2: 2}, 2: {1: 2}}``."""
+    """Return how many *links* each node has to each neighbour: ``[(1, 2), (1, 2)] -> {1: {2: 2}, 2: {1: 2}}``."""
     near: Neighbours = defaultdict(lambda: defaultdict(int))
     for link in links:
         for one, two in combinations(sorted(set(link)), 2):
@@ -289,10 +295,10 @@ def _neighbours(links: Iterable[Sequence[int]]) -> Neighbours:
 def _labels(near: Neighbours) -> dict[int, int]:
     """Return a label for each node, so that nodes with many links between them have the same label.
 
-    Each node repeatedly gets the label that most of its links lead to; of equal labels, the smallest. In the first
-    round all nodes change their labels simultaneously, so that no label spreads through the whole graph: planted groups
-    of 40 are found with a mutual information of 0.96 instead of 0.80. Later, nodes change one after another, because
-    simultaneous changes could swap labels forever.
+    *near* has the numbers of links between nodes. Each node repeatedly gets the label that most of its links lead to;
+    of equal labels, the smallest. In the first round all nodes change their labels simultaneously, so that no label
+    spreads through the whole graph: planted groups of 40 are found with a mutual information of 0.96 instead of 0.80.
+    Later, nodes change one after another, because simultaneous changes could swap labels forever.
     """
     alone = {node: node for node in near}
     return _spread(near, {node: _heaviest(near[node], alone) for node in near}, ROUNDS - 1)
@@ -312,10 +318,10 @@ def _labels_from(near: Neighbours, before: Mapping[int, Hashable]) -> dict[int, 
 
 
 def _spread(near: Neighbours, labels: dict[int, int], rounds: int, *, stay: bool = False) -> dict[int, int]:
-    """Give each node the label that most of its links lead to, in several rounds, and return *labels*.
+    """Give each node the label that most of its links lead to, in several rounds; change *labels* and return it.
 
-    It ends when no label changes, or after *rounds* rounds. With *stay*, a node changes its label only if another one
-    has more links to it. *near* has the numbers of links between nodes.
+    It ends when no label changes, or after *rounds* rounds. With *stay*, a node changes its label only if another label
+    has more links. *near* has the numbers of links between nodes.
     """
     order = sorted(near)
     due = set(order)
@@ -333,7 +339,7 @@ def _spread(near: Neighbours, labels: dict[int, int], rounds: int, *, stay: bool
 
 
 def _heaviest(near: dict[int, int], labels: dict[int, int], own: int | None = None) -> int:
-    """Return the label that most links of a node lead to. If several have as many links, return *own*, or the smallest.
+    """Return the label that most links of a node lead to; of several, *own* if it is one of them, else the smallest.
 
     *near* maps the neighbours of the node to numbers of links, *labels* maps nodes to labels.
     """

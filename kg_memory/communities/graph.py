@@ -36,7 +36,7 @@ TRIES = 5
 def build(
     driver: Driver[Any], settings: Settings
 ) -> StateGraph[CommunitiesState, CommunitiesContext, CommunitiesInput, CommunitiesState]:
-    """Return the uncompiled LangGraph graph that refreshes communities; its nodes run sync and async."""
+    """Return the LangGraph graph that refreshes communities, not compiled yet; its nodes run sync and async."""
     graph = StateGraph(CommunitiesState, CommunitiesContext.of(settings), input_schema=CommunitiesInput)
     for step in (detect, compare, summarise, save):
         graph.add_node(step.__name__, make_node(step, driver, settings, metered=True))
@@ -49,21 +49,21 @@ def build(
 
 
 def _after_compare(state: CommunitiesState) -> Literal["summarise", "unchanged"]:
-    """Return the next step after `compare`: "summarise" if communities changed, or "unchanged" to end the run."""
+    """Return which step follows `compare`: "summarise", or "unchanged" to end the run because nothing changed."""
     return "summarise" if state["groups"] or state["removed"] or state["strayed"] else "unchanged"
 
 
 def _after_save(state: CommunitiesState) -> Literal["again", "done"]:
-    """Return "again" to repeat the whole run because another refresh saved its results first, else "done"."""
+    """Return "again" to repeat the whole run because another refresh saved its results first, otherwise "done"."""
     return "again" if state["tries"] else "done"
 
 
 def compare(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa: ARG001 - steps have one shape
-    """Step 2 of a refresh: select the communities whose members or facts changed, or all of them with `full`.
+    """Step 2 of a refresh: select the communities whose members or facts changed, or with `full`, all of them.
 
-    Reads `groups` and `strayed` from *state*. Returns the changed `groups`, the number of `unchanged` ones, `removed`
-    (ids of stored communities that were not found again) and the `revision` of the stored communities. Nothing is
-    written to the database.
+    Reads `groups` (the detected communities) and `strayed` from *state*. Returns the changed `groups`, the number of
+    `unchanged` ones, `removed` (ids of stored communities that were not detected again), and `revision` (the version of
+    the stored communities). Nothing is written to the database.
     """
     rows = yield from fetch(cypher.STORED)
     stored = {row["id"]: row["fingerprint"] for row in rows[0]["stored"]} if rows else {}
@@ -83,7 +83,7 @@ def compare(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noq
 def save(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa: ARG001 - steps have one shape
     """Step 4 of a refresh: write all changes in one query, unless another refresh has saved since step 2.
 
-    In that case nothing is written, and `tries` is increased, so that the graph starts again at `detect`.
+    If one has, nothing is written, and `tries` is increased, so that the graph starts again at `detect`.
 
     Errors: `DatabaseUnavailable` after `TRIES` attempts.
     """
@@ -106,7 +106,7 @@ def save(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa: 
 
 
 def _row(group: EntityCluster, summary: Summary, vector: Vector) -> Row:
-    """Return the community *group* as a row of the save query, with the words of its *summary* for searches.
+    """Return the community *group* as a row for the save query, with the words of its *summary* for the word index.
 
     *vector* is the embedding of its name.
     """

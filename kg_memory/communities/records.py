@@ -47,10 +47,11 @@ class CommunitiesContext(RunConfig):
 
 
 class EntityCluster(TypedDict):
-    """A detected community of linked entities or, at higher levels, of smaller communities.
+    """A detected community: a group of linked entities, or at higher levels, of smaller communities.
 
-    `members` are ids: at `level` 0 of entities, those with most facts first; at higher levels of communities of the
-    level below, the largest first. `fingerprint` is a digest of the members and the facts among them.
+    `members` are ids. At `level` 0 they are ids of entities, those with most facts first. At higher levels they are ids
+    of communities of the level below, the largest first. `fingerprint` is a digest of the members and the facts among
+    them.
     """
 
     id: str
@@ -60,16 +61,16 @@ class EntityCluster(TypedDict):
 
 
 class Membership(TypedDict):
-    """A stored row of a community: the id of an entity and the id of the community that has it as a member."""
+    """A stored membership: the id of an entity, and the id of the community of which it is a member."""
 
     community: str
     entity: str
 
 
 class Summary(TypedDict):
-    """The name and summary of the community *id*.
+    """The name and summary of the community with the id `id`.
 
-    If the `fingerprint` is empty, the next refresh summarises the community again.
+    If the `fingerprint` (digest of the community) is empty, the next refresh summarises it again.
     """
 
     id: str
@@ -82,7 +83,7 @@ class CommunitiesState(CommunitiesInput, total=False):
     """The state of the communities graph: the input, and the results of each step.
 
     - set by detect: `communities` and `levels`, the numbers of both; `groups`, the detected communities; `strayed`, the
-      entities stored in another community than the detected one; `drift`, their share of all entities
+      entities stored in another community than the detected one; `drift`, the share of entities that changed theirs
     - set by compare: `groups`, now only those that changed; `unchanged`, the number of the others; `removed`, the ids
       of stored communities that are no longer found; `revision`, how often communities were written so far
     - set by summarise: `summaries` of the changed groups
@@ -105,7 +106,7 @@ class CommunitiesState(CommunitiesInput, total=False):
 
 
 def read_refresh(state: Row) -> CommunityRefresh:
-    """Return the result of a refresh, such as how many communities changed, from the final *state* of its graph."""
+    """Convert the final *state* of the graph to the result of a refresh, such as how many communities changed."""
     return CommunityRefresh(
         communities=state["communities"],
         levels=state["levels"],
@@ -119,10 +120,11 @@ def read_refresh(state: Row) -> CommunityRefresh:
 
 
 def list_communities(limit: int, skip: int, level: int | None = None) -> Flow[list[Community]]:
-    """Return the stored communities of *level*, or of all levels for None, the highest and largest first.
+    """Return the stored communities of *level*, or of all levels if it is None, the highest and largest first.
 
-    Each has the names of its members: entities at level 0, communities above. At most *limit* are returned, after the
-    first *skip*. Errors: `InputError` if a number is not valid.
+    Level 0 has communities of entities, level 1 communities of these, and so on. Each has the names of its members. The
+    first *skip* communities are left out, and at most *limit* are returned. Errors: `InputError` if a number is not
+    valid.
     """
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     level = None if level is None else validate_count("level", level, 0)
@@ -133,8 +135,8 @@ def list_communities(limit: int, skip: int, level: int | None = None) -> Flow[li
 def get_card(name: str, limit: int) -> Flow[CommunityCard | None]:
     """Return an overview of a community: its members and its latest facts; None if it does not exist.
 
-    *name* is its id or the beginning of its name, *limit* the number of facts. Errors: `InputError` if *limit* is not a
-    valid number.
+    *name* is its id or the beginning of its name. *limit* is the maximum number of facts. Errors: `InputError` if
+    *limit* is not valid.
     """
     matches = yield from fetch(cypher.FIND, name=replace_unstorable(name))
     stored = (yield from fetch(cypher.ONE, id=matches[0]["id"])) if matches else []
@@ -160,13 +162,13 @@ def get_card(name: str, limit: int) -> Flow[CommunityCard | None]:
 
 
 def _community(row: Row) -> Community:
-    """Return the community in *row*, a query result, with the names of its members."""
+    """Convert *row*, a query result, to a `Community` with the names of its members."""
     inside = {name: tuple(row[name]) for name in ("members", "parts")}
     return rows.to_community(row["community"]).model_copy(update={**inside, "joined": row["joined"]})
 
 
 def claim_refresh(interval: int) -> Flow[bool]:
-    """Return whether the caller must refresh communities now: *interval* episodes were added since the last time.
+    """Return whether the caller must refresh communities now: *interval* messages were added since the last refresh.
 
     Only one of several concurrent callers gets True, because the claim is written to the database.
     """
@@ -176,9 +178,9 @@ def claim_refresh(interval: int) -> Flow[bool]:
 
 @contextmanager
 def log_refresh_failure() -> Iterator[None]:
-    """Log an error of an automatic refresh instead of raising it; a context manager.
+    """Context manager: log an error of an automatic refresh of communities instead of raising it.
 
-    The episode that started the refresh is stored, and the next refresh catches up.
+    The message that started the refresh is stored already, and the next refresh makes up for this one.
     """
     try:
         yield

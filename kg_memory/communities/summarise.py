@@ -47,7 +47,7 @@ Parts = list[list[Item]]
 
 
 class _Description(NamedTuple):
-    """The name and summary of a community, and whether the model wrote them. If it did not, fixed rules made them."""
+    """The name and summary of a community; `by_model` is false if fixed rules made them instead of the model."""
 
     name: str
     summary: str
@@ -57,8 +57,9 @@ class _Description(NamedTuple):
 def summarise(state: CommunitiesState, settings: Settings) -> Flow[Update]:
     """Step 3 of a refresh: let the model describe the changed communities, several in one question.
 
-    The lowest level comes first, since higher communities are described from the summaries of their members. Reads
-    `groups` from *state*. Returns `summaries` and the number of `questions`. Nothing is written to the database.
+    The lowest level comes first, because higher communities are described from the summaries of their members. Reads
+    `groups` (the changed communities) from *state*. Returns their `summaries` and the number of `questions` to the
+    model. Nothing is written to the database.
     """
     instant = yield from now()
     most = settings.max_community_bytes
@@ -81,8 +82,8 @@ def summarise(state: CommunitiesState, settings: Settings) -> Flow[Update]:
 def _summary(group: EntityCluster, description: _Description, summaries: Mapping[str, Summary]) -> Summary:
     """Return the summary to store for the community *group*, made from its *description*.
 
-    If the model did not write it, or that of a member community, the fingerprint is left empty, so that the next
-    refresh asks again. *summaries* are those of this refresh so far, by community id.
+    If the model did not write it, or did not write the summary of a member community, the fingerprint is left empty, so
+    that the next refresh asks again. *summaries* are those of this refresh so far, by community id.
     """
     name = display_name(description.name) or group["id"]
     text = " ".join(replace_unstorable(description.summary).split())
@@ -94,10 +95,10 @@ def _summary(group: EntityCluster, description: _Description, summaries: Mapping
 def _read_material(
     groups: Sequence[EntityCluster], instant: int, summaries: Mapping[str, Summary], most: int
 ) -> Flow[list[Parts]]:
-    """Return the texts that describe each of *groups* in the prompt, such as ``{"fact": "Ann works at Acme"}``.
+    """Return the texts from which the model describes each of *groups*, such as ``{"fact": "Ann works at Acme"}``.
 
-    They are the members of a community and the latest facts among them at the time *instant*; for a higher community,
-    the *summaries* of its members. The texts are split into parts of at most about *most* bytes.
+    They are the members of a community and the latest facts among them at the time *instant* (in microseconds); for a
+    higher community, the *summaries* of its members. They are split into parts of at most about *most* bytes.
     """
     material: list[Parts] = []
     for start in range(0, len(groups), PAGE):
@@ -108,10 +109,10 @@ def _read_material(
 
 
 def _read_members(group: EntityCluster, instant: int) -> Flow[list[Item]]:
-    """Return the first members of *group* and the latest facts among them, for a prompt.
+    """Return the first members of *group* and the latest facts among them, as items for a prompt.
 
-    Items are ``{"entity": name, "type": ..., "summary": ...}`` and ``{"fact": sentence}``. The facts are those that
-    hold at *instant*, in microseconds since the epoch.
+    Items are ``{"entity": name, "type": ..., "summary": ...}`` and ``{"fact": sentence}``. Only facts that are true at
+    *instant*, in microseconds since the epoch, are returned.
     """
     ids = group["members"][:MEMBERS]
     members = yield from fetch(cypher.MEMBERS, ids=ids)
@@ -121,10 +122,10 @@ def _read_members(group: EntityCluster, instant: int) -> Flow[list[Item]]:
 
 
 def _read_parts(group: EntityCluster, summaries: Mapping[str, Summary]) -> Flow[list[Item]]:
-    """Return the names and summaries of the communities in the higher community *group*, for a prompt.
+    """Return the names and summaries of the communities in the higher community *group*, as items for a prompt.
 
-    *summaries* are the new ones of this refresh by community id; others are read from the database. Items are
-    ``{"part": name, "summary": ...}``.
+    Items are ``{"part": name, "summary": ...}``. *summaries* are the new ones of this refresh, by community id; others
+    are read from the database.
     """
     ids = group["members"][:MEMBERS]
     stored = yield from fetch(cypher.PARTS, ids=[id_ for id_ in ids if id_ not in summaries])
@@ -136,8 +137,8 @@ def _read_parts(group: EntityCluster, summaries: Mapping[str, Summary]) -> Flow[
 def batch(material: Sequence[Parts], most: int) -> list[list[int]]:
     """Return which communities to ask about in each question, as indexes in *material*: ``[[0, 1, 2], [3], [4, 5]]``.
 
-    A question takes up to `TOGETHER` communities whose texts fit into *most* bytes. A larger community has a question
-    of its own. *material* has the texts that describe each community.
+    A question includes up to `TOGETHER` communities, whose texts fit into *most* bytes. A larger community has a
+    question of its own. *material* has the texts that describe each community.
     """
     batches: list[list[int]] = []
     current: list[int] = []
@@ -156,9 +157,10 @@ def batch(material: Sequence[Parts], most: int) -> list[list[int]]:
 
 
 def _count_questions(flow: Flow[T]) -> Flow[tuple[T, int]]:
-    """Run *flow*; return its result and the number of questions that it asked the model.
+    """Run *flow*; return its result and the number of questions that it asked the model: ``(result, 3)``.
 
-    A question that was refused because the budget is spent does not count.
+    A flow is a generator that yields such questions. A question that was refused because the budget is spent does not
+    count.
     """
     questions = 0
 
@@ -178,9 +180,10 @@ def _count_questions(flow: Flow[T]) -> Flow[tuple[T, int]]:
 
 
 def _describe(communities: Sequence[Parts], most: int) -> Flow[list[_Description]]:
-    """Return a description of each of *communities*, which the model writes in one answer.
+    """Return a description of each of *communities*, if possible from one answer of the model.
 
-    Communities that the answer leaves out or repeats are asked about one by one, in questions of at most *most* bytes.
+    Communities that are missing or repeated in this answer are asked about one by one, in questions of at most *most*
+    bytes.
     """
     answers = (yield from _describe_together(communities)) if len(communities) > 1 else {}
     descriptions = []
@@ -190,7 +193,7 @@ def _describe(communities: Sequence[Parts], most: int) -> Flow[list[_Description
 
 
 def _describe_together(communities: Sequence[Parts]) -> Flow[dict[int, _Description]]:
-    """Return the descriptions that the model gives in one answer: ``{1: description, 2: ...}``, numbered from 1.
+    """Return the descriptions that the model writes in one answer: ``{1: description, 2: ...}``, numbered from 1.
 
     The dict is empty if the model fails.
 
@@ -215,7 +218,7 @@ def _describe_together(communities: Sequence[Parts]) -> Flow[dict[int, _Descript
 
 
 def _describe_alone(parts: Parts, most: int) -> Flow[_Description]:
-    """Return the model's description of one community or, if the model fails, one made by rules.
+    """Return the model's description of one community; if the model fails, a description made by rules.
 
     *parts* are the texts about the community. Questions have at most *most* bytes. Errors: `ModelUnavailable`.
     """
@@ -233,7 +236,7 @@ def _describe_alone(parts: Parts, most: int) -> Flow[_Description]:
 def _reduce(parts: Parts, most: int) -> Flow[_Description]:
     """Return the model's description of one community, whose texts are split into *parts* of at most *most* bytes.
 
-    One part takes one question. Of several parts, each is described first, one after another, and then the community
+    One part needs one question. If there are several parts, the model describes each of them, and then the community
     from these descriptions.
     """
     while True:
@@ -249,14 +252,14 @@ def _reduce(parts: Parts, most: int) -> Flow[_Description]:
 
 
 def _ask(communities: Sequence[list[Item]]) -> Flow[Descriptions]:
-    """Ask the model in one question to describe *communities*, each a list of texts, and return its answer."""
+    """Ask the model to describe *communities*, each a list of texts, in one question; return its answer."""
     numbered = [{"community": number, "items": items} for number, items in enumerate(communities, 1)]
     answer = yield from ask_model(COMMUNITY, communities=numbered)
     return answer
 
 
 def _fill(answered: Description, items: Sequence[Item]) -> _Description:
-    """Return the name and summary that the model *answered*. An empty one is replaced by one made from *items*."""
+    """Return the name and summary that the model *answered*; if one is empty, it is made from *items* by rules."""
     name, summary = describe_members(items)
     return _Description(answered.name.strip() or name, answered.summary.strip() or summary)
 
