@@ -1,4 +1,4 @@
-"""Replace all vectors of a namespace, to move it from one embedding model to another."""
+"""Replace all embedding vectors of a namespace, to change its embedding model."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ LINKS_PER_QUERY = 5_000
 
 @dataclass(frozen=True, slots=True)
 class VectorSource:
-    """Parts of a Cypher query for one kind of node that has vectors; the node is bound to the variable ``n``.
+    """The parts of a Cypher query that differ between the kinds of nodes with embedding vectors; ``n`` is the node.
 
-    *label*: the node label. *text*: an expression for the text to embed. *has*: a condition that the node has a vector.
-    *on*: a clause that binds ``v``, the node with the property ``embedding``.
+    - *label*: the node label, such as ``Fact``.
+    - *text*: a Cypher expression for the text to embed.
+    - *has*: a Cypher condition that the node has a vector.
+    - *on*: a Cypher clause that binds ``v``, the node that stores the vector as ``embedding``.
     """
 
     label: str
@@ -63,11 +65,11 @@ RETURN size(gone) AS n
 
 
 def reembed(driver: FalkorDriver, namespace: str, progress: Callable[[int, int], None] | None = None) -> int:
-    """Replace every vector of *namespace* by a vector of the driver's embedding model; return the number of vectors.
+    """Compute every embedding vector of *namespace* again with the driver's embedding model; return how many.
 
-    *progress* is called after each batch with the number of vectors done and the total. Until it has finished, the
-    namespace cannot be opened; if it is interrupted, run it again. Errors: `InputError` if the namespace is empty;
-    `SchemaError` for a graph of another version.
+    *progress* is called after each batch with the number of vectors done and the total. The namespace cannot be opened
+    until all are done; if the call is interrupted, call it again. Errors: `InputError` if the namespace is empty;
+    `SchemaError` for a graph of another schema version.
     """
     database, key = driver.store.database, graph_key(namespace)
     meta = database.query(key, schema.READ_META, {}, write=False)
@@ -98,7 +100,7 @@ def reembed(driver: FalkorDriver, namespace: str, progress: Callable[[int, int],
 
 
 def _replace_vectors(driver: FalkorDriver, key: str, source: VectorSource) -> Iterator[int]:
-    """Replace the vectors of one kind of node in batches of `BATCH`, and yield the size of each batch.
+    """Compute the vectors of one kind of node again, in batches of `BATCH`; yield the size of each batch.
 
     *key*: the database key of the graph. *source*: which nodes have vectors, and of which text.
     """

@@ -1,7 +1,8 @@
-"""Merge and split entities, decide doubts (possible merges that wait for a person), and undo these decisions.
+"""Merge and split entities, decide whether two similar entities are the same, and undo these decisions.
 
 Each decision is stored as an ``Identity`` node with author, time and reason. Its changes are written in one atomic
-query. Episodes that are being read at that time are read again, so that they use the new entities.
+query. Episodes (stored messages) whose facts are being extracted at that time are read again, so that they use the new
+entities.
 """
 
 from __future__ import annotations
@@ -44,10 +45,10 @@ Plan = Callable[[int], Flow[Move]]
 
 
 def merge(into: str, others: Sequence[str], by: str, reason: str, namespace: str) -> Flow[list[IdentityDecision]]:
-    """Merge the entities *others*, which are the same person or thing, into *into*; return one decision for each.
+    """Merge other entities into *into*, because they are the same person or thing; return one stored decision for each.
 
-    Entities are given by id, name or alias. *by* (who decides) and *reason* are stored. Errors: `NotFound` for an
-    unknown entity; `InputError` for an ambiguous name, or an entity given twice.
+    *into* and *others*: entities, given by id, name or alias. *by* (who decides) and *reason* are stored. Errors:
+    `NotFound` for an unknown entity; `InputError` for an ambiguous name, or an entity given twice.
     """
     validate_author(by, reason)
     target = yield from find_entity("into", into)
@@ -73,9 +74,9 @@ def split(
 ) -> Flow[IdentityDecision]:
     """Split *entity*, which mixes two people or things: move some of its facts and episodes to a new entity.
 
-    Returns the decision. *entity*: an id, name or alias. *request*: the ids of the facts and episodes to move. *by*
-    (who decides) and *reason* are stored. Errors: `NotFound` for an unknown entity; `InputError` if nothing or
-    everything would be moved.
+    Returns the stored decision. *entity*: an id, name or alias. *request*: the ids of the facts and episodes to move.
+    *by* (who decides) and *reason* are stored. *policy*: the rules for contradicting facts. Errors: `NotFound` for an
+    unknown entity; `InputError` if nothing or everything would be moved.
     """
     validate_author(by, reason)
     source = yield from find_entity("entity", entity)
@@ -90,10 +91,11 @@ def split(
 
 
 def decide_doubt(doubt: str, choice: Literal["accept", "reject"], by: str, reason: str) -> Flow[IdentityDecision]:
-    """Decide a doubt whether two entities are the same person or thing, and return the decision.
+    """Decide an open question whether two similar entities are the same; return the stored decision.
 
-    *doubt*: the id of a waiting doubt. *choice*: ``"accept"`` merges the entities, ``"reject"`` keeps them apart.
-    Errors: `NotFound` for an unknown id; `InputError` for an invalid choice, or if the doubt was decided already.
+    *doubt*: the id of the question. *choice*: ``"accept"`` merges the entities, ``"reject"`` marks them as different.
+    *by* (who decides) and *reason* are stored. Errors: `NotFound` for an unknown id; `InputError` for an invalid
+    choice, or if the question was decided already.
     """
     validate_author(by, reason)
     if choice not in ("accept", "reject"):
@@ -115,11 +117,11 @@ def decide_doubt(doubt: str, choice: Literal["accept", "reject"], by: str, reaso
 
 
 def undo(decision: str, by: str, reason: str, policy: ConflictPolicy, namespace: str) -> Flow[IdentityDecision]:
-    """Undo a merge, a split or the decision of a doubt (whether two entities are the same); return the decision.
+    """Undo a stored decision that merged or split entities, or marked them as different; return the decision.
 
-    *decision*: its id. Facts and episodes move back if they still exist; later ones stay where they are. Errors:
-    `NotFound` for an unknown id; `InputError` if the decision was undone already, or an entity was merged or forgotten
-    since.
+    *decision*: its id. Facts and episodes move back if they still exist; those that were added later stay where they
+    are. *by* and *reason*: who undoes it, and why. Errors: `NotFound` for an unknown id; `InputError` if the decision
+    was undone already, or an entity was merged or forgotten since.
     """
     validate_author(by, reason)
     row = yield from read_identity(decision)
@@ -150,10 +152,11 @@ def undo(decision: str, by: str, reason: str, policy: ConflictPolicy, namespace:
 def list_identities(
     states: Sequence[str], limit: int, skip: int = 0, kinds: Sequence[str] = KINDS
 ) -> Flow[list[IdentityDecision]]:
-    """Return decisions to merge or split entities, and doubts whether two entities are the same, the latest first.
+    """Return decisions to merge or split entities, and open questions whether two are the same, the latest first.
 
-    *states*: which of ``"done"``, ``"undone"``, ``"apart"`` and ``"waiting"``. *kinds*: which of ``"merge"``,
-    ``"split"`` and ``"doubt"``. *limit* and *skip*: the maximum number to return, and how many to skip before.
+    *states*: a selection of ``"done"``, ``"undone"``, ``"apart"`` (decided to be different) and ``"waiting"``
+    (undecided). *kinds*: a selection of ``"merge"``, ``"split"`` and ``"doubt"`` (a question). *limit*: the maximum
+    number to return. *skip*: how many to leave out before.
     """
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     stored = yield from fetch(queries.IDENTITIES, states=list(states), kinds=list(kinds), **page)
@@ -166,9 +169,10 @@ def list_identities(
 
 
 def to_identity_decision(row: Row, sentences: dict[str, tuple[str, ...]] | None = None) -> IdentityDecision:
-    """Convert a database row of a decision and its entities to an `IdentityDecision`.
+    """Convert a database row of a decision about entities to an `IdentityDecision`.
 
-    *sentences*: sentences about each entity, by its id, to show with a doubt.
+    *row*: the decision with its entities. *sentences*: facts to show with an undecided question, as ``{entity id:
+    (sentence, ...)}``.
     """
     ends = {about["role"]: rows.to_entity(about["entity"]) for about in row["about"]}
     stored = {name: value for name, value in row["identity"].items() if value is not None}
@@ -181,7 +185,7 @@ def to_identity_decision(row: Row, sentences: dict[str, tuple[str, ...]] | None 
 
 
 def find_entity(argument: str, name: object) -> Flow[str]:
-    """Return the id of the entity with the id, name or alias *name*.
+    """Return the id of the entity that *name*, an id, a name or an alias, refers to.
 
     *argument*: the name of the caller's argument, for the error message. Errors: `NotFound` for an unknown name;
     `InputError` if several entities have it.
@@ -199,7 +203,7 @@ def find_entity(argument: str, name: object) -> Flow[str]:
 
 
 def read_identity(decision: object) -> Flow[Row]:
-    """Return the stored decision or doubt with the id *decision*, with its entities and all that it moved.
+    """Read the stored decision about entities with the id *decision*, with its entities and everything that it moved.
 
     Errors: `NotFound` if it does not exist, or if its first entity no longer exists.
     """
@@ -212,10 +216,10 @@ def read_identity(decision: object) -> Flow[Row]:
 
 
 def _carry_out(plan: Plan) -> Flow[IdentityDecision]:
-    """Write the database changes that the function *plan* computes, and return the stored decision.
+    """Write a decision about entities, and return it as stored; plan it again if the entities changed meanwhile.
 
-    *plan* takes the time in microseconds since the epoch. It is called again if other processes changed the entities
-    meanwhile. Errors: `DatabaseUnavailable` after `ATTEMPTS` conflicts.
+    *plan*: a function from the time (microseconds since the epoch) to the database changes. Errors:
+    `DatabaseUnavailable` if other processes changed the entities `ATTEMPTS` times.
     """
     for _ in range(ATTEMPTS):
         time = yield from now()
@@ -242,7 +246,7 @@ def _author(by: str, reason: str, time: int, prefix: str = "") -> dict[str, obje
 
 
 def _ends(row: Row) -> dict[str, str]:
-    """Return the ids of the two entities of a decision, ``{"one": id, "other": id}``; deleted entities are left out.
+    """Return the ids of the two entities of a decision as ``{"one": id, "other": id}``; deleted entities are left out.
 
     *row*: a database row of the decision and its entities.
     """
@@ -267,10 +271,11 @@ def _plan_merge(identity: dict[str, object], one: Whole, second: Whole, time: in
 
 
 def _plan_unmerge(move: Move, whole: Whole, moved: Sequence[Row], namespace: str) -> Flow[None]:
-    """Add to *move* the database changes that undo a merge: recreate the merged entity with its facts and names.
+    """Add the database changes that undo a merge to *move*: the merged entity exists again, with its facts and names.
 
-    *whole*: the entity into which it was merged. *moved*: rows of the facts, episodes and names that the merge moved;
-    those that *whole* no longer has are skipped. Errors: `InputError` if the merged entity exists again.
+    *whole*: the entity into which it was merged. *moved*: database rows of the facts, episodes and names that the merge
+    moved; rows of links that *whole* no longer has are skipped. Errors: `InputError` if the merged entity exists
+    already.
     """
     identity = move.identity
     id_ = entity_id(namespace, identity["former_key"])
@@ -306,10 +311,10 @@ def _plan_unmerge(move: Move, whole: Whole, moved: Sequence[Row], namespace: str
 
 
 def _set_apart(identity: Row, state: str, by: str, reason: str) -> Flow[IdentityDecision]:
-    """Store whether two entities are different (*state* ``"apart"``) or undecided (``"waiting"``); return the decision.
+    """Store that two entities are different (*state* ``"apart"``) or undecided (``"waiting"``); return this decision.
 
-    *identity*: the stored doubt whether they are the same. Errors: `InputError` if the doubt was decided meanwhile, or
-    one of the entities no longer exists.
+    *identity*: the stored question whether they are the same. *by* and *reason*: who decides, and why. Errors:
+    `InputError` if it was decided meanwhile, or one of the entities no longer exists.
     """
     time = yield from now()
     fields = {name: identity[name] for name in ("by", "at", "reason", "undone_by", "undone_at", "undone_reason")}

@@ -1,4 +1,7 @@
-"""Build the parameters of the query `identities.MOVE`: it moves facts, mentions and names between entities."""
+"""Build the query that merges or splits entities: it moves facts, mentions and names from one entity to another.
+
+The query is `identities.MOVE`; `Move` collects its parameters.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +26,14 @@ Parameters = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """An entity with the ids of all facts, episodes and names that are linked to it.
+    """An entity, and the ids of everything linked to it; a merge or split reads it to plan what moves.
 
-    `mentions`: times in microseconds by id of the episodes that mention it. `subjects` and `objects`: ids of the facts
-    of which it is the subject or an object. `aliases`: hashes of its names. `apart`: ids of entities known to be
-    different. `revision`: a counter that every change of the entity raises.
+    - `entity`: the stored properties, such as name and type.
+    - `revision`: a counter that every change of the entity raises.
+    - `mentions`: the episodes (stored messages) that mention it, ``{episode id: time in microseconds}``.
+    - `subjects` and `objects`: ids of the facts of which it is the subject or an object.
+    - `aliases`: hashes of its names.
+    - `apart`: ids of entities known to be different from it.
     """
 
     entity: Row
@@ -61,27 +67,31 @@ class Whole:
         return self.subjects | self.objects
 
     def expect(self) -> Parameters:
-        """Return the entity's id, names, revision and number of mentions, as they were when it was read.
+        """Return the state of the entity as it was read, to detect later whether another process changed it.
 
-        A decision is written only if the database still has the same values.
+        The result is ``{"id": ..., "name": ..., "aliases": [...], "revision": 3, "mentions": 12}``. A merge or split is
+        written only if the database still has these values.
         """
         names = {"name": self.entity["name"], "aliases": list(self.entity["aliases"])}
         return {"id": self.id, **names, "revision": self.revision, "mentions": len(self.mentions)}
 
 
 def read_wholes(*ids: str) -> Flow[list[Whole]]:
-    """Return the entities with the ids *ids*, each with the ids of its facts, episodes and names; skip unknown ids."""
+    """Read the entities with these ids, in this order, each with the ids of its facts, episodes and names.
+
+    Unknown ids are skipped.
+    """
     rows = yield from fetch(queries.WHOLE, ids=list(ids))
     wholes = {row["entity"]["id"]: Whole.from_row(row) for row in rows}
     return [wholes[id_] for id_ in ids if id_ in wholes]
 
 
 def entity_row(id_: str, names: Sequence[str], times: Iterable[int]) -> Parameters:
-    """Return query parameters that set the names of the entity *id_*, the words to find it by, and when it was seen.
+    """Return query parameters that store an entity's names, its words in the search index, and when it was mentioned.
 
-    *names*: its display name, then its aliases. *times*: when episodes mention it, in microseconds since the epoch.
-    ``{"id": ..., "name": ..., "aliases": [...], "first_seen": ..., "last_seen": ..., "n": number of words, "terms":
-    ...}``
+    *id_*: the id of the entity. *names*: its display name, then its aliases. *times*: when episodes mention it, in
+    microseconds since the epoch. The result is ``{"id": ..., "name": "Ann", "aliases": [...], "first_seen": ...,
+    "last_seen": ..., "n": number of words, "terms": ...}``.
     """
     counts = tokenise.count_terms(" ".join(names), NAME_WEIGHT)
     seen = sorted(times)
@@ -91,10 +101,11 @@ def entity_row(id_: str, names: Sequence[str], times: Iterable[int]) -> Paramete
 
 
 def evidence_of(statements: Sequence[Row]) -> Parameters:
-    """Return the fields of a fact that are computed from its statements: ``{"confidence": 0.9, "said_at": ..., ...}``.
+    """Return the properties of a fact that follow from its statements (the episodes that state it).
 
-    The confidence is the highest of all statements, ``said_at`` their latest time in microseconds. ``told_by`` is the
-    id of the episode with the first statement.
+    *statements*: database rows, one for each episode. The result is ``{"confidence": 0.9, "said_at": ..., "told_at":
+    ..., "told_by": episode id, "told_end": False}``. ``confidence`` is the highest of all statements. ``said_at`` is
+    the latest time, in microseconds since the epoch. The ``told_`` values describe the first statement.
     """
     ends, at, _, by = min((_only_ends(row), row["said_at"], row["arrived_at"], row["id"]) for row in statements)
     last = max(row["said_at"] for row in statements)
@@ -114,10 +125,11 @@ WAYS = tuple(f"{kind}_{way}" for kind in ("subjects", "objects", "mentions", "al
 
 @dataclass(slots=True)
 class Move:
-    """The database changes of one merge, split or undo; its fields are the parameters of the query that writes them.
+    """The database changes of one merge or split of entities, or of its undo; `write` writes them in one query.
 
-    `identity`: the properties of the decision. `before`: the decision's stored state, None if it is new. `expected`:
-    the entities as they were read. `now`: microseconds since the epoch.
+    The fields are the parameters of that query. `identity`: the properties of the stored decision. `before`: the
+    decision's stored state; None if it is new. `expected`: the entities as they were read. `now`: microseconds since
+    the epoch.
     """
 
     identity: Parameters
@@ -140,10 +152,11 @@ class Move:
     revision: Revision = field(default_factory=Revision)
 
     def create(self, row: Parameters, key: str, type_: str, vector: Vector, created_at: int) -> None:
-        """Plan to create an entity with the names and times of *row*, a result of `entity_row`.
+        """Add the creation of a new entity to the planned changes.
 
-        *key*: the hash from which its id is made. *type_*: its type, such as ``"Person"``. *vector*: the embedding
-        vector of its name. *created_at*: microseconds since the epoch.
+        *row*: its names and times, from `entity_row`. *key*: the hash of its first name and type, from which its id is
+        made. *type_*: its type, such as ``"Person"``. *vector*: the embedding vector of its name. *created_at*:
+        microseconds since the epoch.
         """
         properties = {name: value for name, value in row.items() if name != "terms" and value is not None}
         properties |= {"key": key, "type": type_, "summary": "", "created_at": created_at}
@@ -151,30 +164,33 @@ class Move:
         self.entities.append(row)
 
     def take(self, kind: str, id_: str, entity: str) -> None:
-        """Plan to remove a link: *entity* loses the fact, episode or name with the id *id_*.
+        """Add the removal of a link to the planned changes: *entity* loses the fact, episode or name with the id *id_*.
 
-        *kind*: ``"subjects"`` or ``"objects"`` (of facts), ``"mentions"`` (episodes) or ``"aliases"`` (names, by key).
+        *entity*: an entity id. *kind*: the kind of link, ``"subjects"`` or ``"objects"`` (of facts), ``"mentions"``
+        (episodes) or ``"aliases"`` (names; *id_* is the hash of the name).
         """
         self.links[f"{kind}_out"].append({"id": id_, "entity": entity})
 
     def give(self, kind: str, id_: str, entity: str) -> None:
-        """Plan to add a link: *entity* gets the fact, episode or name with the id *id_*.
+        """Add a new link to the planned changes: *entity* gets the fact, episode or name with the id *id_*.
 
-        *kind*: ``"subjects"`` or ``"objects"`` (of facts), ``"mentions"`` (episodes) or ``"aliases"`` (names, by key).
+        *entity*: an entity id. *kind*: the kind of link, ``"subjects"`` or ``"objects"`` (of facts), ``"mentions"``
+        (episodes) or ``"aliases"`` (names; *id_* is the hash of the name).
         """
         self.links[f"{kind}_in"].append({"id": id_, "entity": entity})
 
     def note(self, label: str, role: str, id_: str, **fields: Any) -> None:
-        """Record that this decision moves a fact, an episode or a name, so that an undo can move it back.
+        """Record in the stored decision that it moves a fact, an episode or a name, so that an undo can move it back.
 
-        *label* and *id_*: its node label and id. *role*: how it is linked to the entity, such as ``"subject"`` or
-        ``"mention"``. *fields*: more properties, such as ``kept=True`` if the old link remains too.
+        *label* and *id_*: the label and id of the moved node. *role*: how it is linked to the entity, such as
+        ``"subject"`` or ``"mention"``. *fields*: more properties of the record; ``kept=True`` means that the new entity
+        had, or the old entity keeps, the same link.
         """
         empty = {"kept": False, "origin": None, "ruling": None, "refused": None}
         self.moved.append({"label": label, "role": role, "id": id_, **empty, **fields})
 
     def write(self) -> Flow[bool]:
-        """Write all changes in one atomic query, and return True; if an entity changed meanwhile, write nothing."""
+        """Write all planned changes in one atomic query, and return True; write nothing if an entity has changed."""
         parameters = {each.name: getattr(self, each.name) for each in fields(self)}
         parameters |= {**parameters.pop("links"), **parameters.pop("revision").to_parameters()}
         rows = yield from write(queries.MOVE, **{**parameters, "expected": list(map(Whole.expect, self.expected))})
@@ -182,9 +198,9 @@ class Move:
 
 
 def move_all(move: Move, source: Whole, target: Whole, without: Sequence[str] = ()) -> None:
-    """Plan to move all facts, episodes and names of the entity *source* to *target*, and to delete *source*.
+    """Add a whole merge to *move*: all facts, episodes and names of *source* go to *target*; *source* is deleted.
 
-    *without*: names that are not moved.
+    *without*: names of *source* that are dropped instead of moved.
     """
     dropped = set(map(alias_key, without))
     for kind, label, role in (*LINKS, ("aliases", "Alias", "alias")):
@@ -202,7 +218,7 @@ def move_all(move: Move, source: Whole, target: Whole, without: Sequence[str] = 
 
 
 def names_with(names: Iterable[str], keys: Iterable[str]) -> list[str]:
-    """Return those of *names* whose hash is among *keys*; the hash of a name ignores case.
+    """Return the names whose hash is in *keys*; the hash of a name ignores case.
 
     If *keys* has the hash of "ann", then of ``["Ann", "Bo"]`` the result is ``["Ann"]``.
     """

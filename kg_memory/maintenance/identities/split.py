@@ -1,4 +1,7 @@
-"""Plan the split of an entity, which moves some of its facts and episodes to a new entity, and the undo of a split."""
+"""Plan the split of an entity, and the undo of a split.
+
+A split moves some facts and episodes (stored messages) of an entity to a new entity.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ from kg_memory.text.identity import alias_key, entity_id, entity_key, fact_id
 
 @dataclass(frozen=True, slots=True)
 class SplitRequest:
-    """A request to split an entity: the ids of the facts and episodes to move to a new entity.
+    """A request to split an entity: which facts and episodes (stored messages), by id, move to a new entity.
 
     *name* and *type* describe the new entity; ``None`` means the name or type of the old entity.
     """
@@ -40,11 +43,12 @@ class SplitRequest:
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """How a split divides the facts and episodes of an entity between that entity and a new one.
+    """How the facts and episodes of one entity are divided when a new entity is split off.
 
-    `whole`: ids of facts that move. `parts`: ids of facts that both entities get, each with the ids of the episodes
-    whose statements move. `moving` and `staying`: ids of the episodes that mention the new and the old entity
-    afterwards; an episode can be in both.
+    - `whole`: ids of the facts that move to the new entity.
+    - `parts`: facts that both entities get; each fact id has the ids of the episodes whose statements move.
+    - `moving`: ids of the episodes that mention the new entity afterwards.
+    - `staying`: ids of the episodes that mention the old entity afterwards; an episode can be in both sets.
     """
 
     whole: frozenset[str]
@@ -54,16 +58,20 @@ class Division:
 
 
 def read_facts(ids: Iterable[str]) -> Flow[dict[str, Row]]:
-    """Return the facts with the ids *ids* as ``{id: row}``, with their subject, objects, statements and verdicts."""
+    """Read the facts with the ids *ids*; return ``{id: row}`` with subject, objects, statements and verdicts of each.
+
+    A statement is one episode that states the fact. A verdict says how the fact relates to another one.
+    """
     rows = yield from fetch(queries.FACTS, ids=sorted(ids))
     return {row["fact"]["id"]: row for row in rows}
 
 
 def plan_split(move: Move, whole: Whole, request: SplitRequest, policy: ConflictPolicy, namespace: str) -> Flow[None]:
-    """Add to *move* the database changes of a split: a new entity, and the facts, episodes and names that move to it.
+    """Add the database changes of a split to *move*: a new entity, with facts, episodes and names of the old entity.
 
-    *whole*: the entity that is split. *request*: the facts and episodes that move. Errors: `InputError` if these are
-    about other entities, or if nothing or everything would move.
+    *whole*: the entity that is split. *request*: which facts and episodes move. *policy*: the rules by which periods of
+    contradicting facts are computed again. Errors: `InputError` if the facts or episodes are about other entities, or
+    if nothing or everything would move.
     """
     rows = yield from read_facts(whole.facts)
     division = divide(whole, rows, request)
@@ -102,11 +110,12 @@ def plan_split(move: Move, whole: Whole, request: SplitRequest, policy: Conflict
 
 
 def divide(whole: Whole, rows: Mapping[str, Row], request: SplitRequest) -> Division:
-    """Return which facts, statements and episodes of the entity *whole* a split moves to a new entity.
+    """Return how a split divides the facts and episodes of the entity *whole* between it and a new entity.
 
-    *rows*: all facts about the entity by id, from `read_facts`. A fact moves if only the requested episodes state it.
-    If other episodes state it too, only the statements of the requested episodes move. Errors: `InputError` for ids of
-    another entity, or if nothing or everything would move.
+    *rows*: all facts about the entity by id, from `read_facts`. *request*: the facts and episodes that the user wants
+    to move. A fact moves if no other episode states it. If other episodes state it too, both entities get it, and only
+    the statements of the requested episodes move. Errors: `InputError` for ids of another entity, or if nothing or
+    everything would move.
     """
     unknown = sorted(set(request.facts) - rows.keys())
     if unknown:
@@ -158,10 +167,11 @@ def _copy_facts(
     ends: tuple[Whole, str, str],
     namespace: str,
 ) -> Flow[None]:
-    """Copy the facts that both entities get in a split; add the copies, which are about the new entity, to *move*.
+    """Add copies of facts to *move*, for the facts that both entities get in a split; a copy is about the new entity.
 
-    *parts*: for each such fact id, the episodes whose statements move to the copy. *rows*: facts by id. *ends*: the old
-    entity, then key and id of the new one. *history* is changed accordingly.
+    *parts*: for each of these fact ids, the episodes whose statements move to the copy. *rows*: facts by id. *ends*:
+    the old entity, and the key and id of the new one. *history*: the statements in memory, which are moved to the
+    copies too.
     """
     whole, key, id_ = ends
     vectors = yield from embed([rows[fact]["fact"]["sentence"] for fact in sorted(parts)])
@@ -187,7 +197,10 @@ def _copy_facts(
 
 
 def divide_statements(statements: Iterable[Row], episodes: Collection[str]) -> tuple[list[Row], list[Row]]:
-    """Return two lists: the statements made by *episodes* (ids), and all other statements."""
+    """Return two lists: the statements made by one of *episodes* (ids), and all other statements.
+
+    *statements*: database rows, each with the ``id`` of the episode that states the fact.
+    """
     stating, rest = list[Row](), list[Row]()
     for statement in statements:
         (stating if statement["id"] in episodes else rest).append(statement)
@@ -195,9 +208,9 @@ def divide_statements(statements: Iterable[Row], episodes: Collection[str]) -> t
 
 
 def move_statements(history: History, origin: str, fact: str, episodes: Collection[str]) -> None:
-    """Change *history* so that some statements of the fact *origin* count as statements of the fact *fact*.
+    """Move statements (episodes that state a fact) from one fact to another in *history*; the database is not changed.
 
-    These are the statements of *episodes*. All arguments are ids; the database is not changed.
+    *origin* and *fact*: the ids of the old and the new fact. *episodes*: the ids of the episodes whose statements move.
     """
     for statement in list(history.statements[origin].values()):
         if statement.id in episodes:
@@ -208,10 +221,11 @@ def move_statements(history: History, origin: str, fact: str, episodes: Collecti
 
 
 def _annul_verdicts(move: Move, rows: Mapping[str, Row], moved: Collection[str], entity: str, history: History) -> None:
-    """Cancel verdicts (such as "fact A ends fact B") between facts that are about different entities after a split.
+    """Cancel the verdicts between facts that a split separates: both facts hold again.
 
-    Their ruling becomes ``"both"``: both facts hold. *move* and *history* are changed. *rows*: all facts of the split
-    entity by id. *moved*: ids of the facts that move. *entity*: the id of the split entity.
+    A verdict is a stored relation of two facts, such as "fact A ended fact B"; it makes no sense if the facts are about
+    different entities. Its ruling (the effect) becomes ``"both"``, in *move* and in *history*. *rows*: all facts of the
+    split entity by id. *moved*: ids of the facts that move. *entity*: the id of the split entity.
     """
     for fact in sorted(moved):
         ends = {rows[fact]["subject"], *rows[fact]["objects"]} - {entity}
@@ -226,10 +240,10 @@ def _annul_verdicts(move: Move, rows: Mapping[str, Row], moved: Collection[str],
 
 
 def set_ruling(history: History, verdict: str, ruling: str, refused: str | None) -> None:
-    """Set the ruling of the verdict with the id *verdict* in *history*; do nothing for an unknown id.
+    """Change the effect of a stored verdict (how two facts relate) in *history*; do nothing for an unknown id.
 
-    *ruling*: the effect, such as ``"both"`` (both facts hold). *refused*: the id of a fact that a person rejected, or
-    None.
+    *verdict*: its id. *ruling*: the new effect, such as ``"both"`` (both facts hold) or ``"supersedes"`` (one ends the
+    other). *refused*: the id of a fact that a person rejected, or None.
     """
     if verdict in history.verdicts:
         changed = replace(history.verdicts[verdict], ruling=ruling, refused=refused)  # type: ignore[arg-type]
@@ -239,10 +253,10 @@ def set_ruling(history: History, verdict: str, ruling: str, refused: str | None)
 def plan_unsplit(
     move: Move, wholes: tuple[Whole, Whole], moved: Sequence[Row], policy: ConflictPolicy, namespace: str
 ) -> Flow[None]:
-    """Add to *move* the database changes that undo a split: facts, episodes and names move back to the old entity.
+    """Add the database changes that undo a split to *move*: the new entity is merged back into the old one.
 
-    *wholes*: the old and the new entity; the new one is deleted. *moved*: rows of the facts, episodes and names that
-    the split moved.
+    *wholes*: the old and the new entity. *moved*: database rows of the facts, episodes and names that the split moved.
+    *policy*: the rules by which periods of contradicting facts are computed again.
     """
     first, second = wholes
     copies = {row["id"]: row["origin"] for row in moved if row["role"] == "copy"}
@@ -272,9 +286,9 @@ def plan_unsplit(
 
 
 def _find_unused(move: Move, second: Whole) -> Flow[list[str]]:
-    """Return the name that a split gave to the new entity, as a list; ``[]`` if an episode uses this name.
+    """Return a list with the name that a split invented for the new entity, if no episode uses it; otherwise ``[]``.
 
-    *second*: the new entity. *move*: the changes that undo the split.
+    An undo deletes this name. *move*: the undo. *second*: the new entity.
     """
     named = names_with(second.names, [move.identity["former_name"] or ""])
     used = yield from fetch(queries.NAMES_IN_USE, episodes=sorted(second.mentions), names=named)
