@@ -1,8 +1,9 @@
-"""The audit log of forgetting: an append-only chain of entries, each with the hash of the entry before.
+"""The audit log of forgetting: which deletions were made, when and by whom, protected against changes.
 
-The log is one Redis hash on the database server, beside the graphs, so it outlives the namespaces. Its fields are the
-entry numbers, from 1 on. A changed, removed or inserted entry breaks the chain of hashes. Entries contain no forgotten
-text; ids, names and namespaces are stored as salted hashes.
+The log is one Redis hash on the database server, separate from the graphs, so it remains when namespaces are deleted.
+Its fields are the entry numbers, from 1 on. Each entry contains the hash of the entry before, so a changed, removed or
+inserted entry breaks the chain. Entries contain no forgotten text; ids, names and namespaces are stored as salted
+hashes.
 
 Each call to forget writes two entries with the same receipt id: one before it deletes anything, and one at the end. A
 call with only the first entry is still running, or was killed.
@@ -44,15 +45,15 @@ def read_salt() -> Flow[str]:
 
 
 def salted_hash(salt: str, text: str) -> str:
-    """Return a salted hash (HMAC-SHA-256, 32 hex digits) that the audit log stores in place of an id or a name."""
+    """Return the salted hash that the audit log stores in place of an id or a name: HMAC-SHA-256, 32 hex digits."""
     return hmac.new(salt.encode(), text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()[:32]
 
 
 def append(content: Content) -> Flow[AuditEntry]:
     """Append an entry to the audit log, and return the entry with its number and hash.
 
-    *content*: the fields of the entry, without number and hash. If another process takes the same number first, the
-    next number is tried. Errors: `DatabaseUnavailable` after `ATTEMPTS` tries.
+    *content*: the fields of the entry, without number and hash. If another process writes an entry with the same number
+    first, the next number is tried. Errors: `DatabaseUnavailable` after `ATTEMPTS` tries.
     """
     for _ in range(ATTEMPTS):
         last = yield from last_number()
@@ -64,7 +65,7 @@ def append(content: Content) -> Flow[AuditEntry]:
 
 
 def seal(content: Content) -> str:
-    """Return *content*, the fields of an audit log entry, as JSON text to store, with a hash of these fields added."""
+    """Return an audit log entry as JSON text to store: the fields *content*, and a hash of them as ``hash``."""
     return _to_text({**content, "hash": _hash(content)})
 
 
@@ -79,9 +80,9 @@ def last_number() -> Flow[int]:
 def read_entries(limit: int, skip: int = 0, namespace: str | None = None) -> Flow[list[AuditEntry]]:
     """Return one audit log entry for each call to forget, the latest call first.
 
-    A call writes two entries; the last is returned. *limit* and *skip*: the maximum number of calls, and how many to
-    skip before. *namespace*: only calls for this namespace; ``None`` means all. Invalid entries are left out; `verify`
-    reports them.
+    A call writes an entry at its start and one at its end; only the last of them is returned. *limit*: the maximum
+    number of calls. *skip*: how many to leave out before. *namespace*: only calls for this namespace; ``None`` means
+    all. Invalid entries are left out; `verify` reports them.
     """
     masked = None if namespace is None else salted_hash((yield from read_salt()), namespace)
     entries: dict[str, AuditEntry] = {}
@@ -98,8 +99,8 @@ def read_entries(limit: int, skip: int = 0, namespace: str | None = None) -> Flo
 def verify(head: str | None = None) -> Flow[AuditReport]:
     """Check every entry of the audit log against its hash and the entry before; return a report of the problems.
 
-    *head*: the hash of an entry that must be in the log, such as the one in a receipt that you kept. Without it, the
-    removal of the latest entries goes unnoticed.
+    *head*: the hash of an entry that must be in the log, such as the one in a receipt that was stored elsewhere.
+    Without it, the removal of the latest entries is not noticed.
     """
     last = yield from last_number()
     before, has_head, problems = FIRST, head is None, []
@@ -120,9 +121,10 @@ def verify(head: str | None = None) -> Flow[AuditReport]:
 
 
 def _find_problem(number: int, text: str | None, before: str) -> str:
-    """Return the problem of an audit log entry, such as ``"is missing: it was removed"``, or ``""`` if it is correct.
+    """Return the problem of an audit log entry, such as ``"is missing: it was removed"``; ``""`` if it is correct.
 
-    *number*: the expected number of the entry. *text*: its JSON, or None. *before*: the hash of the previous entry.
+    *number*: the number that the entry should have. *text*: its JSON; None if it is missing. *before*: the hash that
+    the previous entry has.
     """
     if text is None:
         return "is missing: it was removed"

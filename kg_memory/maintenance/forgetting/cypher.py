@@ -1,4 +1,4 @@
-"""The queries of forgetting: they read what a deletion affects, and `FORGET` deletes it.
+"""Database queries for forgetting: most read what a deletion affects; `FORGET` deletes it.
 
 Times are microseconds since the epoch; open ends are `temporal.OPEN_START` and `temporal.OPEN_END`.
 """
@@ -176,9 +176,9 @@ concurrent community summaries and readings of episodes start again: they may co
 
 
 def _unlink(id_: str) -> str:
-    """Return Cypher that deletes a link "fact A depends on fact B" if only a forgotten episode stated the link.
+    """Return Cypher that deletes the links "fact A depends on fact B" that only a forgotten episode stated.
 
-    *id_*: the Cypher expression for the id of that episode.
+    *id_*: a Cypher expression for the id of that episode.
     """
     states = f"MATCH (x:Episode {{id: {id_}}})-[:STATES]->(f:Fact) WITH DISTINCT row, f"
     return f"{states} MATCH (f)-[r:RESTS_ON {{episode: {id_}}}]-() DELETE r"

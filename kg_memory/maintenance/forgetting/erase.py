@@ -1,7 +1,7 @@
-"""Erase copies of forgotten text outside the graph.
+"""Erase the copies of forgotten text that exist outside the graph.
 
-They are in the database server's query streams, slow logs, append-only file and snapshots, in caches of this process,
-and in LangGraph checkpoints.
+The database server has copies in its query logs, append-only file and snapshots. This process has some in caches, and
+LangGraph in checkpoints.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ LOST_REPLICA = "a replica that was connected before"
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """The result of erasing: `done` is true if the database server's files no longer contain deleted data.
+    """Whether the database server's files are free of deleted data (`done`).
 
-    Otherwise `advice` tells the user what to do.
+    If they are not, `advice` tells the user what to do.
     """
 
     done: bool = False
@@ -55,12 +55,13 @@ class Erasure:
 
 
 def erase_leftovers(key: str, mark: str, *, rewrite: bool) -> Flow[Erasure]:
-    """Delete copies of deleted data that the database server keeps outside the graph *key*, such as its query log.
+    """Delete the copies of deleted data that the database server has outside the graph *key*, such as its query log.
 
-    Returns whether the server's files are free of deleted data. *mark*: a unique text, which is sent in a query; the
-    query log is deleted once this query is in it, because FalkorDB writes the log with a delay. *rewrite*: also reset
-    slow logs, and let the server rewrite its append-only file and snapshot. A `DatabaseError` is not raised but added
-    to the advice.
+    Returns whether the server's files are free of deleted data.
+
+    *mark*: a unique text to send in a query. FalkorDB logs queries with a delay, so the log is deleted once it contains
+    this text. *rewrite*: also clear the slow logs, and let the server rewrite its append-only file and snapshot. A
+    `DatabaseError` is not raised: its message is added to the advice in the result.
     """
     try:
         yield from _delete_stream(key, mark)
@@ -78,10 +79,10 @@ def erase_leftovers(key: str, mark: str, *, rewrite: bool) -> Flow[Erasure]:
 
 
 def find_stale_replicas(key: str) -> Flow[list[str]]:
-    """Return the addresses of the database replicas that lack the latest writes.
+    """Return the addresses of the database replicas that lack the latest writes, such as ``["10.0.0.2:6379"]``.
 
     Waits up to `CAUGHT_UP_IN` seconds for them. *key*: the name of a graph on the server. A replica that is not
-    connected is returned as ``"replica_url"`` if it is the one in the settings, else as the text `LOST_REPLICA`.
+    connected is listed as ``"replica_url"`` if it is the one in the settings, otherwise as the text `LOST_REPLICA`.
     """
     now = yield from _try_command(key, "INFO", "replication")
     if not isinstance(now, dict):
@@ -95,7 +96,7 @@ def find_stale_replicas(key: str) -> Flow[list[str]]:
 
 
 def _list_replicas(key: str, history: str, offset: int) -> Flow[tuple[list[str], list[str]]]:
-    """Return two lists of replicas of the database server: those that lack the latest writes, and disconnected ones.
+    """Return two lists of database replicas: those that lack the latest writes, and those that are not connected.
 
     *key*: the name of a graph on the server. *history* and *offset*: the server's replication id and offset; a replica
     with a smaller offset lacks writes.
@@ -115,7 +116,10 @@ def _list_replicas(key: str, history: str, offset: int) -> Flow[tuple[list[str],
 
 
 def _delete_stream(key: str, mark: str) -> Flow[None]:
-    """Delete the log of recent queries on the graph *key*, after waiting for the query with the text *mark* in it."""
+    """Delete the log of recent queries on the graph *key*, once the query that contains the text *mark* is in it.
+
+    FalkorDB logs queries with a delay; without waiting, a later log entry could contain deleted text.
+    """
     stream = STREAM.format(key)
     setting = yield from _try_command(key, "GRAPH.CONFIG", "GET", "CMD_INFO")
     if setting is None or setting[1]:
@@ -129,7 +133,7 @@ def _delete_stream(key: str, mark: str) -> Flow[None]:
 
 
 def drop_stream(key: str) -> Flow[None]:
-    """Delete FalkorDB's log of recent queries on the graph *key*, as it contains the parameters of the queries.
+    """Delete FalkorDB's log of recent queries on the graph *key*: it contains query parameters, so also user text.
 
     Queries of the last second may be missed: FalkorDB logs them about a second later.
     """
@@ -137,9 +141,9 @@ def drop_stream(key: str) -> Flow[None]:
 
 
 def _delete_copies(graphs: Sequence[str], key: str) -> Flow[None]:
-    """Delete temporary copies of graphs that an export left behind because its process was killed.
+    """Delete temporary copies of graphs that killed export processes left on the server.
 
-    *graphs*: the names of all graphs on the server. *key*: one of them, which identifies the server.
+    *graphs*: the names of all graphs on the server. *key*: the name of any of them, to address the server.
     """
     if any(graph.startswith(PREFIX) for graph in graphs):
         for copy in orphans(graphs, (yield from command("CLIENT LIST", at=key))):
@@ -202,7 +206,7 @@ def _try_command(key: str, *words: str) -> Flow[Any]:
 
 
 def clear_process_caches() -> Flow[int]:
-    """Clear all caches of this process that may contain stored text or vectors, and return how many were cleared.
+    """Clear all caches of this process that may contain stored text or vectors; return the number of caches cleared.
 
     Caches of other processes remain until those processes end.
     """
@@ -218,7 +222,7 @@ def _clear() -> int:
 
 
 def find_cached_functions() -> list[Any]:
-    """Return the functions of this package with a bounded ``lru_cache``; their caches may contain forgotten text."""
+    """Return the functions of this package with a bounded ``lru_cache``, to clear it: it may contain forgotten text."""
     modules = [module for name, module in list(sys.modules.items()) if name.startswith("kg_memory") and module]
     return [value for module in modules for value in vars(module).values() if _is_bounded_cache(value)]
 
@@ -232,7 +236,7 @@ def _is_bounded_cache(value: Any) -> bool:
 
 
 class Checkpointer(Protocol):
-    """The methods of a LangGraph checkpointer that forgetting calls; they delete all checkpoints of a conversation."""
+    """Protocol of a LangGraph checkpointer: the methods that delete all checkpoints of a conversation."""
 
     def delete_thread(self, thread_id: str) -> Any: ...
 
@@ -240,6 +244,6 @@ class Checkpointer(Protocol):
 
 
 def delete_checkpoints(checkpointer: Checkpointer, threads: Iterable[str]) -> Flow[None]:
-    """Delete all LangGraph checkpoints of *threads*, given by their thread ids, from *checkpointer*."""
+    """Delete all checkpoints of the conversations *threads* (their thread ids) from a LangGraph checkpointer."""
     for thread in threads:
         yield Call(partial(checkpointer.delete_thread, thread), partial(checkpointer.adelete_thread, thread))

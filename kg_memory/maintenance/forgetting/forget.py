@@ -1,7 +1,7 @@
-"""Forget episodes: delete their text, everything that only they support, and their effects on remaining data.
+"""Forget episodes (stored messages): delete their text, all that only they support, and their effects on the rest.
 
-Episodes are deleted in batches of `AT_ONCE`, each in one atomic query. The audit log gets an entry before the first
-batch, and one after the search for residue.
+Episodes are deleted in batches of `AT_ONCE`, each in one atomic query. The audit log gets one entry before the first
+batch, and one after the search for remains.
 """
 
 from __future__ import annotations
@@ -50,33 +50,40 @@ OnProgress = Callable[[int, int], None]
 
 
 class Searcher(Protocol):
-    """Protocol of plug-ins that search a namespace for traces of deleted episodes, such as ids, words and vectors.
+    """Protocol of plug-ins that search a namespace for remains of deleted episodes: their ids, words and vectors.
 
-    Call `gather` before each batch of episodes is deleted, `add` after it, and `search` at the end.
+    `gather` is called before each batch of episodes is deleted, `add` after it, and `search` once at the end.
     """
 
     def gather(self, impact: Impact, parameters: Row) -> Flow[Any]:
-        """Return the traces of a batch of episodes that is about to be deleted, such as its ids, words and vectors.
+        """Return what to search for after a batch of episodes is deleted, such as its ids, words and vectors.
 
         *impact*: the data that the deletion affects. *parameters*: the parameters of the deleting query
         `cypher.FORGET`.
         """
 
     def add(self, traces: Any) -> None:
-        """Add the traces of a deleted batch, as `gather` returned them, to the traces that `search` looks for."""
+        """Remember *traces*, a result of `gather`, for the later `search`; called once the batch is deleted."""
 
     def search(self) -> Flow[tuple[list[Residue], int]]:
-        """Search the namespace for the traces; return those found, and how many stored properties were searched."""
+        """Search all stored properties in the namespace for remains of the deleted episodes.
+
+        Returns the remains found, and the number of properties that were searched.
+        """
 
 
 @dataclass(slots=True)
 class Run:
-    """The progress of one call to forget: the ids deleted or changed so far, and the traces of deleted text found.
+    """The progress of one call to forget: which ids were deleted or changed so far, and which remains were found.
 
-    `receipt`: the id of the call in the audit log. `redactions`: for episodes that lose only a range of characters,
-    their new content by id. `restored`: ids of facts that hold again. `unread`: ids of episodes to read again.
-    `redacted`: the new ids of episodes that lost a range. `texts`: what a dry run would delete, by id. `times`: the
-    time of each batch in microseconds since the epoch. `words`: the words of the deleted episodes.
+    - `receipt`: the id of the call in the audit log. `salt`: with it, the log hashes names.
+    - `redactions`: new contents by id, for episodes that lose only a range of characters. `redacted`: their new ids.
+    - `episodes`, `facts`, `entities`: ids deleted. `restored`: ids of facts that hold again. `changed`: other changed
+      facts.
+    - `unread`: ids of episodes whose facts must be extracted again.
+    - `texts`: in a dry run, the texts that would be deleted, by id.
+    - `times`: when each batch was deleted, in microseconds since the epoch. `words`: the words of the deleted episodes.
+    - `residue`: remains found. `searched`: how many stored properties were searched.
     """
 
     request: ForgetRequest
@@ -99,7 +106,7 @@ class Run:
     searched: int = 0
 
     def add(self, impact: Impact, plan: Plan, time: int) -> None:
-        """Add the effects of a deleted batch of episodes to the lists of this object.
+        """Add the ids that a deleted batch of episodes removed or changed to the lists of this object.
 
         *impact*: the data that the batch affected. *plan*: how the data were changed. *time*: microseconds since the
         epoch.
@@ -123,15 +130,15 @@ class Run:
 
     @property
     def key(self) -> str:
-        """The database key of the graph of the namespace."""
+        """The database key of the graph of the namespace, such as to find its query log."""
         return graph_key(self.namespace)
 
     def mask(self, text: str) -> str:
-        """Return the salted hash by which the audit log refers to *text*, an id or a name."""
+        """Return the salted hash that the audit log stores in place of *text*, an id or a name."""
         return audit.salted_hash(self.salt, text)
 
     def to_entry(self, messages: Sequence[str], time: int) -> audit.Content:
-        """Return the fields for an audit log entry about this call, with all ids and names as salted hashes.
+        """Return the fields of an audit log entry about this call, with all ids and names as salted hashes.
 
         *messages*: the ids of the episodes to delete. *time*: microseconds since the epoch.
         """
@@ -153,11 +160,12 @@ def forget(
     on_progress: OnProgress = ignore_progress,
     ids: Sequence[str] | None = None,
 ) -> Flow[ForgetReceipt]:
-    """Delete the episodes that *request* selects, and all facts and entities that only they support; return a receipt.
+    """Delete the episodes (stored messages) that *request* selects, with all that only they support; return a receipt.
 
-    *ids*: delete these episodes instead. With ``request.dry_run`` nothing is deleted, and the receipt says what would
-    be. *on_progress* is called after each batch with the number of episodes processed and the total. Errors:
-    `InputError` if no episode is selected.
+    Facts and entities that no other episode supports are deleted too. *ids*: delete these episodes instead.
+    *on_progress* is called after each batch with the number of episodes processed and the total. With
+    ``request.dry_run`` nothing is deleted, and the receipt shows what would be. Errors: `InputError` if no episode is
+    selected.
     """
     run = Run(request, settings, namespace)
     ids = (yield from select_episodes(request)) if ids is None else ids
@@ -195,7 +203,7 @@ def forget(
 
 
 def _describe(impact: Impact, plan: Plan) -> dict[str, str]:
-    """Return the texts that a dry run shows, as ``{id: text}``: what would be deleted, and facts that would change.
+    """Return the texts that a dry run shows, by id: those that would be deleted, and the facts that would change.
 
     *impact*: the data that the deletion would affect. *plan*: the planned changes.
     """
@@ -206,7 +214,7 @@ def _describe(impact: Impact, plan: Plan) -> dict[str, str]:
 
 
 def _plan_batch(ids: Sequence[str], run: Run) -> Flow[tuple[Impact, Plan, int] | None]:
-    """Return how to delete the episodes *ids*: the data that the deletion affects, the planned changes, and the time.
+    """Plan the deletion of the episodes *ids*; return the affected data, the planned changes, and the time.
 
     The time is now, in microseconds since the epoch. Returns ``None`` if none of the episodes exists.
     """
@@ -228,9 +236,9 @@ def _plan_batch(ids: Sequence[str], run: Run) -> Flow[tuple[Impact, Plan, int] |
 
 
 def _check_model() -> Flow[str]:
-    """Return the name of the memory's embedding model; raise an error unless it made the stored vectors.
+    """Return the name of the memory's embedding model; raise `EmbeddingMismatch` unless it made the stored vectors.
 
-    Errors: `EmbeddingMismatch`, also while the vectors are being replaced.
+    The error is also raised while the vectors are being replaced.
     """
     model = yield from embedding_model()
     for meta in (yield from fetch(schema.READ_META)):
@@ -239,11 +247,11 @@ def _check_model() -> Flow[str]:
 
 
 def _delete_batch(ids: Sequence[str], run: Run, searcher: Searcher | None) -> Flow[set[str]]:
-    """Delete the episodes *ids* with one query, and return the ids of all deleted nodes, such as facts and entities.
+    """Delete the episodes *ids* with one query; return the ids of all nodes that were deleted, such as facts.
 
-    *run* collects the effects, and *searcher*, if any, the traces to search for later. If other processes change the
-    data meanwhile, the deletion is planned again, up to `ATTEMPTS` times. Errors: `EmbeddingMismatch`, before anything
-    is deleted.
+    The effects are added to *run*. *searcher*: a plug-in that collects what to search for later, or None. If other
+    processes change the data meanwhile, the deletion is planned again, up to `ATTEMPTS` times. Errors:
+    `EmbeddingMismatch`, before anything is deleted.
     """
     for _ in range(ATTEMPTS):
         model = yield from _check_model()
@@ -265,7 +273,7 @@ def _gave_up() -> DatabaseUnavailable:
 
 
 def find_gone_ids(impact: Impact, parameters: Row) -> set[str]:
-    """Return the ids that no longer exist after a deletion: those of deleted nodes, and old ids of shortened episodes.
+    """Return all ids that no longer exist after a deletion: ids of deleted nodes, and old ids of shortened episodes.
 
     *impact*: the data that the deletion affects. *parameters*: the parameters of the query `cypher.FORGET`.
     """
@@ -280,9 +288,10 @@ def find_gone_ids(impact: Impact, parameters: Row) -> set[str]:
 def forget_everything(
     request: ForgetRequest, settings: Settings, namespace: str, delete: Callable[[], None]
 ) -> Flow[ForgetReceipt]:
-    """Delete all content of *namespace* by calling *delete*, with audit log entries before and after; return a receipt.
+    """Delete the whole *namespace* by calling the function *delete*; return a receipt.
 
-    Errors: `NotFound` if the namespace does not exist.
+    An audit log entry is written before and after. With ``request.dry_run`` nothing is deleted. Errors: `NotFound` if
+    the namespace does not exist.
     """
     run = Run(request, settings, namespace)
     everything = yield from fetch(cypher.EVERYTHING)
@@ -299,16 +308,16 @@ def forget_everything(
 
 
 def _begin(run: Run, ids: Sequence[str]) -> Flow[None]:
-    """Write the first audit log entry of a call to forget: the episodes with these ids are about to be deleted."""
+    """Write the first audit log entry of a call to forget: the episodes *ids* are about to be deleted."""
     run.salt = yield from audit.read_salt()
     entry = run.to_entry(ids, (yield from now()))
     yield from audit.append({**entry, "by": run.mask(run.request.by), "complete": False})
 
 
 def _find_left(ids: Collection[str], time: int) -> Flow[list[Residue]]:
-    """Search the graph for nodes that still have one of the deleted *ids*, and return them for the receipt.
+    """Search the graph for nodes that still have one of the deleted *ids*, and return them as findings for the receipt.
 
-    *time*: only nodes created before it are returned (microseconds since the epoch).
+    *time*: only nodes created before it count (microseconds since the epoch).
     """
     rows: Sequence[Row] = ()
     with suppress(EmbeddingMismatch):
@@ -317,7 +326,7 @@ def _find_left(ids: Collection[str], time: int) -> Flow[list[Residue]]:
 
 
 def _finish(run: Run) -> Flow[ForgetReceipt]:
-    """Clear caches and server files, write the last audit log entry, and return the receipt of the call."""
+    """Finish a call to forget: clear caches and server files, write the last audit log entry, return the receipt."""
     cleared = yield from clear_process_caches()
     if not run.times:
         run.times.append((yield from now()))
@@ -333,7 +342,10 @@ def _finish(run: Run) -> Flow[ForgetReceipt]:
 
 
 def _tell_of_replicas(receipt: ForgetReceipt, stale: Sequence[str]) -> ForgetReceipt:
-    """Return *receipt* with a warning that the replicas with the addresses *stale* still have the deleted data."""
+    """Return *receipt* with a warning that some database replicas still have the deleted data.
+
+    *stale*: the addresses of these replicas.
+    """
     left = [Residue(label="Replica", name=name, trace="replica") for name in stale]
     advice = f"{ADVICE_FOR_STALE_REPLICAS} {', '.join(stale)}"
     advice = "; ".join(filter(None, (receipt.advice, advice)))
@@ -341,10 +353,10 @@ def _tell_of_replicas(receipt: ForgetReceipt, stale: Sequence[str]) -> ForgetRec
 
 
 def _to_entry(run: Run, receipt: ForgetReceipt) -> Flow[audit.Content]:
-    """Return the fields for the last audit log entry of a call to forget.
+    """Return the fields of the last audit log entry of a call to forget.
 
-    `by` and `reason` could repeat deleted text: if one of them has a word that only deleted episodes used, its whole
-    text is replaced by `LEFT_OUT`.
+    The user's texts `by` and `reason` could repeat deleted text. If one of them has a word that only deleted episodes
+    used, `LEFT_OUT` is stored in its place.
     """
     texts = {"by": receipt.by, "reason": receipt.reason}
     words = run.words.intersection(chain.from_iterable(map(terms, texts.values())))
@@ -359,7 +371,7 @@ def _to_entry(run: Run, receipt: ForgetReceipt) -> Flow[audit.Content]:
 
 
 def _build_receipt(run: Run) -> ForgetReceipt:
-    """Return the receipt of a call to forget with its effects so far; `erased` and `head` are not set yet."""
+    """Return a receipt with the effects of the call so far; `erased` and `head` are set later."""
     request = run.request
     return ForgetReceipt(
         kind=request.kind if request.span is None else "span",

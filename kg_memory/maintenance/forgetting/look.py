@@ -1,6 +1,7 @@
-"""Read what a deletion of episodes affects, before anything is deleted.
+"""Read which data a deletion of episodes (stored messages) affects, before anything is deleted.
 
-Words that occur only in forgotten episodes must disappear: names and sentences with such words are reworded or deleted.
+Words that occur only in the forgotten episodes must disappear. So names and sentences with such words are changed or
+deleted.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ Parameters = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """The ids of the episodes to forget, and the word stems of all their text."""
+    """The ids of the episodes (stored messages) to forget, and the stems of all words in their texts."""
 
     ids: frozenset[str]
     words: frozenset[str]
@@ -41,13 +42,16 @@ class Forgotten:
 
 @dataclass(slots=True)
 class Impact:
-    """The data that forgetting some episodes affects, as stored before the deletion.
+    """The stored data that a deletion of episodes (stored messages) affects, read before the deletion.
 
-    `episodes`: database rows of the episodes to forget. `entities` and `facts`: rows of affected ones, by id. `names`:
-    by entity id, the names that remain; an empty list if the entity is deleted. `other_words`: by entity or fact id,
-    the words that remaining episodes use for it. `redactions`: by id, the new content of episodes that lose only some
-    characters. `postings`: new word index entries for neighbouring episodes. `threads`: the time ranges of
-    conversations that were read, with their numbers of episodes, to notice later additions.
+    - `episodes`: database rows of the episodes to forget.
+    - `forgotten`: their ids and words.
+    - `entities` and `facts`: rows of the affected entities and facts, by id.
+    - `names`: for each entity id, the names that it keeps; an empty list if the entity is deleted.
+    - `other_words`: for each entity or fact id, the words of remaining episodes about it; such words may stay.
+    - `redactions`: new contents, by id, of episodes that lose only some characters.
+    - `postings`: new word index entries of episodes next to a forgotten one, which were also indexed under its words.
+    - `threads`: conversations that were read, with time range and number of episodes, to detect additions meanwhile.
     """
 
     episodes: Sequence[Row]
@@ -62,24 +66,24 @@ class Impact:
 
     @property
     def gone_entities(self) -> set[str]:
-        """The ids of entities to delete: no remaining episode mentions them, or none of their names remains."""
+        """The ids of the entities to delete: no remaining episode mentions them, or all their names are lost."""
         return {id_ for id_, names in self.names.items() if not names}
 
     def ids_of(self, link: str) -> set[str]:
-        """Return the ids of the entities (*link* ``"mention"``) or facts (``"state"``) in the episodes to forget."""
+        """Return ids that the episodes to forget link to: entities (*link* ``"mention"``) or facts (``"state"``)."""
         return {id_ for episode in self.episodes for id_ in episode[link]}
 
     def find_lost_names(self, id_: str) -> list[str]:
-        """Return the names and aliases that the entity *id_* loses, because only forgotten episodes use them."""
+        """Return the names of the entity *id_* that only forgotten episodes use, which the entity therefore loses."""
         return [name for name in all_names(self.entities[id_]) if name not in self.names[id_]]
 
 
 def read_impact(
     episodes: Sequence[Row], settings: Settings, redactions: Mapping[str, Row] | None = None
 ) -> Flow[Impact]:
-    """Return the entities, facts, names and word index entries that forgetting *episodes* affects.
+    """Read the entities, facts, names and word index entries that forgetting *episodes* affects.
 
-    *episodes*: result rows of the query `cypher.EPISODES`. *redactions*: by id, the new content of episodes that lose
+    *episodes*: result rows of the query `cypher.EPISODES`. *redactions*: new contents by id, for episodes that lose
     only a range of characters.
     """
     impact = Impact(episodes, Forgotten.from_rows(episodes), redactions=redactions or {})
@@ -109,7 +113,7 @@ def read_impact(
 
 
 def add_ends(impact: Impact, facts: Iterable[str]) -> Flow[set[str]]:
-    """Add the subjects and objects of the facts with the ids *facts* to *impact*; return the ids of these entities."""
+    """Read the subjects and objects of the given facts (ids) into *impact*, and return the ids of these entities."""
     ends = {row["id"] for row in (yield from fetch(REVISIONS_OF_FACTS, ids=sorted(facts)))}
     missing, forgotten = sorted(ends - impact.entities.keys()), sorted(impact.forgotten.ids)
     for row in (yield from fetch(cypher.ENTITIES, ids=missing, going=forgotten)):
@@ -119,7 +123,7 @@ def add_ends(impact: Impact, facts: Iterable[str]) -> Flow[set[str]]:
 
 
 def pick_keys(row: Row, *names: str) -> Parameters:
-    """Return a dict with only the keys *names* of *row*: ``pick({"a": 1, "b": 2}, "a")`` -> ``{"a": 1}``."""
+    """Return a dict with only the keys *names* of *row*: ``pick_keys({"a": 1, "b": 2}, "a")`` -> ``{"a": 1}``."""
     return {name: row[name] for name in names}
 
 
@@ -128,10 +132,10 @@ def _select_ids(episode: Row, rows: Iterable[Row]) -> list[str]:
 
 
 def _read_neighbours(impact: Impact) -> Flow[dict[str, Row]]:
-    """Return the remaining episodes that stand near forgotten ones in a conversation, as ``{id: row}``.
+    """Return the remaining episodes that are near forgotten ones in a conversation, as ``{id: row}``.
 
-    The word index lists an episode also under words of its neighbours. So the new index entries of these episodes are
-    added to ``impact.postings``, and the time ranges that were read to ``impact.threads``.
+    The word index also lists an episode under words of its neighbours. So the new index entries of these episodes are
+    added to ``impact.postings``. The time ranges that were read are added to ``impact.threads``.
     """
     times_of: defaultdict[str, list[int]] = defaultdict(list)
     for episode in impact.episodes:
@@ -159,10 +163,10 @@ def _read_neighbours(impact: Impact) -> Flow[dict[str, Row]]:
 
 
 def _read_entities(impact: Impact, mentioned: Iterable[str], facts: Iterable[str], aside: Sequence[str]) -> Flow[None]:
-    """Add entities to ``impact.entities``, and the names that each of them keeps to ``impact.names``.
+    """Read entities into ``impact.entities``, and the names that each keeps after the deletion into ``impact.names``.
 
-    *mentioned*: ids of entities to add. *facts*: ids of facts whose subjects and objects are added. *aside*: ids of
-    episodes that do not count as users of a name.
+    *mentioned*: ids of entities to read. *facts*: ids of facts whose subjects and objects are read too. *aside*: ids of
+    episodes that are ignored when the remaining uses of a name are counted.
     """
     ends = yield from fetch(REVISIONS_OF_FACTS, ids=sorted(facts))
     missing = sorted({*mentioned, *(row["id"] for row in ends)} - impact.entities.keys())
@@ -183,10 +187,10 @@ def _read_facts(impact: Impact, facts: Iterable[str], aside: Sequence[str]) -> F
 
 
 def _read_other_words(impact: Impact, query: str, doubtful: Mapping[str, set[str]], aside: Sequence[str]) -> Flow[None]:
-    """Add to ``impact.other_words`` the words of forgotten episodes that remaining episodes contain too.
+    """Read which words of forgotten episodes also occur in remaining ones; add them to ``impact.other_words``.
 
-    *doubtful*: words of forgotten episodes, by entity or fact id. *query*: `SAID_OF_ENTITIES` or `SAID_OF_FACTS`.
-    *aside*: ids of episodes that do not count as remaining.
+    *query*: `SAID_OF_ENTITIES` or `SAID_OF_FACTS`. *doubtful*: the words to look for, by the id of the entity or fact
+    that they are about. *aside*: ids of episodes that are ignored.
     """
     pairs = [{"id": id_, "word": word} for id_, words in doubtful.items() for word in sorted(words)]
     for row in (yield from fetch(query, words=pairs, aside=aside)):
@@ -209,8 +213,8 @@ def words_of_names(entity: Row, forgotten: Forgotten) -> set[str]:
 def words_of_fact(fact: Row, forgotten: Forgotten) -> set[str]:
     """Return the words of a fact that may come from forgotten episodes.
 
-    If a forgotten episode gave the fact its sentence, these are all words of the sentence. Otherwise they are only
-    those that occur in forgotten episodes.
+    If a forgotten episode gave the fact its sentence, these are all words of the sentence and the wording. Otherwise
+    they are only the words that also occur in forgotten episodes.
     """
     words = {*tokenise.terms(fact["sentence"]), *split_name(fact["wording"] or "")}
     if fact["told_by"] in forgotten.ids:
@@ -219,9 +223,10 @@ def words_of_fact(fact: Row, forgotten: Forgotten) -> set[str]:
 
 
 def select_names(entity: Row, forgotten: Forgotten, other_words: Collection[str]) -> list[str]:
-    """Return the names of an entity that remaining episodes use too, best first; empty if there are none.
+    """Return the names that an entity keeps after the deletion, the display name first; empty if none remains.
 
-    *other_words*: the words that remaining episodes use for the entity. The best is the present name, else the longest.
+    A name is dropped if it has a word that only forgotten episodes use. The display name is the present one, or else
+    the longest. *other_words*: the words of remaining episodes about the entity.
     """
     own = forgotten.words - set(other_words)
     names = [name for name in all_names(entity) if own.isdisjoint(tokenise.terms(name))]
@@ -233,8 +238,8 @@ def is_own_predicate(
 ) -> bool:
     """Return whether a predicate such as ``"COLLECTS_STAMPS"`` has a word that only forgotten episodes use.
 
-    *other_words*: the words that remaining episodes use for the fact. *declared*: the predicates of the settings; for
-    these and for built-in predicates the result is False.
+    *other_words*: the words of remaining episodes about the fact. *declared*: the predicates in the settings. These and
+    the built-in predicates are known anyway, so the result for them is False.
     """
     if predicates.declared_predicate(predicate, declared) or predicates.canonical_predicate(predicate):
         return False
@@ -244,9 +249,9 @@ def is_own_predicate(
 def reword(fact: Row, names: Mapping[str, str], forgotten: Forgotten, other_words: Collection[str]) -> tuple[str, str]:
     """Return the sentence and the predicate wording of a fact, without words that only forgotten episodes use.
 
-    A sentence with such words is replaced by a plain one, such as ``"Ann lives in Oslo"``; a wording such as
-    ``"MOVED_TO"`` by the canonical predicate. *names*: entity names by id. *other_words*: the words that remaining
-    episodes use for the fact.
+    A sentence with such words is replaced by a plain one, such as ``"Ann lives in Oslo"``. A wording with such words,
+    such as ``"MOVED_TO"``, is replaced by the canonical predicate, such as ``"LIVES_IN"``. *names*: entity names by id.
+    *other_words*: the words of remaining episodes about the fact.
     """
     subject, objects = names[fact["subject"]], sorted(names[id_] for id_ in fact["objects"])
     plain = f"{subject} {fact['predicate'].replace('_', ' ').lower()} {', '.join(objects)}"
@@ -258,7 +263,7 @@ def reword(fact: Row, names: Mapping[str, str], forgotten: Forgotten, other_word
 
 
 def _quotes_forgotten(fact: Row, forgotten: Forgotten) -> bool:
-    """Return whether the fact's sentence quotes words of a forgotten episode that no remaining quote contains."""
+    """Return whether the sentence of *fact* repeats a quote of a forgotten episode that no remaining quote contains."""
     quotes = [row["quote"] for row in fact["statements"] if row["id"] in forgotten.ids]
     other_quotes = [row["quote"] for row in fact["statements"] if row["id"] not in forgotten.ids]
     return any(quote in fact["sentence"] and not any(quote in other for other in other_quotes) for quote in quotes)

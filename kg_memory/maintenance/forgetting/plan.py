@@ -1,7 +1,7 @@
-"""Plan the deletion of one batch of episodes: the parameters of the deleting query, and the beliefs afterwards.
+"""Plan the deletion of one batch of episodes (stored messages): what is deleted, and how the other data change.
 
-Beliefs are recomputed as if the forgotten episodes had never been added: facts that they ended hold again, and facts
-that only they state were never believed.
+The beliefs (periods in which the memory holds a fact to be true) are computed again, as if the forgotten episodes had
+never been added. Facts that they ended hold again. Facts that only they state were never believed.
 """
 
 from __future__ import annotations
@@ -41,11 +41,14 @@ _Times = tuple[int, int, bool]
 
 @dataclass(frozen=True, slots=True)
 class BeliefPlan:
-    """The changes that a deletion makes to beliefs: stored periods in which a fact is believed to hold.
+    """How a deletion changes the stored beliefs; a belief is a period in which the memory holds a fact to be true.
 
-    `removed`: ids of beliefs to delete. `reopened`: rows ``{"id", "until"}`` of beliefs that now end later. `revision`:
-    beliefs to end and to add. `restored`: ids of facts that hold again. `changed`: ids of other facts with new dates.
-    `sentences`: the sentences of these facts by id.
+    - `removed`: ids of beliefs to delete.
+    - `reopened`: beliefs that now end later, ``{"id": ..., "until": microseconds since the epoch}``.
+    - `revision`: beliefs to end and to add.
+    - `restored`: ids of facts that hold again.
+    - `changed`: ids of other facts with new dates.
+    - `sentences`: the sentences of the restored and changed facts by id.
     """
 
     removed: list[str]
@@ -58,16 +61,16 @@ class BeliefPlan:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The plan of a deletion: the parameters of the query `cypher.FORGET`, and the changes of beliefs in them."""
+    """A planned deletion: `parameters` of the deleting query `cypher.FORGET`, and the `beliefs` that change."""
 
     parameters: Parameters
     beliefs: BeliefPlan
 
 
 def plan_removal(impact: Impact, settings: Settings, namespace: str, time: int) -> Flow[Plan]:
-    """Return the plan of deleting episodes: which nodes to delete, and how the remaining nodes change.
+    """Plan the deletion of episodes (stored messages): which nodes to delete, and how the remaining nodes change.
 
-    *impact*: the episodes, and the data that their deletion affects. *time*: when they are deleted, in microseconds
+    *impact*: the episodes, and the data that their deletion affects. *time*: the time of the deletion, in microseconds
     since the epoch.
     """
     gone_facts = [id_ for id_, fact in impact.facts.items() if _is_gone(fact, impact, settings)]
@@ -112,10 +115,10 @@ def plan_removal(impact: Impact, settings: Settings, namespace: str, time: int) 
 
 
 def _is_gone(fact: Row, impact: Impact, settings: Settings) -> bool:
-    """Return whether a fact must be deleted together with the forgotten episodes.
+    """Return whether *fact* must be deleted together with the forgotten episodes.
 
-    True if no other episode states it, if its subject or an object is deleted, or if its predicate has words that only
-    forgotten episodes use.
+    It must if no other episode states it, if its subject or an object is deleted, or if its predicate has words that
+    only forgotten episodes use.
     """
     if all(row["id"] in impact.forgotten.ids for row in fact["statements"]):
         return True
@@ -126,10 +129,13 @@ def _is_gone(fact: Row, impact: Impact, settings: Settings) -> bool:
 
 
 def _plan_facts(impact: Impact, gone_facts: Collection[str]) -> Flow[Parameters]:
-    """Return the query parameters that update the remaining facts.
+    """Return the query parameters that update the facts which remain after the deletion.
 
-    ``evidence``: rows with new confidence and times; ``reworded``: rows with a new sentence and its vector;
-    ``unrefuted``: statements whose correction is forgotten. *gone_facts*: ids of facts to delete, which are skipped.
+    - ``evidence``: rows with a new confidence and new times.
+    - ``reworded``: rows with a new sentence and its vector.
+    - ``unrefuted``: statements that count again, because the message that corrected them is forgotten.
+
+    *gone_facts*: ids of facts to delete, which are skipped.
     """
     names = {id_: remaining[0] for id_, remaining in impact.names.items() if remaining}
     stated = impact.ids_of("state")
@@ -156,7 +162,7 @@ def _plan_facts(impact: Impact, gone_facts: Collection[str]) -> Flow[Parameters]
 
 
 def _evidence(fact: Row, impact: Impact) -> Parameters:
-    """Return the fields of a fact that follow from its remaining statements, such as its confidence and latest time."""
+    """Return the properties of a fact that follow from its remaining statements, such as confidence and latest time."""
     evidence = evidence_of([row for row in fact["statements"] if row["id"] not in impact.forgotten.ids])
     if fact["told_by"] not in impact.forgotten.ids:
         evidence |= pick_keys(fact, "told_at", "told_by", "told_end")
@@ -164,9 +170,9 @@ def _evidence(fact: Row, impact: Impact) -> Parameters:
 
 
 def _select_unrefuted(fact: Row, gone: Collection[str]) -> list[Row]:
-    """Return the statements of a fact that count again, because the correction that refuted them is forgotten.
+    """Return the statements of *fact* that count again, because the message that corrected them is forgotten.
 
-    A correction is an episode such as "no, that is wrong". *gone*: ids of the forgotten episodes.
+    Such a message is "No, that is wrong". *gone*: ids of the forgotten episodes.
     """
     remaining = [row for row in fact["statements"] if row["id"] not in gone]
     refuted = [row for row in remaining if row["refuted"]]
@@ -176,10 +182,11 @@ def _select_unrefuted(fact: Row, gone: Collection[str]) -> list[Row]:
 
 
 def _plan_verdicts(impact: Impact, gone_facts: Collection[str]) -> Flow[Parameters]:
-    """Return the query parameters that delete or clean verdicts, which say how two facts relate.
+    """Return the query parameters that update verdicts; a verdict is a stored relation of two facts.
 
-    ``gone_verdicts`` are ids to delete: the verdicts about *gone_facts* (ids of facts to delete). ``scrubbed`` are
-    verdicts whose stored reason is emptied, because it may repeat a forgotten episode.
+    ``gone_verdicts``: ids of verdicts to delete, because one of their facts is in *gone_facts* (ids of facts to
+    delete). ``gone_decisions``: ids of people's decisions about them. ``scrubbed``: verdicts whose stored reason is
+    emptied, because it may repeat a forgotten episode.
     """
     rows = yield from fetch(cypher.VERDICTS, ids=sorted(impact.facts))
     verdicts = {row["id"]: row for row in rows}
@@ -207,9 +214,10 @@ def _select_reasons(impact: Impact) -> Flow[list[str]]:
 def _remove_from_history(
     history: History, impact: Impact, gone_facts: Collection[str], unrefuted: Iterable[Row]
 ) -> None:
-    """Remove forgotten statements from *history*, and the facts *gone_facts* with all verdicts about them.
+    """Remove the forgotten episodes' statements from *history*, and the facts *gone_facts* with verdicts about them.
 
-    *unrefuted*: rows ``{"episode", "fact"}`` of statements to add to *history*, because their correction is forgotten.
+    *unrefuted*: ``{"episode": id, "fact": id}`` for each statement to add to *history* again, because the message that
+    corrected it is forgotten.
     """
     for id_, verdict in list(history.verdicts.items()):
         if verdict.new in gone_facts or verdict.existing in gone_facts:
@@ -228,11 +236,11 @@ def _remove_from_history(
 def _plan_beliefs(
     history: History, rows: Iterable[Row], causes: Collection[str], policy: ConflictPolicy, recorded_by: tuple[str, str]
 ) -> BeliefPlan:
-    """Return how the stored beliefs must change, so that they follow from the remaining statements only.
+    """Return how the stored beliefs must change, so that they follow only from the remaining episodes.
 
-    *history*: the remaining statements, verdicts and current beliefs. *rows*: all stored beliefs about the same facts.
-    *causes*: ids of forgotten episodes and decisions; beliefs that they caused are removed. *recorded_by*: the
-    namespace, and the id of this deletion.
+    A belief is a period in which the memory holds a fact to be true. *history*: the remaining statements and verdicts,
+    and the current beliefs. *rows*: all stored beliefs about the same facts. *causes*: ids of forgotten episodes and
+    decisions; the beliefs that they caused are deleted. *recorded_by*: the namespace, and the id of this deletion.
     """
     removed: list[str] = []
     saved = set[int]()
@@ -262,10 +270,10 @@ def _plan_beliefs(
 
 
 def _find_end(belief: Row, beliefs: Iterable[Row]) -> int:
-    """Return the new end of *belief* when the change that ended it is forgotten: the start of the next belief.
+    """Return the new end of *belief*, if the change that ended it is forgotten: when the next belief was stored.
 
-    *beliefs*: the remaining beliefs about the same fact. Returns `OPEN_END` if none is later. Times are microseconds
-    since the epoch.
+    *beliefs*: the remaining beliefs about the same fact. If none is later, the result is `OPEN_END`. Times are
+    microseconds since the epoch.
     """
     # A belief may expire before its own creation if a clock was set back.
     others = (row["created_at"] for row in beliefs if row["id"] != belief["id"])
@@ -275,9 +283,10 @@ def _find_end(belief: Row, beliefs: Iterable[Row]) -> int:
 def _compare(
     before: Mapping[str, Iterable[Belief]], history: History, revision: Revision
 ) -> tuple[list[str], list[str]]:
-    """Return the ids of facts that hold again after a deletion, and the ids of other facts whose dates change.
+    """Return two lists of fact ids: facts that hold again after a deletion, and other facts whose dates change.
 
-    *before*: the beliefs of each fact before the deletion. *history* and *revision*: the beliefs after it.
+    *before*: the beliefs of each fact before the deletion. *history* and *revision*: the current beliefs, and their
+    changes.
     """
     after: defaultdict[str, set[_Times]] = defaultdict(set)
     for fact in history.statements:
@@ -304,7 +313,7 @@ def _is_current(times: Iterable[_Times]) -> bool:
 def _plan_entities(impact: Impact, changed: Iterable[str]) -> Flow[Parameters]:
     """Return the query parameters that update the remaining entities: their times, names, vectors and aliases.
 
-    Updated are entities that forgotten episodes mention, entities that lose a name, and those with the ids *changed*.
+    Updated are entities that forgotten episodes mention, entities that lose a name, and the entities *changed* (ids).
     """
     lost = {id_: impact.find_lost_names(id_) for id_ in impact.entities}
     touched = impact.ids_of("mention").union(changed, (id_ for id_, names in lost.items() if names))
@@ -328,10 +337,11 @@ def _plan_entities(impact: Impact, changed: Iterable[str]) -> Flow[Parameters]:
 
 
 def _plan_unused(impact: Impact, gone_facts: Iterable[str], touched: Sequence[str]) -> Flow[Parameters]:
-    """Return the query parameters that delete communities, and the predicates and aliases that are no longer used.
+    """Return query parameters with the communities, predicates and aliases that the deletion removes.
 
-    *touched*: ids of entities that change or are deleted; their communities are deleted, as summaries may repeat
-    forgotten text. *gone_facts*: ids of the facts to delete.
+    ``gone_communities``: the communities of the entities *touched*, because their summaries may repeat forgotten text.
+    ``gone_predicates`` and ``gone_aliases``: names that the query deletes if nothing uses them any more. *gone_facts*:
+    ids of the facts to delete.
     """
     communities = yield from fetch(cypher.COMMUNITIES, ids=touched)
     learned = yield from fetch(cypher.LEARNED_PREDICATES)
@@ -348,9 +358,10 @@ def _plan_unused(impact: Impact, gone_facts: Iterable[str], touched: Sequence[st
 
 
 def _select_unread(impact: Impact, gone_facts: Iterable[str]) -> Flow[list[str]]:
-    """Return the ids of remaining episodes to read again, because one of their facts or entities is deleted.
+    """Return the ids of remaining episodes whose facts must be extracted again.
 
-    *gone_facts*: ids of the facts to delete.
+    These are the episodes that state a deleted fact or mention a deleted entity. *gone_facts*: ids of the facts to
+    delete.
     """
     rows = yield from fetch(cypher.MENTIONING, ids=sorted(impact.gone_entities))
     unread = {row["id"] for row in rows}
@@ -360,10 +371,10 @@ def _select_unread(impact: Impact, gone_facts: Iterable[str]) -> Flow[list[str]]
 
 
 def relink(episodes: Iterable[Row]) -> list[dict[str, str]]:
-    """Return new links ``{"before": id, "after": id}`` that close the gaps of deleted episodes in their threads.
+    """Return new links between episodes that close the gaps which deleted episodes leave in their conversations.
 
-    *episodes*: rows of the deleted episodes, each with the ids of its neighbours, ``before`` and ``after``. If b is
-    deleted from the thread a, b, c, the result is ``[{"before": "a", "after": "c"}]``.
+    *episodes*: rows of the deleted episodes, each with the ids of its neighbours as ``before`` and ``after``. If b is
+    deleted from the conversation a, b, c, the result is ``[{"before": "a", "after": "c"}]``.
     """
     after = {episode["id"]: episode["after"] for episode in episodes}
 

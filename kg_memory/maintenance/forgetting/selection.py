@@ -40,11 +40,15 @@ _ORDER = itemgetter("created_at", "id")
 
 @dataclass(frozen=True, slots=True)
 class ForgetRequest:
-    """A validated request to forget one *target*: an id, a name, a thread or a source, as *kind* says (one of `KINDS`).
+    """A validated request to delete one thing for good, such as an episode (a stored message) or an entity.
 
-    *span*: forget only these characters of an episode, ``(start, end)``. *by* and *reason*: texts for the audit log.
-    *erase*: let the database server rewrite its files without the deleted data; None does so only for the embedded
-    server. *search*: search the namespace afterwards for traces of the deleted text. *dry_run*: delete nothing.
+    - *kind* and *target*: what to delete, such as ``"episode"`` and its id, or ``"speaker"`` and a name; see `KINDS`.
+    - *span*: delete only these characters of an episode, ``(start, end)``.
+    - *by* and *reason*: who asks, and why; both are written to the audit log.
+    - *erase*: whether the database server rewrites its files without the data; None does so for an embedded server
+      only.
+    - *search*: whether to search the namespace afterwards for remains of the deleted text.
+    - *dry_run*: delete nothing, and only report what would be deleted.
     """
 
     kind: str
@@ -60,8 +64,8 @@ class ForgetRequest:
     def from_arguments(cls, targets: Mapping[str, object], **options: Any) -> Self:
         """Build the request from *targets*, such as ``{"episode": None, "thread": "t1", "everything": False}``.
 
-        Exactly one target must be given; ``None`` and ``False`` count as not given. *options*: the other fields of
-        `ForgetRequest`. Errors: `InputError` unless exactly one target is given and all options are valid.
+        Exactly one target must be given; ``None`` and ``False`` mean not given. *options*: the other fields of the
+        request, such as *span*. Errors: `InputError` unless exactly one target is given and all options are valid.
         """
         kinds = [kind for kind in KINDS if targets.get(kind) is not None and targets.get(kind) is not False]
         if len(kinds) != 1:
@@ -80,7 +84,7 @@ class ForgetRequest:
 
 
 def not_found(kind: str, target: object) -> InputError:
-    """Return a `NotFound` error for a target that does not exist, with a hint where to list valid ones.
+    """Return (do not raise) a `NotFound` error for a target that does not exist, with a hint where to list valid ones.
 
     *kind*: such as ``"episode"`` or ``"entity"``. *target*: the value that was given.
     """
@@ -99,7 +103,7 @@ def _validate_span(span: Any, kind: str) -> None:
 
 
 def select_episodes(request: ForgetRequest) -> Flow[list[str]]:
-    """Return the ids of the episodes that *request* selects, in the order in which they were stored."""
+    """Return the ids of the episodes (stored messages and texts) that *request* asks to forget, in order of storage."""
     if request.kind == "entity":
         about = yield from _select_about_entity(request.target)
         return [row["id"] for row in about]
@@ -119,7 +123,7 @@ def select_episodes(request: ForgetRequest) -> Flow[list[str]]:
 
 
 def add_summaries(ids: Sequence[str]) -> Flow[list[str]]:
-    """Return *ids*, followed by the ids of the summaries of the conversations to which these episodes belong.
+    """Return *ids* (of episodes to forget), and after them the ids of the summaries of the same conversations.
 
     A summary may repeat the text of an episode, so it is deleted too.
     """
@@ -128,9 +132,9 @@ def add_summaries(ids: Sequence[str]) -> Flow[list[str]]:
 
 
 def select_threads(request: ForgetRequest) -> Flow[list[str]]:
-    """Return the sorted ids of the conversations whose episodes *request* selects.
+    """Return the sorted ids of the conversations of which *request* forgets an episode, to delete their checkpoints.
 
-    LangGraph stores checkpoints under the same ids (``thread_id``).
+    LangGraph stores checkpoints under these ids (``thread_id``).
     """
     if request.kind == "everything":
         return [row["thread"] for row in (yield from fetch(ALL_THREADS))]
@@ -143,11 +147,12 @@ def select_threads(request: ForgetRequest) -> Flow[list[str]]:
 
 
 def _select_about_entity(target: str) -> Flow[list[Row]]:
-    """Return rows with id and time of the episodes about the entity *target*, given by id, name or alias.
+    """Return the episodes (stored messages) about the entity *target*, as rows with id and time, in order of storage.
 
-    These are episodes that are linked to the entity, or whose text contains one of its names. Episodes about another
-    entity of the same name are left out. If no such entity exists, return the memory blocks (parts of an agent's
-    prompt) that contain *target*. Errors: `InputError` if several entities have the name.
+    *target*: an id, name or alias. An episode is about the entity if it is linked to it, or if its text contains one of
+    the names. Episodes about another entity of the same name are left out. If no such entity exists, the result is the
+    memory blocks (parts of an agent's prompt) whose text contains *target*. Errors: `InputError` if several entities
+    have the name.
     """
     rows = yield from fetch(NAMED_OR_ID, name=target, alias=alias_key(target))
     if not rows:
@@ -168,9 +173,9 @@ def _select_about_entity(target: str) -> Flow[list[Row]]:
 
 
 def _find_naming(names: Iterable[str], without: Collection[str]) -> Flow[list[Row]]:
-    """Return rows with id and time of the episodes whose text contains one of *names* as whole words, case-sensitively.
+    """Return the episodes whose text contains one of *names* as whole words, as rows with id and time.
 
-    *without*: ids of episodes to leave out.
+    Case matters. *without*: ids of episodes to leave out.
     """
     pattern = re.compile("|".join(map(_match_words, filter(None, names))))
     naming: list[Row] = []
@@ -191,11 +196,12 @@ def _match_words(name: str) -> str:
 
 
 def redact(id_: str, span: tuple[int, int], settings: Settings, namespace: str) -> Flow[dict[str, Row]]:
-    """Return a stored episode with a range of its text replaced by ``[forgotten]``; the database is not changed.
+    """Return an episode with a range of its text replaced by ``[forgotten]``; the database is not changed.
 
-    *id_*: the episode. *span*: start and end of the range, in characters. The result is ``{id_: {"new_id": ...,
-    "content": ..., "flags": ...}}``, because the id is a hash of the text, or ``{}`` if the episode does not exist.
-    Errors: `InputError` if the text is shorter than the range, or would no longer be valid JSON.
+    *id_*: the id of the episode. *span*: start and end of the range, in characters. The result is ``{id_: {"new_id":
+    ..., "content": ..., "flags": ...}}``. There is a new id because ids are hashes of the text. The result is ``{}`` if
+    the episode does not exist. Errors: `InputError` if the text is shorter than the range, or would no longer be valid
+    JSON.
     """
     rows = yield from fetch(cypher.WHOLE_EPISODE, id=id_)
     if not rows:
