@@ -1,7 +1,8 @@
-"""Decide verdicts (relations of two facts, found by a reading), undo decisions, retract facts, and replace facts.
+"""Let a person decide how two facts relate: accept, reject, edit or undo a verdict, retract or replace a fact.
 
-A decision leaves facts and statements as they are. It changes the ruling of the verdict, and the beliefs that follow
-from the ruling are closed and recorded as usual. Each decision is stored with its author, time and reason.
+A verdict is a stored relation of a new and an existing fact, such as "the new fact supersedes the existing one". A
+decision changes the effect (the ruling) of the verdict. Facts and the episodes that state them stay; the periods in
+which the facts are believed are computed again. Each decision is stored with its author, time and reason.
 """
 
 from __future__ import annotations
@@ -59,10 +60,11 @@ _Date = tuple[int, Precision]
 class DecisionRequest:
     """A person's decision about a verdict; a verdict says how a new, pending fact relates to an existing one.
 
-    *choice*: ``"accept"`` the pending fact, ``"reject"`` it, or ``"edit"``. *by* and *reason*: who decides, and why.
-    For an edit, *verdict* is the right relation of the two facts, and *valid_at* and *invalid_at* are the right dates
-    of the pending fact (`OPEN`: it has not ended). *seen*: the ruling that the person saw; if it has changed since, the
-    decision is refused.
+    - *choice*: ``"accept"`` the pending fact, ``"reject"`` it, or ``"edit"``.
+    - *by* and *reason*: who decides, and why.
+    - *verdict*: in an edit, the right relation of the two facts, such as ``"supersedes"``.
+    - *valid_at* and *invalid_at*: in an edit, when the pending fact really began and ended (`OPEN`: it has not ended).
+    - *seen*: the effect of the verdict that the person saw; if it has changed since, the decision is refused.
     """
 
     choice: Choice
@@ -74,7 +76,7 @@ class DecisionRequest:
     seen: Ruling | None = None
 
     def validate(self) -> None:
-        """Raise `InputError` for an invalid choice, author, verdict or date, or edits that do not fit the choice."""
+        """Raise `InputError` for an invalid choice, author, verdict or date, and for edits with another choice."""
         if self.choice not in get_args(Choice):
             raise InputError(f"choice must be one of {', '.join(get_args(Choice))}, got {self.choice!r}")
         validate_author(self.by, self.reason)
@@ -91,7 +93,7 @@ class DecisionRequest:
     def kind(self, default: VerdictKind) -> VerdictKind:
         """Return how the two facts relate: *verdict* if the person edited it, else *default*, the stored relation.
 
-        Errors: `InputError` for an unknown relation, or an edit of a verdict about one fact only (``"admission"``).
+        Errors: `InputError` for an unknown relation, or an edit of an ``"admission"`` (a verdict about one fact only).
         """
         kind = default if self.verdict is None else self.verdict
         if default == "admission":
@@ -103,10 +105,10 @@ class DecisionRequest:
         return kind
 
     def dates(self, time: int) -> tuple[_Date | None, _Date | None]:
-        """Return the edited start and end as ``(microseconds, precision)``, each ``None`` if it is not edited.
+        """Return the edited start and end of the pending fact as ``(microseconds, precision)``, None if not edited.
 
-        ``"2019"`` gives the first instant of 2019 and ``"year"``. *time*: now in microseconds, to which a date such as
-        "yesterday" refers. Errors: `InputError` for a date that cannot be parsed.
+        ``"2019"`` gives the first instant of 2019 and ``"year"``. *time*: now in microseconds since the epoch, to which
+        a date such as "yesterday" refers. Errors: `InputError` for a date that cannot be parsed.
         """
         end = self.invalid_at
         if isinstance(end, str) and end.strip().lower() == OPEN:
@@ -127,9 +129,9 @@ NextState = Callable[[StoredVerdict, History, int], VerdictState]
 
 @dataclass(frozen=True, slots=True)
 class DecisionNote:
-    """The kind, author and reason of a decision, as they are stored.
+    """Which decision was made, by whom and why, as it is stored with a verdict.
 
-    *before*: the state of the verdict that an undo restores; ``None`` means its state when the decision is written.
+    *before*: the state of the verdict that an undo restores; ``None`` means the state in which the decision finds it.
     """
 
     decision: Choice | Literal["undo"]
@@ -139,19 +141,19 @@ class DecisionNote:
 
 
 def decide(review: str, request: DecisionRequest, policy: ConflictPolicy, namespace: str) -> Flow[Review]:
-    """Apply a person's decision about the verdict with the id *review*, and return the verdict with its new ruling.
+    """Apply a person's decision about a verdict, which says how a pending fact relates to an existing one; return it.
 
-    A verdict says how a pending fact relates to an existing one. Accepting lets it take effect. Rejecting means that
-    the pending fact is not believed. Editing changes the relation or the dates, then accepts. Errors: `NotFound` for an
-    unknown id; `InputError` for an invalid *request*, or if the ruling is no longer ``request.seen``.
+    *review*: the id of the verdict. *request*: the decision. ``"accept"`` lets the verdict take effect. ``"reject"``
+    means that the pending fact is not believed. ``"edit"`` changes the relation or the dates, then accepts. Errors:
+    `NotFound` for an unknown id; `InputError` for an invalid *request*, or if the effect of the verdict is no longer
+    ``request.seen``.
     """
     request.validate()
 
     def next_state(stored: StoredVerdict, history: History, time: int) -> VerdictState:
-        """Return the state of the verdict after the person's decision.
+        """Return the state of the verdict *stored* after the person's decision.
 
-        *stored*: the verdict as stored. *history*: its facts with their statements. *time*: microseconds since the
-        epoch.
+        *history*: the two facts with their statements. *time*: microseconds since the epoch.
         """
         _check_seen(stored, request.seen)
         kind: VerdictKind = stored.row["kind"]
@@ -168,15 +170,15 @@ def decide(review: str, request: DecisionRequest, policy: ConflictPolicy, namesp
 
 
 def undo_decision(review: str, by: str, reason: str, policy: ConflictPolicy, namespace: str) -> Flow[Review]:
-    """Undo the latest decision about the verdict with the id *review*, and return the verdict as it was before.
+    """Undo the latest decision about a verdict (how two facts relate), and return the verdict as it was before.
 
-    Repeated calls undo earlier decisions. *by* and *reason* are stored. Errors: `NotFound` for an unknown id;
-    `InputError` if no decision is left.
+    *review*: the id of the verdict. Repeated calls undo earlier decisions. *by* and *reason*: who undoes it, and why.
+    Errors: `NotFound` for an unknown id; `InputError` if no decision is left.
     """
     validate_author(by, reason)
 
     def next_state(stored: StoredVerdict, _history: History, _time: int) -> VerdictState:
-        """Return the state that the stored verdict had before its latest decision that is not undone."""
+        """Return the state that the verdict *stored* had before its latest decision, not counting undone ones."""
         standing: list[Row] = []
         for decision in stored.decisions:
             if decision["decision"] == "undo":
@@ -192,17 +194,17 @@ def undo_decision(review: str, by: str, reason: str, policy: ConflictPolicy, nam
 
 
 def refuse(state: VerdictState, fact: str, time: int) -> VerdictState:
-    """Return the state of a verdict (how two facts relate) after a person rejected one of the facts.
+    """Return the new state of a verdict (how two facts relate) when a person rejects one of the facts.
 
-    *fact*: the id of the rejected fact. *time*: microseconds since the epoch.
+    *state*: the state before. *fact*: the id of the rejected fact. *time*: microseconds since the epoch.
     """
     return replace(state, ruling="refused", refused=fact, refused_at=time)
 
 
 def rule(state: VerdictState, ruling: Ruling) -> VerdictState:
-    """Return the state of a verdict after it got the ruling *ruling*, such as ``"both"`` (both facts hold).
+    """Return the new state of a verdict (how two facts relate) with another effect, and with no fact rejected.
 
-    A fact that was rejected before is not rejected any more.
+    *state*: the state before. *ruling*: the effect, such as ``"both"`` (both facts hold).
     """
     return replace(state, ruling=ruling, refused=None, refused_at=None)
 
@@ -216,10 +218,11 @@ def _check_seen(stored: StoredVerdict, seen: Ruling | None) -> None:
 
 
 def _edit(state: VerdictState, fact: str, dates: tuple[_Date | None, _Date | None], history: History) -> VerdictState:
-    """Return the state of a verdict (how two facts relate) after a person changed the dates of one of the facts.
+    """Return the new state of a verdict (how two facts relate) when a person changes the dates of one of the facts.
 
-    *fact*: its id. *dates*: start and end as ``(microseconds, precision)``; None leaves a date as it is. *history*: the
-    fact's statements, which have the old dates. Errors: `InputError` if the end is not after the start.
+    *state*: the state before. *fact*: the id of that fact. *dates*: start and end as ``(microseconds, precision)``;
+    None leaves a date unchanged. *history*: the fact's statements with the old dates. Errors: `InputError` if the end
+    is not after the start.
     """
     start, end = dates
     if start is None and end is None:
@@ -247,11 +250,12 @@ def record(
     *,
     new: bool = False,
 ) -> Flow[Review]:
-    """Store a decision about a verdict, update the beliefs that depend on it, and return the verdict as a `Review`.
+    """Store a decision about a verdict (how two facts relate), and return the verdict as a `Review`.
 
-    *stored*: the verdict before the decision. *next_state*: a function that computes its new state; it is called again
-    if other processes change the facts meanwhile. *note*: who decides, and why. *new*: the verdict itself is not stored
-    yet. Errors: `InputError` if the verdict was decided meanwhile; `DatabaseUnavailable` after `ATTEMPTS` conflicts.
+    The periods in which the facts are believed are updated too. *stored*: the verdict before the decision.
+    *next_state*: a function that computes its new state; it is called again if other processes change the facts
+    meanwhile. *note*: who decides, and why. *new*: the verdict is not in the database yet. Errors: `InputError` if the
+    verdict was decided meanwhile; `DatabaseUnavailable` after `ATTEMPTS` conflicts.
     """
     for _ in range(ATTEMPTS):
         based_on = yield from fetch(queries.REVISIONS_OF_FACTS, ids=list(stored.facts))
@@ -295,9 +299,9 @@ def record(
 
 
 def retract(fact: str, by: str, reason: str, policy: ConflictPolicy, namespace: str) -> Flow[Review]:
-    """Stop believing the fact with the id *fact*, and return the verdict that records this.
+    """Stop believing the fact with the id *fact*; return the verdict that records this.
 
-    *by* (who decides) and *reason* are stored. If the fact was retracted before and not stated since, the existing
+    *by* (who decides) and *reason* are stored. If the fact was retracted already and not stated since, the existing
     verdict is returned. Errors: `NotFound` for an unknown id; `InputError` for an invalid author.
     """
     validate_author(by, reason)
@@ -316,11 +320,11 @@ def retract(fact: str, by: str, reason: str, policy: ConflictPolicy, namespace: 
 def replace_fact(
     fact: str, episode: str, author: tuple[str, str], policy: ConflictPolicy, namespace: str
 ) -> Flow[Review]:
-    """Replace a fact by a fact that an episode states, and return the verdict between the two facts.
+    """Replace a fact by the fact that an episode (a stored message) states; return the verdict between the two facts.
 
-    *fact* and *episode*: their ids. If the new fact begins later, the old one ends then. Otherwise the old one was
-    wrong, and is not believed any more. *author*: who decides, and the reason. Errors: `InputError` if the episode
-    states no other fact.
+    *fact* and *episode*: their ids. *author*: who decides, and the reason. If the new fact begins later, the old one
+    ends at that time. Otherwise the old one was wrong, and is not believed any more. Errors: `InputError` if the
+    episode states no other fact.
     """
     by, saved_at = yield from _find_successor(fact, episode)
     stored, new = yield from _find_or_make(by, fact, "supersedes", REPLACED, namespace)
@@ -338,19 +342,20 @@ def replace_fact(
 
 
 def _takes_place(truth: Truth, former: Truth) -> bool:
-    """Return whether the fact *truth* begins when or after all periods of the fact *former* have ended.
+    """Return whether one fact begins when or after all periods of another have ended, so that both were true in turn.
 
-    Both arguments are the periods in which a fact holds.
+    *truth* and *former*: the periods in which the later and the earlier fact hold.
     """
     begin = max((period.known_from for period in truth.periods), default=None)
     return begin is not None and all(period.invalid_at <= begin for period in former.periods)
 
 
 def _find_successor(fact: str, episode: str) -> Flow[tuple[str, int]]:
-    """Return the id of the fact in an episode that replaces *fact* (an id), and when the episode was saved.
+    """Return the id of the fact in an episode that replaces *fact*, and when the episode (a stored message) was saved.
 
-    *episode*: its id. Facts with the same subject, then with the same predicate, are preferred. The time is in
-    microseconds since the epoch. Errors: `InputError` if the episode states no other fact.
+    *fact* and *episode*: ids. If the episode states several facts, one with the same subject is preferred, then one
+    with the same predicate. The time is in microseconds since the epoch. Errors: `InputError` if the episode states no
+    other fact.
     """
     stated: Sequence[Row] = yield from fetch(REPLACING, fact=fact, episode=episode)
     others = [row for row in stated if row["id"] != fact]
@@ -365,10 +370,10 @@ def _find_successor(fact: str, episode: str) -> Flow[tuple[str, int]]:
 def _find_or_make(
     one: str, existing: str, kind: VerdictKind, reason: str, namespace: str
 ) -> Flow[tuple[StoredVerdict, bool]]:
-    """Return the verdict on how two facts relate, and True if it is new: then it is not in the database yet.
+    """Return the stored verdict on how two facts relate and False, or else a new one that is not stored yet and True.
 
-    *one* and *existing*: the ids of the facts. *kind* and *reason*: those of a new verdict; its ruling is ``"both"``
-    (both facts hold).
+    *one* and *existing*: the ids of the facts. *kind* and *reason*: those of a new verdict. The effect of a new verdict
+    is ``"both"`` (both facts hold).
     """
     id_ = verdict_id(namespace, one, existing)
     stored = yield from find_verdict(id_)

@@ -1,7 +1,8 @@
-"""The review graph: it interrupts to ask a person about waiting verdicts, and applies the person's decisions.
+"""The review graph: a LangGraph graph that asks a person about contradicting facts, and applies the decisions.
 
-The interrupt and the answer have the format of LangChain's human-in-the-loop middleware, so its user interfaces and
-LangGraph Studio can show and answer them. The graph needs a checkpointer; the LangGraph server provides one.
+It interrupts with each waiting verdict (how two facts relate). Interrupt and answer have the format of LangChain's
+human-in-the-loop middleware, so its user interfaces and LangGraph Studio can show and answer them. The graph needs a
+checkpointer; the LangGraph server provides one.
 """
 
 from __future__ import annotations
@@ -51,9 +52,10 @@ class ReviewState(ReviewInput, total=False):
 
 
 def load(state: ReviewState, settings: Settings) -> Flow[Json]:  # noqa: ARG001 - steps have one shape
-    """Read up to ``limit`` verdicts that wait for a person, and return them as JSON: ``{"waiting": [...], ...}``.
+    """Read up to ``limit`` verdicts (how two facts relate) that wait for a person, into the state of the review graph.
 
-    Errors: `InputError` for an invalid namespace or limit.
+    The result is ``{"waiting": [verdict as JSON, ...], "decisions": [], "decided": []}``. Errors: `InputError` for an
+    invalid namespace or limit.
     """
     validate_namespace(state.get("namespace", DEFAULT_NAMESPACE))
     reviews = yield from list_reviews(state.get("limit") or AT_ONCE)
@@ -63,7 +65,8 @@ def load(state: ReviewState, settings: Settings) -> Flow[Json]:  # noqa: ARG001 
 def ask_reviewer(state: ReviewState) -> Json:
     """Interrupt the graph until a person has decided the waiting verdicts in *state*; return ``{"decisions": [...]}``.
 
-    After an invalid answer, the graph is interrupted again, with a ``problem`` that says what was invalid.
+    A verdict says how two facts relate. After an invalid answer, the graph is interrupted again; the question then has
+    a ``problem`` that says what was invalid.
     """
     reviews = [Review.model_validate(review) for review in state["waiting"]]
     question, problem = build_request(reviews), None
@@ -76,9 +79,10 @@ def ask_reviewer(state: ReviewState) -> Json:
 
 
 def apply(state: ReviewState, settings: Settings) -> Flow[Json]:
-    """Write the decisions in *state* to the database, one after the other, and return ``{"decided": [results]}``.
+    """Write a person's decisions to the database, one after the other, and return ``{"decided": [result, ...]}``.
 
-    If a decision fails, its result has a ``problem``, and the next one is written.
+    *state* has the decisions. If a decision fails, its result has the message as ``problem``, and the next one is
+    written.
     """
     by, namespace = state.get("by") or USER, validate_namespace(state.get("namespace", DEFAULT_NAMESPACE))
     policy = ConflictPolicy.from_settings(settings)
@@ -96,9 +100,9 @@ def apply(state: ReviewState, settings: Settings) -> Flow[Json]:
 
 
 def build(driver: Driver[Any], settings: Settings) -> StateGraph[ReviewState, None, ReviewInput, ReviewState]:
-    """Return the review graph, which asks a person to decide verdicts about contradicting facts.
+    """Return the review graph, which asks a person whether contradicting facts hold; compile it with a checkpointer.
 
-    It is not compiled yet: compile it with a checkpointer. Its nodes run sync and async.
+    The nodes can run sync and async.
     """
     graph = StateGraph(ReviewState, input_schema=ReviewInput)
     graph.add_node("load", make_node(load, driver, settings))
@@ -121,7 +125,10 @@ def build_request(reviews: Sequence[Review]) -> Json:
 
 
 def question_of(review: Review) -> str:
-    """Return a question for a person: does the new fact take the place of the existing one? With reason and quote."""
+    """Return the question for a person whether the new fact in *review* replaces the existing one.
+
+    It includes the reason, the confidence and a quote.
+    """
     effect = "take the place of" if review.kind == "supersedes" else "refute"
     kinds = f"{' or '.join(CONTRADICTIONS)}; {', '.join(COMPATIBLE)} let both hold"
     edits = f'another verdict ({kinds}) or other dates (invalid_at "{OPEN}": it has not ended)'
@@ -137,10 +144,10 @@ def question_of(review: Review) -> str:
 
 
 def parse_answer(answer: Any, reviews: Sequence[Review]) -> list[Json]:
-    """Parse the person's *answer* to the interrupt into one decision for each of *reviews*.
+    """Parse a person's *answer* to the interrupt; return one decision for each of *reviews*.
 
-    *answer*: a ``HITLResponse`` of LangChain, or its list of decisions. ``{"type": "approve"}`` becomes ``{"choice":
-    "accept", "reason": "", "edit": {}}``. Errors: `InputError` for an invalid answer.
+    *answer*: a ``HITLResponse`` of LangChain, or only its list of decisions. ``{"type": "approve"}`` becomes
+    ``{"choice": "accept", "reason": "", "edit": {}}``. Errors: `InputError` for an invalid answer.
     """
     decisions = answer.get("decisions") if isinstance(answer, Mapping) and "decisions" in answer else answer
     decisions = [decisions] if isinstance(decisions, Mapping) else decisions
@@ -150,9 +157,9 @@ def parse_answer(answer: Any, reviews: Sequence[Review]) -> list[Json]:
 
 
 def _parse_decision(decision: Any, arguments: Mapping[str, object]) -> Json:
-    """Parse one decision of LangChain's format into ``{"choice": ..., "reason": ..., "edit": ...}``.
+    """Parse one decision in LangChain's format, and return it as ``{"choice": ..., "reason": ..., "edit": ...}``.
 
-    *arguments*: the arguments of the action as they were shown; an edit that changes none becomes ``"accept"``.
+    *arguments*: the values that the person saw. If an edit changes none of them, the choice becomes ``"accept"``.
     """
     choice = CHOICES.get(str(decision.get("type"))) if isinstance(decision, Mapping) else None
     if choice is None:
@@ -175,7 +182,7 @@ def _parse_edit(decision: Mapping[str, object], arguments: Mapping[str, object])
 
 
 def _arguments(review: Review) -> Json:
-    """Return the values that a person sees and can edit for *review*: the verdict, the two facts and the dates."""
+    """Return the values of *review* that the person sees and can edit: the verdict, the two facts and the dates."""
     pending = review.pending
     return {
         "review": review.id,

@@ -1,4 +1,7 @@
-"""List verdicts as reviews: verdicts that wait for a person, decided verdicts, and conflicts."""
+"""List verdicts for people to review: those that wait for a person, decided ones, and conflicts.
+
+A verdict is a stored relation of two facts, such as "the new fact supersedes the existing one".
+"""
 
 from __future__ import annotations
 
@@ -31,11 +34,13 @@ _STORED = ("id", "kind", "confidence", "reason", "new", "known", "holds", "rulin
 
 @dataclass(frozen=True, slots=True)
 class VerdictState:
-    """The part of a verdict (how two facts relate) that people's decisions change.
+    """The changeable part of a verdict, a stored relation of two facts; people's decisions change it.
 
-    `ruling`: the effect of the verdict, such as ``"supersedes"`` (one fact ends the other) or ``"waiting"``. `refused`:
-    the id of the fact that a person rejected, at the time `refused_at`. `edited`: the id of the fact whose dates a
-    person changed, to start at `edited_from` and end at `edited_until`. Times are microseconds since the epoch.
+    - `ruling`: the effect, such as ``"supersedes"`` (one fact ends the other) or ``"waiting"`` (for a person).
+    - `refused` and `refused_at`: the id of the fact that a person rejected, and when.
+    - `edited`: the id of the fact whose dates a person changed, to `edited_from` and `edited_until`.
+
+    Times are microseconds since the epoch; None means no change.
     """
 
     ruling: Ruling
@@ -49,13 +54,13 @@ class VerdictState:
 
     @classmethod
     def from_row(cls, row: Row) -> Self:
-        """Build the state from the stored properties of a verdict; missing ones keep their defaults."""
+        """Build the state from a database row of a verdict; missing properties get their defaults."""
         return cls(**{field.name: row[field.name] for field in fields(cls) if field.name in row})
 
 
 @dataclass(frozen=True, slots=True)
 class StoredVerdict:
-    """A stored verdict (how a new fact relates to an existing one) with all decisions about it, earliest first."""
+    """A verdict as stored: how a new fact relates to an existing one, with all decisions about it, earliest first."""
 
     row: Row
     decisions: tuple[Row, ...] = ()
@@ -76,12 +81,12 @@ class StoredVerdict:
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict as a `Verdict`, the type that the rules for conflicting facts use."""
+        """The verdict in the form that the conflict rules use."""
         return to_verdict(self.row)
 
     @property
     def state(self) -> VerdictState:
-        """The part of the verdict that people's decisions change: its ruling, and edited dates."""
+        """The changeable part of the verdict: its effect (ruling), and the dates that a person edited."""
         return VerdictState.from_row(self.row)
 
     @property
@@ -93,9 +98,9 @@ class StoredVerdict:
 def list_reviews(limit: int, skip: int = 0, *, decided: bool = False) -> Flow[list[Review]]:
     """Return the verdicts (how a new fact relates to an existing one) that wait for a person, earliest first.
 
-    *decided*: return the verdicts that people decided instead, latest decision first. *limit* and *skip*: the maximum
-    number to return, and how many to skip before. If both facts of a verdict wait, it is returned only after the
-    earlier fact is decided.
+    *decided*: return the verdicts that people have decided instead, latest decision first. *limit*: the maximum number.
+    *skip*: how many to leave out before. If both facts of a verdict wait, it is listed only after the earlier fact is
+    decided.
     """
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     if not decided:
@@ -105,10 +110,10 @@ def list_reviews(limit: int, skip: int = 0, *, decided: bool = False) -> Flow[li
 
 
 def list_conflicts(limit: int, skip: int = 0) -> Flow[list[Review]]:
-    """Return the verdicts that say that two facts cannot both be true, earliest first.
+    """Return the pairs of facts that cannot both be true, as reviews, earliest first.
 
-    Some were decided automatically, others wait for a person. *limit* and *skip*: the maximum number to return, and how
-    many to skip before.
+    Some were decided automatically, others wait for a person. *limit*: the maximum number to return. *skip*: how many
+    to leave out before.
     """
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     return (yield from _read_reviews(queries.REVIEWS, rulings=["conflicts", "waiting"], kinds=["conflicts"], **page))
@@ -117,8 +122,8 @@ def list_conflicts(limit: int, skip: int = 0) -> Flow[list[Review]]:
 def list_verdicts(fact: str | None, limit: int, skip: int = 0) -> Flow[list[Review]]:
     """Return all verdicts (how two facts relate) about the fact with the id *fact*, latest first; None means any fact.
 
-    Verdicts that took effect without a person are included. *limit* and *skip*: the maximum number to return, and how
-    many to skip before. Errors: `NotFound` for an unknown id.
+    Verdicts that took effect automatically are included. *limit*: the maximum number to return. *skip*: how many to
+    leave out before. Errors: `NotFound` for an unknown id.
     """
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     if fact is None:
@@ -142,14 +147,14 @@ def validate_fact_id(fact: object) -> str:
 
 
 def missing_fact(fact: str) -> NotFound:
-    """Return a `NotFound` error for the id *fact*, with a hint where to list the ids of facts."""
+    """Return (do not raise) a `NotFound` error for the fact id *fact*, with a hint where to list the ids."""
     return NotFound(f"fact {fact!r} not found here; memory.facts.list() and `kg-memory facts --ids` show the ids")
 
 
 def require_fact(fact: str) -> Flow[History]:
-    """Return the statements, beliefs and verdicts of the fact with the id *fact*.
+    """Read the statements, beliefs and verdicts of the fact with the id *fact*; raise `NotFound` if it does not exist.
 
-    Errors: `NotFound` if it does not exist; `InputError` if *fact* is not a string.
+    Errors: also `InputError` if *fact* is not a string.
     """
     history = yield from read_history([validate_fact_id(fact)])
     if fact not in history.sentences:
@@ -158,10 +163,10 @@ def require_fact(fact: str) -> Flow[History]:
 
 
 def _read_pending(limit: int, skip: int) -> Flow[list[StoredVerdict]]:
-    """Return the verdicts (how a new fact relates to an existing one) that wait for a person, earliest first.
+    """Return the verdicts (how a new fact relates to an existing one) that a person can decide now, earliest first.
 
-    *limit* and *skip*: the maximum number to return, and how many to skip before. A verdict is left out while its
-    existing fact waits too.
+    A verdict is left out while its existing fact waits for a decision too. *limit*: the maximum number to return.
+    *skip*: how many to leave out before.
     """
     size = min(max(skip + limit, _LEAST_PAGE), _MOST_PAGE)
     pending: list[StoredVerdict] = []
@@ -179,10 +184,10 @@ def _read_pending(limit: int, skip: int) -> Flow[list[StoredVerdict]]:
 
 
 def _select_pending(verdicts: Iterable[StoredVerdict], history: History) -> list[StoredVerdict]:
-    """Return those of *verdicts* that a person can decide now.
+    """Return the verdicts that a person can decide now.
 
-    Of the two facts of a verdict, the later one must wait for review, and the earlier one must neither wait nor be
-    rejected. *history*: the statements and verdicts of these facts.
+    The later fact of such a verdict waits for review. The earlier fact neither waits nor was rejected. *history*: the
+    statements and verdicts of these facts.
     """
     by_fact, all_verdicts = history.statements_by_fact(), history.verdicts.values()
     waiting = facts_in_review(all_verdicts, by_fact, facts_to_admit(all_verdicts))
@@ -196,7 +201,7 @@ def _select_pending(verdicts: Iterable[StoredVerdict], history: History) -> list
 
 
 def to_reviews(verdicts: Sequence[StoredVerdict]) -> Flow[list[Review]]:
-    """Convert stored *verdicts* to `Review` objects, each with its two facts and their dates and sources."""
+    """Convert stored *verdicts* (how two facts relate) to `Review` objects with both facts, their dates and sources."""
     if not verdicts:
         return []
     ids = sorted({fact for stored in verdicts for fact in stored.facts})
@@ -214,9 +219,9 @@ def to_reviews(verdicts: Sequence[StoredVerdict]) -> Flow[list[Review]]:
 
 
 def _last_statement(fact: str, history: History, verdicts: Iterable[StoredVerdict]) -> Row:
-    """Return a row that looks like a stored belief, with the dates of the last statement of a fact.
+    """Return a row in the format of a stored belief for a fact that was never believed, with its last stated dates.
 
-    Used for facts that were never believed. *fact*: its id. *verdicts*: verdicts that may have changed its dates.
+    *fact*: its id. *history*: its statements. *verdicts*: verdicts about it; the earliest gives the time of the belief.
     """
     last = history.last_statement(fact)
     judged = min(stored.row["created_at"] for stored in verdicts if fact in stored.facts)
@@ -225,9 +230,9 @@ def _last_statement(fact: str, history: History, verdicts: Iterable[StoredVerdic
 
 
 def _to_review(stored: StoredVerdict, facts: Mapping[str, Fact], pending: str) -> Review:
-    """Convert a stored verdict to a `Review`.
+    """Convert a stored verdict to a `Review`, the form that users see.
 
-    *facts*: its two facts by id. *pending*: the id of the fact that waits, or waited, for the decision.
+    *facts*: its two facts by id. *pending*: the id of the fact to decide about.
     """
     existing = next((fact for fact in stored.facts if fact != pending), pending)
     decisions = tuple(rows.to_decision(row) for row in stored.decisions)
@@ -244,7 +249,7 @@ def _to_review(stored: StoredVerdict, facts: Mapping[str, Fact], pending: str) -
 
 
 def read_verdict(review: object) -> Flow[StoredVerdict]:
-    """Return the stored verdict with the id *review*. Errors: `NotFound` if it does not exist."""
+    """Return the stored verdict (how two facts relate) with the id *review*; raise `NotFound` if it does not exist."""
     stored = (yield from find_verdict(replace_unstorable(review))) if isinstance(review, str) and review else None
     if stored is None:
         raise NotFound(f"review {review!r} not found in this namespace; memory.reviews.list() shows waiting reviews")
@@ -252,6 +257,6 @@ def read_verdict(review: object) -> Flow[StoredVerdict]:
 
 
 def find_verdict(review: str) -> Flow[StoredVerdict | None]:
-    """Return the stored verdict with the id *review*, or ``None`` if it does not exist."""
+    """Return the stored verdict (how two facts relate) with the id *review*, or ``None`` if it does not exist."""
     stored = yield from fetch(queries.VERDICT, id=review)
     return StoredVerdict.from_row(stored[0]) if stored else None
