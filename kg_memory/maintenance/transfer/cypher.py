@@ -1,7 +1,7 @@
-"""Queries of export and import: they read by ranges of internal ids, and write rows of an export file.
+"""Database queries of export and import: they read the graph in pages, and write the lines of an export file.
 
-Writing queries return the line number of each row that was written. Internal ids follow the order of creation, so an
-imported graph is exported in the same order again.
+A page is a range of internal ids. Writing queries return the line number of each row that was written. Internal ids
+follow the order of creation, so an imported graph is exported in the same order again.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ WITH n, [subject] + objects AS ends"""
 
 
 def _read_nodes(label: str) -> str:
-    """Return the query that reads a page of nodes with their words and vectors, for an export."""
+    """Return the query that reads a page of the nodes with *label*, with their words and vectors, for an export."""
     if label == "Item":
         return f"""{_page(label)}
 OPTIONAL MATCH (n)-[:HAS]->(v:Vector)
@@ -89,7 +89,7 @@ ORDER BY id(n)
 
 
 def _read_relations(type_: str) -> str:
-    """Return the query that reads a page of relations with the keys of the nodes that they connect, for an export."""
+    """Return the query that reads a page of relations of one type, with the keys of their nodes, for an export."""
     ends = RELATIONS[type_]
     [page, pattern] = (ends.targets[0], "(m)-[r:{}]->(n)") if ends.by_target else (ends.source, "(n)-[r:{}]->(m)")
     source, target = ("m", "n") if ends.by_target else ("n", "m")
@@ -109,7 +109,7 @@ _RETURN_LINE = "RETURN row.line AS line"
 
 
 def _write_nodes(label: str) -> str:
-    """Return the query that creates a batch of nodes for an import, and skips those whose key exists already."""
+    """Return the query that creates a batch of nodes with *label* for an import; it skips nodes that exist already."""
     create = f"""
 UNWIND $rows AS row
 OPTIONAL MATCH (old:{label} {{{key_property(label)}: row.properties.{key_property(label)}}})
@@ -150,7 +150,10 @@ RETURN line"""
 
 
 def _write_relations(type_: str) -> str:
-    """Return the query that creates a batch of relations for an import, and skips those without both nodes."""
+    """Return the query that creates a batch of relations of one type for an import.
+
+    Relations of which a node is missing are skipped.
+    """
     ends = RELATIONS[type_]
     source = f"MATCH (a:{ends.source} {{{key_property(ends.source)}: row.source}})"
     if len(ends.targets) == 1:

@@ -1,4 +1,7 @@
-"""Export a consistent snapshot of a namespace, or of the items of a `KGStore`, to a file of JSON lines."""
+"""Export a namespace, or the items of a `KGStore` (a LangGraph store), to a file of JSON lines.
+
+The file is a consistent snapshot of one moment.
+"""
 
 from __future__ import annotations
 
@@ -44,9 +47,10 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class ExportOptions:
-    """What to export: the memory called *namespace* (``holds="memory"``), or the items of the `KGStore` of that name.
+    """What to export: a memory, or the items of a `KGStore` (a LangGraph store).
 
-    *embeddings*: whether vectors are included.
+    *namespace*: the name of the memory or store. *holds*: ``"memory"`` or ``"items"``. *embeddings*: whether to include
+    the embedding vectors.
     """
 
     namespace: str
@@ -59,10 +63,10 @@ def export(
 ) -> ExportResult:
     """Write a memory, or the items of a `KGStore`, to the file *target*; return the number of records and a checksum.
 
-    *progress* is called with the records written and the total. The file is a snapshot of one moment, and other
-    processes can write meanwhile. Errors: `InputError` if the namespace is empty, or *target* cannot be written;
-    `EmbeddingMismatch` if vectors are wanted while they are being replaced; `SchemaError` for a graph of a newer
-    version.
+    *progress* is called with the number of records written and the total. The file is a snapshot of one moment; other
+    processes can write to the memory meanwhile. Errors: `InputError` if the namespace is empty, or *target* cannot be
+    written; `EmbeddingMismatch` if vectors are wanted while they are being replaced; `SchemaError` for a graph of a
+    newer version.
     """
     with rewritable(target) as file:
 
@@ -76,9 +80,9 @@ def export(
 def _write_graph(
     database: Database, key: str, options: ExportOptions, writer: LineWriter, progress: Progress | None
 ) -> ExportResult:
-    """Write the header, all nodes and relations of the graph *key*, and the checksum; return the counts.
+    """Write the whole content of the graph *key* (a database key) as an export file, and return the number of records.
 
-    *writer*: writes the lines of the export file. *progress* is called with the records written and the total.
+    *writer*: writes the lines. *progress* is called with the number of records written and the total.
     """
     meta = database.query(key, cypher.META, {}, write=False)
     if not meta:
@@ -141,7 +145,7 @@ def _read_records(database: Database, key: str, options: ExportOptions) -> Itera
 
 
 def _to_record(name: str, row: Row) -> Record:
-    """Convert a result row to a record of an export; *name* is its node label or relation type."""
+    """Convert a row of the database to a line of an export file; *name* is its node label or relation type."""
     properties = {name: value for name, value in sorted(row["properties"].items()) if value is not None}
     if name in RELATIONS:
         fields = {"type": name, "source": row["source"], "target": row["target"], "properties": properties}

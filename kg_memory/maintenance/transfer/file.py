@@ -1,6 +1,7 @@
-"""Read and write export files: JSON lines, optionally gzipped, with a header first and counts and checksum last.
+"""Read and write export files: lines of JSON, optionally compressed with gzip.
 
-A file is written completely or not at all, and read one line at a time.
+The first line is a header; the last has the counts and a checksum. Files are read one line at a time, and are written
+completely or not at all.
 """
 
 from __future__ import annotations
@@ -43,10 +44,10 @@ M = TypeVar("M", bound=BaseModel)
 
 
 class LineWriter:
-    """Writes the lines of an export file to *stream*, and counts records and bytes.
+    """Write the lines of an export file to *stream*, and count records and bytes.
 
-    `counts`: the number of records of each kind, ``{"entity": 12, "relation": 40}``. `bytes`: their size before
-    compression. `sha256`: the checksum, which `end` sets.
+    `counts`: the number of records of each kind, such as ``{"entity": 12, "relation": 40}``. `bytes`: the size before
+    compression. `sha256`: the checksum of all lines, which `end` sets.
     """
 
     def __init__(self, stream: IO[bytes]) -> None:
@@ -77,9 +78,9 @@ class LineWriter:
 
 @contextmanager
 def rewritable(target: Target) -> Iterator[IO[bytes]]:
-    """Yield a temporary file that replaces *target* when the block ends without an error.
+    """Open a temporary file that replaces *target* when the block ends without an error.
 
-    The caller may empty the file and write it again from the start. If the block fails or the process dies, *target* is
+    Within the block, the file may be emptied and written again. If the block fails or the process dies, *target* is
     unchanged. Errors: `InputError` if *target* cannot be written, or the disk is full.
     """
     try:
@@ -93,9 +94,9 @@ def rewritable(target: Target) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _open_target(target: Target) -> Iterator[IO[bytes]]:
-    """Yield a temporary file whose content goes to *target* (a path, a device, a stream) when the block ends.
+    """Open a temporary file whose content is written to *target* (a path, a device, a stream) when the block ends.
 
-    If *target* is a regular file, it is replaced atomically; otherwise the content is copied.
+    If *target* is a regular file, it is replaced atomically; otherwise the content is copied to it.
     """
     path = None if not isinstance(target, str | Path) or str(target) == STANDARD else Path(target).resolve()
     if path is not None and (path.is_file() or not path.exists()):
@@ -193,9 +194,9 @@ def open_lines(source: Target) -> Iterator[LineReader]:
 
 
 class LineReader:
-    """Reads an export file line by line, decompresses gzip, and checks each line and the checksum.
+    """Read an export file line by line, with or without gzip, and check each line and the checksum.
 
-    *name*: the name of the file in error messages. *size*: its size in bytes, 0 if unknown.
+    *name*: the name of the file in error messages. *size*: its size in bytes; 0 if unknown.
     """
 
     def __init__(self, file: IO[bytes], name: str, size: int = 0) -> None:
@@ -211,7 +212,7 @@ class LineReader:
 
     @property
     def place(self) -> int:
-        """The number of bytes of the (compressed) file that were read so far; 0 if the file size is unknown."""
+        """How many bytes of the file, as it is on disk, were read so far; 0 if the file size is unknown."""
         return self._raw.tell() if self.size else 0
 
     def header(self) -> Header:
@@ -231,7 +232,7 @@ class LineReader:
         return header
 
     def records(self, allowed: Collection[str]) -> Iterator[tuple[int, Record]]:
-        """Yield ``(line number, record)`` for each record, then check the counts and the checksum in the last line.
+        """Yield ``(line number, record)`` for each line between header and last line, then check counts and checksum.
 
         *allowed*: the node labels and relation types that the file may contain. Errors: `InputError` for an invalid
         line, and for a file that is incomplete or was changed.
@@ -250,7 +251,10 @@ class LineReader:
             raise InputError(f"{self.name} was changed since it was written (its checksum differs); export it again")
 
     def error(self, number: int, problem: str) -> InputError:
-        """Return an `InputError` such as ``"export.jsonl:12: the line must be a JSON object; export it again"``."""
+        """Return (do not raise) an `InputError` such as ``"export.jsonl:12: the line must be a JSON object"``.
+
+        *number*: the line number. *problem*: the text after it.
+        """
         return InputError(f"{self.name}:{number}: {problem}")
 
     def _read_line(self) -> bytes:
@@ -288,7 +292,7 @@ class LineReader:
 
 
 def count_as(record: Record) -> str:
-    """Return the kind under which a record is counted: ``"relation"``, or a node's label such as ``"entity"``."""
+    """Return the kind under which a record is counted: ``"relation"``, or a node's label, such as ``"entity"``."""
     return record.label.lower() if isinstance(record, NodeLine) else "relation"
 
 

@@ -1,4 +1,4 @@
-"""Import an export file into a new graph, which replaces the namespace when it is complete."""
+"""Import an export file into a new graph; when it is complete, it replaces the graph of the namespace."""
 
 from __future__ import annotations
 
@@ -44,9 +44,11 @@ MakeError = Callable[[int, str], InputError]
 class ImportOptions:
     """The options of an import.
 
-    *namespace*: where to import to; None means the namespace in the file. *replace*: delete what it contains now.
-    *embeddings*: use the vectors of the file; False computes new ones. *max_content*: the maximum number of characters
-    of an episode; None means no limit. *memory_only*: reject an export of a `KGStore`.
+    - *namespace*: the name of the imported memory; None means the name in the file.
+    - *replace*: whether to delete what the namespace contains now; if False, it must be empty.
+    - *embeddings*: whether to use the vectors of the file; False computes new ones.
+    - *max_content*: the maximum number of characters of an episode (a stored message); None means no limit.
+    - *memory_only*: whether to reject an export of a `KGStore` (a LangGraph store).
     """
 
     namespace: str | None = None
@@ -61,9 +63,9 @@ def import_export(
 ) -> ImportResult:
     """Import an export file into a namespace, and return the number of records of each kind.
 
-    If the import fails, the namespace is unchanged. *progress* is called with the bytes read and the size of the file.
-    Errors: `InputError` for an invalid file, or if the namespace has content and ``options.replace`` is false;
-    `EmbeddingMismatch` for vectors of another model; `SchemaError` for another version.
+    *source*: the file. *progress* is called with the number of bytes read and the size of the file. If the import
+    fails, the namespace is unchanged. Errors: `InputError` for an invalid file, or if the namespace has content and
+    ``options.replace`` is false; `EmbeddingMismatch` for vectors of another model; `SchemaError` for another version.
     """
     with open_lines(source) as reader:
         header = reader.header()
@@ -88,10 +90,10 @@ def import_export(
 
 @contextmanager
 def _replace_graph(driver: FalkorDriver, target: str, key: str, *, replace: bool) -> Iterator[tuple[ShadowGraph, bool]]:
-    """Yield a new graph that replaces the graph *key* when the block ends, and whether *key* has content now.
+    """Yield a new, empty graph, which replaces the graph *key* when the block ends without an error.
 
-    *target*: the namespace, for error messages. Errors: `InputError` if *replace* is false and the namespace has
-    content, or another process writes to it during the import.
+    Also yields whether *key*, a database key, has content now. *target*: the namespace, for error messages. Errors:
+    `InputError` if *replace* is false and the namespace has content, or another process writes to it during the import.
     """
     database = driver.store.database
     with shadow_graph(database, key) as shadow:
@@ -107,10 +109,10 @@ def _replace_graph(driver: FalkorDriver, target: str, key: str, *, replace: bool
 
 
 def _check_header(driver: FalkorDriver, header: Header, name: str, *, embeddings: bool) -> None:
-    """Raise an error if this package or the memory's embedding model cannot import a file with this header.
+    """Raise an error if this version of the package, or the memory's embedding model, does not suit an export file.
 
-    *name*: the file, for the message. *embeddings*: whether its vectors are used. Errors: `SchemaError` for another
-    version; `EmbeddingMismatch` for vectors of another model.
+    *header*: the first line of the file. *name*: its name, for the message. *embeddings*: whether its vectors are used.
+    Errors: `SchemaError` for another version; `EmbeddingMismatch` for vectors of another model.
     """
     supported = (schema.MEMORY if header.holds == "memory" else schema.ITEMS).version
     if header.schema_ != supported or header.words > tokenise.VERSION:
@@ -129,10 +131,10 @@ def _check_header(driver: FalkorDriver, header: Header, name: str, *, embeddings
 def _prepare_memory(
     driver: FalkorDriver, shadow: ShadowGraph, renaming: Renaming, header: Header, options: ImportOptions
 ) -> GraphWriter:
-    """Create the database schema of a memory in the new graph *shadow*, and return the object that writes its records.
+    """Create the schema of a memory in the new graph *shadow*; return the object that writes imported records to it.
 
-    *renaming* replaces the ids of the records. Vectors that the file lacks are computed by the memory's embedding
-    model.
+    *renaming* replaces the ids of the records. *header*: the first line of the file. Vectors that the file lacks are
+    computed with the memory's embedding model.
     """
     model = driver.embedder.name
     dimension = header.dimension if header.model == model else None
@@ -150,9 +152,10 @@ def _prepare_memory(
 def _prepare_store(
     driver: FalkorDriver, shadow: ShadowGraph, renaming: Renaming, header: Header, options: ImportOptions
 ) -> GraphWriter:
-    """Create the database schema of a `KGStore` in the new graph *shadow*, and return the object that writes its items.
+    """Create the schema of a `KGStore` in the new graph *shadow*; return the object that writes imported items to it.
 
-    *renaming* replaces the ids of the records. Missing vectors are not computed.
+    *renaming* replaces the ids of the records. *header*: the first line of the file. Vectors that the file lacks are
+    not computed.
     """
     if header.model is not None and options.embeddings:
         vector_model = header.dimension, header.model
@@ -165,7 +168,7 @@ def _prepare_store(
 
 
 def _write_meta(driver: FalkorDriver, shadow: ShadowGraph, header: Header) -> None:
-    """Write the versions and counters of the export's header to the new graph *shadow*, and check its schema."""
+    """Write the versions and counters of *header*, the export's first line, to the graph *shadow*; check its schema."""
     meta = {**header.meta, "version": header.schema_, "words": header.words}
     driver.store.database.query(shadow.key, cypher.SET_META, {"meta": meta}, write=True)
     schema.check(driver.store.database, shadow.key, None, driver.embedder.name)
@@ -173,10 +176,10 @@ def _write_meta(driver: FalkorDriver, shadow: ShadowGraph, header: Header) -> No
 
 @dataclass(frozen=True, slots=True)
 class VectorReader:
-    """Decodes the vectors of an export file; computes those that are missing, or all if they are to be ignored.
+    """Decodes the embedding vectors of an export file, and computes those that are missing.
 
-    *embed*: a function that computes vectors of texts. *dimension*: the length of each vector. *ignore*: compute all
-    vectors.
+    *embed*: a function that computes the vectors of texts. *dimension*: the length of each vector. *ignore*: do not use
+    the vectors of the file, but compute all.
     """
 
     embed: Callable[[list[str]], list[Vector]]
@@ -186,7 +189,8 @@ class VectorReader:
     def unpack(self, packed: str) -> EncodedVector:
         """Decode a vector from the base64 text of an export file.
 
-        Errors: `ValueError` for invalid data, and for a zero vector, which breaks the order of search results.
+        Errors: `ValueError` for invalid data, and for a zero vector, which would make the order of search results
+        wrong.
         """
         try:
             data = base64.b64decode(packed, validate=True)
@@ -217,8 +221,8 @@ class GraphWriter:
     ) -> None:
         """Prepare to write to the graph with the database key *key*.
 
-        *renaming* replaces the ids of records. *max_content*: the maximum number of characters of an episode, None for
-        no limit.
+        *vectors* decodes vectors. *renaming* replaces the ids of records. *max_content*: the maximum number of
+        characters of an episode (a stored message); None for no limit.
         """
         self._database = database
         self._max_content = max_content
@@ -229,7 +233,7 @@ class GraphWriter:
         self.embedded = 0
 
     def write(self, records: Iterable[NumberedRecord], make_error: MakeError) -> Iterator[int]:
-        """Write records, given with their line numbers, in batches; yield the number written so far after each batch.
+        """Write *records*, given as ``(line number, record)``, in batches; after each, yield the number written so far.
 
         *make_error*: a function from a line number and a problem to the error to raise.
         """
@@ -240,10 +244,10 @@ class GraphWriter:
                 yield self.counts.total()
 
     def _write_batch(self, name: str, batch: list[NumberedRecord], make_error: MakeError) -> None:
-        """Write records of one kind with one query, with their vectors and words.
+        """Write records of one kind to the graph with one query, with their vectors and words.
 
-        *name*: their node label or relation type. Raises an error of *make_error* for an invalid record, for a node
-        that occurs twice, and for a relation to a node that is missing.
+        *name*: their node label or relation type. *make_error*: a function from a line number and a problem to the
+        error to raise, for an invalid record, a node that occurs twice, and a relation whose node is missing.
         """
         rows = []
         for number, record in batch:
@@ -262,9 +266,9 @@ class GraphWriter:
             self._write_words(name, [row["properties"]["id"] for row in rows], words)
 
     def _to_row(self, record: Record) -> Row:
-        """Convert a record to a row for the writing query: with the ids of the new namespace and decoded vectors.
+        """Convert a record to a row of the query that writes it: with new ids and decoded vectors.
 
-        Errors: `ValueError` for an invalid vector, or an episode that is too long.
+        Errors: `ValueError` for an invalid vector, or an episode (a stored message) that is too long.
         """
         content = record.properties.get("content", "")
         if self._max_content and len(content) > self._max_content:
@@ -283,10 +287,10 @@ class GraphWriter:
         return row
 
     def _index(self, node: NodeLine, properties: Row) -> Row:
-        """Return the words and the vector of a node, ``{"words": ..., "embedding": vector, "text": None}``.
+        """Return words and vector of an imported node, ``{"words": {"oslo": 1}, "embedding": vector, "text": None}``.
 
-        If the file lacks the vector, ``embedding`` is None and ``text`` is the text to embed. If it lacks the words,
-        they are counted, and their number is stored as ``n`` in *properties*.
+        If the file lacks the vector, ``embedding`` is None and ``text`` is the text to compute it from. If it lacks the
+        words, they are counted, and their number is stored as ``n`` in *properties*.
         """
         words: Mapping[str, float] = node.words or {}
         if node.words is None:
@@ -309,9 +313,10 @@ class GraphWriter:
             self.embedded += len(missing)
 
     def _write_words(self, label: str, ids: list[str], words: list[Mapping[str, float]]) -> None:
-        """Write the words of a batch of nodes with the label *label* to the word index.
+        """Write the words of a batch of nodes to the word index.
 
-        *words*: for each of the node ids *ids*, the count of each word.
+        *label*: the node label. *ids*: the ids of the nodes. *words*: for each node, the count of each word, ``{"oslo":
+        1}``.
         """
         terms = sorted(set().union(*words))
         if not terms:
@@ -327,9 +332,9 @@ class GraphWriter:
 
 
 def _batches(records: Iterable[NumberedRecord]) -> Iterator[list[NumberedRecord]]:
-    """Yield the records in batches of at most `BATCH`, so that no two records of a batch have the same key.
+    """Yield *records* in batches of at most `BATCH`; two nodes with the same key are never in one batch.
 
-    A query does not see nodes that it has created itself, so it would not notice such a duplicate.
+    A query does not see the nodes that it creates itself, so it would not notice such a duplicate.
     """
     batch: list[NumberedRecord] = []
     characters = 0
@@ -355,7 +360,7 @@ def _keys(record: Record) -> set[Any]:
 
 
 def _count_words(label: str, properties: Row) -> dict[str, int]:
-    """Return how often each word occurs in a node's text, for the word index.
+    """Return how often each word occurs in the text of an imported node, for the word index: ``{"oslo": 1}``.
 
     *label*: the node label. *properties*: its properties, with the text.
     """

@@ -1,8 +1,8 @@
-"""The records of an export file (nodes and relations of the graph), and the validation of their properties.
+"""The lines of an export file (nodes and relations of the graph), and the validation of their properties.
 
-Each line of an export is one node, ``{"label": "Entity", "properties": {...}}``, or one relation, ``{"type": "NAMES",
-"from": ..., "to": ...}``, which refers to nodes of earlier lines by their keys. Times are microseconds since the epoch.
-Properties that are not in the tables below may have any scalar value or list of scalars, for newer versions.
+A line is a node, ``{"label": "Entity", "properties": {...}}``, or a relation, ``{"type": "NAMES", "from": ..., "to":
+...}``, which refers to nodes of earlier lines by their keys. Times are microseconds since the epoch. A property that is
+not in the tables below may be any scalar value or list of scalars, so that files of newer versions can be read.
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ def _validate_text(text: str) -> str:
 
 
 def _validate_key(text: str) -> str:
-    """Return *text* unchanged if it can identify a node; raise `ValueError` if it is empty, padded or too long."""
+    """Return *text* unchanged if it can identify a node; raise `ValueError` if it is empty or too long.
+
+    Text with spaces around it is invalid too.
+    """
     if not text or text != text.strip() or len(text.encode()) > LONGEST_KEY:
         raise ValueError(f"a key must have 1 to {LONGEST_KEY} bytes and no spaces around it; choose another")
     return _validate_text(text)
@@ -119,10 +122,10 @@ _TYPES: Mapping[str, TypeAdapter[Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The properties that nodes of one label, or relations of one type, may have in an export file.
+    """Which properties a kind of node or relation has in an export file, and their types.
 
-    *required*: the names of required properties, separated by spaces. *defaults*: values for properties that are
-    missing. *types*: types of properties that differ from `_TYPES`.
+    *required*: the names of required properties, separated by spaces. *defaults*: values for missing properties.
+    *types*: types that differ from the general table `_TYPES`.
     """
 
     required: str = ""
@@ -207,9 +210,10 @@ INSIDE_RELATIONS = frozenset({"SUBJECT_OF", "OBJECT_IS", "MEANS", "HAS", *(f"IN_
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """The labels of the nodes that a relation type connects, and the properties of such relations.
+    """Which labels of nodes a relation type connects, and which properties such a relation has.
 
-    An export reads relations page by page, by their source nodes, or by their target nodes if *by_target* is true.
+    *source*: the label at its start. *targets*: the labels possible at its end. *by_target*: an export reads these
+    relations by the nodes at their end, not at their start.
     """
 
     source: str
@@ -246,7 +250,7 @@ RECORDS: Mapping[str, tuple[str, ...]] = {
 
 
 def key_property(label: str) -> str:
-    """Return the name of the property that identifies nodes with a label: ``id``, or ``key``, ``name`` or ``day``."""
+    """Return the name of the property that identifies nodes with *label*: ``id``, ``key``, ``name`` or ``day``."""
     return schema.RANGE.get(label, ("id",))[0]
 
 
@@ -256,9 +260,11 @@ def key_property(label: str) -> str:
 class NodeLine(BaseModel):
     """A line of an export file that describes one node of the graph, such as an entity or a fact.
 
-    `ends`: the ids of a fact's subject and objects. `words`: how often each word occurs in its text; None means that an
-    import counts them. `embedding`: the vector as base64 of little-endian 32-bit floats; True means that an import
-    computes it, None that there is none. `embeddings`: the vectors of an item of a `KGStore`.
+    - `ends`: the ids of a fact's subject and objects.
+    - `words`: how often each word occurs in the node's text; None means that an import counts them.
+    - `embedding`: the vector, as base64 of little-endian 32-bit floats. True: an import computes it. None: there is
+      none.
+    - `embeddings`: the vectors of an item of a `KGStore` (a LangGraph store).
     """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
@@ -277,7 +283,10 @@ class NodeLine(BaseModel):
 
 
 class RelationLine(BaseModel):
-    """A line of an export file that describes one relation; *source* and *target* are the keys of its two nodes."""
+    """A line of an export file that describes one relation of the graph, such as "Ann is mentioned in message 7".
+
+    *source* and *target*: the keys of the two nodes.
+    """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", populate_by_name=True)
 
@@ -296,10 +305,12 @@ Record = NodeLine | RelationLine
 
 
 class Header(BaseModel):
-    """The first line of an export file: namespace, versions and embedding model; `meta` has the counters of the graph.
+    """The first line of an export file: what it contains, and with which versions and embedding model it was made.
 
-    `holds`: ``"memory"``, or ``"items"`` for a `KGStore` whose name is `namespace`. `schema_` and `words`: the versions
-    of the graph and of its word index. `model`: None for a store without vectors.
+    - `holds`: ``"memory"``, or ``"items"`` for a `KGStore` (a LangGraph store), whose name is then `namespace`.
+    - `format`, `schema_` and `words`: the versions of the file format, of the graph and of its word index.
+    - `model` and `dimension`: of the embedding vectors; None for a store without vectors.
+    - `embeddings`: whether the file contains the vectors. `meta`: counters of the graph, by name.
     """
 
     model_config = ConfigDict(frozen=True, strict=True)
@@ -327,7 +338,7 @@ class End(BaseModel):
 
 
 def to_record(line: Row, allowed: Collection[str]) -> Record:
-    """Validate a line of an export file (a dict); return it as a `NodeLine` or `RelationLine` with default properties.
+    """Convert a line of an export file (a dict) to a `NodeLine` or `RelationLine`; missing properties get defaults.
 
     *allowed*: the node labels and relation types that the file may contain. Errors: `ValueError` for an invalid line.
     """

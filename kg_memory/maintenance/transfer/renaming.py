@@ -1,4 +1,4 @@
-"""Derive the ids of records that are imported into another namespace than they were exported from."""
+"""Replace ids in an export that is imported into another namespace: most ids are hashes of namespace and content."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _UUID = re.compile(r"(?<=\")[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?=\")")
 class Renaming:
     """Replaces the ids in exported records by the ids that the same content has in another namespace.
 
-    Most ids are hashes of namespace and content; other ids are not changed. *source*: the exported namespace. *target*:
-    the new one. Records must come in the order of the export.
+    Most ids are hashes of namespace and content; other ids stay. *source*: the exported namespace. *target*: the
+    namespace of the import. Records must be renamed in the order of the export, because ids refer to earlier records.
     """
 
     def __init__(self, source: str, target: str) -> None:
@@ -29,7 +29,7 @@ class Renaming:
         self._contents: dict[str, str] = {}
 
     def rename(self, record: Record) -> Record:
-        """Return a record with its own id, and the ids that it refers to, replaced by those of the new namespace."""
+        """Return *record* with its id, and the ids that it refers to, replaced by the ids of the new namespace."""
         if self._source == self.target:
             return record
         properties = record.properties
@@ -46,9 +46,10 @@ class Renaming:
         return record.model_copy(update=update)
 
     def renamed_contents(self) -> list[Row]:
-        """Return rows ``{"id", "content"}`` of the episodes whose text contains ids of facts, with these ids replaced.
+        """Return the new texts of episodes that contain ids of facts, as ``[{"id": episode id, "content": text}]``.
 
-        Such an episode declares a fact that depends on other facts. Call this after all records were renamed.
+        The text of such an episode declares that a fact depends on other facts, named by their ids. Call this after all
+        records were renamed.
         """
         return [
             {"id": id_, "content": _UUID.sub(lambda found: self._new(found[0]), content)}
@@ -59,7 +60,7 @@ class Renaming:
         return self._ids.get(id_, id_)
 
     def _derive_ids(self, node: NodeLine) -> list[str]:
-        """Return the old and the new id of a node as a list, or ``[]`` if its id is not a hash of its content."""
+        """Return the id of a node in the old and the new namespace; ``[]`` if its id is not a hash of its content."""
         properties, namespaces = node.properties, (self._source, self.target)
         match node.label:
             case "Entity":
