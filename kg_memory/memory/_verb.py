@@ -1,4 +1,4 @@
-"""Build the public methods of `GraphMemory` ("verbs"): `verb` makes a sync and an async method from one flow."""
+"""Make the public methods of `GraphMemory`: `verb` makes a sync and an async method from one generator method."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ _LATE = (
 
 
 class Engine:
-    """The driver, the settings and the LangGraph pipelines of one `GraphMemory`, shared by its groups of methods.
+    """What all groups of methods of one `GraphMemory` share: the driver, the settings and the LangGraph pipelines.
 
-    The driver runs database queries and model calls. A pipeline is built when it is used first, because importing
-    LangGraph is slow.
+    The driver runs database queries and model calls. A pipeline is built at its first use, because importing LangGraph
+    is slow.
     """
 
     def __init__(self, driver: FalkorDriver, settings: Settings) -> None:
@@ -65,27 +65,30 @@ class Engine:
 
     @cached_property
     def ingestion(self) -> Pipeline:
-        """The pipeline that saves an episode, extracts its facts, and updates the summaries of entities."""
+        """The pipeline that saves a message or text ("episode"), extracts its facts, and updates entity summaries."""
         from kg_memory.ingestion.graph import make_pipeline  # noqa: PLC0415
 
         return make_pipeline(self.driver, self.settings)
 
     @cached_property
     def received_ingestion(self) -> Pipeline:
-        """The pipeline that extracts the facts of an episode that is saved already; it updates no summaries."""
+        """The pipeline that extracts the facts of a message or text ("episode") that is saved already.
+
+        It does not update summaries of entities.
+        """
         from kg_memory.ingestion.graph import make_pipeline  # noqa: PLC0415
 
         return make_pipeline(self.driver, self.settings, received=True)
 
     @cached_property
     def retrieval(self) -> Pipeline:
-        """The pipeline that searches for a question; it reads from the replica if `Settings.replica_url` is set."""
+        """The pipeline that searches the memory for a question, on the replica if `Settings.replica_url` is set."""
         from kg_memory.retrieval.graph import make_pipeline  # noqa: PLC0415
 
         return make_pipeline(self.driver.for_reads(), self.settings)
 
     def answer(self, question: SearchQuery, namespace: str) -> Flow[Context]:
-        """Search for *question* in *namespace*, and return the text for a prompt with the search results."""
+        """Search *namespace* for *question*, and return the results with the text made from them for a prompt."""
         end = yield from run_graph(self.retrieval, {"question": question, "namespace": namespace})
         context: Context = end["context"]
         return context
@@ -99,7 +102,7 @@ class Engine:
 
 
 class Graphs:
-    """`GraphMemory.graphs`: the LangGraph graphs of a memory, to run on their own or as nodes of a graph of yours.
+    """`GraphMemory.graphs`: the LangGraph graphs of a memory, to run alone or as nodes of another graph.
 
     As a subgraph, each uses the checkpointer of its parent graph.
     """
@@ -109,7 +112,7 @@ class Graphs:
 
     @cached_property
     def ingestion(self) -> Any:
-        """The compiled graph that stores an episode, extracts its facts, and updates entities and summaries."""
+        """The compiled graph that stores a message or text ("episode"), extracts its facts, and updates summaries."""
         return self._engine.ingestion.graph.compile(name="ingestion")
 
     @cached_property
@@ -127,7 +130,7 @@ class Graphs:
 
     @cached_property
     def review(self) -> Any:
-        """The uncompiled review graph, which interrupts for a person to decide whether facts contradict each other.
+        """The review graph, not compiled: it interrupts to let a person decide whether facts contradict each other.
 
         Compile it with your own checkpointer: ``memory.graphs.review.compile(checkpointer=saver)``.
         """
@@ -137,7 +140,7 @@ class Graphs:
 
 
 class Group:
-    """Base class of the groups of public methods of a memory; `GraphMemory.facts` is an instance of one."""
+    """Base class of groups of public methods of a memory, such as the object `GraphMemory.facts`."""
 
     _group: ClassVar[str] = ""
     """The attribute of `GraphMemory` that has this group, as a prefix of span names; empty for `GraphMemory` itself."""
@@ -158,8 +161,9 @@ def verb(
 ) -> tuple[Callable[Concatenate[G, P], T], Callable[Concatenate[G, P], Coroutine[Any, Any, T]]]:
     """Return two public methods, sync and async, that run the generator method *flow*.
 
-    ``search, asearch = verb(_search)``. Each validates the keyword argument *namespace* (``"default"`` if left out),
-    opens a telemetry span, and runs *flow* on the graph of that namespace. The name of *flow* must start with ``_``.
+    For example, ``search, asearch = verb(_search)``. Each method validates the keyword argument *namespace*
+    (``"default"`` if left out), opens a telemetry span, and runs *flow* on the graph of that namespace. The name of
+    *flow* must start with ``_``.
     """
     name = flow.__name__.removeprefix("_")
 
@@ -187,9 +191,6 @@ def verb(
 
 
 def run_plugin(name: str, *args: Any, **kwargs: Any) -> Flow[Any]:
-    """Call the plug-in function *name* (of the kind ``verbs``) with the other arguments, and return its result.
-
-    The plug-in is imported at the first call.
-    """
+    """Import and call the plug-in function *name* (of the kind ``verbs``), and return its result."""
     flow = yield from work(partial(load_plugin, "verbs", name))
     return (yield from flow(*args, **kwargs))

@@ -1,7 +1,8 @@
-"""Add episodes: save each, read it through the ingestion graph, and return an `AddResult` for each.
+"""Add episodes (messages, texts, records): save each, extract its facts, and return an `AddResult` for each.
 
-Many episodes are read in windows: each episode is saved when it arrives, the model is asked about all episodes of a
-window at the same time, then each goes through the ingestion graph in order, and the summaries are refreshed once.
+Many episodes are read in batches ("windows"). Each episode is saved when it arrives. The model is asked about all
+episodes of a window at the same time. Then each goes through the ingestion graph in order, and the summaries are
+refreshed once.
 """
 
 from __future__ import annotations
@@ -46,11 +47,11 @@ State = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far the addition of many episodes has come; the callback *progress* gets it after each episode.
+    """How far the addition of many episodes has come; the callback *progress* gets this after each episode.
 
-    `done` of `total` episodes are added (`total` is None for an iterator without a length). Of these, `new` were not
-    stored before. `facts` is the number of facts in them, `seconds` the time since the start, and `added` the result of
-    the latest episode.
+    - `done`: the number of episodes added so far, of `total` (None if the number is unknown).
+    - `new`: how many of these were not stored before. `facts`: the number of facts in them.
+    - `seconds`: the time since the start. `added`: the result of the latest episode.
     """
 
     done: int
@@ -62,7 +63,7 @@ class Progress:
 
 
 class Tally:
-    """Collects the results of added episodes in the list `added`, and reports the progress to a callback.
+    """Collects the results of adding episodes (messages, texts) in the list `added`, and calls a progress callback.
 
     *total* is the number of episodes to add, or None if unknown.
     """
@@ -80,7 +81,7 @@ class Tally:
         self._began = time.monotonic()
 
     def count(self, added: AddResult) -> None:
-        """Append the result of one episode to `added`, update the counts, and call the progress callback."""
+        """Append the result of adding one episode to `added`, update the counts, and call the progress callback."""
         if unmapped := next(self.unmapped):
             added = added.model_copy(update={"unmapped": unmapped})
         self.added.append(added)
@@ -96,10 +97,10 @@ class Tally:
 
 
 def count_items(name: str, items: Iterable[Any], what: str) -> int | None:
-    """Return the length of *items*, or None if it is an iterator without a length; reject a single item.
+    """Return the length of *items*, or None for an iterator without a length; raise `InputError` for a single item.
 
-    A text in place of a list of episodes raises `InputError`. The error names *name*, the caller's argument, and
-    *what*, such as ``"episodes"``.
+    The check catches a text in place of a list of episodes. For the message: *name* is the caller's argument, and
+    *what* is such as ``"episodes"``.
     """
     if isinstance(items, str | bytes | Mapping | EpisodeInput) or not isinstance(items, Iterable):
         raise InputError(f"{name} must be a list of {what}, got one {type(items).__name__}; put it into a list")
@@ -107,7 +108,7 @@ def count_items(name: str, items: Iterable[Any], what: str) -> int | None:
 
 
 def input_state(episode: Input) -> State:
-    """Return an episode, as users pass it, as the input dict of the ingestion graph.
+    """Convert an episode (a message or text), as users pass it, to the input dict of the ingestion graph.
 
     ``"I moved to Oslo."`` -> ``{"content": "I moved to Oslo.", "kind": "message", "at": None, ...}``. Datetimes become
     ISO 8601 text. Raises `InputError` for a wrong type and for unknown fields.
@@ -131,17 +132,17 @@ def input_state(episode: Input) -> State:
 
 
 def date_input(episode: Input, clock: Callable[[], int]) -> State:
-    """Return *episode* as the input dict of the ingestion graph; if it has no date, it gets the time of *clock*.
+    """Convert an episode (a message or text) to the input dict of the ingestion graph, dated now if it has no date.
 
-    *clock* returns microseconds since the epoch. The date must be set before the episode is saved, as its id depends on
-    it.
+    *clock* returns the time in microseconds since the epoch. The date must be set before the episode is saved, as its
+    id depends on it.
     """
     state = input_state(episode)
     return {**state, "at": iso_or_text(instant(clock()))} if state["at"] in (None, "") else state
 
 
 def date_inputs(episodes: Iterable[Input], namespace: str, clock: Callable[[], int]) -> Iterator[Any]:
-    """Yield each of *episodes* as the input dict of the ingestion graph, with *namespace* and a date.
+    """Yield each of *episodes* (messages, texts) as the input dict of the ingestion graph, with *namespace* and a date.
 
     Episodes without a date get the time of *clock* (microseconds since the epoch). Raises `InputError` if *episodes* is
     a single episode or not iterable.
@@ -151,7 +152,7 @@ def date_inputs(episodes: Iterable[Input], namespace: str, clock: Callable[[], i
 
 
 def input_of(episode: Episode) -> State:
-    """Return a stored episode as the input dict of the ingestion graph, to extract its facts again.
+    """Convert a stored episode (a message or text) to the input dict of the ingestion graph, to read its facts again.
 
     The dict has its id as ``saved_id``, so that an episode that was deleted meanwhile is not stored again.
     """
@@ -162,10 +163,10 @@ def input_of(episode: Episode) -> State:
 
 
 def add_input(engine: Engine, state: State, namespace: str) -> Flow[AddResult]:
-    """Save one episode, extract its facts, and return its result; then refresh the communities if that is due.
+    """Save one episode (a message or text), extract its facts, and return the result.
 
-    *state* is the episode as the input dict of the ingestion graph. With the plan ``economy`` the episode is only
-    saved, and read later together with other episodes of its thread.
+    *state*: the episode as the input dict of the ingestion graph. With the plan ``economy`` it is only saved, and read
+    later together with other messages of its conversation. The communities are refreshed if that is due.
     """
     if engine.settings.plan == "economy" and state["kind"] != EpisodeKind.FACT:
         result = yield from _add_later(engine, state, namespace)
@@ -176,10 +177,10 @@ def add_input(engine: Engine, state: State, namespace: str) -> Flow[AddResult]:
 
 
 def add_inputs(engine: Engine, states: Iterable[State], namespace: str, tally: Tally) -> Flow[list[AddResult]]:
-    """Save many episodes, extract their facts, and return a result for each; *tally* collects the results.
+    """Save many episodes (messages, texts), extract their facts, and return a result for each.
 
-    *states* are the episodes as input dicts of the ingestion graph, with dates. With the plan ``economy``, episodes
-    that wait from earlier calls are read first.
+    *states*: the episodes as input dicts of the ingestion graph, with dates. *tally* collects the results. With the
+    plan ``economy``, episodes that wait from earlier calls are read first.
     """
     if engine.settings.plan == "economy":  # read the waiting episodes first: the new ones do not wait
         waiting = yield from load_plugin("plans", "economy").all_waiting()
@@ -192,12 +193,12 @@ def add_inputs(engine: Engine, states: Iterable[State], namespace: str, tally: T
 def read_inputs(
     engine: Engine, states: Iterable[State], namespace: str, tally: Tally, window: Window | None = None
 ) -> Flow[None]:
-    """Save episodes and extract their facts, in batches; add the result of each to *tally*.
+    """Save episodes (messages, texts) and extract their facts, in batches; add the result of each to *tally*.
 
     *states* are the episodes as input dicts of the ingestion graph, with dates. *window* collects a batch, which the
-    model reads in parallel; None is a batch of twice `Settings.parallel`. A new episode that is invalid raises its
-    error, after the episodes before it are read. If a model is unreachable or a budget is spent, the error is raised
-    after all other *states* are saved unread.
+    model reads in parallel; None makes batches of twice `Settings.parallel`. If a new episode is invalid, the episodes
+    before it are read, then its error is raised. If a model is unreachable or a budget is spent, all other *states* are
+    saved unread, then the error is raised.
     """
     window, states = window or Window(engine.settings.parallel), iter(states)
     try:
@@ -227,9 +228,9 @@ def read_inputs(
 
 
 def save_rest(engine: Engine, states: Iterable[State], namespace: str) -> Flow[None]:
-    """Save the valid ones of *states* without extracting facts, because the model is unavailable; skip the others.
+    """Save the valid ones of *states* without extracting facts, because the model is unavailable; skip invalid ones.
 
-    *states* are episodes as input dicts of the ingestion graph.
+    *states* are episodes (messages, texts) as input dicts of the ingestion graph.
     """
     for state in states:
         if "saved_id" not in state:
@@ -238,9 +239,9 @@ def save_rest(engine: Engine, states: Iterable[State], namespace: str) -> Flow[N
 
 
 def _add_later(engine: Engine, state: State, namespace: str) -> Flow[AddResult]:
-    """Save an episode with the plan ``economy``, and return its result; read its thread if enough episodes wait.
+    """Save an episode (a message or text) with the plan ``economy``; read its conversation if enough messages wait.
 
-    *state* is the episode as the input dict of the ingestion graph.
+    *state*: the episode as the input dict of the ingestion graph. Returns its result.
     """
     whole = {**state, "namespace": namespace}
     saved, due = yield from load_plugin("plans", "economy").wait(whole, engine.settings)
@@ -252,9 +253,9 @@ def _add_later(engine: Engine, state: State, namespace: str) -> Flow[AddResult]:
 
 
 def receive_input(engine: Engine, state: State, namespace: str) -> Flow[State]:
-    """Save one episode, and return *state* with two additions: the stored episode, and whether it is new.
+    """Save one episode (a message or text); return *state* with the stored ``episode``, and whether it is ``new``.
 
-    *state* is the episode as the input dict of the ingestion graph, with a date.
+    *state*: the episode as the input dict of the ingestion graph, with a date.
     """
     whole = {**state, "namespace": namespace}
     began = time.perf_counter()
@@ -267,10 +268,9 @@ def receive_input(engine: Engine, state: State, namespace: str) -> Flow[State]:
 
 
 def _read_window(engine: Engine, window: Sequence[State], namespace: str, tally: Tally) -> Flow[None]:
-    """Extract the facts of one batch of saved episodes, and add the result of each to *tally*.
+    """Extract the facts of a batch of saved episodes (messages, texts), and add the result of each to *tally*.
 
-    *window* is the batch, as input dicts of the ingestion graph. The model is asked about all episodes at the same
-    time.
+    *window* is the batch, as input dicts of the ingestion graph. The model is asked about all at the same time.
     """
     if not window:
         return
@@ -297,7 +297,7 @@ def _declared_texts(state: State) -> Iterator[str]:
 
 
 def finish_received(engine: Engine, state: State) -> Flow[AddResult]:
-    """Extract the facts of a saved episode, without refreshing summaries, and return its result.
+    """Extract the facts of a saved episode (a message or text), without refreshing summaries, and return its result.
 
     *state* is what `receive_input` returned. If the episode itself causes an error, the result contains it.
     """
@@ -310,7 +310,7 @@ def finish_received(engine: Engine, state: State) -> Flow[AddResult]:
 
 
 def _summarise(namespace: str) -> Flow[StepUsage]:
-    """Refresh the outdated entity summaries of *namespace*, and return the tokens and the time that this took."""
+    """Write outdated summaries of entities again, and return the tokens and the time that this took."""
     asking, began = CachedAnswers(namespace), time.perf_counter()
     outdated = refresh(since=0, before=(yield from now()))
     yield from telemetry.span_flow("summarise", namespace, asking.through(outdated))
@@ -318,9 +318,9 @@ def _summarise(namespace: str) -> Flow[StepUsage]:
 
 
 def read_again(engine: Engine, state: State, namespace: str, context: IngestionContext | None) -> Flow[AddResult]:
-    """Extract the facts of a stored episode again, and return its result, which contains the error if that fails.
+    """Extract the facts of a stored episode (a message or text) again; return its result, or one with the error.
 
-    *state* is what `input_of` returned. *context* has options of the run, such as another plan; None is the defaults.
+    *state* is what `input_of` returned. *context*: options of the run, such as another plan; None means the defaults.
     """
     state, began = {**state, "namespace": namespace}, (yield from now())
     try:
@@ -330,9 +330,9 @@ def read_again(engine: Engine, state: State, namespace: str, context: IngestionC
 
 
 def _refresh_if_due(engine: Engine, namespace: str) -> Flow[None]:
-    """Refresh the communities if enough episodes were added since the last refresh; log errors, do not raise them.
+    """Group the entities into communities again, if enough episodes were added since; errors are only logged.
 
-    `Settings.community_refresh_interval` says how many.
+    `Settings.community_refresh_interval` is the number of episodes.
     """
     interval = engine.settings.community_refresh_interval
     if interval and (yield from claim_refresh(interval)):
@@ -344,7 +344,7 @@ def _refresh_if_due(engine: Engine, namespace: str) -> Flow[None]:
 
 
 def to_result(state: State) -> AddResult:
-    """Return the result of adding one episode, from *state*, the final state of the ingestion graph."""
+    """Convert the final *state* of the ingestion graph to the result of adding one episode (a message or text)."""
     draft = Draft.of(state)
     return AddResult(
         episode=draft.episode.id,
@@ -361,7 +361,7 @@ def to_result(state: State) -> AddResult:
 
 
 def result_of_saving(state: State) -> AddResult:
-    """Return the result of adding an episode that is saved, but whose facts are not extracted yet.
+    """Return the result for an episode (a message or text) that is saved, but whose facts are not extracted yet.
 
     *state* is what `receive_input` returned.
     """
@@ -369,11 +369,11 @@ def result_of_saving(state: State) -> AddResult:
 
 
 def result_of_failure(engine: Engine, state: State, began: int, error: KGMemoryError) -> Flow[AddResult]:
-    """Return the result of adding an episode that is saved, but whose reading failed with *error*.
+    """Return the result of adding an episode (a message or text) that is saved, but whose facts could not be extracted.
 
-    *state* is the input of the graph, with ``saved_id`` if the episode was stored before. *began* is the start of the
-    call, in microseconds since the epoch; an episode that was saved before it does not count as new. *error* is raised
-    instead if the episode is not its cause (as with an unreachable model), or was not saved.
+    *error* is what failed. It is raised instead if the episode is not its cause (as with an unreachable model), or was
+    not saved. *state*: the input of the graph, with ``saved_id`` if the episode was stored before. *began*: the start
+    of the call, in microseconds since the epoch; an episode that was saved earlier does not count as new.
     """
     saved_id = state.get("saved_id")
     about_it = isinstance(error, UNREADABLE) or (saved_id is not None and isinstance(error, InputError))

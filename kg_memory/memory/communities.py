@@ -24,16 +24,16 @@ class Communities(Group):
     ) -> Flow[builtins.list[Community]]:
         """Return the communities (groups of entities) with their members' names, highest level first, then largest.
 
-        A community of level 0 consists of entities, one of level 1 of communities of level 0, and so on. *level*
-        selects one level; None is all levels. `refresh` detects communities; entities that were added later join an
-        existing one.
+        A community of level 0 consists of entities, one of level 1 consists of communities of level 0, and so on.
+        *level* selects one level; None is all levels. `refresh` detects communities; entities that were added later
+        join an existing one.
         """
         return list_communities(limit, skip, level)
 
     list, alist = verb(_list)
 
     def _get(self, name: str, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100) -> Flow[CommunityCard | None]:
-        """Return a community with its latest facts, its parent community and its child communities, or None.
+        """Return one community (a group of entities) with its latest facts, its parent and its children, or None.
 
         *name* is its id or the beginning of its name. *limit* is the maximum number of facts.
         """
@@ -42,11 +42,11 @@ class Communities(Group):
     get, aget = verb(_get)
 
     def _refresh(self, *, namespace: str = DEFAULT_NAMESPACE, full: bool = False) -> Flow[CommunityRefresh]:
-        """Group the entities into communities by the facts that hold now, and let the model summarise changed ones.
+        """Group the entities into communities by their current facts, and let the model summarise changed communities.
 
-        Most existing communities stay; *full* detects and summarises all from scratch. Searches use the old communities
-        until the refresh is complete. If the model cannot be reached, they remain, and the next refresh asks only for
-        the missing summaries. Raises `ModelError` and `DatabaseError`.
+        Most existing communities stay as they are; *full* detects and summarises all from scratch. Searches use the old
+        communities until the refresh is complete. If the model cannot be reached, the old ones remain, and the next
+        refresh asks only for the missing summaries. Raises `ModelError` and `DatabaseError`.
         """
         return refresh_communities(self._engine, namespace, full=full)
 
@@ -54,8 +54,9 @@ class Communities(Group):
 
 
 def refresh_communities(engine: Engine, namespace: str, *, full: bool = False) -> Flow[CommunityRefresh]:
-    """Group the entities of *namespace* into communities and summarise each; return how many communities changed.
+    """Group the entities of *namespace* into communities, and let the model summarise the changed ones; return counts.
 
-    *full* starts from scratch; see `Communities.refresh`. The result also has the number of model calls.
+    The counts are those of changed communities and of model calls. *full* starts from scratch; see
+    `Communities.refresh`.
     """
     return read_refresh((yield from run_graph(engine.communities, {"namespace": namespace, "full": full})))

@@ -1,4 +1,4 @@
-"""`GraphMemory.data`: export, import, re-embed and list whole namespaces."""
+"""`GraphMemory.data`: export and import whole namespaces, compute their vectors again, and list them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FROM_EXPORT = ""
 
 
 class Data(Group):
-    """`GraphMemory.data`: export, import and re-embed whole namespaces, and list the namespaces.
+    """`GraphMemory.data`: export and import whole namespaces, compute their vectors again, and list them.
 
     The code that reads and writes files is imported at the first call.
     """
@@ -44,13 +44,13 @@ class Data(Group):
         embeddings: bool = True,
         progress: Progress | None = None,
     ) -> Flow[ExportResult]:
-        """Write a snapshot of the whole content of *namespace* to a file, and return the counts.
+        """Write a snapshot of the whole content of *namespace* to a file; return the number of records and a checksum.
 
         *target* is a path (``.gz`` compresses), ``"-"`` for standard output, or an open binary file; a path is written
         completely or not at all.
         *form* is ``jsonl``, which `import_` reads, or ``graphml`` or ``cytoscape`` for graph viewers.
         *embeddings*: False leaves out the vectors; an import then computes them again.
-        *store* is the namespace of a `KGStore` whose items are exported instead.
+        *store* is the name of a `KGStore` (a LangGraph store) whose items are exported instead.
         *progress* is called with the number of records done and the number of all records.
 
         See `docs/export.md`. Raises `InputError`, also for an empty namespace, and `DatabaseError`.
@@ -77,15 +77,15 @@ class Data(Group):
         memory_only: bool = False,
         progress: Progress | None = None,
     ) -> Flow[ImportResult]:
-        """Import a file written by `export` into *namespace*, and return the counts; readers see all of it or none.
+        """Import a file written by `export` into *namespace*, and return the number of records of each kind.
 
-        *namespace*, if left out, is the exported one. For another namespace all ids are computed anew, so that adding
-        an exported message again still finds its episode.
+        If the import fails, nothing is changed. *namespace*, if left out, is the exported one. For another namespace
+        all ids are computed anew, so that adding an exported message again still finds the stored one.
         *replace* allows a namespace that has content: the old content is deleted at the moment when the new one is
         complete.
         *embeddings*: False ignores the vectors of the file and computes all again, as is done for a file without
         vectors.
-        *memory_only* refuses an export of a `KGStore`.
+        *memory_only* rejects an export of a `KGStore` (a LangGraph store).
         *progress* is called with the number of bytes read and the size of the file.
 
         Raises `InputError` with the number of an invalid line, `EmbeddingMismatch` if the vectors come from another
@@ -130,7 +130,7 @@ class Data(Group):
     def _reembed(
         self, *, namespace: str = DEFAULT_NAMESPACE, progress: Callable[[int, int], None] | None = None
     ) -> Flow[int]:
-        """Replace all vectors of *namespace* by vectors of this memory's embedding model; return the number of vectors.
+        """Compute all vectors of *namespace* again with this memory's embedding model; return the number of vectors.
 
         Until it is done, no memory can use the namespace; if it is interrupted, call it again. *progress* is called
         with the number of vectors done and the number of all vectors. Raises `InputError` for an empty namespace.

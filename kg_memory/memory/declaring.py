@@ -1,6 +1,7 @@
-"""Declare facts: store rows and JSON records of an application as episodes of the kind ``fact``, without a model.
+"""Declare facts: store rows and JSON records of an application as facts, without asking a model.
 
-They go through the same ingestion steps as messages. All rows are validated before the first is saved.
+Each row is stored as an episode of the kind ``fact``, and goes through the same ingestion steps as a message. All rows
+are validated before the first is saved.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ class FactRow(TypedDict, total=False):
     """A fact that an application declares, as a dict; only `subject` and `predicate` are required.
 
     ``{"subject": "Ann", "predicate": "works at", "object": "Acme", "valid_at": "2024-05"}``. `valid_at` and
-    `invalid_at` are when the fact began and ended. `at` is when it is stated; now if left out. `rests_on` has ids of
-    facts on which it is based: when one of them ends, this fact becomes doubtful.
+    `invalid_at`: when the fact began and ended. `at`: when it is stated; now if left out. `rests_on`: ids of facts on
+    which it is based; when one of them ends, this fact becomes doubtful.
     """
 
     subject: str
@@ -72,10 +73,10 @@ FACT_FIELDS = FactRow.__annotations__.keys() - EPISODE_FIELDS
 
 
 class Declaration(NamedTuple):
-    """A validated episode that declares facts, ready for the ingestion graph.
+    """A validated episode (a stored record) that declares facts, ready for the ingestion graph.
 
-    `state` is the input dict of the graph. `premises` are ids of facts on which the declared facts are based.
-    `unmapped` names the facts of a JSON record that could not be extracted, with the reasons.
+    `state`: the input dict of the graph. `premises`: ids of facts on which the declared facts are based. `unmapped`:
+    names of the facts that could not be extracted from a JSON record, with the reasons.
     """
 
     state: State
@@ -84,10 +85,10 @@ class Declaration(NamedTuple):
 
 
 class MappedRecord(NamedTuple):
-    """The facts that a mapping found in one JSON record.
+    """The facts that a mapping extracted from one JSON record.
 
-    `unmapped` names the facts that it could not extract, with the reasons. `episode` has fields of the episode for this
-    record, such as `source_id`.
+    `unmapped`: names of the facts that it could not extract, with the reasons. `episode`: fields of the record to store
+    with the facts, such as `source_id`.
     """
 
     facts: tuple[DeclaredFact, ...]
@@ -102,8 +103,8 @@ ApplyMapping = Callable[[Any], MappedRecord]
 def declare_one(engine: Engine, row: Row, namespace: str) -> Flow[AddResult]:
     """Store one fact that the application declares, and return what changed in the graph.
 
-    *row* is a dict with the fields of `FactRow`. It is saved as an episode first: if a later step fails,
-    `episodes.resume` finishes it.
+    *row* is a dict with the fields of `FactRow`. The row is saved first: if a later step fails, `episodes.resume`
+    finishes it.
     """
     return _add_declaration(engine, declaration_of(row, engine), namespace)
 
@@ -136,7 +137,7 @@ def declare_many(
 
 
 def declare_states(engine: Engine, states: Iterable[State], namespace: str, tally: Tally) -> Flow[None]:
-    """Store episodes that declare facts, without calling a model; add the result of each to *tally*.
+    """Store episodes (records of an application) that declare facts, without a model; add each result to *tally*.
 
     *states* are the episodes as input dicts of the ingestion graph. Raises `InputError` for the first episode that
     cannot be saved, such as one whose `source_id` is in use.
@@ -152,10 +153,10 @@ def add_record(
     episode: Row,
     namespace: str,
 ) -> Flow[AddResult]:
-    """Store a JSON record as an episode, add the facts that *mapping* extracts from it, and return what changed.
+    """Store a JSON record, add the facts that *mapping* extracts from it, and return what changed.
 
-    *content* is the JSON text, and *kind* must be ``"json"``. *episode* has the other fields of the episode, such as
-    `at` and `source`; they override those of the mapping. Raises `InputError`.
+    *content*: the JSON text. *kind*: must be ``"json"``. *episode*: other fields to store, such as `at` and `source`;
+    they override those of the mapping. Raises `InputError`.
     """
     if kind != EpisodeKind.JSON:
         raise InputError(f"kind must be 'json' with a mapping, got {short(str(kind))}; a mapping needs a JSON record")
@@ -181,9 +182,10 @@ def _open_mapping(mapping: FactMapping) -> Flow[ApplyMapping]:
 
 
 def _validate_rows(rows: Iterable[Any], apply: ApplyMapping | None, engine: Engine) -> list[Declaration]:
-    """Return a validated declaration for each of *rows*; raise one `InputError` that lists all invalid rows by number.
+    """Return a validated episode (a record to store) for each of *rows*; if any is invalid, raise an `InputError`.
 
-    *apply* extracts the facts from a JSON record; None means that each row is a fact.
+    The error lists all invalid rows by number. *apply* extracts the facts from a JSON record; None means that each row
+    is a fact.
     """
     declarations: list[Declaration] = []
     problems: list[str] = []
@@ -201,7 +203,7 @@ def _validate_rows(rows: Iterable[Any], apply: ApplyMapping | None, engine: Engi
 
 
 def declaration_of(row: Any, engine: Engine) -> Declaration:
-    """Return the validated episode for one *row*: a `FactRow` or a tuple ``(subject, predicate, object)``.
+    """Convert one *row*, a `FactRow` or a tuple ``(subject, predicate, object)``, to a validated episode to store.
 
     Raises `InputError` for a row that is not a valid fact.
     """
@@ -239,9 +241,9 @@ def check_premises(declarations: Iterable[Declaration]) -> Flow[None]:
 
 
 def _to_state(facts: Sequence[DeclaredFact], record: Any, episode: Row, engine: Engine) -> State:
-    """Return the input dict of the ingestion graph for an episode that declares *facts*. Raises `InputError`.
+    """Return the input dict of the ingestion graph for a stored record that declares *facts*. Raises `InputError`.
 
-    *record* is the JSON record with the facts, or None. *episode* has fields of the episode, such as ``source``.
+    *record*: the JSON record with the facts, or None. *episode*: other fields to store, such as ``source``.
     """
     trust, at = episode.get("trust"), episode.get("at")
     state = {

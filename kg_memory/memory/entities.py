@@ -39,7 +39,7 @@ Came = dict[str, tuple[str, str]]
 
 
 class Entities(Group):
-    """`GraphMemory.entities`: the people, places and things that the episodes mention."""
+    """`GraphMemory.entities`: the people, places and things that the stored messages and texts mention."""
 
     _group = "entities"
 
@@ -49,7 +49,7 @@ class Entities(Group):
         """Return the entities of a namespace, last seen first; with *like* only matching ones, best match first.
 
         *like* is a text to find in names and summaries; its last word may be incomplete: ``"rus"`` finds Rust. *limit*
-        is the maximum number of entities, after the first *skip*.
+        is the maximum number of entities; *skip* is how many to leave out before.
         """
         return read_entities(limit, skip, like)
 
@@ -79,10 +79,10 @@ class Entities(Group):
         during: During | None = None,
         believed_at: Time | None = None,
     ) -> Flow[EntityCard | None]:
-        """Return an overview of the entity *name*: latest facts, neighbours, latest mentions and communities.
+        """Return an overview of the entity *name*: latest facts, neighbours, latest messages about it, and communities.
 
-        *name* is a name, an alias or an id. *limit* is the maximum number of facts, of neighbours and of mentions.
-        *as_of*, *during* and *believed_at* select another time than the present; see `Facts`. Returns None if no entity
+        *name* is a name, an alias or an id. *limit* is the maximum number of facts, of neighbours and of messages.
+        *as_of*, *during* and *believed_at* choose another time than the present; see `Facts`. Returns None if no entity
         has that name.
         """
         window, believed = yield from read_times(as_of, during, believed_at)
@@ -119,11 +119,11 @@ class Entities(Group):
         during: During | None = None,
         believed_at: Time | None = None,
     ) -> Flow[Neighbourhood]:
-        """Return the entities that are connected with the entity *name* by at most *steps* facts, with these facts.
+        """Return the entities that at most *steps* facts in a row connect with the entity *name*, and these facts.
 
         The nearest come first. *name* is a name, an alias or an id. *steps* is from 1 to 6, *limit* the maximum number
-        of facts. Only facts that hold now are followed, or at the time of *as_of* or *during*, as believed at
-        *believed_at*; `Facts` has the formats of times. Raises `InputError`.
+        of facts. Only facts that hold now are followed; *as_of*, *during* and *believed_at* choose another time, see
+        `Facts`. Raises `InputError`.
         """
         window, believed = yield from read_times(as_of, during, believed_at)
         return (yield from read_neighbourhood(name, steps, limit, window, believed))
@@ -144,8 +144,9 @@ class Entities(Group):
         """Return a shortest chain of facts from the entity *name* to the entity *target*, in order.
 
         ``path("Ann", "Oslo")`` may return "Ann works at Acme" and "Acme is in Oslo". Both entities are given by a name,
-        an alias or an id. Returns an empty list if they are more than *steps* facts apart (1 to 6). Only facts that
-        hold now are used, or at the given time; `Facts` has the formats of times. Raises `InputError`.
+        an alias or an id. *steps* is the maximum number of facts (1 to 6); if more are needed, the list is empty. Only
+        facts that hold now are used; *as_of*, *during* and *believed_at* choose another time, see `Facts`. Raises
+        `InputError`.
         """
         window, believed = yield from read_times(as_of, during, believed_at)
         steps = _validate_steps(steps)
@@ -192,11 +193,11 @@ class Entities(Group):
     ) -> Flow[IdentityDecision]:
         """Split an entity that mixes two people or things: move some of its facts to a new entity; return the decision.
 
-        *entity* is a name or an id. The *facts* with these ids, and all statements about it in the *episodes* with
-        these ids, move to a new entity called *name*, of the type *type*. A fact that other episodes state too is then
-        stated of both entities. Names go with the episodes that use them. Where facts of one had superseded facts of
-        the other, both hold again. The two entities are never merged automatically again; `undo` reverses the split.
-        *by* and *reason* are stored. Raises `InputError`.
+        *entity* is a name or an id. The *facts* with these ids move to a new entity called *name*, of the type *type*;
+        so does everything that the *episodes* with these ids state about the entity. If other episodes state a fact
+        too, both entities have it afterwards. A name goes to the entity whose episodes use it. If a fact of one entity
+        had superseded a fact of the other, both hold again. The two entities are never merged automatically again;
+        `undo` reverses the split. *by* (who decides) and *reason* are stored. Raises `InputError`.
         """
         request = SplitRequest(
             _validate_ids("facts", facts),
@@ -213,8 +214,8 @@ class Entities(Group):
     ) -> Flow[IdentityDecision]:
         """Undo a merge, a split, or the decision whether two entities are the same; return the undone decision.
 
-        *decision* is its id. Facts and names move back; statements that were added since stay where they are. *by* and
-        *reason* are stored. Raises `InputError` if the decision is undone already.
+        *decision* is its id. Facts and names move back; facts that were added since stay where they are. *by* (who
+        decides) and *reason* are stored. Raises `InputError` if the decision is undone already.
         """
         return undo(decision, by, reason, ConflictPolicy.from_settings(self._engine.settings), namespace)
 
@@ -225,7 +226,7 @@ class Entities(Group):
     ) -> Flow[builtins.list[IdentityDecision]]:
         """Return the decisions to merge, split or keep apart entities, latest first, including undone ones.
 
-        *limit* is the maximum number of decisions, after the first *skip*.
+        *limit* is the maximum number of decisions; *skip* is how many to leave out before.
         """
         return list_identities(("done", "apart", "undone"), limit, skip)
 
@@ -245,7 +246,7 @@ def _validate_ids(name: str, ids: object) -> tuple[str, ...]:
 def read_entities(limit: int, skip: int, like: str | None = None) -> Flow[list[Entity]]:
     """Return the entities of the namespace, last seen first; with *like* only matching ones, best match first.
 
-    *like* are words in the name or summary. *limit* is the maximum number of entities, after the first *skip*.
+    *like*: words in the name or summary. *limit*: the maximum number of entities. *skip*: how many to leave out before.
     """
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     if like is None:
@@ -261,11 +262,11 @@ def read_entities(limit: int, skip: int, like: str | None = None) -> Flow[list[E
 def read_neighbourhood(
     name: str, steps: int, limit: int, window: Window | None = None, believed_at: int | None = None
 ) -> Flow[Neighbourhood]:
-    """Return the entities that are connected with the entity *name* by at most *steps* facts, and these facts.
+    """Return the entities that at most *steps* facts in a row connect with the entity *name*, and these facts.
 
-    The nearest come first; *limit* is the maximum number of facts. *window* ``(since, until)`` is the time in which the
-    facts must hold, *believed_at* the time at which they were believed, both in microseconds since the epoch; None is
-    now.
+    The nearest come first; *limit* is the maximum number of facts. *window*: the period ``(since, until)`` in which the
+    facts must hold. *believed_at*: the time at which the memory believed them. Both are in microseconds since the
+    epoch; None is now.
     """
     limit, steps = validate_count("limit", limit), _validate_steps(steps)
     window = window or (yield from read_present())
@@ -314,7 +315,8 @@ def _validate_steps(steps: int) -> int:
 def _neighbours(near: Neighbourhood, own: set[str], limit: int) -> tuple[Neighbour, ...]:
     """Return the entities that share facts with one entity, each with the number of shared facts, most first.
 
-    *near* has the facts about the entity, *own* its names; *limit* is the maximum number of entities to return.
+    *near*: the facts about the entity, and the entities in them. *own*: the entity's names. *limit*: the maximum number
+    to return.
     """
     shared: Counter[str] = Counter()
     for fact in near.facts:
@@ -340,10 +342,11 @@ def find_named(argument: str, name: str) -> Flow[dict[str, rows.Row]]:
 
 
 def _go_on(links: Sequence[rows.Row], reached: set[str], came: Came) -> list[str]:
-    """Return the ids of entities that one more step of a path search reaches for the first time.
+    """Return the ids of entities that the next step of a path search reaches for the first time.
 
-    *links* are rows of that step: ``{"id": entity id, "fact": fact id, "ends": ids of the fact's other entities}``.
-    *reached* has the entities reached so far, *came* maps each to the entity and the fact before it. Both are updated.
+    *links*: the facts found in that step, ``{"id": entity id, "fact": fact id, "ends": ids of the fact's other
+    entities}``. *reached*: the entities reached so far. *came*: for each entity, the entity and the fact from which it
+    was reached. Both are updated.
     """
     new: list[str] = []
     for link in links:
@@ -358,7 +361,7 @@ def _go_on(links: Sequence[rows.Row], reached: set[str], came: Came) -> list[str
 def _go_back(end: str | None, came: Came) -> list[str]:
     """Return the ids of the facts on the path to the entity with the id *end*, in path order.
 
-    *came* maps each entity id to the entity and the fact before it on the path.
+    *came*: for each entity id, the entity and the fact from which it was reached. If *end* is None, the path is empty.
     """
     facts: list[str] = []
     while end in came:

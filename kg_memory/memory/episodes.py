@@ -1,4 +1,4 @@
-"""`GraphMemory.episodes`: list, save, resume, retry and deepen episodes (the stored messages, texts and records)."""
+"""`GraphMemory.episodes`: list and save episodes (the stored messages, texts and records), and extract their facts."""
 
 from __future__ import annotations
 
@@ -67,18 +67,19 @@ class Episodes(Group):
         characters: int | None = None,
         status: Status = None,
     ) -> Flow[builtins.list[Episode]]:
-        """Return the episodes of a namespace, latest first.
+        """Return the episodes (stored messages, texts and records) of a namespace, latest first.
 
         *where* is a filter, such as ``{"source": "mail"}``; see `kg_memory.models.filters`. *limit* is the maximum
-        number of episodes, after the first *skip*. *characters* limits their total length: the list ends with the
-        episode that reaches it. *status* is one `EpisodeStatus` or several; None is all. Raises `InputError`.
+        number of episodes; *skip* is how many to leave out before. *characters* limits their total length: the list
+        ends with the episode that reaches it. *status* is one `EpisodeStatus` or several; None is all. Raises
+        `InputError`.
         """
         return read_episodes(limit, skip, status, where, characters)
 
     list, alist = verb(_list)
 
     def _get(self, episode: str, *, namespace: str = DEFAULT_NAMESPACE) -> Flow[Episode | None]:
-        """Return the episode with the id *episode*, or None."""
+        """Return the episode (a stored message, text or record) with the id *episode*, or None."""
         return read_episode(replace_unstorable(validate_name("episode", episode, "the id of an episode")))
 
     get, aget = verb(_get)
@@ -86,9 +87,9 @@ class Episodes(Group):
     def _save(
         self, episodes: Iterable[Input], *, based_on: str | None = None, namespace: str = DEFAULT_NAMESPACE
     ) -> Flow[builtins.list[AddResult]]:
-        """Store *episodes* without extracting facts, and return a result for each; no model is called.
+        """Store *episodes* (messages, texts) without extracting facts or calling a model, and return a result for each.
 
-        When this returns, they can be found by their words. `resume` extracts their facts. *based_on* is the id of an
+        From then on, searches find them by their words. `resume` extracts their facts. *based_on* is the id of an
         episode from which their text derives: if that was deleted meanwhile, nothing is saved, and `NotFound` is
         raised. Raises `InputError`, `MemoryPaused` and `DatabaseError`.
         """
@@ -101,12 +102,12 @@ class Episodes(Group):
     save, asave = verb(_save)
 
     def _summarise(self, thread: str, *, namespace: str = DEFAULT_NAMESPACE, least: int = 4) -> Flow[Episode | None]:
-        """Summarise the conversation *thread* with one model call; store the summary as an episode, and return it.
+        """Summarise a conversation with one model call; store the summary as an episode of it, and return the summary.
 
-        It updates the previous summary of this thread, with intent, files, decisions, open questions and next steps. If
-        fewer than *least* messages are new, the previous summary is returned, or None. The summary is deleted when a
-        message of the thread is forgotten. Raises `InputError` if the memory has no model; `ModelError`,
-        `DatabaseError` and `MemoryPaused`.
+        *thread* is the id of the conversation. The new summary updates the previous one. It has intent, files,
+        decisions, open questions and next steps. If fewer than *least* messages are new, the previous summary is
+        returned, or None. The summary is deleted when a message of the conversation is forgotten. Raises `InputError`
+        if the memory has no model; `ModelError`, `DatabaseError` and `MemoryPaused`.
         """
         thread, least = validate_name("thread", thread, "the id of a conversation"), validate_count("least", least)
         return run_plugin("summarise", self._engine, thread, least, namespace)
@@ -122,7 +123,7 @@ class Episodes(Group):
         thread: str | None = None,
         namespace: str = DEFAULT_NAMESPACE,
     ) -> Flow[Preview]:
-        """Return what `GraphMemory.add` of this message would change, without storing anything.
+        """Return what `GraphMemory.add` of a message would change, without storing anything.
 
         The result lists the facts that would be new, that would end, and that would wait for review. The model is
         called as by `add`, except for summaries, and within the same budget. Raises `InputError`, `DatabaseError`,
@@ -141,11 +142,11 @@ class Episodes(Group):
         limit: int | None = None,
         progress: Callable[[Progress], None] | None = None,
     ) -> Flow[builtins.list[AddResult]]:
-        """Extract the facts of saved episodes that are not completely read yet, earliest first; return the results.
+        """Extract the facts of saved episodes (messages, texts) that are not completely read yet; return the results.
 
-        Such episodes come from `save`, the plan ``economy``, interrupted processes and unreachable models. *limit* is
-        the maximum number of episodes; None is all. *progress* is called after each. Outdated summaries are refreshed
-        too. Errors are as in `GraphMemory.add_many`.
+        The earliest come first. Such episodes come from `save`, the plan ``economy``, interrupted processes and
+        unreachable models. *limit* is the maximum number of episodes; None is all. *progress* is called after each.
+        Outdated summaries are refreshed too. Errors are as in `GraphMemory.add_many`.
         """
         most = MAX_COUNT if limit is None else validate_count("limit", limit)
         stats = yield from read_stats()
@@ -169,12 +170,13 @@ class Episodes(Group):
         read: bool = True,
         progress: Callable[[Progress], None] | None = None,
     ) -> Flow[builtins.list[AddResult]]:
-        """Extract the facts of failed episodes again, earliest first, and return a result for each.
+        """Extract facts again from messages and texts for which that failed, earliest first; return the results.
 
-        *episodes* are the ids of the episodes to read; None is all that failed. *skipped* also reads skipped episodes,
-        such as greetings, but suspected prompt injections only if their ids are given. Stored answers of the model are
-        used again, without new cost. With ``read=False`` the episodes are only marked as unread, for `resume` or a
-        background worker; this cannot be combined with *skipped*. Raises `InputError`, also for an unknown id.
+        *episodes* are the ids of the episodes (messages, texts) to read; None is all that failed. *skipped* also reads
+        skipped episodes, such as greetings, but suspected prompt injections only if their ids are given. Stored answers
+        of the model are used again, without new cost. With ``read=False`` the episodes are only marked as unread, for
+        `resume` or a background worker; this cannot be combined with *skipped*. Raises `InputError`, also for an
+        unknown id.
         """
         if skipped and not read:
             raise InputError("skipped episodes must be read at once (read=True): a later reader would skip them again")
@@ -200,7 +202,7 @@ class Episodes(Group):
         dry_run: bool = False,
         progress: Callable[[Progress], None] | None = None,
     ) -> Flow[builtins.list[AddResult]]:
-        """Extract facts again from episodes that were read with a cheaper plan than *to*; return the results.
+        """Extract facts again from messages and texts that were read with a cheaper plan than *to*; return the results.
 
         *to* is ``"standard"`` or ``"thorough"``; None is the plan of this memory (``"standard"`` for ``"economy"``).
         The earliest episodes come first. New facts are added, and no fact is removed. *skipped* includes skipped
@@ -238,7 +240,7 @@ def read_stats() -> Flow[Stats]:
 
 
 def set_paused(*, paused: bool) -> Flow[bool]:
-    """Make the namespace reject new episodes, or accept them again; return False if it was so before."""
+    """Make the namespace reject new episodes (*paused*), or accept them again; return False if this changed nothing."""
     [row] = yield from write(queries.PAUSE, paused=paused, now=(yield from now()))
     return bool(row["before"] != paused)
 
@@ -250,10 +252,10 @@ def read_episodes(
     where: Mapping[str, Any] | None = None,
     characters: int | None = None,
 ) -> Flow[list[Episode]]:
-    """Return the episodes with the status *status* that match the filter *where*, latest first; None is all.
+    """Return the stored messages and texts that match the filter *where* and have the status *status*, latest first.
 
-    *status* is one status or several. *limit* is the maximum number, after the first *skip*. *characters* limits their
-    total length: the list ends with the episode that reaches it.
+    *status*: one status or several. None (also for *where*) means all. *limit*: the maximum number. *skip*: how many to
+    leave out before. *characters* limits their total length: the list ends with the episode that reaches it.
     """
     page: dict[str, Any] = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     page["statuses"] = None if status is None else _statuses(status)
@@ -270,17 +272,17 @@ def read_episodes(
 
 
 def read_oldest(statuses: Iterable[EpisodeStatus], limit: int, skip: int = 0) -> Flow[list[Episode]]:
-    """Return at most *limit* episodes that have one of these statuses, earliest first, after the first *skip*."""
+    """Return at most *limit* stored episodes with one of the statuses, earliest first; leave out the first *skip*."""
     names = [str(status) for status in statuses]
     episodes = yield from fetch(queries.EPISODES_TO_READ, statuses=names, limit=limit, skip=skip)
     return [rows.to_episode(row["episode"]) for row in episodes]
 
 
 def reopen(statuses: Iterable[EpisodeStatus], ids: Iterable[str] | None = None) -> Flow[list[Episode]]:
-    """Mark all episodes with one of these statuses as not read, and return them, earliest first.
+    """Mark stored episodes with one of the statuses as not read, so that their facts are extracted again; return them.
 
-    *ids* restricts this to the episodes with these ids; `InputError` is raised if one of them does not exist or has
-    another status. Without *ids*, episodes that look like prompt injections are left out.
+    The earliest come first. *ids*: only the episodes with these ids; `InputError` is raised if one of them does not
+    exist or has another status. Without *ids*, episodes that look like prompt injections are left out.
     """
     names, chosen = [str(status) for status in statuses], None if ids is None else set(ids)
     stored = yield from read_oldest(statuses, MAX_COUNT)
@@ -295,7 +297,10 @@ def reopen(statuses: Iterable[EpisodeStatus], ids: Iterable[str] | None = None) 
 
 
 def _statuses(status: EpisodeStatus | Iterable[EpisodeStatus]) -> list[str]:
-    """Return *status*, one status or several, as a list of strings. Raises `InputError` for an unknown status."""
+    """Return *status*, one status of stored messages or several, as a list of strings: ``["saved", "waiting"]``.
+
+    Raises `InputError` for an unknown status.
+    """
     if isinstance(status, str) or not isinstance(status, Iterable):
         status = [status]
     statuses = list(status)
@@ -305,7 +310,7 @@ def _statuses(status: EpisodeStatus | Iterable[EpisodeStatus]) -> list[str]:
 
 
 def _deeper_plan(to: str | None, engine: Engine, *, reads: bool) -> str:
-    """Return the name of the reading plan to use: *to* if given, else the plan of the memory, else ``"standard"``.
+    """Return the plan for reading stored episodes again: *to* if given, else that of the memory, else ``"standard"``.
 
     *reads* is False for a dry run, which needs no model. Raises `InputError` for an unknown plan or a missing model.
     """

@@ -51,14 +51,14 @@ MAX_CHAIN = 64
 
 
 class Facts(Group):
-    """`GraphMemory.facts`: facts about entities, at any time in the world and as believed at any time.
+    """`GraphMemory.facts`: declare, list, correct and explain facts, for any time and as believed at any time.
 
     Times are datetimes (naive ones are UTC), ISO 8601 text, or words in English or Chinese: ``"2019"``, ``"last
     March"``.
     *as_of* is a time at which facts must hold in the world; a period such as ``"last March"`` counts as its first
     instant.
     *during* is a period, in words or as two times (None is an open end): facts must hold at some time in it.
-    *believed_at* is a time of the memory's own clock: what was believed then. Raises `InputError` for an invalid time,
+    *believed_at* asks what the memory believed at that time. Raises `InputError` for an invalid time,
     and `NotFound` for the id of a fact that is not stored.
     """
 
@@ -220,7 +220,7 @@ class Facts(Group):
     def _explain(
         self, fact: str, *, namespace: str = DEFAULT_NAMESPACE, believed_at: Time | None = None
     ) -> Flow[FactExplanation]:
-        """Return the evidence for a fact: its statements, verdicts about it, its successors and dependent facts.
+        """Return the evidence for a fact: its sources, its relations to other facts, its successors, dependent facts.
 
         *fact* is an id. Each list has at most 1,000 items. *believed_at* asks what was believed at that time.
         """
@@ -248,8 +248,8 @@ class Facts(Group):
     ) -> Flow[builtins.list[Fact]]:
         """Return the facts about the entity *name*, latest first; a fact that held twice is listed for each period.
 
-        *name* is a name, an alias or an id. Past facts are included: *as_of* keeps the facts that held at that time,
-        *during* those that held at some time in that period. *unreviewed* includes facts that wait for review.
+        *name* is a name, an alias or an id. Past facts are included. *as_of* selects facts that held at that time,
+        *during* facts that held at some time in that period. *unreviewed* includes facts that wait for review.
         """
         window, believed = yield from read_times(as_of, during, believed_at)
         return (yield from facts_about(name, limit, window, believed, unreviewed=unreviewed))
@@ -302,8 +302,8 @@ class Facts(Group):
     ) -> Flow[builtins.list[Change]]:
         """Return how the memory's beliefs changed from *since* until before *until* (None is now), earliest first.
 
-        Facts were learned, ended, corrected, retracted or restored, or became doubtful or sure again. The times are
-        when the memory came to believe this.
+        A fact was learned, ended, corrected, retracted or restored, or became doubtful or sure again. The times are
+        when the memory learned of the change.
         """
         time = yield from now()
         begin = parse_moment("since", since, time)
@@ -330,7 +330,8 @@ class Facts(Group):
     ) -> Flow[builtins.list[Source]]:
         """Return the sources of *fact* (an id): each episode that states it, with its quote, earliest first.
 
-        *limit* is the maximum number, after the first *skip*; *believed_at* leaves out sources that were saved later.
+        *limit* is the maximum number; *skip* is how many to leave out before. *believed_at* leaves out sources saved
+        later.
         """
         _, believed = yield from read_times(None, None, believed_at)
         return (yield from read_sources(fact, limit, skip, believed))
@@ -346,7 +347,7 @@ class Facts(Group):
         as_of: Time | None = None,
         believed_at: Time | None = None,
     ) -> Flow[builtins.list[Consequence]]:
-        """Return the facts that are derived from *fact* (an id), directly or through other facts, nearest first.
+        """Return the facts that depend on *fact* (an id), directly or through other facts, nearest first.
 
         Each has the path of facts to it. If it is doubtful at *as_of* (None is now), it says since when and why.
         """
@@ -357,7 +358,7 @@ class Facts(Group):
 
 
 def read_evolution(fact: str) -> Flow[list[Fact]]:
-    """Return all periods of *fact* (an id) and of the facts that replaced it or that it replaced, earliest first."""
+    """Return all periods of *fact* (an id), and of the facts that replaced it or that it replaced, earliest first."""
     history = yield from require_fact(fact)
     linked = sorted(_find_chain(history, fact))
     beliefs = yield from fetch(queries.TELL_FACTS, ids=linked, past=False, sources=SOURCES, believed_at=OPEN_END)
@@ -380,7 +381,7 @@ def read_sources(fact: str, limit: int, skip: int, believed_at: int | None) -> F
 
 
 def _events(fact: Fact) -> Iterable[TimelineEvent]:
-    """Yield the event that *fact* ``began`` (``said``, if the start is unknown) and, if so, that it ``ended``."""
+    """Yield the timeline events of *fact*: ``began`` (or ``said``, if the start is unknown), and ``ended`` if so."""
     if fact.valid_at:
         yield TimelineEvent(at=fact.valid_at, precision=fact.precision, kind="began", fact=fact)
     elif fact.known_from:

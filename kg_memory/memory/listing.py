@@ -1,4 +1,4 @@
-"""List facts without a question: pages of facts that pass a filter, facts about an entity, consequences of a fact."""
+"""List facts without a search: facts that match a filter, facts about an entity, facts that depend on a fact."""
 
 from __future__ import annotations
 
@@ -42,17 +42,18 @@ def read_times(
     """Parse the time arguments of a search into ``((since, until), believed_at)``, in microseconds since the epoch.
 
     ``as_of="2019"`` gives the first instant of 2019 as the period, ``during="2019"`` the whole year; without both, the
-    period is None. *believed_at* is when the facts were believed; None is now.
+    period is None. *believed_at*: the time at which the memory believed the facts; None is now.
     """
     time = yield from now()
     return parse_window(as_of, during, time), parse_moment("believed_at", believed_at, time)
 
 
 def belief_params(window: Window, believed_at: int | None, *, unreviewed: bool = False) -> Flow[dict[str, Any]]:
-    """Return query parameters for facts that hold at some time in *window* and were believed at *believed_at*.
+    """Return query parameters that select facts by two times: when they hold, and when the memory believed them.
 
-    The result is ``{"since": ..., "until": ..., "believed_at": ..., "unreviewed": ...}``. Times are microseconds since
-    the epoch; None is now. *unreviewed* includes facts that wait for review.
+    *window* is a period ``(since, until)`` in which the facts must hold at some time. *believed_at*: None is now. Times
+    are microseconds since the epoch. The result is ``{"since": ..., "until": ..., "believed_at": ..., "unreviewed":
+    ...}``. *unreviewed* includes facts that wait for a person's review.
     """
     time = (yield from now()) if believed_at is None else believed_at
     since, until = window
@@ -65,9 +66,9 @@ def facts_about(
 ) -> Flow[list[Fact]]:  # fmt: skip
     """Return the facts about the entity *name*, latest first; a fact that held in two periods is listed twice.
 
-    *name* is a name, an alias or an id. *window* ``(since, until)`` selects facts that held at some time in it, and
-    *relation* those of one predicate, such as ``LIVES_IN``; None selects all. *believed_at* is when they were believed;
-    None is now. Times are microseconds since the epoch.
+    *name* is a name, an alias or an id. *window*: only facts that held at some time in this period ``(since, until)``;
+    None is all. *relation*: only facts with this predicate, such as ``LIVES_IN``; None is all. *believed_at*: the time
+    at which the memory believed the facts; None is now. Times are microseconds since the epoch.
     """
     first = _start_about("name", name, relation)
     seen = yield from belief_params(window or EVER, believed_at, unreviewed=unreviewed)
@@ -77,9 +78,9 @@ def facts_about(
 def read_page(first: Step, limit: int, after: str | None, window: Window | None, seen: Seen) -> Flow[Paged[Fact]]:
     """Return a page of at most *limit* facts; `Paged.next` has the cursor of the next page.
 
-    *first* is the beginning of the database query, which matches the facts, and *seen* its parameters from
-    `belief_params`. *after* is the cursor of the previous page, None for the first page. Facts that are doubtful at the
-    end of *window* are marked.
+    *first*: the beginning of the database query, which matches the facts. *seen*: more parameters, from
+    `belief_params`. *after*: the cursor of the previous page; None for the first page. *window*: facts that are
+    doubtful at the end of this period are marked.
     """
     size = validate_count("limit", limit)
     place = _parse_cursor(after)
@@ -93,22 +94,22 @@ def read_page(first: Step, limit: int, after: str | None, window: Window | None,
 def to_facts(stored: Sequence[Row], window: Window | None, believed_at: int) -> Flow[list[Fact]]:
     """Convert database rows to `Fact` objects, and mark facts that were doubtful at the end of the period *window*.
 
-    A fact is doubtful if one that it is derived from has ended. Facts that ended without a successor are marked as
-    absent. *believed_at* is when they were believed. Times are microseconds since the epoch.
+    A fact is doubtful if a fact that it is derived from has ended. Facts that ended without a successor are marked as
+    absent. *believed_at*: the time at which the memory believed them. Times are microseconds since the epoch.
     """
     standing = yield from add_standing(stored, point_of(window, believed_at))
     return [rows.to_fact(row) for row in standing]
 
 
 def is_reviewed(row: Row) -> bool:
-    """Return whether the fact in a database row was ever believed, and does not wait for a person's decision."""
+    """Return whether the fact in a database row was ever believed, and does not wait for a person's review."""
     return bool(row["belief"] and row["belief"]["reviewed"])
 
 
 def start_list(about: str | None, where: Mapping[str, Any] | None) -> Flow[Step]:
     """Return the beginning of a database query that matches the facts to list.
 
-    *about* is the name of an entity, *where* a filter such as ``{"predicate": "LIVES_IN"}``; None matches all.
+    *about*: the name of an entity. *where*: a filter such as ``{"predicate": "LIVES_IN"}``. None matches all facts.
     """
     passing = parse_filter(where)
     if passing is None:
@@ -123,8 +124,8 @@ def start_list(about: str | None, where: Mapping[str, Any] | None) -> Flow[Step]
 def start_all(passing: Filter, kind: Kind, everything: str) -> Flow[Step]:
     """Return the beginning of a database query that matches all facts, or all episodes, that fit the filter *passing*.
 
-    *kind* is ``"facts"`` or ``"episodes"``. If no index can serve the filter, the query starts with *everything*:
-    Cypher that matches all objects of that kind.
+    *kind* is ``"facts"`` or ``"episodes"``. If no index can serve the filter, the query begins with *everything*, which
+    is Cypher that matches all objects of that kind.
     """
     names = yield from read_names(passing)
     rest = start_step(passing, kind, names)
@@ -145,16 +146,19 @@ def _start_about(argument: str, name: str, relation: str | None = None) -> Step:
 
 
 def _make_cursor(row: Row) -> str:
-    """Return the cursor of the page after the fact in *row*: base64 text with its time, its id and its belief's id."""
+    """Return a text that marks where the next page of facts starts: after the fact in *row*.
+
+    It is base64 of the fact's time, its id and the id of its belief (the period in the row).
+    """
     belief = row["belief"]
     time = belief["said_at"] if belief["known_from"] == OPEN_START else belief["known_from"]
     return base64.urlsafe_b64encode(json.dumps([time, row["fact"]["id"], belief["id"]]).encode()).decode()
 
 
 def _parse_cursor(after: str | None) -> dict[str, Any]:
-    """Return the cursor *after* as query parameters: ``{"place": time, "fact": id, "belief": id}``.
+    """Convert a cursor (where a page starts) to query parameters: ``{"place": time, "fact": id, "belief": id}``.
 
-    None is the first page. Raises `InputError` for an invalid cursor.
+    *after*: the cursor; None is the first page. Raises `InputError` for an invalid cursor.
     """
     if after is None:
         return {"place": OPEN_END, "fact": "", "belief": ""}
@@ -171,10 +175,11 @@ def _parse_cursor(after: str | None) -> dict[str, Any]:
 
 
 def read_consequences(fact: str, limit: int, window: Window | None, believed_at: int | None) -> Flow[list[Consequence]]:
-    """Return at most *limit* facts that are derived from *fact* (an id), directly or through others, nearest first.
+    """Return at most *limit* facts that depend on *fact* (an id), directly or through other facts, nearest first.
 
-    Each has the path of facts to it, and is marked if it is doubtful at the end of *window*. *believed_at* is when they
-    were believed. Times are microseconds since the epoch; None is now. Raises `InputError` if *fact* is not stored.
+    Each has the path of facts to it, and is marked if it is doubtful at the end of the period *window*. *believed_at*:
+    the time at which the memory believed them; None is now. Times are microseconds since the epoch. Raises `InputError`
+    if *fact* is not stored.
     """
     root, limit = validate_fact_id(fact), validate_count("limit", limit)
     if not (yield from fetch(premises.STORED, ids=[root])):
@@ -192,10 +197,10 @@ def read_consequences(fact: str, limit: int, window: Window | None, believed_at:
 
 
 def _nearness(row: Row, as_of: int) -> tuple[bool, bool, int]:
-    """Return a sort key for the periods of a fact, which puts the period nearest to the time *as_of* last.
+    """Return a sort key for the periods of a fact that puts the period nearest to the time *as_of* last.
 
-    Later periods come first, then past periods, then the period that contains *as_of*. *row* has the period as
-    ``belief``.
+    Later periods are first, then past periods, then the period that contains *as_of*. *row* has the period as
+    ``belief``. Times are microseconds since the epoch.
     """
     belief = row["belief"]
     begun = belief["known_from"] <= as_of
@@ -203,9 +208,9 @@ def _nearness(row: Row, as_of: int) -> tuple[bool, bool, int]:
 
 
 def _find_path(id_: str, before: Mapping[str, str], sentences: Mapping[str, str]) -> tuple[Premise, ...]:
-    """Return the path of facts that leads to the fact with the id *id_*, which is the last.
+    """Return the facts on the path to the fact with the id *id_*, in order; that fact is the last.
 
-    *before* maps each fact to the fact that it depends on: for c and ``{"c": "b", "b": "a"}`` the path is b, c.
+    *before* maps each fact id to the fact that it depends on: for c and ``{"c": "b", "b": "a"}`` the path is b, c.
     *sentences* maps fact ids to texts.
     """
     path: list[Premise] = []

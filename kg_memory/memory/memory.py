@@ -141,11 +141,11 @@ class GraphMemory(Group, Closing):
         `Settings.model`, else an OpenAI model if there is an API key or a `base_url`, else ``"offline"``.
         *embeddings* is a LangChain embedding model, a name, or ``"offline"``; None is `Settings.embedding_model`, else
         the one that suits *model*.
-        *reranker* scores texts for recipes with a cross-encoder: the URL of a rerank endpoint, a chat model or its
-        name, a LangChain cross-encoder, or a `CrossEncoder`; None is that of the settings, else *model*.
+        *reranker* scores how well texts answer a question, for some recipes: the URL of a rerank endpoint, a chat
+        model or its name, a LangChain cross-encoder, or a `CrossEncoder`; None is that of the settings, else *model*.
         *redact* removes secrets from episodes before they are stored: ``"secrets"`` (keys and passwords, the default),
         ``"personal"``, a function from text to text, or ``"none"``; see `kg_memory.text.redaction`.
-        *budget* limits the cost of reading; see `docs/budgets.md`. *settings* has all other options; None reads the
+        *budget* limits the model's cost; see `docs/budgets.md`. *settings* has all other options; None reads the
         environment variables ``KG_MEMORY_*``. *on_wait* gets a message before each long wait, such as a download.
 
         Raises `DatabaseError` if the database cannot be reached or started, `SettingsError` for an invalid value, and
@@ -234,7 +234,7 @@ class GraphMemory(Group, Closing):
         *labels* are values for filters: ``labels={"tags": ["vip"]}`` is found by ``where={"labels.tags": "vip"}``.
         *mapping* says which facts a JSON record states, so that no model is asked; see `docs/declared.md`.
 
-        The episode is stored before it is read: if reading fails, `episodes.resume` or `episodes.retry` finishes it.
+        The episode is stored before its facts are extracted: after a failure, `episodes.resume` or `retry` goes on.
         Raises `InputError` for an invalid argument, `MemoryPaused`, `DatabaseError`, `ModelError` and `EmbeddingError`.
         """
         fields: dict[str, Any] = {"speaker": speaker, "at": at, "thread": thread, "source": source}
@@ -288,7 +288,7 @@ class GraphMemory(Group, Closing):
         or words such as ``"last March"``. *believed_at* searches what was believed at that time. `Facts` has the
         formats of times. For a past time, summaries of entities and communities are left out: they describe the
         present. Time words in *question* itself ("in 2019") only change the order.
-        *unreviewed* includes facts that wait for review. *thread* is the id of the conversation in which it is asked:
+        *unreviewed* includes facts that wait for a person's review. *thread* is the id of the conversation that asks:
         entities mentioned there last rank higher.
         *center* is the name of an entity, or a list of names, near which to search. *asker* is the name of the person
         whom "I", "my" and "the user" in the question mean.
@@ -330,8 +330,8 @@ class GraphMemory(Group, Closing):
         """Return text for a prompt, with what the memory knows about *question*: dated lines with their sources.
 
         The text has at most *max_tokens* tokens. It is a `str` with the attributes `results` (what the search found),
-        `lines`, `left_out` (results without room) and `tokens`. *limit* is the most results of each kind; None is as
-        many as may fit.
+        `lines`, `left_out` (results that did not fit) and `tokens`. *limit* is the maximum number of results of each
+        kind; None is as many as may fit.
         *template* is the format: ``plain``, ``zep``, ``xml``, ``json``, ``zeph``, or a `Template`. The other parameters
         and the errors are those of `search`.
         """
@@ -352,8 +352,8 @@ class GraphMemory(Group, Closing):
     def _pause(self, *, namespace: str = DEFAULT_NAMESPACE) -> Flow[bool]:
         """Stop the namespace from accepting new episodes, in all processes, until `unpause`.
 
-        Returns False if it was paused before. While it is paused, `add` and the like raise `MemoryPaused`; LangGraph
-        nodes, middleware and stores skip saving. Searches, reviews, forgetting and reading of saved episodes go on.
+        Returns False if it was paused before. While it is paused, methods that add episodes raise `MemoryPaused`, and
+        LangGraph nodes and middleware save nothing. Searching, reviewing, forgetting and `episodes.resume` still work.
         """
         return set_paused(paused=True)
 
@@ -380,15 +380,15 @@ class GraphMemory(Group, Closing):
         as_of: Time | None = None,
         believed_at: Time | None = None,
     ) -> Flow[Profile]:
-        """Return the current states of the entity *name* (home, job, likes and so on), grouped by topic and sub-topic.
+        """Return what is true of the entity *name* now (home, job, likes and so on), grouped by topic and sub-topic.
 
         ``str(profile)`` is text for a prompt; it stays the same, byte for byte, until the facts of the entity change.
         No model is asked.
         *schema* has your own topics, as a dict or the path of a TOML or JSON file; unless *strict* is set, facts that
         fit none of them go to the default topics and ``other``.
         *max_tokens* limits the text; None is no limit. *prefer_topics* come first; *only_topics* leaves out all others.
-        *max_subtopics* is the most sub-topics of a topic; the smallest beyond that are joined as ``other``.
-        *max_slot_tokens* is the length at which one content is cut.
+        *max_subtopics* is the maximum number of sub-topics of a topic; the smallest others are joined as ``other``.
+        *max_slot_tokens* is the number of tokens after which one line of the profile is cut.
         *as_of* and *believed_at* ask for another time, as in `search`.
 
         See `docs/profile.md`. Raises `InputError`.

@@ -1,4 +1,7 @@
-"""Open the database, the language model, the embedding model and the reranker that the settings or the user name."""
+"""Open the database, the language model, the embedding model and the reranker (which ranks search results).
+
+Which ones is chosen by arguments of `GraphMemory.open` or by the settings.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,7 @@ all pairs of facts about one person in LoCoMo are below 0.85."""
 
 
 class NoModel(Embeddings):
-    """Placeholder for the language model and the embedding model of a memory that needs neither.
+    """Placeholder for the language model and the embedding model in a memory that is opened without models.
 
     Each call raises `ModelUnavailable` or `EmbeddingUnavailable` with the message *why*.
     """
@@ -76,9 +79,9 @@ class NoModel(Embeddings):
 
 
 def without_models(settings: Settings, why: str) -> dict[str, Any]:
-    """Return keyword arguments for `GraphMemory.open` that open a memory without models, so that no API key is needed.
+    """Return keyword arguments for `GraphMemory.open` that open a memory without models, so without an API key.
 
-    *why* is the message of the error that is raised if a model is used after all.
+    *why*: the message of the error that is raised if a model is called after all.
     """
     none = NoModel(why)
     settings = replace(settings, rerank_url=None, rerank_model=None, maintenance=None)
@@ -103,7 +106,7 @@ class NamedServer:
 
 
 def host(settings: Settings, on_wait: Callable[[str], None] | None) -> Host:
-    """Return the database server to use: the one at `Settings.url`, or the embedded one if that is None.
+    """Return the database server that *settings* choose: the one at `Settings.url`, or the embedded one if it is None.
 
     *on_wait* is called with a message before long waits; None logs the message.
     """
@@ -136,10 +139,11 @@ def rules() -> Model:
 
 
 def model(option: BaseChatModel | Model | str | None, settings: Settings) -> Model:
-    """Return the language model to use: *option* if given, else `Settings.model`, else the default.
+    """Return the language model to use: *option* if given, else the one in `Settings.model`, else the default.
 
-    *option* is a LangChain chat model, a `Model`, a name or ``"offline"``. The default is an OpenAI model if an API key
-    or `Settings.base_url` is set, else the offline model, with a warning. Raises `SettingsError` for another type.
+    *option* is a LangChain chat model, a `Model`, the name of a model or ``"offline"`` (built-in rules). The default is
+    an OpenAI model if an API key or `Settings.base_url` is set; otherwise it is the offline model, with a warning.
+    Raises `SettingsError` for another type.
     """
     if isinstance(option, NoModel):
         return option
@@ -156,7 +160,7 @@ def model(option: BaseChatModel | Model | str | None, settings: Settings) -> Mod
 
 
 def _given_model(option: BaseChatModel | Model, settings: Settings) -> Model:
-    """Return a chat model wrapped as a `Model`, or a `Model` unchanged. Raises `SettingsError` for another type."""
+    """Wrap a LangChain chat model as a `Model`; return a `Model` unchanged. Raises `SettingsError` for another type."""
     from langchain_core.language_models import BaseChatModel  # noqa: PLC0415 - takes 0.3 s to import
 
     if isinstance(option, BaseChatModel):
@@ -167,7 +171,7 @@ def _given_model(option: BaseChatModel | Model, settings: Settings) -> Model:
 
 
 def _chat(option: BaseChatModel | str, settings: Settings) -> Model:
-    """Return a chat model, given as an object or by name, as a `Model` that keeps the rate limits of *settings*."""
+    """Wrap a LangChain chat model, given as an object or by name, as a `Model` with the rate limits in *settings*."""
     # Imported here: OpenAI's client takes 0.5 s to import, and the offline model does not need it.
     from kg_memory.llm.chat import ChatModel, open_chat_model  # noqa: PLC0415
 
@@ -180,10 +184,10 @@ def _chat(option: BaseChatModel | str, settings: Settings) -> Model:
 
 
 def scorer(option: Reranker | None, settings: Settings, model: Model) -> CrossEncoder:
-    """Return the cross-encoder for ranking search results, a model that scores how well a text answers a question.
+    """Return the cross-encoder to use: a model that scores how well a text answers a question, to rank search results.
 
-    It is *option* if given, else that of *settings*, else the language model *model*. *option* may be the URL of a
-    rerank endpoint or the name of a chat model.
+    It is *option* if given, else the one in *settings*; if neither is set, the language model *model* scores. *option*
+    may also be the URL of a rerank endpoint or the name of a chat model.
     """
     if option is not None and not isinstance(option, str):
         return _given_scorer(option, settings)
@@ -219,8 +223,9 @@ def _given_scorer(option: CrossEncoder | BaseCrossEncoder | BaseChatModel, setti
 def embeddings(option: Embeddings | str | None, settings: Settings, model: Model) -> Embeddings:
     """Return the embedding model to use: *option* if given, else `Settings.embedding_model`, else a default.
 
-    The default is an OpenAI model if *model* is not offline, an API key is set and `Settings.base_url` is not; else the
-    local model. Raises `SettingsError` for another type than a LangChain embedding model or a name.
+    The default is an OpenAI model if an API key is set, `Settings.base_url` is not set, and *model* is not the offline
+    model. Otherwise it is the local model. Raises `SettingsError` if *option* is neither a LangChain embedding model
+    nor a name.
     """
     if isinstance(option, NoModel):
         return option
@@ -256,9 +261,10 @@ def open_driver(
 ) -> FalkorDriver:
     """Return the driver of a memory, which runs its model calls, embeddings and database queries.
 
-    *scorer* is the cross-encoder; None scores with *model*. *budget* limits the calls to *model*; when it is spent,
-    *rules* answers instead where it can. *clock* returns the time in microseconds since the epoch. *side_by_side* is
-    the maximum number of operations that run at the same time.
+    *scorer*: the cross-encoder, which ranks search results; with None, *model* does. *budget*: limits the cost of calls
+    to *model*. *rules*: the offline model, which answers where it can when the budget is spent. *clock*: a function
+    that returns the time in microseconds since the epoch. *side_by_side*: the maximum number of operations that run at
+    the same time.
     """
     meter = make_meter(model, budget, rules or model)
     embedder = Embedder(embeddings, vector_model_name, EncodedVector)
@@ -269,16 +275,16 @@ def open_driver(
 
 
 def plan(settings: Settings, model: Model) -> Settings:
-    """Return *settings* with the name of *model*, and for the offline model with the reading plan ``thorough``."""
+    """Return *settings* with the name of *model*; the offline model also gets the reading plan ``thorough``."""
     settings = settings.with_(model=model.name)
     return settings.with_(plan="thorough") if model.by_rules else settings
 
 
 def thresholds(settings: Settings, embeddings: Embeddings) -> Settings:
-    """Return *settings* with each similarity threshold that is None set to the default for the embedding model.
+    """Return *settings* with a value for each similarity threshold that is None, suited to the embedding model.
 
-    If only one of `ask_threshold` and `merge_threshold` was set, the other is adjusted so that `ask_threshold` does not
-    exceed `merge_threshold`.
+    If only one of `ask_threshold` and `merge_threshold` was set, the default of the other is adjusted so that
+    `ask_threshold` is not above `merge_threshold`.
     """
     suited = LOCAL_THRESHOLDS if vector_model_name(embeddings) == LOCAL_EMBEDDINGS else THRESHOLDS
     own = {name: getattr(settings, name) for name in suited if getattr(settings, name) is not None}

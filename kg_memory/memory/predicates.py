@@ -17,10 +17,10 @@ from kg_memory.validation import DEFAULT_NAMESPACE, validate_count
 
 
 class Predicates(Group):
-    """`GraphMemory.predicates`: relations such as ``LIVES_IN``, their canonical names, and which are single-valued.
+    """`GraphMemory.predicates`: the predicates (relations such as ``LIVES_IN``), to list and to correct.
 
-    A single-valued predicate has one object at a time for a subject: somebody lives in one place, but likes many
-    things.
+    Predicates with the same meaning have one canonical name: ``RESIDES_IN`` is stored as ``LIVES_IN``. A single-valued
+    predicate has one object at a time for a subject: somebody lives in one place, but likes many things.
     """
 
     _group = "predicates"
@@ -30,7 +30,7 @@ class Predicates(Group):
     ) -> Flow[builtins.list[PredicateInfo]]:
         """Return the predicates that the namespace learned, and those declared or corrected in it, sorted by name.
 
-        The built-in predicates are not included. *limit* is the maximum number, after the first *skip*.
+        The built-in predicates are not included. *limit* is the maximum number; *skip* is how many to leave out before.
         """
         page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
         rows = yield from fetch(queries.ALL_PREDICATES, **page)
@@ -46,15 +46,16 @@ class Predicates(Group):
         single_valued: bool | None = None,
         namespace: str = DEFAULT_NAMESPACE,
     ) -> Flow[PredicateInfo]:
-        """Set the canonical name of a predicate, or whether it is single-valued; return the corrected predicate.
+        """Set the canonical name of a predicate (a relation), or whether it is single-valued; return the corrected one.
 
         Example::
 
-            memory.predicates.update("RESIDES_IN", canonical="LIVES_IN")
-            memory.predicates.update("PREFERS", single_valued=True)
+        memory.predicates.update("RESIDES_IN", canonical="LIVES_IN") memory.predicates.update("PREFERS",
+        single_valued=True)
 
-        None leaves a value as it is. The correction applies to episodes that are read from now on, not to existing
-        facts. Raises `InputError` for an invalid name, or if neither value is given.
+        A single-valued predicate has one object at a time. None leaves a value unchanged. The correction applies to
+        messages that are read from now on, not to existing facts. Raises `InputError` for an invalid name, or if
+        neither value is given.
         """
         _validate_correction(name, canonical, single_valued)
         own_name = predicate_name(replace_unstorable(name))
@@ -90,7 +91,7 @@ def _is_name(value: object) -> bool:
 
 
 def read_predicate(name: str, fact_types: tuple[FactType, ...]) -> Flow[PredicateInfo]:
-    """Return the predicate *name* with its canonical name and whether it is single-valued.
+    """Return the predicate (a relation) *name*, with its canonical name and whether it has one object at a time.
 
     The first of these that knows the name decides: a correction by a person, the declared predicates *fact_types*, what
     was learned, and the built-in rules. An unknown name is its own canonical name.

@@ -1,4 +1,4 @@
-"""`GraphMemory.privacy`: delete episodes and facts for good, evict old content, and audit the deletions."""
+"""`GraphMemory.privacy`: delete episodes and facts for good, remove old content, and list and verify the audit log."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Privacy(Group):
         progress: OnProgress = ignore_progress,
         namespace: str = DEFAULT_NAMESPACE,
     ) -> Flow[ForgetReceipt]:
-        """Delete episodes, a fact, an entity or all content, with all that only they support; return a receipt.
+        """Delete stored messages, a fact, an entity or all content, with all that only they support; return a receipt.
 
         This cannot be undone. Give exactly one of these:
 
@@ -101,12 +101,12 @@ class Privacy(Group):
     ) -> Flow[EvictionResult]:
         """Remove old or excess content to bound the size of the memory, and return what was removed.
 
-        *expired_days* removes superseded beliefs and ended facts that were over for at least this many days; answers
-        about any later time stay the same.
+        *expired_days* removes facts that ended, and beliefs (periods of facts) that were corrected, at least this many
+        days ago; answers about any later time stay the same.
         *orphans* removes entities last seen at least *expired_days* ago (90 if None) that have no facts, or only facts
         that ended that long ago, which are removed with them.
-        *max_entities* is how many entities stay: entities with the fewest current facts are removed first, the longest
-        unseen first, together with their facts.
+        *max_entities* is how many entities remain: those with the fewest current facts are removed first, together with
+        their facts; of entities with equally many, the longest unmentioned.
         *expired_episodes* deletes episodes past their `expires_at`, as `forget` does. Without any of these four
         arguments, only this is done.
 
@@ -132,8 +132,8 @@ class Privacy(Group):
     def _audit(self, *, namespace: str = ALL, limit: int = 100, skip: int = 0) -> Flow[list[AuditEntry]]:
         """Return the audit log of this server, latest first: what was forgotten, when and by whom, without the text.
 
-        *namespace* selects one namespace; if left out, all are listed. *limit* is the maximum number of entries, after
-        the first *skip*.
+        *namespace* selects one namespace; if left out, all are listed. *limit* is the maximum number of entries; *skip*
+        is how many of the latest to leave out.
         """
         return log.read_entries(limit, skip, namespace or None)
 
@@ -142,8 +142,8 @@ class Privacy(Group):
     def _verify(self, *, head: str | None = None) -> Flow[AuditReport]:
         """Check that no entry of the audit log was changed, removed or inserted, and return the problems found.
 
-        *head* is the hash in a `ForgetReceipt` that you kept; its entry must still be in the log. Without it, the
-        removal of the last entries is not noticed.
+        *head* is the hash in a `ForgetReceipt` that you have stored: the log must still have the entry with this hash.
+        Without *head*, the removal of the last entries is not noticed.
         """
         return log.verify(head)
 

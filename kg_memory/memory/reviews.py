@@ -1,4 +1,4 @@
-"""`GraphMemory.reviews`: decide uncertain verdicts about facts and identities, and undo the decisions."""
+"""`GraphMemory.reviews`: let people decide uncertain relations of facts and of entities, and undo the decisions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kg_memory.validation import DEFAULT_NAMESPACE
 
 
 class Reviews(Group):
-    """`GraphMemory.reviews`: decisions of people on facts that may contradict each other, and on identities."""
+    """`GraphMemory.reviews`: people's decisions whether facts contradict each other, or two entities are the same."""
 
     _group = "reviews"
 
@@ -28,8 +28,9 @@ class Reviews(Group):
 
         Until one is decided, both facts are believed and marked as disputed. With `Settings.disputes` set to
         ``withhold``, the later fact is stored but not believed, and searches return it only with *unreviewed*. If both
-        facts wait, the verdict is listed after the earlier fact is decided. *decided* returns the verdicts that persons
-        have decided instead, latest decision first. *limit* is the maximum number, after the first *skip*.
+        facts wait, the verdict is listed after the earlier fact is decided. *decided* returns the verdicts that people
+        have decided instead, latest decision first. *limit* is the maximum number; *skip* is how many to leave out
+        before.
         """
         return list_reviews(limit, skip, decided=decided)
 
@@ -38,10 +39,10 @@ class Reviews(Group):
     def _conflicts(
         self, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, skip: int = 0
     ) -> Flow[builtins.list[Review]]:
-        """Return the verdicts that say that two facts cannot both be true, earliest first.
+        """Return the pairs of facts that cannot both be true, as reviews, earliest first.
 
-        Some were decided automatically, others wait for a person. *limit* is the maximum number, after the first
-        *skip*.
+        Some were decided automatically, others wait for a person. *limit* is the maximum number; *skip* is how many to
+        leave out before.
         """
         return list_conflicts(limit, skip)
 
@@ -52,9 +53,9 @@ class Reviews(Group):
     ) -> Flow[builtins.list[Review]]:
         """Return all verdicts (how two facts relate) about the fact with the id *fact*, latest first; None is any fact.
 
-        Verdicts that took effect automatically have `decided_by` ``"auto"`` and the reason of the model; they can be
-        decided and undone too. *limit* is the maximum number, after the first *skip*. Raises `InputError` if the fact
-        is not stored.
+        Verdicts that took effect automatically have `decided_by` ``"auto"`` and the reason that the model gave; people
+        can decide and undo them too. *limit* is the maximum number; *skip* is how many to leave out before. Raises
+        `InputError` if the fact is not stored.
         """
         return list_verdicts(fact, limit, skip)
 
@@ -73,15 +74,15 @@ class Reviews(Group):
         seen: Ruling | None = None,
         namespace: str = DEFAULT_NAMESPACE,
     ) -> Flow[Review]:
-        """Decide the verdict with the id *review*, and return it in its new state.
+        """Decide a verdict (how a new, pending fact relates to an existing one), and return it in its new state.
 
-        *choice* is ``"accept"`` (the verdict takes effect), ``"reject"`` (the pending fact is not believed) or
-        ``"edit"``: the verdict takes effect with another *verdict* (``complements``, ``temporary`` and ``unrelated``
-        keep both facts), or with other dates of the pending fact. *valid_at* and *invalid_at* are as exact as they are
-        written: ``"2019"`` is shown as 2019; *invalid_at* ``"open"`` removes an end.
+        *review* is its id. *choice* is ``"accept"`` (the verdict takes effect), ``"reject"`` (the pending fact is not
+        believed) or ``"edit"``. An edit makes another *verdict* take effect (``complements``, ``temporary`` and
+        ``unrelated`` mean that both facts hold), or other dates of the pending fact. *valid_at* and *invalid_at* are as
+        exact as they are written: ``"2019"`` is shown as 2019; *invalid_at* ``"open"`` removes an end.
 
-        Verdicts that took effect automatically can be decided too. *seen* is the `Review.ruling` on which the decision
-        is based: if it has changed meanwhile, `InputError` is raised. *by* and *reason* are stored. `undo` reverses the
+        Verdicts that took effect automatically can be decided too. *seen* is the `Review.ruling` that the decision is
+        based on: if it has changed meanwhile, `InputError` is raised. *by* and *reason* are stored. `undo` reverses the
         decision.
         """
         request = DecisionRequest(choice, by, reason, verdict, valid_at, invalid_at, seen)
@@ -92,9 +93,9 @@ class Reviews(Group):
     def _undo(
         self, review: str, *, by: str = "user", reason: str = "", namespace: str = DEFAULT_NAMESPACE
     ) -> Flow[Review]:
-        """Undo the last decision about the verdict with the id *review*, and return the verdict as it was before.
+        """Undo the last decision about a verdict (how two facts relate), and return the verdict as it was before.
 
-        *by* and *reason* are stored.
+        *review* is its id. *by* and *reason* (who undoes it, and why) are stored.
         """
         return undo_decision(review, by, reason, ConflictPolicy.from_settings(self._engine.settings), namespace)
 
@@ -103,10 +104,10 @@ class Reviews(Group):
     def _identities(
         self, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, skip: int = 0
     ) -> Flow[builtins.list[IdentityDecision]]:
-        """Return the waiting doubts: is a new entity the same person or thing as an existing one?
+        """Return the open questions whether a new entity is the same person or thing as an existing one.
 
-        Until a doubt is decided, the two entities are kept apart. `Entities.decisions` lists the decided doubts.
-        *limit* is the maximum number, after the first *skip*.
+        Until a question is decided, the two entities stay separate. `Entities.decisions` lists the decided ones.
+        *limit* is the maximum number; *skip* is how many to leave out before.
         """
         return list_identities(("waiting",), limit, skip, kinds=("doubt",))
 
@@ -123,8 +124,8 @@ class Reviews(Group):
     ) -> Flow[IdentityDecision]:
         """Decide whether two entities are the same: ``"accept"`` merges them, ``"reject"`` keeps them apart for good.
 
-        *doubt* is the id of the question, from `identities`. Returns the decision, which `Entities.undo` reverses; then
-        the question waits again. *by* (who decides) and *reason* are stored. Raises `InputError`.
+        *doubt* is the id of the question, from `identities`. Returns the decision; `Entities.undo` reverses it, and
+        then the question is open again. *by* (who decides) and *reason* are stored. Raises `InputError`.
         """
         return decide_doubt(doubt, choice, by, reason)
 
