@@ -1,4 +1,4 @@
-"""Remember in the background: save each episode at once, and extract its facts when the conversation pauses."""
+"""Add messages in the background: save each at once, and extract its facts when the conversation pauses."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ CLOSED = "this BackgroundMemory was closed; open another"
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An episode that was saved, but whose facts could not be extracted; `GraphMemory.episodes.resume` tries again.
+    """A saved message whose facts could not be extracted; `GraphMemory.episodes.resume` tries again.
 
-    `episode`: its id; None if the database could not list the unread episodes. `attempts`: how often reading was tried.
-    `at`: the time of the last attempt (UTC).
+    `episode`: its id; None if the database could not list the unread messages. `error`: the message of the error.
+    `attempts`: how often reading was tried. `at`: the time of the last attempt (UTC).
     """
 
     episode: str | None
@@ -59,10 +59,12 @@ class Failure:
 
 @dataclass(eq=False, slots=True)
 class _Task:
-    """A job to extract the facts of the episodes that one call of `submit` saved.
+    """A job to extract the facts of the episodes (messages) that one call of `submit` saved.
 
-    `ids` and `inputs`: the ids and the fields of these episodes. If `inputs` is None, the job is to read the episodes
-    that earlier processes saved in the namespace `before` that time and did not read. `future` gets the results.
+    - `ids` and `inputs`: the ids and the fields of these episodes.
+    - `before`: set if `inputs` is None; the job then reads what earlier processes saved before this time but did not
+      read.
+    - `future`: gets the results.
     """
 
     namespace: str
@@ -74,10 +76,10 @@ class _Task:
 
 @dataclass(eq=False, slots=True)
 class _Thread:
-    """The reading jobs that wait for one conversation, in order.
+    """The waiting jobs of one conversation, in order.
 
-    `began`: when the first was queued. `due`: when to start reading. Both are seconds of the monotonic clock. `tokens`:
-    the estimated size of their episodes.
+    `began`: when the first job was queued. `due`: when to start reading. Both are seconds of the monotonic clock.
+    `tokens`: the estimated size of the messages.
     """
 
     began: float
@@ -138,7 +140,7 @@ class BackgroundMemory(Closing):
         memory.driver.before_close.append(WeakMethod(self._close_with_memory))
 
     def renew(self) -> None:
-        """Forget which namespaces have had a submission; called in a child process after a fork."""
+        """Clear the record of which namespaces have had a submission; called in a child process after a fork."""
         self._met: set[str] = set()
 
     def _submit(
@@ -149,13 +151,13 @@ class BackgroundMemory(Closing):
         thread: str | None = None,
         after_seconds: float | None = None,
     ) -> Flow[Future[list[AddResult]]]:
-        """Save *episodes* now and queue them for reading; return a future of the list of their `AddResult`.
+        """Save *episodes* (messages) now, and queue them for the extraction of facts; return a future of their results.
 
-        *thread*: the conversation of episodes that name none. *after_seconds*: read them when the conversation has
-        paused this long; None is the setting of this object. An episode that cannot be read has `AddResult.error`. The
-        future raises an error if a model or the database stays unavailable. In asyncio, await
-        ``asyncio.wrap_future(future)``. Errors: `InputError` for invalid episodes; `DatabaseError` if they cannot be
-        saved, or this object is closed; `MemoryPaused` in a paused namespace.
+        The result of a message is an `AddResult`; it has an `error` if the message cannot be read. The future raises an
+        error if a model or the database stays unavailable. In asyncio, await ``asyncio.wrap_future(future)``. *thread*:
+        the conversation of messages that name none. *after_seconds*: read them when the conversation has paused this
+        long; None is the setting of this object. Errors: `InputError` for invalid episodes; `DatabaseError` if they
+        cannot be saved, or this object is closed; `MemoryPaused` in a paused namespace.
         """
         after, task = self._after(after_seconds), self._task(namespace, episodes, thread)
         left = self._meet(task.namespace)
@@ -171,17 +173,17 @@ class BackgroundMemory(Closing):
 
     @property
     def pending(self) -> int:
-        """The number of submitted episodes that are not read yet."""
+        """The number of submitted messages whose facts are not extracted yet."""
         with self._worker.changed:
             return len(self._pending_ids())
 
     @property
     def failures(self) -> tuple[Failure, ...]:
-        """The latest failures to read an episode, oldest first; the last 1,000 are kept."""
+        """The latest failures to extract facts from a saved message, oldest first; the last 1,000 are stored."""
         return tuple(self._failures)
 
     def _flush(self, timeout: float | None = None) -> Flow[bool]:
-        """Read all waiting episodes now, without waiting for a pause; return whether that finished in time.
+        """Extract the facts of all waiting messages now, not after a pause; return whether that finished in time.
 
         *timeout*: the seconds to wait for the end; None waits without limit, 0 does not wait.
         """
@@ -189,9 +191,9 @@ class BackgroundMemory(Closing):
         return ended
 
     def _close(self, timeout: float | None = None) -> Flow[None]:
-        """Stop accepting episodes, and read the waiting ones for at most *timeout* seconds; None reads all.
+        """Stop accepting messages, and read the waiting ones for at most *timeout* seconds; None reads all of them.
 
-        Episodes that are not read by then stay saved; the next process or `GraphMemory.episodes.resume` reads them.
+        Messages that are not read by then stay saved; the next process or `GraphMemory.episodes.resume` reads them.
         """
         yield in_thread(partial(self._worker.close, timeout))
 
@@ -209,7 +211,7 @@ class BackgroundMemory(Closing):
         return self.after_seconds if seconds is None else validate_seconds("after_seconds", seconds)
 
     def _task(self, namespace: str, episodes: Iterable[EpisodeLike], thread: str | None) -> _Task:
-        """Return a job that reads *episodes*; they get the current time and the thread *thread* if they have none.
+        """Return a job to read *episodes*; where a time or thread is missing, the current time or *thread* is added.
 
         An episode's id depends on its time, so the time must be set before saving.
         """
@@ -219,9 +221,10 @@ class BackgroundMemory(Closing):
         return _Task(validate_namespace(namespace), inputs=inputs)
 
     def _meet(self, namespace: str) -> _Task | None:
-        """Return a job that reads the episodes that earlier processes left unread in *namespace*, or None.
+        """Record that *namespace* has a submission; for the first, return a job to read what earlier processes left.
 
-        None means that this is not the first submission to the namespace, or that ``resume`` is off.
+        That is, messages that were saved, but not read. The result is None if this is not the first submission to the
+        namespace, or ``resume`` is off.
         """
         now = instant(self.memory.driver.clock())
         with self._worker.changed:
@@ -231,15 +234,15 @@ class BackgroundMemory(Closing):
         return _Task(namespace, before=now)
 
     def _leave(self, namespace: str) -> None:
-        """Forget that *namespace* has had a submission, so that the next one reads all unread episodes again."""
+        """Undo `_meet`: the next submission to *namespace* counts as the first, and reads all unread episodes again."""
         with self._worker.changed:
             self._met.discard(namespace)
 
     def _queue(self, task: _Task, saved: list[AddResult], after: float, left: _Task | None) -> Future[list[AddResult]]:
         """Add a job to the queue of its conversation, and return the future of its results.
 
-        *saved*: the results of saving its episodes. *after*: the seconds to wait for further messages. *left*: a second
-        job, for episodes that earlier processes left unread, or None.
+        *saved*: the results of saving its messages. *after*: the seconds to wait for further messages. *left*: a second
+        job, to read the messages that earlier processes left unread, or None.
         """
         task.ids = [result.episode for result in saved]
         now, worker = time.monotonic(), self._worker
@@ -269,7 +272,7 @@ class BackgroundMemory(Closing):
             self._read(task)
 
     def _read(self, task: _Task) -> None:
-        """Read the episodes of a job in order; set the results, or the error, of its future."""
+        """Run a job: extract the facts of its messages in order, and set the results, or the error, of its future."""
         if not task.future.set_running_or_notify_cancel():
             return
         added: list[AddResult] = []
@@ -288,24 +291,24 @@ class BackgroundMemory(Closing):
             task.future.set_result(added)
 
     def _read_one(self, id_: str, episode: dict[str, Any], namespace: str) -> list[AddResult]:
-        """Extract the facts of one saved episode; return a list with its result, or ``[]`` if it was deleted meanwhile.
+        """Extract the facts of one saved message; return a list with its result, or ``[]`` if it was deleted meanwhile.
 
-        *id_*: the id of the saved episode. *episode*: its input fields.
+        *id_*: the id of the saved message. *episode*: its input fields.
         """
         engine = self.memory._engine  # noqa: SLF001 - no verb takes an id
         flow = add_inputs(engine, [{**episode, "saved_id": id_}], namespace, Tally())
         return self.memory.driver.run(flow, namespace)
 
     def _episodes(self, task: _Task) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Return pairs (id, input fields) of the episodes that a job reads."""
+        """Return the messages that a job reads, each as ``(id, input fields)``."""
         if task.before is not None:
             return self._unread(task.namespace, task.before)
         return zip(task.ids, task.inputs or (), strict=True)
 
     def _unread(self, namespace: str, before: datetime) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield pairs (id, input fields) of the unread episodes that were saved in *namespace* before a time.
+        """Yield ``(id, input fields)`` for each unread message that was saved in *namespace* before the time *before*.
 
-        Episodes that wait in this object's own queue are left out.
+        Messages that wait in this object's own queue are left out.
         """
         with self._worker.changed:
             seen = set(self._pending_ids())
@@ -322,9 +325,9 @@ class BackgroundMemory(Closing):
             seen.update(episode.id for episode in episodes)
 
     def _call_patiently(self, id_: str | None, namespace: str, call: Callable[[], T]) -> T:
-        """Call *call* and return its result; retry as the retry policy says while a model or the database is down.
+        """Call *call* and return its result; retry by the retry policy while a model or the database is unavailable.
 
-        The last error is recorded as a failure of the episode with the id *id_*, then raised.
+        The last error is recorded as a failure of the message with the id *id_*, then raised.
         """
         attempt = 1
         while True:
@@ -339,9 +342,9 @@ class BackgroundMemory(Closing):
             attempt += 1
 
     def _fail(self, id_: str | None, namespace: str, error: object, attempts: int) -> None:
-        """Record and log that an episode could not be read, and call ``on_failure``.
+        """Record and log that a saved message could not be read, and call ``on_failure``.
 
-        *id_*: the episode; None if the database could not list the unread episodes. *attempts*: how often it was tried.
+        *id_*: the message; None if the database could not list the unread messages. *attempts*: how often it was tried.
         """
         failure = Failure(id_, namespace, str(error), attempts, datetime.now(UTC))
         self._failures.append(failure)

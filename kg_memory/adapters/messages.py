@@ -1,4 +1,4 @@
-"""Convert LangChain messages to episodes of the memory."""
+"""Convert LangChain messages to episodes, the messages that the memory stores."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def episodes_of(
     last_turn: bool = False,
     recalled: str = "",
 ) -> list[EpisodeInput]:
-    """Convert the human and AI messages of a conversation to episodes, in order; skip system and tool messages.
+    """Convert the human and AI messages of a conversation to episodes to add to the memory; skip all other messages.
 
-    The speaker is the message's ``name``, else *user* or *assistant*. Adding the same message of a *thread* again
-    stores no second episode. *last_turn*: convert only the latest human messages and all messages after them.
-    *recalled*: the text from the memory that the model was given. Sentences of the assistant that only repeat this
-    text, or a result of a memory tool, are removed. Errors: `InputError` if *messages* are not messages.
+    The speaker is the message's ``name``, else *user* or *assistant*. If the same message of a *thread* (conversation
+    id) is converted and added again, it is stored only once. *last_turn*: convert only the latest human messages and
+    all messages after them. *recalled*: the text from the memory that the model was given; sentences of the assistant
+    that only repeat it, or a result of a memory tool, are removed. Errors: `InputError` if *messages* are not messages.
     """
     names = {USER: user or USER, ASSISTANT: assistant or ASSISTANT}
     conversation = messages_of(messages)
@@ -110,7 +110,7 @@ def last_question(messages: Iterable[MessageLikeRepresentation]) -> str | None:
 
 
 def last_asker(messages: Iterable[MessageLikeRepresentation], user: str | None = None) -> str:
-    """Return who wrote the last human message that has text: its ``name``, else *user*, else ``"user"``.
+    """Return who wrote the last human message that has text: its ``name``, else the argument *user*, else ``"user"``.
 
     Errors: `InputError` if *messages* are not messages.
     """
@@ -120,9 +120,9 @@ def last_asker(messages: Iterable[MessageLikeRepresentation], user: str | None =
 
 
 def _role(message: BaseMessage) -> str | None:
-    """Return ``"user"`` for a human message, ``"assistant"`` for an AI message, and None for other messages.
+    """Return ``"user"`` for a human message, ``"assistant"`` for an AI message, and None for all others.
 
-    None are system and tool messages, and messages that LangChain inserted, such as summaries.
+    Others are system and tool messages, and messages that LangChain inserted, such as summaries.
     """
     if message.additional_kwargs.get("lc_source"):
         return None
@@ -134,9 +134,9 @@ def _role(message: BaseMessage) -> str | None:
 
 
 def _last_turn(messages: Sequence[BaseMessage]) -> int:
-    """Return the index of the first of the latest human messages, where the last turn of the conversation begins.
+    """Return the index of the message where the last turn of a conversation begins.
 
-    In ``[user, assistant, user, user, assistant]`` it is 2.
+    This is the first of the latest human messages: 2 in ``[user, assistant, user, user, assistant]``.
     """
     place = max((place for place, message in enumerate(messages) if _role(message) == USER), default=0)
     while place and _role(messages[place - 1]) != ASSISTANT:
@@ -145,9 +145,10 @@ def _last_turn(messages: Sequence[BaseMessage]) -> int:
 
 
 def _source_id(thread: str | None, own: str | None, role: str, content: str, nth: int) -> str:
-    """Return a stable id for a message, made from its conversation and its own id, role and text.
+    """Return a stable id for a message, so that the memory stores it once; it is made from conversation, role and text.
 
-    *own*: the message's id, or None. Without it, *nth*, the message's number among equal messages, makes the id unique.
+    *own*: the message's own id, or None. *nth*: the number of equal messages before it in the conversation, which makes
+    the id unique if *own* is None.
     """
     digest = hashlib.sha256()
     for part in (thread or "", own or f"#{nth}", role, content):

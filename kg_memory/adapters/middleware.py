@@ -60,10 +60,12 @@ UNREACHABLE = "Nothing: your memory cannot be reached at the moment. Say so wher
 
 
 class Turn(TypedDict):
-    """The record of one turn of the conversation, from the latest human messages to the agent's answer.
+    """A record of one turn of a conversation: the latest human messages up to the agent's answer.
 
-    `began`: when it started, as ISO text. `reached`: whether the memory could be searched. `saved`: the `source_id` of
-    each message that was saved.
+    - `namespace` and `thread`: the memory's namespace, and the id of the conversation.
+    - `began`: when the turn started, as ISO text.
+    - `reached`: whether the memory could be searched.
+    - `saved`: the `source_id` of each message that was saved.
     """
 
     namespace: str
@@ -74,9 +76,10 @@ class Turn(TypedDict):
 
 
 class MemoryState(AgentState[Any]):
-    """The agent's state, with two private keys of the middleware that are neither input nor output.
+    """The agent's state with two private keys of the memory middleware: the current turn, and the text from the memory.
 
-    The text from the memory is not stored in checkpoints, because forgetting could not delete it there.
+    They are neither input nor output. The text is not stored in checkpoints, because forgetting could not delete it
+    there.
     """
 
     kg_memory_turn: NotRequired[Annotated[Turn, PrivateStateAttr]]
@@ -84,9 +87,9 @@ class MemoryState(AgentState[Any]):
 
 
 def _both_detached(flow: Callable[P, Flow[T]]) -> tuple[Callable[P, T], Callable[P, Coroutine[Any, Any, T]]]:
-    """Return a sync and an async function that run *flow* outside of the agent's configuration.
+    """Return a sync and an async function that run the generator *flow* without the agent's LangGraph configuration.
 
-    So graphs that *flow* runs cannot write to the agent's checkpoints, but are still traced under the agent.
+    Thus graphs that *flow* runs cannot write to the agent's checkpoints. They are still traced under the agent.
     """
 
     @wraps(flow)
@@ -220,7 +223,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
     def _begin(self, state: MemoryState, turn: Turn) -> Flow[dict[str, Any]]:
         """Search the memory for the question, then save the messages of the turn; return updates of the agent's state.
 
-        The search comes first, because otherwise it would find the question itself.
+        The search comes first because, after the save, it would find the question itself.
         """
         messages = _until_question(state)
         recalled, failed = "", None
@@ -235,10 +238,10 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         return {"kg_memory_turn": turn, "kg_memory_recalled": recalled}
 
     def _recall(self, messages: Sequence[BaseMessage], turn: Turn, believed_at: Time | None = None) -> Flow[str]:
-        """Return the text from the memory for the last question in *messages*, or ``""`` if there is none.
+        """Return the text from the memory for the last question in *messages*; ``""`` if there is no question.
 
-        It consists of the profile of the person who asks and of search results. *believed_at*: return what was believed
-        at that time; None means now.
+        It consists of the profile of the person who asks (if `profile_tokens` is set) and of search results. *turn*:
+        the current turn. *believed_at*: a time; return what the memory believed then. None means now.
         """
         question = last_question(messages)
         if not self._recalls or question is None:
@@ -251,10 +254,10 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         return "\n\n".join(filter(None, (str(profile or ""), self._leave_out(profile, context))))
 
     def _recall_again(self, state: Any) -> Flow[str]:
-        """Search again for the question of a turn that was interrupted and goes on; return the text from the memory.
+        """Search the memory again after the agent was interrupted and resumed; return the text found.
 
-        The text is as it was believed when the turn began. It is ``""`` if the first search failed, and a notice for
-        the model if the memory is unavailable now.
+        *state*: the agent's state. The search asks what was believed when the turn began. The text is ``""`` if the
+        first search failed. If the memory is unavailable now, it is a notice for the model.
         """
         turn: Turn | None = state.get("kg_memory_turn")
         if turn is None or not turn["reached"]:
@@ -266,7 +269,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
             return UNREACHABLE
 
     def _read_profile(self, asker: str, namespace: str) -> Flow[Profile | None]:
-        """Return the profile of the person who asks; None if `profile_tokens` is 0, or if searches are filtered.
+        """Return the profile of the person who asks (*asker*); None if `profile_tokens` is 0 or searches are filtered.
 
         A filter cannot be applied to a profile.
         """
@@ -286,7 +289,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         return str(render(results, self._max_tokens, self._options.get("template")))
 
     def _end(self, state: MemoryState, turn: Turn) -> Flow[None]:
-        """Save the messages of the turn that are not saved yet; with ``remember="inline"`` also extract their facts."""
+        """Save the messages of the turn that are not saved yet; if ``remember="inline"``, also extract their facts."""
         recalled = state.get("kg_memory_recalled")
         if recalled is None:  # the turn was interrupted and resumed
             recalled = "" if self._remember == "off" else (yield from self._recall_again(state))
@@ -305,14 +308,14 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
                 logger.warning("episode %s is saved but not read: its status is %s", result.episode, result.status)
 
     def _turn_episodes(self, messages: Sequence[BaseMessage], turn: Turn, recalled: str) -> list[EpisodeInput]:
-        """Return the messages of the last turn as episodes, without assistant sentences that only repeat *recalled*.
+        """Convert the messages of the last turn to episodes to save, without sentences that only repeat *recalled*.
 
-        *recalled*: the text from the memory that the model saw.
+        *recalled*: the text from the memory that the model saw. Only sentences of the assistant are removed.
         """
         return episodes_of(messages, thread=turn["thread"], last_turn=True, recalled=recalled, **self._names)
 
     def _save(self, turn: Turn, episodes: list[EpisodeInput]) -> Flow[list[str]]:
-        """Save those of *episodes* that are not saved yet; return the `source_id` of all saved episodes of the turn.
+        """Save the messages *episodes* that are not saved yet; return the `source_id` of all saved ones of the turn.
 
         With ``remember="background"``, their facts are extracted later on a background thread.
         """
@@ -334,7 +337,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         return saved
 
     def _answer_outage(self, request: ToolCallRequest, error: KGMemoryError) -> ToolMessage:
-        """Return an answer to a tool call that tells the model that the memory is unavailable.
+        """Return a tool message that says the memory is unavailable, as the answer to a failed tool call.
 
         If ``on_error`` is ``"raise"``, *error* is raised instead.
         """
@@ -343,10 +346,10 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         return ToolMessage(UNREACHABLE, tool_call_id=call["id"], name=call["name"], status="error")
 
     def _pass_over(self, what: str, error: KGMemoryError) -> None:
-        """Log *error* as a warning and let the agent go on without the memory, or raise it.
+        """Log *error* as a warning so that the agent goes on without the memory, or raise it.
 
         It is raised if ``on_error`` is ``"raise"``, or if it is neither an outage nor an `InputError`. *what*: the
-        action that failed, for the log: ``"recall"``.
+        action that failed, for the log, such as ``"recall"``.
         """
         if self._on_error == "raise" or not isinstance(error, (*UNAVAILABLE, InputError)):
             raise error
@@ -368,9 +371,9 @@ def _until_question(state: Any) -> list[BaseMessage]:
 
 
 def _add_recalled(request: ModelRequest[Any], recalled: str) -> ModelRequest[Any]:
-    """Return a copy of the model request with *recalled*, the text from the memory, added to its system message.
+    """Return a copy of the model request with the text *recalled*, from the memory, added to its system message.
 
-    If the memory was unavailable, *recalled* is a notice. An empty text adds nothing.
+    If the memory was unavailable in this turn, a notice is added instead. An empty text adds nothing.
     """
     turn: Turn | None = request.state.get("kg_memory_turn")  # type: ignore[assignment]
     text = "" if turn is None else recalled if turn["reached"] else UNREACHABLE

@@ -1,4 +1,4 @@
-"""Find the namespace and the conversation thread for the running step of a LangGraph graph."""
+"""Find out in which namespace and conversation a LangGraph node or a tool works."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from kg_memory.validation import validate_namespace
 
 
 class NamespaceTemplate:
-    """A namespace with placeholders, such as ``"{user_id}"``, which are filled in for each run.
+    """A namespace with placeholders, such as ``"{org}/{user_id}"``, which are filled in for each run.
 
-    In ``"{org}/{user_id}"`` a slash within a value is escaped, so that different values never give the same namespace.
-    Errors: `SettingsError` for an invalid template, or placeholders without a separator between them.
+    A slash within a filled-in value is escaped, so that different values never give the same namespace. Errors:
+    `SettingsError` for an invalid template, or placeholders without a separator between them.
     """
 
     def __init__(self, template: str) -> None:
@@ -67,17 +67,16 @@ class NamespaceTemplate:
 
 
 def validate_memory(memory: object) -> GraphMemory:
-    """Return *memory*. Errors: `SettingsError` if it is not a `GraphMemory`."""
+    """Return *memory* unchanged if it is a `GraphMemory`; otherwise raise `SettingsError`."""
     if not isinstance(memory, GraphMemory):
         raise SettingsError(f"memory must be a GraphMemory, got {memory!r:.80}; pass what GraphMemory.open() returns")
     return memory
 
 
 def validate_speaker(name: str, speaker: str | None) -> str | None:
-    """Return *speaker* unchanged if it is the name of a person, or None.
+    """Return *speaker* unchanged if it is a name or None; raise `SettingsError` if it is blank or a template.
 
-    *name*: the caller's argument, for the message. Errors: `SettingsError` if the speaker is blank, not a string, or a
-    template.
+    *name*: the caller's argument, for the message. Values of another type raise the error too.
     """
     if speaker is not None and (not isinstance(speaker, str) or not speaker.strip() or "{" in speaker):
         raise SettingsError(
@@ -89,14 +88,14 @@ def validate_speaker(name: str, speaker: str | None) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The namespace and the conversation in which a graph node or a tool works."""
+    """The namespace of the memory and the id of the conversation (or None) for which a graph node or a tool runs."""
 
     namespace: str
     thread: str | None = None
 
 
 def place_of(template: NamespaceTemplate, context: Any, config: Mapping[str, Any] | None) -> Place:
-    """Return the namespace and the conversation for a graph node or tool, from LangGraph's *context* and *config*.
+    """Return the namespace and the conversation id for a graph node or tool, from LangGraph's *context* and *config*.
 
     The placeholders of *template* are filled from *context*, then from ``config["configurable"]``, which also has the
     ``thread_id``. Errors: `InputError` if a placeholder has no usable value.
@@ -109,8 +108,8 @@ def place_of(template: NamespaceTemplate, context: Any, config: Mapping[str, Any
 def place_here(template: NamespaceTemplate, config: Mapping[str, Any] | None = None) -> Place:
     """Return the namespace and the conversation for the graph node or tool that LangGraph is running now.
 
-    *config* replaces the configuration of the run. Outside of a graph, the placeholders of *template* are filled from
-    *config* only. Errors: `InputError` if a placeholder has no usable value.
+    *config*: used instead of the configuration of the run. Outside of a graph, the placeholders of *template* are
+    filled from *config* only. Errors: `InputError` if a placeholder has no usable value.
     """
     try:
         running = get_config()
@@ -157,7 +156,7 @@ def validate_search_options(
     template: Template | str | None = None,
     believed_at: Time | None = None,
 ) -> dict[str, Any]:
-    """Validate the search options that all integrations share, and return a dict of those that are not None.
+    """Validate the search options that all integrations have in common; return a dict of those that are not None.
 
     Errors: `InputError` for an unknown recipe or template, an invalid filter or an invalid time.
     """

@@ -1,4 +1,4 @@
-"""Graph nodes that recall, remember and summarise, for any LangGraph `StateGraph` with messages."""
+"""Graph nodes that search the memory, add to it and summarise, for any LangGraph `StateGraph` with messages."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def recall_node(
     retrieval = validate_memory(memory).graphs.retrieval
 
     def recall(state: Any) -> Flow[dict[str, str]]:
-        """Search for the last human message in *state*, and return the text found as an update of the state."""
+        """Search the memory for the last human message in *state*; return the text found as an update of the state."""
         messages = _messages(state, messages_key)
         place, text = place_here(place_template), last_question(messages)
         if text is None:
@@ -150,7 +150,10 @@ def remember_node(
 
 
 class _GraphNode(RunnableLambda[Any, Any]):
-    """A graph node that runs a flow, sync or async; Studio draws *graph*, which the flow runs, as its subgraph."""
+    """A graph node that runs *flow*, a generator function, sync or async; Studio draws *graph* as its subgraph.
+
+    *graph*: the graph that *flow* runs.
+    """
 
     def __init__(self, flow: Callable[[Any], Flow[Any]], name: str, graph: Runnable[Any, Any]) -> None:
         super().__init__(*both(flow), name=name)
@@ -176,7 +179,7 @@ def summarise_node(
     seconds = validate_number("seconds", seconds, 0, LONGEST_SECONDS)
 
     def summarise(_: Any) -> dict[str, Any]:
-        """Summarise the conversation of the running graph, and return an empty update of the state."""
+        """Summarise the conversation of the running graph; return ``{}``, an empty update of the state."""
         place = place_here(template)
         if place.thread is not None:
             work = partial(episodes.summarise, place.thread, namespace=place.namespace, least=least)
@@ -206,7 +209,10 @@ def _complete(future: Future[Any], function: Callable[[], Any]) -> None:
 
 @contextmanager
 def _log_missing_summary() -> Iterator[None]:
-    """Log errors of the memory and timeouts in the ``with`` block as warnings; ignore a paused namespace."""
+    """Log errors of the memory and timeouts in the ``with`` block as warnings, and do not raise them.
+
+    In a namespace that accepts no new messages, nothing is logged.
+    """
     try:
         yield
     except (KGMemoryError, TimeoutError) as error:

@@ -1,4 +1,4 @@
-"""Render results of the memory as text for models: the results of the agent tools and of the MCP server's tools."""
+"""Render results of the memory as text for a language model, for the agent tools and the MCP server's tools."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _ID = re.compile(r"(fact|episode):([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
 
 
 def render_results(results: SearchResults) -> str:
-    """Return the facts and episodes that a search found as text for a model, best first, each with its id.
+    """Render the facts and messages that a search found as text for a model, best first, each with its id.
 
-    If the memory probably has no answer, return a sentence that says so.
+    If the memory probably has no answer, the text is a sentence that says so.
     """
     if results.abstains:
         return escape_line(str(results.answerable))
@@ -38,7 +38,7 @@ def render_results(results: SearchResults) -> str:
 
 
 def render_history(name: str, facts: Iterable[Fact]) -> str:
-    """Return the history of the entity called *name* as text for a model, one line for each period of a fact."""
+    """Render the past and present facts about the entity *name* as text for a model, one line for each period."""
     periods = section("facts", (render_fact(fact, set()) for fact in facts))
     if not periods:
         return (
@@ -48,9 +48,10 @@ def render_history(name: str, facts: Iterable[Fact]) -> str:
 
 
 def render_added(added: AddResult) -> str:
-    """Return text for a model about an episode that was just added: its id, its facts, and the facts that these ended.
+    """Render the result of adding a message as text for a model: its id, its facts, and the facts that these ended.
 
-    It also lists facts that wait for review, and says if the episode could not be read or was added before.
+    The text also lists facts that wait for a person's review. It says so if the message could not be read or was added
+    before.
     """
     id_ = f"episode:{added.episode}"
     if added.error:
@@ -72,9 +73,10 @@ def render_added(added: AddResult) -> str:
 
 
 def render_receipt(id_: str, gone: ForgetReceipt) -> str:
-    """Return text for a model with the numbers of messages, facts and entities that were deleted with *id_*.
+    """Render the result of a deletion as text for a model: how many messages, facts and entities were deleted.
 
-    *id_*: such as ``"fact:..."``. *gone*: the receipt of the deletion, which contains no deleted text.
+    *id_*: what was to be deleted, such as ``"fact:..."``. *gone*: the receipt of the deletion, which contains no
+    deleted text.
     """
     counts = f"messages: {len(gone.episodes)}, facts: {len(gone.facts)}, people and things: {len(gone.entities)}"
     again = f"\nFacts that hold again, as what had ended them is gone: {len(gone.restored)}." if gone.restored else ""
@@ -82,23 +84,23 @@ def render_receipt(id_: str, gone: ForgetReceipt) -> str:
 
 
 def section(kind: Kind, lines: Iterable[str]) -> str:
-    """Return *lines* as one text with the heading and the tags of *kind*, such as ``"facts"``; ``""`` without lines."""
+    """Join *lines* under the heading and between the tags of *kind*, such as ``"facts"``; ``""`` without lines."""
     body = list(lines)
     return "\n".join((HEADINGS[kind], f"<{TAGS[kind]}>", *body, f"</{TAGS[kind]}>")) if body else ""
 
 
 def render_fact(fact: Fact, query_terms: set[str]) -> str:
-    """Return a fact as one line of text with its id: ``- fact:ID Ann lives in Oslo (since 2024) [mail]``.
+    """Render a fact as one line of text with its id: ``- fact:ID Ann lives in Oslo (since 2024) [mail]``.
 
-    *query_terms*: word stems of the question; a long sentence is shortened to the part around them.
+    *query_terms*: word stems of the question; a long sentence is shortened to the part around these words.
     """
     return f"- fact:{fact.id} {fact_line(fact, query_terms).removeprefix('- ')}"
 
 
 def render_episode(episode: Episode, query_terms: set[str]) -> str:
-    """Return an episode as one line of text with its id: ``- episode:ID ...``.
+    """Render a stored message or text ("episode") as one line of text with its id: ``- episode:ID ...``.
 
-    *query_terms*: word stems of the question; a long text is shortened to the part around them.
+    *query_terms*: word stems of the question; a long text is shortened to the part around these words.
     """
     return f"- episode:{episode.id} {episode_line(episode, query_terms).removeprefix('- ')}"
 

@@ -1,4 +1,4 @@
-"""`KGRetriever`: a LangChain retriever over the memory."""
+"""`KGRetriever`: a LangChain retriever that searches the memory."""
 
 from __future__ import annotations
 
@@ -99,9 +99,9 @@ class KGRetriever(BaseRetriever):
         running: RunnableConfig | None = None,
         **overrides: Any,
     ) -> Flow[list[Document]]:
-        """Return the documents for *query*; *overrides* replace fields of the retriever for this call.
+        """Search the memory for *query*, and return the results as documents; *overrides* replace settings.
 
-        *running*: LangChain's configuration of this call, which has the namespace and the thread.
+        *running*: LangChain's configuration of this call, from which namespace and conversation are read.
         """
         if not isinstance(query, str) or query.strip():
             settings = self._settings(overrides)
@@ -128,10 +128,10 @@ class KGRetriever(BaseRetriever):
     def _question_state(
         self, query: str, settings: Mapping[str, Any], running: RunnableConfig | None
     ) -> dict[str, Any]:
-        """Return the input of the retrieval graph for the question *query*.
+        """Return the input dict of the retrieval graph, which searches the memory for the question *query*.
 
-        *settings*: a result of `_settings`. *running*: LangChain's configuration of this call, which has the namespace
-        and the thread.
+        *settings*: a result of `_settings`. *running*: LangChain's configuration of this call, from which namespace and
+        conversation are read.
         """
         place = place_here(NamespaceTemplate(self.namespace), running)
         limits, times = {"limit": settings["k"]}, {name: settings[name] for name in TIMES}
@@ -141,9 +141,10 @@ class KGRetriever(BaseRetriever):
 
 
 def documents(results: SearchResults, kinds: Iterable[Kind], k: int) -> list[Document]:
-    """Return the *k* best search results as documents: the best of each kind, then the second best, and so on.
+    """Convert the best search results to *k* documents: the best of each kind, then the second best of each, and so on.
 
-    *kinds*: such as ``("facts", "episodes")``. Return ``[]`` if the memory probably has no answer.
+    *kinds*: the kinds of results, in this order, such as ``("facts", "episodes")``. The list is empty if the memory
+    probably has no answer.
     """
     if results.abstains:
         return []
@@ -160,10 +161,10 @@ def _visible_items(results: SearchResults, kind: Kind) -> Iterator[Fact | Episod
 
 
 def _document(item: Fact | Episode | Entity | Community, results: SearchResults) -> Document:
-    """Convert one search result to a LangChain document, with its text as content and its other fields as metadata.
+    """Convert one search result to a LangChain document: its text becomes the content, its other fields the metadata.
 
-    The metadata of a fact has its first source and the ids of all its episodes. *results*: all results, for their
-    relevance.
+    The metadata of a fact has its first source, and the ids of all messages that state it. *results*: all results of
+    the search; their relevance is added.
     """
     plain = item.model_dump(mode="json", exclude={"id", "sentence", "content", "sources", "kind"})
     match item:

@@ -199,10 +199,10 @@ def _history(
 def search(
     here: CallContext, query: str, limit: int, *, during: str | None = None, of_each: int = 1, **options: Any
 ) -> Flow[SearchResults]:
-    """Search the memory for a tool call, and return up to *limit* facts, episodes and other results of each kind.
+    """Search the memory for a tool call, and return up to *limit* facts, messages and other results of each kind.
 
-    *during*: the period that the question is about. *of_each*: multiplies *limit*, for callers that drop some results.
-    *options*: those of `GraphMemory.search`. Errors: `InputError`, which names the tool's arguments.
+    *during*: the period that the question is about. *of_each*: a factor for *limit*, for callers that drop some
+    results. *options*: more arguments of `GraphMemory.search`. Errors: `InputError`, which names the tool's arguments.
     """
     most = of_each * most_of(limit)
     with renaming(question="query", during="as_of"):
@@ -237,7 +237,7 @@ def remember(
     kind: EpisodeKind = EpisodeKind.MESSAGE,
     labels: Mapping[str, Any] = MappingProxyType({}),
 ) -> Flow[Answer]:
-    """Add *content* to the memory as an episode, and return the facts found in it, as text and as JSON.
+    """Add *content* to the memory as a message, and return the facts found in it, as text for the model and as JSON.
 
     A LangGraph task that runs again after a crash adds it only once.
     """
@@ -251,10 +251,10 @@ def remember(
 
 
 def forget(here: CallContext, id: str, reason: str = "") -> Flow[Answer]:  # noqa: A002 - as the model is told
-    """Permanently delete the fact or episode with an id that a tool showed, and return what was deleted, in numbers.
+    """Permanently delete a fact or a message with an id that a tool showed; return how much was deleted.
 
-    *id*: ``"fact:..."`` or ``"episode:..."``. See `GraphMemory.privacy.forget` for what is deleted with it. Errors:
-    `InputError` for an invalid or unknown id.
+    *id*: ``"fact:..."`` or ``"episode:..."`` (a message). The result is text for the model and JSON. See
+    `GraphMemory.privacy.forget` for what is deleted with it. Errors: `InputError` for an invalid or unknown id.
     """
     kind, own = parse_id(id)
     forgotten: ForgetReceipt = yield from here.call("privacy.forget", **{kind: own}, by=AGENT, reason=reason)
@@ -271,10 +271,11 @@ def _digest(text: str) -> str:
 def tool(
     memory: GraphMemory, template: NamespaceTemplate, name: str, arguments: type[BaseModel], steps: Steps
 ) -> BaseTool:
-    """Return a LangChain tool called *name*, which calls the function *steps* with its arguments.
+    """Return a LangChain tool called *name*, which calls the function *steps* with the arguments from the model.
 
     *arguments*: a pydantic model of the arguments, whose docstring is the tool's description. *template*: the
-    namespace. `InputError` and `MemoryPaused` are returned to the model as failed calls; other errors are raised.
+    namespace, with placeholders. `InputError` and `MemoryPaused` are returned to the model as failed calls; other
+    errors are raised.
     """
 
     def answer(runtime: ToolRuntime = None, **values: Any) -> Flow[Answer]:  # type: ignore[assignment]
@@ -302,7 +303,7 @@ def _prose(docstring: str) -> str:
 
 
 def _where(memory: GraphMemory, template: NamespaceTemplate, runtime: object) -> CallContext:
-    """Return the context of a tool call: memory, namespace and conversation.
+    """Return for whom a tool call runs: the memory, the namespace and the conversation.
 
     *runtime*: LangGraph's runtime; another object is ignored, as a model may have forged it. Errors: `InputError` if a
     placeholder of the namespace has no value.

@@ -1,9 +1,11 @@
-"""Filters, JSON encoding and namespace keys of store items.
+"""Filters, JSON encoding and namespace keys of the items in a `KGStore` (a LangGraph store).
 
-A filter ``{field: value}`` matches equal values; a dict matches if the fields it names are equal, a list if all its
-elements are. Operators are ``$eq $ne $gt $gte $lt $lte``. All fields must match, and a missing field equals None.
-``a.b`` is the field ``b`` of the dict ``a``. ``{"$and": [...]}``, ``{"$or": [...]}`` and ``{"$not": {...}}`` combine
-filters. Equality of scalars is decided by the database through *marks* (hashes of field and value), the rest here.
+- A filter ``{field: value}`` matches if all fields match; a missing field equals None. ``a.b`` is field ``b`` of ``a``.
+- A dict as the value matches if the fields that it names are equal. A list matches if all elements are equal.
+- Operators are ``$eq $ne $gt $gte $lt $lte``.
+- ``{"$and": [...]}``, ``{"$or": [...]}`` and ``{"$not": {...}}`` combine filters.
+
+The database decides whether scalars are equal, by *marks* (hashes of field and value); the rest is checked here.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ NOT = "$not"
 
 
 def compile_filter(conditions: Any) -> Predicate:
-    """Return a function that returns whether a stored value (a dict) matches a filter.
+    """Return a function that tells whether a stored dict matches the filter *conditions*.
 
     ``compile_filter({"age": {"$gte": 18}})({"age": 20}) -> True``. Errors: `InputError` if *conditions* is not a dict,
     or has an unknown operator.
@@ -49,7 +51,7 @@ def compile_filter(conditions: Any) -> Predicate:
 
 
 def _compile_field(field: Any, condition: Any) -> Predicate:
-    """Return a function that returns whether a dict matches one entry of a filter: ``"age"`` and ``{"$gte": 18}``.
+    """Return a function that tells whether a dict matches one entry of a filter: ``"age"`` and ``{"$gte": 18}``.
 
     *field* may also be ``"$and"``, ``"$or"`` or ``"$not"``, with filters as the *condition*.
     """
@@ -68,7 +70,7 @@ def _compile_field(field: Any, condition: Any) -> Predicate:
 
 
 def _compile_condition(condition: Any) -> Predicate:
-    """Return a function that returns whether the value of a field matches *condition*: ``18`` or ``{"$gte": 18}``."""
+    """Return a function that tells whether the value of a field matches *condition*: ``18`` or ``{"$gte": 18}``."""
     if _is_operators(condition):
         if unknown := [name for name in condition if name not in OPERATORS]:
             raise InputError(f"operator must be one of {', '.join(OPERATORS)}, got {unknown[0]!r}")
@@ -135,9 +137,9 @@ def _is_operators(condition: Any) -> bool:
 
 
 def _compare(value: Any, name: str, operand: Any) -> bool:
-    """Return whether *value* and *operand* fulfil the operator *name*: ``_compare(20, "$gte", 18)`` -> True.
+    """Return whether *value* matches an operator with its *operand*: ``_compare(20, "$gte", 18)`` -> True.
 
-    False if the two cannot be compared.
+    *name*: the operator. The result is False if the two cannot be compared.
     """
     if name in ORDERS:
         left, right = _number(value), _number(operand)
@@ -245,7 +247,7 @@ def prefixes(namespace: Labels) -> tuple[str, ...]:
 
 
 def longest_prefix(conditions: Iterable[MatchCondition]) -> Labels:
-    """Return the labels with which every namespace that fulfils *conditions* must begin.
+    """Return the labels with which every namespace that matches *conditions* begins, to narrow down a search.
 
     The prefix condition ``("users", "*", "notes")`` -> ``("users",)``. Suffix conditions are ignored.
     """
@@ -259,9 +261,9 @@ def longest_prefix(conditions: Iterable[MatchCondition]) -> Labels:
 
 
 def select_namespaces(namespaces: Iterable[Labels], op: ListNamespacesOp) -> list[Labels]:
-    """Return the namespaces that the list operation *op* asks for, sorted and without duplicates.
+    """Return one page of the namespaces that match the list operation *op*, sorted and without duplicates.
 
-    They match its conditions, and are cut to its depth. Only the requested page is returned.
+    They are cut to the depth that *op* asks for: ``("users", "ann", "notes")`` at depth 2 -> ``("users", "ann")``.
     """
     conditions = op.match_conditions or ()
     selected: set[Labels] = set()

@@ -1,8 +1,8 @@
-"""All Cypher queries on store items, as named constants; values are passed as parameters only.
+"""All Cypher queries of `KGStore` on its items, as named constants; values are passed as parameters only.
 
-The graph: ``(:Item)-[:IN]->(:Namespace)``, which has the hashed keys of itself and all its ancestors in `prefixes`;
-``(:Item)-[:HAS]->(:Vector)`` for each embedded text. An item has its key and value as JSON text, the `marks` of its
-fields (see `codec.marks`), and with a `ttl` (microseconds) also `expires_at`.
+The graph: ``(:Item)-[:IN]->(:Namespace)`` and, for each embedded text, ``(:Item)-[:HAS]->(:Vector)``. A namespace has
+the hashed keys of itself and all its ancestors in `prefixes`. An item has its key and value as JSON text, the `marks`
+of its fields (see `codec.marks`), and with a `ttl` (microseconds) also `expires_at`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Run database and embedding effects for store items, batch concurrent requests, and sweep expired items."""
+"""Run the database queries and embedding calls of `KGStore`, batch concurrent requests, and delete expired items."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def add_direction(model: Embeddings, dims: int | None = None) -> Embeddings:
 class _Directed(Embeddings):
     """An embedding model that adds a dimension to each vector of another model: 1 for a zero vector, 0 for all others.
 
-    The database would rank a zero vector first in each search; the changed vector is unlike all others. Errors:
-    `EmbeddingError` if a vector does not have *dims* dimensions.
+    The database would rank a zero vector first in each search; with the added dimension it is unlike all others.
+    Errors: `EmbeddingError` if a vector of the other model does not have *dims* dimensions.
     """
 
     def __init__(self, model: Embeddings, dims: int | None) -> None:
@@ -106,11 +106,11 @@ FOR_ALL = (DatabaseUnavailable, EmbeddingUnavailable)
 
 
 class Together(Generic[T, R]):
-    """Batches concurrent requests: those that arrive while the function *do* runs are passed to its next call together.
+    """Batches concurrent requests: those that arrive while the function *do* runs are combined for its next call.
 
-    *do* is an async function from a list of items to the list of their results. A batch has at most *most* items,
-    unless one caller has more. If a batch fails, each request is tried alone, so that only the caller at fault gets the
-    error; so *do* must be safe to repeat.
+    *do*: an async function from a list of items to the list of their results. *most*: the maximum number of items of a
+    batch, unless one caller has more. If a batch fails, each request is tried alone, so that only the caller whose
+    request is at fault gets the error. So *do* must be safe to repeat.
     """
 
     def __init__(self, do: Callable[[Sequence[T]], Awaitable[Sequence[R]]], most: int = MOST_AT_ONCE) -> None:
@@ -119,7 +119,7 @@ class Together(Generic[T, R]):
         self._lines: PerLoop[_Line[T, R]] = PerLoop(_Line)
 
     async def __call__(self, wants: Sequence[T]) -> Sequence[R]:
-        """Add the items *wants* to the next batch, and return their results, in order."""
+        """Add the items *wants* to the next batch, wait for it, and return their results, in order."""
         line = self._lines.get()
         answer: asyncio.Future[Sequence[R]] = asyncio.get_running_loop().create_future()
         line.waiting.append((wants, answer))
@@ -164,7 +164,7 @@ _Place = tuple[Sequence[T], "asyncio.Future[Sequence[R]]"]
 
 
 class _Line(Generic[T, R]):
-    """The requests of one event loop that wait for the next batch, and the task that processes them."""
+    """The requests of one event loop that wait for the next batch, and the asyncio task that processes the batches."""
 
     def __init__(self) -> None:
         self.waiting: list[_Place[T, R]] = []
@@ -195,7 +195,7 @@ class Sweeping(Future[None]):
 
 
 class Sweeper:
-    """Runs a function that deletes expired items at regular intervals, on a daemon thread.
+    """Calls a function that deletes expired items at regular intervals, on a daemon thread.
 
     *sweep*: the function; it returns the number of deleted items.
     """

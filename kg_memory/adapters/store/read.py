@@ -1,8 +1,8 @@
-"""Read store items: get by key, list the latest, search by meaning, and list namespaces.
+"""Read items of a `KGStore`: get by key, list the latest, search by meaning, and list namespaces.
 
 A search ranks items by the cosine of the query and the nearest text of the item; items without a vector come last. Up
-to 10,000 vectors are all compared. Beyond that, the vector index is asked for more and more neighbours, until enough
-of them match. Filter conditions that the database cannot decide are checked here, on the ordered candidates.
+to 10,000 vectors are all compared. Beyond that, the vector index is asked for more and more neighbours, until enough of
+them match. Filter conditions that the database cannot decide are checked here, on the ordered candidates.
 """
 
 from __future__ import annotations
@@ -55,12 +55,13 @@ LARGEST_PAGE = 16_000_000
 
 @dataclass(frozen=True, slots=True)
 class ItemSelection:
-    """The conditions that the items of a query must meet.
+    """The conditions that the items of a query must match.
 
-    *prefix*: the key of a namespace that contains them. *marks*: hashes of fields and values that they must have.
-    *rest*: the part of the filter that is checked in Python. *alive*: only items that expire at this time
-    (microseconds) or later; 0 for all. *rare*: one of the hashes that few items have, where the query starts; None
-    starts at the namespace.
+    - *prefix*: the key of a namespace that contains the items.
+    - *marks*: hashes of fields and values that the items must have.
+    - *rest*: the part of the filter that is checked in Python.
+    - *alive*: a time in microseconds; only items that expire then or later. 0 means all.
+    - *rare*: one of the hashes that few items have, where the query starts; None starts at the namespace.
     """
 
     prefix: str
@@ -100,7 +101,7 @@ def find_rare_mark(marks: Iterable[str]) -> Flow[str | None]:
 def list_items(selection: ItemSelection, page: PageRange, *, unranked: bool = False) -> Flow[list[Row]]:
     """Return a page of the items that match *selection*, the most recently stored first.
 
-    *unranked*: only items that have no vector.
+    *unranked*: return only items without a vector.
     """
     if selection.rest:
         query = cypher.LIST_IDS if selection.rare is None else cypher.LIST_IDS_MARKED
@@ -115,7 +116,7 @@ def list_items(selection: ItemSelection, page: PageRange, *, unranked: bool = Fa
 
 
 def rank_items(selection: ItemSelection, vector: Vector, page: PageRange) -> Flow[list[Row]]:
-    """Return a page of the items that match *selection*, nearest to *vector* first, those without a vector last."""
+    """Return a page of the items that match *selection*, nearest to *vector* first; items without a vector last."""
     ranked = yield from _nearest(selection, vector, page.end)
     nearest = ranked[page.offset :]
     if not selection.rest:
@@ -128,7 +129,7 @@ def rank_items(selection: ItemSelection, vector: Vector, page: PageRange) -> Flo
 
 
 def _nearest(selection: ItemSelection, vector: Vector, enough: int) -> Flow[list[Row]]:
-    """Return ids and scores of up to *enough* matching items, nearest to *vector* first.
+    """Return ids and scores of up to *enough* items that match *selection*, nearest to *vector* first.
 
     The order is approximate if there are many vectors. It is the same for all pages of a list.
     """
@@ -191,9 +192,10 @@ def _filter_ids(ids: Sequence[str], rest: Filter, enough: int) -> Flow[list[str]
 
 
 def _fetch_in_order(ids: Sequence[str], rest: Filter, query: str, **params: Any) -> Flow[list[Row]]:
-    """Read the items with the ids *ids* by the query *query*, and return its rows in the order of *ids*.
+    """Read items with the query *query*, and return its rows in the order of *ids*.
 
-    Items that were deleted, or that do not match the filter *rest* any more, are left out.
+    Items that were deleted, or that do not match the filter *rest* any more, are left out. *params*: more query
+    parameters.
     """
     rows = (yield from fetch(query, ids=ids, **params)) if ids else []
     matches = codec.compile_filter(rest)
@@ -202,9 +204,10 @@ def _fetch_in_order(ids: Sequence[str], rest: Filter, query: str, **params: Any)
 
 
 def _share(prefix: str) -> Flow[float | None]:
-    """Return the share (0 to 1) of all vectors that belongs to items in the namespace with the key *prefix*.
+    """Return which share (0 to 1) of all vectors belongs to items in the namespace with the key *prefix*.
 
-    None if there are at most `COMPARED` of these: then comparing all of them is faster than using the index.
+    Returns None if the namespace has at most `COMPARED` vectors: comparing all of them is then faster than using the
+    index.
     """
     total = yield from fetch(cypher.COUNT_VECTORS)
     if not total or total[0]["n"] <= COMPARED:
@@ -228,7 +231,7 @@ FURTHEST = 10**9
 
 
 def validate_op(op: Op) -> Look:
-    """Return *op*, a read operation of LangGraph's store, after a check of its arguments.
+    """Check the arguments of a read operation of LangGraph's store, and return the operation unchanged.
 
     *op* is a `GetOp`, `SearchOp` or `ListNamespacesOp`. Errors: `InputError` for an invalid limit, offset, filter or
     query; LangGraph's `InvalidNamespaceError`.
@@ -256,8 +259,9 @@ def validate_op(op: Op) -> Look:
 def answer(ops: Sequence[Look], *, indexed: bool, omit_expired: bool) -> Flow[list[Result]]:
     """Run read operations of LangGraph's store, and return their results in order.
 
-    *indexed*: whether the store has vectors; without, a search returns the latest items. *omit_expired*: leave out
-    expired items that are not deleted yet. Reading an item restarts its time to live if the operation asks for that.
+    *indexed*: whether the store has vectors; without them, a search returns the latest items. *omit_expired*: leave out
+    expired items that are not deleted yet. If an operation asks for it, the time to live of the items that it reads
+    starts again.
     """
     alive = (yield from now()) if omit_expired else 0
     queries = list(dict.fromkeys(op.query for op in ops if isinstance(op, SearchOp) and op.query)) if indexed else []
@@ -319,9 +323,9 @@ def _refresh(ops: Sequence[Look], answered: Mapping[int, Any]) -> Flow[None]:
 
 
 def _result(op: Look, answer: Any) -> Result:
-    """Convert the database rows for one operation to the result that LangGraph expects.
+    """Convert the database rows for one read operation to the result that LangGraph expects.
 
-    It is a list of items, one item or None, or a list of namespaces.
+    This is a list of items for a search, one item or None for a get, or a list of namespaces.
     """
     match op:
         case ListNamespacesOp():

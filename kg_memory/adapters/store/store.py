@@ -107,7 +107,10 @@ class KGStore(Closing, BaseStore):
         return results
 
     def _kind(self, looks: Sequence[Look]) -> str:
-        """Return the slowest kind of operation among *looks*: ``"search"``, else ``"list"``, else ``"get"``."""
+        """Return the slowest kind of operation among *looks* (reads): ``"search"``, else ``"list"``, else ``"get"``.
+
+        Reads of one kind are batched together.
+        """
         if self.index_config is not None and any(isinstance(op, SearchOp) and op.query for op in looks):
             return "search"
         return "get" if all(isinstance(op, GetOp) for op in looks) else "list"
@@ -157,7 +160,7 @@ class KGStore(Closing, BaseStore):
         return self._without_queries(applying) if deletes else applying
 
     def _without_queries(self, flow: Flow[T]) -> Flow[T]:
-        """Run *flow*, which deletes items, then delete the server's query log, which contains their text."""
+        """Run *flow*, which deletes items, then delete the server's query log, because it contains their text."""
         result = yield from flow
         yield from drop_stream(self._driver.store.key(self.name))
         return result
@@ -171,7 +174,7 @@ class KGStore(Closing, BaseStore):
 
 
 def _index_config(index: IndexConfig | bool) -> IndexConfig | None:  # noqa: FBT001 - as LangGraph's own argument
-    """Return the argument *index* of `KGStore` as a LangGraph `IndexConfig`, or None if it is false.
+    """Convert the argument *index* of `KGStore` to a LangGraph `IndexConfig`; None if nothing is to be embedded.
 
     Errors: `SettingsError` if it is neither a bool nor a dict.
     """

@@ -1,6 +1,6 @@
-"""Put and delete store items, and delete expired ones.
+"""Put and delete items of a `KGStore`, and delete expired ones.
 
-A batch of up to 500 items and 16 million characters is written atomically; a larger one in several such parts.
+A batch of up to 500 items and 16 million characters is written atomically; a larger batch in several such parts.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def texts(op: PutOp, value: Mapping[str, Any], fields: Sequence[str] | None) -> 
 
 
 def apply_changes(changes: Iterable[ItemChange]) -> Flow[None]:
-    """Write puts and deletions to the database, with the vectors of their texts.
+    """Write puts and deletions of items to the database, with the vectors of their texts.
 
     If an item is changed several times, only the last change counts.
     """
