@@ -122,9 +122,10 @@ def _print_context(memory: GraphMemory, given: dict[str, Any], arguments: Namesp
 
 
 def _answer(memory: GraphMemory, given: dict[str, Any], screen: Screen) -> str | None:
-    """Return the model's answer to the question, from the facts and episodes found; None without a model.
+    """Let the model answer the question from the facts and messages found, and return its answer as text.
 
-    None also if the model fails: the results are then shown without an answer. *given*: the arguments of the search.
+    Returns None without a model, or if the model fails: the results are then shown without an answer. *given*: the
+    arguments of the search.
     """
     model = memory.driver.model
     if model.by_rules:
@@ -144,7 +145,7 @@ def _explain_nothing(memory: GraphMemory, arguments: Namespace) -> str:
 
 
 def _describe_doubt(results: SearchResults) -> list[str]:
-    """Return warnings about a search: that part of it failed, or that the memory may not know the answer, and why."""
+    """Return warnings about a search: part of it failed, or the memory may not know the answer and why."""
     texts = [f"Degraded: {results.degraded}."] if results.degraded else []
     if results.answerable is not None and not results.answerable:
         reason = f"{results.answerable.reason} (relevance {results.relevance:.2f})"
@@ -153,7 +154,7 @@ def _describe_doubt(results: SearchResults) -> list[str]:
 
 
 def _show_time(results: SearchResults, arguments: Namespace, screen: Screen) -> None:
-    """Print the period that the search was about, if the question names one or ``--explain`` is given."""
+    """Print which period the search was about, if the question names one or ``--explain`` is given."""
     time = results.time
     if time is None or not (time.words or arguments.explain):
         return
@@ -167,7 +168,7 @@ def _show_time(results: SearchResults, arguments: Namespace, screen: Screen) -> 
 
 
 def _columns(explanations: Mapping[str, Explanation]) -> Columns:
-    """Return two table columns for search results: their ranks in each search method, and their scores after each step.
+    """Return two table columns for search results: rank in each search method, and score after each ranking step.
 
     *explanations*: how each result was found, by its id.
     """

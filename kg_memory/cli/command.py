@@ -1,4 +1,4 @@
-"""Run one command of ``kg-memory``: parse its arguments, open the memory, and call a method of it (a verb)."""
+"""Run one command of ``kg-memory``: parse its arguments, open the memory, and call the command's method."""
 
 from __future__ import annotations
 
@@ -111,8 +111,8 @@ def _describe_error(error: Exception, arguments: Namespace) -> str:
 def _show_log(screen: Screen, level: str | None) -> Iterator[None]:
     """Print log messages of this package on stderr during the ``with`` block.
 
-    *level*: the lowest level to print, such as ``"info"``. None prints warnings, without those about episodes, which
-    commands print themselves.
+    *level*: the lowest level to print, such as ``"info"``. None prints warnings, except those about single messages,
+    which commands print themselves.
     """
     notes, logger = _Notes(screen), logging.getLogger("kg_memory")
     before = logger.level
@@ -141,9 +141,10 @@ class _Notes(logging.Handler):
 
 
 def _load(path: str) -> Callable[..., int]:
-    """Import a function by its path, ``"module:name"``, and return it; the module may be one of `kg_memory.cli`.
+    """Import a function by its path, ``"module:name"``, and return it.
 
-    Commands are imported this way so that only the one that runs is loaded.
+    A module without a dot is one of `kg_memory.cli`. Commands are imported this way so that only the one that runs is
+    loaded.
     """
     module, _, name = path.partition(":")
     function: Callable[..., int] = getattr(import_module(module if "." in module else f"kg_memory.cli.{module}"), name)
@@ -154,9 +155,9 @@ def _load(path: str) -> Callable[..., int]:
 
 
 def settings_of(arguments: Namespace) -> Settings:
-    """Return the settings: command line arguments win over the environment, then ``.env``, then the defaults.
+    """Return the settings for a command; its arguments override environment variables, which override ``.env``.
 
-    ``--data-dir`` also wins over a server URL in the environment. Without a model, key or base URL, the offline model
+    ``--data-dir`` also overrides a server URL in the environment. Without a model, key or base URL, the offline model
     is used.
     """
     url, data_dir = getattr(arguments, "url", None), getattr(arguments, "data_dir", None)
@@ -189,7 +190,7 @@ def open_memory(arguments: Namespace, screen: Screen) -> GraphMemory:
 
 
 def open_to_look(arguments: Namespace, screen: Screen) -> GraphMemory:
-    """Open the memory for a command that only reads; no models are opened, so no API key is needed."""
+    """Open the memory for a command that only reads it; no models are opened, so no API key is needed."""
     return open_without_models(settings_of(arguments), screen)
 
 
@@ -209,7 +210,7 @@ def open_without_models(
 ) -> GraphMemory:
     """Open the memory without models; a call to a model raises an error with the message *why*.
 
-    *changes*: ``embeddings=None`` opens the real embedding model.
+    *changes*: ``embeddings=None`` opens the embedding model nevertheless.
     """
     from kg_memory.memory.memory import GraphMemory  # noqa: PLC0415 - slow to import
     from kg_memory.memory.open import without_models  # noqa: PLC0415
@@ -248,10 +249,10 @@ def verb_arguments(memory: GraphMemory, arguments: Namespace) -> dict[str, Any]:
 
 
 def whole_id(memory: GraphMemory, arguments: Namespace, label: str, begin: str) -> str:
-    """Return the full id of the only episode or fact whose id begins with *begin*.
+    """Return the full id of a stored message or a fact, from its first characters *begin* (at least 8).
 
-    *label*: ``"Episode"`` or ``"Fact"``. *begin*: at least 8 characters; it is returned unchanged if no id begins with
-    it. Errors: `InputError` if several ids begin with it.
+    *label*: ``"Episode"`` (a message) or ``"Fact"``. If no id begins with *begin*, it is returned unchanged. Errors:
+    `InputError` if several ids begin with it.
     """
     from kg_memory.falkor.connect import graph_key  # noqa: PLC0415 - slow to import
     from kg_memory.falkor.queries.episodes import IDS_BEGINNING  # noqa: PLC0415
@@ -266,7 +267,7 @@ def whole_id(memory: GraphMemory, arguments: Namespace, label: str, begin: str) 
 
 
 def explain_no_namespace(memory: GraphMemory, arguments: Namespace) -> str:
-    """Return a message if the namespace does not exist, with the names of existing ones; else ``""``."""
+    """Return a message with the names of existing namespaces if the command's namespace is missing; else ``""``."""
     namespace = namespace_of(arguments)
     try:
         names = memory.data.namespaces()
@@ -282,9 +283,10 @@ def explain_no_namespace(memory: GraphMemory, arguments: Namespace) -> str:
 
 
 def explain_nothing(memory: GraphMemory, arguments: Namespace, otherwise: str) -> str:
-    """Return a message that says why a command found nothing.
+    """Return a message that explains why a command found nothing.
 
-    Reasons are an unknown namespace, or a time ``--believed-at`` before its first fact; else *otherwise* is returned.
+    The reason may be an unknown namespace, or a time ``--believed-at`` before the first fact was known. In other cases,
+    the text *otherwise* is returned.
     """
     if missing := explain_no_namespace(memory, arguments):
         return missing

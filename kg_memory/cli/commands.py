@@ -1,4 +1,4 @@
-"""The tables of all commands and of all their arguments."""
+"""The tables of all commands of ``kg-memory``, and of all their arguments."""
 
 from __future__ import annotations
 
@@ -283,7 +283,7 @@ GROUPS: Mapping[str, Sequence[Command]] = {
 def parser(*, only: frozenset[str] | None = None, commands_help: str = argparse.SUPPRESS) -> ArgumentParser:
     """Return the argument parser of ``kg-memory`` with all commands.
 
-    *only*: the commands that get their arguments, which takes imports; None means all. *commands_help*: a heading for a
-    second list of the commands, which shell completion needs.
+    *only*: the names of commands that get their arguments; this saves imports for the others. None means all.
+    *commands_help*: a heading for a second list of the commands, which shell completion needs.
     """
     return build_parser(GROUPS, OPTIONS, EITHER, FORGOTTEN, only=only, commands_help=commands_help)

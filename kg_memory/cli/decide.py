@@ -1,4 +1,4 @@
-"""The commands that change facts and entities: retract, replace, and entities merge, split and undo."""
+"""The commands that change facts and entities: ``retract``, ``replace``, and ``entities`` with its actions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SEARCHED = 10_000
 
 
 def correct(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory retract`` or ``replace``: change a fact, print the outcome, and return the exit code."""
+    """Run ``kg-memory retract`` or ``replace``: withdraw or replace a fact, print the outcome, and return 0."""
     opened = open_memory if arguments.command.name == "replace" else open_to_change
     with opened(arguments, screen) as memory:
         decided = call_verb(memory, arguments)
@@ -39,7 +39,7 @@ def correct(arguments: Namespace, screen: Screen) -> int:
 
 
 def show_decision(decided: Review, arguments: Namespace, screen: Screen, *, undo: bool = True) -> None:
-    """Print a person's decision about a review, and the state of its two facts.
+    """Print a person's decision on how two facts relate, and the state of the two facts.
 
     *decided*: the review after the decision. *undo*: also print the command that undoes it.
     """
@@ -54,8 +54,9 @@ def show_decision(decided: Review, arguments: Namespace, screen: Screen, *, undo
 def complete_id(begin: str, ids: Iterable[str], noun: str, hint: str) -> str:
     """Return the only one of *ids* that starts with *begin*, a shortened id.
 
-    If none does, *begin* is returned if it has more than 8 characters. *noun* (such as ``"decision"``) and *hint* are
-    for the error message. Errors: `InputError` if several ids start with it, or none and it is short.
+    If none does, and *begin* has more than 8 characters, it is returned unchanged. For the error message: *noun*, such
+    as ``"decision"``, and *hint*, which says where to find the ids. Errors: `InputError` if several ids start with
+    *begin*, or none does and it is short.
     """
     named = sorted({id_ for id_ in ids if begin and id_.startswith(begin)})
     if len(named) == 1:
@@ -71,7 +72,7 @@ def complete_id(begin: str, ids: Iterable[str], noun: str, hint: str) -> str:
 
 
 def entities(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory entities``: list entities or decisions, merge, split or undo; return the exit code."""
+    """Run ``kg-memory entities``: list entities or decisions about them, merge, split or undo; return the exit code."""
     _check_names(arguments)
     with (open_to_look if arguments.action in ("list", "decisions") else open_to_change)(arguments, screen) as memory:
         listed = {"namespace": namespace_of(arguments), "limit": arguments.limit}
@@ -86,7 +87,7 @@ def entities(arguments: Namespace, screen: Screen) -> int:
 
 
 def _change_entities(memory: GraphMemory, arguments: Namespace, screen: Screen) -> None:
-    """Merge entities, split one or undo a decision, as the command line says, and print the result."""
+    """Run ``kg-memory entities merge``, ``split`` or ``undo``, and print the resulting decision."""
     given, (first, *others) = verb_arguments(memory, arguments), arguments.names
     who = {name: given[name] for name in ("by", "reason", "namespace")}
     if arguments.action == "merge":
@@ -133,7 +134,7 @@ def show_identities(decisions: Sequence[IdentityDecision], arguments: Namespace,
 
 
 def describe_identity(decision: IdentityDecision) -> str:
-    """Return a sentence about a decision to merge, split or keep apart entities: "Merged into Ann (Annie)."."""
+    """Return a sentence about a decision to merge, split or keep apart entities, such as "Merged into Ann (Annie)."."""
     name, second = cell(decision.entity.name), cell(decision.second.name if decision.second else "")
     moved = f"; {count_noun(decision.facts, 'fact')} moved" if decision.facts else ""
     if decision.state == "undone":
@@ -149,7 +150,7 @@ def describe_identity(decision: IdentityDecision) -> str:
 
 
 def describe_outcome(review: Review) -> list[str]:
-    """Return lines of text about the last decision on a review, and about its two facts."""
+    """Return lines of text about the last decision on a review (how two facts relate), and about its two facts."""
     last = review.decisions[-1].decision if review.decisions else None
     lines = [f"{DONE[last].capitalize()}: {DOES[review.ruling]}."] if last else []
     facts = {fact.id: fact for fact in (review.pending, review.existing)}

@@ -1,4 +1,4 @@
-"""Read the file ``.env``, which ``kg-memory init`` writes; variables of the environment win over it."""
+"""Read the file ``.env``, which ``kg-memory init`` writes; environment variables override it."""
 
 from __future__ import annotations
 
@@ -21,17 +21,16 @@ _OURS = (ENV_PREFIX, "OPENAI_")
 
 
 def path() -> Path:
-    """Return the path of the file with settings: that in ``KG_MEMORY_ENV_FILE``, else ``.env``; it may not exist."""
+    """Return the path of the settings file: ``KG_MEMORY_ENV_FILE`` if set, else ``.env``; the file may not exist."""
     return Path(os.environ.get(OTHER_FILE) or ".env")
 
 
 def environment() -> dict[str, str]:
-    """Return the environment variables, and those of the file ``.env`` that the environment does not have.
+    """Return the environment variables, and in addition the variables that only the file ``.env`` sets.
 
-    A file that other users can read or write is ignored, because its keys would not be safe, or another person could
-    have set the server to which messages are sent.
-
-    Raises: `SettingsError` if a line with a variable of kg-memory cannot be parsed.
+    The file is ignored if other users can read or write it: its keys would not be safe, and another person could have
+    chosen the server to which messages are sent. Raises: `SettingsError` if a line with a variable of kg-memory cannot
+    be parsed.
     """
     values = read_env_file(path()) if is_private(path()) else {}
     if f"{ENV_PREFIX}DATA_DIR" in os.environ:

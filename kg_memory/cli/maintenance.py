@@ -1,4 +1,4 @@
-"""The commands that maintain a memory: reading again, forgetting, eviction, audit, pauses, export and import."""
+"""The commands that maintain a memory: read messages again, forget, evict, audit, pause, export and import."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _SAVED: Columns = {
 
 
 def read_again(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory resume``, ``retry`` or ``deepen``, which extract facts from stored episodes.
+    """Run ``kg-memory resume``, ``retry`` or ``deepen``, which extract facts from stored episodes (messages, texts).
 
-    ``resume`` does this for saved episodes, ``retry`` for failed ones, ``deepen`` for episodes that were read with a
-    cheaper plan. Return 1 if an episode cannot be read, else 0.
+    ``resume`` does this for episodes that are saved but not read, ``retry`` for those that failed, and ``deepen`` for
+    those that were read with a cheaper plan. Return the exit code: 1 if an episode cannot be read, else 0.
     """
     name, namespace = arguments.command.name, namespace_of(arguments)
     with open_memory(arguments, screen) as memory:
@@ -73,7 +73,8 @@ def _tell_number(episodes: int, screen: Screen) -> int:
 def forget(arguments: Namespace, screen: Screen) -> int:
     """Run ``kg-memory forget``: show the content to delete, ask for confirmation, and delete it.
 
-    Return 1 if the person declines or traces of the deleted text remain, else 0. With ``--yes``, delete without asking.
+    With ``--yes``, delete without asking. Return the exit code: 1 if the person declines or traces of the deleted text
+    remain, else 0.
     """
     _check_asked(arguments, screen)
     with (open_to_look if arguments.dry_run else open_to_change)(arguments, screen) as memory:
@@ -86,9 +87,10 @@ def _check_asked(arguments: Namespace, screen: Screen) -> None:
 
 
 def _forget(memory: GraphMemory, given: dict[str, Any], arguments: Namespace, screen: Screen) -> int:
-    """Show the content to delete, ask for confirmation, and delete it; return 1 if something is left, else 0.
+    """Show the content to delete, ask for confirmation unless ``--yes`` is given, and delete it; return the exit code.
 
-    *given*: the arguments of `GraphMemory.privacy.forget`.
+    *given*: the arguments of `GraphMemory.privacy.forget`. The code is 1 if the person declines or traces remain, else
+    0.
     """
 
     def note(part: int, whole: int) -> None:
@@ -150,7 +152,10 @@ def _count(done: ForgetReceipt | EvictionResult) -> str:
 
 
 def evict(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory evict``: remove old content and print the numbers; with ``--dry-run`` remove nothing."""
+    """Run ``kg-memory evict``: remove old content and print how much was removed; return 0.
+
+    With ``--dry-run`` nothing is removed, and the output shows what would be.
+    """
     with (open_to_look if arguments.dry_run else open_to_change)(arguments, screen) as memory:
         done: EvictionResult = call_verb(memory, arguments)
     if screen.prints_json(done):
@@ -168,7 +173,7 @@ def evict(arguments: Namespace, screen: Screen) -> int:
 
 
 def audit(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory audit``: list the audit log or verify it; return 1 if it was tampered with, else 0."""
+    """Run ``kg-memory audit``: list or verify the audit log of deletions; return 1 if it was tampered with, else 0."""
     if arguments.action == "verify":
         return _verify(arguments, screen)
     if arguments.head:
@@ -214,7 +219,8 @@ def _set_paused(arguments: Namespace, screen: Screen, *, paused: bool) -> int:
 def saved(arguments: Namespace, screen: Screen) -> int:
     """Run ``kg-memory saved``: list current facts, show the sources of one, delete one, or turn saving on or off.
 
-    Return the exit code. Errors: `InputError` if an action needs an id and has none, or the reverse.
+    Return the exit code. Errors: `InputError` if the action needs the id of a fact and none is given, or takes none and
+    one is given.
     """
     action = arguments.action
     if (action in ("source", "delete")) != (arguments.id is not None):
@@ -288,7 +294,10 @@ def _count_records(records: dict[str, int]) -> str:
 
 
 def import_(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory import``: import a file and print the counts; return 1 if an episode was not read, else 0."""
+    """Run ``kg-memory import``: import a file and print the counts; return the exit code.
+
+    The code is 1 if a message was saved but its facts could not be extracted, else 0.
+    """
     with open_memory(arguments, screen) as memory:
         done = _import(memory, arguments, screen)
     if screen.prints_json(done):
@@ -309,7 +318,7 @@ def import_(arguments: Namespace, screen: Screen) -> int:
 
 
 def _import(memory: GraphMemory, arguments: Namespace, screen: Screen) -> ImportResult:
-    """Import an export file of kg-memory, or with ``--from`` of another memory system; return the counts."""
+    """Import an export file of kg-memory, or with ``--from`` the file of another memory system; return the counts."""
     progress = note_progress(screen, "bytes" if arguments.origin == "kg-memory" else "records")
     if arguments.origin == "kg-memory":
         target: dict[str, Any] = {"namespace": namespace_of(arguments)} if hasattr(arguments, "namespace") else {}
@@ -324,7 +333,7 @@ def _import(memory: GraphMemory, arguments: Namespace, screen: Screen) -> Import
 
 
 def reembed(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory reembed``: replace all vectors of the namespace by those of the embedding model; return 0."""
+    """Run ``kg-memory reembed``: compute all vectors of the namespace again with the embedding model; return 0."""
     with open_memory(arguments, screen) as memory:
         screen.note("Computing all vectors; this takes a while, and searches still work meanwhile ...")
         made = memory.data.reembed(namespace=namespace_of(arguments), progress=note_progress(screen, "vectors"))

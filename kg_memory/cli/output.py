@@ -55,9 +55,10 @@ class Screen:
     def values(
         self, items: Sequence[Any], columns: Columns | None = None, *, ids: bool = False, empty: str = ""
     ) -> None:
-        """Print a list of results, such as facts, as JSON or as a table; print the text *empty* if there are none.
+        """Print a list of results, such as facts, as JSON or as a table; print the text *empty* if the list is empty.
 
-        *columns*: the columns of the table; None means those for the type of the items. *ids*: add a column with ids.
+        *columns*: the columns of the table; None means those for the type of the items. *ids*: whether to add a column
+        with the ids.
         """
         if self.prints_json(items):
             return
@@ -141,7 +142,7 @@ def cell(value: Cell) -> str:
 
 
 def width(text: str) -> int:
-    """Return the number of terminal columns that *text* takes: 2 for a wide character, 0 for a combining one."""
+    """Return how many terminal columns *text* needs: 2 for a wide (Chinese) character, 0 for a combining one."""
     return sum(
         0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
     )
@@ -154,7 +155,7 @@ def count_noun(number: int, noun: str) -> str:
 
 
 def count_waiting(number: int, noun: str) -> str:
-    """Return a phrase about things that wait: ``(1, "fact")`` -> "1 fact waits", ``(2, "fact")`` -> "2 facts wait"."""
+    """Return a phrase about things that wait: ``(1, "fact")`` -> "1 fact waits"; ``(2, "fact")`` -> "2 facts wait"."""
     return f"{count_noun(number, noun)} {'waits' if number == 1 else 'wait'}"
 
 
@@ -195,10 +196,11 @@ _PAUSE = 5.0
 
 
 class ProgressMeter:
-    """Counts the episodes that one or several calls read, out of *total*, and prints the progress.
+    """Counts the episodes (messages, texts) that one or several calls read, out of *total*, and prints the progress.
 
-    `done`: episodes processed. `new`, `known`: episodes added, and those added before. `facts`, `reviews`: new facts,
-    and facts that wait for review. `saved`: episodes saved. `seconds`: elapsed time. `usage`: model calls and tokens.
+    - `done`: episodes processed. `saved`: episodes saved. `new` and `known`: episodes stored now, and stored before.
+    - `facts` and `reviews`: new facts, and facts that wait for a person's review.
+    - `seconds`: elapsed time. `usage`: model calls and tokens.
     """
 
     def __init__(self, total: int, screen: Screen) -> None:
@@ -236,30 +238,30 @@ class ProgressMeter:
             self._screen.note(f"{self.done} of {self.total}, {self.rate:.1f} a second, {left:.0f} s left")
 
     def count_saved(self, episodes: Iterable[T]) -> Iterator[T]:
-        """Yield *episodes* unchanged; each counts as saved when the next one is requested."""
+        """Yield *episodes* unchanged, and count each in `saved` when the caller asks for the next one."""
         for episode in episodes:
             yield episode
             self.saved += 1
 
     def next(self) -> None:
-        """Prepare for another call that reads episodes: keep the counts so far, and add those of that call."""
+        """Prepare for another call that reads episodes: its counts are added to those of the calls before."""
         self._before = (self.done, self.new, self.facts)
 
     @property
     def read(self) -> int:
-        """The number of episodes that were processed without an error."""
+        """The number of messages and texts that were processed without an error."""
         return self.done - len(self.unread)
 
     @property
     def rate(self) -> float:
-        """The number of episodes processed per second."""
+        """The number of messages and texts processed per second."""
         return self.done / self.seconds
 
 
 def note_progress(screen: Screen, noun: str) -> Callable[[int, int], None]:
-    """Return a callback ``(done, total)`` that prints "2,000 of 10,000 records" at most every 5 seconds.
+    """Return a callback ``(done, total)`` that prints "2,000 of 10,000 records" at most every 5 seconds, on stderr.
 
-    *noun* is ``"records"`` here.
+    *noun*: what is counted; ``"records"`` in this example.
     """
     shown = time.monotonic()
 

@@ -1,6 +1,7 @@
 """Build the argument parser of ``kg-memory``.
 
-A command may call a method of the memory (its verb): then types and defaults of options come from its signature.
+A command may belong to a method of the memory, called its verb: then types and defaults of options come from the
+method's signature.
 """
 
 from __future__ import annotations
@@ -45,10 +46,10 @@ _PLUGINS = "serve and evaluate"
 
 @dataclass(frozen=True)
 class Option:
-    """One argument of commands: its help text, and the arguments of `ArgumentParser.add_argument`.
+    """One argument that commands have: its help text, and the arguments of `ArgumentParser.add_argument` for it.
 
-    *flags*: such as ``("--limit", "-l")``; if empty, ``--name``. *settings*: more arguments of `add_argument`;
-    ``choices`` may be a function that returns the choices.
+    *flags*: such as ``("--limit", "-l")``; if empty, the flag is ``--`` and the argument's name. *settings*: more
+    arguments of `add_argument`; ``choices`` may be a function that returns the choices.
     """
 
     help: str
@@ -71,21 +72,24 @@ def flag(about: str, *flags: str, **settings: Any) -> Option:
 
 
 def names_at(path: str) -> Callable[[], Sequence[str]]:
-    """Return a function that returns the names in a collection, such as the keys of a dict, as choices of an option.
+    """Return a function that returns the names in a collection, to be used as the choices of an option.
 
-    *path*: the collection, as ``"module:NAME"``. The module is imported when the function is called.
+    *path*: where the collection is, ``"module:NAME"``, such as a dict with the names as keys. The module is imported
+    only when the function is called.
     """
     return lambda: tuple(resolve_name(path))
 
 
 @dataclass(frozen=True)
 class Command:
-    """A command of ``kg-memory``, such as ``facts``.
+    """A command of ``kg-memory``, such as ``facts``, to be added to the argument parser.
 
-    *about*: its help text. *run*: the function that runs it, ``"module:function"``. *verb*: the method of the memory
-    that it calls, such as ``"facts.list"``. *words* and *options*: the names of positional and other arguments,
-    separated by spaces; those that are parameters of the method get its types and defaults. *epilog*: text at the end
-    of the help. *empty*: the text to print for an empty list, with arguments in braces.
+    - *about*: its help text. *epilog*: more text at the end of its help.
+    - *run*: the function that runs it, ``"module:function"``.
+    - *verb*: the method of the memory that it calls, such as ``"facts.list"``; ``""`` for none.
+    - *words* and *options*: the names of its positional and its other arguments, separated by spaces. Types and
+      defaults of those that are parameters of the method come from its signature.
+    - *empty*: the text to print for an empty list; names of arguments in braces are replaced by their values.
     """
 
     name: str
@@ -99,7 +103,7 @@ class Command:
 
     @property
     def end(self) -> str:
-        """The text at the end of the command's help: the epilog, and the formats of times if it has ``--on``."""
+        """The text at the end of the command's help; if it has ``--on``, this includes the formats of times."""
         epilog = self.epilog if isinstance(self.epilog, str) else self.epilog()
         return epilog + (_TIMES if "as_of" in self.options else "")
 
@@ -113,7 +117,11 @@ def build_parser(
     only: Collection[str] | None,
     commands_help: str,
 ) -> ArgumentParser:
-    """Return the argument parser of ``kg-memory`` with *groups* of commands; *only* these get arguments (None: all)."""
+    """Return the argument parser of ``kg-memory``; *only*: the commands that get their arguments (None: all).
+
+    *groups*: commands by heading of the help. *options*: all arguments by name. *either*: sets of options that exclude
+    each other. *required*: the set of which one must be given. *commands_help*: a heading for shell completion.
+    """
     common = _common_options()
     top = _top_parser(common)
     parsers = top.add_subparsers(prog="kg-memory", metavar="COMMAND", required=True, help=commands_help)
@@ -122,7 +130,7 @@ def build_parser(
     def make(
         command: Command, group: str, texts: Mapping[str, Option] = options, either: Sequence[Sequence[str]] = either
     ) -> ArgumentParser:
-        """Add a parser for *command* under the heading *group* of the help, and return it."""
+        """Add *command* under the heading *group* of the help, and return the command's own parser."""
         listed.setdefault(group, []).append(f"  {command.name:<12} {command.about}")
         made: ArgumentParser = parsers.add_parser(
             command.name,
@@ -148,10 +156,7 @@ def build_parser(
         either: Sequence[Sequence[str]] = (),
         **more: Any,
     ) -> ArgumentParser:
-        """Add a command of a plug-in, and return its parser; the arguments are those of `Command`.
-
-        *group*: the heading in the help. *texts*: its own arguments by name, in addition to the common ones.
-        """
+        """Add a command of a plug-in, with its own arguments *texts* besides the common ones; return its parser."""
         return make(Command(name, about, run, epilog=epilog, **more), group, {**options, **texts}, either)
 
     for add_commands in load_plugins("commands"):  # commands of plug-ins come first in their groups
@@ -165,7 +170,7 @@ def build_parser(
 
 
 def _top_parser(common: ArgumentParser) -> ArgumentParser:
-    """Return the parser of ``kg-memory`` without commands; *common* is the parser of the options of all commands."""
+    """Return the parser of ``kg-memory`` without commands; *common*: the parser with options that all commands have."""
     top = ArgumentParser(
         "kg-memory",
         usage="kg-memory COMMAND [...] [options]",
@@ -198,8 +203,8 @@ def _fill(
 ) -> None:
     """Add the arguments of *command* to its parser *made*.
 
-    *options*: all arguments by name. *either*: groups of options that exclude each other, each with whether one of them
-    is required.
+    *options*: all arguments by name. *either*: pairs of a set of options that exclude each other, and whether one of
+    them must be given.
     """
     words, names = command.words.split(), command.options.split()
     parameters, hints = _parameters(command.verb)
@@ -220,7 +225,7 @@ def _fill(
 
 
 def _parameters(verb: str) -> tuple[Mapping[str, inspect.Parameter], Mapping[str, Any]]:
-    """Return the parameters and the type hints of the memory's method *verb*, such as ``"facts.list"``.
+    """Return the parameters and the type hints of a method of the memory, such as ``"facts.list"``, each by name.
 
     Both are empty if *verb* is ``""``.
     """
@@ -231,7 +236,7 @@ def _parameters(verb: str) -> tuple[Mapping[str, inspect.Parameter], Mapping[str
 
 
 def find_verb(path: str) -> Callable[..., Any]:
-    """Return a method of the memory's classes by its path: ``"facts.history"`` -> ``Facts.history``.
+    """Return a method of the memory's classes by its path, such as ``"facts.history"`` for ``Facts.history``.
 
     ``"search"`` is a method of `GraphMemory`, ``"module:Class.method"`` a method of a plug-in.
     """
@@ -243,10 +248,10 @@ def find_verb(path: str) -> Callable[..., Any]:
 
 
 def _settings(option: Option, parameter: inspect.Parameter | None, hint: Any, *, word: bool) -> dict[str, Any]:
-    """Return the keyword arguments of `ArgumentParser.add_argument` for *option*.
+    """Return the keyword arguments of `ArgumentParser.add_argument` for one option of a command.
 
-    *parameter* and *hint*: the parameter of the memory's method with that name, and its type; None if it has none.
-    *word*: whether the argument is positional.
+    *parameter* and *hint*: the parameter of the memory's method with the same name, and its type; None if there is
+    none. *word*: whether the argument is positional.
     """
     settings: dict[str, Any] = {"help": option.help, "metavar": option.metavar}
     if parameter is not None:
@@ -280,7 +285,7 @@ def _type_settings(hint: Any) -> dict[str, Any]:
 
 
 def _kinds(hint: Any) -> list[tuple[Any, Any]]:
-    """Return the types in a union, each as a pair (type, arguments).
+    """Split a type hint that is a union into its types, each as a pair (type, arguments).
 
     ``list[str] | None`` -> ``[(list, (str,)), (NoneType, ())]``.
     """
@@ -290,7 +295,7 @@ def _kinds(hint: Any) -> list[tuple[Any, Any]]:
 
 
 def parse_date(text: str) -> datetime:
-    """Parse the text of an option as a time: "2024-05-14", "last March". A usage error is printed for other text."""
+    """Parse the text of an option as a time: "2024-05-14", "last March". Other text causes a usage error."""
     from kg_memory.text.message_fields import parse_time  # noqa: PLC0415 - a help text does without
 
     try:

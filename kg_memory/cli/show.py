@@ -33,16 +33,19 @@ _FILTERS = {"as_of": "--on", "during": "--during", "believed_at": "--believed-at
 
 
 def show_result(arguments: Namespace, screen: Screen) -> int:
-    """Call the memory's method of the command, such as ``memory.episodes.list``, and print its result; return 0."""
+    """Call the method of the memory that belongs to the command, such as ``memory.episodes.list``; print its result.
+
+    Return 0.
+    """
     with open_to_look(arguments, screen) as memory:
         show_list(memory, call_verb(memory, arguments), arguments, screen)
     return 0
 
 
 def show_list(memory: GraphMemory, values: Any, arguments: Namespace, screen: Screen, empty: str = "") -> None:
-    """Print a list of results, such as facts, and how to get the next page; if there are none, print why.
+    """Print a list of results, such as facts, and how to get the next page; for an empty list, print the reason.
 
-    *values*: the results. *empty*: the text for an empty list; ``""`` means that of the command.
+    *values*: the results. *empty*: the text for an empty list; ``""`` means the text of the command.
     """
     if not values:
         empty = explain_nothing(memory, arguments, empty or arguments.command.empty.format_map(vars(arguments)))
@@ -52,7 +55,7 @@ def show_list(memory: GraphMemory, values: Any, arguments: Namespace, screen: Sc
 
 
 def show_facts(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory facts``, ``history`` or ``timeline``: print the facts about an entity, or all; return 0.
+    """Run ``kg-memory facts``, ``history`` or ``timeline``: print the facts about one entity or all; return 0.
 
     If ``facts`` finds nothing for a name, it prints the facts about an entity with a similar name.
     """
@@ -121,9 +124,9 @@ def show_namespaces(arguments: Namespace, screen: Screen) -> int:
 
 
 def show_stats(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory stats``: print the numbers of episodes, facts and so on in a namespace; return 0.
+    """Run ``kg-memory stats``: print the numbers of messages, facts and so on in a namespace; return 0.
 
-    The names of the other namespaces are printed too.
+    The names of all other namespaces are printed too.
     """
     namespace = namespace_of(arguments)
     with open_to_look(arguments, screen) as memory:
@@ -145,7 +148,7 @@ def show_stats(arguments: Namespace, screen: Screen) -> int:
 
 
 def show_predicates(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory predicates``: list the predicates, show one, or correct one; return 0."""
+    """Run ``kg-memory predicates``: list predicates (relations such as ``LIVES_IN``), show or correct one; return 0."""
     namespace, name = namespace_of(arguments), arguments.name
     changes = {"canonical": arguments.canonical, "single_valued": arguments.single_valued}
     is_changed = any(value is not None for value in changes.values())
@@ -166,9 +169,10 @@ def show_predicates(arguments: Namespace, screen: Screen) -> int:
 
 
 def show_communities(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory communities``: print all communities or one, after a refresh with ``--refresh``; return 0.
+    """Run ``kg-memory communities``: print all communities (groups of entities) or one; return 0.
 
-    Errors: `InputError` for an unknown name, or ``--full`` without ``--refresh``.
+    With ``--refresh``, they are detected again first. Errors: `InputError` for an unknown name, or ``--full`` without
+    ``--refresh``.
     """
     if arguments.full and not arguments.refresh:
         raise InputError("--full needs --refresh: give both")
@@ -216,7 +220,7 @@ def _show_community(card: CommunityCard, screen: Screen) -> None:
 
 
 def show_usage(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory usage``: print the model usage by day, and the part of today's budget spent; return 0."""
+    """Run ``kg-memory usage``: print the model usage of each day, and how much of today's budget is spent; return 0."""
     namespace = namespace_of(arguments)
     with open_to_look(arguments, screen) as memory:
         spent = memory.usage.spent(namespace=namespace, days=arguments.days)

@@ -1,4 +1,4 @@
-"""The table columns for each type of value, and texts that describe facts, episodes and verdicts."""
+"""The table columns for each type of result, and functions that describe facts, messages and reviews as text."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _SHOWN = 8
 def describe_fact(fact: Fact) -> str:
     """Return the sentence of a fact, with a remark in brackets if it is doubtful, disputed or waits for review.
 
-    If the sentence only quotes the message, return subject, predicate and objects instead.
+    If the sentence only quotes the message, the result has subject, predicate and objects instead: "Ann works at Acme".
     """
     text = fact.sentence
     if is_quote(fact):
@@ -53,7 +53,10 @@ def describe_fact(fact: Fact) -> str:
 
 
 def since(fact: Fact) -> str:
-    """Return the date when a fact began, as precisely as it is known: "2019", "2019-05", "by 2024-05-14"."""
+    """Return the date when a fact began, as precisely as it is known: "2019", "2019-05".
+
+    "by 2024-05-14" means that it began then or earlier.
+    """
     return proposed_validity(fact.model_copy(update={"invalid_at": None})).partition(" - ")[0]
 
 
@@ -68,17 +71,17 @@ def validity(fact: Fact) -> str:
 
 
 def proposed_validity(fact: Fact) -> str:
-    """Return the period in which a fact would hold if its review accepts it: "2019 - 2021"."""
+    """Return the period in which a fact will hold if a person accepts it in its review: "2019 - 2021"."""
     return period_in_figures(fact.model_copy(update={"reviewed": True, "disputed_by": ()}))
 
 
 def first_quote(fact: Fact) -> str:
-    """Return the quote of the first episode that states a fact, or the fact's sentence if it has no source."""
+    """Return the words of the first message that states a fact; if it has no source, return the fact's sentence."""
     return fact.sources[0].quote if fact.sources else fact.sentence
 
 
 def source(fact: Fact) -> str:
-    """Return the first source of a fact, with the number of others: "Ann, 2024-05-14 [m1] and 2 times more"."""
+    """Return the first source of a fact, and how many more there are: "Ann, 2024-05-14 [m1] and 2 times more"."""
     if not fact.sources:
         return ""
     more = f" and {count_noun(len(fact.sources) - 1, 'time')} more" if len(fact.sources) > 1 else ""
@@ -86,18 +89,18 @@ def source(fact: Fact) -> str:
 
 
 def said_by(source: Source) -> str:
-    """Return the speaker, date and original id of the episode that states a fact: "Ann, 2024-05-14 [m1]"."""
+    """Return speaker, date and original id of a message that states a fact: "Ann, 2024-05-14 [m1]"."""
     name = f" [{source.source_id}]" if source.source_id else ""
     return f"{source.speaker or source.source or 'text'}, {source.at:%Y-%m-%d}{name}"
 
 
 def episode_origin(episode: Episode) -> str:
-    """Return the origin of an episode for a table: its source id, else its thread, its source or its own id."""
+    """Return where a stored message comes from, for a table: its source id, else its thread, source or own id."""
     return episode.source_id or episode.thread or episode.source or episode.id
 
 
 def describe_episode(episode: Episode) -> str:
-    """Return the content of an episode, with remarks in brackets: "(not so since 2024-05: see 1a2b3c4d)"."""
+    """Return the text of a stored message, with remarks in brackets, such as "(not so since 2024-05: see 1a2b3c4d)"."""
     text, _ = tell_episode(episode)
     return " ".join((text, *(f"({mark})" for mark in dict.fromkeys(map(_describe_remark, episode.remarks)))))
 
@@ -117,13 +120,13 @@ def when(moment: datetime | None) -> str:
 
 
 def _state(episode: Episode) -> str:
-    """Return the status of an episode, with step and reason if reading failed: "failed at facts: timeout"."""
+    """Return the status of a stored message; if reading failed, with step and reason: "failed at facts: timeout"."""
     at_step = f" at {episode.step}" if episode.step else ""
     return f"{episode.status.value}{at_step}{f': {episode.reason}' if episode.reason else ''}"
 
 
 def _changed(change: Change) -> Fact:
-    """Return the fact of a change of belief as it is now, or, if it is not believed any more, as it was before."""
+    """Return the fact that a change is about: as it is now, or as it was before if it is not believed any more."""
     fact = change.after or change.before
     if fact is None:
         raise ValueError("a change needs a belief before or after it")
@@ -146,9 +149,9 @@ def _describe_earlier(review: Review) -> str:
 
 
 def _describe_ruling(review: Review) -> str:
-    """Return the state of a review: its last decision and its author, "waits for review", or "by itself: ...".
+    """Return the state of a review (how two facts relate): its last decision and who made it, or "waits for review".
 
-    "by itself" means that it was decided without a person.
+    If it was decided without a person, the text begins with "by itself: ".
     """
     if review.decisions:
         last = review.decisions[-1]
@@ -164,15 +167,15 @@ def _side(decision: IdentityDecision, side: int) -> str:
 
 
 def _plain(names: str) -> Columns:
-    """Return table columns for attributes of the values: ``"name last_seen"`` -> columns "name" and "last seen"."""
+    """Return table columns for attributes of the values: ``"name last_seen"`` -> columns "name", "last seen"."""
     return {name.replace("_", " "): name for name in names.split()}
 
 
 def _of(attribute: str, headings: str) -> Columns:
-    """Return table columns about a fact that is an attribute of each value to show.
+    """Return table columns about a fact that is an attribute of each value, such as the pending fact of a review.
 
-    *attribute*: its name, such as ``"pending"``. *headings*: the columns, keys of `FACT` separated by spaces: ``"since
-    until"``.
+    *attribute*: its name, such as ``"pending"``. *headings*: the columns to show, keys of `FACT` separated by spaces,
+    such as ``"since until"``.
     """
     fact_of = attrgetter(attribute)
     return {heading: lambda value, of=FACT[heading]: of(fact_of(value)) for heading in headings.split()}  # type: ignore[misc]
@@ -228,9 +231,9 @@ COLUMNS: Mapping[type, Columns] = {
 
 
 def columns_of(values: Sequence[object]) -> Columns:
-    """Return the table columns for a list of values of one type, such as facts.
+    """Return the table columns for *values*, a list of results of one type, such as facts.
 
-    Changes of belief also get a column with the source of each change.
+    Changes also get a column with the source of each change.
     """
     columns = COLUMNS[type(values[0])]
     changes = [value for value in values if isinstance(value, Change)]
