@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 class KGMemoryError(Exception):
     """Base class of all errors that kg-memory raises on purpose.
 
-    If reading an episode failed, `steps` has the model usage of each step up to the failure.
+    If the error ended the extraction of facts from a message, `steps` has the model usage of each step up to the
+    failure.
     """
 
     steps: tuple[StepUsage, ...] = ()
@@ -75,15 +76,15 @@ def renaming(**names: str) -> Iterator[None]:
 
 
 class NotFound(InputError):
-    """An episode, fact or other object that an argument names does not exist in the namespace, or was deleted."""
+    """An argument names an episode, a fact or another object that does not exist in the namespace, or was deleted."""
 
 
 class MemoryPaused(KGMemoryError):
-    """The namespace is paused: new episodes are refused until `GraphMemory.unpause`."""
+    """The namespace is paused: it accepts no new messages until `GraphMemory.unpause` is called."""
 
 
 class EpisodeAborted(KGMemoryError):
-    """Reading this episode ended the process several times, so it is only read again by `episodes.retry`."""
+    """Extracting facts from this message ended the process several times, so only `episodes.retry` tries it again."""
 
 
 class DatabaseError(KGMemoryError):
@@ -151,9 +152,9 @@ class AnswerError(ModelError):
 
 
 class BudgetSpent(ModelError):
-    """A call to the model was not made, because no budget is left for it.
+    """A call to the language model was not made, because its cost would exceed a budget.
 
-    `scope` is the limit that was reached: ``"episode"``, ``"day"`` or ``"namespace"``.
+    `scope` says whose limit was reached: ``"episode"`` (one message), ``"day"`` or ``"namespace"``.
     """
 
     def __init__(self, message: str, scope: str = "namespace") -> None:
@@ -165,10 +166,10 @@ _CALL = re.compile(r"`?memory\.([a-z]+\.[a-z]+)\([^()]*\)`?(?: and `(kg-memory [
 
 
 def name_calls(text: str, names: Mapping[str, str]) -> str:
-    """Return an error message with calls such as ``memory.facts.list()`` renamed for another interface.
+    """Replace calls such as ``memory.facts.list()`` in an error message by their names in another interface.
 
-    *names* maps methods to names there: ``{"facts.list": "GET /facts"}``. A command of the command line beside the call
-    is removed.
+    *names* maps methods to these names: with ``{"facts.list": "GET /facts"}``, that call becomes "GET /facts" in
+    backticks. A command of the command line beside the call is removed.
     """
 
     def rename(found: re.Match[str]) -> str:

@@ -17,7 +17,7 @@ from kg_memory.errors import SettingsError
 
 
 def plugin_names(kind: str) -> tuple[str, ...]:
-    """Return the sorted names of the installed plug-ins of *kind*, such as ``("memoryd", "zeph")`` for "ontologies"."""
+    """Return the sorted names of the installed plug-ins of *kind*: ``("memoryd", "zeph")`` for "ontologies"."""
     return tuple(sorted(_plugins(kind)))
 
 
@@ -47,5 +47,5 @@ def _installed() -> Any:  # the type differs between versions of Python
 
 @cache
 def _plugins(kind: str) -> dict[str, EntryPoint]:
-    """Return the entry points of the plug-ins of *kind*, such as "ontologies", by name."""
+    """Return the entry points of the installed plug-ins of *kind*, such as "ontologies", as ``{name: entry point}``."""
     return {point.name: point for point in _installed().select(group=f"kg_memory.{kind}")}

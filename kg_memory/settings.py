@@ -42,7 +42,7 @@ def _check_scheme(*schemes: str) -> AfterValidator:
 
 
 def _split(value: Any) -> Any:
-    """Return a text split at its commas, ``"a, b" -> ("a", "b")``; a *value* that is no text is returned unchanged."""
+    """Split a text at its commas: ``"a, b" -> ("a", "b")``; return any other *value* unchanged."""
     return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
 
 
@@ -58,10 +58,10 @@ CENTURY = 100 * 365 * 24 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Maintenance:
-    """Options of the background maintenance of an open memory: expiry, eviction, and refreshing communities.
+    """Options of the background maintenance of an open memory: it deletes expired and old content, and groups entities.
 
-    All namespaces are maintained. Only one process at a time maintains a namespace, which it locks by a lease. See
-    `docs/eviction.md`.
+    All namespaces are maintained. A process locks a namespace with a lease while it maintains it, so that no two
+    processes do this at once. See `docs/eviction.md`.
     """
 
     every_seconds: Seconds = 3600.0
@@ -87,9 +87,9 @@ _EVERY = BeforeValidator(lambda value: {"every_seconds": value} if isinstance(va
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All options of a memory; each field is also the environment variable ``KG_MEMORY_<FIELD>``.
+    """All options of a memory; each field can also be set by the environment variable ``KG_MEMORY_<FIELD>``.
 
-    Create them with ``Settings.from_env().with_(plan="economy")``. Durations are in seconds, and sizes in characters
+    For example: ``Settings.from_env().with_(plan="economy")``. Durations are in seconds, and sizes in characters,
     unless stated otherwise. Raises `SettingsError` for an invalid value.
     """
 
@@ -262,7 +262,7 @@ class Settings:
 
     @classmethod
     def from_env(cls, environment: Mapping[str, str] | None = None) -> Self:
-        """Return the settings that the environment variables ``KG_MEMORY_*`` describe.
+        """Return settings with the values of the environment variables ``KG_MEMORY_*``, and defaults for all others.
 
         ``OPENAI_API_KEY``, ``OPENAI_BASE_URL`` and ``XDG_DATA_HOME`` are read too. *environment* is used instead of
         `os.environ`. Raises `SettingsError`, which names the invalid variable.
@@ -280,7 +280,7 @@ class Settings:
         return replace(self, **{name: value for name, value in changes.items() if value is not None})
 
     def __post_init__(self) -> None:
-        """Set the fields that depend on `ontology`, and raise `SettingsError` for an invalid value.
+        """Set the fields that `ontology` determines, and raise `SettingsError` for an invalid value.
 
         The message names the setting and its valid values.
         """
@@ -314,7 +314,7 @@ class Settings:
 
 
 def _find_ontology(name: str) -> Ontology:
-    """Return the ontology called *name*, which is an installed plug-in or the path of a TOML file.
+    """Return the ontology (entity and fact types) called *name*: an installed plug-in, or the path of a TOML file.
 
     Raises `SettingsError` if neither exists, or the file is invalid.
     """

@@ -1,4 +1,4 @@
-"""Validate arguments that many methods share; each function returns the valid value or raises `InputError`."""
+"""Validate arguments that many methods have; each function returns the valid value or raises `InputError`."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ LONGEST_SHOWN = 100
 def validate_namespace(namespace: object) -> str:
     """Return *namespace* unchanged if it is a valid name; otherwise raise `InputError`.
 
-    A name has visible characters and no placeholder such as ``{user_id}`` that should have been filled in. None and
-    blank text do not mean the default namespace: users whose id is missing would share one memory.
+    A name needs visible characters, and must not contain a placeholder such as ``{user_id}`` that was not filled in.
+    None and blank text are errors too, and do not mean the default namespace: users whose id is missing would share one
+    memory.
     """
     if not isinstance(namespace, str) or _is_blank(namespace):
         raise InputError(
@@ -85,7 +86,7 @@ def validate_seconds(name: str, value: object) -> float:
 def validate_text(name: str, value: object, hint: str = "") -> str:
     """Return *value* if it is a string, possibly an empty one; otherwise raise `InputError`.
 
-    For the error message: *name* is the name of the argument, and *hint* says what to give.
+    For the error message: *name* is the name of the argument, and *hint* says what to give, such as ``"a question"``.
     """
     if not isinstance(value, str):
         raise InputError(f"{name} must be a string, got {short(value)}" + (hint and f"; give {hint}"))
@@ -95,7 +96,7 @@ def validate_text(name: str, value: object, hint: str = "") -> str:
 def validate_name(name: str, value: object, hint: str) -> str:
     """Return *value* if it is a non-blank string; otherwise raise `InputError`.
 
-    For the error message: *name* is the name of the argument, and *hint* says what to give.
+    For the error message: *name* is the name of the argument, and *hint* says what to give, such as ``"a name"``.
     """
     if not isinstance(value, str) or not value.strip():
         raise InputError(f"{name} must be a non-empty string, got {value!r}; give {hint}")
@@ -115,7 +116,7 @@ def validate_names(name: str, value: object, hint: str) -> tuple[str, ...]:
 
 
 def validate_author(by: object, reason: object) -> None:
-    """Raise `InputError` unless *by*, the name of who decides, is a non-blank string and *reason* a string.
+    """Raise `InputError` unless *by*, the person who decides, is a non-blank string, and *reason* is a string.
 
     Each may have up to `LONGEST_REASON` characters.
     """
@@ -148,14 +149,15 @@ def describe_invalid(error: ValidationError, where: str, names: Iterable[str]) -
 
 @cache
 def _adapter(kind: type) -> TypeAdapter[dict[str, Any]]:
-    """Return a pydantic validator for a dict that has the fields of the dataclass *kind*."""
+    """Return a pydantic validator for a dict with the fields of *kind*, a dataclass."""
     return TypeAdapter(TypedDict(kind.__name__, get_type_hints(kind, include_extras=True)))  # type: ignore[operator]
 
 
 def validate_fields(owner: object, prefix: str = "") -> None:
     """Validate each field of the dataclass instance *owner*, and convert it to its type: ``"7"`` to 7 for ``int``.
 
-    The instance is changed in place. Raises `SettingsError` for the first invalid field, with *prefix* before its name.
+    The instance is changed in place, even if it is frozen. Raises `SettingsError` for the first invalid field, with
+    *prefix* before its name.
     """
     try:
         values = _adapter(type(owner)).validate_python({each.name: getattr(owner, each.name) for each in fields(owner)})  # type: ignore[arg-type]
@@ -171,10 +173,11 @@ def validate_fields(owner: object, prefix: str = "") -> None:
 def read_variables(
     make: Callable[..., T], names: Iterable[str], environment: Mapping[str, str], prefix: str, given: Mapping[str, Any]
 ) -> T:
-    """Return ``make(**values)`` with the values *given*, replaced by those of environment variables that are set.
+    """Call *make* with settings from environment variables, and return its result.
 
-    *names* are the arguments that a variable may set: with the *prefix* ``KG_MEMORY_``, the variable of ``plan`` is
-    ``KG_MEMORY_PLAN``. Raises `SettingsError`, which names the variable.
+    *given* has values for variables that are not set. *names* are the arguments of *make* that a variable may set: with
+    the *prefix* ``KG_MEMORY_``, the argument ``plan`` is set by ``KG_MEMORY_PLAN``. Raises `SettingsError`, which names
+    the variable.
     """
     values = {name: text for name in names if (text := environment.get(prefix + name.upper()))}
     try:
