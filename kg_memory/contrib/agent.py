@@ -1,4 +1,4 @@
-"""A small LangGraph chat agent with this memory: it recalls, answers and remembers."""
+"""A small LangGraph chat agent with this memory: it recalls context, answers, and stores the new messages."""
 
 from __future__ import annotations
 
@@ -73,17 +73,17 @@ def build_agent(
     where: Where | None = None,
     template: Template | str | None = None,
 ) -> StateGraph[AgentState, AgentContext, MessagesState, AgentState]:
-    """Return the LangGraph graph of a chat agent that recalls from and writes to *memory*; compile it before use.
+    """Build the LangGraph graph of a chat agent that recalls from and writes to *memory*; compile it before use.
 
     The agent is invoked with messages and a context::
 
         agent = build_agent(memory).compile()
         agent.invoke({"messages": [("user", "Where do I live?")]}, context={"user_id": "ann"})
 
-    *model* is the chat model that answers, by default the memory's own. If neither exists, the answer is made of the
-    best lines of the recalled context, or is the whole context if *template* is not the plain one. *namespace* may
-    contain fields of the context, such as ``{user_id}``; subclass `AgentContext` to add fields or change defaults.
-    *recipe*, *where* and *template* are those of `GraphMemory.context`.
+    *model* is the chat model that answers; by default it is the memory's own. Without any model, the answer consists
+    of the best lines of the recalled context, or of the whole context if *template* is not the plain one. *namespace*
+    may contain fields of the context, such as ``{user_id}``. Subclass `AgentContext` to add fields or to change
+    defaults. *recipe*, *where* and *template* have the same meaning as in `GraphMemory.context`.
     """
     recall = recall_node(memory, namespace, recipe=recipe, where=where, template=template)
     graph = StateGraph(AgentState, context_schema, input_schema=MessagesState)
@@ -98,10 +98,10 @@ def build_agent(
 
 
 def from_memory(question: str, context: str) -> str:
-    """Answer the user's message *question* without a model, and return the answer: the best lines of *context*.
+    """Return an answer to the user's message *question* without a model: the best lines of *context*.
 
-    *context* is the text that the memory recalled. A message that is no question gets "Noted."; a question that the
-    context does not answer gets "I remember nothing about that."
+    *context* is the text that the memory recalled. If the message is not a question, the answer is "Noted."; if the
+    context does not answer it, "I remember nothing about that."
     """
     sentences = split_sentences(question)
     questions = [sentence for sentence in sentences if sentence.asks or _ASKS.match(sentence.text)]
@@ -117,9 +117,9 @@ def from_memory(question: str, context: str) -> str:
 def _answer(
     memory: GraphMemory, model: BaseChatModel | str | None, template: Template | str | None
 ) -> RunnableLambda[Any, dict[str, object]]:
-    """Return the agent's "answer" node, which adds a reply to the messages of the state.
+    """Return the agent's "answer" node, which appends a reply to the messages of the state.
 
-    The reply is written by the chat model or, without one, made of the recalled context.
+    The chat model writes the reply. Without a model, the reply consists of lines of the recalled context.
     """
     choose_model = _model_chooser(memory, model)
     is_plain = template in (None, PLAIN.name, PLAIN)
@@ -137,10 +137,10 @@ def _answer(
 def _model_chooser(
     memory: GraphMemory, model: BaseChatModel | str | None
 ) -> Callable[[str | None], BaseChatModel | None]:
-    """Return a function that opens the chat model with a given name.
+    """Return a function from the name of a chat model to the opened model.
 
-    For the name ``None`` the function returns *model* or, if that is None, the memory's own chat model. It returns
-    ``None`` if there is no model.
+    For the name ``None``, the function returns *model* or, if that is None, the memory's own chat model. The function
+    returns ``None`` if there is no model.
     """
     reader = getattr(memory.driver.model, "model", None)
     own = _enable_streaming(reader) if isinstance(reader, BaseChatModel) else None
@@ -158,12 +158,12 @@ def _model_chooser(
 
 
 def _enable_streaming(model: BaseChatModel) -> BaseChatModel:
-    """Return a copy of *model* that streams: the memory disables streaming for its own calls."""
+    """Return a copy of *model* with streaming enabled, since the memory disables streaming for its own calls."""
     return model.model_copy(update={"disable_streaming": False})
 
 
 def _context(name: str) -> str | None:
-    """Return the field *name* of the run's context (`AgentContext`), or ``None`` if the context has no such field."""
+    """Return the field *name* of the current run's `AgentContext`; ``None`` if the context has no such field."""
     return getattr(get_runtime().context, name, None)
 
 
@@ -179,6 +179,6 @@ def _offline(state: AgentState, *, is_plain: bool) -> AIMessage:
 
 
 def _drop_offline_answers(state: AgentState) -> dict[str, object]:
-    """Return *state* without the answers that were written without a model: they only repeat the memory."""
+    """Return *state* without the answers that were written without a model, since they only repeat the memory."""
     said = [each for each in state["messages"] if each.response_metadata.get("model_name") != OFFLINE]
     return {**state, "messages": said}

@@ -1,4 +1,4 @@
-"""`GraphMemory.facts.changes`: facts that were learned, ended, corrected, retracted, restored, or became doubtful."""
+"""`GraphMemory.facts.changes`: when facts were learned, ended, corrected, retracted or restored, or became doubtful."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from kg_memory.validation import validate_count
 def read_changes(since: int, until: int | None, limit: int, *, latest: bool = False) -> Flow[list[Change]]:
     """Return at most *limit* changes of facts that were recorded from *since* to before *until*, earliest first.
 
-    Times are microseconds since the epoch; *until* ``None`` means now. If there are more changes, the earliest *limit*
-    are returned or, with *latest*, the latest.
+    Times are microseconds since the epoch; if *until* is None, it is now. If there are more than *limit* changes, the
+    earliest are returned or, with *latest*, the latest.
     """
     limit = validate_count("limit", limit)
     end = (yield from now()) + 1 if until is None else until
@@ -40,9 +40,9 @@ def read_changes(since: int, until: int | None, limit: int, *, latest: bool = Fa
 
 
 def changes_of(facts: Sequence[str], since: int, end: int) -> Flow[list[Change]]:
-    """Return the changes of facts that were recorded from *since* to before *end*, earliest first.
+    """Return the changes of *facts*, a list of ids, that were recorded from *since* to before *end*, earliest first.
 
-    *facts* are the ids of the facts. Times are microseconds since the epoch.
+    Times are microseconds since the epoch.
     """
     stated = yield from fetch(
         fact_queries.TELL_FACTS, ids=list(facts), past=True, sources=rows.MOST_SOURCES, believed_at=OPEN_END
@@ -65,9 +65,10 @@ def changes_of(facts: Sequence[str], since: int, end: int) -> Flow[list[Change]]
 
 
 def _changes_at(beliefs: Sequence[Row], instant: int) -> Iterable[Change]:
-    """Yield the changes of one fact that were recorded exactly at the time *instant*, in microseconds.
+    """Yield the changes of one fact that were recorded exactly at the time *instant*, in microseconds since the epoch.
 
-    *beliefs* are the database rows of the fact's beliefs: the periods in which the fact is believed to hold.
+    *beliefs* are the database rows of all beliefs about the fact. A belief is a period in which the fact was true, as
+    the memory assumed at some time.
     """
     closed = [row for row in beliefs if row["belief"]["expired_at"] == instant]
     made = [row for row in beliefs if row["belief"]["created_at"] == instant]
@@ -93,18 +94,18 @@ def _changes_at(beliefs: Sequence[Row], instant: int) -> Iterable[Change]:
 
 
 def _to_fact(row: Row, at: int) -> Fact:
-    """Return the fact in the database row *row* as it was at the time *at*: without sources that were saved later."""
+    """Return the fact in the database row *row* as known at the time *at*: without sources that were saved later."""
     return rows.to_fact(rows.as_known(row, at))
 
 
 def _touches(row: Row, following: Row) -> bool:
-    """Return whether the valid times of two beliefs, given as database rows, overlap or adjoin."""
+    """Return whether two periods of a fact overlap or adjoin; *row* and *following* are their database rows."""
     first, second = row["belief"], following["belief"]
     return bool(first["valid_at"] <= second["invalid_at"] and second["valid_at"] <= first["invalid_at"])
 
 
 def _order(change: Change) -> tuple[Any, ...]:
-    """Return the sort key of *change*: its time, its kind, and the sentence of its fact."""
+    """Return the key by which changes are sorted: the time of *change*, its kind, and the sentence of its fact."""
     fact = change.after or change.before
     return change.at, change.kind, fact.sentence if fact else ""
 
@@ -113,10 +114,10 @@ def _order(change: Change) -> tuple[Any, ...]:
 
 
 def read_doubt_changes(changed: Sequence[str], since: int, until: int, limit: int) -> Flow[list[Change]]:
-    """Return the changes by which facts became doubtful or certain again, from *since* to before *until*.
+    """Return the changes by which facts became doubtful, or certain again, from *since* to before *until*.
 
-    *changed* are the ids of facts that changed in that time. Facts that are based on them are examined, too. Times are
-    microseconds since the epoch; at most *limit* changes are returned.
+    *changed* are the ids of facts that changed in that time. Facts that were derived from them are examined, too.
+    Times are microseconds since the epoch. At most *limit* changes are returned.
     """
     restated = yield from fetch(premise_queries.RESTATED, since=since, until=until, limit=limit)
     premised = [row["id"] for row in restated]
@@ -144,8 +145,9 @@ Turn = tuple[int, str, Doubt | None, Doubt | None]
 def _find_turns(grounds: Grounds, affected: Iterable[str], since: int, until: int) -> Iterator[Turn]:
     """Yield (time, fact id, doubt before, doubt after) for each time at which a fact became doubtful or certain again.
 
-    *affected* are the ids of the facts to examine. *grounds* maps the ids of facts to their beliefs and sources. Times
-    are microseconds, from *since* to before *until*.
+    *affected* are the ids of the facts to examine. *grounds* maps ids of facts to what is known about them: their
+    periods, sources, and the facts from which they were derived. Times are microseconds, from *since* to before
+    *until*.
     """
     ids = sorted(affected)
     for instant in sorted(_find_instants(grounds)):
@@ -170,8 +172,8 @@ def _find_instants(grounds: Grounds) -> set[int]:
 def _to_change(turn: Turn, stated: Iterable[Row], sentences: Sentences) -> Change | None:
     """Return the `Change` for *turn*, a tuple (time, fact id, doubt before, doubt after).
 
-    *stated* are database rows of facts. *sentences* maps the ids of facts in a doubt to their sentences. ``None`` if
-    the fact had ended or was no longer believed at that time.
+    *stated* are database rows of facts. *sentences* maps ids of facts to the sentences that describe a doubt. Returns
+    ``None`` if the fact had ended, or was no longer believed, at that time.
     """
     instant, id_, before, after = turn
     own = [row for row in stated if row["fact"]["id"] == id_ and row["belief"] and row["belief"]["reviewed"]]
@@ -189,7 +191,8 @@ def _to_change(turn: Turn, stated: Iterable[Row], sentences: Sentences) -> Chang
 def _find_current(own: Iterable[Row], at: int) -> Row | None:
     """Return the row of the belief that was current at the time *at*, in microseconds; ``None`` if there was none.
 
-    *own* are the database rows of all beliefs about one fact.
+    *own* are the database rows of all beliefs about one fact. A belief is a period in which the fact was true, as the
+    memory assumed at some time.
     """
     beliefs = ((row, row["belief"]) for row in own)
     held = (row for row, belief in beliefs if belief["created_at"] <= at < min(belief["expired_at"], OPEN_END))

@@ -1,7 +1,8 @@
-"""Estimates the cost of reading episodes, for `memory.usage.estimate`.
+"""Estimates the cost of reading episodes (messages or texts) with a model, for `memory.usage.estimate`.
 
-The questions that reading an episode always asks are rendered and counted. The number of follow-up questions about
-ambiguities is taken from the namespace's past, or from a measured conversation.
+The prompts that reading an episode always needs are rendered, and their tokens are counted. The number of follow-up
+prompts about ambiguities is the average of the namespace's past episodes or, without these, of a measured
+conversation.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ GUESSED_ENTITIES = tuple(ResolvedEntity(guess.name, guess.type, (guess.name,)) f
 
 
 class FollowUps(NamedTuple):
-    """The average number of follow-up questions to the model for each episode, with their input and output tokens."""
+    """Averages for one episode (message or text): the follow-up questions to the model, and their tokens."""
 
     calls: float
     input_tokens: float
@@ -78,10 +79,10 @@ MOST = FollowUps(2.5, 5_000, 400)
 
 
 def estimate_inputs(states: Iterable[State], settings: Settings, model: Model) -> Flow[Estimate]:
-    """Estimate the calls, tokens and price of reading messages with *model*, without reading them.
+    """Estimate the model calls, tokens and price of reading messages with *model*, without reading them.
 
-    *states* are the dated messages of one namespace, in order. Messages that were read before cost nothing. Errors:
-    `InputError` for a message that could not be stored.
+    *states* are the messages of one namespace, with their dates, in order. Messages that were read before cost
+    nothing. Errors: `InputError` for a message that could not be stored.
     """
     created_at = yield from now()
     given = list(states)
@@ -108,18 +109,18 @@ def estimate_inputs(states: Iterable[State], settings: Settings, model: Model) -
 
 
 def _past(settings: Settings) -> Flow[Row | None]:
-    """Return the average cost of the namespace's past episodes that were read with the current `settings.plan`.
+    """Return the average cost of an episode (message or text) that the current `settings.plan` read in this namespace.
 
-    The row has "episodes" (their number), "seconds", and the lists "all" and "reading" of [calls, input tokens, output
-    tokens]: for all questions, and for the first question alone. ``None`` if there are fewer than `ENOUGH` such
-    episodes.
+    Example: ``{"episodes": 20, "seconds": 1.5, "all": [1.8, 3000, 300], "reading": [1, 2000, 200]}``. "episodes" is
+    their number. The lists are [model calls, input tokens, output tokens]: "all" for all questions to the model,
+    "reading" for the first question alone. ``None`` if there are fewer than `ENOUGH` such episodes.
     """
     averages = yield from fetch(AVERAGE_COST, plan=settings.plan, limit=LATEST)
     return averages[0] if averages and averages[0]["episodes"] >= ENOUGH else None
 
 
 def _find_finished(ids: Sequence[str]) -> Flow[set[str]]:
-    """Return the ids in *ids* whose episodes the namespace has already read."""
+    """Return the subset of *ids* whose episodes (messages or texts) have already been read in the namespace."""
     finished: set[str] = set()
     for start in range(0, len(ids), AT_ONCE):
         rows = yield from fetch(EPISODES_WITH_STATUS, ids=ids[start : start + AT_ONCE], statuses=list(FINISHED))
@@ -128,10 +129,10 @@ def _find_finished(ids: Sequence[str]) -> Flow[set[str]]:
 
 
 def _costs(episodes: Iterable[EpisodeRecord], finished: Container[str], settings: Settings) -> Iterator[Usage]:
-    """Yield the minimum cost of reading each of *episodes*: the questions that are always asked, without follow-ups.
+    """Yield the minimum cost of reading each episode: that of the questions that are always asked, without follow-ups.
 
-    Episodes with ids in *finished* are left out, since they were read before. The cost is zero for an episode that will
-    be skipped.
+    Episodes whose ids are in *finished* are left out, since they were read before. An episode that will be skipped
+    costs nothing.
     """
     together: Counter[str] = Counter()
     for draft in _drafts(episodes, settings):
@@ -148,13 +149,16 @@ def _costs(episodes: Iterable[EpisodeRecord], finished: Container[str], settings
 
 
 def _cost_along(draft: Draft) -> Usage:
-    """Return the tokens that the episode of *draft* adds if it is read in one question with an earlier episode."""
+    """Return the tokens that one more message adds to a prompt that already asks about an earlier message.
+
+    *draft* is the state of ingestion of the added message.
+    """
     tokens = LINE + estimate_tokens(draft.episode.text)
     return Usage(input_tokens=tokens, output_tokens=MIN_ANSWER_TOKENS // 2)
 
 
 def _drafts(episodes: Iterable[EpisodeRecord], settings: Settings) -> Iterator[Draft]:
-    """Yield each episode as a `Draft` for extraction: its text in pieces, with its thread's previous messages."""
+    """Yield the initial state of ingestion (`Draft`) of each episode: its text in pieces, and the previous messages."""
     threads: defaultdict[str, deque[PreviousMessage]] = defaultdict(lambda: deque(maxlen=settings.previous_messages))
     for episode in episodes:
         before, at = threads[episode.thread_key], iso(local_time(episode.at, episode.offset))
@@ -164,9 +168,9 @@ def _drafts(episodes: Iterable[EpisodeRecord], settings: Settings) -> Iterator[D
 
 
 def _sure(draft: Draft, settings: Settings) -> list[Ask]:
-    """Return the questions that are always asked to read the episode of *draft*.
+    """Return the questions that are always sent to the model to read one episode; empty if the episode will be skipped.
 
-    The list is empty if the episode will be skipped.
+    *draft* is the episode's state of ingestion.
     """
     asks = _first(extract(draft, replace(settings, surprise_threshold=0)))
     if asks and settings.plan == "thorough":
@@ -176,7 +180,7 @@ def _sure(draft: Draft, settings: Settings) -> list[Ask]:
 
 
 def _first(flow: Flow[Any]) -> list[Ask]:
-    """Return the model questions in the first effect that the generator *flow* yields, and close the generator."""
+    """Start the generator *flow*, and return the model questions that it asks first; then close the generator."""
     try:
         effect = next(flow)
     except StopIteration:
@@ -189,10 +193,10 @@ def _first(flow: Flow[Any]) -> list[Ask]:
 
 
 def _amounts(sure: Usage, count: int, past: Row | None, follow_ups: FollowUps) -> dict[str, Range]:
-    """Return the ranges of "calls", "input_tokens" and "output_tokens" for reading *count* episodes.
+    """Return the ranges of "calls", "input_tokens" and "output_tokens" (low, likely, high) to read *count* episodes.
 
-    *sure* is the total of the questions that are always asked. The cost of follow-up questions is computed from *past*,
-    the averages of this namespace, or without them from *follow_ups*.
+    *sure* is the total of the questions that are always asked. *past* has the averages of this namespace (see `_past`),
+    from which follow-up questions are estimated. If it is None, the averages *follow_ups* are used.
     """
     output = sure.output_tokens * LIKELY_OUTPUT
     if past:
@@ -208,17 +212,17 @@ def _amounts(sure: Usage, count: int, past: Row | None, follow_ups: FollowUps) -
 
 
 def _range(sure: float, likely: float, follows: float, most: float) -> Range:
-    """Return the lowest, likely and highest number of tokens, as a `Range`.
+    """Return the lowest, likely and highest number of tokens.
 
-    *sure* and *likely* are a cautious and a likely number for the questions that are always asked. *follows* and *most*
-    are the likely and the highest number for follow-up questions.
+    *sure* is an upper estimate for the questions that are always asked, and *likely* their likely number. *follows* is
+    the likely number for follow-up questions, and *most* their highest.
     """
     low = min(sure * 0.7, likely) if follows else likely
     return Range(low=round(low), likely=round(likely + follows), high=round(max(sure, likely) + most))
 
 
 def _money(amounts: Mapping[str, Range], budget: Budget) -> Range | None:
-    """Return the range of prices for numbers of tokens, without discounts for cached tokens.
+    """Return the lowest, likely and highest price of the tokens in *amounts*, without discounts for cached tokens.
 
     *amounts* has the ranges "input_tokens" and "output_tokens". ``None`` if *budget* has no prices.
     """

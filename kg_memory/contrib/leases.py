@@ -1,4 +1,7 @@
-"""Leases: only one of the processes that share a database reads, and one maintains, a namespace at a time."""
+"""Leases: of all processes that share a database, only one at a time reads, and only one maintains, a namespace.
+
+A lease is a lock in Redis that expires by itself if its process stops renewing it.
+"""
 
 from __future__ import annotations
 
@@ -29,24 +32,28 @@ GIVE_BACK = "return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('DEL', 
 
 
 def lease_key(namespace: str, prefix: str = READING) -> str:
-    """Return the Redis key under which the lease on *namespace* is stored.
+    """Return the Redis key of the lease on *namespace*; *prefix* is the kind of work, `READING` or `MAINTAINING`.
 
-    The name of its graph is in braces, so that a Redis cluster stores both on one server.
+    The key contains the name of the namespace's graph in braces, so that a Redis cluster stores both on one server.
     """
     return f"{prefix}{{{graph_key(namespace)}}}"
 
 
 @dataclass(slots=True)
 class Lease:
-    """A lease on a namespace that this process has taken. `lost` is true once the lease has expired without renewal."""
+    """A lease (an expiring lock) on a namespace, acquired by this process.
+
+    `lost` becomes true if the lease expires because it could not be renewed in time.
+    """
 
     lost: bool = False
 
 
 class Leases:
-    """Takes leases on namespaces in *database*, so that only one process at a time does some work on a namespace.
+    """Acquires leases (expiring locks) on namespaces, so that only one process at a time works on a namespace.
 
-    *prefix* names the kind of work: `READING` or `MAINTAINING`. A lease expires after *seconds* unless it is renewed.
+    *database* stores the leases. *prefix* is the kind of work: `READING` or `MAINTAINING`. A lease expires after
+    *seconds* unless it is renewed.
     """
 
     def __init__(self, database: Database, seconds: float = SECONDS, prefix: str = READING) -> None:
@@ -55,9 +62,9 @@ class Leases:
 
     @asynccontextmanager
     async def hold(self, namespace: str) -> AsyncIterator[Lease | None]:
-        """Context manager that takes the lease on *namespace*, renews it in the background, and releases it at the end.
+        """Context manager that acquires the lease on *namespace*, renews it in the background, and finally releases it.
 
-        Its value is the `Lease`, or ``None`` if another process has the lease.
+        It yields the `Lease`, or ``None`` without waiting if another process has the lease.
         """
         key, lease = lease_key(namespace, self._prefix), Lease()
         if not await self._database.acommand("EVAL", TAKE, 1, key, self._holder, self._milliseconds, at=key):
@@ -76,7 +83,7 @@ class Leases:
         return int(self._seconds * 1000)
 
     async def _renew(self, key: str, lease: Lease) -> None:
-        """Renew *lease*, stored under the Redis key *key*, at regular intervals; stop when it is lost."""
+        """Renew *lease* at regular intervals until it is lost; *key* is the Redis key where it is stored."""
         while not lease.lost:
             await asyncio.sleep(self._seconds / RENEWALS)
             with suppress(KGMemoryError):  # the next renewal may succeed

@@ -1,7 +1,7 @@
-"""Background maintenance of an open memory: expiry, eviction and communities (`Settings.maintenance`).
+"""Background maintenance of an open memory (`Settings.maintenance`): expiry, eviction and communities.
 
-A thread with its own event loop maintains all namespaces of the database. A lease on each namespace keeps two processes
-from maintaining it at the same time.
+A thread with its own event loop maintains all namespaces of the database. A lease (an expiring lock) on each namespace
+prevents two processes from maintaining it at the same time.
 """
 
 from __future__ import annotations
@@ -44,12 +44,11 @@ RETURN m.maintained_at AS at
 class Maintainer:
     """Background thread that regularly deletes expired data and refreshes communities in all namespaces of *engine*.
 
-    *maintenance* are its settings. Errors are logged, and the work is tried again at the next run. `stop` ends the
-    thread.
+    *maintenance* has its settings. Errors are logged, and the work is retried in the next run. `stop` ends the thread.
     """
 
     def __init__(self, engine: Engine, maintenance: Maintenance) -> None:
-        """Start the thread; it is stopped when the process exits."""
+        """Start the thread, which is also stopped when the process exits."""
         self._engine, self._maintenance = engine, maintenance
         self._leases = Leases(engine.driver.store.database, maintenance.lease_seconds, MAINTAINING)
         self._loop = asyncio.new_event_loop()
@@ -60,7 +59,10 @@ class Maintainer:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop the thread, even during a run. The next run completes the work, since every single write is atomic."""
+        """Stop the thread, even in the middle of a run.
+
+        This is safe: every single write is atomic, and the next run completes the work.
+        """
         if self._stopped.is_set():
             return
         self._stopped.set()
@@ -82,7 +84,7 @@ class Maintainer:
         self._loop.close()
 
     async def _maintain_all(self) -> None:
-        """Run the maintenance of all namespaces that are due, in a loop, until the thread is stopped."""
+        """Maintain all namespaces that are due, again and again, until the thread is stopped."""
         pause = min(SOON, self._maintenance.every_seconds)
         while not self._stopped.is_set():
             await asyncio.sleep(pause)
@@ -96,7 +98,7 @@ class Maintainer:
                 await self._maintain(namespace)
 
     async def _maintain(self, namespace: str) -> None:
-        """Maintain *namespace* if it is due and no other process maintains it."""
+        """Maintain *namespace* if it is due and if no other process is maintaining it. Errors are logged."""
         run, done = self._engine.driver.arun, False
         try:
             if not await run(self._is_due(), namespace):
@@ -113,9 +115,9 @@ class Maintainer:
             logger.warning("maintenance of a namespace failed, retrying later: %s", describe_error(error))
 
     def _is_due(self, *, mark: bool = False) -> Flow[bool]:
-        """Return whether the last maintenance of the namespace was at least `every_seconds` ago.
+        """Return whether the last maintenance of the namespace is at least `every_seconds` ago.
 
-        With *mark*, also store the current time as the time of the last maintenance.
+        With *mark*, and if it is due, also store the current time as the time of the last maintenance.
         """
         time, rows = (yield from now()), (yield from fetch(MAINTAINED))
         due = bool(rows) and (rows[0]["at"] or 0) + int(self._maintenance.every_seconds * SECOND) <= time
@@ -124,7 +126,7 @@ class Maintainer:
         return due
 
     async def _work_while(self, lease: Lease, namespace: str) -> bool:
-        """Maintain *namespace* while this process has *lease*. Return False if the lease was lost before the end."""
+        """Maintain *namespace* while this process has *lease*; return False if it lost the lease before the end."""
         work = asyncio.ensure_future(self._work(namespace))
         try:
             while not (await asyncio.wait((work,), timeout=self._maintenance.lease_seconds / RENEWALS))[0]:
@@ -137,7 +139,10 @@ class Maintainer:
         return True
 
     async def _work(self, namespace: str) -> None:
-        """Delete expired messages of *namespace*, evict facts and entities, and refresh communities."""
+        """Delete expired messages of *namespace*, evict facts and entities, and refresh communities.
+
+        The settings decide which of these are done.
+        """
         chosen = self._maintenance
         selected = {
             name: getattr(chosen, name) for name in ("expired_days", "orphans", "max_entities", "expired_episodes")

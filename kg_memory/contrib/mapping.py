@@ -1,8 +1,9 @@
-"""Mappings: which facts a JSON record states, given by paths into the record.
+"""Mappings: rules that convert a JSON record to facts, with paths to the values in the record.
 
-A mapping has the fields of a declared fact. A string that begins with ``$`` is a path, any other value is used as it
-is; ``$$`` escapes a leading ``$``. A path is ``$`` followed by any of ``.key``, ``["any key"]``, ``[0]``, ``[-1]`` and
-``[*]``. With ``[*]`` there is one fact for each item of a list; paths that share the beginning use the same item::
+A mapping is a dict with the fields of a fact. A string that begins with ``$`` is a path, and any other value is used
+unchanged; ``$$`` escapes a leading ``$``. A path is ``$`` followed by steps: ``.key``, ``["any key"]``, ``[0]``,
+``[-1]`` or ``[*]``. With ``[*]``, the mapping yields one fact for each item of a list. Paths that are equal up to
+``[*]`` refer to the same item::
 
     {"subject": "$.name", "predicate": "WORKS_AT", "object": "$.jobs[*].company", "valid_at": "$.jobs[*].from"}
 """
@@ -33,7 +34,7 @@ Values = dict[str, Any]
 
 
 class RecordMapping:
-    """A parsed mapping from JSON records to facts, which can be applied to any number of records.
+    """A parsed mapping that converts JSON records to facts; see the module's docstring for its syntax.
 
     Errors: `InputError` for an invalid mapping.
     """
@@ -45,7 +46,7 @@ class RecordMapping:
         self._rows = [_read_mapping(row, number) for number, row in enumerate(rows, start=1)]
 
     def apply(self, record: Any) -> MappedRecord:
-        """Return the facts that *record*, a JSON value, states, and a text for each fact that is invalid.
+        """Return the facts that *record*, a JSON value, states, and an error text for each fact that is invalid.
 
         Errors: `InputError` if the record states too many facts.
         """
@@ -70,9 +71,10 @@ class RecordMapping:
 
 
 def _read_mapping(row: object, number: int) -> Values:
-    """Return the fields of the mapping *row* with paths parsed: ``{"subject": "$.name"} -> {"subject": ("name",)}``.
+    """Parse the paths in *row*, one mapping: ``{"subject": "$.name"} -> {"subject": ("name",)}``.
 
-    *number* is the position of the mapping, for errors. Errors: `InputError` for unknown or missing fields.
+    *number* is the position of the mapping in its list, for error messages. Errors: `InputError` for unknown or
+    missing fields.
     """
     if not isinstance(row, Mapping) or not {"subject", "predicate"} <= row.keys():
         raise InputError(f"mapping {number} must be a dict with a subject and a predicate, got {short(row)}; add them")
@@ -83,7 +85,7 @@ def _read_mapping(row: object, number: int) -> Values:
 
 
 def _read_value(value: Any) -> Any:
-    """Return *value*, parsed if it is a path: ``"$.jobs[*].from" -> ("jobs", None, "from")``."""
+    """Parse *value* if it is a path, else return it unchanged: ``"$.jobs[*].from" -> ("jobs", None, "from")``."""
     if not isinstance(value, str) or not value.startswith("$"):
         return value
     if value.startswith("$$"):
@@ -102,9 +104,10 @@ def _read_value(value: Any) -> Any:
 
 
 def _expand(mapping: Row, record: Any) -> Iterator[Values]:
-    """Yield a copy of *mapping* for each item of the lists in *record* to which its paths with ``[*]`` lead.
+    """Yield copies of *mapping*, one for each list item in *record*, with the item's index in place of ``[*]`` (None).
 
-    ``{"object": ("jobs", None, "company")}`` becomes ``{"object": ("jobs", 0, "company")}``, then with 1, and so on.
+    ``{"object": ("jobs", None, "company")}`` becomes ``{"object": ("jobs", 0, "company")}``, then the same with 1, and
+    so on.
     """
     starred = [value for value in mapping.values() if isinstance(value, tuple) and None in value]
     if not starred:
@@ -121,7 +124,7 @@ def _expand(mapping: Row, record: Any) -> Iterator[Values]:
 
 
 def _take_item(value: Any, prefix: Path, place: int) -> Any:
-    """Return the path *value* with the list index *place* instead of the ``[*]`` that follows *prefix*.
+    """Return the path *value* with the list index *place* in place of the ``[*]`` (None) that follows *prefix*.
 
     ``_take_item(("jobs", None, "from"), ("jobs",), 0) -> ("jobs", 0, "from")``. Any other value is returned unchanged.
     """
@@ -130,9 +133,9 @@ def _take_item(value: Any, prefix: Path, place: int) -> Any:
 
 
 def _look_up(value: Any, record: Any) -> Any:
-    """Return the value in *record* to which the path *value* leads: ``("jobs", 0) -> record["jobs"][0]``.
+    """Return the value in *record* at the path *value*: ``("jobs", 0) -> record["jobs"][0]``.
 
-    Returns `_MISSING` if the path leads nowhere. A *value* that is no path is returned unchanged.
+    Returns `_MISSING` if the path leads nowhere. If *value* is not a path, it is returned unchanged.
     """
     if not isinstance(value, tuple):
         return value
@@ -146,9 +149,10 @@ def _look_up(value: Any, record: Any) -> Any:
 
 
 def _to_fact(own: Values, values: Row, number: int) -> DeclaredFact | str:
-    """Return the declared fact with the fields *own*, or a text that says why they are not a valid fact.
+    """Return the fact with the fields *own*, or an error text if these fields do not make a valid fact.
 
-    *own* are values found in a record, *values* the paths to them, and *number* is the position of the mapping.
+    *own* are the values found in a record. *values* are the paths to them, and *number* is the position of the
+    mapping; both are for the error text.
     """
     for name in REQUIRED:
         if name in own and own[name] in (_MISSING, None, "", []):
@@ -165,7 +169,7 @@ def _to_fact(own: Values, values: Row, number: int) -> DeclaredFact | str:
 
 
 def _to_name(value: Any) -> Any:
-    """Return a number as text, since it may be the name of an entity: ``2024 -> "2024"``; also inside a list."""
+    """Convert numbers to text, since they may be names of entities: ``2024 -> "2024"``; also inside a list."""
     if isinstance(value, list):
         return list(map(_to_name, value))
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -173,7 +177,7 @@ def _to_name(value: Any) -> Any:
 
 
 def _show(path: Any) -> str:
-    """Return a path as text: ``("jobs", 0) -> "$.jobs[0]"``."""
+    """Format a parsed path as text: ``("jobs", 0) -> "$.jobs[0]"``."""
     if not isinstance(path, tuple):
         return repr(path)
     return "$" + "".join(f".{step}" if isinstance(step, str) else f"[{'*' if step is None else step}]" for step in path)

@@ -1,4 +1,4 @@
-"""Preview of what reading a message would store, for `memory.episodes.preview`."""
+"""Preview for `memory.episodes.preview`: the facts and entities that reading a message would store."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ PREVIEWED = (extract, reflect, resolve, facts, date, compare_facts, invalidate)
 
 
 def preview_input(state: State, settings: Settings) -> Flow[Preview]:
-    """Return the new and existing facts and entities that reading a message would store, without storing them.
+    """Return the facts and entities that reading a message would store, without storing them.
 
-    *state* is the message, with its time and namespace.
+    *state* is the message, with its time and namespace. The result distinguishes new facts and entities from existing
+    ones.
     """
     asking, began = CachedAnswers(state["namespace"]), time.perf_counter()
     draft = yield from asking.through(_sketch(state, settings))
@@ -51,7 +52,7 @@ def preview_input(state: State, settings: Settings) -> Flow[Preview]:
 
 
 def _sketch(state: State, settings: Settings) -> Flow[Draft]:
-    """Return the `Draft` of the message *state*, after all steps of reading that do not write to the database."""
+    """Read the message *state* without writing to the database; return the `Draft` (the state of its ingestion)."""
     draft = yield from spare_loop(Draft.of(state), sketch(state, settings))
     for step in PREVIEWED:
         draft = replace(draft, **(yield from spare_loop(draft, step(draft, settings))))
@@ -59,9 +60,10 @@ def _sketch(state: State, settings: Settings) -> Flow[Draft]:
 
 
 def _verdicts(draft: Draft) -> Iterator[PreviewedVerdict]:
-    """Yield a verdict, such as "contradicts", for each pair of a fact in the message of *draft* and an existing fact.
+    """Yield how each fact of a message relates to a similar stored fact, such as "duplicate" or "supersedes".
 
-    A verdict "contradicts" also says which of the two facts would prevail.
+    *draft* is the state of ingestion after the comparison of facts. For two facts that contradict each other, the
+    result also says what would happen to them.
     """
     rulings = {(verdict.new, verdict.existing): verdict for verdict in draft.verdicts}
     for pair in draft.comparisons:

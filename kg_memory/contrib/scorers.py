@@ -1,4 +1,4 @@
-"""Cross-encoders (plug-in kind ``scorers``): a rerank server, and LangChain's cross-encoders."""
+"""Cross-encoders (plug-ins ``scorers``) score how well texts answer a question: a rerank server, and LangChain's."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ WRONG_WIRE = frozenset({400, 422})
 
 
 class Scale:
-    """Maps the scores of one model to the range 0 to 1.
+    """Callable that maps the scores of one model to the range 0 to 1.
 
-    Scores from 0 to 1 are returned unchanged. Once the model has returned a score outside of this range, all its scores
-    are taken as logits, and mapped by the logistic function.
+    Scores are returned unchanged as long as all are from 0 to 1. After the first score outside of this range, all
+    scores of the model are read as logits, and mapped by the logistic function.
     """
 
     def __init__(self) -> None:
         self._logits = False
 
     def __call__(self, scores: list[float]) -> list[float]:
-        """Return *scores* mapped to 0..1, in the same order; NaN stays NaN."""
+        """Return *scores* mapped to the range 0 to 1, in the same order; NaN stays NaN."""
         self._logits = self._logits or any(score < 0 or score > 1 for score in scores)
         return [_logistic(score) for score in scores] if self._logits else scores
 
@@ -60,7 +60,10 @@ def _logistic(score: float) -> float:
 
 
 class LangChainCrossEncoder:
-    """Scores texts with a LangChain `BaseCrossEncoder`. Async calls run it in a thread, since it is synchronous."""
+    """Scores how well texts answer a question, with a LangChain `BaseCrossEncoder`.
+
+    Async calls run the model in a thread, since it is synchronous.
+    """
 
     def __init__(self, model: BaseCrossEncoder) -> None:
         self._model = model
@@ -68,7 +71,7 @@ class LangChainCrossEncoder:
         self.name = model_name_of(model)
 
     def _score(self, question: str, texts: Sequence[str]) -> Flow[list[float]]:
-        """Return how well each of *texts* answers *question*, from 0 to 1.
+        """Return, for each of *texts* in order, how well it answers *question*, from 0 to 1.
 
         Raises: `ModelError` if the cross-encoder fails.
         """
@@ -86,10 +89,11 @@ class LangChainCrossEncoder:
 
 
 class RerankServer:
-    """Scores texts by requests to a rerank server at *url*, which ends in ``/rerank``; *timeout* is in seconds.
+    """Scores how well texts answer a question, by requests to a rerank server.
 
-    The request format (that of Cohere and Jina, or that of TEI) and the range of the scores are learned from the first
-    responses. Raises: `SettingsError` if *url* is not valid.
+    *url* ends in ``/rerank``; *timeout* is in seconds. The first responses show which request format the server needs
+    (that of Cohere and Jina, or that of TEI, Text Embeddings Inference) and the range of its scores. Raises:
+    `SettingsError` if *url* is not valid.
     """
 
     def __init__(
@@ -103,7 +107,10 @@ class RerankServer:
         sleeper: Sleeper | None = None,
         limiter: RateLimiter | None = None,
     ) -> None:
-        """Prepare the HTTP clients, without a request. *limiter* None means one rate limit per URL, key and model."""
+        """Prepare the HTTP clients, without a request.
+
+        If *limiter* is None, all servers with the same URL, key and model share one.
+        """
         host = _host(url)
         self.name = f"the reranker {model} at {host}" if model else f"the reranker at {host}"
         self._url = url
@@ -122,9 +129,10 @@ class RerankServer:
         self._scale = Scale()
 
     def scores(self, question: str, texts: Sequence[str]) -> list[float]:
-        """Return how well each of *texts* answers *question*, from 0 to 1.
+        """Return, for each of *texts* in order, how well it answers *question*, from 0 to 1.
 
-        Raises: `ModelUnavailable`, `ModelError`; `SettingsError` for a wrong key, model or URL.
+        Raises: `ModelUnavailable` after a temporary failure, `SettingsError` for a wrong key, model or URL, and
+        `ModelError` for any other failure.
         """
         with self._client() as client:
             return run(self._score(client, question, texts), Call.run)
@@ -217,10 +225,10 @@ def _read_json(response: httpx.Response) -> Any:
 
 
 def _read_scores(answer: Any, count: int, name: str) -> list[float]:
-    """Return the scores in *answer*, the JSON answer of a rerank server, in the order of the texts that were sent.
+    """Return the scores in *answer*, the parsed JSON of a rerank server, in the order of the texts that were sent.
 
-    *count* is the number of texts, and *name* the server's name for errors. Raises `ModelError` for missing, repeated
-    or invalid scores.
+    *count* is the number of texts. *name* is the server's name for error messages. Raises `ModelError` for missing,
+    repeated or invalid scores.
     """
     advice = "check that its URL is a rerank endpoint"
     items = answer.get("results") if isinstance(answer, dict) else answer

@@ -58,8 +58,9 @@ SESSION = load_prompt(__package__, "session", SessionNotes, "notes", "messages")
 def choose_new(messages: Sequence[Episode], last: Episode | None) -> list[Episode]:
     """Return the messages that the next summary of a conversation should cover, earliest first.
 
-    *messages* are sorted latest first. Messages up to the latest summary, *last*, are left out, and so are messages
-    that are withheld from models or that a model refused to read. The result has at most `LONGEST` characters.
+    *messages* are the messages of the conversation, latest first. *last* is the latest summary, or None. Left out are
+    messages before *last*, messages that must not be shown to models, and messages that a model refused to read. The
+    latest messages are chosen until they have `LONGEST` characters.
     """
     chosen: list[Episode] = []
     room = LONGEST
@@ -75,9 +76,10 @@ def choose_new(messages: Sequence[Episode], last: Episode | None) -> list[Episod
 
 
 def summarise_session(engine: Engine, thread: str, least: int, namespace: str) -> Flow[Episode | None]:
-    """Summarise the new messages of *thread*; return the last summary if fewer than *least* messages are new.
+    """Summarise the new messages of the conversation *thread*, and return the summary as an episode (a stored text).
 
-    ``None`` if there are too few messages and no summary yet, or if the model notes nothing.
+    If fewer than *least* messages are new, the last summary is returned. ``None`` if there is none yet, or if the
+    model finds nothing to note.
     """
     conversation = {"thread": thread}
     summaries = yield from read_episodes(1, 0, where={**conversation, "source": SESSION_SOURCE})
@@ -88,10 +90,10 @@ def summarise_session(engine: Engine, thread: str, least: int, namespace: str) -
 
 
 def _summarise(engine: Engine, new: Sequence[Episode], last: Episode | None, namespace: str) -> Flow[Episode | None]:
-    """Ask the model to summarise *new* messages and the previous summary *last*; store and return the new summary.
+    """Ask the model to summarise the *new* messages and the previous summary *last*; store and return the new summary.
 
-    ``None`` if the model notes nothing, or if one of the messages was forgotten during the call. Errors: `InputError`
-    if the memory has no model.
+    Returns ``None`` if the model notes nothing, or if one of the messages was forgotten meanwhile. Errors:
+    `InputError` if the memory has no model.
     """
     if engine.driver.model.by_rules:
         raise InputError("a summary needs a model, but this memory reads offline by rules; open it with a model")
