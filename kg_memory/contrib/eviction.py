@@ -1,11 +1,12 @@
-"""Evicts ended facts, entities without facts, entities beyond `max_entities`, and expired messages.
+"""Eviction: removes old data from the search indexes or deletes it, to limit the size of a memory.
 
-Each write is small and atomic, and checks again whether its nodes still qualify, as others may write meanwhile. An
+It applies to ended facts, entities without facts, entities beyond `max_entities`, and expired messages. Each write is
+small and atomic. It checks again whether its nodes still qualify, since other processes may write meanwhile. An
 interrupted run can simply be repeated.
 
-An evicted fact or entity loses its vector and its index words, so that no search finds it. Its names, statements and
-beliefs stay and still count when later facts are judged. `evicted` is the time of eviction. The step `save` indexes a
-node again when it is stated or mentioned again.
+An evicted fact or entity loses its vector and its entries in the word index, so that no search finds it. Its names,
+statements and periods of validity stay stored, and still count when later facts are compared. `evicted` is the time of
+eviction. If a message states or mentions it again, the ingestion step `save` indexes it again.
 """
 
 from __future__ import annotations
@@ -42,10 +43,11 @@ EXPIRED, REASON = "expired messages", "they had expired"
 
 @dataclass(slots=True)
 class Sweep:
-    """The progress of one eviction run, with the facts, entities, messages and beliefs evicted so far.
+    """The state of one eviction run: its settings, and the facts, entities, messages and beliefs evicted so far.
 
-    A dry run only lists them. `time` is the start of the run; facts that ended before `before` are evicted. Both are
-    microseconds since the epoch.
+    A dry run lists them without evicting. `time` is the start of the run, and facts that ended before `before` are
+    evicted; both are microseconds since the epoch. `beliefs` is the number of deleted belief nodes (periods of
+    validity of facts).
     """
 
     time: int
@@ -59,9 +61,9 @@ class Sweep:
     texts: dict[str, str] = field(default_factory=dict)
 
     def add(self, kind: list[str], evicted: Sequence[Row]) -> None:
-        """Record the nodes in the database rows *evicted*, and report the progress.
+        """Append the ids of the database rows *evicted* to *kind*, and report the progress.
 
-        *kind* is the list of this object to extend: `facts`, `entities` or `episodes`.
+        *kind* is the list `facts`, `entities` or `episodes` of this object.
         """
         self.texts |= {row["id"]: row["text"] for row in evicted[: max(EXAMPLES - len(kind), 0)]}
         kind += [row["id"] for row in evicted]
@@ -73,7 +75,7 @@ class Sweep:
             self.on_progress(self.result())
 
     def result(self) -> EvictionResult:
-        """Return what was evicted so far: facts, entities, episodes and the number of beliefs."""
+        """Return what was evicted so far: the ids of facts, entities and messages, and the number of beliefs."""
         return EvictionResult(
             beliefs=self.beliefs,
             facts=tuple(self.facts),
@@ -98,9 +100,9 @@ def evict(
 ) -> Flow[EvictionResult]:
     """Evict ended facts, superfluous entities and expired messages of *namespace*, and return what was evicted.
 
-    Evicted facts and entities are only removed from the search indexes; expired messages are deleted. The arguments are
-    those of `GraphMemory.privacy.evict`. Finally, evicted facts that have become true again are indexed again. Errors:
-    `InputError` for an invalid argument.
+    Evicted facts and entities are only removed from the search indexes; expired messages are deleted. The arguments
+    have the same meaning as in `GraphMemory.privacy.evict`. Finally, evicted facts that have become true again are
+    indexed again. Errors: `InputError` for an invalid argument.
     """
     days = RETENTION if expired_days is None else validate_number("expired_days", expired_days, 0, LONGEST_DAYS)
     most = None if max_entities is None else validate_count("max_entities", max_entities)
@@ -124,7 +126,7 @@ def evict(
 
 
 def _forget_expired(sweep: Sweep, settings: Settings, namespace: str) -> Flow[None]:
-    """Delete expired messages, with the facts and entities that no other message supports."""
+    """Delete expired messages, and the facts and entities that no other message mentions."""
     if sweep.dry_run:
         sweep.add(sweep.episodes, (yield from fetch(EXPIRED_EPISODES, now=sweep.time, limit=MAX_COUNT)))
         return
@@ -140,7 +142,7 @@ def _forget_expired(sweep: Sweep, settings: Settings, namespace: str) -> Flow[No
 
 
 def _evict_beliefs(sweep: Sweep) -> Flow[None]:
-    """Delete beliefs that were superseded or retracted before `Sweep.before`."""
+    """Delete the beliefs (periods of validity of facts) that were replaced or withdrawn before `Sweep.before`."""
     if sweep.dry_run:
         sweep.beliefs = (yield from fetch(BELIEFS_OVER, before=sweep.before))[0]["n"]
         return
@@ -152,7 +154,7 @@ def _evict_beliefs(sweep: Sweep) -> Flow[None]:
 
 
 def _evict_orphans(sweep: Sweep) -> Flow[None]:
-    """Evict entities that were last seen before `Sweep.before` and had no facts, or only ended ones, at that time."""
+    """Evict entities that were last mentioned before `Sweep.before` and have no facts that were still true then."""
     for page in list_pages((yield from fetch(LAST))[0]["entity"], PAGE):
         unseen = yield from fetch(ENTITIES, **page, before=sweep.before, now=sweep.time)
         inactive = [row for row in unseen if not row["active"]]
@@ -164,7 +166,8 @@ def _evict_orphans(sweep: Sweep) -> Flow[None]:
 def _evict_surplus(sweep: Sweep, most: int) -> Flow[None]:
     """Evict entities until at most *most* are left.
 
-    Entities with the fewest current facts are evicted first; of these, the ones that were last seen longest ago.
+    The entities with the fewest current facts are evicted first. Among equals, the entity that was mentioned longest
+    ago is evicted first.
     """
     evicted = set(sweep.entities) if sweep.dry_run else set[str]()
     surplus = (yield from fetch(KEPT))[0]["n"] - len(evicted) - most
@@ -182,9 +185,10 @@ def _evict_surplus(sweep: Sweep, most: int) -> Flow[None]:
 
 
 def _evict_entities(sweep: Sweep, entities: Sequence[Row], facts: Sequence[Row], *, active: bool = False) -> Flow[None]:
-    """Evict the entities in the database rows *entities*, after those rows of *facts* that are about these entities.
+    """Evict *entities*, after the facts about them; all are database rows.
 
-    With *active*, facts that still hold are evicted, too.
+    *facts* may also contain facts about other entities, which are ignored. With *active*, facts that are still true
+    are evicted, too.
     """
     ids = {fact for row in entities for fact in row["facts"]}
     yield from _evict_facts(sweep, [row for row in facts if row["id"] in ids], active=active)
@@ -192,18 +196,18 @@ def _evict_entities(sweep: Sweep, entities: Sequence[Row], facts: Sequence[Row],
 
 
 def _evict_facts(sweep: Sweep, facts: Sequence[Row], *, active: bool = False) -> Flow[None]:
-    """Evict the facts in the database rows *facts* that ended before `Sweep.before`.
+    """Evict those of *facts*, given as database rows, that ended before `Sweep.before`.
 
-    With *active*, facts that still hold are evicted, too, unless they wait for a decision of a reviewer.
+    With *active*, facts that are still true are evicted, too, unless they wait for the decision of a reviewer.
     """
     yield from _evict(sweep, sweep.facts, facts, EVICT_FACTS, before=sweep.before, active=active)
 
 
 def _evict(sweep: Sweep, evicted: list[str], rows: Sequence[Row], query: str, **params: Any) -> Flow[None]:
-    """Run the Cypher *query* on *rows* in small batches, and record the nodes that it evicted.
+    """Run the Cypher *query*, which evicts nodes, on *rows* in small batches, and record the nodes that it evicted.
 
-    The nodes are recorded in *evicted*, a list of *sweep* such as `facts`. *params* are further query parameters. A dry
-    run records all *rows* without a query.
+    The nodes are recorded in *evicted*, a list of *sweep* such as `facts`. *params* are further query parameters. A
+    dry run records all *rows* without running the query.
     """
     if sweep.dry_run:
         listed = set(evicted)

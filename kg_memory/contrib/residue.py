@@ -1,6 +1,6 @@
-"""Searches for traces of forgotten messages: in all properties, the word index and the vector indexes, page by page.
+"""Searches the whole database for traces of deleted messages: all properties, the word index and the vector indexes.
 
-A word that also occurs in a remaining message is not a trace. So all messages are read first, then all nodes.
+A word that also occurs in a remaining message is not a trace, so all messages are read first, then all nodes.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 @dataclass(slots=True)
 class Traces:
-    """The traces to search for after messages were deleted: ids, words, names, quotes and vectors of these messages.
+    """The traces of deleted messages to search for: their ids, words, names, quotes and vectors.
 
-    `quotes` are hashes of sequences of words. `names` maps normalised names to their words. `texts` maps the ids of
-    redacted messages to their redacted texts. Data that other messages also have is no trace.
+    `quotes` are hashes of sequences of words. `names` maps a normalised name to its words. `texts` maps the id of a
+    redacted message to its redacted text. Data that also belongs to other messages is not a trace.
     """
 
     ids: set[str] = field(default_factory=set)
@@ -62,7 +62,7 @@ class Traces:
     vectors: list[list[float]] = field(default_factory=list)
 
     def add(self, later: Traces) -> None:
-        """Add the traces in *later*, which were collected for another deletion of the same call."""
+        """Add the traces in *later*, which another deletion of the same call left."""
         self.ids |= later.ids
         self.words |= later.words
         self.quotes |= later.quotes
@@ -71,29 +71,29 @@ class Traces:
         self.vectors += later.vectors
 
     def excuse(self, words: Sequence[str]) -> None:
-        """Remove the traces that also occur in *words*, the words of a message that is not deleted."""
+        """Remove the traces that also occur in *words*, the words of a message that was not deleted."""
         self.words.difference_update(words)
         self.quotes -= find_quotes(words)
         self.names = {key: name for key, name in self.names.items() if not contains_run(words, name)}
 
 
 def find_quotes(words: Sequence[str]) -> set[int]:
-    """Return one hash for each run of `QUOTE` consecutive words in *words*."""
+    """Return the hashes of all sequences of `QUOTE` consecutive words in *words*."""
     return {hash(tuple(words[start : start + QUOTE])) for start in range(len(words) - QUOTE + 1)}
 
 
 def contains_run(words: Sequence[str], name: Sequence[str]) -> bool:
-    """Return whether *words* contain the words of *name* consecutively and in order; False for an empty name."""
+    """Return whether *words* contains all words of *name* consecutively and in order; False if *name* is empty."""
     size = len(name)
     return size > 0 and any(tuple(words[start : start + size]) == tuple(name) for start in range(len(words) - size + 1))
 
 
 @dataclass(slots=True)
 class ResidueSearch:
-    """Searches the database for residues: data that was left behind when messages were deleted. Implements `Searcher`.
+    """Searches the database for residues: data that is left of deleted messages. Implements `Searcher`.
 
-    `findings` are pairs (residue, text found). The text is ``None`` if a new message cannot have brought it back.
-    `searched` counts the properties searched.
+    `findings` are pairs (residue, text found). The text is ``None`` for traces such as vectors, which a new message
+    cannot have stored again. `searched` is the number of properties searched.
     """
 
     traces: Traces = field(default_factory=Traces)
@@ -101,18 +101,19 @@ class ResidueSearch:
     searched: int = 0
 
     def gather(self, impact: Impact, parameters: Row) -> Flow[Traces]:
-        """Return the traces to search for after deleting messages; called before they are deleted.
+        """Return the traces of messages that are about to be deleted; call it before the deletion.
 
-        *impact* lists the messages, facts and entities to delete, and *parameters* are those of the deleting query.
+        *impact* lists the messages, facts and entities to delete. *parameters* are the parameters of the deleting
+        query.
         """
         return gather_traces(impact, parameters)
 
     def add(self, traces: Traces) -> None:
-        """Add the *traces* of deleted messages to those that `search` looks for."""
+        """Add *traces*, those of deleted messages, to the traces that `search` searches for."""
         self.traces.add(traces)
 
     def search(self) -> Flow[tuple[list[Residue], int]]:
-        """Return the residues found in the database, and the number of properties searched."""
+        """Search the database; return the residues found, and the number of properties searched."""
         since = yield from now()
         pages = list_pages((yield from fetch(LAST))[0]["last"], PAGE)
         for page in pages:
@@ -134,12 +135,12 @@ class ResidueSearch:
         return [residue for residue, _ in self.findings], self.searched
 
     def _excuse(self, episodes: Iterable[Row]) -> None:
-        """Remove the traces that also occur in remaining messages; *episodes* are their database rows."""
+        """Remove the traces that also occur in *episodes*, the database rows of remaining messages."""
         for episode in episodes:
             self.traces.excuse(terms(f"{line(episode)} {date_words(episode['at'])}"))
 
     def _excuse_later(self, since: int) -> Flow[None]:
-        """Remove findings whose text also occurs in a message that was saved at or after the time *since*."""
+        """Remove the findings whose text also occurs in a message that was saved at or after *since* (microseconds)."""
         traces = self.traces
         self._excuse((yield from fetch(SAID_SINCE, since=since)))
         ids = sorted(trace for _, trace in self.findings if trace in traces.ids)
@@ -149,9 +150,9 @@ class ResidueSearch:
         self.findings = [finding for finding in self.findings if finding[1] in remaining]
 
     def _scan(self, label: str, properties: Row) -> None:
-        """Search the *properties* of a node or relation of the type *label* for traces, and record each trace found.
+        """Search all *properties* of one node or relation for traces, and record each trace found; *label* is its type.
 
-        Also record a redacted message whose content is not the redacted text.
+        Also record a redacted message whose content differs from the redacted text.
         """
         id_ = str(properties.get("id") or properties.get("key") or "")
         text = self.traces.texts.get(id_) if label == "Episode" else None
@@ -165,7 +166,7 @@ class ResidueSearch:
     def _scan_text(self, label: str, name: str, id_: str, text: str) -> None:
         """Record a finding for each id, word, name or quote of a deleted message that occurs in *text*.
 
-        *text* is found in the property *name* of the node or relation with the type *label* and the id *id_*.
+        *text* is the value of the property *name* of a node or relation. *label* is its type, and *id_* its id.
         """
         traces = self.traces
         if text in traces.ids:
@@ -185,9 +186,9 @@ class ResidueSearch:
                 self._note(label, name, id_, "name", key)
 
     def _search_vectors(self) -> Flow[None]:
-        """Search the vector indexes for the vectors of deleted nodes.
+        """Search the vector indexes for the vectors of deleted nodes, and record the nodes that still have one of them.
 
-        A node with such a vector is a finding, unless embedding its own text gives that vector.
+        A node is not a finding if embedding its own text gives the same vector.
         """
         for label, query in NEAR.items():
             for first in range(0, len(self.traces.vectors), VECTORS_AT_ONCE):
@@ -200,19 +201,20 @@ class ResidueSearch:
                         self._note(label, "embedding", row["id"], "vector")
 
     def _note(self, label: str, name: str, id_: str, kind: str, trace: str | None = None) -> None:
-        """Record that a trace was found in the property *name* of the node with the type *label* and the id *id_*.
+        """Record that a trace was found in the property *name* of a node of the type *label* with the id *id_*.
 
-        *kind* is the kind of trace, such as "word" or "vector", and *trace* the text found. The node's id is left out
-        if it is a trace itself.
+        *kind* is the kind of trace, such as "word" or "vector". *trace* is the text found. The node's id is left out
+        of the finding if it is a trace itself.
         """
         shown = "" if id_ in self.traces.ids or label == "Term" else id_
         self.findings.append((Residue(label=label, name=name, id=shown, trace=kind), trace))
 
 
 def gather_traces(impact: Impact, parameters: Row) -> Flow[Traces]:
-    """Return the ids, words, names, quotes and vectors of data to be deleted that occur in no remaining data.
+    """Return the traces of messages that are about to be deleted: their ids, words, names, quotes and vectors.
 
-    *impact* lists the messages, facts and entities to delete, and *parameters* are those of the deleting query.
+    *impact* lists the messages, facts and entities to delete. *parameters* are the parameters of the deleting query.
+    What also occurs in remaining facts, entities and communities is left out.
     """
     traces = Traces(ids=find_gone_ids(impact, parameters))
     lost = {alias_key(name): name for name in chain.from_iterable(map(impact.find_lost_names, impact.entities))}
@@ -233,9 +235,9 @@ def gather_traces(impact: Impact, parameters: Row) -> Flow[Traces]:
 
 
 def _find_shared(words: Iterable[str], keys: Iterable[str], impact: Impact, parameters: Row) -> Flow[set[str]]:
-    """Return those of *words* and normalised names (*keys*) that also occur in data that is not deleted.
+    """Return the subset of *words* and *keys* (normalised names) that also occurs in data that is not deleted.
 
-    *impact* lists the data to delete, and *parameters* are those of the deleting query.
+    *impact* lists the data to delete. *parameters* are the parameters of the deleting query.
     """
     affected = {"facts": sorted(impact.facts), "entities": sorted(impact.entities)}
     communities = parameters["gone_communities"]
@@ -254,12 +256,12 @@ def _find_shared(words: Iterable[str], keys: Iterable[str], impact: Impact, para
 
 @cache
 def _vocabulary() -> frozenset[str]:
-    """Return all words in the names of the built-in predicates: ``WORKS_AT`` gives "works" and "at"."""
+    """Return all words in the names of the built-in predicates; ``WORKS_AT`` contributes "works" and "at"."""
     return frozenset(chain.from_iterable(map(split_name, predicates.canonical_predicates())))
 
 
 def _may_be_of_date(word: str) -> bool:
-    """Return whether *word* is a number that dates contain (1 to 31, or a year): summaries contain dates too."""
+    """Return whether *word* is a number that is common in dates (1 to 31, or a year); such numbers are no traces."""
     return word.isdecimal() and (int(word) <= 31 or 1900 <= int(word) <= 2100)
 
 
@@ -269,7 +271,7 @@ def _cosine(a: Sequence[float], b: Sequence[float]) -> float:
 
 
 def _texts_in(value: Any) -> Iterable[str]:
-    """Yield the texts in *value*, a property of a node: a text itself, the items of a list, or a map as JSON."""
+    """Yield the texts in *value*, a property of a node: a text itself, all texts in a list, or a map as JSON."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):
