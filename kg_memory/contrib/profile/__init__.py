@@ -1,1 +1,1 @@
-"""The profile of an entity: the states that hold for it, by topic and sub-topic; see `GraphMemory.profile`."""
+"""The profile of an entity: the states that are true of it, by topic and sub-topic; see `GraphMemory.profile`."""

@@ -1,7 +1,7 @@
-"""Builds profiles: sorts an entity's states into topics, sub-topics and slots, and renders them for a prompt.
+"""Builds profiles: sorts what is true of an entity into topics, sub-topics and lines, and renders them for a prompt.
 
-Pure functions. The order is fixed, and new facts come last in their sub-topic, so that the beginning of the text stays
-the same and a model server's prompt cache can reuse it.
+All functions are pure. The order is fixed, and new facts come last in their sub-topic. So the beginning of the text
+stays the same, and the prompt cache of a model server can reuse it.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from kg_memory.text.tokenise import estimate_tokens
 
 
 class HeldState(NamedTuple):
-    """A state that holds for an entity, such as "Ann lives in Oslo", with its number of `statements`.
+    """A state that is true of an entity, such as "Ann lives in Oslo".
 
-    `own` is true if the entity is the subject of the state, not an object. `begin` sorts states: the time in
-    microseconds since the epoch when the state began, or became known.
+    `own` is true if the entity is the subject of the state, and false if it is an object. `statements` is how often
+    the state was stated. `begin` is when it began, or became known, in microseconds since the epoch.
     """
 
     id: str
@@ -61,9 +61,9 @@ class ProfileLimits:
 
 @dataclass(slots=True)
 class _Draft:
-    """A slot (one line of a profile) before it is finished: all states with the same sentence and period.
+    """A line of a profile (a slot) under construction: the states that have the same sentence and the same dates.
 
-    The slot shows the dates of the first state.
+    `when` is the period of the states in words.
     """
 
     content: str
@@ -72,7 +72,7 @@ class _Draft:
 
     @property
     def weight(self) -> tuple[int, float]:
-        """The number of statements, then the confidence. If a profile is too long, low weights are removed first."""
+        """The number of statements, then the confidence; a profile that is too long loses lines of low weight first."""
         return sum(state.statements for state in self.states), self.confidence
 
     @property
@@ -83,7 +83,7 @@ class _Draft:
 
 @dataclass(slots=True)
 class _Shelf:
-    """A sub-topic of a profile before it is finished, with its slots (lines) by text and dates."""
+    """A sub-topic of a profile under construction; `drafts` maps (text, dates) to the line with these."""
 
     topic: str
     name: str
@@ -94,9 +94,9 @@ class _Shelf:
 def build_profile(
     name: str, states: Iterable[HeldState], schemas: Sequence[TopicSchema], limits: ProfileLimits, *, strict: bool
 ) -> Profile:
-    """Return the profile of the entity called *name*: its *states* sorted into topics and sub-topics.
+    """Return the profile of the entity called *name*: its *states*, sorted into topics and sub-topics.
 
-    A state goes to the sub-topic that the first matching schema of *schemas* gives it. States that match none go to the
+    The first of *schemas* that matches a state determines its sub-topic. States that match no schema are put in the
     topic ``other``; with *strict*, they are left out.
     """
     filled = _fill(states, schemas, limits, strict=strict)
@@ -113,7 +113,7 @@ def build_profile(
 
 
 def topics_of(schemas: Iterable[TopicSchema], *, strict: bool) -> list[str]:
-    """Return the topic names of *schemas* in order; unless *strict*, ``other`` comes last."""
+    """Return the topic names of *schemas* in order, then ``other`` unless *strict*."""
     names = dict.fromkeys(topic for schema in schemas for topic in schema.topics)
     return list(names if strict else {**names, FALLBACK: None})
 
@@ -123,7 +123,7 @@ def _fill(
 ) -> dict[tuple[str, str], _Shelf]:
     """Sort *states* into sub-topics; return these by topic and sub-topic name: ``{("diet", "allergies"): ...}``.
 
-    States that match none of *schemas* go to the topic ``other``; with *strict*, they are left out.
+    States that match none of *schemas* are put in the topic ``other``; with *strict*, they are left out.
     """
     shelves: dict[tuple[str, str], _Shelf] = {}
     for schema in schemas:
@@ -146,9 +146,9 @@ def _fill(
 
 
 def _add(shelf: _Shelf, state: HeldState, max_tokens: int) -> None:
-    """Add *state* to the sub-topic *shelf*, as a new slot (line), or in the slot that has the same text and dates.
+    """Add *state* to the sub-topic *shelf*: to the line with the same text and dates, or else as a new line.
 
-    The text of a new slot is shortened to about *max_tokens* tokens.
+    The text of a new line is shortened to about *max_tokens* tokens.
     """
     text, when = one_line(state.sentence, length=len(state.sentence)), period_in_words(state)
     key = text.casefold(), when
@@ -159,7 +159,7 @@ def _add(shelf: _Shelf, state: HeldState, max_tokens: int) -> None:
 
 
 def _shorten(text: str, max_tokens: int) -> str:
-    """Return *text*, shortened to about *max_tokens* tokens if it is longer."""
+    """Return *text*, or about its first *max_tokens* tokens if it is longer."""
     length = len(text)
     short = text
     if length * 2 < max_tokens:  # a character has at most two tokens
@@ -173,9 +173,9 @@ def _shorten(text: str, max_tokens: int) -> str:
 def _by_topic(
     shelves: dict[tuple[str, str], _Shelf], schemas: Sequence[TopicSchema], limits: ProfileLimits
 ) -> dict[str, list[_Shelf]]:
-    """Group *shelves*, the sub-topics of a profile, by topic: ``{"diet": [...], ...}``. Empty sub-topics are dropped.
+    """Group *shelves*, the sub-topics of a profile, by topic: ``{"diet": [...], ...}``; drop empty sub-topics.
 
-    Preferred topics come first, then the others in the order of *schemas*.
+    Preferred topics come first, then the other topics in the order of *schemas*.
     """
     order = dict.fromkeys((*limits.prefer_topics, *topics_of(schemas, strict=False)))
     groups: dict[str, list[_Shelf]] = {topic: [] for topic in order}
@@ -187,9 +187,9 @@ def _by_topic(
 
 
 def _fold_rest(groups: dict[str, list[_Shelf]], most: int) -> dict[str, list[_Shelf]]:
-    """Limit each topic to *most* sub-topics: the smallest ones are merged into a sub-topic called ``other``.
+    """Limit each topic to *most* sub-topics: merge the smallest ones into a sub-topic called ``other``.
 
-    *groups* has the sub-topics by topic.
+    *groups* maps each topic to its sub-topics.
     """
     for topic, shelves in groups.items():
         if len(shelves) <= most:
@@ -207,8 +207,8 @@ def _fold_rest(groups: dict[str, list[_Shelf]], most: int) -> dict[str, list[_Sh
 def _cut(groups: dict[str, list[_Shelf]], limits: ProfileLimits) -> tuple[str, ...]:
     """Remove lines from the profile until it fits the token limit; return the ids of the facts in these lines.
 
-    *groups* has the sub-topics by topic. Preferred topics get room first. Then each sub-topic gets one line after the
-    other, in turns, starting with the line that was stated most often.
+    *groups* maps each topic to its sub-topics. Lines are chosen in turns, one from each sub-topic, the line that was
+    stated most often first. Preferred topics are served before all others. The lines not chosen are removed.
     """
     if limits.max_tokens is None:
         return ()
@@ -239,7 +239,7 @@ def _to_sub_topic(shelf: _Shelf) -> ProfileSubTopic:
 
 
 def _to_slot(draft: _Draft) -> ProfileSlot:
-    """Convert *draft* to a finished slot (line) of the profile."""
+    """Convert *draft*, a line under construction, to a finished line (slot) of the profile."""
     first = draft.states[0]
     return ProfileSlot(
         content=draft.content,
@@ -255,7 +255,7 @@ def _to_slot(draft: _Draft) -> ProfileSlot:
 
 
 def _render(topics: Sequence[ProfileTopic]) -> str:
-    """Return *topics* as text for a prompt; without topics, the text is empty."""
+    """Return the profile's *topics* as text for a prompt; without topics, the text is empty."""
     lines = []
     for topic in topics:
         lines.append(escape_brackets(topic.name))

@@ -1,4 +1,4 @@
-"""Database queries of a profile: the states that hold for an entity, and the facts that may contradict them."""
+"""Database queries of a profile: the states that are true of an entity, and the facts that may contradict them."""
 
 from __future__ import annotations
 

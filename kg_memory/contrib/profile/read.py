@@ -1,4 +1,4 @@
-"""Reads the states that hold for an entity from the database, and builds its profile."""
+"""Reads the states that are true of an entity from the database, and builds its profile."""
 
 from __future__ import annotations
 
@@ -35,10 +35,11 @@ def read_profile(
     *,
     strict: bool,
 ) -> Flow[Profile]:
-    """Return the profile of the entity called *name*: the states that hold for it, sorted into topics.
+    """Return the profile of the entity called *name*: the states that are true of it, sorted into topics.
 
-    *schema* is a dict or the path of a file, see `topics.read_schema`; *limits* are the fields of `ProfileLimits`.
-    *times* are the valid time and the transaction time of the profile; ``None`` means now.
+    *schema* defines the topics: a dict or the path of a file, see `topics.read_schema`. *limits* are the fields of
+    `ProfileLimits`. *times* are two: when the states are true, and at which time the memory is asked; ``None`` means
+    now.
     """
     room = _validate_limits(**limits)
     schemas = yield from work(partial(read_schema, schema, strict=strict))  # off the event loop: may read a file
@@ -73,7 +74,7 @@ def _validate_topics(schemas: Sequence[TopicSchema], limits: ProfileLimits, *, s
 
 
 class _Row(NamedTuple):
-    """A state that holds for an entity, as read from the database: the columns of `queries.STATES`."""
+    """A state that is true of an entity, as read from the database; the query `queries.STATES` explains the fields."""
 
     id: str
     predicate: str
@@ -95,7 +96,7 @@ class _Row(NamedTuple):
 def _read_states(rows: Sequence[Row]) -> list[_Row]:
     """Convert *rows*, the result of the query `queries.STATES`, to one `_Row` for each state.
 
-    The query returns one row with a list in each column, or none if the namespace has no graph.
+    *rows* is one row with a list of values in each column, or empty if the namespace has no graph.
     """
     if not rows or not rows[0]["ids"]:
         return []
@@ -108,9 +109,9 @@ def _read_states(rows: Sequence[Row]) -> list[_Row]:
 
 
 def _read_doubtful(states: Sequence[_Row], point: Point) -> Flow[set[str]]:
-    """Return the ids of the *states* that are doubtful: they follow from another fact, which is no longer true.
+    """Return the ids of the *states* that are doubtful: each was derived from another fact that is no longer true.
 
-    If none of the states follows from other facts, the database is not queried.
+    *point* is the time asked about. If none of the states was derived from other facts, the database is not queried.
     """
     resting = [state.id for state in states if state.premises]
     if not resting:
@@ -120,9 +121,9 @@ def _read_doubtful(states: Sequence[_Row], point: Point) -> Flow[set[str]]:
 
 
 def _to_states(states: Sequence[_Row], rivals: Sequence[Row], doubtful: set[str]) -> Iterator[HeldState]:
-    """Yield *states* with their dates. They are marked as disputed, doubtful or not confirmed where that applies.
+    """Yield *states* with their dates, and a `mark` if they are disputed, doubtful or not confirmed by the text.
 
-    *rivals* are rows of facts that contradict a state; *doubtful* are ids of states.
+    *rivals* are database rows of facts that contradict a state. *doubtful* are the ids of doubtful states.
     """
     linked = {(row["id"], row["valid_at"]): row["linked"] for row in rivals}
     for state in states:

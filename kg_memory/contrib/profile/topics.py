@@ -1,12 +1,12 @@
 """The topics of a profile: a schema assigns facts to sub-topics by their words, predicates and predicate families.
 
-A schema maps topics to their ``description`` and ``sub_topics``, and each sub-topic to any of these fields::
+A schema maps each topic to its ``description`` and ``sub_topics``, and each sub-topic to any of these fields::
 
     {"diet": {"sub_topics": {"allergies": {"predicates": ["IS_ALLERGIC_TO"], "words": ["allergic", "过敏"]}}}}
 
-``predicates`` are predicates in any wording, ``families`` are those of ``predicates.toml``, ``words`` occur in the
-sentence of the fact, and ``as_object`` also accepts facts in which the entity is an object. The default schema is
-``topics.toml``.
+``predicates`` are names of predicates in any wording. ``families`` are groups of predicates, listed in
+``predicates.toml``. ``words`` occur in the sentence of the fact. ``as_object`` true also accepts facts in which the
+entity is an object. The default schema is ``topics.toml``.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ Family = Annotated[Text, AfterValidator(_check_family)]
 
 
 class SubTopic(BaseModel, extra="forbid", frozen=True):
-    """A sub-topic in the schema of a profile: the words, predicates and predicate families of its facts."""
+    """A sub-topic in the schema of a profile, with the words and the (groups of) predicates of its facts."""
 
     description: Text = ""
     predicates: tuple[Text, ...] = ()
@@ -81,9 +81,10 @@ _TOPICS = TypeAdapter(Annotated[dict[Name, Topic], Field(min_length=1)])
 
 @dataclass(frozen=True, slots=True)
 class TopicSchema:
-    """The topics and sub-topics of profiles. It finds the sub-topic of a fact by words, predicate or predicate family.
+    """The topics and sub-topics of profiles, prepared to find the sub-topic of a fact; the first match counts.
 
-    The first match counts.
+    `words` are triples (text, word stems, (topic, sub-topic)). `names` maps a predicate or a group of predicates to
+    pairs (topic, sub-topic).
     """
 
     topics: Mapping[str, Topic]
@@ -91,10 +92,10 @@ class TopicSchema:
     names: dict[str, list[Place]] = field(default_factory=dict)
 
     def place(self, predicate: str, sentence: str, *, as_object: bool) -> Place | None:
-        """Return the topic and sub-topic of a fact, such as ``("diet", "allergies")``, or ``None``.
+        """Return the topic and sub-topic of a fact, such as ``("diet", "allergies")``; ``None`` if none matches.
 
-        The words of its *sentence* are tried first, then its *predicate*, then the predicate's family. *as_object* is
-        true if the entity of the profile is only an object of the fact.
+        The words of its *sentence* are tried first, then its *predicate*, then the predicate's family (a group of
+        predicates). *as_object* is true if the entity of the profile is only an object of the fact.
         """
         for topic, name in self._matches(predicate, sentence):
             if self.topics[topic].sub_topics[name].as_object or not as_object:
@@ -102,7 +103,7 @@ class TopicSchema:
         return None
 
     def _matches(self, predicate: str, sentence: str) -> Iterator[Place]:
-        """Yield each topic and sub-topic that a fact matches: first by words, then by predicate, then by its family."""
+        """Yield each (topic, sub-topic) that a fact matches: by words, then by predicate, then by predicate family."""
         if self.words:
             plain, stems = _fold(sentence), set(terms(sentence))
             yield from (place for word, parts, place in self.words if word in plain and parts <= stems)
@@ -113,9 +114,10 @@ class TopicSchema:
 
 
 def read_schema(value: object, *, strict: bool) -> list[TopicSchema]:
-    """Return the schemas that sort facts into topics: *value* first, then the default schema unless *strict*.
+    """Return the schemas that sort facts into topics: the schema in *value*, then the default schema unless *strict*.
 
-    *value* is a dict or the path of a TOML or JSON file; None adds no schema. Errors: `InputError`.
+    *value* is a dict or the path of a TOML or JSON file. If it is None, only the default schema is returned. Errors:
+    `InputError` for an invalid schema.
     """
     if value is None:
         return [default_schema()]
@@ -125,12 +127,12 @@ def read_schema(value: object, *, strict: bool) -> list[TopicSchema]:
 
 @cache
 def default_schema() -> TopicSchema:
-    """Return the schema that is shipped with the package, ``topics.toml``."""
+    """Return the parsed schema that is shipped with the package, ``topics.toml``."""
     return parse_schema(tomllib.loads(files(__package__).joinpath("topics.toml").read_text(encoding="utf-8")))
 
 
 def parse_schema(value: object) -> TopicSchema:
-    """Return the schema that the dict *value* describes. Errors: `InputError`, which names the invalid part."""
+    """Convert the dict *value* to a schema. Errors: `InputError`, which names the invalid part."""
     try:
         schema = TopicSchema(_TOPICS.validate_python(value))
     except ValidationError as error:
@@ -156,33 +158,33 @@ def _explain(error: ValidationError) -> str:
 
 
 def _spellings(predicate: str) -> set[str]:
-    """Return the names under which *predicate* may be stored: as written, and its canonical name."""
+    """Return the names under which *predicate* may be stored: as written and, if it is known, its standard name."""
     canonical = canonical_predicate(predicate)
     return {predicate_name(predicate), *(() if canonical is None else (canonical.name,))}
 
 
 @cache
 def _families() -> tuple[str, ...]:
-    """Return the names of all predicate families."""
+    """Return the names of all predicate families (groups of predicates with related meanings), sorted."""
     predicates = filter(None, map(canonical_predicate, canonical_predicates()))
     return tuple(sorted({predicate.family for predicate in predicates if predicate.family}))
 
 
 def _find(word: str) -> tuple[str, frozenset[str]]:
-    """Return how to find *word* in a sentence: a pair of a text and word stems, one of which is empty.
+    """Return how to search for *word* in a sentence: a pair (text, word stems), one of which is empty.
 
-    ``"allergies" -> ("", {"allergi"})``: English words are found by stem, words in other scripts by their characters.
+    ``"allergies" -> ("", {"allergi"})``: English words are searched for by stem, words in other scripts as text.
     """
     return ("", frozenset(terms(word))) if word.isascii() and terms(word) else (_fold(word), frozenset())
 
 
 def _fold(text: str) -> str:
-    """Normalise *text* for comparison: Unicode form NFKC, without case."""
+    """Normalise *text* for comparison: Unicode form NFKC, case-folded."""
     return unicodedata.normalize("NFKC", text).casefold()
 
 
 def _load(path: str | Path) -> object:
-    """Return the parsed content of the TOML or JSON file at *path*. Errors: `InputError`."""
+    """Read and parse the TOML or JSON file at *path*. Errors: `InputError`."""
     try:
         text = Path(path).read_text(encoding="utf-8")
         return json.loads(text) if str(path).endswith(".json") else tomllib.loads(text)
