@@ -1,4 +1,4 @@
-"""``kg-memory demo``: read a story into a memory, and show what is true now and what was true then."""
+"""``kg-memory demo``: read a story into a memory, and show what is true now and what was true at a past date."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ _LINES = 3
 
 
 def read_story() -> list[EpisodeInput]:
-    """Return the messages of the demo story, in which three friends write to each other over two years."""
+    """Return the messages of the demo story, which three friends write to each other over two years."""
     with as_file(files("kg_memory.contrib.demo").joinpath("story.jsonl")) as path:
         return list(read(path, strict=True))
 
 
 def demo(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory demo``: read a story into a memory of its own, and print answers for today and for a past date.
+    """Run ``kg-memory demo``: store a story in a memory of its own, and print answers as of today and of a past date.
 
-    FalkorDB is downloaded first if it is not installed, as by ``kg-memory setup``. Returns 0.
+    FalkorDB is downloaded first if it is not installed, like in ``kg-memory setup``. Returns the exit status 0.
     """
     settings, where = _settings(arguments)
     space: dict[str, Any] = {"namespace": namespace_of(arguments)}
@@ -73,7 +73,7 @@ def demo(arguments: Namespace, screen: Screen) -> int:
 
 
 def _settings(arguments: Namespace) -> tuple[Settings, str]:
-    """Return offline settings and the place of the memory: the user's database or folder, or else the folder "demo"."""
+    """Return settings without a model, and where the memory is stored: the user's database URL or folder, or "demo"."""
     offline = replace(settings_of(arguments), model=OFFLINE, embedding_model=OFFLINE)
     if getattr(arguments, "url", None):
         return offline, str(offline.url)
@@ -82,7 +82,10 @@ def _settings(arguments: Namespace) -> tuple[Settings, str]:
 
 
 def _show_then(facts: list[Fact], held: list[Fact], screen: Screen) -> None:
-    """Print a table of changes since a past date; *held* are the facts that were true then, and *facts* all facts."""
+    """Print a table of what changed since a past date.
+
+    *held* are the facts that were true at that date. *facts* are all facts, with those that have ended.
+    """
     _title(f"Then and now: what was true on {_THEN:%Y-%m-%d}, and what is true now?", screen)
     rows = []
     for subject, predicate in sorted({(fact.subject, fact.predicate) for fact in facts if fact.invalid_at}):
