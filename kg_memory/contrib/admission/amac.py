@@ -1,7 +1,7 @@
-"""Admission gate ``amac``: a fact's worth is the weighted sum of five factors, as in Zeph's adaptive admission control.
+"""Admission gate ``amac``: how much a fact is worth storing is the weighted sum of five ratings.
 
-The model is only asked about facts that the other factors do not already make worth storing, such as uncertain facts
-and facts close to existing ones.
+It follows Zeph's adaptive admission control. The model is asked only about facts that the other ratings do not already
+make worth storing, such as uncertain facts and facts close to existing ones.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ TYPES: Mapping[str, float] = MappingProxyType({EpisodeKind.TEXT: 0.7, EpisodeKin
 
 
 def rate(draft: Draft, facts: Sequence[StatedFact], settings: Settings) -> Flow[list[Worth]]:
-    """Rate how much each of *facts* is worth storing, from 0 to 1; return the results in the same order.
+    """Rate how much each of *facts* is worth storing, from 0 to 1; return the ratings in the same order.
 
-    *draft* is the episode being ingested; *facts* are facts read from it that are not stored yet.
+    *draft* is the state of ingestion of an episode (a message or text). *facts* were read from it and are not stored
+    yet.
     """
     factors = [_rate_by_code(draft, fact) for fact in facts]
     if settings.model != OFFLINE:
@@ -56,17 +57,23 @@ AMAC = AdmissionGate("amac", rate, in_review=THRESHOLD, at_once=THRESHOLD)
 
 
 def weigh_factors(factors: Mapping[str, float]) -> float:
-    """Return the sum of *factors*, the ratings of a fact by name, multiplied by their `WEIGHTS`: from 0 to 1."""
+    """Return the sum of *factors* multiplied by their `WEIGHTS`, from 0 to 1.
+
+    *factors* maps names of ratings to ratings: ``{"future_utility": 0.5, ...}``.
+    """
     return sum(weight * factors[name] for name, weight in WEIGHTS.items())
 
 
 def is_plain(factors: Mapping[str, float]) -> bool:
-    """Return whether *factors*, the ratings of a fact by name, are so good that the model need not be asked."""
+    """Return whether *factors*, the ratings of a fact by name, are so high that the model need not be asked."""
     return weigh_factors(factors) >= THRESHOLD + FAST_PATH_MARGIN
 
 
 def _rate_by_code(draft: Draft, fact: StatedFact) -> dict[str, float]:
-    """Return the five ratings of a fact by name. The one that only a model can give has a default value."""
+    """Return the five ratings of *fact* by name, without a model: ``{"future_utility": 0.5, ...}``.
+
+    Only a model can rate "future_utility", so it has a default value.
+    """
     return {
         "future_utility": UNKNOWN_UTILITY,
         "factual_confidence": accuracy_of(draft, fact),
@@ -84,7 +91,7 @@ def _novelty(draft: Draft, fact: StatedFact) -> float:
 
 
 def _type_prior(draft: Draft) -> float:
-    """Return a rating for the kind of episode in *draft*: 1 for a message with a speaker, less for other texts."""
+    """Return a rating for the kind of text in *draft*: 1 for a message with a speaker, less for texts and JSON."""
     prior = TYPES.get(draft.episode.kind)
     if prior is None:
         prior = 1.0 if draft.episode.speaker_name else TYPES[EpisodeKind.TEXT]

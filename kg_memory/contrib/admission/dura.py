@@ -1,7 +1,8 @@
-"""Admission gate ``dura``: a fact's worth is the mean of how decision-worthy, useful, recallable and accurate it is.
+"""Admission gate ``dura``: how much a fact is worth storing is the mean of four ratings.
 
-Without a model, code rates these from the graph. With a model, one question rates them. Of the model's and the code's
-accuracy the lower one counts, as a model does not measure how well the words of a message support a fact.
+They say how much decisions depend on the fact, and how useful, easy to find and accurate it is. Without a model, code
+computes them from the graph. With a model, one question rates them. For the accuracy, the lower of both ratings
+counts, since a model does not measure how well the words of a message support a fact.
 """
 
 from __future__ import annotations
@@ -33,9 +34,10 @@ ENOUGH_TERMS = 3
 
 
 def rate(draft: Draft, facts: Sequence[StatedFact], settings: Settings) -> Flow[list[Worth]]:
-    """Rate how much each of *facts* is worth storing, from 0 to 1; return the results in the same order.
+    """Rate how much each of *facts* is worth storing, from 0 to 1; return the ratings in the same order.
 
-    *draft* is the episode being ingested; *facts* are facts read from it that are not stored yet.
+    *draft* is the state of ingestion of an episode (a message or text). *facts* were read from it and are not stored
+    yet.
     """
     known = yield from count_known(facts)
     parts = [_rate_by_code(draft, fact, known, settings) for fact in facts]
@@ -49,9 +51,9 @@ DURA = AdmissionGate("dura", rate, in_review=0.6, at_once=0.85)
 
 
 def _rate_by_code(draft: Draft, fact: StatedFact, known: Mapping[str, int], settings: Settings) -> dict[str, float]:
-    """Return the four ratings of a fact, computed without the model: ``{"decision_worthy": 0.5, "useful": 1.0, ...}``.
+    """Return the four ratings of *fact*, computed without the model: ``{"decision_worthy": 0.5, "useful": 1.0, ...}``.
 
-    *known* has the number of stored facts about each entity, by entity id.
+    *known* maps the ids of entities to their numbers of stored facts.
     """
     return {
         "decision_worthy": _decision_worth(draft, fact, settings),
@@ -64,7 +66,8 @@ def _rate_by_code(draft: Draft, fact: StatedFact, known: Mapping[str, int], sett
 def accuracy_of(draft: Draft, fact: StatedFact) -> float:
     """Return how likely *fact* is right, from 0 to 1.
 
-    It is the lower of the fact's confidence and its support by the text, times the trust in its episode.
+    The lower of two numbers is multiplied by the trust in the message: the confidence in the fact, and how well the
+    text supports it.
     """
     accuracy = fact.confidence if fact.support is None else min(fact.confidence, fact.support)
     return accuracy * draft.episode.trust
@@ -80,7 +83,8 @@ def count_known(facts: Sequence[StatedFact]) -> Flow[dict[str, int]]:
 def _decision_worth(draft: Draft, fact: StatedFact, settings: Settings) -> float:
     """Return how likely decisions depend on *fact*, from 0 to 1.
 
-    It is 1 for plans, contradictions of existing facts and single-valued states (such as an address), 0.5 for events.
+    1 for plans, contradictions of existing facts and single-valued states (such as an address); 0.5 for events;
+    numbers in between for other facts.
     """
     place = draft.facts.index(fact)
     changes = any(
@@ -102,8 +106,8 @@ def _decision_worth(draft: Draft, fact: StatedFact, settings: Settings) -> float
 def _usefulness(draft: Draft, fact: StatedFact, known: Mapping[str, int]) -> float:
     """Return how useful *fact* is, from 0 to 1.
 
-    It is 1 for a fact about the speaker. Otherwise it grows from 0.4 with the number of facts that are stored about its
-    entities (*known*, by entity id).
+    It is 1 for a fact about the speaker. Otherwise it grows from 0.4 towards 1 with the number of facts that are
+    already stored about its entities; *known* has these numbers by entity id.
     """
     speaker = draft.episode.speaker_name
     names = map(canonical_name, draft.entities[fact.subject].called)
@@ -127,7 +131,7 @@ def _recall(draft: Draft, fact: StatedFact, settings: Settings) -> float:
 def ask_worths(draft: Draft, facts: Sequence[StatedFact], known: Mapping[str, int]) -> Flow[dict[int, FactWorth]]:
     """Ask the model how much *facts* are worth storing; return its ratings by index: ``{0: FactWorth(...)}``.
 
-    *known* has the number of stored facts about each entity, by entity id.
+    *known* maps the ids of entities to their numbers of stored facts, which the prompt includes.
     """
     shown = [{"id": place, **_show(draft, fact, known)} for place, fact in enumerate(facts)]
     batches = [shown[start : start + BATCH] for start in range(0, len(shown), BATCH)]
@@ -136,7 +140,7 @@ def ask_worths(draft: Draft, facts: Sequence[StatedFact], known: Mapping[str, in
 
 
 def _show(draft: Draft, fact: StatedFact, known: Mapping[str, int]) -> dict[str, Any]:
-    """Return *fact* for the prompt: its sentence, quote, speaker, and the number of known facts about its entities."""
+    """Return *fact* as a dict for the prompt: sentence, quote, speaker, and the number of known facts per entity."""
     ends = {draft.entities[place] for place in (fact.subject, *fact.objects)}
     return {
         "fact": fact.sentence,
@@ -147,9 +151,9 @@ def _show(draft: Draft, fact: StatedFact, known: Mapping[str, int]) -> dict[str,
 
 
 def _combine(own: dict[str, float], answer: FactWorth | None) -> dict[str, float]:
-    """Return the model's ratings of a fact by name, with the accuracy at most as high as the code's own rating.
+    """Return the model's ratings of a fact by name, but an accuracy no higher than that computed by code.
 
-    *own* are the code's ratings. They are returned unchanged if there is no *answer* of the model.
+    *own* are the ratings computed by code. They are returned unchanged if *answer*, the model's ratings, is None.
     """
     if answer is None:
         return own

@@ -1,4 +1,4 @@
-"""The gate of `Settings.admission`: decides which new facts of a message are stored, wait for review, or are dropped.
+"""Admission gates (`Settings.admission`): decide whether a new fact is stored, waits for review, or is dropped.
 
 The message itself is always stored. Facts that exist already are not rated.
 """
@@ -21,7 +21,7 @@ WAITS = "its worth is {}"
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """How much a fact is worth storing, from 0 to 1, with the ratings by name from which the number is computed."""
+    """How much a fact is worth storing: `score`, from 0 to 1, and the ratings by name from which it was computed."""
 
     score: float
     parts: Mapping[str, float]
@@ -31,16 +31,16 @@ class Worth:
 
 
 def mean_worth(parts: Mapping[str, float]) -> Worth:
-    """Return the mean of ratings by name as a `Worth`: ``{"useful": 0.5, "accurate": 1.0}`` -> 0.75."""
+    """Return the mean of *parts*, ratings by name: ``{"useful": 0.5, "accurate": 1.0}`` gives the score 0.75."""
     return Worth(fmean(parts.values()), parts)
 
 
 @dataclass(frozen=True, slots=True)
 class AdmissionGate:
-    """A filter that decides which new facts are stored, by their worth (0 to 1), which the function `rate` returns.
+    """A filter that decides which new facts are stored, by a score from 0 to 1 that the function `rate` computes.
 
-    Facts worth at least `at_once` are stored and believed. Facts worth at least `in_review` wait for a person's review.
-    Other facts are not stored.
+    Facts with a score of at least `at_once` are stored as true. Facts with at least `in_review` wait for a person's
+    review. Other facts are not stored.
     """
 
     name: str
@@ -49,7 +49,10 @@ class AdmissionGate:
     at_once: float
 
     def __call__(self, draft: Draft, settings: Settings) -> Flow[tuple[Draft, tuple[NewVerdict, ...]]]:
-        """Return *draft* without the facts that are not worth storing, and a review for each fact of middling worth."""
+        """Rate the new facts in *draft*, the state of ingestion; return it without the worthless ones, and reviews.
+
+        There is one review for each fact with a score between `in_review` and `at_once`.
+        """
         new = [fact for fact in draft.facts if fact.same_as is None]
         if not new:
             return draft, ()
@@ -61,13 +64,13 @@ class AdmissionGate:
 
 
 def _wait(namespace: str, fact: str, worth: Worth) -> NewVerdict:
-    """Return a new review, in which a person decides whether the fact with the id *fact* is believed."""
+    """Return a new review, in which a person is to decide whether the fact with the id *fact* is true."""
     id_ = verdict_id(namespace, fact, fact)
     return NewVerdict(id_, fact, fact, "admission", "waiting", worth.score, "new", WAITS.format(worth))
 
 
 def _without(draft: Draft, ids: set[str], reason: str) -> Draft:
-    """Return *draft*, the episode being ingested, without the facts with these *ids*; log each with the *reason*."""
+    """Return *draft*, the state of ingestion, without the facts with these *ids*; log each with the *reason*."""
     if not ids:
         return draft
     kept = [place for place, fact in enumerate(draft.facts) if ids.isdisjoint((fact.id, fact.same_as))]
