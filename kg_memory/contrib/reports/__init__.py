@@ -1,6 +1,6 @@
-"""Reports of a memory: a digest of a period, a portrait of a person, and a handoff to the next session.
+"""Reports of a memory: a digest of recent events, a portrait of a person, and notes for the next session.
 
-This module has the commands ``digest``, ``identity`` and ``handoff``.
+This module defines the commands ``digest``, ``identity`` and ``handoff``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _REPORTS = (
 def add_commands(command: Callable[..., ArgumentParser]) -> None:
     """Add the commands ``kg-memory digest``, ``identity`` and ``handoff`` to the command line.
 
-    *command* is a function that adds a command and returns its argument parser.
+    *command* is the function that adds a command and returns its argument parser.
     """
     for name, about, words, options in _REPORTS:
         example = f"example:\n  kg-memory {name} --format markdown > {name}.md\n"
@@ -37,7 +37,10 @@ def add_commands(command: Callable[..., ArgumentParser]) -> None:
 
 
 def show_report(arguments: Namespace, screen: Screen) -> int:
-    """Print the report of the command (digest, identity or handoff) as text, JSON or Markdown; return the exit code."""
+    """Run ``kg-memory digest``, ``identity`` or ``handoff``: print the report, and return the exit code.
+
+    The report is printed as text, JSON or Markdown.
+    """
     as_json = screen.as_json or arguments.format == "json"
     with open_to_look(arguments, screen) as memory:
         if not as_json and (missing := explain_no_namespace(memory, arguments)):

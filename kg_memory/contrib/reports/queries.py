@@ -1,4 +1,4 @@
-"""Database queries of reports: counts of a period, reviews, and what expires or fades.
+"""Database queries of reports: numbers of changes in a period, reviews, and what expires or fades.
 
 Times are microseconds since the epoch; open ends are `temporal.OPEN_START` and `temporal.OPEN_END`.
 """

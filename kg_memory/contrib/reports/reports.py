@@ -1,6 +1,6 @@
-"""`GraphMemory.reports`: a digest of a period, a portrait of a person, and a handoff to the next session.
+"""`GraphMemory.reports`: a digest of recent events, a portrait of a person, and notes for the next session.
 
-Reports are computed from the graph when they are asked for: none is stored, and no model is called.
+Reports are computed from the graph at each call. None is stored, and no model is called.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ DECIDED = "DECIDED DECIDED_ON DECIDED_TO DECIDED_TO_USE CHOSE CHOOSES AGREED_ON 
 
 
 class Reports(Group):
-    """Reports on what happened, who a person is, and how to continue; `render` returns them as text, Markdown or JSON.
+    """Reports: a timeline of changes, a profile of a person, and notes from which the next session can continue.
 
-    With *believed_at*, a report is as it would have been at that time; only the list of episodes that could not be read
-    is always the present one. Times have the forms described in `Facts`. Methods raise `InputError` for invalid
-    arguments.
+    `render` returns a report as text, Markdown or JSON. With *believed_at*, a report shows what the memory assumed at
+    that time, except that the list of unreadable episodes is always the current one. Times have the forms described in
+    `Facts`. Methods raise `InputError` for invalid arguments.
     """
 
     _group = "reports"
@@ -71,9 +71,9 @@ class Reports(Group):
     ) -> Flow[Digest]:
         """Return a digest of a period: its changes and failures, and the questions that wait for a person's decision.
 
-        The period, by the system's clock, includes *since* and excludes *until* (default: now). *limit* is the most
-        items of each kind. Each question comes with its id and the shell commands that decide it. Errors: `InputError`
-        if *since* is not before *until*.
+        The period is the time of recording. It includes *since* and excludes *until* (default: now). *limit* is the
+        maximum number of items of each kind. Each question has an id, and the shell commands that decide it. Errors:
+        `InputError` if *since* is not before *until*.
         """
         limit = validate_count("limit", limit)
         time = yield from now()
@@ -115,8 +115,9 @@ class Reports(Group):
     ) -> Flow[Identity]:
         """Return a portrait of a person: the facts about them, and how these have changed since the time *since*.
 
-        *about* is the name of an entity, by default the person who sent the most messages. *limit* is the most facts of
-        each kind. Errors: `InputError` if *about* is left out and there are no messages by a person.
+        *about* is the name of an entity; by default it is the person who sent the most messages. *limit* is the
+        maximum number of facts of each kind. Errors: `InputError` if *about* is left out and no person has sent
+        messages.
         """
         limit = validate_count("limit", limit)
         window, believed = yield from read_times(as_of or "now", None, believed_at)
@@ -154,10 +155,10 @@ class Reports(Group):
         believed_at: Time | None = None,
         limit: int = 10,
     ) -> Flow[Handoff]:
-        """Return the plans, decisions, open reviews and last messages that the next session or agent needs.
+        """Return notes for the next session or agent: plans, decisions, open reviews and the last messages.
 
-        With *thread*, facts and messages are only those of that conversation. *limit* is the most items of each kind.
-        Messages that look like prompt injections are left out.
+        With *thread*, the facts and messages are only from that conversation. *limit* is the maximum number of items
+        of each kind. Messages that look like prompt injections are left out.
         """
         limit = validate_count("limit", limit)
         window, believed = yield from read_times(as_of or "now", None, believed_at)
@@ -185,9 +186,9 @@ class Reports(Group):
 
 
 def _read_pending(namespace: str, limit: int, believed_at: int | None) -> Flow[tuple[Arbitration, ...]]:
-    """Return the questions that wait for a person: contradictions of facts, and entities that may be the same.
+    """Return the questions that wait for a person: facts that may contradict, and entities that may be the same.
 
-    *believed_at*, in microseconds since the epoch, selects the questions that waited at that time; None means now.
+    *believed_at*, in microseconds since the epoch, selects the questions that were open at that time; None means now.
     """
     if believed_at is None:
         reviews = yield from list_reviews(limit)
@@ -207,7 +208,7 @@ def _read_pending(namespace: str, limit: int, believed_at: int | None) -> Flow[t
 
 
 def _reviews_at(believed_at: int, limit: int) -> Flow[list[Review]]:
-    """Return the reviews that waited for a decision at the time *believed_at* (microseconds), earliest first."""
+    """Return the reviews of facts that were still open at the time *believed_at* (microseconds), earliest first."""
     stored = yield from fetch(queries.WAITED, believed_at=believed_at)
     ids = [row["id"] for row in stored if _ruling_at(row, believed_at) == "waiting"][:limit]
     verdicts = yield from every(read_verdict(id_) for id_ in ids)
@@ -215,9 +216,10 @@ def _reviews_at(believed_at: int, limit: int) -> Flow[list[Review]]:
 
 
 def _ruling_at(verdict: Row, believed_at: int) -> str:
-    """Return the ruling of *verdict*, a result row, at the time *believed_at*; later decisions are ignored.
+    """Return the decision on two contradicting facts as of the time *believed_at*, such as "waiting" or "supersedes".
 
-    A verdict is a judgement on two facts. The time is in microseconds since the epoch.
+    *verdict* is a database row with the current decision ("ruling") and all "decisions" of persons, earliest first.
+    The time is in microseconds since the epoch; later decisions are ignored.
     """
     decisions: Sequence[Row] = verdict["decisions"]
     earlier = [decision for decision in decisions if decision["at"] <= believed_at]
@@ -227,13 +229,13 @@ def _ruling_at(verdict: Row, believed_at: int) -> str:
 
 
 def _waited(doubt: IdentityDecision, believed_at: int) -> bool:
-    """Return whether *doubt*, the question whether two entities are the same, was still open at *believed_at*."""
+    """Return whether *doubt*, a question whether two entities are the same, was open at the time *believed_at*."""
     decided = micros(doubt.at, default=believed_at + 1)
     return micros(doubt.created_at, default=0) <= believed_at < decided
 
 
 def _read_settled(namespace: str, limit: int, begin: int, end: int) -> Flow[tuple[Arbitration, ...]]:
-    """Return the latest contradictions of facts that were decided automatically between *begin* and *end*."""
+    """Return the latest contradictions of facts that were decided without a person between *begin* and *end*."""
     stored = yield from fetch(queries.SETTLED, since=begin, until=end, limit=limit)
     verdicts = yield from every(read_verdict(row["id"]) for row in stored)
     reviews = yield from to_reviews(verdicts)
@@ -241,7 +243,7 @@ def _read_settled(namespace: str, limit: int, begin: int, end: int) -> Flow[tupl
 
 
 def _to_arbitration(review: Review, namespace: str, choices: Sequence[str]) -> Arbitration:
-    """Convert *review* to a question for a person, with a shell command for each decision in *choices*."""
+    """Convert *review* to a question for a person, with a shell command for each possible decision in *choices*."""
     return Arbitration(
         id=review.id,
         kind=review.kind,
@@ -253,7 +255,7 @@ def _to_arbitration(review: Review, namespace: str, choices: Sequence[str]) -> A
 
 
 def _commands(id_: str, namespace: str, choices: Sequence[str]) -> tuple[str, ...]:
-    """Return a shell command for each decision in *choices*: ``kg-memory review --accept 3f2a``.
+    """Return a shell command for each decision in *choices*, such as ``kg-memory review --accept 3f2a``.
 
     *id_* is the id of the review to decide.
     """
@@ -265,13 +267,13 @@ def _commands(id_: str, namespace: str, choices: Sequence[str]) -> tuple[str, ..
 
 
 def _to_episodes(stored: Sequence[Row]) -> tuple[Episode, ...]:
-    """Convert the result rows *stored* to episodes; episodes that look like prompt injections are left out."""
+    """Convert the database rows *stored* to episodes (messages or texts), without likely prompt injections."""
     episodes = [rows.to_episode(row["episode"]) for row in stored]
     return tuple(episode for episode in episodes if not episode.withheld)
 
 
 def _count(period: Mapping[str, int]) -> Flow[tuple[Counts, Counts]]:
-    """Return how many episodes were saved and beliefs changed in *period*, and in the period before."""
+    """Return how many messages were saved and facts changed in *period*, and in the equally long period before."""
     found = yield from fetch(queries.COUNTS, **{name: period[name] for name in ("before", "since", "until")})
     row = found[0] if found else {}
     names = tuple(Counts.model_fields)
@@ -286,7 +288,10 @@ def _read_merges(limit: int, begin: int, end: int) -> Flow[tuple[IdentityDecisio
 
 
 def _read_fading(period: Mapping[str, int]) -> Flow[tuple[Fading, ...]]:
-    """Return the facts that became "dim", "softly forgotten" or "forgotten" in *period*, as they were not used."""
+    """Return the facts that nobody stated or used, and that therefore reached a new state of decay in *period*.
+
+    The states are "dim", "softly forgotten" and "forgotten".
+    """
     until = period["until"]
     seen = yield from belief_params((until - 1, until), period["believed_at"])
     params = {**period, **seen, "since": period["since"], "until": until, "ends": list(DEFAULT_SPANS.ends)}
@@ -296,7 +301,7 @@ def _read_fading(period: Mapping[str, int]) -> Flow[tuple[Fading, ...]]:
 
 
 def _main_speaker(believed_at: int) -> Flow[str]:
-    """Return the name of the person with the most messages, not counting assistants and tools.
+    """Return the name of the person who sent the most messages; assistants and tools are not counted.
 
     Raises `InputError` if there is none.
     """
@@ -308,14 +313,14 @@ def _main_speaker(believed_at: int) -> Flow[str]:
 
 
 def _find_entity(name: str) -> Flow[Entity | None]:
-    """Return the entity called *name*, or None. If several have that name, return the one mentioned last."""
+    """Return the entity called *name*, or None. If several have that name, return the most recently mentioned one."""
     called = yield from find_named("about", name)
     latest = max(called.values(), key=lambda entity: (entity["last_seen"] or 0, entity["id"]), default=None)
     return None if latest is None else rows.to_entity(latest)
 
 
 def _list_facts(where: Mapping[str, Any], window: Window | None, believed_at: int, limit: int) -> Flow[list[Fact]]:
-    """Return the facts that match the filter *where* and were true at some time in *window*, latest first."""
+    """Return at most *limit* facts that match the filter *where* and were true at a time in *window*, latest first."""
     seen = yield from belief_params(window or EVER, believed_at)
     first = yield from start_list(None, where)
     page = yield from read_page(first, limit, None, window, seen)
@@ -323,9 +328,9 @@ def _list_facts(where: Mapping[str, Any], window: Window | None, believed_at: in
 
 
 def _read_last(scope: Mapping[str, Any], believed_at: int, limit: int) -> Flow[tuple[Episode, ...]]:
-    """Return the last *limit* messages that match the conditions *scope* and were saved by the time *believed_at*.
+    """Return the last *limit* messages that match the filter *scope* and were saved by *believed_at*, earliest first.
 
-    They are sorted by time, earliest first.
+    *believed_at* is in microseconds since the epoch.
     """
     moment = to_datetime(believed_at)
     where = {**scope, "kind": {"$ne": "fact"}, "said_at": {"$lte": moment}}
@@ -339,5 +344,5 @@ def _has_begun(fact: Fact, until: int) -> bool:
 
 
 def _due(fact: Fact) -> tuple[bool, datetime, str]:
-    """Return the key by which plans are sorted: plans with a date first, by date, then the others."""
+    """Return the key by which plans are sorted: plans with a date first, by date, then plans without a date."""
     return fact.valid_at is None, fact.valid_at or fact.created_at, fact.id

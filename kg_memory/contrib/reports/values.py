@@ -1,4 +1,4 @@
-"""Reports as models, and their rendering as text, Markdown and JSON."""
+"""Reports as pydantic models, and their rendering as text, Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ _LAYOUTS = {"text": ("{}", "\n{}:", "  {}", "    $ {}"), "markdown": ("# {}", "\
 
 
 class ReportLine(NamedTuple):
-    """A line of a report, and the shell commands with which a person can decide the question in the line, if any."""
+    """A line of a report, and the shell commands with which a person can decide the question in it, if any."""
 
     text: str
     commands: tuple[str, ...] = ()
 
 
 class Chapter(NamedTuple):
-    """A part of a report with a title; a section without lines is not shown."""
+    """A section of a report: a title and lines. A section without lines is not shown."""
 
     title: str
     lines: list[ReportLine]
 
 
 class Report(Value):
-    """A report on the memory, as it was believed at `believed_at`. Base class of the reports."""
+    """Base class of reports on the memory. `believed_at` is the time as of which the memory is shown."""
 
     believed_at: datetime
 
@@ -50,7 +50,7 @@ class Report(Value):
         raise NotImplementedError
 
     def render(self, form: Form = "text") -> str:
-        """Return the report as ``text``, ``markdown`` or ``json``. Errors: `InputError` for another form."""
+        """Return the report as ``text``, ``markdown`` or ``json``. Errors: `InputError` if *form* is none of these."""
         if form not in FORMS:
             raise InputError(f"form must be one of {', '.join(FORMS)}, got {form!r}")
         if form == "json":
@@ -76,14 +76,18 @@ class Arbitration(Value):
 
 
 class Fading(Value):
-    """A fact that has not been stated or used for long, with its state of decay: dim, softly forgotten or forgotten."""
+    """A fact that nobody has stated or used for a long time; `decay` is "dim", "softly_forgotten" or "forgotten"."""
 
     fact: Fact
     decay: Decay
 
 
 class Counts(Value):
-    """How many episodes were saved, and how many beliefs were recorded and closed, in a period."""
+    """Numbers of changes in a period.
+
+    `episodes` were saved. `recorded` counts the periods of facts that were recorded as true, and `closed` counts those
+    that were withdrawn or replaced.
+    """
 
     episodes: int = 0
     recorded: int = 0
@@ -91,12 +95,12 @@ class Counts(Value):
 
 
 class Digest(Report):
-    """What happened from `since` to `until` (exclusive) by the system's clock, and what a person has to decide.
+    """What was recorded from `since` to `until` (exclusive), and what a person has to decide.
 
-    `pending` are open questions, `conflicts` contradictions that were settled in the period, `changes` its latest
-    changes, and `merges` the entities merged or split. `failed` are episodes that could not be read, `expiring` those
-    that expire soon, and `fading` facts that reached a new state of decay. `counts_before` are the counts of the period
-    before, of the same length.
+    `pending` are open questions, and `conflicts` are contradictions that were settled in the period. `changes` are its
+    latest changes of facts, and `merges` the entities that were merged or split. `failed` are messages that could not
+    be read, `expiring` messages that expire soon, and `fading` facts that nobody has used for long. `counts_before`
+    are the counts of the period of the same length before.
     """
 
     since: datetime
@@ -141,8 +145,8 @@ class Digest(Report):
 class Identity(Report):
     """A portrait of a person: the facts about them, and what changed since `since`.
 
-    `states` hold now, `plans` are intended, and `events` have happened, latest first. `entity` has a summary of the
-    person at present; it is None in a report on the past.
+    `states` are true now, `plans` are intended, and `events` have happened, latest first. `entity` has a current
+    summary of the person; it is None in a report on the past.
     """
 
     name: str
@@ -172,9 +176,9 @@ class Identity(Report):
 class Handoff(Report):
     """Notes with which the next session or agent continues the work.
 
-    `pending` are open questions, `decisions` the latest decisions, `plans` open plans (those with a date first), and
-    `changes` the latest changes. `episodes` are the last messages, earliest first. If `thread` is set, plans, decisions
-    and messages are from that conversation.
+    `pending` are open questions, `decisions` the latest decisions, and `plans` open plans (those with a date first).
+    `changes` are the latest changes of facts, and `episodes` the last messages, earliest first. If `thread` is set,
+    plans, decisions and messages are only from that conversation.
     """
 
     thread: str | None = None
@@ -200,7 +204,7 @@ class Handoff(Report):
 
 
 def describe_review(review: Review) -> str:
-    """Return the question of *review* as text: ``Ann lives in Oslo ends: Ann lives in Bergen``."""
+    """Return *review* as a text to decide on: ``Ann lives in Oslo ends: Ann lives in Bergen``."""
     pending, existing = _tell(review.pending), _tell(review.existing)
     if review.kind == "admission":
         return f"Remember: {pending}?"
@@ -209,7 +213,7 @@ def describe_review(review: Review) -> str:
 
 
 def describe_identity_doubt(doubt: IdentityDecision) -> str:
-    """Return the question of *doubt* as text: ``Is Annie the same as Ann?``."""
+    """Return *doubt* as a question: ``Is Annie the same as Ann?``."""
     second = doubt.second.name if doubt.second else "?"
     return f"Is {escape_line(second)} the same as {escape_line(doubt.entity.name)}?"
 
@@ -246,7 +250,7 @@ def _episode_line(episode: Episode, note: str) -> ReportLine:
 
 
 def _write(title: str, sections: Iterable[Chapter], form: str) -> str:
-    """Write a report with this *title* and these *sections*; *form* is ``text`` or ``markdown``."""
+    """Return the text of a report with this *title* and these *sections*; *form* is ``text`` or ``markdown``."""
     heading, section_heading, item, command = _LAYOUTS[form]
     escape = _plain if form == "markdown" else str
     lines = [heading.format(escape(title))]
