@@ -1,4 +1,4 @@
-"""Options of ``kg-memory review``, which decides waiting reviews by id, or one after another in a terminal."""
+"""Options of ``kg-memory review``, with which a person decides uncertain facts by id, or one after another."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ are marked as disputed. In a terminal you are asked about each verdict. An ID ma
 def add_command(command: Callable[..., ArgumentParser]) -> None:
     """Add the command ``kg-memory review`` to the command line.
 
-    *command* is a function that adds a command and returns its argument parser.
+    *command* is the function that adds a command and returns its argument parser.
     """
     command(
         "review",

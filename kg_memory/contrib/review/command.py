@@ -1,4 +1,4 @@
-"""``kg-memory review``: decide uncertain verdicts and identity doubts, by id or one after another."""
+"""``kg-memory review``: let a person decide uncertain facts and possible duplicates, by id or one after another."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ _EDIT_HELP = """\
 def review(arguments: Namespace, screen: Screen) -> int:
     """Run ``kg-memory review``: let a person decide uncertain facts and possible duplicates; return the exit code.
 
-    An option such as ``--accept ID`` decides one review. Without such an option, each review is asked about in a
-    terminal; without a terminal, the reviews are listed.
+    An option such as ``--accept ID`` decides one review. Without such an option, a terminal asks about each review in
+    turn. Without a terminal, the reviews are listed.
     """
     choice = next((name for name in CHOICES if getattr(arguments, name) is not None), None)
     _check(arguments, choice)
@@ -74,7 +74,7 @@ def _check(arguments: Namespace, choice: str | None) -> None:
 def _decide(memory: GraphMemory, arguments: Namespace, choice: str, screen: Screen) -> None:
     """Apply the decision *choice*, such as "accept", to the review that the command line names; print the result.
 
-    The review's id may be shortened to its beginning.
+    The id on the command line may be the beginning of the review's id.
     """
     namespace, begin = namespace_of(arguments), getattr(arguments, choice)
     given = verb_arguments(memory, arguments)
@@ -120,7 +120,7 @@ def _list(memory: GraphMemory, arguments: Namespace, screen: Screen) -> None:
 
 
 def _ask_about_all(memory: GraphMemory, arguments: Namespace, screen: Screen) -> None:
-    """Ask the person about each waiting review until they quit. Each decision is stored before the next question."""
+    """Ask the person about each open review until they quit; each decision is stored before the next question."""
     given = {"by": arguments.by or login(), "namespace": namespace_of(arguments)}
     seen: set[str] = set()
     decided = 0
@@ -143,9 +143,10 @@ def _ask_about_all(memory: GraphMemory, arguments: Namespace, screen: Screen) ->
 
 
 def _next(memory: GraphMemory, namespace: str, seen: set[str]) -> Waiting | None:
-    """Return the earliest waiting review whose id is not in *seen*, the reviews already shown; ``None`` at the end.
+    """Return the earliest open review whose id is not in *seen*; ``None`` if there is none.
 
-    The list is read again each time, as a decision can add new reviews.
+    *seen* are the ids of reviews that were already shown. The list is read again each time, since a decision can add
+    new reviews.
     """
     place: dict[str, Any] = {"namespace": namespace, "limit": len(seen) + 1}
     waiting: list[Waiting] = [*memory.reviews.list(**place), *memory.reviews.identities(**place)]
@@ -157,7 +158,7 @@ def _ask_about(
 ) -> bool | None:
     """Ask the person about the review *each*; return whether they decided it, or ``None`` if they quit.
 
-    *given* has the arguments of each decision: the person's name and the namespace.
+    *given* has arguments of the decision: the person's name and the namespace.
     """
     screen.line()
     if isinstance(each, Review):
@@ -189,7 +190,7 @@ def _ask_about(
 
 
 def _choose(prompt: str, letters: str) -> str:
-    """Show *prompt* until the person types one of *letters*, and return the letter; return ``"q"`` at end of input."""
+    """Show *prompt* until the person types one of *letters*, and return it; at the end of input, return ``"q"``."""
     while True:
         answer = ask_line(prompt)
         if answer is None:
@@ -199,7 +200,11 @@ def _choose(prompt: str, letters: str) -> str:
 
 
 def _ask_for_edit(review: Review, screen: Screen) -> dict[str, Any] | None:
-    """Ask the person for corrections of *review*, a verdict and dates; return them, or ``None`` if there are none."""
+    """Ask the person to correct the verdict and the dates of *review*; return the corrections, or ``None`` without any.
+
+    The result has an entry for each field, None if it stays: ``{"verdict": None, "valid_at": "2019", "invalid_at":
+    None}``.
+    """
     screen.line(_EDIT_HELP, "dim")
     fact, edit = review.pending, {}
     current = (review.kind, since(fact), until(fact) or "still so")
@@ -212,7 +217,7 @@ def _ask_for_edit(review: Review, screen: Screen) -> dict[str, Any] | None:
 
 
 def _show_verdict(review: Review, strategy: ConflictStrategy, screen: Screen) -> None:
-    """Print a review: both facts with their sources, the reason, and the effect of accepting or rejecting."""
+    """Print the *review* of a fact: both facts with sources, the reason, and the effects of accepting and rejecting."""
     screen.line(f"{review.kind.capitalize()}? (confidence {review.confidence:.2f})", "bold")
     sides: list[tuple[str, Fact, Callable[[Fact], str]]] = [("waits", review.pending, proposed_validity)]
     if review.kind != "admission":
@@ -234,7 +239,7 @@ def _show_doubt(doubt: IdentityDecision, screen: Screen) -> None:
 
 
 def describe_acceptance(review: Review, strategy: ConflictStrategy) -> str:
-    """Return a sentence that says what happens if *review* is accepted.
+    """Return a sentence that says what happens to the two facts if *review* is accepted.
 
     *strategy* is the setting that decides which of two contradicting facts wins.
     """
