@@ -37,7 +37,8 @@ _STYLES = {"ok": "green", "note": "yellow", "wrong": "red"}
 class Check:
     """The result of one check of ``kg-memory doctor``.
 
-    `what` names the check, `state` is "ok", "note" or "wrong", `found` describes the result, and `mend` is advice.
+    `what` names the check, and `state` is "ok", "note" or "wrong". `found` describes the result, and `mend` says how
+    to fix a problem.
     """
 
     what: str
@@ -47,7 +48,7 @@ class Check:
 
 
 def setup(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory setup``: download FalkorDB for the embedded database, unless it is installed. Returns 0."""
+    """Run ``kg-memory setup``: download FalkorDB for the embedded database if it is not installed; return 0."""
     installed = local_host(settings_of(arguments), screen.note).fetch()
     if screen.as_json:
         screen.json(
@@ -65,7 +66,7 @@ def fetch_database(settings: Settings, screen: Screen) -> None:
 
 
 def completion(arguments: Namespace, _: Screen) -> int:
-    """Run ``kg-memory completion``: print the script that completes commands in a shell. Returns 0.
+    """Run ``kg-memory completion``: print the shell script that completes commands; return 0.
 
     Errors: `MissingExtra` if shtab is not installed.
     """
@@ -79,7 +80,7 @@ def completion(arguments: Namespace, _: Screen) -> int:
 
 
 def doctor(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory doctor``: check the settings, the database and the models, and print what to do.
+    """Run ``kg-memory doctor``: check the settings, the database and the models, and print how to fix problems.
 
     Returns the exit code: 1 if a check failed, else 0.
     """
@@ -106,7 +107,7 @@ def print_checks(found: Sequence[Check], screen: Screen) -> None:
 
 
 def checks(settings: Settings, screen: Screen) -> Iterator[Check]:
-    """Yield the result of each check of *settings*: Python, database, data folder, language and embedding model."""
+    """Run all checks of *settings*, and yield their results: Python, database, data folder, and both models."""
     yield Check("Python", "ok", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
     if settings.url is None:
         host = local_host(settings, screen.note)
@@ -135,7 +136,7 @@ def _fix(settings: Settings, screen: Screen) -> None:
 
 
 def _settings_file() -> Check:
-    """Return the check of the settings file ``.env``: whether it exists, is private, and which settings it has."""
+    """Check the settings file ``.env``: whether it exists and is private, and which settings it contains."""
     file = env_file.path()
     if not file.is_file():
         return Check("settings file", "ok", "none: settings come from the environment")
@@ -147,9 +148,9 @@ def _settings_file() -> Check:
 
 
 def attempt(what: str, look: Callable[[], Check]) -> Check:
-    """Return the result of the function *look*, a check; if it raises, return a failed check called *what*.
+    """Run the check *look* and return its result; if it raises, return a failed check named *what*.
 
-    The error is the advice of the failed check.
+    The text of the error becomes the advice of the failed check.
     """
     try:
         return look()
@@ -164,7 +165,7 @@ def _binaries(host: LocalHost) -> Check:
 
 
 def _openmp() -> Check:
-    """Return the check for the OpenMP library, which FalkorDB needs and slim container images lack."""
+    """Check that the OpenMP library is installed: FalkorDB needs it, and slim container images do not contain it."""
     try:
         ctypes.CDLL(_OPENMP)
     except OSError:
@@ -174,7 +175,7 @@ def _openmp() -> Check:
 
 
 def _folder(folder: Path) -> Check:
-    """Return the check of the data folder *folder*: whether it is, or can be made, writable and private."""
+    """Check that the data folder *folder* exists or can be created, is writable, and is private."""
     existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not existing.is_dir():
         return Check("data folder", "wrong", str(folder), f"{existing} is a file: set a folder with --data-dir")
@@ -187,7 +188,7 @@ def _folder(folder: Path) -> Check:
 
 
 def _model(settings: Settings) -> Check:
-    """Return the check of the language model: which one is used, and whether it can be opened."""
+    """Check the language model: which model is used, and whether it can be opened. No request is sent."""
     from kg_memory.llm.chat import provider_of  # noqa: PLC0415 - slow to import
     from kg_memory.memory import open as opening  # noqa: PLC0415 - slow to import
 
@@ -230,9 +231,9 @@ def _database(settings: Settings, screen: Screen) -> Check:
 
 
 def _describe_database(database: Database, seconds: float, counts: Mapping[str, Stats]) -> str:
-    """Return a line of text about the database: versions, opening time in *seconds*, namespaces and replicas.
+    """Return a line of text about the database: its versions, opening time, namespaces and replicas.
 
-    *counts* are statistics by namespace.
+    *seconds* is the time that opening it took. *counts* maps each namespace to its statistics.
     """
     versions, wait, least = database.versions(), database.wait_replicas, database.min_replicas
     numbers = (f"{number // 10000}.{number // 100 % 100}.{number % 100}" for number in sorted(set(versions.values())))
@@ -247,7 +248,10 @@ def _describe_database(database: Database, seconds: float, counts: Mapping[str, 
 
 
 def _find_problems(database: Database, counts: Mapping[str, Stats], settings: Settings) -> Iterator[tuple[State, str]]:
-    """Yield (state, advice) for each problem of the database, the worst first; *counts* has statistics by namespace."""
+    """Yield (state, advice) for each problem of the database, the worst first.
+
+    *counts* maps each namespace to its statistics. The state is "wrong" or "note".
+    """
     replicas = database.replicas() if database.wait_replicas else {}
     if lacking := [address for address, number in replicas.items() if number < database.min_replicas]:
         yield "wrong", f"too few replicas to acknowledge a write: {', '.join(lacking)}"

@@ -45,7 +45,7 @@ _REFUSED = (401, 403)
 def init(arguments: Namespace, screen: Screen) -> int:
     """Run ``kg-memory init``: ask for settings, test them, and write them to the settings file ``.env``.
 
-    Returns the exit code: 1 if a check failed or the input ended, and the file was not written.
+    Returns the exit code: 0 if the file was written. Otherwise a check failed, the input ended, or the user declined.
     """
     file = env_file.path()
     if arguments.yes and file.exists() and not arguments.force:
@@ -89,7 +89,7 @@ def _may_write(file: Path, found: Sequence[Check], arguments: Namespace, screen:
 
 
 def _variables(arguments: Namespace, screen: Screen) -> dict[str, str]:
-    """Return the environment variables to write: from options, the user's answers or, with --yes, the defaults."""
+    """Return the environment variables to write: from options and the user's answers or, with --yes, from defaults."""
     model, base_url, key = getattr(arguments, "model", None), arguments.base_url, None
     database, data_dir = getattr(arguments, "url", None) or arguments.database, getattr(arguments, "data_dir", None)
     namespace = getattr(arguments, "namespace", None)
@@ -118,7 +118,7 @@ def _variables(arguments: Namespace, screen: Screen) -> dict[str, str]:
 
 
 def _ask_for_model(model: str | None, base_url: str | None, screen: Screen) -> tuple[str, str | None, str | None]:
-    """Return (model, base URL of its server, API key), and ask the user for those that no option sets."""
+    """Return (model, base URL of its server, API key). What no option sets is asked of the user."""
     key = None
     if not model and not base_url:
         has_key = bool(os.environ.get(_OPENAI_KEY))
@@ -141,7 +141,7 @@ def _ask_for_model(model: str | None, base_url: str | None, screen: Screen) -> t
 
 
 def _get_binaries(settings: Settings, arguments: Namespace, screen: Screen) -> None:
-    """Download FalkorDB if the embedded database needs it, it is not installed, and the user agrees."""
+    """Download FalkorDB if the embedded database needs it and the user agrees; do nothing if it is installed."""
     if settings.url is not None or settings.bin_dir is not None:
         return
     try:
@@ -152,7 +152,7 @@ def _get_binaries(settings: Settings, arguments: Namespace, screen: Screen) -> N
 
 
 def _model_server(settings: Settings) -> Check:
-    """Return the check of the model server, which must list the configured model. The request costs nothing."""
+    """Check that the model server lists the configured model, with a request that costs nothing."""
     what, model = "model's server", settings.model
     if model is None or model == OFFLINE or (":" in model and not settings.base_url):
         return Check(what, "ok", "not needed" if model == OFFLINE else "not asked")
@@ -177,7 +177,7 @@ def _get_models(base_url: str, key: str | None) -> httpx.Response:
 
 
 def _names(reply: httpx.Response) -> list[str]:
-    """Return the model names in a server's *reply* to a request for its models; [] if it has another form."""
+    """Return the model names in *reply*, the response of a server to a request for its models; [] if there are none."""
     try:
         return [str(model["id"]) for model in reply.json()["data"]]
     except (ValueError, KeyError, TypeError):
@@ -185,10 +185,10 @@ def _names(reply: httpx.Response) -> list[str]:
 
 
 def _write(file: Path, values: dict[str, str]) -> None:
-    """Write *values* as settings into *file*, readable by its owner only.
+    """Write *values* as settings to *file*, which only its owner can read.
 
-    Existing settings of kg-memory in the file are replaced, and other lines are kept. Raises: `OSError` if *file*
-    cannot be written.
+    Existing settings of kg-memory in the file are replaced; other lines stay. Raises: `OSError` if *file* cannot be
+    written.
     """
     before = file.read_text("utf-8-sig") if file.exists() else ""
     ours = {number for number, _, _ in env_file.assignments(before, file)}
@@ -205,9 +205,9 @@ def _write(file: Path, values: dict[str, str]) -> None:
 
 
 def _report(file: Path, values: dict[str, str], found: Sequence[Check], screen: Screen) -> None:
-    """Print that *file* was written, and what to do next.
+    """Print that *file* was written, and what the user can do next.
 
-    With --json, print the settings *values* without keys, and the check results *found*.
+    With --json, print the settings *values* without keys, and *found*, the results of the checks.
     """
     if screen.as_json:
         shown = {name: value for name, value in values.items() if not name.endswith("_KEY")}
@@ -222,9 +222,9 @@ def _report(file: Path, values: dict[str, str], found: Sequence[Check], screen: 
 
 
 def _line(prompt: str, default: str) -> str:
-    """Ask for a line of input with *prompt*, and return it; return *default* if it is empty.
+    """Prompt the user for a line of input, and return it; return *default* if the line is empty.
 
-    If there is no default, ask again. Errors: `EOFError` at the end of the input.
+    If *default* is empty, too, ask again. Errors: `EOFError` at the end of the input.
     """
     while True:
         answer = ask_line(f"{prompt} [{default}]: " if default else f"{prompt}: ")
@@ -241,5 +241,5 @@ def _choose(choices: str, default: str) -> str:
 
 
 def _secret(prompt: str) -> str:
-    """Ask for a secret with *prompt*, and return it; a terminal does not show what is typed."""
+    """Prompt the user for a secret, and return it; a terminal does not show what is typed."""
     return getpass(f"{prompt}: ").strip() if sys.stdin.isatty() else ask_line(f"{prompt}: ") or ""
