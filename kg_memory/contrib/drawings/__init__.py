@@ -1,1 +1,1 @@
-"""Exports of a memory as a graph drawing: GraphML and Cytoscape JSON."""
+"""Exports of a memory as a graph for graph viewers: GraphML and Cytoscape JSON."""

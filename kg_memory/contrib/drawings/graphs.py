@@ -1,7 +1,7 @@
-"""Export a namespace for graph viewers, as GraphML or Cytoscape JSON.
+"""Exports of a namespace for graph viewers, as GraphML or Cytoscape JSON.
 
-Entities are nodes, and beliefs about facts are edges. A fact about more than two entities is a node, with an edge to
-each of them.
+Entities are nodes. Each fact about two entities is an edge for each period in which it was true. A fact about more
+entities is a node, with an edge to each of them.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ ORDER BY id(n)
 
 @dataclass(slots=True)
 class Drawing:
-    """Reads the nodes and edges of one graph for a drawing, and counts them in `counts`.
+    """The nodes and edges of one graph as a graph viewer shows them, read from the database and counted in `counts`.
 
-    `key` is the database key of the graph. Nodes with ids above `last` are not read.
+    `key` is the database key of the graph. Nodes with internal ids above `last` are not read.
     """
 
     database: Database
@@ -74,7 +74,7 @@ class Drawing:
     counts: Counter[str] = field(default_factory=lambda: Counter(node=0, edge=0))
 
     def nodes(self) -> Iterator[Element]:
-        """Yield the nodes of the drawing: all entities, and all facts about more than two entities."""
+        """Yield the nodes to export: all entities, and all facts about more than two entities."""
         for row in self._read(ENTITIES):
             entity = row["entity"]
             data = _select(entity, "name", "type", "aliases", "summary", *_SEEN)
@@ -86,9 +86,9 @@ class Drawing:
                 yield self._count("node", {"id": fact["id"]}, data)
 
     def edges(self) -> Iterator[Element]:
-        """Yield the edges of the drawing, which are made of current beliefs.
+        """Yield the edges to export: one for each period in which a fact about two entities is true.
 
-        A fact about two entities is one edge. A fact about more entities is a node, with one edge to each entity.
+        A fact about more entities is a node, with one edge to each entity.
         """
         for row in self._read(FACTS):
             for ends, data in _to_edges(row):
@@ -104,7 +104,10 @@ class Drawing:
 
 
 def _to_edges(row: Row) -> Iterator[Element]:
-    """Yield (ids, properties) for each edge of one fact; *row* has the fact, its entities and its beliefs."""
+    """Yield (ids, properties) for each edge of one fact: ``{"id": ..., "source": ..., "target": ...}, {...}``.
+
+    *row* is a database row with the fact, its entities, and the periods in which it is true.
+    """
     fact, subject, objects = row["fact"]["id"], row["subject"], row["objects"]
     for belief in row["beliefs"]:
         id_ = belief["id"]
@@ -127,7 +130,7 @@ def _fact_data(row: Row) -> dict[str, Value]:
 
 
 def _select(properties: Row, *names: str) -> dict[str, Value]:
-    """Return the properties with the given *names*, with times as ISO 8601 texts and without missing values."""
+    """Return the *properties* with the given *names* that have values; times become ISO 8601 texts."""
     values = {name: properties.get(name) for name in names}
     for name in (*_SEEN, *_DATES):
         if values.get(name) is not None:
@@ -143,16 +146,16 @@ def _export_drawing(
     target: Target,
     progress: Progress | None = None,
 ) -> ExportResult:
-    """Write a namespace to *target* as a drawing of its graph, and return the numbers of nodes and edges.
+    """Export a namespace to *target* as a graph, and return the numbers of nodes and edges.
 
-    *render* turns a drawing into the text of a format such as GraphML, and *options* name the namespace. *progress* is
-    called with (parts written, 0). Errors: `InputError` if the namespace is empty or does not exist.
+    *render* writes the text of a format such as GraphML. *options* name the namespace. *progress* is called with
+    (parts written, 0). Errors: `InputError` if the namespace is empty or does not exist.
     """
     namespace = options.namespace
     with rewritable(target) as file:
 
         def write_snapshot(key: str) -> ExportResult:
-            """Write the graph with the database key *key* to the file, and return the numbers of nodes and edges."""
+            """Export the graph with the database key *key* to the file, and return the numbers of nodes and edges."""
             with compress(file, target) as stream:
                 rows = database.query(key, cypher.LAST, {}, write=False)
                 if not rows or not database.query(key, cypher.META, {}, write=False):
@@ -183,7 +186,7 @@ xsi:schemaLocation="http://graphml.graphdrawing.org/xmlns http://graphml.graphdr
 
 
 def _render_graphml(drawing: Drawing, namespace: str) -> Iterator[str]:
-    """Yield the text of a GraphML file for *drawing*, in parts."""
+    """Yield the parts of a GraphML file with the nodes and edges of *drawing*."""
     yield _GRAPHML_HEAD
     yield from _graphml_keys()
     yield f'<graph id={_quote(namespace)} edgedefault="directed">\n'
