@@ -1,1 +1,1 @@
-"""Alternatives to the default search and reading: rerankers, graph walks, decay, templates, a reading plan."""
+"""Alternatives to the default search and reading: rerankers, graph traversal, decay, templates, a reading plan."""

@@ -1,6 +1,6 @@
 """Decay: how far a fact has faded since it was last stated or used. Pure functions; the result is never stored.
 
-A fact that is stated or used again is fresh at once, as its decay depends only on these two times.
+The decay depends only on these two times, so a fact that is stated or used again is fresh at once.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ _MOST_DAYS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class DecaySpans:
-    """For how many days without a statement or use a fact stays fresh, then dim, then softly forgotten.
+    """How many days a fact spends in each state of decay while nobody states or uses it: fresh, dim, softly forgotten.
 
-    After that, it is forgotten. Each number is from 0 to 100,000 days. Raises `InputError` for other values.
+    After that, it is forgotten. The reranker `ByDecay` removes both forgotten states from search results. Each number
+    is from 0 to 100,000 days. Raises `InputError` for other values.
     """
 
     fresh_days: float = 90
@@ -31,7 +32,7 @@ class DecaySpans:
     soft_days: float = 90
 
     def __post_init__(self) -> None:
-        """Raise `InputError` for numbers of days that are not from 0 to 100,000."""
+        """Raise `InputError` if a number of days is not from 0 to 100,000."""
         for field in fields(self):
             days = getattr(self, field.name)
             if isinstance(days, bool) or not isinstance(days, int | float) or not 0 <= days <= _MOST_DAYS:
@@ -49,20 +50,20 @@ DEFAULT_SPANS = DecaySpans()
 
 
 def find_decay(last_said: int, last_used: int | None, now: int, spans: DecaySpans = DEFAULT_SPANS) -> Decay:
-    """Return how far a fact has decayed at *now*: fresh, dim, softly forgotten or forgotten.
+    """Return how far a fact has decayed at the time *now*: "fresh", "dim", "soft_forgotten" or "forgotten".
 
-    *last_said* is when the fact was last stated; *last_used* is when a search last returned the fact, or ``None``.
-    Times are microseconds since the epoch.
+    *last_said* is when the fact was last stated, and *last_used* when a search last returned it, or ``None``. Times
+    are microseconds since the epoch.
     """
     age = now - (last_said if last_used is None else max(last_said, last_used))
     return DECAYS[sum(age >= end for end in spans.ends)]
 
 
 def decay_of(fact: Fact, now: datetime | None = None, spans: DecaySpans = DEFAULT_SPANS) -> Decay:
-    """Return how far *fact* has decayed at *now* (default: the present): fresh, dim, softly forgotten or forgotten.
+    """Return how far *fact* has decayed at the time *now*: "fresh", "dim", "soft_forgotten" or "forgotten".
 
-    A *now* without a zone is UTC. A fact that was stated or used after *now* is fresh. Errors: `InputError` for invalid
-    *spans*.
+    *now* is the present by default; without a time zone it is UTC. A fact that was stated or used after *now* is
+    fresh. *spans* are the lengths of the states.
     """
     moment = datetime.now(UTC) if now is None else now if now.tzinfo else now.replace(tzinfo=UTC)
     said, used = fact.last_said or fact.created_at, fact.last_used

@@ -1,4 +1,4 @@
-"""The reading plan ``economy``: messages wait, and one model call reads several of a thread (`Settings.plan`)."""
+"""The reading plan ``economy``: messages wait, until one model call reads several of a thread (`Settings.plan`)."""
 
 from __future__ import annotations
 
@@ -59,10 +59,11 @@ READ_WINDOW = load_prompt(
 
 
 def wait(state: Row, settings: Settings) -> Flow[tuple[JSON, list[Episode]]]:
-    """Save an episode; return its ingestion state, and the episodes to read now, in order of arrival.
+    """Save the message in *state*; return its ingestion state, and the messages to read now, in order of arrival.
 
-    Short messages wait until `Settings.window` of them can be read together, or until the first has waited
-    `window_seconds`. Until then the list is empty. A longer episode is read without waiting.
+    Short messages wait until `Settings.window` of them can be read in one model call, or until the first has waited
+    for `window_seconds`. Until then, the returned list is empty. A longer message or another text is read without
+    waiting.
     """
     saved = yield from accept(state, settings)
     if saved["done"]:
@@ -77,7 +78,7 @@ def wait(state: Row, settings: Settings) -> Flow[tuple[JSON, list[Episode]]]:
 
 
 def all_waiting() -> Flow[list[Episode]]:
-    """Return the episodes that wait to be read together with others, in order of arrival."""
+    """Return all messages that wait to be read together with others, in order of arrival."""
     records = yield from fetch(queries.WAITING, reason=REASON)
     return [rows.to_episode(record["episode"]) for record in records]
 
@@ -86,12 +87,12 @@ def all_waiting() -> Flow[list[Episode]]:
 
 
 def read_together(readings: Sequence[ReadAhead], settings: Settings) -> Flow[None]:
-    """Ask the model to read the short messages in *readings*; one model call reads several messages of a thread."""
+    """Ask the model to read the short messages in *readings*; one call reads several messages of a conversation."""
     yield from every(_read_together(group, settings) for group in _conversations(readings, settings.window))
 
 
 def _conversations(readings: Sequence[ReadAhead], most: int) -> Iterator[list[ReadAhead]]:
-    """Yield groups of at most *most* short messages of the same thread; one model call reads a group."""
+    """Yield groups of at most *most* short messages of the same conversation, to be read by one model call each."""
     short = [one for one in readings if one.draft.episode.kind == EpisodeKind.MESSAGE and len(one.draft.pieces) == 1]
     thread = attrgetter("draft.episode.thread_key")
     for _, group in groupby(sorted(short, key=thread), key=thread):
@@ -100,7 +101,7 @@ def _conversations(readings: Sequence[ReadAhead], most: int) -> Iterator[list[Re
 
 
 def _read_together(group: Sequence[ReadAhead], settings: Settings) -> Flow[None]:
-    """Read the messages of *group* with one model call, and cache the answer for each message.
+    """Read the messages of *group* with one model call, and cache the part of the answer about each message.
 
     If the call fails, each message is later read by a call of its own.
     """
@@ -115,7 +116,7 @@ def _read_together(group: Sequence[ReadAhead], settings: Settings) -> Flow[None]
 
 
 def _ask_window(drafts: Sequence[Draft], settings: Settings) -> Flow[WindowReading]:
-    """Ask the model for the entities and facts of several messages, one in each of *drafts*."""
+    """Ask the model for the entities and facts of several messages; *drafts* has one state of ingestion for each."""
     messages = [
         {
             "message": number,
@@ -137,7 +138,10 @@ def _ask_window(drafts: Sequence[Draft], settings: Settings) -> Flow[WindowReadi
 
 
 def pick_reading(number: int, answer: WindowReading) -> EpisodeReading:
-    """Return the entities and facts of message *number* in *answer*, the model's answer about several messages."""
+    """Return the entities and facts of message *number* in *answer*, the model's answer about several messages.
+
+    References from a fact to the facts from which it follows are adjusted to the shorter list.
+    """
     entities = [ExtractedEntity(**dict(entity)) for entity in answer.entities if entity.message == number]
     places = [place for place, fact in enumerate(answer.facts) if fact.message == number]
     facts = []

@@ -1,4 +1,4 @@
-"""Explains the results of a search (``explain=True``): retrievers, ranks, scores, and why candidates were left out."""
+"""Explains search results (``explain=True``): what found each result, with ranks and scores, and what was left out."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ FILLER = "a filler without content, such as 'Sure!'"
 def explain(context: Context, winners: Winners, found: Found, ranked: Ranked, limit: int) -> tuple[Explanation, ...]:
     """Explain each search result in *context*, and the best candidates that were left out.
 
-    *found* has the candidates of each retriever, *ranked* their scores, and *winners* the candidates that were read
-    from the database; *limit* is the number of results of each kind.
+    *winners* are the candidates that were read from the database. *found* has the hits of each retriever, such as the
+    word index. *ranked* has the scores after each stage. *limit* is the number of results of each kind.
     """
     explanations: list[Explanation] = []
     for kind in KINDS:
@@ -45,7 +45,10 @@ def explain(context: Context, winners: Winners, found: Found, ranked: Ranked, li
 
 
 def _explain_results(kind: Kind, context: Context, found: Found, ranked: Ranked) -> Iterator[Explanation]:
-    """Yield an explanation of each search result of *kind*, best first; each period of a fact is explained."""
+    """Yield an explanation of each search result of *kind*, best first.
+
+    A fact that was true in several periods has one explanation for each period.
+    """
     lines: defaultdict[str, deque[str]] = defaultdict(deque)
     for line in context.lines:
         if line.kind == kind:
@@ -60,7 +63,7 @@ def _explain_results(kind: Kind, context: Context, found: Found, ranked: Ranked)
 
 
 def _explain_one(kind: Kind, id_: str, text: str, found: Found, ranked: Ranked, **rest: Any) -> Explanation:
-    """Explain a search result: which retrievers have found it, and its score after each ranking stage."""
+    """Explain one search result: the retrievers that found it, its ranks, and its score after each ranking stage."""
     stages = ranked.stages.get(kind, {}).get(id_, ())
     return Explanation(kind=kind, id=id_, text=text, hits=tuple(_hits(kind, id_, found)), scores=tuple(stages), **rest)
 

@@ -1,4 +1,4 @@
-"""The ingestion step `link`: links new entities to entities with names of similar meaning (`Settings.note_linking`)."""
+"""The ingestion step `link`: relates new entities to entities with names of similar meaning (`note_linking`)."""
 
 from __future__ import annotations
 
@@ -45,10 +45,11 @@ log = logging.getLogger("kg_memory.ingestion")
 
 
 def link(draft: Draft, settings: Settings, clock: Callable[[], float] = time.monotonic) -> Flow[Update]:
-    """Link the new and renamed entities of an episode to entities of similar meaning; return the number of links.
+    """Store a relation from each new or renamed entity of a message to entities with names of similar meaning.
 
-    The episode is already stored, so an error of the database is only logged. Entities for which `note_link_seconds`
-    are not enough are counted as ``unlinked``.
+    Returns how many relations were stored: ``{"linked": 3, "unlinked": 0}``. "unlinked" counts the entities for which
+    the time `note_link_seconds` was too short. The message is already stored, so an error of the database is only
+    logged.
     """
     new = [entity.id for entity in draft.entities if entity.is_new or entity.renamed]
     end, linked = clock() + settings.note_link_seconds, 0
@@ -66,7 +67,7 @@ def link(draft: Draft, settings: Settings, clock: Callable[[], float] = time.mon
 
 
 def _link(ids: list[str], settings: Settings) -> Flow[int]:
-    """Store a link from each entity in *ids* to each similar entity, and return the number of links."""
+    """Store a relation from each entity in *ids* to each entity with a similar name; return the number of relations."""
     threshold = UNSET if settings.note_link_threshold is None else settings.note_link_threshold
     near = yield from fetch(NEAR_ENTITIES, ids=ids, limit=settings.note_link_most + 1, threshold=threshold)
     if not near:
@@ -76,6 +77,9 @@ def _link(ids: list[str], settings: Settings) -> Flow[int]:
 
 
 def _pairs(near: Iterable[Row]) -> list[JSON]:
-    """Return the pairs of similar entities in the result rows *near*; of ``(a, b)`` and ``(b, a)``, only one."""
+    """Convert the rows *near* to pairs of similar entities, and keep only one of ``(a, b)`` and ``(b, a)``.
+
+    A pair is ``{"one": "id1", "other": "id2", "similarity": 0.9}``.
+    """
     pairs = {tuple(sorted((row["one"], row["other"]))): row["similarity"] for row in near}
     return [{"one": one, "other": two, "similarity": similarity} for (one, two), similarity in sorted(pairs.items())]

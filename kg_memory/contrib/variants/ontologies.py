@@ -1,4 +1,4 @@
-"""Ontologies of other memory systems: their types of entities and facts, for `Settings.ontology`."""
+"""Ontologies of other memory systems for `Settings.ontology`: their types of entities and facts."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Rerankers by confidence, decay, age, links, trust, use, and by chains of facts.
+"""Rerankers: prefer search results by confidence, decay, age, links, trust, use, or chains of facts.
 
-A chain of facts leads from an entity that the question names to another fact.
+A chain is a sequence of facts, each of which shares an entity with the fact before. It starts at an entity in the
+question.
 """
 
 from __future__ import annotations
@@ -58,8 +59,9 @@ class ByConfidence(Part):
 class ByDecay(Part):
     """Remove forgotten and softly forgotten search results, and multiply the score of dim results by `dim_factor`.
 
-    See `DecaySpans` for these terms. A message fades from the time at which it was sent. Facts stay fresh while
-    searches return them, if the reranker ``use`` counts that.
+    A result is dim, softly forgotten or forgotten after some days without a statement or use, see `DecaySpans`. A
+    message fades from the time at which it was sent. A fact stays fresh while searches return it, if the reranker
+    ``use`` counts this.
     """
 
     by: Literal["decay"] = "decay"
@@ -77,9 +79,9 @@ class ByDecay(Part):
 
 
 class ByHalfLife(Part):
-    """Prefer recently stated facts: the score halves with every `days` since the last statement.
+    """Prefer recently stated facts: the score halves with every `days` that have passed since the last statement.
 
-    `ByRecency`, in contrast, only raises the scores of new statements.
+    `ByRecency`, in contrast, only raises the scores of recent statements.
     """
 
     by: Literal["half_life"] = "half_life"
@@ -93,10 +95,11 @@ class ByHalfLife(Part):
 
 
 class ByImportance(Part):
-    """Prefer candidates with many links: ``(1 - weight) * score + weight * log(1 + n) / log(1 + most)``.
+    """Prefer search results with many links: ``(1 - weight) * score + weight * log(1 + n) / log(1 + most)``.
 
-    n is the number of links: for an episode the facts that it states, for an entity its facts, for a fact its episodes
-    and the facts that follow from it. most is the largest n of all candidates.
+    n is the number of links. For a message these are the facts that it states, and for an entity the facts about it.
+    For a fact they are the messages that state it, and the facts derived from it. most is the largest n of all
+    candidates.
     """
 
     by: Literal["importance"] = "importance"
@@ -122,7 +125,7 @@ class ByTrust(Part):
 class ByUse(Part):
     """Prefer facts that earlier searches returned: multiply the score by ``confidence * (1 + 0.2 ln(1 + count))``.
 
-    The factor is at most 1. *count* is how often searches have returned the fact; it is multiplied by `decay_lambda`
+    The factor is at most 1. *count* is how often searches have returned the fact. It is multiplied by `decay_lambda`
     after each `interval`. Each search adds one use to the facts that it returns.
     """
 
@@ -141,7 +144,7 @@ class ByUse(Part):
         return use_weight(count, feature.confidence)
 
     def record(self, facts: Sequence[str]) -> Flow[None]:
-        """Add one use to the use count of each of *facts* (ids); earlier uses fade with time."""
+        """Add one use to the use count of each fact in *facts*, a list of ids; earlier uses count less with time."""
         if not facts:
             return
         decay, interval = self.decay_lambda, self.interval * SECOND
@@ -150,7 +153,7 @@ class ByUse(Part):
 
 
 def use_weight(count: float, confidence: float) -> float:
-    """Return the factor for the score of a fact with this *confidence* that searches have returned *count* times.
+    """Return the factor for the score of a fact, from its *confidence* and the *count* of searches that returned it.
 
     It is ``confidence * (1 + 0.2 ln(1 + count))``, at most 1.
     """
@@ -158,7 +161,7 @@ def use_weight(count: float, confidence: float) -> float:
 
 
 def fade(count: float, elapsed_seconds: float, decay_lambda: float, interval: float) -> float:
-    """Return *count* multiplied by *decay_lambda* for each whole *interval* in *elapsed_seconds*."""
+    """Return *count* multiplied by *decay_lambda* for each whole *interval* (seconds) in *elapsed_seconds*."""
     return count * float(decay_lambda ** (max(elapsed_seconds, 0.0) // interval))
 
 
@@ -180,7 +183,7 @@ Words = frozenset[str]
 
 
 class ByChain(Part):
-    """Prefer facts at the end of a chain of facts that matches the question: "where does Ann's sister work?".
+    """Prefer facts at the end of a chain of facts that matches the question, such as "where does Ann's sister work?".
 
     A chain starts at an entity in the question, and each fact shares an entity with the fact before. Its score is the
     share of the question's other words that occur in the chain.
@@ -193,7 +196,7 @@ class ByChain(Part):
     features: ClassVar[Needs] = Needs(facts=("entities", "names", "predicate", "text"))
 
     def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: QuestionView) -> list[Scored]:
-        """Raise the scores of facts at the end of a chain of facts that has the question's words; return them all."""
+        """Raise the scores of facts at the end of a chain of facts that matches the question; return all candidates."""
         named = frozenset(question.named)
         names = {
             name
@@ -214,11 +217,11 @@ class ByChain(Part):
 def follow_chains(
     words: Mapping[str, Words], entities: Mapping[str, frozenset[str]], named: frozenset[str], longest: int
 ) -> dict[str, float]:
-    """Return a score from 0 to 1 for each fact at the end of a chain of at most *longest* facts, by fact id.
+    """Return a score from 0 to 1 for each fact that ends a chain of at most *longest* facts: ``{"fact id": 0.7}``.
 
-    A chain starts at an entity in *named*, the entities in the question; consecutive facts share an entity. The score
-    is the share of the question's words in the best chain; rare words count more. *words* are the question's words in
-    each fact, *entities* the entities of each fact.
+    A chain starts at an entity in *named*, the entities in the question; consecutive facts share an entity. *words*
+    maps each fact to the question's words in it, and *entities* maps it to its entities. The score is the share of the
+    question's words in the best chain, minus a small cost for its length. Rare words count more.
     """
     weights = rarities(words.values())
     total = sum(weights.values()) or 1.0
@@ -240,7 +243,7 @@ def follow_chains(
 
 
 def find_relations(text: str) -> dict[str, Words]:
-    """Return the predicates that *text* expresses, each with its words in *text*: ``{"WORKS_FOR": {"work"}}``."""
+    """Return the predicates that *text* expresses, each with the stems of its words: ``{"WORKS_FOR": {"work"}}``."""
     words = _WORD.findall(text)[:MOST_WORDS]
     phrases = [" ".join(words[start : start + length]) for length in PHRASE for start in range(len(words))]
     for run in _HAN.findall(text)[:MOST_WORDS]:
@@ -253,23 +256,26 @@ def find_relations(text: str) -> dict[str, Words]:
 
 
 def _relation(predicate: str) -> str:
-    """Return the family of *predicate*; without a family, its canonical name; ``""`` for an unknown predicate."""
+    """Return the family (group) of *predicate* or, without one, its standard name; ``""`` for an unknown predicate."""
     known = canonical_predicate(predicate)
     return (known.family or known.name) if known else ""
 
 
 def roots(text: str) -> Words:
-    """Return the stems of the words in *text*, also without the endings of agents: "owner" and "owns" have one root."""
+    """Return the stems of the words in *text*, without the endings -er and -or: "owner" and "owns" give one stem."""
     return frozenset(_DOER.sub("", _DOER.sub("", term)) for term in terms(text))
 
 
 def rarities(words: Iterable[Words]) -> dict[str, float]:
-    """Return a weight for each word; a word in few facts weighs more. *words* are the words of each fact."""
+    """Return a weight for each word, higher for a word in few facts: ``{"work": 0.7, "sister": 1.4}``.
+
+    *words* has the set of words of each fact.
+    """
     sets = list(words)
     often = Counter(word for each in sets for word in each)
     return {word: log(1 + len(sets) / times) for word, times in often.items()}
 
 
 def _share(covered: Words, weights: Mapping[str, float], total: float) -> float:
-    """Return what share of the *total* weight the words in *covered* have; *weights* are the weights by word."""
+    """Return the weights of the words in *covered*, divided by *total*, the sum of all *weights*: from 0 to 1."""
     return sum(weights[word] for word in covered) / total

@@ -1,4 +1,4 @@
-"""Query routing (``Recipe.route``): skips retrievers that a question does not need, judging by its words."""
+"""Query routing (``Recipe.route``): skips retrievers that a question does not need, to judge by its words."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def find_route(question: str) -> Route:
-    """Return which retrievers *question* needs: ``graph``, ``hybrid`` or ``keyword``.
+    """Return how to search for *question*: ``graph``, ``hybrid`` or ``keyword``; `ROUTES` lists the retrievers of each.
 
-    Words for relations (``related to``) need the graph. Short questions and identifiers need keywords, unless they have
-    a question word such as "how".
+    ``graph`` is for questions about relations ("related to"). ``keyword`` is for short questions and for identifiers,
+    without a question word such as "how". ``hybrid`` is for all others.
     """
     if _RELATION.search(question):
         return "graph"
@@ -51,7 +51,7 @@ def find_route(question: str) -> Route:
 
 
 def apply_route(recipe: Recipe, question: str) -> Recipe:
-    """Return *recipe* with only the retrievers that suit *question*; unchanged if no retriever would be left."""
+    """Return *recipe* with only the retrievers that *question* needs; unchanged if no retriever would be left."""
     left_out = [retriever for retriever in RETRIEVERS if retriever not in ROUTES[find_route(question)]]
     weights: dict[str, Weights] = {
         kind: recipe.weights(kind).model_copy(update=dict.fromkeys(left_out, 0.0)) for kind in recipe.kinds

@@ -1,4 +1,4 @@
-"""Templates that render a context as XML, as JSON, and as Zeph's system message."""
+"""Templates that render recalled context as XML, as JSON, or as a system message in the style of Zeph."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """Spreading activation (SYNAPSE): an alternative to the breadth-first graph traversal.
 
-An entity's activation is ``1 - product(1 - received)`` over the activated entities next to it. It grows with each of
-them and stays below 1, so an entity that is reached from several sides ranks above one that is reached from one side.
-The maximum would ignore the number of sides, and a plain sum cut at 1 would give ties at the top. Of several facts
-between the same two entities, the one with the highest conductance counts. An entity is reached once, at its nearest
-step.
+Activation is a number from 0 to 1. It starts at the entities of the question and spreads along facts, hop by hop. An
+entity's activation is ``1 - product(1 - received)`` over its activated neighbours. It grows with each of them and
+stays below 1, so an entity that is reached from several sides ranks above one that is reached from one side. The
+maximum would ignore the number of sides, and a plain sum cut at 1 would give ties at the top. Of several facts between
+the same two entities, the one with the highest conductance counts. An entity is reached once, at its nearest hop.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ Received = dict[str, dict[str, float]]
 
 
 class Synapse(Part):
-    """Graph search by spreading activation: it starts at the question's entities and weakens with each hop."""
+    """Graph search by spreading activation, a number from 0 to 1 for each entity.
+
+    It starts at the question's entities and weakens with each hop along a fact.
+    """
 
     method: Literal["synapse"] = "synapse"
     seed_structural_weight: Share = 0.4
@@ -57,15 +60,15 @@ class Synapse(Part):
 
     @model_validator(mode="after")
     def _check_thresholds(self) -> Self:
-        """Raise `ValueError` unless the activation threshold is below the inhibition threshold."""
+        """Raise `ValueError` unless the activation threshold is lower than the inhibition threshold."""
         if not self.activation_threshold < self.inhibition_threshold:
             raise ValueError("activation_threshold must be below inhibition_threshold; change one of them")
         return self
 
     def find_starts(self, hits: Mapping[Kind, Hits]) -> Flow[dict[str, float]]:
-        """Return the entities of the best facts and episodes of a word search, with weights up to `HIT_WEIGHT`.
+        """Return the entities of the best facts and messages that a word search found: ``{"entity id": 0.4}``.
 
-        *hits* are the results of the word search, by kind. The result is a dict from entity id to weight.
+        *hits* are the results of the word search, by kind. The numbers are weights, at most `HIT_WEIGHT`.
         """
         facts, episodes = (_parts_of_best(hits[kind].words[:WORD_SEEDS]) for kind in ("facts", "episodes"))
         queries = (fetch(cypher.facts_with_links(), ids=list(facts)), fetch(cypher.MENTIONED_BY, ids=list(episodes)))
@@ -79,13 +82,17 @@ class Synapse(Part):
         return {id_: HIT_WEIGHT * weight / most for id_, weight in weights.items()}
 
     def walk(self, start: Mapping[str, float], instants: Instants) -> Flow[tuple[Links, Activity]]:
-        """Spread activation from the entities *start* (weights by id); return the facts read, and all activations."""
+        """Spread activation from the entities *start* along facts; return the facts read, and each entity's activation.
+
+        *start* maps entity ids to weights: ``{"entity id": 0.4}``. *instants* are the times at which the facts must be
+        true.
+        """
         links, active = yield from activate(self, start, instants)
         return links, active
 
 
 def _parts_of_best(hits: Sequence[Scored]) -> dict[str, float]:
-    """Divide all scores by the best score: ``[("a", 4.0), ("b", 1.0)]`` -> ``{"a": 1.0, "b": 0.25}``."""
+    """Divide all scores in *hits* by the best score: ``[("a", 4.0), ("b", 1.0)]`` -> ``{"a": 1.0, "b": 0.25}``."""
     best = max((score for _, score in hits), default=0.0)
     return {id_: score / best for id_, score in hits} if best > 0 else {}
 
@@ -93,10 +100,10 @@ def _parts_of_best(hits: Sequence[Scored]) -> dict[str, float]:
 def activate(
     recipe: Synapse, weights: Mapping[str, float], instants: Instants, clock: Callable[[], float] = time.monotonic
 ) -> Flow[tuple[Links, Activity]]:
-    """Spread activation from the best entities of *weights* along facts, hop by hop.
+    """Spread activation (0 to 1) from the best entities of *weights* along facts, hop by hop.
 
-    Return the facts that were read, and the activation of each entity reached. Each start entity has the activation 1.
-    The search ends within ``timeout_ms``; a hop begins only if more time is left than the hop before took.
+    Return the facts that were read, and the activation of each entity reached. The best entities start with activation
+    1. The search ends within ``timeout_ms``: a hop begins only if more time is left than the hop before took.
     """
     began = clock()
     end = began + recipe.timeout_ms / 1000
@@ -118,7 +125,7 @@ def activate(
 
 
 def _find_seeds(recipe: Synapse, weights: Mapping[str, float], links: Links) -> Flow[list[str]]:
-    """Return the ids of the entities from which activation starts: the best of *weights*, scores by entity id.
+    """Return the ids of the entities from which activation starts: the best in *weights*, the scores by entity id.
 
     The number of entities from the same community is limited. *links* are the facts about the entities.
     """
@@ -131,7 +138,7 @@ def _find_seeds(recipe: Synapse, weights: Mapping[str, float], links: Links) -> 
 
 
 def _read_within(ids: Sequence[str], instants: Instants, seconds: float) -> Flow[Links]:
-    """Read the facts about as many of the entities *ids*, best first, as is possible in *seconds*."""
+    """Read the facts about as many of the entities *ids*, best first, as can be read in *seconds*."""
     left = max(seconds * 1000, 0.0)
     ids = ids[: max(int(left * ENTITIES_A_MS), 1)]
     facts = max(min(int(left * FACTS_A_MS / len(ids)), FACTS_A_STEP), 1)
@@ -140,10 +147,11 @@ def _read_within(ids: Sequence[str], instants: Instants, seconds: float) -> Flow
 
 
 def seed_scores(weights: Mapping[str, float], links: Iterable[Link], structural: float) -> dict[str, float]:
-    """Return how suitable each entity in *weights* (search scores by id) is as a starting point, from 0 to 1.
+    """Return how suitable each entity in *weights* is as a starting point, from 0 to 1: ``{"entity id": 0.7}``.
 
-    The score is ``weight * (1 - structural) + structure * structural``. The weight is divided by the best weight;
-    `structures` computes the structure, how well connected the entity is.
+    *weights* maps entity ids to search scores. The result is ``weight * (1 - structural) + structure * structural``.
+    The weight is the search score divided by the best score. `structures` computes the structure: how well connected
+    the entity is by *links*.
     """
     best = max(weights.values(), default=0.0)
     structure = structures(weights, links)
@@ -154,10 +162,10 @@ def seed_scores(weights: Mapping[str, float], links: Iterable[Link], structural:
 
 
 def structures(entities: Collection[str], links: Iterable[Link]) -> dict[str, float]:
-    """Return how well connected each of *entities* is, from 0 to 1, by its facts in *links*.
+    """Return how well connected each of *entities* is by the facts in *links*, from 0 to 1: ``{"entity id": 0.5}``.
 
-    It is the mean of two shares: the number of the entity's facts, and the number of different types of these facts,
-    each divided by the largest such number.
+    It is the mean of two shares: the number of the entity's facts, and the number of different types of its facts.
+    Each is divided by the largest such number of all entities.
     """
     degrees: Counter[str] = Counter()
     types: defaultdict[str, set[str]] = defaultdict(set)
@@ -171,9 +179,10 @@ def structures(entities: Collection[str], links: Iterable[Link]) -> dict[str, fl
 
 
 def cap_seeds(scores: Mapping[str, float], communities: Iterable[Collection[str]], cap: int, most: int) -> list[str]:
-    """Return the *most* entities with the highest *scores*, best first.
+    """Return the *most* entities with the highest *scores*, best first, as a list of ids.
 
-    At most *cap* of them are members of the same community (0: no limit).
+    *communities* has the entities of each community. At most *cap* of the result are from the same community (0: no
+    limit).
     """
     memberships: defaultdict[str, list[int]] = defaultdict(list)
     for number, members in enumerate(communities):
@@ -196,10 +205,11 @@ def spread(
     recipe: Synapse,
     is_over: Callable[[], bool] = lambda: False,
 ) -> dict[str, float]:
-    """Pass activation from the *active* entities to their neighbours over *links*; return it by entity, best first.
+    """Pass activation from the *active* entities over *links* to their neighbours; return the neighbours, best first.
 
-    Entities in *reached* receive none; with them, at most ``max_activated_nodes`` are activated. *is_over* is called at
-    each link, and stops the search when it returns true.
+    The result maps entity ids to activations: ``{"id": 0.4}``. Entities in *reached* receive nothing. Together with
+    these, at most ``max_activated_nodes`` are activated. *is_over* is called at each link, and stops the search by
+    returning True.
     """
     received = _receive(active, reached, links, recipe, is_over)
     fresh = {}
@@ -212,11 +222,11 @@ def spread(
 
 
 def inhibit(fresh: Mapping[str, float], received: Received, threshold: float) -> dict[str, float]:
-    """Weaken the activation of *fresh* entities that have a stronger rival, and return the new activations.
+    """Lower the activation of entities in *fresh* that have a stronger rival, and return the new activations by entity.
 
     Rivals are entities that received activation from the same entity. If the strongest rival is above *threshold*, a
-    weaker entity keeps ``1 - (strongest - own)`` of its activation. *received* has, for each entity, the activation by
-    the entity that passed it on.
+    weaker entity's activation is multiplied by ``1 - (strongest - own)``. *received* maps each entity to the activation
+    from each sender: ``{"e5": {"e1": 0.4}}``.
     """
     best: dict[str, float] = {}
     for id_, shares in received.items():
@@ -236,9 +246,9 @@ def _receive(
     recipe: Synapse,
     is_over: Callable[[], bool],
 ) -> Received:
-    """Return the activation that each entity receives over *links*, by sender: ``{"e5": {"e1": 0.4}}``.
+    """Return the activation that each entity receives over *links* from each sender: ``{"e5": {"e1": 0.4}}``.
 
-    *active* has the activations of the senders by id; entities in *reached* receive none.
+    *active* maps the ids of the senders to their activations. Entities in *reached* receive nothing.
     """
     received: Received = {}
     for link in links:

@@ -1,4 +1,4 @@
-"""The rerankers of the Zep paper: by cross-encoder, distance, diversity and mentions."""
+"""The rerankers of the Zep paper: prefer search results by cross-encoder, distance, diversity or mentions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ from kg_memory.retrieval.ranking import (
 
 
 class ByCrossEncoder(Part):
-    """Rank the best candidates by the memory's cross-encoder, which reads question and candidate: accurate but slow."""
+    """Rank the best candidates by the memory's cross-encoder, a model that reads question and candidate together.
+
+    It is accurate but slow.
+    """
 
     by: Literal["cross_encoder"] = "cross_encoder"
     depth: Annotated[int, Field(ge=1, le=1000)] = 30
@@ -42,7 +45,7 @@ class ByCrossEncoder(Part):
 
 
 class ByDistance(Part):
-    """Prefer search results near an entity in the graph: the search's `center`, or the entities in the question."""
+    """Prefer search results that are near an entity in the graph: the search's `center`, or one in the question."""
 
     by: Literal["distance"] = "distance"
     weight: Share = 0.5
@@ -60,7 +63,7 @@ class ByDistance(Part):
 
 
 class ByDiversity(Part):
-    """Prefer search results that differ from those ranked before them: greedy maximal marginal relevance."""
+    """Prefer search results that differ from those ranked before them, by greedy maximal marginal relevance."""
 
     by: Literal["diversity"] = "diversity"
     balance: Share = 0.5
@@ -77,11 +80,12 @@ class ByDiversity(Part):
 
 
 def mmr(ranking: Ranking, similarity: Mapping[str, Mapping[str, float]], balance: float) -> list[Scored]:
-    """Return *ranking* reordered by greedy maximal marginal relevance, with the new scores.
+    """Return *ranking* reordered by greedy maximal marginal relevance, with the new scores: ``[("id1", 0.9), ...]``.
 
-    The next result is the one with the largest ``balance * relevance + (1 - balance) * novelty``, its new score.
-    Relevance is the old score divided by the best one. Novelty is 1 minus the largest *similarity* (0 to 1, by both
-    ids; 0 if missing) to a result chosen before. With a *balance* of 1, the order stays the same.
+    The next result is always the one with the largest ``balance * relevance + (1 - balance) * novelty``, its new
+    score. Relevance is the old score divided by the best old score. Novelty is 1 minus the largest similarity to a
+    result chosen before. *similarity* maps both ids to a number from 0 to 1: ``{"id1": {"id2": 0.8}}``; 0 if missing.
+    With a *balance* of 1, the order stays the same.
     """
     left = [id_ for id_, _ in sort_scores(ranking)]
     relevance = {id_: clamp(score) for id_, score in ranking}
@@ -103,7 +107,7 @@ def mmr(ranking: Ranking, similarity: Mapping[str, Mapping[str, float]], balance
 
 
 class ByMentions(Part):
-    """Prefer search results with many mentions: the episodes that state a fact or name an entity."""
+    """Prefer search results with many mentions: messages that state the fact, or name the entity."""
 
     by: Literal["mentions"] = "mentions"
     weight: Share = 0.5
