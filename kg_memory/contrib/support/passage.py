@@ -1,4 +1,4 @@
-"""Matches the words of claims (facts as read) and passages (the texts they were read from), for the support check.
+"""Compares the words of claims (extracted facts) with passages (the texts from which they were extracted).
 
 Words match by stem, by groups of synonyms, and by Chinese characters. Pure functions, in time linear in the texts.
 """
@@ -53,7 +53,7 @@ _PREFIX = 4
 
 
 def _load_groups(table: Mapping[str, Mapping[str, str]]) -> tuple[Mapping[str, frozenset[str]], ...]:
-    """Return two dicts from words, and from Chinese characters, to their synonym groups: ``{"car": {"vehicle"}}``.
+    """Return the synonym groups of each word, and those of each Chinese character: ``{"car": {"vehicle"}}``.
 
     *table* is the content of ``support.toml``.
     """
@@ -70,7 +70,7 @@ def _load_groups(table: Mapping[str, Mapping[str, str]]) -> tuple[Mapping[str, f
 
 @lru_cache(maxsize=65_536)
 def to_key(word: str) -> str:
-    """Return the stem of *word*, by which words are compared: ``"Cats" -> "cat"``; without one, in lower case."""
+    """Return the stem of *word*, by which words are compared: ``"Cats" -> "cat"``; without a stem, in lower case."""
     plain = word.replace("’", "'").casefold()
     stems = terms(plain.removesuffix("'s"))
     return stems[0] if stems else plain
@@ -99,14 +99,14 @@ def _read_chinese(run: str) -> int:
 
 
 class Words:
-    """The words of a text, prepared for comparison with other texts. A "key" in its methods is the stem of a word."""
+    """The words of a text, prepared for comparison with other texts. The methods call the stem of a word its "key"."""
 
     def __init__(self, text: str) -> None:
         self.text = text
 
     @cached_property
     def plain(self) -> str:
-        """The text normalized (NFKC) and case-folded, for comparing."""
+        """The text, normalized (Unicode form NFKC) and case-folded."""
         return unicodedata.normalize("NFKC", self.text).casefold()
 
     @cached_property
@@ -192,9 +192,9 @@ _SENTENCE_END = re.compile(r"[.!?\n\u3002\uff01\uff1f]")
 
 
 class Claim(NamedTuple):
-    """A fact that a reader (a model or rules) has found in a message, before it is checked against the text.
+    """A fact that a model or rules extracted from a message, before it is checked against the text.
 
-    `names` has, for each entity (subject first), all names that the text may use for it; `types` has their types.
+    `names` has all names of each entity that the text may use, subject first. `types` has the types of the entities.
     """
 
     sentence: str
@@ -208,9 +208,9 @@ class Claim(NamedTuple):
 
 
 class Passage:
-    """A message, or a part of one, in which facts were found, with its speaker and the messages before it.
+    """A message, or a part of it, from which facts were extracted, with its speaker and the messages before it.
 
-    `previous` has the messages before, as pairs of text and time; `at` is the time of the message.
+    `previous` has the messages before as pairs (text, time); `at` is the time of the message.
     """
 
     def __init__(
@@ -245,17 +245,17 @@ class Passage:
 
     @cached_property
     def numbers(self) -> frozenset[str]:
-        """The numbers that a fact in this message may contain: those in the texts, their dates and times."""
+        """The numbers that a fact in this message may contain: those in the texts, and in their dates and times."""
         ends = ((mention.interval.start, mention.interval.end) for mention in self.mentions)
         times = filter(None, chain((self.at, *(at for _, at in self.previous)), chain.from_iterable(ends)))
         local = (time.astimezone(self.at.tzinfo) for time in times)
         return self.told_numbers | read_numbers(" ".join(f"{time:%Y %m %d %H %M}" for time in local))
 
     def times_by(self, words: str) -> Iterator[Times]:
-        """Yield the texts from which the date of a fact may come, best first, each with its dates and numbers.
+        """Yield the texts from which the date of a fact may be derived, best first, each with its dates and numbers.
 
-        They are the fact's quote *words*, the whole message, and the messages before. It stops after the first text
-        with dates.
+        They are *words* (the fact's quote), the whole message, and the messages before, up to the first text with
+        dates.
         """
         own = Times(words, tuple(find_dates(words, self.at)), read_numbers(words))
         if own.mentions:
@@ -274,7 +274,7 @@ class Passage:
 
     @cached_property
     def asked(self) -> str:
-        """The question with which the message before ends, or an empty text."""
+        """The question at the end of the message before, which this message may answer; empty if there is none."""
         text = self.previous[-1][0].partition(": ")[2] or self.previous[-1][0] if self.answers else ""
         return _SENTENCE_END.split(text.rstrip().rstrip("?\uff1f"))[-1]
 
@@ -285,7 +285,10 @@ class Passage:
 
 
 def make_passage(draft: Draft, piece: Piece, settings: Settings) -> Passage:
-    """Return *piece*, a part of the episode in *draft*, as a `Passage`, with the messages that come before it."""
+    """Convert *piece*, a part of a message, to a `Passage` with the messages that come before it.
+
+    *draft* is the state of ingestion of the message.
+    """
     episode = draft.episode
     at = local_time(episode.at, episode.offset)
     before = [(message.line, parse_instant(message.at) or at) for message in draft.previous]
@@ -295,7 +298,7 @@ def make_passage(draft: Draft, piece: Piece, settings: Settings) -> Passage:
 
 
 def names_of(entity: ResolvedEntity) -> tuple[str, ...]:
-    """Return all names of *entity* without duplicates, first those that the current episode uses."""
+    """Return all names of *entity* without duplicates; the names that the current message uses come first."""
     return tuple(dict.fromkeys((*entity.called, entity.name, *entity.aliases)))
 
 
@@ -316,14 +319,14 @@ def proper_words(name: str) -> Iterator[str]:
 
 
 def matter_of(sentence: Words, claim: Claim) -> list[str]:
-    """Return the stems of the content words in *sentence*, the fact's sentence; names and numbers are left out."""
+    """Return the stems of the content words in *sentence*, the sentence of *claim*, without names and numbers."""
     proper = {to_key(word) for name in chain.from_iterable(claim.names) for word in proper_words(name)}
     keys = dict.fromkeys(to_key(word) for word in sentence.words if word[0].isalpha() and not HAN.search(word))
     return [key for key in keys if key not in proper and key not in LIGHT and len(key) > 1 and terms(key)]
 
 
 def characters_of(sentence: Words, claim: Claim) -> list[str]:
-    """Return the Chinese characters of the fact's *sentence*, without those of names and function words."""
+    """Return the Chinese characters in *sentence*, the sentence of *claim*, without names and function words."""
     proper = set("".join(chain.from_iterable(claim.names)))
     return [char for char in sorted(sentence.han) if char not in proper and char not in LIGHT_CHINESE]
 
@@ -350,10 +353,10 @@ def language_of(text: str) -> Language:
 
 
 def find_span(quote: str, content: str) -> tuple[tuple[int, int] | None, float]:
-    """Find *quote* in *content*; return its (start, end), and the share of its words that occur there.
+    """Find *quote* in *content*; return its position (start, end), and the share of its words that occur there.
 
-    If *quote* does not occur literally, the place with most of its words is returned. If fewer than 60 % of its words
-    occur close together, the result is ``None`` with the share `_WITHOUT_SPAN`.
+    If *quote* does not occur literally, the position with most of its words is returned. If fewer than 60 % of its
+    words occur close together, the position is ``None``, and the share `_WITHOUT_SPAN`.
     """
     exact = locate(quote, content)
     if exact is not None:
@@ -380,7 +383,7 @@ def find_span(quote: str, content: str) -> tuple[tuple[int, int] | None, float]:
 
 
 def locate(quote: str, content: str) -> tuple[int, int] | None:
-    """Return the (start, end) of *quote* in *content*, ignoring case and white space, or ``None``."""
+    """Return the position (start, end) of *quote* in *content*, ignoring case and white space, or ``None``."""
     quote = quote.strip()
     if not quote:
         return None

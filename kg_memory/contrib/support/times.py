@@ -1,4 +1,4 @@
-"""Checks whether a date that a reader gave a fact follows from the texts that were read."""
+"""Checks whether the date of an extracted fact can be derived from the texts from which the fact was extracted."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _UNCLEAR = re.compile(
 
 
 class Times(NamedTuple):
-    """A text from which the date of a fact may come, with the dates and numbers in it."""
+    """A text from which the date of a fact may be derived, with the dates ("mentions") and numbers in it."""
 
     text: str
     mentions: Sequence[DateMention]
@@ -47,9 +47,9 @@ class Times(NamedTuple):
 
 
 def is_time_told(time: str | None, at: datetime, sources: Iterable[Times]) -> bool:
-    """Return whether *time*, the date that a reader gave a fact (ISO 8601), can be derived from one of *sources*.
+    """Return whether *time*, the date given to an extracted fact (ISO 8601), can be derived from one of *sources*.
 
-    *at* is when the texts were written. A time close to *at*, or one that cannot be parsed, needs no source.
+    *at* is when the texts were written. A date close to *at*, or one that cannot be parsed, needs no source.
     """
     period = parse_period(time, at.tzinfo) if time and at.tzinfo else None
     if time is None or period is None or period.start is None:
@@ -63,7 +63,8 @@ def is_time_told(time: str | None, at: datetime, sources: Iterable[Times]) -> bo
 def _tells(source: Times, time: str, start: datetime, end: datetime, at: datetime) -> bool:
     """Return whether the date *time* can be derived from the text *source*, which was written at *at*.
 
-    *start* and *end* are the period that *time* denotes.
+    *time* is as given by the model, and may begin with "about" or "before". *start* and *end* are the period it
+    denotes.
     """
     is_vague = _VAGUE.match(time) is not None
     slack = max(abs(at - start) / 2, 7 * _DAY) if is_vague else _DAY
@@ -81,7 +82,7 @@ def _tells(source: Times, time: str, start: datetime, end: datetime, at: datetim
 
 
 def _to_local(moment: datetime, at: datetime) -> datetime:
-    """Return *moment* in the time zone of *at*; unchanged if that would be outside of the calendar."""
+    """Return *moment* in the time zone of *at*; unchanged if the result would be outside of the calendar."""
     try:
         return moment.astimezone(at.tzinfo)
     except OverflowError:
@@ -94,9 +95,10 @@ def _meets(mention: DateMention, start: datetime, end: datetime, slack: timedelt
 
 
 def _is_worked_out(figures: list[str], local: datetime, at: datetime, source: Times) -> bool:
-    """Return whether *source* has a number from which a date can be computed: the day in "on the 5th", "3 years ago".
+    """Return whether *source* has a number from which a date can be computed, as "on the 5th" or "3 years ago".
 
-    *figures* are year, month and day of the date, *local* is the date itself, and *at* the time of the text.
+    *figures* are year, month and day of the date as digits: ``["2024", "5"]``. *local* is the date itself, and *at*
+    the time of the text.
     """
     distances = {str(abs(at.year - local.year)), str(abs((at.year - local.year) * 12 + at.month - local.month))}
     has_figure = bool(figures) and len(figures) != 2 and figures[-1] in source.numbers
@@ -104,9 +106,9 @@ def _is_worked_out(figures: list[str], local: datetime, at: datetime, source: Ti
 
 
 def _is_named(start: datetime, end: datetime, at: datetime, text: str) -> bool:
-    """Return whether *text* names the period from *start* to *end*: its month, weekday, quarter, or a holiday in it.
+    """Return whether *text*, written at the time *at*, names the period from *start* to *end*.
 
-    *at* is the time at which the text was written.
+    It may name its month, weekday or quarter, or a holiday in it.
     """
     months = set(_months(start, end))
     if {month for month in range(12) if month + 1 in months} & set(_named_months(text)) and end - start > 2 * _DAY:
