@@ -1,4 +1,4 @@
-"""Add, update and delete Mem0 memories, and report which memories changed."""
+"""Adds, updates and deletes Mem0 memories, and reports which memories changed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a Mem0 call: its role ("user", "assistant"), the name of its speaker or None, and its text."""
+    """One message of a Mem0 call: its role ("user", "assistant"), the name of its speaker (or None), and its text."""
 
     role: str
     name: str | None
@@ -45,12 +45,12 @@ class Message:
 
     @property
     def speaker(self) -> str:
-        """The speaker of the stored episode: the message's name, or else its role."""
+        """The speaker under which the message is stored: its name or, without a name, its role."""
         return name_of_speaker(self.name) or ROLES.get(self.role, self.role)
 
     @property
     def labels(self) -> dict[str, str]:
-        """The labels of the stored episode: "role" and, if the message names its speaker, "actor_id"."""
+        """The labels with which the message is stored: "role" and, if the message names its speaker, "actor_id"."""
         return {"role": self.role, **({"actor_id": self.name} if self.name else {})}
 
 
@@ -73,7 +73,7 @@ class Note:
         cls, ids: Mapping[str, object], metadata: Entries | None, timestamp: Any, expiration_date: object,
         memory_type: str | None,
     ) -> Note:  # fmt: skip
-        """Return a `Note` of the arguments of `Memory.add`. Errors: `InputError` for an invalid argument."""
+        """Convert the arguments of `Memory.add` to a `Note`. Errors: `InputError` for an invalid argument."""
         if memory_type not in (None, PROCEDURAL):
             raise InputError(f"memory_type must be {PROCEDURAL!r}, or left out, got {memory_type!r:.100}")
         last_day, expires_at = read_expiration(expiration_date)
@@ -82,16 +82,17 @@ class Note:
         return cls(read_ids(ids), metadata, about, at, expires_at)
 
     def fields(self, message: Message) -> Item:
-        """Return the fields "source", "source_id", "labels", "at" and "expires_at" of the episode for *message*.
+        """Return the fields of the episode (stored message) for *message* that do not depend on its text.
 
-        "source_id" is random, so that adding the same message again stores it again.
+        They are "source", "source_id", "labels", "at" and "expires_at". "source_id" is random, so that adding the same
+        message again stores it again.
         """
         labels = to_labels(self.ids, self.metadata, {**self.about, **message.labels})
         times = {"at": self.at, "expires_at": self.expires_at}
         return {"source": SOURCE, "source_id": uuid4().hex, "labels": labels, **times}
 
     def episode(self, message: Message) -> Item:
-        """Return *message* as an episode for a model to read; its thread is the run_id of the call."""
+        """Return *message* as the dict of an episode, from which a model extracts facts; its thread is the run_id."""
         about = {"content": message.text, "speaker": message.speaker, "thread": self.ids.get("run_id")}
         return {**about, **self.fields(message)}
 
@@ -105,9 +106,9 @@ class Note:
 def add(view: View, messages: object, note: Note, *, infer: bool) -> Flow[list[Item]]:
     """Store *messages*, and return an event (ADD, UPDATE, DELETE or NOOP) for each memory that they changed.
 
-    *note* has the other arguments of the call. With *infer*, a model extracts memories; otherwise each message is
-    stored verbatim, as are procedural memories. Errors: `InputError`; `ModelError` if a message could only be stored,
-    not read.
+    *note* has the other arguments of the call. With *infer*, a model extracts memories from the messages. Otherwise
+    each message is stored verbatim; procedural memories always are. Errors: `InputError`; `ModelError` if a message was
+    stored, but the model could not read it.
     """
     owner = Owner.of_ids(view.collection, note.ids)
     spoken = parse_messages(messages)
@@ -121,8 +122,8 @@ def add(view: View, messages: object, note: Note, *, infer: bool) -> Flow[list[I
 def _settle(view: View, owner: Owner, verb: str, inputs: Sequence[Entries]) -> Flow[list[Item]]:
     """Store *inputs* in the namespace of *owner*, and return an event for each memory that they changed.
 
-    *verb* is the method that stores them: "add_many" for episodes, "facts.add_many" for rows of facts. Errors:
-    `ModelError` if an episode could not be read.
+    *verb* is the method that stores them: "add_many" for messages, "facts.add_many" for rows of facts. Errors:
+    `ModelError` if the model could not read a message.
     """
     if not inputs:
         return []
@@ -151,7 +152,7 @@ def _find_ended(view: View, owner: Owner, since: datetime, added: Iterable[AddRe
 
 
 def _first_place(fact: Fact, order: Mapping[str, int]) -> tuple[int, int]:
-    """Return (message index, character index) of the place where *fact* was first stated, for sorting.
+    """Return where *fact* was first stated, as a sort key: (message index, character index).
 
     *order* maps the ids of the messages' episodes to the message indexes.
     """
@@ -163,11 +164,12 @@ def _first_place(fact: Fact, order: Mapping[str, int]) -> tuple[int, int]:
 
 
 def update(view: View, memory_id: str, text: object, metadata: Entries | None, expiration: Any) -> Flow[None]:
-    """Replace the memory with the id *memory_id* by *text*. The replacement can be undone.
+    """Replace the memory with the id *memory_id* by *text*; the replacement can be undone.
 
-    *metadata* is merged into the existing metadata, and *expiration* is the new last day on which the memory is shown.
-    A verbatim memory is replaced by a verbatim memory. Errors: `InputError` if *text* is None, or the memory does not
-    exist or was retracted; `ModelError`.
+    *metadata* is merged into the existing metadata. *expiration* is the new last day on which the memory is shown. A
+    memory that was stored verbatim is replaced by *text* verbatim; otherwise a model reads *text*. Errors: `InputError`
+    if *text* is None, or if the memory does not exist or was retracted; `ModelError` if the model could not read
+    *text*.
     """
     if text is None:
         raise InputError("text must be set: metadata and expiration_date can only be changed together with the text")
@@ -196,9 +198,10 @@ def update(view: View, memory_id: str, text: object, metadata: Entries | None, e
 
 
 def _note_for(fact: Fact, words: str, metadata: Entries | None, expiration: Any, owner: Owner) -> tuple[Message, Note]:
-    """Return a message with the text *words*, and a note with the ids and metadata of *fact*, which it replaces.
+    """Return *words* as a message, with the speaker, ids and metadata of *fact*, which it is to replace.
 
-    *metadata* is merged into the existing metadata; *expiration* is the new last day, or `UNSET` to keep the old one.
+    *metadata* is merged into the existing metadata. *expiration* is the new last day on which the memory is shown; with
+    `UNSET`, the old one stays.
     """
     labels: Item = dict(fact.sources[0].labels) if fact.sources else {}
     ids = {name: labels.pop(name) for name in IDS if name in labels} | {owner.field: owner.value}
@@ -213,7 +216,7 @@ def _note_for(fact: Fact, words: str, metadata: Entries | None, expiration: Any,
 
 
 def parse_messages(messages: object) -> list[Message]:
-    """Return the messages in the argument of a Mem0 call: a text, a dict with role and content, or a list of these.
+    """Parse the messages in a Mem0 call: a text, a dict with role and content, or a list of these.
 
     Messages without text, and system messages, are left out. Errors: `InputError` for a value of another form.
     """
@@ -225,7 +228,7 @@ def parse_messages(messages: object) -> list[Message]:
 
 
 def _read_message(message: Any) -> Message:
-    """Return one *message*: a text, or a dict with role, content and perhaps name.
+    """Parse one *message*: a text, or a dict with role, content and perhaps name.
 
     Errors: `InputError` for another value.
     """
@@ -244,7 +247,7 @@ def _read_message(message: Any) -> Message:
 
 
 def delete(view: View, memory_id: str) -> Flow[list[str]]:
-    """Delete a memory and all earlier memories that it replaced; return their ids.
+    """Delete the memory with the id *memory_id*, and all earlier memories that it replaced; return the deleted ids.
 
     Errors: `NotFound` if it does not exist.
     """
@@ -258,7 +261,10 @@ def delete(view: View, memory_id: str) -> Flow[list[str]]:
 
 
 def _find_chain(view: View, owner: Owner, fact: Fact) -> Flow[list[str]]:
-    """Return the ids of *fact*, the fact that it replaced, the fact that this one replaced, and so on, oldest first."""
+    """Return the ids of *fact* and of all facts before it: those that it replaced, that these replaced, and so on.
+
+    They are sorted, oldest first.
+    """
     evolution: list[Fact] = yield from view.call("facts.evolution", owner, fact.id)
     before: dict[str, set[str]] = {}
     for period in evolution:
@@ -286,7 +292,7 @@ def reset(view: View) -> Flow[None]:
 
 
 def _forget_matching(view: View, owner: Owner, node: FilterGroup) -> Flow[None]:
-    """Delete the episodes in the namespace of *owner* whose labels match the filter *node*."""
+    """Delete the messages in the namespace of *owner* whose labels match the filter *node*."""
     where = to_where(node, owner)
     while True:
         episodes: list[Episode] = yield from view.call("episodes.list", owner, where=where, limit=PAGE)
@@ -297,7 +303,7 @@ def _forget_matching(view: View, owner: Owner, node: FilterGroup) -> Flow[None]:
 
 
 def _forget(view: View, owner: Owner, target: Entries) -> Flow[list[str]]:
-    """Delete *target*, such as {"fact": id}, and return the ids of the deleted facts; [] if it does not exist."""
+    """Delete *target*, such as ``{"fact": id}``, and return the ids of the deleted facts; [] if it does not exist."""
     try:
         receipt: ForgetReceipt = yield from view.call("privacy.forget", owner, **target)
     except NotFound:

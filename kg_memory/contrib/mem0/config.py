@@ -1,4 +1,4 @@
-"""Read Mem0's configuration: supported keys, ignored keys, and errors for all others."""
+"""Reads Mem0's configuration: some keys are supported, some ignored, and all others are errors."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SERVERS: Mapping[str, str | None] = {
 
 
 class Opened(NamedTuple):
-    """An opened Mem0 configuration: the memory, the name of its collection, and whether reranking is available."""
+    """An opened Mem0 configuration: the memory, the name of its collection, and whether it has a reranker."""
 
     graph: GraphMemory
     collection: str
@@ -46,7 +46,7 @@ class Opened(NamedTuple):
 
 
 def open_config(config: Entries | None) -> Opened:
-    """Return the memory that the Mem0 configuration *config* describes; it connects to its database when first used.
+    """Open the memory that the Mem0 configuration *config* describes; it connects to its database at the first use.
 
     Errors: `SettingsError` for unknown or unsupported options.
     """
@@ -81,9 +81,10 @@ def _check_names(config: Entries) -> None:
 
 
 def _read_part(name: str, part: Any) -> tuple[str | None, Entries]:
-    """Return (provider, options) of one section of a configuration; *name* is its key, for errors.
+    """Return (provider, options) of one section of a configuration: ``("openai", {"model": "gpt-4.1-mini"})``.
 
-    *part* is the section: {"provider": "openai", "config": {"model": "gpt-4.1-mini"}}, or None.
+    *part* is the section, ``{"provider": "openai", "config": {"model": "gpt-4.1-mini"}}``, or None. *name* is its key,
+    for error messages.
     """
     if part is None:
         return None, {}
@@ -95,9 +96,9 @@ def _read_part(name: str, part: Any) -> tuple[str | None, Entries]:
 
 
 def _find_url(parts: Mapping[str, tuple[str | None, Entries]]) -> str | None:
-    """Return the URL of FalkorDB, if a store section of the configuration names it; otherwise None.
+    """Return the URL of FalkorDB if a section about stores contains it; otherwise None.
 
-    *parts* maps section names to (provider, options). Sections for other stores only cause a warning.
+    *parts* maps the names of sections to (provider, options). Sections for other stores only cause a warning.
     """
     url = None
     for name in ("vector_store", "graph_store"):
@@ -120,7 +121,7 @@ def _to_url(options: Entries) -> str | None:
 def _open_model(provider: str | None, options: Entries, settings: Settings) -> BaseChatModel | str | None:
     """Return the chat model of the section "llm": a LangChain model, the text "offline", or None for the default.
 
-    *provider* and *options* are read from the section.
+    *provider* and *options* are the content of the section.
     """
     if provider is None or provider == OFFLINE:
         return provider
@@ -136,9 +137,9 @@ def _open_model(provider: str | None, options: Entries, settings: Settings) -> B
 
 
 def _open_embeddings(provider: str | None, options: Entries, settings: Settings) -> Embeddings | str | None:
-    """Return the embedding model of the section "embedder": LangChain embeddings, "offline", or None (default).
+    """Return the embedding model of the section "embedder": LangChain embeddings, "offline", or None for the default.
 
-    *provider* and *options* are read from the section.
+    *provider* and *options* are the content of the section.
     """
     if provider is None or provider == OFFLINE:
         return provider
@@ -156,7 +157,7 @@ def _open_embeddings(provider: str | None, options: Entries, settings: Settings)
 def _find_server(part: str, provider: str, options: Entries, settings: Settings) -> tuple[str | None, str | None]:
     """Return (base URL, API key) of the model server for *provider*, such as "openai" or "ollama".
 
-    None means the default of the client; for OpenAI, *settings* provide the defaults. *part* is the name of the
+    None means the default of the client. For OpenAI, *settings* provide the defaults. *part* is the name of the
     section, "llm" or "embedder". Errors: `SettingsError` for an unknown provider.
     """
     if provider not in SERVERS:
@@ -177,9 +178,9 @@ def _wrong_model(part: str, kind: str, model: object) -> SettingsError:
 
 
 def _can_rerank(provider: str | None, options: Entries) -> bool:
-    """Return whether the configuration has a reranker: whether *provider*, from its section "reranker", is set.
+    """Return whether the configuration has a reranker, that is, whether its section "reranker" has a provider.
 
-    *options* are those of the section. Errors: `SettingsError` for an unsupported provider.
+    *provider* and *options* are the content of the section. Errors: `SettingsError` for an unsupported provider.
     """
     if provider not in (None, "llm_reranker"):
         raise SettingsError(

@@ -1,7 +1,7 @@
-"""Parse Mem0's filters, and translate them into `GraphMemory` filters where possible.
+"""Parses Mem0's filters, and translates them into `GraphMemory` filters where possible.
 
-Tests without a translation (``contains``, ``icontains``, ``gt`` of texts) are applied to the results. A memory passes
-if one of its source messages passes all conditions of a dict.
+Conditions without a translation (``contains``, ``icontains``, ``gt`` of texts) are tested on the results. A memory
+passes if one of its source messages fulfils all conditions of a dict.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ANY = "*"
 
 
 class Test(NamedTuple):
-    """A test of one field in a Mem0 filter: ("run_id", "eq", "r1") requires that run_id is "r1"."""
+    """A condition on one field in a Mem0 filter: ("run_id", "eq", "r1") requires that run_id is "r1"."""
 
     field: str
     operator: str
@@ -39,7 +39,7 @@ class Test(NamedTuple):
 
     @property
     def is_ours(self) -> bool:
-        """Whether a `GraphMemory` filter can express the test."""
+        """Whether a `GraphMemory` filter can express the condition."""
         if self.operator in TEXTS or self.field == "memory":
             return False
         return self.operator in EQUALITIES or self.field in TIMES or not isinstance(self.value, str)
@@ -53,7 +53,7 @@ class FilterGroup(NamedTuple):
 
     @property
     def is_ours(self) -> bool:
-        """Whether a `GraphMemory` filter can express the group, with all its parts."""
+        """Whether a `GraphMemory` filter can express the whole group."""
         return all(part.is_ours for part in self.parts)
 
 
@@ -64,7 +64,7 @@ Node = Test | FilterGroup
 
 
 def parse_filters(filters: Entries | None, ids: Mapping[str, str]) -> FilterGroup:
-    """Return the Mem0 filter *filters* in parsed form, with a test for each of *ids*, such as {"user_id": "ann"}.
+    """Parse the Mem0 filter *filters*, and add a condition for each of *ids*, such as ``{"user_id": "ann"}``.
 
     Errors: `InputError` for an invalid filter, or if no user_id, agent_id or run_id is required.
     """
@@ -77,7 +77,7 @@ def parse_filters(filters: Entries | None, ids: Mapping[str, str]) -> FilterGrou
 
 
 def _required(node: FilterGroup) -> Iterator[Test]:
-    """Yield the tests in *node* that every matching memory must pass, which are those outside of OR and NOT."""
+    """Yield the conditions in *node* that every matching memory must fulfil, which are those outside of OR and NOT."""
     for part in node.parts:
         if isinstance(part, Test):
             yield part
@@ -86,7 +86,10 @@ def _required(node: FilterGroup) -> Iterator[Test]:
 
 
 def _parse(filters: object, depth: int) -> FilterGroup:
-    """Return a Mem0 filter dict as an "AND" group; *depth* is its depth of nesting. Errors: `InputError` if invalid."""
+    """Parse a Mem0 filter dict to an "AND" group. Errors: `InputError` for an invalid filter.
+
+    *depth* is the depth of nesting of *filters*, which is limited.
+    """
     if not isinstance(filters, Mapping):
         raise InputError(f"a filter must be a dict such as {{'user_id': 'ann'}}, got {type(filters).__name__}")
     if depth > MAX_DEPTH:
@@ -115,7 +118,7 @@ def _tests(name: str, condition: object) -> list[Node]:
 
 
 def _test(name: str, how: object, value: Any) -> Node:
-    """Return a test that compares the field *name* with *value* by the operator *how*, such as "eq", "in" or "gt".
+    """Return the condition that compares the field *name* with *value* by the operator *how*: "eq", "in", "gt", ...
 
     Errors: `InputError` for an invalid operator or value.
     """
@@ -136,7 +139,7 @@ def _test(name: str, how: object, value: Any) -> Node:
 
 
 def owner_of(node: FilterGroup, collection: str) -> Owner | None:
-    """Return the only owner whose memories can match the filter *node*, or None if the filter requires no user_id."""
+    """Return the user whose memories alone can match the filter *node*; None if it does not require a user_id."""
     for test in _required(node):
         if test.field == "user_id" and test.operator == "eq" and test.value is not None:
             return Owner(collection, "user_id", test.value)
@@ -149,15 +152,15 @@ def evaluate_for(node: Node, owner: Owner) -> bool | None:
 
 
 def holds(node: Node, values: Entries) -> bool:
-    """Return whether the filter *node* matches a message; *values* are the fields of the message by name."""
+    """Return whether a message with the fields *values* matches the filter *node*."""
     return bool(_evaluate(node, values, of_all=False))
 
 
 def _evaluate(node: Node, values: Entries, *, of_all: bool) -> bool | None:
-    """Return whether the filter *node* matches a message with the fields *values*.
+    """Return whether a message with the fields *values* matches the filter *node*.
 
-    With *of_all*, *values* are only the fields that all messages of a namespace have in common. The result is None if
-    it depends on other fields.
+    With *of_all*, *values* are only the fields that all messages of a namespace have in common. The result is then None
+    if it depends on other fields.
     """
     if isinstance(node, Test):
         if of_all and node.field not in values:
@@ -177,15 +180,15 @@ def _evaluate(node: Node, values: Entries, *, of_all: bool) -> bool | None:
 def to_where(node: Node, owner: Owner) -> Entries | None:
     """Return a `GraphMemory` filter that selects at least the memories that match *node*; None for no filter.
 
-    Tests that such a filter cannot express are left out; `holds` applies them to the results. *owner* is the owner of
-    the searched namespace.
+    Conditions that such a filter cannot express are left out; `holds` tests them on the results. *owner* is the owner
+    of the searched namespace.
     """
     parts = node.parts if isinstance(node, FilterGroup) and node.join == "AND" else (node,)
     return _join_tests([_translate(part, owner) for part in parts if part.is_ours]) or None
 
 
 def _translate(node: Node, owner: Owner) -> Entries:
-    """Return the `GraphMemory` filter for *node* in the namespace of *owner*: ``{"labels.run_id": "r1"}``.
+    """Translate *node* into a `GraphMemory` filter for the namespace of *owner*: ``{"labels.run_id": "r1"}``.
 
     {} matches all memories.
     """
@@ -202,9 +205,9 @@ def _translate(node: Node, owner: Owner) -> Entries:
 
 
 def _join_tests(parts: Sequence[Entries]) -> Entries:
-    """Return one filter that requires all of the filters *parts*.
+    """Combine the filters *parts* into one filter that requires all of them.
 
-    Tests of different fields are put into one dict, since one and the same message must pass all of them.
+    Conditions on different fields are put into one dict, since one and the same message must fulfil all of them.
     """
     fields: Item = {}
     rest: list[Entries] = []
@@ -220,7 +223,7 @@ def _join_tests(parts: Sequence[Entries]) -> Entries:
 
 
 def _passes(test: Test, values: Sequence[Any]) -> bool:
-    """Return whether any of *values*, the values of one field, passes *test*; with "ne" and "nin", all must pass."""
+    """Return whether any of *values*, the values of one field, fulfils *test*; with "ne" and "nin", all must."""
     if test.operator in EQUALITIES:
         options = test.value if test.operator in ("in", "nin") else (test.value,)
         matches = any(_same(value, option) for value in values for option in options)

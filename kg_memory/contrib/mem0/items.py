@@ -1,4 +1,4 @@
-"""Turn facts into Mem0's dicts: items, events of `add`, and rows of `history`."""
+"""Converts facts to Mem0's dicts: memories, events of `add`, and rows of `history`."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from kg_memory.models.results import Explanation, FactExplanation
 
 
 def to_memory(fact: Fact, owner: Owner, score: float | None = None) -> Item:
-    """Return *fact* as the dict of a Mem0 memory: "id", "memory" (the text), "metadata" and so on.
+    """Convert *fact* to the dict of a Mem0 memory: "id", "memory" (the text), "metadata" and so on.
 
-    "valid_at" and "invalid_at" are the start and end of the time for which the fact is true. *owner* is the owner of
-    the fact's namespace.
+    "valid_at" and "invalid_at" are the start and end of the time at which the fact is true. *owner* is the owner of the
+    fact's namespace. *score* is added if it is not None.
     """
     labels = [source.labels for source in fact.sources]
     shown = {name: value for name in ABOUT if (value := next(_find_label(name, labels), None)) is not None}
@@ -51,7 +51,10 @@ def _to_text(time: datetime | None) -> str | None:
 
 
 def explain_score(explanation: Explanation) -> Item:
-    """Return why a search found a fact: "hits" has its rank and score by retriever, and "scores" its partial scores."""
+    """Return why a search found a fact: ``{"hits": {"words": {"rank": 1, "score": 0.9}}, "scores": {...}}``.
+
+    "hits" has the fact's rank and score in each retriever, such as the word index. "scores" has its partial scores.
+    """
     hits = {hit.retriever: {"rank": hit.rank, "score": hit.score} for hit in explanation.hits}
     return {"hits": hits, "scores": dict(explanation.scores)}
 
@@ -60,10 +63,10 @@ def explain_score(explanation: Explanation) -> Item:
 
 
 def is_live(fact: Fact, now: datetime) -> bool:
-    """Return whether *fact* should be in lists of memories at the time *now*.
+    """Return whether *fact* should be listed as a memory at the time *now*.
 
-    It should if it is true then, or if it was stated as a fact of the past. A fact that was ended or replaced later is
-    not listed.
+    It should if it is true then, or if it was already past when it was stated. A fact that has ended or was replaced
+    since then is not listed.
     """
     if fact.invalid_at is None or fact.invalid_at > now:
         return True
@@ -71,10 +74,9 @@ def is_live(fact: Fact, now: datetime) -> bool:
 
 
 def is_shown(fact: Fact, owner: Owner, node: FilterGroup, *, show_expired: bool, today: date) -> bool:
-    """Return whether a message that states *fact* matches the filter *node* and has not expired by *today*.
+    """Return whether one message that states *fact* matches the filter *node* and has not expired by *today*.
 
-    One such message is enough. With *show_expired*, expired messages count, too, and facts whose messages have all been
-    deleted are shown.
+    With *show_expired*, expired messages count, too, and facts whose messages have all been deleted are shown.
     """
     if not fact.sources:
         return show_expired
@@ -100,8 +102,8 @@ def _has_expired(source: Source, today: date) -> bool:
 def to_events(facts: Sequence[Fact], ended: Mapping[str, Fact], episodes: Container[str], owner: Owner) -> list[Item]:
     """Return an event (ADD, UPDATE, DELETE or NOOP) for each memory that a call of `add` changed.
 
-    *facts* are the facts that the added episodes state, *ended* maps ids to the facts that they ended, and *episodes*
-    has the ids of the added episodes.
+    *facts* are the facts that the added messages state. *ended* are the facts that they ended, by id. *episodes* has
+    the ids of the added messages.
     """
     events: list[Item] = []
     replaced: set[str] = set()
@@ -119,7 +121,10 @@ def to_events(facts: Sequence[Fact], ended: Mapping[str, Fact], episodes: Contai
 
 
 def find_ended(changes: Iterable[Change], sentences: Iterable[str]) -> dict[str, Fact]:
-    """Return, by id, the facts that *changes* ended, corrected or retracted and whose text is one of *sentences*."""
+    """Return the facts in *changes* that ended or were corrected or retracted, and whose text is in *sentences*.
+
+    The result maps ids to facts.
+    """
     names = set(sentences)
     before = (change.before for change in changes if change.kind in ("ended", "corrected", "retracted"))
     return {fact.id: fact for fact in before if fact is not None and fact.sentence in names}
@@ -131,7 +136,7 @@ def find_ended(changes: Iterable[Change], sentences: Iterable[str]) -> dict[str,
 def to_history(memory_id: str, explained: FactExplanation) -> list[Item]:
     """Return the events in the history of a memory, earliest first: ADD, UPDATE for each replacement, and DELETE.
 
-    *explained* has the periods and verdicts of the fact with the id *memory_id*.
+    *explained* has the periods of the fact with the id *memory_id*, and the decisions about it.
     """
     periods = list(explained.evolution)
     if not periods:
@@ -157,7 +162,7 @@ def _row(
 ) -> Item:
     """Return one event in the history of a memory; *before* and *after* are the fact before and after the event.
 
-    *event* is "ADD", "UPDATE" or "DELETE".
+    *event* is "ADD", "UPDATE" or "DELETE". *at* is its time, and *by* the name of who caused it, if known.
     """
     fact = after or before
     source = fact.sources[0] if fact and fact.sources else None

@@ -1,4 +1,4 @@
-"""`Memory` and `AsyncMemory`: Mem0's methods over a `GraphMemory`."""
+"""`Memory` and `AsyncMemory`: Mem0's methods, implemented with a `GraphMemory`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Results = dict[str, list[Item]]
 
 
 class Verbs(Closing):
-    """The methods that `Memory` and `AsyncMemory` share: Mem0's interface over a `GraphMemory`.
+    """The methods that `Memory` and `AsyncMemory` share: Mem0's interface, implemented with a `GraphMemory`.
 
     `graph` is the `GraphMemory`, for calls that Mem0 lacks; pass it the namespace that `namespace_of` returns.
     """
@@ -69,7 +69,7 @@ class Verbs(Closing):
     def namespace_of(
         self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None
     ) -> str:
-        """Return the namespace that `graph` uses for the memories of a user, or of an agent or run without a user.
+        """Return the namespace in which `graph` stores the memories of a user, or of an agent or run without a user.
 
         ``namespace_of(user_id="ann") -> "mem0/user/ann"``
         """
@@ -99,12 +99,12 @@ def _add(
     timestamp: datetime | str | float | None = None,
     expiration_date: object = None,
 ) -> Flow[Results]:
-    """Remember *messages*, and return an event (ADD, UPDATE, DELETE or NOOP) for each memory that changed.
+    """Store *messages*, and return an event (ADD, UPDATE, DELETE or NOOP) for each memory that they changed.
 
-    *messages* are a text, a message {"role": ..., "content": ...}, or a list of messages. *timestamp* is the time of
-    the messages (default: now). With *infer* false, or *memory_type* "procedural_memory", they are stored verbatim.
+    *messages* are a text, a message ``{"role": ..., "content": ...}``, or a list of messages. *timestamp* is the time
+    of the messages (default: now). With *infer* false, or *memory_type* "procedural_memory", they are stored verbatim.
     *expiration_date* is the last day on which they are shown, such as "2026-12-31". Errors: `InputError`; `ModelError`
-    if a message could only be stored, not read.
+    if a message was stored, but the model could not read it.
     """
     if prompt is not None:
         raise InputError("prompt is not supported; set custom_instructions in the config, which apply to all messages")
@@ -131,12 +131,12 @@ def _search(
     as_of: Time | None = None,
     believed_at: Time | None = None,
 ) -> Flow[Results]:
-    """Return the memories that match *query*, best first. Scores are relative to the best match, from 0 to 1.
+    """Return the memories that match *query*, best first, with scores from 0 to 1 relative to the best match.
 
-    *threshold* is the lowest score to return. *as_of* (alias *reference_date*) returns memories that were true at that
-    time, and *believed_at* memories that were believed then. *rerank* uses the reranker of the config, if there is one;
-    *explain* adds score details. *top_k* (alias *limit*) is 20 by default. Errors: `InputError` for an invalid
-    argument, or without a user_id, agent_id or run_id.
+    *threshold* is the lowest score to return. *as_of* (alias *reference_date*) selects memories that were true at that
+    time, and *believed_at* what the memory assumed at that time. *rerank* uses the reranker of the config, if there is
+    one; *explain* adds score details. *top_k* (alias *limit*) is the maximum number of results, 20 by default. Errors:
+    `InputError` for an invalid argument, or without a user_id, agent_id or run_id.
     """
     validate_name("query", query, "some words to look for")
     least = 0.0 if threshold is None else validate_number("threshold", threshold, 0, 1)
@@ -163,8 +163,8 @@ def _get_all(
 ) -> Flow[Results]:
     """Return the memories that match the filter, latest first.
 
-    *top_k* (alias *limit*) is 20 by default. For *as_of* and *believed_at* see `search`. Errors: `InputError` for an
-    invalid argument, or without a user_id, agent_id or run_id.
+    *top_k* (alias *limit*) is the maximum number, 20 by default. For *as_of* and *believed_at* see `search`. Errors:
+    `InputError` for an invalid argument, or without a user_id, agent_id or run_id.
     """
     ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}
     look = Look.of_arguments(ids, filters, (top_k, limit), (as_of, believed_at), show_expired=show_expired)
@@ -174,13 +174,13 @@ def _get_all(
 def _get(self: Verbs, memory_id: str) -> Flow[Item | None]:
     """Return the memory with the id *memory_id* or, if it was replaced, its latest replacement.
 
-    None if it does not exist or was retracted.
+    Returns None if it does not exist or was retracted.
     """
     return view.get(self.view, memory_id)
 
 
 def _history(self: Verbs, memory_id: str) -> Flow[list[Item]]:
-    """Return the ADD, UPDATE and DELETE events of a memory, earliest first; an empty list if it was forgotten."""
+    """Return the ADD, UPDATE and DELETE events of a memory, earliest first; an empty list if it was deleted."""
     owner = yield from self.view.locate(memory_id)
     if owner is None:
         return []
@@ -196,7 +196,7 @@ def _update(
     expiration_date: object = UNSET,
     data: str | None = None,
 ) -> Flow[dict[str, str]]:
-    """Replace a memory by *text* (alias *data*); the previous text stays in its history.
+    """Replace the text of a memory by *text* (alias *data*); the previous text stays in its history.
 
     *metadata* is merged into the existing metadata. *expiration_date* is the new last day on which the memory is shown.
     Errors: `InputError` without a text, or if the memory does not exist or was retracted.
@@ -208,8 +208,8 @@ def _update(
 def _delete(self: Verbs, memory_id: str) -> Flow[Item]:
     """Permanently delete a memory and the messages that state it.
 
-    "deleted" in the result lists the ids of all memories that were deleted with them. Errors: `InputError` if it does
-    not exist.
+    "deleted" in the result lists the ids of all deleted memories, including other memories from these messages. Errors:
+    `InputError` if the memory does not exist.
     """
     deleted = yield from changing.delete(self.view, memory_id)
     return {"message": "Memory deleted successfully!", "deleted": deleted}
@@ -218,7 +218,7 @@ def _delete(self: Verbs, memory_id: str) -> Flow[Item]:
 def _delete_all(
     self: Verbs, user_id: str | int | None = None, agent_id: str | int | None = None, run_id: str | int | None = None
 ) -> Flow[dict[str, str]]:
-    """Permanently delete the memories that have all given ids. Errors: `InputError` without an id."""
+    """Permanently delete the memories that have all of the given ids. Errors: `InputError` if no id is given."""
     ids = read_ids({"user_id": user_id, "agent_id": agent_id, "run_id": run_id})
     yield from changing.delete_all(self.view, parse_filters(None, ids))
     return {"message": "Memories deleted successfully!"}

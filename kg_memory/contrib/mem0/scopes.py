@@ -1,6 +1,6 @@
-"""Scopes: the Mem0 ids that own a memory, and the namespaces and labels in which they are stored.
+"""Scopes: the Mem0 ids to which a memory belongs, and the namespace and labels with which it is stored.
 
-The memories of a user are in the namespace ``mem0/user/ann``; memories of an agent or run without a user have a
+The memories of a user are in the namespace ``mem0/user/ann``. Memories of an agent or run without a user have a
 namespace of their own. The other ids (``agent_id``, ``run_id``, ``app_id``) are labels of each message.
 """
 
@@ -25,7 +25,11 @@ Item = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The owner of a namespace: *field* is the kind of owner ("user_id"), and *value* the id ("ann")."""
+    """The user, agent or run to whom a namespace belongs.
+
+    `field` is the kind of owner, such as "user_id", and `value` its id, such as "ann". `collection` is the first part
+    of the namespace's name.
+    """
 
     collection: str
     field: str
@@ -44,9 +48,9 @@ class Owner:
 
     @classmethod
     def of_ids(cls, collection: str, ids: Mapping[str, str]) -> Self:
-        """Return the owner of a memory with the given *ids*: the user or, without a user, the agent, or the run.
+        """Return the owner of a memory with the given *ids*: the user or, without a user, the agent, or else the run.
 
-        Errors: `InputError` if none of these is set.
+        Errors: `InputError` if none of these ids is given.
         """
         for field in OWNERS:
             if field in ids:
@@ -55,7 +59,7 @@ class Owner:
 
     @classmethod
     def of_namespace(cls, collection: str, namespace: str) -> Self | None:
-        """Return the owner of *namespace*, or None if it is not a namespace of the *collection*."""
+        """Return the owner to whom *namespace* belongs, or None if the namespace is not part of *collection*."""
         for field, word in OWNERS.items():
             start = f"{collection}/{word}/"
             if namespace.startswith(start):
@@ -64,7 +68,7 @@ class Owner:
 
 
 def read_collection(name: object) -> str:
-    """Return *name* if it is a valid name of a collection, which is the first part of the names of all its namespaces.
+    """Return *name* if it is a valid name of a collection, the first part of the names of its namespaces.
 
     Errors: `SettingsError` if it is empty, or contains "/" or "{".
     """
@@ -74,7 +78,7 @@ def read_collection(name: object) -> str:
 
 
 def read_ids(ids: Mapping[str, object]) -> Ids:
-    """Return the *ids* that are not None, as texts: ``{"user_id": 7, "run_id": None} -> {"user_id": "7"}``.
+    """Return those *ids* that are not None, as texts: ``{"user_id": 7, "run_id": None} -> {"user_id": "7"}``.
 
     Errors: `InputError` for an invalid id.
     """
@@ -82,7 +86,7 @@ def read_ids(ids: Mapping[str, object]) -> Ids:
 
 
 def read_id(name: str, value: object) -> str:
-    """Return *value*, a text or integer, as an id; *name* is its field ("user_id"), for errors.
+    """Return *value*, a text or integer, as the text of an id. *name* is its field, such as "user_id", for errors.
 
     Errors: `InputError` if it is empty or contains spaces.
     """
@@ -93,7 +97,7 @@ def read_id(name: str, value: object) -> str:
 
 
 def to_metadata(labels: Entries) -> Item:
-    """Return the Mem0 metadata in *labels*, the labels that all messages have which state a fact."""
+    """Return the Mem0 metadata of a memory; *labels* are the labels that all its source messages have in common."""
     rest = labels.get(REST)
     metadata: Item = {}
     for text in rest if isinstance(rest, tuple) else filter(None, (rest,)):
@@ -103,9 +107,10 @@ def to_metadata(labels: Entries) -> Item:
 
 
 def first_ids(owner: Owner, labels: Iterable[Entries]) -> Ids:
-    """Return the ids of a memory (user_id and so on): that of *owner*, and the first of each other id in *labels*.
+    """Return the ids of a memory: ``{"user_id": "ann", "run_id": "r1"}``.
 
-    *labels* are the labels of the messages that state the memory.
+    They are the id of *owner*, and the first value of each other id in *labels*, the labels of the messages that state
+    the memory.
     """
     ids = {name: value for name, value in owner.constants.items() if value is not None}
     for own in labels:

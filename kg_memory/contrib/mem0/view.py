@@ -1,4 +1,4 @@
-"""Find, search and list Mem0 memories in the namespaces of a collection."""
+"""Finds, searches and lists Mem0 memories in the namespaces of a collection."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ LONGEST = 2000
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Gives access to the Mem0 memories in those namespaces of `graph` that belong to `collection`.
+    """Access to the Mem0 memories of one collection: those namespaces of `graph` whose names begin with `collection`.
 
-    `reranks` tells whether searches can use a reranker. `places` caches the owners of memories by memory id.
+    `reranks` is true if searches can use a reranker. `places` caches the owner of each memory by memory id.
     """
 
     graph: GraphMemory
@@ -50,21 +50,21 @@ class View:
     """A cache of the owners of memories, by memory id."""
 
     def call(self, path: str, owner: Owner, *args: object, **kwargs: object) -> Flow[Any]:
-        """Call the `GraphMemory` method *path* ("facts.get") in the namespace of *owner*, and return the result."""
+        """Call the `GraphMemory` method *path*, such as "facts.get", in the namespace of *owner*; return the result."""
         group, _, verb = path.rpartition(".")
         target = getattr(self.graph, group) if group else self.graph
         return (yield from call(target, verb, *args, namespace=owner.namespace, **kwargs))
 
     def owners(self) -> Flow[list[Owner]]:
-        """Return the owners of all non-empty namespaces of the collection."""
+        """Return the owners (users, agents or runs) of all non-empty namespaces of the collection."""
         names: list[str] = yield from call(self.graph.data, "namespaces")
         owners = (Owner.of_namespace(self.collection, name) for name in sorted(names))
         return [owner for owner in owners if owner is not None]
 
     def matching(self, node: FilterGroup) -> Flow[list[Owner]]:
-        """Return the owners who may have memories that match the filter *node*.
+        """Return the owners (users, agents or runs) who may have memories that match the filter *node*.
 
-        If the filter requires a user_id, this is one owner; otherwise all namespaces are examined.
+        If the filter requires a user_id, this is one owner. Otherwise all namespaces are examined.
         """
         owner = owner_of(node, self.collection)
         owners = [owner] if owner else (yield from self.owners())
@@ -75,7 +75,7 @@ class View:
         self.places.put(dict.fromkeys(ids, owner))
 
     def locate(self, memory_id: object) -> Flow[Owner | None]:
-        """Return the owner of the memory with the id *memory_id*, or None if there is no such memory.
+        """Return the owner (user, agent or run) of the memory with the id *memory_id*; None if there is no such memory.
 
         If the owner is not cached, all namespaces are searched.
         """
@@ -99,7 +99,7 @@ class View:
     def current(self, owner: Owner, memory_id: str) -> Flow[Fact | None]:
         """Return the fact with the id *memory_id* or, if it was replaced, its latest replacement.
 
-        None if the fact was retracted.
+        Returns None if the fact was retracted.
         """
         fact: Fact | None = yield from self.call("facts.get", owner, memory_id)
         seen: set[str] = set()
@@ -115,7 +115,7 @@ class View:
     def list_facts(self, owner: Owner, where: Entries) -> Flow[list[Fact]]:
         """Return all current and ended facts of *owner* that match the filter *where*.
 
-        A fact that held several times is returned once, with its latest period.
+        A fact that was true in several periods is returned once, with its latest period.
         """
         facts: dict[str, Fact] = {}
         after: str | None = None
@@ -142,7 +142,7 @@ class View:
 class Look:
     """The arguments that `search` and `get_all` have in common.
 
-    `node` is the parsed filter, and `top` the number of results. For the other fields, see `Memory.search`.
+    `node` is the parsed filter, and `top` the maximum number of results. For the other fields, see `Memory.search`.
     """
 
     node: FilterGroup
@@ -156,10 +156,10 @@ class Look:
         cls, ids: Mapping[str, object], filters: Entries | None, counts: Iterable[int | None],
         times: tuple[Time | None, Time | None], *, show_expired: bool,
     ) -> Look:  # fmt: skip
-        """Return the `Look` for the arguments of `Memory.search` or `Memory.get_all`.
+        """Validate the arguments of `Memory.search` or `Memory.get_all`, and return them as a `Look`.
 
-        *counts* are possible numbers of results, of which the first that is set is used; *times* are (as_of,
-        believed_at). Errors: `InputError` for an invalid argument.
+        *counts* are possible numbers of results; the first that is not None is used. *times* are (as_of, believed_at).
+        Errors: `InputError` for an invalid argument.
         """
         top = next((count for count in counts if count is not None), TOP)
         as_of, believed_at = times
@@ -168,10 +168,10 @@ class Look:
 
 
 def _passing(view: View, owner: Owner, look: Look, facts: Iterable[Fact], *, past: bool = False) -> Flow[list[Fact]]:
-    """Return those of *facts* that match the filter of *look* and have not expired, without duplicates.
+    """Return those *facts* that match the filter of *look* and have not expired, without duplicates.
 
-    A fact that held several times has its latest period. Ended facts are included with *past*, or if *look* has a time
-    as_of.
+    A fact that was true in several periods is returned with the latest one. Ended facts are included with *past*, or if
+    *look* has a time as_of.
     """
     now = datetime.now(UTC)
     passes = partial(is_shown, owner=owner, node=look.node, show_expired=look.show_expired, today=now.date())
@@ -192,9 +192,9 @@ def _passing(view: View, owner: Owner, look: Look, facts: Iterable[Fact], *, pas
 
 
 def search(view: View, query: str, look: Look, recipe: Recipe, *, explain: bool) -> Flow[list[Item]]:
-    """Return the memories that match *query* best, as Mem0 dicts, from all namespaces that match the filter of *look*.
+    """Return the memories that best match *query*, as Mem0 dicts, from all namespaces that match the filter of *look*.
 
-    *recipe* configures the search. With *explain*, the dicts say why the memories were found.
+    *recipe* configures the search. With *explain*, each dict says why the memory was found.
     """
     items: list[Item] = []
     if look.top:
@@ -205,9 +205,9 @@ def search(view: View, query: str, look: Look, recipe: Recipe, *, explain: bool)
 
 
 def _search_in(view: View, owner: Owner, look: Look, query: str, how: Entries) -> Flow[list[Item]]:
-    """Return the memories in the namespace of *owner* that match *query* best, as Mem0 dicts.
+    """Return the memories in the namespace of *owner* that best match *query*, as Mem0 dicts.
 
-    The search is repeated with a higher limit if too few results match the filter of *look*. *how* are further
+    The search is repeated with a higher limit if too few results match the filter of *look*. *how* has further
     arguments of `GraphMemory.search`.
     """
     where = to_where(look.node, owner)
@@ -231,7 +231,7 @@ def _search_in(view: View, owner: Owner, look: Look, query: str, how: Entries) -
 
 
 def get_all(view: View, look: Look) -> Flow[list[Item]]:
-    """Return the memories that match the filter of *look* as Mem0 dicts.
+    """Return the memories that match the filter of *look*, as Mem0 dicts.
 
     They are sorted by namespace and, within a namespace, from the latest to the earliest.
     """
@@ -264,9 +264,9 @@ def _list_in(view: View, owner: Owner, look: Look, most: int) -> Flow[list[Item]
 
 
 def get(view: View, memory_id: str) -> Flow[Item | None]:
-    """Return the memory with the id *memory_id*, or its replacement if there is one, as a Mem0 dict.
+    """Return the memory with the id *memory_id* or, if it was replaced, its latest replacement, as a Mem0 dict.
 
-    None if it does not exist or was retracted.
+    Returns None if it does not exist or was retracted.
     """
     owner = yield from view.locate(memory_id)
     if owner is None:
