@@ -1,4 +1,4 @@
-"""Letta's memory over a temporal graph: blocks, recall memory, archival memory, and the tools that use them."""
+"""Letta's memory, stored in a temporal graph: blocks, messages, archival memory, and the tools that use them."""
 
 from kg_memory.contrib.letta.blocks import Block, Blocks, Version
 from kg_memory.contrib.letta.files import Files, file_tools

@@ -1,7 +1,7 @@
-"""Letta's core memory: blocks of text in the prompt that an agent edits itself, stored as episodes.
+"""Letta's core memory: blocks of text in the system prompt, which an agent edits itself.
 
-Each version of a block is an episode of kind ``block`` in the block's own thread; the latest one is its text. So
-forgetting, export, redaction, injection flags and both times apply to blocks like to other episodes.
+Each version of a block is stored as an episode (a stored text) in the block's own thread; the latest one is current. So
+deletion, export, redaction and checks for prompt injection apply to blocks, too.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 class Block:
     """The declaration of a memory block: label, purpose (for the model), limit in characters, and initial text.
 
-    *per* says who shares a block: there is one for each "user" or each "agent", or one for all ("shared"). Tools cannot
-    edit a *read_only* block, but `Blocks` can. Errors: `SettingsError` for an invalid argument.
+    There is one block for each "user" or "agent", or one for all ("shared"), as *per* says. Tools cannot edit a
+    *read_only* block, but `Blocks` can. Errors: `SettingsError` for an invalid argument.
     """
 
     label: str
@@ -78,8 +78,8 @@ class Block:
 class Version:
     """One version of a block: its text, when it was written, and by whom.
 
-    `episode` is the id of the stored version; None for the declared initial text. `flags` names patterns of prompt
-    injection in the text. A `withheld` version is hidden from models for this reason.
+    `episode` is the id under which it is stored; None for the declared initial text. `flags` names patterns of prompt
+    injection in the text. With flags, it is `withheld` (hidden from models), unless its source is trusted.
     """
 
     label: str
@@ -92,12 +92,12 @@ class Version:
 
 
 class Blocks:
-    """The blocks of an agent's core memory, stored as episodes of *memory*.
+    """The blocks of an agent's core memory, stored in *memory*, with methods to read and edit them.
 
     *namespace*, *agent* and *shared* are templates of the namespaces for blocks per user, per agent and for all.
-    Methods fill them from *context*: a mapping, an object with these attributes, or a tuple of several; None means the
-    context and config of the running graph. Each method has an async twin with the prefix ``a``. Errors:
-    `SettingsError`; the methods raise `InputError`, and errors of the memory.
+    Methods fill them in from *context*: a mapping, an object with these attributes, or a tuple of several; None means
+    those of the running LangGraph graph. Each method has an async form with the prefix ``a``. Errors: `SettingsError`;
+    the methods raise `InputError`, and errors of the memory.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Blocks:
         agent: str = "agents/{agent_id}",
         shared: str = "shared",
     ) -> None:
-        """Declare *blocks* as the core memory of an agent; their labels must differ."""
+        """Declare *blocks*, which must have different labels, as the core memory of an agent."""
         self.memory = validate_memory(memory)
         declared = tuple(blocks)
         self.blocks: Mapping[str, Block] = MappingProxyType({block.label: block for block in declared})
@@ -136,7 +136,8 @@ class Blocks:
     ) -> Flow[Version]:
         """Return the current version of the block *label*, or its version at a past time.
 
-        *as_of* is a time at which the version was current, and *believed_at* a time by which it was stored.
+        *as_of* selects the version that was current at that time. *believed_at* ignores versions stored after that
+        time.
         """
         versions = yield from self._versions(label, context, 1, 0, as_of, believed_at)
         return next(iter(versions), Version(label, self._find(label).value))
@@ -159,10 +160,10 @@ class Blocks:
     history, ahistory = both(_history)
 
     def _edit(self, label: str, change: Callable[[str], str], context: Any = None, *, by: str = AGENT) -> Flow[Version]:
-        """Call *change* with the text of the block *label*, store the result, and return it as the new version.
+        """Call *change* with the text of the block *label*, store the result as a new version, and return this version.
 
-        If another process edits the block at the same time, *change* is called again with the newer text. Errors:
-        `InputError` if the text exceeds the block's limit; `DatabaseUnavailable` after 50 conflicts.
+        If another process edits the block meanwhile, *change* is called again with the newer text. *by* is the author.
+        Errors: `InputError` if the text exceeds the block's limit; `DatabaseUnavailable` after 50 conflicts.
         """
         block, namespace = self._find(label), self.namespace_of(label, context)
         for _ in range(ATTEMPTS):
@@ -182,7 +183,7 @@ class Blocks:
     edit, aedit = both(_edit)
 
     def _append(self, label: str, content: str, context: Any = None, *, by: str = AGENT) -> Flow[Version]:
-        """Add *content* as the last line of the block *label*; return the new version. *by* names the author."""
+        """Append *content* as a line to the block *label*; return the new version. *by* names the author."""
         return (yield from self._edit(label, partial(append_line, content=content), context, by=by))
 
     append, aappend = both(_append)
@@ -221,7 +222,7 @@ class Blocks:
         return template.fill(*(context if isinstance(context, tuple) else (context,)))
 
     def _base(self, block: Block, namespace: str) -> Flow[Version]:
-        """Return the latest version of a block, for an edit; its text is the initial one if the version has expired."""
+        """Return the latest version of a block, to be edited; if it has expired, its text is the initial one."""
         where = {"thread": block_thread(block.label), "kind": str(EpisodeKind.BLOCK)}
         latest = yield from call(self.memory.episodes, "list", where=where, limit=1, namespace=namespace)
         if not latest:
@@ -253,7 +254,7 @@ class Blocks:
         return versions[skip:most]
 
     def _version(self, label: str, episode: Episode) -> Version:
-        """Return the version of the block *label* that is stored in *episode*."""
+        """Convert *episode*, the stored form of a version of the block *label*, to a `Version`."""
         trusted = not {"*", episode.source}.isdisjoint(self.memory.settings.trusted_sources)
         return Version(
             label=label,
@@ -266,9 +267,9 @@ class Blocks:
         )
 
     def _save(self, base: Version, value: str, namespace: str, by: str) -> Flow[bool]:
-        """Store *value* as the version after *base*; return False if *base* is no longer the latest version.
+        """Store *value* as the version that follows *base*; return False if *base* is no longer the latest version.
 
-        The id of the new version is derived from *base*, so of two edits of the same version only one is stored.
+        The id of the new version is derived from *base*, so that of two edits of the same version, only one is stored.
         """
         thread = block_thread(base.label)
         after = datetime.now(UTC) if base.at is None else max(datetime.now(UTC), base.at + timedelta(microseconds=1))
@@ -301,7 +302,7 @@ class Blocks:
 
 
 def _digest(version: Version) -> str:
-    """Return a hash of the id of a version's episode. Unlike the id, it may be kept when the version is deleted."""
+    """Return a hash of the id under which a version is stored; it may stay when the version is deleted."""
     return hashlib.sha256((version.episode or "").encode()).hexdigest()[:24]
 
 
@@ -318,12 +319,12 @@ def _present(episodes: Iterable[Episode], time: int, believed_at: int | None) ->
 
 
 def append_line(value: str, content: str) -> str:
-    """Return the block text *value* with *content* added as its last line."""
+    """Return the block text *value* with *content* appended as a new line."""
     return f"{value}\n{content}" if value else content
 
 
 def replace_all(value: str, old_content: str, new_content: str) -> str:
-    """Return the block text *value* with all *old_content* replaced. Errors: `InputError` if it does not occur."""
+    """Return the block text *value* with each *old_content* replaced. Errors: `InputError` if it does not occur."""
     return value.replace(_exact(value, old_content), new_content)
 
 
@@ -338,7 +339,7 @@ def replace_one(value: str, old_string: str, new_string: str) -> str:
 def insert_lines(value: str, new_string: str, insert_line: int = -1) -> str:
     """Return the block text *value* with *new_string* after line *insert_line*: 0 is the beginning, -1 the end.
 
-    Errors: `InputError` for another line number.
+    Errors: `InputError` for a line that does not exist.
     """
     lines = value.split("\n") if value else []
     place = len(lines) if insert_line == -1 else insert_line
@@ -348,15 +349,15 @@ def insert_lines(value: str, new_string: str, insert_line: int = -1) -> str:
 
 
 def rewrite(value: str, new_memory: str) -> str:
-    """Return *new_memory* as the whole new text of a block; its present text *value* is ignored."""
+    """Return *new_memory* as the whole new text of a block; its current text *value* is ignored."""
     del value
     return new_memory
 
 
 def _exact(value: str, old: str) -> str:
-    """Return the passage of *value* that a model quotes as *old*: *old*, or *old* with HTML entities unescaped.
+    """Return the passage of *value* that a model quotes as *old*, perhaps with HTML entities, as prompts show it.
 
-    Prompts show blocks with HTML entities ("&amp;"). Errors: `InputError` if the passage does not occur.
+    Errors: `InputError` if the passage does not occur.
     """
     exact = next((words for words in (old, unescape(old)) if words and words in value), None)
     if exact is None:
@@ -368,7 +369,7 @@ def _exact(value: str, old: str) -> str:
 
 
 def render_blocks(shown: Sequence[tuple[Block, Version]], stats: Stats) -> str:
-    """Return the blocks as text for a prompt, with the time of the last change and the numbers in *stats*."""
+    """Return the blocks as text for a prompt, preceded by the time of the last change and the numbers in *stats*."""
     last = max((version.at for _, version in shown if version.at is not None), default=None)
     changed = f"{last:%Y-%m-%d %H:%M:%S %Z}" if last else "never"
     texts = stats.episodes - stats.messages
@@ -395,5 +396,5 @@ def _render_block(block: Block, version: Version) -> str:
 
 
 def visible(text: str) -> str:
-    """Return *text* with a space for each invisible character, such as control characters."""
+    """Return *text* with each invisible character, such as a control character, replaced by a space."""
     return "".join(" " if char not in _KEPT and unicodedata.category(char) in _HIDDEN else char for char in text)

@@ -1,6 +1,6 @@
-"""Letta's file tools, where each thread of a memory is a file whose lines are those of its messages.
+"""Letta's file tools: each conversation (thread) of a memory is shown as a file, whose lines are its messages.
 
-The list of open files is stored as a block; the content of files is read from the graph at each call.
+The list of open files is stored as a block. The content of files is read from the graph at each call.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class CloseFile(Arguments):
 
 
 class Files:
-    """Shows the conversations in a namespace to an agent as files, together with `file_tools`.
+    """Shows the conversations in a namespace to an agent as files, which the tools of `file_tools` search and open.
 
     *namespace* is a template such as "{user_id}", as in `letta_tools`. Errors: `SettingsError` if it is invalid.
     """
@@ -105,7 +105,7 @@ class Files:
         self.blocks = Blocks(memory, [Block(OPEN, limit=100_000)], namespace=namespace)
 
     def _render(self, context: Any = None) -> Flow[str]:
-        """Return the open pages of all open files as text for a system prompt; "" if none is open."""
+        """Return the pages that the agent has opened, as text for a system prompt; "" if no file is open."""
         version: Version = yield from call(self.blocks, "get", OPEN, context)
         here = CallContext(self.blocks.memory, self.blocks.namespace_of(OPEN, context))
         shown: list[str] = []
@@ -119,9 +119,9 @@ class Files:
 
 
 def file_tools(files: Files) -> list[BaseTool]:
-    """Return the LangChain tools ``grep``, ``search_files``, ``open`` and ``close`` over *files*, sync and async.
+    """Return the LangChain tools ``grep``, ``search_files``, ``open`` and ``close`` for *files*, sync and async.
 
-    Put `Files.render` of the same *files* into the system prompt, so that open files stay in the agent's context.
+    Put the result of `Files.render` into the system prompt, so that open files stay in the agent's context.
     """
     make = partial(tool, files.blocks.memory, files.blocks.templates["user"])
     return [
@@ -135,9 +135,10 @@ def file_tools(files: Files) -> list[BaseTool]:
 def _grep(
     here: CallContext, pattern: str, include: str | None = None, context_lines: int = 1, offset: int = 0
 ) -> Flow[Answer]:
-    """Return the answer of the tool ``grep``: the lines of all files that match *pattern*, one page of them.
+    """Run the tool ``grep``: return one page of the lines in all files that match *pattern*.
 
-    *here* has the memory and namespace of the tool call.
+    *here* has the memory and namespace of the tool call. *include* is a pattern for file names. *context_lines* is the
+    number of lines to show around a match, and *offset* the number of matches to skip.
     """
     around = min(validate_count("context_lines", context_lines, 0), 5)
     skip = validate_count("offset", offset, 0)
@@ -164,7 +165,8 @@ def _render_matches(
 ) -> str:
     """Return a page of grep matches as text, each with *around* lines before and after it.
 
-    *matches* are all matches and *page* those on the page, as (file name, line index). *files* maps names to lines.
+    *matches* are all matches, and *page* those on the page, as (file name, line index). *skip* is the number of matches
+    before the page. *files* maps file names to lines.
     """
     if not page:
         return "No line matches." if not matches else f"There are {len(matches)} matches; offset must be below that."
@@ -183,7 +185,7 @@ def _render_matches(
 
 
 def _search_files(here: CallContext, query: str, limit: int = 5) -> Flow[Answer]:
-    """Return the answer of the tool ``search_files``: the names of files that match *query*, with some lines of each.
+    """Run the tool ``search_files``: return the names of files that match *query*, with some lines of each.
 
     *here* has the memory and namespace of the tool call.
     """
@@ -202,9 +204,9 @@ def _search_files(here: CallContext, query: str, limit: int = 5) -> Flow[Answer]
 def _open(
     here: CallContext, file_name: str, offset: int = 0, length: int = PAGE_LINES, *, files: Files
 ) -> Flow[Answer]:
-    """Return the answer of the tool ``open``: a page of the file's lines. The file is added to the list of open files.
+    """Run the tool ``open``: return a page of the file's lines, and add the file to the list of open files.
 
-    *here* has the memory and namespace of the tool call, and *files* the list.
+    *here* has the memory and namespace of the tool call. *files* stores the list.
     """
     page = validate_count("offset", offset, 0), min(validate_count("length", length), MOST_LINES)
     lines = yield from _read_file(here, file_name)
@@ -220,9 +222,9 @@ def _open(
 
 
 def _close(here: CallContext, file_name: str, *, files: Files) -> Flow[Answer]:
-    """Remove a file from the list of open files, and return the answer of the tool ``close``.
+    """Run the tool ``close``: remove a file from the list of open files, and return a confirmation.
 
-    *here* has the memory and namespace of the tool call, and *files* the list.
+    *here* has the memory and namespace of the tool call. *files* stores the list.
     """
 
     def change(value: str) -> str:
@@ -239,7 +241,7 @@ def _close(here: CallContext, file_name: str, *, files: Files) -> Flow[Answer]:
 
 
 def _read_files(here: CallContext) -> Flow[dict[str, list[str]]]:
-    """Return a dict from the name of each file to its lines, made of the latest 20,000 messages.
+    """Return the lines of each file, made of the latest 20,000 messages: ``{"file name": ["line", ...]}``.
 
     *here* has the memory and namespace of the tool call.
     """
@@ -268,9 +270,9 @@ def _name(episode: Episode) -> str:
 
 
 def _lines(episodes: Iterable[Episode]) -> list[str]:
-    """Return the text lines of *episodes*, which are sorted by time.
+    """Convert *episodes*, messages sorted by time, to text lines.
 
-    The first line of each episode begins with its time and speaker: "2024-05-01 10:00 Ann: hello".
+    The first line of each message begins with its time and speaker: "2024-05-01 10:00 Ann: hello".
     """
     lines: list[str] = []
     for episode in episodes:
@@ -297,7 +299,7 @@ def _shown(line: str) -> str:
 def _parse_open(value: str) -> list[tuple[str, int, int]]:
     """Return (file name, lines to skip, number of lines) for each open file in *value*, the text of a block.
 
-    Lines that are not valid, because they were partly forgotten, are skipped.
+    Invalid lines, which were partly deleted with other data, are skipped.
     """
     entries: list[tuple[str, int, int]] = []
     for line in value.splitlines():

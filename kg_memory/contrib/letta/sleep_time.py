@@ -1,6 +1,6 @@
 """Sleep-time maintenance of a block: rewrite it from current facts, and apply the new text or propose it for review.
 
-A proposal is stored as the latest version of a second block, so that it is forgotten and exported like all blocks.
+A proposal is stored as the latest version of a second block, so that it is deleted and exported like all blocks.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def _tidy(
 ) -> Flow[Version]:
     """Rewrite the block *label* from the current facts about the entity *about*, and propose or *apply* the new text.
 
-    *model* merges the facts with the block's text; without it, the text becomes a list of the facts, latest first,
-    within the block's limit. Returns the new version or the proposal. Errors: `InputError` if there are no facts about
+    *model* merges the facts with the block's text. Without a model, the new text is a list of the facts, latest first,
+    up to the block's limit. Returns the new version or the proposal. Errors: `InputError` if there are no facts about
     *about*; errors of the memory and the model.
     """
     block, namespace = blocks.block(label), blocks.namespace_of(label, context)
@@ -80,7 +80,7 @@ tidy, atidy = both(_tidy)
 
 
 def _read_proposal(blocks: Blocks, label: str, context: Any = None) -> Flow[Version | None]:
-    """Return the new text that was proposed for the block *label* and not decided yet, or None."""
+    """Return the open proposal for the block *label*: a new text that nobody has accepted or rejected yet, or None."""
     version: Version = yield from call(blocks, "get", f"{label}{PROPOSAL}", context)
     return version if version.value else None
 
@@ -91,7 +91,7 @@ read_proposal, aread_proposal = both(_read_proposal)
 def _decide_proposal(
     blocks: Blocks, label: str, *, accept: bool, context: Any = None, by: str = "user"
 ) -> Flow[Version]:
-    """Accept or reject the new text that was proposed for the block *label*, and return the block's current version.
+    """Accept or reject the proposal for the block *label*, a new text; return the block's current version.
 
     *by* names the person who decides. Errors: `NotFound` if there is no proposal; `InputError` if the block was changed
     after the proposal.
@@ -112,9 +112,9 @@ decide_proposal, adecide_proposal = both(_decide_proposal)
 
 
 def _apply(blocks: Blocks, label: str, before: Version, value: str, context: Any, by: str) -> Flow[Version]:
-    """Write *value* to the block *label*.
+    """Store *value* as the text of the block *label*, and return the new version.
 
-    Errors: `InputError` if the text is no longer that of the version *before*.
+    Errors: `InputError` if the block's text has changed since the version *before*.
     """
 
     def change(present: str) -> str:
@@ -142,7 +142,7 @@ def _line(fact: Fact) -> str:
 
 
 def _fit(lines: Iterable[str], limit: int) -> str:
-    """Return the first *lines*, joined by line breaks: as many as fit into *limit* characters."""
+    """Join the first *lines* with line breaks: as many as fit into *limit* characters."""
     text = ""
     for line in lines:
         longer = f"{text}\n{line}" if text else line

@@ -1,7 +1,7 @@
 """Agent tools with the names and arguments of Letta (MemGPT).
 
-Core memory is blocks of text in the prompt, archival memory is facts and stored texts, and conversation search returns
-messages verbatim.
+Core memory is blocks of text in the system prompt. Archival memory is facts and stored texts. Conversation search
+returns messages verbatim.
 """
 
 from __future__ import annotations
@@ -139,8 +139,9 @@ def letta_tools(
 ) -> list[BaseTool]:
     """Return Letta's memory tools as LangChain tools, sync and async: for blocks, archival memory and conversations.
 
-    The agent sees the *blocks* if `Blocks.render` is in its system prompt. *assistant* is the speaker of the agent's
-    own messages. For *namespace* and *limit*, see `memory_tools`. Errors: `SettingsError` for an invalid argument.
+    The agent sees the *blocks* only if `Blocks.render` is in its system prompt. *assistant* is the speaker of the
+    agent's own messages. For *namespace* and *limit*, see `memory_tools`. Errors: `SettingsError` for an invalid
+    argument.
     """
     core = blocks or Blocks(validate_memory(memory), namespace=namespace)
     make = partial(tool, validate_memory(memory), core.templates["user"])
@@ -163,9 +164,10 @@ def _finish(_: CallContext) -> Flow[Answer]:
 
 
 def _edit(here: CallContext, label: str, *, core: Blocks, edit: Callable[..., str], **given: Any) -> Flow[Answer]:
-    """Set the block *label* to the result of *edit*, called with its text, and return the answer of the tool.
+    """Run a tool that edits the block *label*: set its text to the result of *edit*, and return a confirmation.
 
-    *here* has the memory and namespace of the tool call, and *core* the blocks. *given* are arguments for *edit*.
+    *edit* is called with the text and the arguments *given*. *here* has the memory and namespace of the tool call, and
+    *core* the blocks.
     """
     block = core.block(label)
     if block.read_only:
@@ -195,10 +197,10 @@ def _archive(
     *,
     most: int,
 ) -> Flow[Answer]:
-    """Return the answer of the tool ``archival_memory_search``: facts and stored texts that match *query*.
+    """Run the tool ``archival_memory_search``: return the facts and stored texts that match *query*.
 
-    *here* has the memory and namespace of the tool call. *most* is the number of results of each kind unless *top_k* is
-    set.
+    *here* has the memory and namespace of the tool call. *most* is the maximum number of results of each kind, unless
+    *top_k* is set.
     """
     limit = most if top_k is None else top_k
     where = _tagged(tags or [], tag_match_mode, _said(start_datetime=start_datetime, end_datetime=end_datetime))
@@ -209,7 +211,7 @@ def _archive(
 
 
 def _tagged(tags: list[str], mode: str, said: dict[str, Any]) -> dict[str, Any]:
-    """Return the search filter *said* with a test for *tags* added: for all of them if *mode* is "all", else any."""
+    """Return the search filter *said* with a condition on *tags*: all of them if *mode* is "all", else any of them."""
     if mode == "all":
         return {"$and": [{**said, "labels.tags": tag} for tag in tags] or [said]}
     return {**said, "labels.tags": tags} if tags else said
@@ -218,8 +220,8 @@ def _tagged(tags: list[str], mode: str, said: dict[str, Any]) -> dict[str, Any]:
 def _said(**ends: str | None) -> dict[str, Any]:
     """Return a search filter for the time of messages: ``{"said_at": {"$gte": start, "$lt": end}}``.
 
-    *ends* maps the names of two tool arguments, which appear in errors, to the start and the end: ISO 8601 texts or
-    None. An end without a time of day includes the whole day. Errors: `InputError` for an invalid date.
+    *ends* has two tool arguments by name: the start, then the end, each as ISO 8601 text or None. The names are for
+    error messages. An end without a time of day includes the whole day. Errors: `InputError` for an invalid date.
     """
     said: dict[str, Any] = {}
     for (name, text), (operator, side) in zip(ends.items(), (("$gte", "start"), ("$lt", "end")), strict=True):
@@ -245,10 +247,10 @@ def _recall(
     most: int,
     assistant: str,
 ) -> Flow[Answer]:
-    """Return the answer of the tool ``conversation_search``: the messages that match *query*, or else the latest ones.
+    """Run the tool ``conversation_search``: return the messages that match *query*; without a query, the latest ones.
 
-    *here* has the memory and namespace of the tool call. *most* is the number of messages unless *limit* is set, and
-    *assistant* the speaker name of the agent.
+    *here* has the memory and namespace of the tool call. *most* is the number of messages unless *limit* is set.
+    *assistant* is the speaker name of the agent.
     """
     size = most_of(most if limit is None else limit)
     skip = validate_count("page", page, 0) * size
@@ -263,7 +265,7 @@ def _recall(
 def _spoken(roles: list[str], assistant: str) -> dict[str, Any]:
     """Return a search filter for messages by speakers with any of *roles*; {} if *roles* is empty.
 
-    *assistant* is the speaker name of the agent. The role "user" is everyone but the agent and its tools.
+    *assistant* is the speaker name of the agent. The role "user" means everyone except the agent and its tools.
     """
     speakers = {"assistant": assistant, "tool": TOOL, "user": {"$nin": [assistant, TOOL]}}
     return {"$or": [{"speaker": speakers[role]} for role in roles]} if roles else {}
