@@ -1,4 +1,4 @@
-"""LangMem's functions and classes over a temporal memory: change the import, and LangMem's tutorials run.
+"""LangMem's functions and classes, which store memories in a temporal graph: change the import, and tutorials run.
 
 ``from kg_memory.contrib.langmem import create_manage_memory_tool``. See ``docs/langmem.md``.
 """

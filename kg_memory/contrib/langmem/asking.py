@@ -1,4 +1,4 @@
-"""Prompts and typed answers of the LangMem managers and optimizers, and the call of the user's chat model."""
+"""Prompts and typed answers of LangMem's managers and optimizers, and the request to the user's chat model."""
 
 from __future__ import annotations
 
@@ -90,18 +90,21 @@ CHOOSE_PROMPTS = _load("choose_prompts", ChosenPrompts, "prompts", "trajectories
 
 
 class AnnotatedTrajectory(NamedTuple):
-    """The messages of a conversation, or of another run of an agent, with a person's or program's feedback on them."""
+    """A trajectory: the messages of a conversation or of another run of an agent, with feedback on the run.
+
+    `feedback` is from a person or a program: a text, or values by name such as ``{"score": 3}``.
+    """
 
     messages: Sequence[AnyMessage]
     feedback: Mapping[str, str | int | bool] | str | None = None
 
 
 class FlowRunnable(Runnable[Any, Output]):
-    """A LangChain runnable whose subclasses implement both `invoke` and `ainvoke` by one method, `_run`."""
+    """A LangChain runnable whose subclasses implement one method, `_run`, for both `invoke` and `ainvoke`."""
 
     @abstractmethod
     def _run(self, given: Any, config: Config) -> Flow[Output]:
-        """Return the runnable's output for its input *given*."""
+        """Compute the runnable's output from its input *given*."""
 
     def _invoke(self, input: Any, config: Config = None, **kwargs: Any) -> Flow[Output]:  # noqa: A002 - LangChain's name
         del kwargs
@@ -111,9 +114,10 @@ class FlowRunnable(Runnable[Any, Output]):
 
 
 def open_model(model: BaseChatModel | str) -> ChatModel:
-    """Return a client that asks *model*, a chat model or a name like "openai:gpt-4.1-mini", for typed answers.
+    """Return a client that sends prompts to *model*, and parses the answers as objects of the prompts' answer types.
 
-    Errors: `SettingsError`; `MissingExtra` if a name is given and langchain is not installed.
+    *model* is a LangChain chat model, or a name such as "openai:gpt-4.1-mini". Errors: `SettingsError`; `MissingExtra`
+    if a name is given and langchain is not installed.
     """
     if isinstance(model, BaseChatModel):
         return ChatModel(model)
@@ -130,25 +134,25 @@ def open_model(model: BaseChatModel | str) -> ChatModel:
 
 
 def ask_chat(model: ChatModel, prompt: PromptTemplate[Answer], /, **fields: Any) -> Flow[Answer]:
-    """Return the answer of *model* to *prompt*, parsed to the prompt's answer type.
+    """Send *prompt* to *model*, and return the answer, parsed as the prompt's answer type (a pydantic model).
 
-    *fields* are the values for the variables in the prompt. Errors: `ModelError` if there is no valid answer.
+    *fields* are the values of the variables in the prompt. Errors: `ModelError` if there is no valid answer.
     """
     return cast("Answer", (yield from call(model, "answer", Ask(prompt, fields))))
 
 
 def write_messages(messages: Iterable[MessageLikeRepresentation]) -> list[Record]:
-    """Return *messages* as JSON records for a prompt, with role, name, content and tool calls.
+    """Convert *messages* to JSON objects for a prompt: ``{"role": "user", "content": "Hello"}``.
 
-    Errors: `InputError` for values that are not messages.
+    They also have the speaker's name and tool calls, if any. Errors: `InputError` for values that are not messages.
     """
     return [_write(message) for message in messages_of(messages)]
 
 
 def write_trajectories(trajectories: Any) -> list[Record]:
-    """Return *trajectories* as JSON records for a prompt: numbered from 1, with messages and feedback.
+    """Convert *trajectories* to JSON objects for a prompt, numbered from 1: ``{"trajectory": 1, "messages": [...]}``.
 
-    A trajectory is an `AnnotatedTrajectory`, a pair (messages, feedback), or a list of messages; a text is a single
+    A trajectory is an `AnnotatedTrajectory`, a pair (messages, feedback), or a list of messages. A text is a single
     trajectory. Errors: `InputError` for a value of another form.
     """
     if isinstance(trajectories, str):
@@ -164,7 +168,7 @@ def write_trajectories(trajectories: Any) -> list[Record]:
 
 
 def _split(trajectory: Any) -> tuple[Any, Any]:
-    """Return (messages, feedback) of *trajectory*; feedback is None if it has only messages."""
+    """Return (messages, feedback) of *trajectory*; feedback is None if it consists of messages only."""
     if isinstance(trajectory, tuple | list) and len(trajectory) == 2 and _is_list(trajectory[0]):
         return trajectory[0], trajectory[1]
     return trajectory, None

@@ -1,4 +1,4 @@
-"""Extract memories from conversations with a chat model: which to add, change and remove."""
+"""Extracts memories from conversations with a chat model: which memories to add, change and remove."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ class RemoveDoc(BaseModel):
 
 
 class ExtractedMemory(NamedTuple):
-    """A memory that a `MemoryManager` returns: its id, and its content as an instance of a schema.
+    """A memory that a `MemoryManager` returns: its id, and its content as an instance of a schema (a pydantic model).
 
-    The content is a `RemoveDoc` if the memory is to be removed.
+    The content is a `RemoveDoc` if the memory should be removed.
     """
 
     id: str
@@ -64,7 +64,7 @@ class ExtractedMemory(NamedTuple):
 
 
 class Existing(NamedTuple):
-    """An existing memory: its id, the name of its schema, and its content as plain JSON."""
+    """An existing memory: its id, the name of its schema (a pydantic model), and its content as plain JSON."""
 
     id: str
     kind: str
@@ -74,10 +74,10 @@ class Existing(NamedTuple):
 class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
     """A runnable that reads a conversation, compares it with existing memories, and returns the updated memories.
 
-    The input is a dict with ``messages`` and optionally ``existing`` memories and ``max_steps``, the number of times
-    that the model may revise the result (default 1). The output has the existing memories in order, with a `RemoveDoc`
-    for each deleted one, and then the new memories. Nothing is stored. *schemas* are the pydantic models of memories,
-    and *instructions* say which memories the application wants. Errors: `SettingsError` for an invalid argument.
+    The input is a dict with ``messages``, and optionally ``existing`` memories and ``max_steps``, how often the model
+    may revise the result (default 1). The output has the existing memories in order, with a `RemoveDoc` for each
+    removed one, and then the new memories. Nothing is stored. *schemas* are the pydantic models of memories, and
+    *instructions* tell the model which memories the application wants. Errors: `SettingsError` for an invalid argument.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
         enable_updates: bool = True,
         enable_deletes: bool = False,
     ) -> None:
-        """Open the model. By default it may add and change memories, but not delete them."""
+        """Open the model. By default, the model may add and change memories, but not remove them."""
         self.schemas = {schema.__name__: schema for schema in _validate_schemas(schemas)}
         self.instructions = instructions
         self._model = open_model(model)
@@ -99,7 +99,7 @@ class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
         self._forms = {exists: self._form(exists=exists) for exists in (False, True)}
 
     def _run(self, given: Mapping[str, Any], config: Config) -> Flow[list[ExtractedMemory]]:
-        """Return existing memories, changed where needed, then new ones. *given* is the runnable's input."""
+        """Return the existing memories, changed where needed, then the new ones. *given* is the runnable's input."""
         del config
         existing = list(self.read_existing(given.get("existing") if isinstance(given, Mapping) else None))
         external = {memory.id for memory in existing}
@@ -113,10 +113,10 @@ class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
         return revised
 
     def revise(self, given: Mapping[str, Any], existing: Sequence[Existing]) -> Flow[tuple[list[Existing], set[str]]]:
-        """Return the *existing* memories as the model changed them, with new ones; and the ids of memories to remove.
+        """Let the model update the *existing* memories; return these with new ones, and the ids of memories to remove.
 
-        *given* is the runnable's input. If the model revises the result several times, it does not see the memories
-        again that it has removed.
+        *given* is the runnable's input. If the model revises the result several times, memories that it has removed are
+        not shown to it again.
         """
         messages = write_messages(require_messages(given))
         memories, removed = list(existing), set[str]()
@@ -136,13 +136,14 @@ class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
         return memories, removed
 
     async def __call__(self, messages: Sequence[Any], existing: Sequence[Any] | None = None) -> list[ExtractedMemory]:
-        """Return the updated memories for a conversation: `ainvoke` with *messages* and *existing* memories."""
+        """Return the updated memories for a conversation: calls `ainvoke` with *messages* and *existing* memories."""
         return await self.ainvoke({"messages": messages, "existing": existing})
 
     def read_existing(self, existing: Any) -> Iterable[Existing]:
-        """Yield the memories in *existing*, which may be texts, pairs (id, content), or triples (id, kind, content).
+        """Convert *existing*, memories in the forms that LangMem accepts, to `Existing` objects, and yield them.
 
-        *kind* is the name of a schema. Errors: `InputError` for values of another form.
+        A memory is a text, a pair (id, content), or a triple (id, kind, content), where kind is the name of a schema.
+        Errors: `InputError` for values of another form.
         """
         if isinstance(existing, str | Mapping):
             raise InputError(f"existing must be a list of memories, got {type(existing).__name__}")
@@ -165,8 +166,8 @@ class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
     def _form(self, *, exists: bool) -> PromptTemplate[Changes] | None:
         """Return the prompt that asks the model for changes to memories, or None if no change is permitted.
 
-        The answer has a list for each permitted kind of change. If there are no memories yet (*exists* is False), one
-        may be added even if inserts are disabled.
+        The answer has a list for each permitted kind of change. If there are no memories yet (*exists* is False), a
+        memory may be added even if inserts are disabled.
         """
         lists: Record = {}
         for name, schema in self.schemas.items():
@@ -181,7 +182,7 @@ class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
 
 
 def _apply(changes: BaseModel, memories: list[Existing], removed: set[str]) -> bool:
-    """Apply the model's *changes* to the list *memories*, and add the ids of deleted memories to *removed*.
+    """Apply the model's *changes* to the list *memories*, and add the ids of removed memories to *removed*.
 
     Returns whether there were any changes. Changes to memories that do not exist are skipped.
     """
@@ -208,7 +209,7 @@ create_memory_manager = MemoryManager
 class ThreadExtractor(FlowRunnable[BaseModel]):
     """A runnable that extracts one instance of *schema* from a conversation; by default, its title and summary.
 
-    Its input is ``{"messages": [...]}``. Errors: `SettingsError` for an invalid argument.
+    *schema* is a pydantic model. The input is ``{"messages": [...]}``. Errors: `SettingsError` for an invalid argument.
     """
 
     def __init__(self, model: BaseChatModel | str, /, schema: Schema | None = None, instructions: str = "") -> None:
@@ -218,7 +219,10 @@ class ThreadExtractor(FlowRunnable[BaseModel]):
         self._form = replace(EXTRACT_THREAD, answer=_make_answer(Records.__name__, {"records": (records, ...)}))
 
     def _run(self, given: Mapping[str, Any], config: Config) -> Flow[BaseModel]:
-        """Return the instance of the schema that the model extracts. Errors: `InputError` without messages."""
+        """Return the instance of the schema that the model extracts from the messages in *given*.
+
+        Errors: `InputError` without messages.
+        """
         del config
         messages = write_messages(require_messages(given))
         if not messages:
@@ -234,7 +238,7 @@ create_thread_extractor = ThreadExtractor
 
 
 def to_model(memory: Existing, schemas: Mapping[str, Schema]) -> Any:
-    """Return the content of *memory* as an instance of its schema, or as plain JSON if it does not fit.
+    """Convert the content of *memory* to an instance of its schema; if it does not fit, return it as plain JSON.
 
     *schemas* maps the names of schemas to pydantic models.
     """
@@ -246,7 +250,7 @@ def to_model(memory: Existing, schemas: Mapping[str, Schema]) -> Any:
 
 
 def require_messages(input_: Any) -> Any:
-    """Return the messages in *input_*, the input of a runnable.
+    """Return the messages in *input_*, the input of a runnable: ``{"messages": [...]}``.
 
     Errors: `InputError` if the key "messages" is missing.
     """
@@ -256,9 +260,9 @@ def require_messages(input_: Any) -> Any:
 
 
 def _validate_schemas(schemas: Any) -> list[Schema]:
-    """Return *schemas* as a list.
+    """Check that *schemas* are pydantic models, and return them as a list.
 
-    Errors: `SettingsError` if one is not a pydantic model, is recursive, or repeats a name.
+    Errors: `SettingsError` if a schema is not a pydantic model, is recursive, or repeats a name.
     """
     listed = list(schemas) if isinstance(schemas, list | tuple) else [schemas]
     for schema in listed:
@@ -275,11 +279,11 @@ def _validate_schemas(schemas: Any) -> list[Schema]:
 
 
 def _make_answer(name: str, lists: Mapping[str, Any]) -> type[Any]:
-    """Return a new pydantic model called *name*; *lists* maps its field names to pairs (type, default)."""
+    """Create the pydantic model *name* for an answer; *lists* maps the names of its fields to pairs (type, default)."""
     made: type[Any] = create_model(name, **lists)
     return made
 
 
 def dump_content(content: Any) -> Any:
-    """Return *content* as plain JSON: the fields of a pydantic model; any other value unchanged."""
+    """Return *content* as plain JSON if it is a pydantic model; any other value is returned unchanged."""
     return content.model_dump(mode="json") if isinstance(content, BaseModel) else content

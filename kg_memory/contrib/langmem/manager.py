@@ -1,4 +1,4 @@
-"""Manage the memories of conversations in a store: search related memories, update them, and store the changes."""
+"""Updates the memories in a store from conversations: a model changes the related memories, and these are stored."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ T = TypeVar("T", bound=Item)
 
 
 class MemoryPhase(TypedDict, total=False):
-    """Options of an additional pass, in which the model of a `MemoryStoreManager` revises the resulting memories.
+    """Options of an additional pass, in which the model of a `MemoryStoreManager` revises the updated memories.
 
-    They are its instructions, whether the model sees the messages again, and whether it may add or delete memories.
+    They are instructions to the model, whether it sees the messages again, and whether it may add or delete memories.
     """
 
     instructions: str
@@ -50,9 +50,9 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
     """A runnable that reads a conversation, updates the memories in a store, and returns the stored items.
 
     The input is ``{"messages": [...]}``, optionally with ``max_steps``; see `MemoryManager`. *store* is a `GraphMemory`
-    or a LangGraph store; None means that of the running graph. The model sees the *query_limit* memories that are
-    nearest to the last messages, or to queries that *query_model* writes. If there is no memory yet, *default*, or the
-    result of *default_factory* for the config, is stored. *phases* are additional passes over the result. Errors:
+    or a LangGraph store; None means the store of the running graph. The model sees the *query_limit* memories that best
+    match the last messages, or queries that *query_model* writes. If there is no memory yet, *default*, or the result
+    of *default_factory* for the config, is stored first. *phases* are additional passes over the result. Errors:
     `SettingsError` for an invalid argument.
     """
 
@@ -95,7 +95,7 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
 
     @property
     def store(self) -> BaseStore:
-        """The store passed to the constructor, or that of the running graph.
+        """The store that was passed to the constructor or, without one, the store of the running graph.
 
         Errors: `SettingsError` if there is none.
         """
@@ -117,13 +117,13 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
             return []
 
     async def __call__(self, messages: Sequence[Any]) -> list[Record]:
-        """Update the memories from *messages*, by `ainvoke`, and return the stored items."""
+        """Update the memories from the conversation *messages*, and return the stored items; calls `ainvoke`."""
         return await self.ainvoke({"messages": messages})
 
     def _manage(self, given: Mapping[str, Any], before: Sequence[SearchItem]) -> Flow[tuple[list[Existing], set[str]]]:
-        """Return the memories as revised by all phases, and the ids of memories to delete.
+        """Let the model update memories in all passes; return the resulting memories, and the ids of those to delete.
 
-        *given* is the runnable's input, and *before* are the stored items that are related to its conversation.
+        *given* is the runnable's input. *before* are the stored items that are related to its conversation.
         """
         memories, removed = yield from self.memory_manager.revise(given, [_read(item) for item in before])
         for manager, phase in self._phases:
@@ -134,7 +134,7 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
         return memories, removed
 
     def _related(self, store: BaseStore, namespace: Labels, messages: Any) -> Flow[list[SearchItem]]:
-        """Return up to `query_limit` stored memories related to *messages*, best first."""
+        """Return at most `query_limit` stored memories that are related to *messages*, best first."""
         if self._query_model is None:
             queries = _windows(messages)
         else:
@@ -154,7 +154,7 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
         return SearchItem(namespace, DEFAULT, value, time, time)
 
     def _to_default(self, default: Any) -> BaseModel:
-        """Return *default* as an instance of the first schema that it fits. Errors: `SettingsError` if it fits none."""
+        """Convert *default* to an instance of the first schema that it fits. Errors: `SettingsError` if none fits."""
         if isinstance(default, BaseModel):
             return default
         values = {"content": default} if isinstance(default, str) else default
@@ -170,7 +170,7 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
     def _get(self, key: str, *, refresh_ttl: bool | None = None, config: Config = None) -> Flow[Item | None]:
         """Return the item with the given *key*, with its content as an instance of its schema; None if there is none.
 
-        The key `DEFAULT` also returns a default memory that is not stored yet.
+        For the key `DEFAULT`, the default memory is returned if nothing is stored.
         """
         namespace = self.namespace(config)
         item: Item | None = yield from call(self.store, "get", namespace, key, refresh_ttl=refresh_ttl)
@@ -188,9 +188,10 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
         refresh_ttl: bool | None = None,
         config: Config = None,
     ) -> Flow[list[SearchItem]]:
-        """Return the items that match *query*, or all items if it is None.
+        """Return the items that match *query*, best first, or all items if *query* is None.
 
-        Their contents are instances of their schemas.
+        Their contents are instances of their schemas. Without any item, the default memory is returned, if there is
+        one.
         """
         namespace = self.namespace(config)
         how = {"query": query, "filter": filter, "limit": limit, "offset": offset, "refresh_ttl": refresh_ttl}
@@ -200,7 +201,7 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
         return [self._to_typed(item) for item in items]
 
     def _put(self, key: str, value: Record, config: Config = None) -> Flow[None]:
-        """Store *value* as the memory with this *key*, in place of an existing one."""
+        """Store *value* as the memory with this *key*; an existing memory with the key is replaced."""
         yield from call(self.store, "put", self.namespace(config), key, value)
 
     def _delete(self, key: str, config: Config = None) -> Flow[None]:
@@ -223,9 +224,9 @@ create_memory_store_manager = MemoryStoreManager
 
 
 class MemorySearcher(FlowRunnable[list[SearchItem]]):
-    """A runnable that lets a model write search queries for a conversation, and returns the memories found, best first.
+    """A runnable in which a model writes search queries for a conversation; it returns the memories found, best first.
 
-    Its input is ``{"messages": [...]}``. *prompt* tells the model what to search for. Errors: `SettingsError` for an
+    The input is ``{"messages": [...]}``. *prompt* tells the model what to search for. Errors: `SettingsError` for an
     invalid argument.
     """
 
@@ -237,7 +238,7 @@ class MemorySearcher(FlowRunnable[list[SearchItem]]):
         namespace: Labels | str = NAMESPACE,
         store: Store | None = None,
     ) -> None:
-        """Open the model. *store* None means the store of the running graph."""
+        """Open the model. If *store* is None, the store of the running graph is searched."""
         self.namespace = Namespace(namespace)
         self._model, self._prompt, self._store = open_model(model), prompt, validate_store(store)
 
@@ -252,9 +253,9 @@ create_memory_searcher = MemorySearcher
 
 
 def write_queries(model: ChatModel, messages: Any, wishes: str) -> Flow[list[str]]:
-    """Return up to five queries, written by *model*, for memories that may help to continue a conversation.
+    """Let *model* write at most five search queries, for memories that may help to continue a conversation.
 
-    *messages* are the conversation, and *wishes* the application's instructions to the model.
+    *messages* are the conversation. *wishes* are the application's instructions to the model.
     """
     records = write_messages(messages)
     if not records:
@@ -264,9 +265,9 @@ def write_queries(model: ChatModel, messages: Any, wishes: str) -> Flow[list[str
 
 
 def search_all(store: BaseStore, namespace: Labels, queries: Sequence[str], limit: int) -> Flow[list[SearchItem]]:
-    """Return the items of *store* that match any of *queries*, best first and without duplicates.
+    """Search *store* with each of *queries*; return all items found, best first and without duplicates.
 
-    At most *limit* items are found for each query.
+    *limit* is the maximum number of items for each query.
     """
     items: dict[tuple[Labels, str], SearchItem] = {}
     for query in queries:
@@ -285,7 +286,7 @@ def _score(item: SearchItem) -> float:
 def _phase(model: BaseChatModel | str, schemas: Sequence[Schema], phase: MemoryPhase) -> MemoryManager:
     """Return the `MemoryManager` for an additional pass with the options *phase*.
 
-    Errors: `SettingsError` for an unknown key in *phase*.
+    Errors: `SettingsError` for an unknown option.
     """
     if unknown := set(phase) - set(MemoryPhase.__annotations__):
         raise SettingsError(f"a phase may have {', '.join(MemoryPhase.__annotations__)}, got {min(unknown)!r}")
@@ -299,7 +300,7 @@ def _phase(model: BaseChatModel | str, schemas: Sequence[Schema], phase: MemoryP
 
 
 def _read(item: Item) -> Existing:
-    """Return the memory in *item*, a store item. Items that the manage_memory tool has written have no kind."""
+    """Convert *item*, a store item, to an existing memory; an item that the tool manage_memory stored has no kind."""
     value = item.value
     if value.keys() == {"kind", "content"}:
         return Existing(item.key, str(value["kind"]), value["content"])
@@ -316,9 +317,9 @@ def _store_changes(
     after: Sequence[Existing],
     removed: Collection[str],
 ) -> Flow[list[Record]]:
-    """Store new and changed memories, delete those with ids in *removed*, and return the stored items.
+    """Store new and changed memories, delete the memories with ids in *removed*, and return the stored items.
 
-    *before* are the items as they were read from the store, and *after* the memories that should be there.
+    *before* are the items as read from the store. *after* are the memories that should be in the store.
     """
     items = {item.key: item for item in before}
     for item in before:

@@ -1,4 +1,4 @@
-"""Find the namespace and the store of a call: as passed by the caller, or those of the running graph."""
+"""Finds the namespace and the store for a call: those that the caller passed, or those of the running graph."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Store = BaseStore | GraphMemory
 
 
 class Namespace:
-    """A namespace of a store, whose labels may contain variables that each call replaces by values.
+    """A namespace of a store, whose labels may contain variables; each call replaces these by values.
 
     ``("memories", "{user_id}")`` becomes ``("memories", "ann")`` with the config ``{"configurable": {"user_id":
     "ann"}}``, or with user_id in the runtime context. Errors: `SettingsError` for an invalid template.
@@ -34,7 +34,7 @@ class Namespace:
         self._labels = [NamespaceTemplate(label) for label in self.template]
 
     def __call__(self, config: Mapping[str, Any] | None = None) -> Labels:
-        """Return the labels with the values of their variables, from *config* or, if None, from the running graph.
+        """Return the labels with values in place of variables; the values are from *config* or the running graph.
 
         Errors: `InputError` if a variable has no value, or a label contains a dot.
         """
@@ -47,7 +47,7 @@ class Namespace:
 def validate_store(store: object) -> BaseStore | None:
     """Return *store* as a LangGraph store; a `GraphMemory` or `KGStore` is wrapped in an `EpisodeStore`.
 
-    None is returned as it is. Errors: `SettingsError` for another type.
+    None is returned unchanged. Errors: `SettingsError` for another type.
     """
     if isinstance(store, GraphMemory):
         return EpisodeStore(store)
@@ -59,7 +59,7 @@ def validate_store(store: object) -> BaseStore | None:
 
 
 def find_store(store: BaseStore | None) -> BaseStore | None:
-    """Return *store* or, if it is None, the store of the running graph; None if that has no store."""
+    """Return *store* or, if it is None, the store of the running graph; None if there is no such store."""
     if store is not None:
         return store
     try:

@@ -1,4 +1,4 @@
-"""Improve prompts from reviewed conversations, and store the lessons as facts: an agent FOLLOWS a rule."""
+"""Improves an agent's prompts by lessons from its runs, and stores the lessons as facts: an agent FOLLOWS a rule."""
 
 from __future__ import annotations
 
@@ -71,13 +71,13 @@ class Prompt(TypedDict, total=False):
 
 
 class PromptOptimizer(FlowRunnable[str]):
-    """A runnable that lets *model* review runs of an agent, and returns the agent's prompt improved by the lessons.
+    """A runnable in which *model* reviews runs of an agent; it returns the agent's prompt, improved by the lessons.
 
-    Its input is ``{"trajectories": [...], "prompt": ...}``. *kind* "gradient" repeats reviews until the lessons are
-    stable, then rewrites the prompt; "metaprompt" alternates reviews and rewrites; "prompt_memory" has one review and
-    one rewrite. *config* sets ``min_reflection_steps`` (default 1) and ``max_reflection_steps`` (3), the numbers of
-    reviews. With a *memory*, lessons are stored there; see `render_rules`. Errors: `SettingsError` for an invalid
-    argument.
+    The input is ``{"trajectories": [...], "prompt": ...}``; a trajectory is the messages of a run, with feedback.
+    *kind* "gradient" repeats reviews until the lessons are stable, then rewrites the prompt. "metaprompt" alternates
+    reviews and rewrites. "prompt_memory" has one review and one rewrite. *config* sets the number of reviews:
+    ``min_reflection_steps`` (default 1) and ``max_reflection_steps`` (3). With a *memory*, the lessons are stored
+    there; see `render_rules`. Errors: `SettingsError` for an invalid argument.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class PromptOptimizer(FlowRunnable[str]):
         self._model, self._kind = open_model(model), kind
 
     def _run(self, given: Mapping[str, Any], config: Config) -> Flow[str]:
-        """Return the improved text of the prompt in *given*, or the same text if there are no trajectories."""
+        """Return the prompt in *given*, improved, as text; it is unchanged if there are no trajectories."""
         trajectories, prompt = write_trajectories(_field(given, "trajectories")), _read_prompt(_field(given, "prompt"))
         if not trajectories:
             return prompt["prompt"]
@@ -117,13 +117,13 @@ class PromptOptimizer(FlowRunnable[str]):
         return text
 
     async def __call__(self, trajectories: Any, prompt: str | Prompt) -> str:
-        """Return the improved text of *prompt*: `ainvoke` with *trajectories* and *prompt*."""
+        """Return the improved text of *prompt*: calls `ainvoke` with *trajectories* and *prompt*."""
         return await self.ainvoke({"trajectories": trajectories, "prompt": prompt})
 
     def _learn(self, prompt: Prompt, review: Record) -> Flow[tuple[list[Lesson], str]]:
-        """Return the lessons that the model draws from *review*, and the text of *prompt* rewritten to include them.
+        """Let the model learn lessons from *review*; return the lessons, and the text of *prompt* rewritten with them.
 
-        *review* has the trajectories and the rules that the agent already follows.
+        *review* has the runs to review ("trajectories"), and the rules that the agent already follows ("known").
         """
         wishes = prompt.get("update_instructions") or ""
         text, learned = prompt["prompt"], list[Lesson]()
@@ -146,10 +146,10 @@ class PromptOptimizer(FlowRunnable[str]):
         return learned, text
 
     def _rewrite(self, text: str, lessons: Sequence[Lesson], wishes: str) -> Flow[str]:
-        """Return the prompt *text* rewritten by the model to include *lessons*; all its {variables} are kept.
+        """Let the model rewrite the prompt *text* to include *lessons*, and return the new text.
 
-        *wishes* are the user's instructions for updates. If the model leaves out a variable, *text* is returned with
-        the lessons appended as a list.
+        *wishes* are the user's instructions for updates. All {variables} of *text* must stay. If the model leaves one
+        out, *text* is returned with the lessons appended as a list.
         """
         if not lessons:
             return text
@@ -169,10 +169,10 @@ create_prompt_optimizer = PromptOptimizer
 
 
 class MultiPromptOptimizer(FlowRunnable[list[Prompt]]):
-    """A runnable that improves those prompts of an agent that led to bad results, and returns all prompts.
+    """A runnable that improves those prompts of an agent that led to bad results, and returns all its prompts.
 
-    Its input is ``{"trajectories": [...], "prompts": [...]}``. For the options, see `PromptOptimizer`. Errors:
-    `SettingsError` for an invalid argument.
+    The input is ``{"trajectories": [...], "prompts": [...]}``; a trajectory is the messages of a run, with feedback.
+    For the options, see `PromptOptimizer`. Errors: `SettingsError` for an invalid argument.
     """
 
     def __init__(self, model: BaseChatModel | str, /, **options: Any) -> None:
@@ -180,7 +180,7 @@ class MultiPromptOptimizer(FlowRunnable[list[Prompt]]):
         self._model = open_model(model)
 
     def _run(self, given: Mapping[str, Any], config: Config) -> Flow[list[Prompt]]:
-        """Return all prompts in *given*, in order; the prompts that the model chose are improved."""
+        """Return all prompts in *given*, in order; those that the model chose are improved."""
         trajectories = _field(given, "trajectories")
         prompts = [_read_prompt(prompt) for prompt in _field(given, "prompts")]
         if len({prompt["name"] for prompt in prompts}) < len(prompts):
@@ -197,13 +197,13 @@ class MultiPromptOptimizer(FlowRunnable[list[Prompt]]):
         return improved
 
     async def __call__(self, trajectories: Any, prompts: Sequence[Prompt]) -> list[Prompt]:
-        """Return all *prompts*, improved where needed: `ainvoke` with *trajectories* and *prompts*."""
+        """Return all *prompts*, improved where needed: calls `ainvoke` with *trajectories* and *prompts*."""
         return await self.ainvoke({"trajectories": trajectories, "prompts": prompts})
 
     def _choose(self, prompts: Sequence[Prompt], trajectories: Sequence[Record]) -> Flow[set[str]]:
-        """Return the names of those *prompts* that the model wants to improve because of *trajectories*.
+        """Return the names of those *prompts* that the model wants to improve after reading *trajectories*.
 
-        A single prompt without when_to_update is always chosen.
+        A single prompt is always chosen, unless it has "when_to_update".
         """
         if not trajectories or not prompts:
             return set()
@@ -228,7 +228,7 @@ def _field(input_: Any, name: str) -> Any:
 
 
 def _read_prompt(prompt: Any) -> Prompt:
-    """Return *prompt* as a `Prompt`: a text, or a dict with "name" and "prompt".
+    """Convert *prompt* to a `Prompt`; it is a text, or a dict with "name" and "prompt".
 
     Errors: `InputError` for another value.
     """
@@ -246,7 +246,7 @@ def _number(rules: Sequence[Fact]) -> list[Record]:
 def _escape(text: str, variables: set[str]) -> str:
     """Double all braces in *text* except those around *variables*: with {"a"}, "{a} {b}" -> "{a} {{b}}".
 
-    In a prompt template, braces that do not enclose a variable must be doubled.
+    In a prompt template, other braces than those around a variable must be doubled.
     """
 
     def double(match: re.Match[str]) -> str:
@@ -262,7 +262,7 @@ def _escape(text: str, variables: set[str]) -> str:
 
 
 class Rules:
-    """The rules that agents follow, stored as facts ("agent FOLLOWS rule") in one namespace of a memory."""
+    """The rules that agents follow, learned from their runs and stored as facts ("agent FOLLOWS rule") in a memory."""
 
     def __init__(self, memory: GraphMemory, namespace: Labels | str) -> None:
         self._memory = validate_memory(memory)
@@ -284,7 +284,8 @@ class Rules:
     ) -> Flow[list[Fact]]:
         """Return the facts for the rules that *agent* follows now, or followed at a past time, oldest first.
 
-        *as_of* selects the rules that were valid at a time, *believed_at* the rules that the memory believed at a time.
+        *as_of* selects the rules that were valid at that time. *believed_at* selects what the memory assumed at that
+        time.
         """
         where = {"predicate": FOLLOWS, "name": agent}
         times = {"as_of": "now" if as_of is None else as_of, "believed_at": believed_at}
@@ -300,9 +301,9 @@ class Rules:
         followed: Sequence[Fact],
         config: Mapping[str, Any] | None,
     ) -> Flow[None]:
-        """Store each of *lessons* as a rule of *agent*, with the trajectory that taught the lesson as its source.
+        """Store each of *lessons* as a rule of *agent*; its source is the trajectory (run) that the lesson is from.
 
-        *followed* are the facts for the existing rules; those that a lesson replaces are ended. Nothing is stored if
+        *followed* are the facts for the existing rules. A rule that a lesson replaces is ended. Nothing is stored if
         the namespace is paused.
         """
         place = {"source": SOURCE, "namespace": self._where(config)}
@@ -321,7 +322,7 @@ class Rules:
                 yield from call(self._memory.facts, "replace", former.id, episode=added.episode, **decision)
 
     def _write(self, agent: str, trajectories: Sequence[Record], lesson: Lesson) -> Record:
-        """Return *lesson* as a JSON record to remember, with the trajectory that taught the lesson.
+        """Return *lesson* as a JSON object to store, together with the trajectory (run) that it is from.
 
         A long rule is shortened in the field "rule", which becomes the name of an entity; "sentence" has the whole
         rule.
@@ -351,10 +352,10 @@ def _render_rules(
     as_of: datetime | str | None = None,
     believed_at: datetime | str | None = None,
 ) -> Flow[str]:
-    """Return the rules that *agent* follows as text for a prompt: a line for each, oldest first; "" if there are none.
+    """Return the rules that *agent* follows, as text for a prompt: one line for each, oldest first; "" without rules.
 
-    *agent* is the name of a `Prompt`, or "agent". *as_of* selects the rules that were valid at a time, *believed_at*
-    the rules that the memory believed at a time. Errors: `InputError` for an invalid argument.
+    *agent* is the name of a `Prompt`, or "agent". *as_of* selects the rules that were valid at that time. *believed_at*
+    selects what the memory assumed at that time. Errors: `InputError` for an invalid argument.
     """
     rules = yield from Rules(memory, namespace).current(agent, as_of=as_of, believed_at=believed_at)
     return "\n".join(f"- {Rules.text_of(rule)}" for rule in rules)

@@ -1,4 +1,4 @@
-"""Reflect on conversations in a background thread, once they pause."""
+"""Runs a reflector, such as the extraction of memories, in a background thread once a conversation pauses."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ REMOTE = (
 
 @dataclass(eq=False, slots=True)
 class _Task:
-    """A conversation that waits to be processed by the reflector at the time `due`, in monotonic seconds.
+    """A conversation that the reflector will process at the time `due`, in seconds of the monotonic clock.
 
-    `payload` is the reflector's input. `store`, `config` and `context` are those of the graph run that submitted it.
+    `payload` is the reflector's input. `store`, `config` and `context` are from the graph run that submitted it.
     """
 
     payload: Any
@@ -59,9 +59,10 @@ class _Task:
 class ReflectionExecutor:
     """Runs *reflector*, such as `create_memory_store_manager(...)`, in a background thread once a conversation pauses.
 
-    A new payload for a thread replaces the one that waits: it includes the messages of the old one, whose future is
-    cancelled. *store* is a `GraphMemory` or a LangGraph store; None means the reflector's, or that of the submitting
-    graph. When the process exits, all waiting payloads are processed without further delay.
+    If a thread (conversation) submits a new payload while an earlier one waits, the new one gets the messages of both.
+    The future of the earlier one is cancelled. *store* is a `GraphMemory` or a LangGraph store; None means the store of
+    the reflector or of the submitting graph. When the process exits, waiting payloads are processed without further
+    delay.
     """
 
     def __init__(
@@ -75,7 +76,7 @@ class ReflectionExecutor:
         sync_client: Any = None,
         store: Store | None = None,
     ) -> None:
-        """Start the executor.
+        """Prepare the executor.
 
         Errors: `SettingsError` if *reflector* is not a runnable, since remote graphs are not supported.
         """
@@ -95,11 +96,12 @@ class ReflectionExecutor:
         after_seconds: float = 0,
         thread_id: str | UUID | None = None,
     ) -> Future[Any]:
-        """Run the reflector on *payload* after a delay, and return a future of its result.
+        """Schedule a run of the reflector on *payload* after a delay, and return a future of its result.
 
-        *payload* is the reflector's input, such as {"messages": [...]}. Another payload of the same thread within the
-        delay replaces it. *config* and *thread_id* default to those of the running graph. Errors: `InputError`,
-        `SettingsError`; `DatabaseUnavailable` after `shutdown`.
+        *payload* is the reflector's input, such as ``{"messages": [...]}``. If the same thread (conversation) submits
+        another payload within the delay, that one is processed instead, with the messages of both. *config* and
+        *thread_id* default to those of the running graph. Errors: `InputError`, `SettingsError`; `DatabaseUnavailable`
+        after `shutdown`.
         """
         seconds = validate_seconds("after_seconds", after_seconds)
         configurable, context = _here(config)
@@ -132,7 +134,7 @@ class ReflectionExecutor:
     ) -> Flow[list[Record]]:
         """Return the memories in *namespace* that match *query*, as dicts; all memories if *query* is None.
 
-        *namespace* defaults to that of the reflector.
+        *namespace* is by default that of the reflector.
         """
         where = self._namespace if namespace is None else Namespace(namespace)
         if where is None:
@@ -144,14 +146,17 @@ class ReflectionExecutor:
     search, asearch = both(_search)
 
     def flush(self, timeout: float | None = None) -> bool:
-        """Process all waiting payloads now; return False if that takes longer than *timeout* seconds.
+        """Process all waiting payloads now; return False if this takes longer than *timeout* seconds.
 
-        *timeout* None means no limit.
+        If *timeout* is None, there is no limit.
         """
         return self._worker.flush(timeout)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - as LangMem has it
-        """Refuse new payloads. With *wait*, first process waiting payloads; with *cancel_futures*, cancel them."""
+        """Refuse new payloads from now on.
+
+        With *wait*, waiting payloads are processed first. With *cancel_futures*, they are cancelled.
+        """
         self._worker.closed = True
         with self._worker.changed:
             for task in self._worker.jobs.values() if cancel_futures else ():
@@ -188,7 +193,7 @@ class ReflectionExecutor:
 
 
 def _here(config: RunnableConfig | None) -> tuple[Record, Any]:
-    """Return ("configurable" values, context) of *config*, which defaults to the config of the running graph.
+    """Return (the "configurable" values of *config*, the runtime context); by default those of the running graph.
 
     Internal values, such as those of checkpoints, are left out.
     """
@@ -213,9 +218,9 @@ def _merge(context: Any, configurable: Mapping[str, Any]) -> Record:
 
 
 def _join(former: Any, payload: Any) -> Any:
-    """Return *payload* with the messages of *former* before its own, unless it already starts with them.
+    """Return *payload* with the messages of *former* before its own, unless it already starts with these.
 
-    Both are inputs of a reflector, such as {"messages": [...]}.
+    Both are inputs of a reflector, such as ``{"messages": [...]}``.
     """
     old, new = _messages(former), _messages(payload)
     if not old or new is None or new[: len(old)] == old:

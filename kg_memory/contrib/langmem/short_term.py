@@ -1,6 +1,6 @@
-"""Summarise the older messages of a conversation that exceeds a token limit, under LangMem's names.
+"""Summarises the older messages of a conversation that exceeds a token limit, under LangMem's names.
 
-The summary is part of the state of your graph; it is not stored in the memory.
+The summary is part of the state of your LangGraph graph; it is not stored in the memory.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ FINAL = ChatPromptTemplate.from_messages(
 
 @dataclass
 class RunningSummary:
-    """The summary of a conversation so far, and the ids of the messages that it covers."""
+    """The summary of a conversation up to now, and the ids of the messages that it covers."""
 
     summary: str
     summarized_message_ids: set[str]
@@ -75,7 +75,7 @@ class RunningSummary:
 
 @dataclass
 class SummarizationResult:
-    """The messages to send to the model, with the summary among them, and the running summary.
+    """The messages to send to the model, with the summary in place of older ones, and the running summary.
 
     `running_summary` is None if nothing has been summarised.
     """
@@ -85,12 +85,12 @@ class SummarizationResult:
 
 
 class SummarizationNode(FlowRunnable[Record]):
-    """A graph node that replaces the older messages of a conversation by a summary, to stay within a token limit.
+    """A LangGraph node that replaces the older messages of a conversation by a summary, to stay within a token limit.
 
-    The older messages are summarised once the messages that are not summarised yet reach *max_tokens_before_summary*
-    (default: *max_tokens*). Summary and remaining messages then fit into *max_tokens*, of which *max_summary_tokens*
-    are reserved for the summary. A leading system message and the last message are always kept. The node reads the
-    messages in *input_messages_key* of the state and writes those in *output_messages_key*; both may be the same. The
+    A summary is written once the messages that no summary covers reach *max_tokens_before_summary* (default:
+    *max_tokens*). Summary and remaining messages then fit into *max_tokens*, of which *max_summary_tokens* are reserved
+    for the summary. A leading system message and the last message always stay. The node reads the messages under
+    *input_messages_key* in the state, and stores the result under *output_messages_key*; both may be the same. The
     running summary is stored in the state under ``context["running_summary"]``. To limit the summary itself, pass
     ``model.bind(max_tokens=256)``. Errors: `InputError` for limits that leave no room.
     """
@@ -126,7 +126,7 @@ class SummarizationNode(FlowRunnable[Record]):
     def _run(self, given: Record | BaseModel, config: Config) -> Flow[Record]:
         """Return an update for the graph's state: messages with the older ones summarised, and the running summary.
 
-        *given* is the state. Errors: `InputError` if it lacks the messages.
+        *given* is the state. Errors: `InputError` if it has no messages.
         """
         del config
         messages, context = _get(given, self._read), _get(given, "context") or {}
@@ -142,7 +142,7 @@ class SummarizationNode(FlowRunnable[Record]):
     def summarize(self, messages: Sequence[AnyMessage], running: RunningSummary | None) -> Flow[SummarizationResult]:
         """Return *messages* with the older ones replaced by a summary, and the new running summary.
 
-        *running* is the summary so far, or None. The messages that it covers are left out.
+        *running* is the summary up to now, or None. The messages that it covers are left out.
         """
         system = list(messages[:1]) if messages and isinstance(messages[0], SystemMessage) else []
         rest = messages[len(system) :]
@@ -159,7 +159,7 @@ class SummarizationNode(FlowRunnable[Record]):
         return SummarizationResult(self._final.format_messages(**values), running)
 
     def _split(self, messages: Sequence[BaseMessage], system: Sequence[BaseMessage]) -> int:
-        """Return how many of *messages*, from the first, to summarise: 0 below the token limit, and never all of them.
+        """Return how many of *messages*, counted from the first, to summarise: 0 below the token limit, and never all.
 
         *system* is the leading system message, whose tokens count, too.
         """
@@ -174,7 +174,7 @@ class SummarizationNode(FlowRunnable[Record]):
         return end
 
     def _parts(self, messages: Sequence[BaseMessage]) -> Iterator[list[BaseMessage]]:
-        """Yield *messages* divided into lists of at most `max_tokens` tokens, each for one call of the model."""
+        """Divide *messages* into lists of at most `max_tokens` tokens, and yield a list for each call of the model."""
         part: list[BaseMessage] = []
         for turn in _turns(messages):
             if part and self._count([*part, *turn]) > self._most:
@@ -192,10 +192,10 @@ def _summarize_messages(
     max_tokens: int,
     **options: Any,
 ) -> Flow[SummarizationResult]:
-    """Return *messages* with the older ones replaced by a summary, once they exceed the token limit.
+    """Return *messages* with the older ones replaced by a summary, if they exceed the token limit.
 
-    *options* are those of `SummarizationNode`. Errors: `InputError` for messages without ids, and for limits that leave
-    no room.
+    *running_summary* is that of the previous call, or None. *options* are those of `SummarizationNode`. Errors:
+    `InputError` for messages without ids, and for limits that leave no room.
     """
     node = SummarizationNode(model=model, max_tokens=max_tokens, **options)
     return (yield from node.summarize(messages, running_summary))
@@ -205,7 +205,10 @@ summarize_messages, asummarize_messages = both(_summarize_messages)
 
 
 def _turns(messages: Sequence[BaseMessage]) -> Iterator[list[BaseMessage]]:
-    """Group *messages*: yield a message that calls tools together with the results, and any other message alone."""
+    """Group *messages*, so that a message that calls tools stays together with the results; yield the groups.
+
+    Any other message is a group of its own.
+    """
     turn: list[BaseMessage] = []
     for message in messages:
         if turn and not isinstance(message, ToolMessage):
@@ -217,7 +220,7 @@ def _turns(messages: Sequence[BaseMessage]) -> Iterator[list[BaseMessage]]:
 
 
 def _count_summarized(messages: Sequence[BaseMessage], running: RunningSummary | None) -> int:
-    """Return how many of *messages*, from the first, are covered by the summary *running*.
+    """Return how many of *messages*, counted from the first, the summary *running* covers.
 
     Errors: `InputError` for messages without ids.
     """
@@ -229,9 +232,9 @@ def _count_summarized(messages: Sequence[BaseMessage], running: RunningSummary |
 
 
 def _extend(running: RunningSummary | None, part: Sequence[BaseMessage], reply: object) -> RunningSummary:
-    """Return a new running summary with the text of *reply*, which covers the messages in *part*, too.
+    """Return a new running summary, which also covers the messages in *part*; *reply* is its text, the model's answer.
 
-    *running* is the summary before, or None, and *reply* the model's answer. Errors: `AnswerError` if it is empty.
+    *running* is the summary before, or None. Errors: `AnswerError` if *reply* is empty.
     """
     summary = text_of(reply).strip() if isinstance(reply, AIMessage) else str(reply).strip()
     if not summary:

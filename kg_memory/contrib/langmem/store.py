@@ -1,4 +1,4 @@
-"""`EpisodeStore`: LangGraph's store interface over the episodes and facts of a memory."""
+"""`EpisodeStore`: LangGraph's store interface, implemented with the episodes (stored texts) and facts of a memory."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ SPARE = 4
 
 
 class Content(NamedTuple):
-    """The content of a store item as it is stored in an episode: its text, its kind, and the name of its schema.
+    """The content of a store item in the form in which an episode (a stored text) stores it.
 
-    `schema` is "" if the item has none.
+    `schema` is the name of its schema (a pydantic model), or "".
     """
 
     text: str
@@ -56,17 +56,18 @@ class Content(NamedTuple):
     schema: str
 
     def source_id(self, former: Episode | None) -> str:
-        """Return the id for the episode of this version of an item, a hash of its content and of the previous version.
+        """Return the id for a new version of an item: a hash of its content and of the previous version.
 
-        *former* is the episode of the previous version, or None.
+        *former* is the episode (stored text) of the previous version, or None.
         """
         return hash_value([former and former.id, *self])
 
 
 def encode(value: Mapping[str, Any]) -> Content:
-    """Return the content to store for an item's *value*: the text of {"content": "..."}, or *value* as JSON.
+    """Convert *value*, the value of a store item, to the content to store: a text, or JSON.
 
-    A value like {"kind": "Memory", "content": {...}} has a schema, here "Memory".
+    ``{"content": "..."}`` becomes its text. ``{"kind": "Memory", "content": {...}}`` has a schema, here "Memory". Any
+    other value becomes JSON.
     """
     text = to_stored_json(dict(value))
     schema = value.get("kind")
@@ -82,7 +83,7 @@ def encode(value: Mapping[str, Any]) -> Content:
 
 
 def decode(episode: Episode) -> Record:
-    """Return the value of the store item whose version is stored in *episode*; the inverse of `encode`."""
+    """Return the value of the store item that is stored in *episode* (a stored text); the inverse of `encode`."""
     schema = schema_of(episode)
     if episode.kind is EpisodeKind.JSON:
         record = json.loads(episode.content)
@@ -92,36 +93,39 @@ def decode(episode: Episode) -> Record:
 
 
 def schema_of(episode: Episode) -> str:
-    """Return the schema name of the store item that is stored in *episode*; "" if it has none."""
+    """Return the name of the schema (pydantic model) of the store item that is stored in *episode*, or ""."""
     return str(episode.labels.get("schema", ""))
 
 
 def key_of_episode(episode: Episode) -> str | None:
-    """Return the key of the store item that is stored in *episode*; None for an episode from another source."""
+    """Return the key of the store item that is stored in *episode*; None if *episode* does not store an item."""
     source = episode.source or ""
     return source.removeprefix(SOURCE) if source.startswith(SOURCE) else None
 
 
 def id_of_fact(key: str) -> str | None:
-    """Return the id in the key of a fact: ``"fact:123" -> "123"``; None for another key."""
+    """Return the id of the fact with the key *key*: ``"fact:123" -> "123"``; None for another key."""
     return key.removeprefix(FACT) if key.startswith(FACT) else None
 
 
 def to_item(namespace: Labels, key: str, versions: Sequence[Episode], score: float | None = None) -> SearchItem:
-    """Return the store item for *key*; *versions* are the episodes of its versions, latest first."""
+    """Return the store item with the given *key*; *versions* are the episodes that store it, latest first."""
     stamps = (versions[-1].created_at, versions[0].created_at)
     return SearchItem(namespace, key, decode(versions[0]), *stamps, score)
 
 
 def fact_item(namespace: Labels, fact: Fact) -> SearchItem:
-    """Return *fact* as a store item with its sentence as "content", its valid time, and a key such as "fact:123"."""
+    """Return *fact* as a store item with a key such as "fact:123".
+
+    Its value is ``{"content": sentence, "valid_at": ..., "invalid_at": ...}``.
+    """
     times = fact.model_dump(mode="json", include={"valid_at", "invalid_at"})
     value = {"content": fact.sentence, **times}
     return SearchItem(namespace, FACT + fact.id, value, fact.created_at, fact.created_at, fact.score)
 
 
 def without_score(item: SearchItem) -> Item:
-    """Return a search result as the `Item` that `BaseStore.get` returns."""
+    """Convert *item*, a search result, to an `Item`, which `BaseStore.get` returns."""
     return Item(
         value=item.value,
         key=item.key,
@@ -132,14 +136,14 @@ def without_score(item: SearchItem) -> Item:
 
 
 class EpisodeStore(BaseStore):
-    """A LangGraph store over a `GraphMemory`: each item is stored as an episode, from which facts are extracted.
+    """A LangGraph store that stores each item in a `GraphMemory` as an episode (text), from which facts are extracted.
 
-    Items in ``("memories", "ann")`` are in the namespace "memories.ann". Putting an existing key adds a version: facts
-    of the former version that the new one does not state are ended or retracted, and stay as history. Deleting a key
-    forgets all its versions and the facts that only they state. A search with a query also finds facts, with keys
-    "fact:ID": putting such a key replaces the fact by the new text, deleting it forgets the fact. *user* is the speaker
-    of the texts (default "user"). With *as_of* or *believed_at* (datetime or ISO 8601 text) the store is a read-only
-    view of the past.
+    Items in ``("memories", "ann")`` are in the namespace "memories.ann". Putting an existing key adds a version. Facts
+    of earlier versions that the new one does not state are ended or retracted, and stay as history. Deleting a key
+    deletes all versions, and the facts that only they state. A search with a query also finds facts, with keys
+    "fact:ID". Putting such a key replaces the fact by the new text, and deleting it deletes the fact. *user* is the
+    speaker of the texts (default "user"). With *as_of* or *believed_at* (datetime or ISO 8601 text), the store is a
+    read-only view of the past.
     """
 
     def __init__(
@@ -157,7 +161,7 @@ class EpisodeStore(BaseStore):
         self._believed_at = None if believed_at is None else parse_time(believed_at)
 
     def _batch(self, ops: Iterable[Op]) -> Flow[list[Result]]:
-        """Run the store operations *ops* in order, and return their results.
+        """Run the store operations *ops* in order, and return their results in the same order.
 
         Errors: `InputError`, and those of `GraphMemory`.
         """
@@ -169,7 +173,7 @@ class EpisodeStore(BaseStore):
     batch, abatch = both(_batch)
 
     def _run(self, op: Op) -> Flow[Result]:
-        """Return the result of one store operation: get, search, put or list namespaces."""
+        """Run one store operation (get, search, put or list namespaces), and return its result."""
         match op:
             case GetOp():
                 return (yield from self._get(op))
@@ -187,7 +191,7 @@ class EpisodeStore(BaseStore):
     # Reading
 
     def _get(self, op: GetOp) -> Flow[Result]:
-        """Return the item or the fact with the key of *op*, or None."""
+        """Return the item or fact with the key in *op*, or None if there is none."""
         namespace, labels = graph_namespace(op.namespace), tuple(op.namespace)
         fact_id = id_of_fact(op.key)
         if fact_id is not None:
@@ -198,7 +202,7 @@ class EpisodeStore(BaseStore):
         return without_score(to_item(labels, op.key, versions[op.key])) if versions else None
 
     def _search(self, op: SearchOp) -> Flow[list[SearchItem]]:
-        """Return the items that match *op*: best first if it has a query, otherwise latest first."""
+        """Return the items that match *op*: best first if *op* has a query, otherwise latest first."""
         end = validate_count("offset", op.offset, 0) + validate_count("limit", op.limit)
         matches = codec.compile_filter(op.filter or {})
         query = (op.query or "").strip()
@@ -220,7 +224,7 @@ class EpisodeStore(BaseStore):
         return sorted(name for name in names if not within or name == within or name.startswith(f"{within}."))
 
     def _rank(self, namespace: str, query: str, end: int) -> Flow[list[SearchItem]]:
-        """Return items and facts in *namespace* that match *query*, with scores: *end* of them, or more."""
+        """Return items and facts in *namespace* that match *query*, with scores: *end* or more, if there are any."""
         times = {"as_of": self._as_of, "believed_at": self._believed_at}
         limit = min(SPARE * end, FURTHEST)
         results: SearchResults = yield from call(
@@ -239,7 +243,7 @@ class EpisodeStore(BaseStore):
         return items + [fact_item(labels, fact) for fact in results.facts]
 
     def _newest(self, namespace: str, matches: codec.Predicate, end: int) -> Flow[list[SearchItem]]:
-        """Return items in *namespace* for which *matches* is true, latest first: *end* of them, or more."""
+        """Return items in *namespace* for which *matches* is true, latest first: *end* or more, if there are any."""
         versions: dict[str, list[Episode]] = {}
         labels, skip = tuple(namespace.split(".")), 0
         while True:
@@ -254,7 +258,7 @@ class EpisodeStore(BaseStore):
             skip += PAGE
 
     def _versions(self, namespace: str, keys: Sequence[str]) -> Flow[dict[str, list[Episode]]]:
-        """Return a dict from each of *keys* that exists to the episodes of its versions, latest first."""
+        """Return the stored versions of each known key in *keys*, latest first: ``{"key": [Episode, ...]}``."""
         versions: dict[str, list[Episode]] = {}
         if keys:
             where = {"source": [SOURCE + key for key in keys]}
@@ -264,7 +268,7 @@ class EpisodeStore(BaseStore):
         return versions
 
     def _is_seen(self, episode: Episode) -> bool:
-        """Return whether *episode* existed at the store's times: stated by `as_of` and stored by `believed_at`."""
+        """Return whether *episode* existed at the store's past time: sent by `as_of`, and stored by `believed_at`."""
         return (self._as_of is None or episode.at <= self._as_of) and (
             self._believed_at is None or episode.created_at <= self._believed_at
         )
@@ -272,7 +276,7 @@ class EpisodeStore(BaseStore):
     # Writing
 
     def _put(self, op: PutOp) -> Flow[None]:
-        """Store the value of *op* as a new version of the item with its key, or delete the item if the value is None.
+        """Store the value in *op* as a new version of the item with its key; if the value is None, delete the item.
 
         A key such as "fact:ID" replaces or deletes the fact. Errors: `InputError` if the store is a view of the past.
         """
@@ -303,7 +307,7 @@ class EpisodeStore(BaseStore):
     def _add_version(self, namespace: str, key: str, content: Content) -> Flow[None]:
         """Store *content* as the latest version of the item *key*, and end the facts that only earlier versions state.
 
-        If the latest version has the same content, nothing is stored.
+        If the latest version already has this content, nothing is stored.
         """
         last = next(iter((yield from self._versions(namespace, [key])).get(key, ())), None)
         is_same = last is not None and last.source_id is not None and _content(last) == content
@@ -338,9 +342,9 @@ class EpisodeStore(BaseStore):
             yield from self._end(facts, latest, namespace)
 
     def _end(self, facts: Sequence[Fact], latest: Episode, namespace: str) -> Flow[None]:
-        """End those of *facts* that hold now and are not stated by *latest*, the episode of an item's latest version.
+        """End those current *facts* that *latest*, the episode of an item's latest version, does not state.
 
-        A fact is replaced if *latest* states facts about the same subject, and retracted otherwise.
+        A fact is replaced if *latest* states facts about the same subject. Otherwise it is retracted.
         """
         among = {"where": {"source": latest.source, "source_id": latest.source_id}, "limit": MOST}
         new: list[Fact] = yield from call(self.memory.facts, "list", **among, namespace=namespace)
@@ -365,7 +369,7 @@ def thread_here() -> str | None:
 
 
 def graph_namespace(namespace: Sequence[str]) -> str:
-    """Return the memory's namespace for a store namespace: ("memories", "ann") -> "memories.ann".
+    """Convert the labels of a store namespace to the memory's namespace: ("memories", "ann") -> "memories.ann".
 
     Errors: `InputError` for a label that is empty or contains a dot.
     """
@@ -377,7 +381,7 @@ def graph_namespace(namespace: Sequence[str]) -> str:
 
 
 def _is_shown(versions: Sequence[Episode] | None) -> bool:
-    """Return whether an item may be in results: it has *versions*, and the latest is not withheld."""
+    """Return whether search results may include an item: it has *versions*, and the latest is not withheld."""
     return bool(versions) and not versions[0].withheld  # type: ignore[index]
 
 

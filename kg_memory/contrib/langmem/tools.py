@@ -1,4 +1,4 @@
-"""The tools ``manage_memory`` and ``search_memory``, on a `GraphMemory` or any LangGraph store."""
+"""The tools ``manage_memory`` and ``search_memory``, which use a `GraphMemory` or any LangGraph store."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def create_manage_memory_tool(
     """Return a LangChain tool that creates, updates and deletes memories in *namespace*, sync and async.
 
     *schema* is the type of a memory's content: str or a pydantic model. *store* is a `GraphMemory` or a LangGraph
-    store; None uses that of the running graph. Errors: `SettingsError` for an invalid argument.
+    store; None means the store of the running graph. Errors: `SettingsError` for an invalid argument.
     """
     permitted = tuple(dict.fromkeys(ACTIONS if actions_permitted is None else actions_permitted))
     if not permitted or not set(permitted) <= set(ACTIONS):
@@ -126,9 +126,9 @@ def create_search_memory_tool(
 ) -> BaseTool:
     """Return a LangChain tool that searches the memories in *namespace*, sync and async.
 
-    The tool returns a JSON list of items and, with "content_and_artifact", also the items as artifact. On a
-    `GraphMemory` the results include dated facts. *store* is as in `create_manage_memory_tool`. Errors: `SettingsError`
-    for an invalid argument.
+    The tool returns a JSON list of items; with "content_and_artifact", it also returns the items themselves. If *store*
+    is a `GraphMemory`, the results include dated facts. None means the store of the running graph. Errors:
+    `SettingsError` for an invalid argument.
     """
     if response_format not in ("content", "content_and_artifact"):
         raise SettingsError(f"response_format must be content or content_and_artifact, got {response_format!r}")
@@ -142,7 +142,7 @@ def create_search_memory_tool(
         offset: int = 0,
         filter: Record | None = None,  # noqa: A002 - as LangMem calls it
     ) -> Flow[Any]:
-        """Return, as JSON text, the items in the store *kept* that match *query*; *labels* are the namespace."""
+        """Return the items in the store *kept* that match *query*, as JSON text; *labels* are the namespace."""
         if validate_count("offset", offset, 0) + validate_count("limit", limit) > MOST:
             raise InputError(f"limit + offset must be at most {MOST}; search with other words")
         how = {"query": query, "filter": filter, "limit": limit, "offset": offset}
@@ -163,7 +163,7 @@ def _tool(
 ) -> BaseTool:
     """Return a LangChain tool, sync and async, that calls *flow* with a store, a namespace and the tool's arguments.
 
-    *place* is (store or None, namespace). Errors that the model can correct are returned as results of the tool.
+    *place* is (store or None, namespace). Errors that the model can correct become results of the tool.
     """
     store, where = place
 
@@ -187,7 +187,7 @@ def _tool(
 
 
 def _check(action: str, id_: str | None) -> None:
-    """Raise `InputError` if *action* "create" has an id, or another action has none."""
+    """Raise `InputError` if *action* is "create" and *id_* is given, or if another *action* has no id."""
     if action == "create" and id_:
         raise InputError("a new memory has no id yet: leave id out, or use action='update'")
     if action != "create" and not id_:
@@ -195,7 +195,7 @@ def _check(action: str, id_: str | None) -> None:
 
 
 def _new_key(content: Any) -> str:
-    """Return a random key for a new memory or, in a running graph, a key made of the graph's task and *content*.
+    """Return a key for a new memory: random or, in a running graph, a hash of the graph's task and *content*.
 
     So a task that is repeated after a failure uses the same key again.
     """
@@ -207,7 +207,7 @@ def _new_key(content: Any) -> str:
 
 
 def _updated(value: Any, content: Any) -> Record:
-    """Return a new value for a stored memory: *content* in the form of the old *value*, with the same kind."""
+    """Return the new value of a stored memory: *content* in the form of *value*, the old value, with the same kind."""
     if isinstance(value, dict) and isinstance(value.get("kind"), str):
         inner = {"content": content} if isinstance(content, str) else content
         return {"kind": value["kind"], "content": inner}
