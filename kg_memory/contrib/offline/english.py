@@ -1,4 +1,4 @@
-"""Read the statements of an English text, and whether a fact begins, ends or is planned."""
+"""Extracts the statements from an English text, and finds whether each fact begins, ends or is planned."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ _LIGHT = lexicon.AUXILIARIES | lexicon.FUNCTION | set("my our all both ve m s d 
 
 
 def _all_light(words: Sequence[str]) -> bool:
-    """Return whether *words* are all function words or adverbs, which may stand between a subject and its verb."""
+    """Return whether *words* are all function words or adverbs, which may be between a subject and its verb."""
     return all(word in _LIGHT or word.endswith("ly") for word in words)
 
 
@@ -95,7 +95,7 @@ def _split(text: str) -> list[str]:
 
 
 def read_english(content: str, scene: Scene) -> Parse:
-    """Return the mentions and statements in the English text *content*; *scene* has the speaker and known names."""
+    """Extract the mentions and statements (stated facts) from *content*; *scene* has the speaker and known names."""
     mentions: list[Mention] = []
     statements: list[TextStatement] = []
     last_person: Mention | None = scene.he_or_she
@@ -117,7 +117,7 @@ def read_english(content: str, scene: Scene) -> Parse:
 
 
 def _append(statements: list[TextStatement], new: list[TextStatement], sentence: Sentence) -> None:
-    """Append the statements *new*, from *sentence*, to *statements*.
+    """Append *new*, the statements of *sentence*, to *statements*, those of the text before.
 
     If the sentence only continues the previous one ("It was so loud"), extend the last statement instead.
     """
@@ -137,15 +137,16 @@ def _append(statements: list[TextStatement], new: list[TextStatement], sentence:
 
 
 class _SentenceReader:
-    """Reads the statements of one English sentence.
+    """Extracts the statements (stated facts) of one English sentence.
 
-    *inside* are the mentions in it, *person* is the one whom "he" or "she" means, and *main* is the main entity.
+    *inside* are the mentions in it. *person* is whom "he" or "she" means. *main* is the first entity that the text
+    names.
     """
 
     def __init__(
         self, sentence: Sentence, inside: list[Mention], scene: Scene, person: Mention | None, main: Mention | None
     ) -> None:
-        """Prepare the reading of *sentence*; the class describes the arguments."""
+        """Prepare to read *sentence*; the class describes the arguments."""
         self.sentence = sentence
         self.text, self.start, self.end = sentence.text, sentence.start, sentence.end
         self.scene = scene
@@ -158,7 +159,7 @@ class _SentenceReader:
         self.mentions = [mention for mention in inside if not self._is_address(mention)]
 
     def read(self) -> list[TextStatement]:
-        """Return the statements of the sentence: from verb patterns, or else one that links its mentions."""
+        """Return the statements of the sentence: those of its verbs or, without any, one that links its mentions."""
         statements: list[TextStatement] = []
         for pattern, start, end in self._matches():
             statements += self._read_match(pattern, start, end)
@@ -177,7 +178,7 @@ class _SentenceReader:
         return choose_statements([*statements, *kinship])
 
     def _with_clauses(self, statements: Sequence[TextStatement]) -> list[TextStatement]:
-        """Return *statements*, each with the position of its clause as `clause`, and only objects inside it."""
+        """Return *statements*, each with `clause` set to the position of its clause; objects outside are removed."""
         verbs = [(one.verb[0] - self.start, one.verb[1] - self.start) for one in statements if one.verb]
         dates = find_dates(self.text, _ANY_TIME) if len(verbs) > 1 and _MAY_DATE.search(self.text) else []
         placed = []
@@ -211,7 +212,7 @@ class _SentenceReader:
     # Statements of the sentence.
 
     def _matches(self) -> list[tuple[Pattern, int, int]]:
-        """Return (pattern, start, end) for all matching verb patterns, in text order and without overlaps."""
+        """Find all verbs that match a verb pattern; return (pattern, start, end) in text order, without overlaps."""
         text = self.text.replace("’", "'")
         matches: list[tuple[Pattern, int, int]] = []
         for pattern in ENGLISH:
@@ -222,12 +223,12 @@ class _SentenceReader:
         return sorted(matches, key=lambda match: match[1])
 
     def _is_in_name(self, start: int, end: int) -> bool:
-        """Return whether the verb at *start* to *end* is in fact part of a name: "Will" in "Will lives in Oslo"."""
+        """Return whether the verb at *start* to *end* is in fact part of a name, as in "Will lives in Oslo"."""
         spans = ((one.start - self.start, one.end - self.start) for one in self.mentions if one.named and not one.kin)
         return any(begin <= start and end <= stop for begin, stop in spans)
 
     def _read_match(self, pattern: Pattern, start: int, end: int) -> list[TextStatement]:
-        """Return the statements of the verb at ``text[start:end]``, which matches *pattern*; [] if it states none."""
+        """Return the statements of the verb at ``text[start:end]``, which matches *pattern*; [] if there are none."""
         if pattern.change == "happens" and _PASSIVE.search(self.text[:start]):
             return []
         verb = self.text[start:end].casefold()
@@ -257,7 +258,7 @@ class _SentenceReader:
         return [self._with_verb(statement, start, end) for statement in statements]
 
     def _interpret(self, pattern: Pattern, span: Span, thing: Mention) -> tuple[str, Change] | None:
-        """Return what the verb at *span* states about its object *thing*: a predicate and a change, or None."""
+        """Return what the verb at *span* states about its object *thing*: (predicate, change), or None if nothing."""
         meaning = interpret_verb(pattern.predicate, pattern.change, self.verbal, span)
         if meaning is None or not fits(pattern, self.text[span[0] : thing.start - self.start], thing):
             return None
@@ -275,7 +276,7 @@ class _SentenceReader:
         return None if no_employer else meaning  # "I left the meeting" is about no employer
 
     def _list_objects(self, statement: TextStatement) -> list[TextStatement]:
-        """Return one statement for each listed object: "I use React and Solid" gives two."""
+        """Split *statement* into one statement for each listed object: "I use React and Solid" gives two."""
         if statement.predicate not in LISTING or statement.change not in ("is", "ends"):
             return [statement]
         first, *others = statement.objects
@@ -307,7 +308,7 @@ class _SentenceReader:
             yield replace(self._statement(speaker, f"HAS_{kin.upper()}", (mention,), "is", 0.8), clause=clause)
 
     def _read_general(self, left: Sequence[Mention]) -> list[TextStatement]:
-        """Return [a statement that links the subject to the mentions *left*, which no other statement uses], or []."""
+        """Return [a statement that links the subject to *left*, the mentions in no other statement], or []."""
         pronoun = re.match(r"(?:he|she)\b", self.text, re.IGNORECASE)
         subject = self.speaker or (self.person if pronoun else None) or self.main or (left[0] if left else None)
         objects = tuple(mention for mention in left if subject is not None and mention.name != subject.name)
@@ -326,9 +327,9 @@ class _SentenceReader:
     # Subjects and objects.
 
     def _subject(self, before: str, *, of_things: bool = False) -> Mention | None:
-        """Return the subject of the verb after the text *before*: a mention next to it, or an earlier verb's subject.
+        """Return the subject of the verb that follows *before*, or None: the mention before it, or an earlier subject.
 
-        *of_things* allows unnamed things. None if there is no subject.
+        With *of_things*, it may also be a thing without a name, as in "the car runs on gas".
         """
         lead = CLAUSE_START.split(before)[-1]
         words = _split(lead)
@@ -352,9 +353,9 @@ class _SentenceReader:
         return (self.speaker or self.main) if acts else None
 
     def _person(self, pronoun: str, at: int) -> Mention | None:
-        """Return the mention to which *pronoun* refers: the speaker for "I" and "we".
+        """Return the person to whom *pronoun* refers: the speaker for "I" and "we".
 
-        "he" and "she" refer to the last person named before index *at*; other pronouns give None.
+        "he" and "she" refer to the last person named before index *at*. Other pronouns give None.
         """
         if pronoun in ("i", "we"):
             return self.speaker
@@ -365,7 +366,7 @@ class _SentenceReader:
         return next((one for one in before if one.type == PERSON and one.named), self.person)
 
     def _name_before(self, before: str, begin: int, *, of_things: bool) -> Mention | None:
-        """Return the last mention that starts in ``before[begin:]`` if only function words follow it, else None."""
+        """Return the last mention in ``before[begin:]`` if only function words come after it, else None."""
         for mention in reversed(self.mentions):
             end = mention.end - self.start
             if (mention.named or of_things) and begin < end <= len(before):
@@ -377,7 +378,7 @@ class _SentenceReader:
 
 
 def _hide_names(text: str, offset: int, mentions: Sequence[Mention]) -> str:
-    """Return *text* with names that are also verbs (Will, May) replaced by X's; *mentions* has the names."""
+    """Return *text* with X's in place of names that are also verbs (Will, May); *mentions* has the names."""
     for one in mentions:
         if one.type == PERSON and one.name.split()[0].casefold() in PEOPLE:
             start, end = one.start - offset, one.end - offset

@@ -1,4 +1,4 @@
-"""Convert readings into answers to prompts: entities, and facts with dates; decide which names match."""
+"""Converts what was extracted from a text into answers to prompts: entities, and facts with dates; compares names."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ Period = tuple[datetime | None, datetime | None]
 
 @dataclass(frozen=True, slots=True)
 class GivenEntity:
-    """An entity in a prompt's list, with its id there. `called` are the names by which the episode calls it."""
+    """An entity in a prompt's list, with its id there. `called` has the names that the message uses for it."""
 
     id: int
     name: str
@@ -57,12 +57,12 @@ class GivenEntity:
 
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> GivenEntity:
-        """Return the entity for *fields*, its JSON object in a prompt."""
+        """Create the entity from *fields*, its JSON object in a prompt."""
         return cls(fields["id"], fields["name"], fields["type"], tuple(fields.get("called") or [fields["name"]]))
 
 
 def name_key(name: str) -> str:
-    """Return a normalised *name* for comparisons: lower case, no article, and a singular common noun.
+    """Normalise *name* for comparisons: lower case, no article, and the last word, if it is a noun, in the singular.
 
     "the blue cars" -> "blue car", "The Beatles" -> "beatles"
     """
@@ -76,9 +76,9 @@ def name_key(name: str) -> str:
 
 
 def is_same_name(first: str, second: str, type_: str = "") -> bool:
-    """Return whether two names certainly mean the same entity, such as "IBM" and "International Business Machines".
+    """Return whether two names certainly mean the same entity, as "IBM" and "International Business Machines" do.
 
-    *type_* is the type of both entities; with "Person", a first name also matches a full name.
+    *type_* is the type of both entities. With "Person", a first name also matches a full name.
     """
     keys = name_key(first), name_key(second)
     if not keys[0]:
@@ -102,7 +102,7 @@ def _initials(name: str) -> str:
 
 
 class _Ids:
-    """Finds the ids of entities in a prompt by the names that a text uses."""
+    """Finds the id of an entity in a prompt by a name that a text uses for it."""
 
     def __init__(self, entities: Sequence[GivenEntity]) -> None:
         self._entities = entities
@@ -129,9 +129,10 @@ class _Ids:
 
 
 def list_entities(reading: Parse, speaker: str | None) -> list[tuple[str, str]]:
-    """Return (name, type) for all entities in *reading*: the speaker, names, and subjects and objects of statements.
+    """Return (name, type) of all entities in *reading*: ``[("Ann", "Person"), ("Oslo", "Place")]``.
 
-    A type that a statement implies (an organisation in "works at Acme") overrides a type guessed from the name.
+    They are the *speaker*, the names in the text, and the subjects and objects of statements. A type that a statement
+    implies, as "works at Acme" implies an organisation, overrides a type guessed from the name.
     """
     ends = [mention for statement in reading.statements for mention in (statement.subject, *statement.objects)]
     types = {name_key(mention.name): mention.type for mention in reversed(ends)}
@@ -143,10 +144,10 @@ def list_entities(reading: Parse, speaker: str | None) -> list[tuple[str, str]]:
 def write_facts(
     parse: Parse, content: str, speaker: str | None, at: datetime, entities: Sequence[GivenEntity], names: Iterable[str]
 ) -> list[dict[str, Any]]:
-    """Return the statements in *parse* as dicts with the fields of `ExtractedFact`.
+    """Convert the statements in *parse*, the reading of a message, to facts: dicts with the fields of `ExtractedFact`.
 
-    *content* is the episode, written by *speaker* at the time *at*. Statements about entities that are not in
-    *entities* are left out. *names* are predicates of the user, whose spelling is used.
+    *content* is the message, written by *speaker* at the time *at*. Statements about entities that are not in
+    *entities* are left out. *names* are predicates that the user has defined; their spelling is used.
     """
     ids, spelling = _Ids(entities), {name.replace("_", "").casefold(): name for name in reversed(list(names))}
     facts = []
@@ -164,9 +165,9 @@ def write_facts(
 def _write_fact(
     statement: TextStatement, reading: Parse, content: str, speaker: str | None, at: datetime
 ) -> dict[str, Any]:
-    """Return the sentence, quote, times and confidence of *statement* as a dict with fields of `ExtractedFact`.
+    """Return the sentence, quote, dates and confidence of *statement*, as a dict with fields of `ExtractedFact`.
 
-    *content* is the episode, written by *speaker* at the time *at*.
+    *reading* is all that was extracted from *content*, the message, which *speaker* wrote at the time *at*.
     """
     words = content[statement.start : statement.end]
     dates = [date for date in find_dates(words, at) if not _is_name(date, statement.start, reading)]
@@ -194,7 +195,7 @@ def _write_fact(
 
 
 def _is_name(date: DateMention, offset: int, reading: Parse) -> bool:
-    """Return whether *date*, such as "May", is in fact the name of a person whom *reading* mentions at this place.
+    """Return whether *date*, such as "May", is in fact a person's name; *reading* has the names in the text.
 
     *offset* is the position in the content of the sentence that contains the date.
     """
@@ -203,9 +204,9 @@ def _is_name(date: DateMention, offset: int, reading: Parse) -> bool:
 
 
 def write_record_facts(fields: Sequence[RecordField], entities: Sequence[GivenEntity]) -> list[dict[str, Any]]:
-    """Return the *fields* of a JSON record as dicts with the fields of `ExtractedFact`.
+    """Convert *fields*, those of a JSON record, to facts: dicts with the fields of `ExtractedFact`.
 
-    Fields of things that are not in *entities* are left out.
+    Fields about things that are not in *entities* are left out.
     """
     ids = _Ids(entities)
     facts = []
@@ -233,7 +234,7 @@ def write_record_facts(fields: Sequence[RecordField], entities: Sequence[GivenEn
 
 
 def _write_date(moment: datetime, dates: Sequence[DateMention], at: datetime) -> str:
-    """Return *moment* in ISO 8601 as precisely as the text states it: "2019" if one of *dates* is the year 2019.
+    """Write *moment* in ISO 8601, as precisely as the text states it: "2019" if one of *dates* is the year 2019.
 
     A moment that is not the start of a day, month or year in the time zone of *at* is written in full.
     """
@@ -246,7 +247,7 @@ def _write_date(moment: datetime, dates: Sequence[DateMention], at: datetime) ->
 
 
 def _rewrite_date(date: str | None) -> str | None:
-    """Return a *date* of a JSON record in ISO 8601 with the same precision; None if it is not a date."""
+    """Convert *date*, from a JSON record, to ISO 8601 with the same precision; None if it is not a date."""
     period = parse_period(date)
     if period is None or period.start is None:
         return None
@@ -256,7 +257,7 @@ def _rewrite_date(date: str | None) -> str | None:
 def _own_dates(
     statement: TextStatement, statements: Sequence[TextStatement], quote: str, dates: Sequence[DateMention]
 ) -> list[DateMention]:
-    """Return those of *dates* that date *statement*: June in "I moved in June, not in May".
+    """Return those *dates* that say when *statement* is true: June in "I moved in June, not in May".
 
     *quote* is the text with the dates, and *statements* are all statements of the message.
     """
@@ -271,10 +272,10 @@ def _own_dates(
 
 
 def _period(statement: TextStatement, dates: Sequence[DateMention], content: str, at: datetime) -> Period:
-    """Return the start and end of the time for which *statement* is true; None for an unknown start or end.
+    """Return (start, end) of the time at which *statement* is true; None for a start or end that is unknown.
 
     *dates* are the dates that belong to it, and *at* is the time of the message *content*. For example, a state without
-    a date has no start, and an end without a date is at the time *at*.
+    a date has no start. The end of a state without a date is at the time *at*.
     """
     if statement.change == "passes":
         words = content[statement.start : statement.end]
@@ -294,7 +295,7 @@ def _period(statement: TextStatement, dates: Sequence[DateMention], content: str
 
 
 def _period_while_passing(dates: Sequence[DateMention], at: datetime) -> Period:
-    """Return the start and end of a temporary state: the first of *dates* that has not ended at the time *at*."""
+    """Return (start, end) of a temporary state: the first of *dates* that has not ended at the time *at*."""
     for date in dates:
         start, end = date.interval.start, date.interval.end
         if end is not None and at - _WEEK < end <= at and start is None:
@@ -305,10 +306,10 @@ def _period_while_passing(dates: Sequence[DateMention], at: datetime) -> Period:
 
 
 def _period_in_past(content: str, place: Span, start: datetime, end: datetime | None, at: datetime) -> Period:
-    """Return the start and end of a past state whose date lasts from *start* to *end*.
+    """Return (start, end) of a past state that is stated with a date, which lasts from *start* to *end*.
 
-    The words around the date say whether the state was during, before or after it; *place* is its position in
-    *content*.
+    The words next to the date say whether the state was during it, before it or after it. *place* is the date's
+    position in *content*, and *at* the time of the message.
     """
     if end is None:
         return start, None  # "I've lived in Oslo since 2019"

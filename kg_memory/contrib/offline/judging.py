@@ -1,4 +1,4 @@
-"""Judge by rules how two facts relate: whether they say the same, or one ends or contradicts the other."""
+"""Finds by rules how two facts relate: whether they say the same, or one ends or contradicts the other."""
 
 from __future__ import annotations
 
@@ -44,9 +44,10 @@ _NUMBER = re.compile(r"\d+(?:[.,:/]\d+)*")
 
 @dataclass(frozen=True, slots=True)
 class JudgedFact:
-    """A fact as the prompt `judge` shows it. `said_at`, `valid_at` and `invalid_at` are ISO 8601 texts.
+    """A fact in the form in which the prompt `judge` shows it.
 
-    `quote` is the passage of the message that states the fact.
+    `said_at`, `valid_at` and `invalid_at` are ISO 8601 texts. `quote` is the passage of the message that states the
+    fact. With `one_at_a_time`, its predicate has only one value at a time, as an address does.
     """
 
     subject: str
@@ -61,7 +62,7 @@ class JudgedFact:
 
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> JudgedFact:
-        """Return the fact for *fields*, its JSON object in a prompt."""
+        """Create the fact from *fields*, its JSON object in a prompt."""
         return cls(
             fields["subject"],
             fields["predicate"],
@@ -81,18 +82,21 @@ class JudgedFact:
 
     @property
     def object_keys(self) -> set[str]:
-        """The object names, normalised by `name_key`."""
+        """The names of the objects, normalised by `name_key`."""
         return {name_key(name) for name in self.objects}
 
 
 def _first_instant(text: str | None) -> str | None:
-    """Return the start of the time that *text* names: "2024-05" -> the start of 1 May 2024; None without a date."""
+    """Return the start of the time that *text* names: "2024-05" -> "2024-05-01T00:00:00+00:00"; None without a date."""
     period = parse_period(text)
     return period.start.isoformat() if period and period.start else None
 
 
 class Judgement(NamedTuple):
-    """A verdict on two facts: its confidence (0 to 1), the fact that prevails ("new" or "known"), and the reason."""
+    """How two facts relate, such as "duplicate", "supersedes" or "conflicts".
+
+    `confidence` is from 0 to 1. `holds` is the fact that prevails, "new" or "known". `reason` is a sentence.
+    """
 
     verdict: str
     confidence: float
@@ -101,7 +105,7 @@ class Judgement(NamedTuple):
 
 
 def judge_facts(new: JudgedFact, existing: JudgedFact) -> Judgement:
-    """Return how the fact *new* relates to the fact *existing*; "unrelated" if no rule applies.
+    """Return how the fact *new* relates to the fact *existing*, such as "supersedes"; "unrelated" if no rule applies.
 
     The fact that was stated later counts as the later one, even if it was stored first.
     """
@@ -116,7 +120,10 @@ def judge_facts(new: JudgedFact, existing: JudgedFact) -> Judgement:
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """Two facts about a subject, by when they were stored (`new`, `existing`) and when stated (`later`, `earlier`)."""
+    """Two facts about one subject, ordered by when they were stored, and by when they were stated.
+
+    `new` was stored after `existing`, and `later` was stated after `earlier`.
+    """
 
     new: JudgedFact
     existing: JudgedFact
@@ -125,7 +132,7 @@ class _Pair:
 
     @classmethod
     def of(cls, new: JudgedFact, existing: JudgedFact) -> _Pair:
-        """Return the pair of two facts; *new* is the later one unless the times of their statements say otherwise."""
+        """Return the pair of two facts; *new* is the later one, unless the times of the statements say otherwise."""
         ours, theirs = parse_instant(new.said_at), parse_instant(existing.said_at)
         swapped = ours is not None and theirs is not None and theirs > ours
         return cls(new, existing, existing, new) if swapped else cls(new, existing, new, existing)
@@ -147,17 +154,17 @@ class _Pair:
 
     @property
     def one_at_a_time(self) -> bool:
-        """Whether both facts have the same predicate, and it can have only one value at a time."""
+        """Whether both facts have the same predicate, and it has only one value at a time, as an address does."""
         predicate = self.new.predicate
         fields = has_one_value(predicate) and _is_field(self.new) and _is_field(self.existing)
         return self.alike and (fields or predicate in FUNCTIONAL or self.existing.one_at_a_time)
 
     def later_wins(self, verdict: str, reason: str, confidence: float = SURE) -> Judgement:
-        """Return a judgement with this *verdict* in which the later fact prevails."""
+        """Return a judgement with this *verdict* (how the facts relate), in which the later fact prevails."""
         return Judgement(verdict, confidence, "new" if self.later is self.new else "known", reason)
 
     def dispute(self, reason: str) -> Judgement:
-        """Return the judgement "conflicts", in which the later fact prevails.
+        """Return the judgement that the facts contradict each other ("conflicts"), in which the later fact prevails.
 
         It is certain if the later fact starts with "No,". Otherwise its low confidence makes a person decide.
         """
@@ -165,7 +172,7 @@ class _Pair:
 
 
 def _redates(pair: _Pair) -> Judgement | None:
-    """Return a judgement on two facts that differ only in their dates; None for other facts."""
+    """Judge two facts that differ only in their dates; return None if these do not contradict each other."""
     if not says_the_same(pair.new, pair.existing):
         return None
     for new, existing in (
@@ -188,7 +195,7 @@ def _opposes(pair: _Pair) -> Judgement | None:
 
 
 def _denies(pair: _Pair) -> Judgement | None:
-    """Return a judgement on a fact and its negation ("never", "not now"); None if neither fact negates the other.
+    """Judge a fact and its negation ("never", "not now"); return None if neither fact negates the other.
 
     A later "never" contradicts the fact. Otherwise, the later one normally ends the earlier one.
     """
@@ -209,7 +216,7 @@ def _repeats(pair: _Pair) -> Judgement | None:
 
 
 def _corrects(pair: _Pair) -> Judgement | None:
-    """Return a judgement if the later fact corrects the object of the earlier: "in Lund, not in Uppsala"; else None."""
+    """Judge a later fact that corrects the object of the earlier ("in Lund, not in Uppsala"); None for other facts."""
     if not pair.alike or pair.shared:
         return None
     words = pair.later.words
@@ -224,14 +231,14 @@ def _corrects(pair: _Pair) -> Judgement | None:
 
 
 def _adds(pair: _Pair) -> Judgement | None:
-    """Return a judgement if one value is stated as an addition to another: "I also live in Lund"; else None."""
+    """Judge two values, one of which is stated as an addition ("I also live in Lund"); return None for other facts."""
     if not pair.one_at_a_time or pair.shared or not (_is_added(pair.new) or _is_added(pair.existing)):
         return None
     return Judgement("complements", SURE, "new", "One value is stated as an addition to the other.")
 
 
 def _passes(pair: _Pair) -> Judgement | None:
-    """Return a judgement on a temporary state, which does not end a lasting one; None for other facts."""
+    """Judge a temporary and a lasting state, of which neither ends the other; return None for other facts."""
     ours, theirs = pair.new.predicate, pair.existing.predicate
     away = PASSING.get(ours) == theirs or PASSING.get(theirs) == ours
     if pair.shared or not (away or pair.one_at_a_time):
@@ -245,7 +252,7 @@ def _passes(pair: _Pair) -> Judgement | None:
 
 
 def _replaces(pair: _Pair) -> Judgement | None:
-    """Return a judgement on two values of a single-valued predicate: the later ends the earlier; else None."""
+    """Judge two values of a single-valued predicate: the later ends the earlier. Return None for other facts."""
     if not pair.one_at_a_time or pair.shared:
         return None
     if _happens_once(pair):
@@ -267,7 +274,7 @@ _RULES: tuple[Callable[[_Pair], Judgement | None], ...] = (
 
 
 def _is_field(fact: JudgedFact) -> bool:
-    """Return whether *fact* is a single-valued field of a JSON record."""
+    """Return whether *fact* has the form of a fact from a single-valued field of a JSON record."""
     return fact.sentence.startswith(f"{fact.subject}: ") and " is " in fact.sentence
 
 
@@ -284,7 +291,7 @@ def _happens_once(pair: _Pair) -> bool:
 
 
 def _takes_back(fact: JudgedFact) -> bool:
-    """Return whether *fact* is worded as a correction of an earlier statement: "I meant Lund", "not in Uppsala"."""
+    """Return whether *fact* is worded as a correction of another statement: "I meant Lund", "not in Uppsala"."""
     words = fact.words
     corrects = WORDS["corrects"].search(words) is not None
     return corrects and (_CHANGES.search(words) is None or _HAS_NOT.search(words) is not None)
@@ -314,7 +321,7 @@ def _is_passing(fact: JudgedFact) -> bool:
 
 
 def says_the_same(new: JudgedFact, existing: JudgedFact) -> bool:
-    """Return whether two facts state the same, judged by their subjects, objects, predicates, dates and words."""
+    """Return whether two facts say the same; compares their subjects, objects, predicates, dates and words."""
     if new.subject != existing.subject or set(new.objects) != set(existing.objects):
         return False
     alike = new.predicate == existing.predicate

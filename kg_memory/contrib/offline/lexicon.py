@@ -1,4 +1,4 @@
-"""English words by grammatical function, from ``lexicon.toml``, and the content words of a text."""
+"""English words by grammatical function, from ``lexicon.toml``, and functions that find the content words of a text."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ _TERM = re.compile(r"[A-Za-z0-9À-ɏ]+|[\u4e00-\u9fff]")
 
 
 def list_words(text: str) -> list[str]:
-    """Return the words and numbers in *text*, and each Chinese character."""
+    """Return the words and numbers in *text*, and each Chinese character as a word of its own."""
     return _TERM.findall(text)
 
 
 def singular(noun: str) -> str:
-    """Return an English noun without its plural ending, judged by spelling alone: "parties" -> "party"."""
+    """Return an English noun without its plural ending, by spelling alone: "parties" -> "party"."""
     if len(noun) <= 3 or not noun.endswith("s") or noun.endswith(("ss", "us", "is")):
         return noun
     if noun.endswith("ies"):
@@ -61,7 +61,7 @@ def singular(noun: str) -> str:
 
 
 def content_words(text: str) -> frozenset[str]:
-    """Return the words of *text* that carry meaning: in lower case and the singular, without function words."""
+    """Return the words of *text* without function words, in lower case and the singular."""
     words = map(str.casefold, list_words(text))
     return frozenset(singular(word) for word in words if word not in STOP)
 

@@ -1,4 +1,4 @@
-"""`OfflineModel`: answer all prompts of the memory by deterministic rules instead of a language model."""
+"""`OfflineModel` answers all prompts of the memory by deterministic rules, in place of a language model."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ Answer = dict[str, Any]
 class OfflineModel:
     """A model that reads English and Chinese by rules, without an API key or network; equal input gets equal answers.
 
-    It extracts the speaker, people, places, organisations, things and topics, links each informative sentence to the
-    entities it mentions, and recognises common ways to state that a fact has changed. Its quality is below that of a
-    language model.
+    It extracts the speaker, people, places, organisations, things and topics, and links each informative sentence to
+    the entities that it mentions. It recognises common ways to say that a fact has changed. Its quality is below that
+    of a language model.
     """
 
     name = "offline"
@@ -79,7 +79,7 @@ class OfflineModel:
         self._turns = PerLoop(asyncio.Lock)
 
     def answer(self, ask: Ask) -> BaseModel:
-        """Return the typed answer to *ask*, a prompt with values for its fields.
+        """Return the answer to *ask*, a prompt with values for its fields, as an object of the prompt's answer type.
 
         Errors: `ModelError` for an unknown prompt.
         """
@@ -87,9 +87,9 @@ class OfflineModel:
         return answer
 
     async def aanswer(self, ask: Ask) -> BaseModel:
-        """Return the typed answer to *ask*, computed in a thread, since a long text takes a second of processor time.
+        """Answer *ask* like `answer`, but in a thread, since a long text takes a second of processor time.
 
-        Prompts are answered one at a time, because parallel ones would take as long and slow down the event loop.
+        Prompts are answered one at a time. Parallel ones would take as long together, and slow down the event loop.
         """
         async with self._turns.get():
             return await asyncio.to_thread(self.answer, ask)
@@ -109,9 +109,9 @@ def _answer(prompt: str, fields: Fields) -> Answer:
 
 
 def _read_message(message: Fields, previous: Sequence[Fields], names: Sequence[str] = ()) -> Parse:
-    """Return the mentions and statements in *message*, an episode as a prompt shows it; code blocks are skipped.
+    """Extract the mentions and statements from *message*, a dict as in a prompt; code blocks are skipped.
 
-    *previous* messages are used to resolve pronouns, and *names* are known names of entities.
+    *previous* messages are used to resolve pronouns. *names* are known names of entities.
     """
     content = _CODE.sub(lambda code: " " * len(code[0]), message["content"][:_LONGEST])
     speaker = message.get("speaker") or None
@@ -134,7 +134,7 @@ def _find_turns(content: str) -> list[re.Match[str]]:
 
 
 def _read_turns(content: str, turns: list[re.Match[str]], previous: Sequence[Fields], names: Sequence[str]) -> Parse:
-    """Return the mentions and statements in the transcript *content*, each of whose messages has its own speaker.
+    """Extract the mentions and statements from the transcript *content*, whose messages have different speakers.
 
     *turns* are the matches for the beginnings of messages ("Ann: ...").
     """
@@ -157,7 +157,7 @@ def _read_content(content: str, speaker: str | None, previous: Sequence[Fields],
 
 @lru_cache(maxsize=4)  # it is asked for entities, and then for facts
 def _read_names(content: str, speaker: str) -> Parse:
-    """Return the names in an assistant's message, without statements, since advice states no personal facts."""
+    """Extract the names from an assistant's message, but no statements, since advice states no personal facts."""
     if is_chinese(content):
         mentions = read_chinese(content, Scene(speaker)).mentions
     else:
@@ -176,7 +176,7 @@ def _scene(speaker: str | None, previous: Sequence[Fields], names: Sequence[str]
 
 
 def _last_person(previous: Sequence[Fields], present: set[str | None]) -> Mention | None:
-    """Return the person whom "he" or "she" refers to: the last one named in the two previous messages, or None.
+    """Return the person to whom "he" or "she" refers: the last one named in the two previous messages, or None.
 
     People in *present*, such as the speaker, do not count.
     """
@@ -199,9 +199,9 @@ def _people(content: str, speaker: str | None) -> tuple[Mention, ...]:
 
 
 def _extract(fields: Fields) -> Answer:
-    """Answer the prompt for entities: the names and types of the things in the episode, without duplicates.
+    """Answer the prompt for entities: the names and types of the things in the message, without duplicates.
 
-    *fields* are the values in the prompt, such as the episode.
+    *fields* are the values in the prompt, such as the message ("episode").
     """
     episode, types = fields["episode"], list(fields.get("entity_types") or ())
     if episode["kind"] == "json":
@@ -219,7 +219,7 @@ def _extract(fields: Fields) -> Answer:
 
 
 def _type(kind: str, types: Sequence[str]) -> str:
-    """Return the item of *types*, the user's entity types, that means *kind*, or else the first item."""
+    """Return the first of *types*, the user's entity types, that means the type *kind*, or else the first of all."""
     names = {name.casefold(): name for name in types}
     for synonym in (kind.casefold(), *_SYNONYMS.get(kind, ())):
         if synonym in names:
@@ -228,14 +228,14 @@ def _type(kind: str, types: Sequence[str]) -> str:
 
 
 def _reflect(_fields: Fields) -> Answer:
-    """Answer the prompt that checks an extraction: nothing is missing, and nothing is unsupported by the text."""
+    """Answer the prompt that checks an extraction: nothing was missed, and nothing is unsupported by the text."""
     return {"missed": [], "unsupported": []}
 
 
 def _facts(fields: Fields) -> Answer:
-    """Answer the prompt for facts: those that the episode states about the entities in the prompt.
+    """Answer the prompt for facts: those that the message states about the entities in the prompt.
 
-    *fields* are the values in the prompt: the episode and the entities.
+    *fields* are the values in the prompt: the message ("episode") and the entities.
     """
     episode, entities = fields["episode"], [GivenEntity.of(entity) for entity in fields["entities"]]
     if episode["kind"] == "json":
@@ -248,9 +248,9 @@ def _facts(fields: Fields) -> Answer:
 
 
 def _read(fields: Fields) -> Answer:
-    """Answer the prompt for entities and facts in one step: facts refer to the entities by name.
+    """Answer the prompt for entities and facts in one step; the facts refer to the entities by name.
 
-    *fields* are the values in the prompt, such as the episode.
+    *fields* are the values in the prompt, such as the message ("episode").
     """
     entities = _extract(fields)["entities"]
     names = [entity["name"] for entity in entities]
@@ -266,9 +266,9 @@ def _read(fields: Fields) -> Answer:
 
 
 def _resolve(fields: Fields) -> Answer:
-    """Answer the prompt that matches new entities with existing ones, by comparing their names.
+    """Answer the prompt that matches new entities with existing ones, by comparing names.
 
-    *fields* are the values in the prompt: the new entities, each with existing ones as candidates.
+    *fields* are the values in the prompt: the new entities, each with existing ones as "candidates".
     """
     resolutions = []
     for entity in fields["entities"]:
@@ -282,9 +282,9 @@ def _resolve(fields: Fields) -> Answer:
 
 
 def _match(entity: Fields) -> Fields | None:
-    """Return the candidate in *entity* (its "candidates") that is the same entity, or None.
+    """Return the existing entity among the "candidates" of *entity* that is the same entity, or None.
 
-    If several candidates may be the same, only one with an equal name is returned.
+    If several candidates may be the same, one is returned only if its name is equal.
     """
     fitting = [candidate for candidate in entity["candidates"] if _may_be(entity, candidate)]
     key = name_key(entity["name"])
@@ -301,9 +301,9 @@ def _may_be(entity: Fields, candidate: Fields) -> bool:
 
 
 def _judge(fields: Fields) -> Answer:
-    """Answer the prompt that compares new facts with existing ones: a verdict for each related pair.
+    """Answer the prompt that compares new facts with existing ones: say how each related pair relates.
 
-    *fields* are the values in the prompt: the new facts, each with existing facts to compare.
+    *fields* are the values in the prompt: the new facts, each with "existing" facts to compare.
     """
     verdicts = []
     for fact in fields["facts"]:
@@ -317,7 +317,7 @@ def _judge(fields: Fields) -> Answer:
 
 
 def _predicates(fields: Fields) -> Answer:
-    """Answer the prompt for canonical predicate names: every name is kept, since the caller has resolved synonyms."""
+    """Answer the prompt for standard names of predicates: each name is kept, since the caller has resolved synonyms."""
     predicates = []
     for predicate in fields["predicates"][:MOST]:
         name = predicate["name"]
@@ -345,7 +345,7 @@ def _community(fields: Fields) -> Answer:
 
 
 def _score(fields: Fields) -> Answer:
-    """Answer the prompt that rates the relevance of texts to a question, with 0 to 10 for each text.
+    """Answer the prompt that rates how relevant texts are to a question: from 0 to 10 for each text.
 
     The rating is the cosine similarity of the words. *fields* are the values in the prompt.
     """

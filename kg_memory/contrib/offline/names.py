@@ -1,4 +1,4 @@
-"""Find the mentions in an English text: people, relatives, works, places, organisations and topics."""
+"""Finds the mentions in an English text: people, relatives, works, places, organisations and topics."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _ORDINARY = EVENT_WORDS.union(
 def find_mentions(text: str, speaker: str | None, names: Collection[str] = ()) -> list[Mention]:
     """Return the mentions of entities in an English text, in order and without overlaps.
 
-    *names* are the names of entities that occurred before.
+    *speaker* is the author of the text, and *names* are known names of entities.
     """
     words = split_words(text)
     people = [*_user(words, speaker), *_relatives(words, speaker)]
@@ -76,7 +76,7 @@ def find_mentions(text: str, speaker: str | None, names: Collection[str] = ()) -
 
 
 def _complete_names(mentions: list[Mention]) -> list[Mention]:
-    """Return *mentions* with partial names of people completed: "Ann" after "Ann Lee" becomes "Ann Lee"."""
+    """Complete partial names of people in *mentions*: "Ann" after "Ann Lee" becomes "Ann Lee"."""
     full: dict[str, str] = {}
     completed = []
     for mention in mentions:
@@ -90,7 +90,7 @@ def _complete_names(mentions: list[Mention]) -> list[Mention]:
 
 
 def _titles(text: str) -> Iterator[Mention]:
-    """Yield mentions of works by their titles in quotation marks, and of e-mail addresses."""
+    """Yield mentions of works, whose titles are in quotation marks, and of e-mail addresses."""
     for match in _ADDRESS.finditer(text):
         yield Mention(match.start(), match.end(), match[0], TOPIC, named=True)
     for match in _TITLE.finditer(text):
@@ -104,7 +104,7 @@ def _mention(run: list[Token], kind: str, *, kin: str | None = None) -> Mention:
 
 
 def _user(words: list[Token], speaker: str | None) -> Iterator[Mention]:
-    """Yield mentions of *speaker* for the word "User" at the start of a note: "User prefers dark mode"."""
+    """Yield mentions of *speaker* for the word "User" at the start of a sentence: "User prefers dark mode"."""
     for at, word in enumerate(words[:-1]):
         first = at - 1 if at and words[at - 1].low == "the" else at
         if word.low == "user" and _opens(words, first) and _is_verb(words[at + 1]):
@@ -121,7 +121,7 @@ def _is_verb(word: Token) -> bool:
 
 
 def _relatives(words: list[Token], speaker: str | None) -> Iterator[Mention]:
-    """Yield mentions of relatives: "my sister" as "Ann's sister" (said by Ann), "my sister Lily" as "Lily"."""
+    """Yield mentions of relatives: "my sister", said by Ann, as "Ann's sister", and "my sister Lily" as "Lily"."""
     for position, word in enumerate(words):
         if word.low not in ("my", "our"):
             continue
@@ -140,9 +140,9 @@ def _relatives(words: list[Token], speaker: str | None) -> Iterator[Mention]:
 
 
 def _name_after(words: list[Token], at: int) -> list[Token]:
-    """Return the words of the name that follows a relative: Lily in "sister Lily" and "dog is called Lily".
+    """Return the words of the name that follows a relative: Lily in "sister Lily", Max in "dog is called Max".
 
-    *at* is the index of the relative in *words*.
+    *at* is the index of the relative in *words*. The list is empty if there is no name.
     """
     position = at + 1
     following = tuple(word.low for word in words[position : position + 3])
@@ -169,10 +169,7 @@ def _name_after(words: list[Token], at: int) -> list[Token]:
 
 
 def _names(words: list[Token], names: Collection[str]) -> Iterator[Mention]:
-    """Yield mentions for sequences of capitalised words that are names.
-
-    *names* are the names of entities that occurred before.
-    """
+    """Yield mentions for sequences of capitalised words that are names; *names* are known names of entities."""
     familiar = {part.casefold() for name in names for part in name.split()}
     familiar |= {
         word.low for at, word in enumerate(words) if word.capital and not _opens(words, at) and _may_name(words, at)
@@ -219,7 +216,7 @@ def _may_name(words: list[Token], at: int) -> bool:
 def _names_person(words: list[Token], at: int, *, opens: bool) -> bool:
     """Return whether a word such as "May" or "Will" is a person's name: yes in "May likes tea", no in "in May".
 
-    *at* is the index of the word in *words*; *opens* says whether the word starts a sentence.
+    *at* is the index of the word in *words*. *opens* is true if the word starts a sentence.
     """
     if not words[at].text.istitle():
         return False
@@ -231,7 +228,7 @@ def _names_person(words: list[Token], at: int, *, opens: bool) -> bool:
 
 
 def _is_title(words: list[Token], at: int) -> bool:
-    """Return whether the function word at index *at*, such as "Solid" or "Go", is capitalised because it is a name."""
+    """Return whether the function word at index *at*, such as "Go", is capitalised because it is a name."""
     before, word = words[at - 1], words[at]
     return word.text.istitle() and before.wordy and not before.capital
 
@@ -244,7 +241,7 @@ def _opens(words: list[Token], position: int) -> bool:
 def _is_surely_name(words: list[Token], position: int, familiar: Collection[str]) -> bool:
     """Return whether the word at index *position*, which starts a sentence, is certainly a name.
 
-    *familiar* are words of known names, and of names elsewhere in the text.
+    *familiar* are words that occur in known names, or in names elsewhere in the text.
     """
     word = words[position]
     if word.low in familiar or word.low in lexicon.PLACES or word.low in PEOPLE or _is_spelled_as_name(word):
@@ -260,14 +257,14 @@ def _is_surely_name(words: list[Token], position: int, familiar: Collection[str]
 
 
 def _is_spelled_as_name(word: Token) -> bool:
-    """Return whether *word* is spelled like a name and not like a common word: "PostgreSQL", "GitHub", "Qdrant"."""
+    """Return whether *word* is spelled like a name, and not like a common word: "PostgreSQL", "GitHub", "Qdrant"."""
     inner = word.text[1:]
     mixed = not word.text.isupper() and any(letter.isupper() for letter in inner) and "-" not in inner
     return mixed or (word.low[0] == "q" and len(word.low) > 2 and word.low[1] != "u")
 
 
 def _name_end(words: list[Token], position: int) -> int:
-    """Return the index of the word after the name that starts at *position*; a name may contain "of" and numbers."""
+    """Return the index of the word after the name that starts at *position*; names may contain "of" and numbers."""
     end = position + 1
     while end < len(words) and end - position < 6:
         word = words[end]
@@ -292,7 +289,7 @@ def _name_end(words: list[Token], position: int) -> int:
 
 
 def _is_noun(word: Token) -> bool:
-    """Return whether *word*, which follows a nationality, is probably a noun, as "food" in "Thai food"."""
+    """Return whether *word*, which follows a nationality, is probably a noun, like "food" in "Thai food"."""
     small = word.wordy and word.text.isalpha() and not word.capital and not word.low.endswith("ly")
     return small and word.low not in _NO_KIND
 
@@ -305,9 +302,9 @@ def _goes_on(word: Token) -> bool:
 
 
 def _kind(words: list[Token], position: int, run: list[Token]) -> str:
-    """Return the entity type of a name, judged by its words and the words around it.
+    """Return the entity type of a name, such as "Person", to judge by its words and the words around it.
 
-    *run* are the words of the name, and *position* is the index of the first of them in *words*.
+    *run* are the words of the name, and *position* is the index of its first word in *words*.
     """
     first, last = run[0].low, run[-1].low
     before = words[position - 1].low if position else ""
@@ -336,9 +333,10 @@ def _kind(words: list[Token], position: int, run: list[Token]) -> str:
 
 
 def _is_actor(words: list[Token], start: int, end: int, small: Collection[str]) -> bool:
-    """Return whether ``words[start:end]``, at the start of a sentence, is a name and the subject of the verb after it.
+    """Return whether ``words[start:end]`` is a name, and the subject of the verb after it.
 
-    *small* are words that also occur in lower case in the text, and so are not names.
+    The words start a sentence, so that a capital does not show a name. *small* are words that the text also has in
+    lower case, and that therefore are no names.
     """
     act, low = match_act(words, end), words[start].low
     if act is None or low in small:

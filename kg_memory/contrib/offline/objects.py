@@ -1,4 +1,4 @@
-"""Find the objects of a verb in an English sentence."""
+"""Finds the objects of a verb in an English sentence."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def find_objects(
     """Return the mentions that are objects of a verb: Oslo in "I live in Oslo".
 
     *text* is the sentence, and *end* the index at which the verb ends in it. *offset* is the position of the sentence
-    in the content. *mentions* are the candidates, and *pattern* is the pattern of the verb.
+    in the content. *mentions* are the candidates. *pattern* is the pattern that the verb matches.
     """
     clause = _CLAUSE_END.search(text, end + 1)
     begin, stop = offset + end, offset + (clause.start() if clause else len(text))
@@ -76,7 +76,7 @@ def find_objects(
 
 
 def find_joined(first: Mention, text: str, offset: int, mentions: Sequence[Mention]) -> list[Mention]:
-    """Return the mentions listed after *first* with commas and "and": Solid and Go in "React, Solid and Go".
+    """Return the mentions that are listed after *first* with commas and "and": Solid and Go in "React, Solid and Go".
 
     *offset* is the position of *text* in the content.
     """
@@ -92,9 +92,9 @@ def find_joined(first: Mention, text: str, offset: int, mentions: Sequence[Menti
 
 
 def widen(last: TextStatement, names: Sequence[Mention]) -> TextStatement:
-    """Return the statement *last* with the further objects *names*, which are mentions without a statement.
+    """Add *names*, mentions that no statement contains, to the objects of the statement *last*, and return it.
 
-    A statement whose predicate takes one object (`SINGLE`) is returned unchanged.
+    A statement whose predicate has only one object (`SINGLE`) is returned unchanged.
     """
     if last.predicate in SINGLE:
         return last
@@ -103,7 +103,7 @@ def widen(last: TextStatement, names: Sequence[Mention]) -> TextStatement:
 
 
 def _free_object(words: re.Match[str], offset: int, kind: str) -> Mention | None:
-    """Return the *words* after a verb ("senior engineer") as an object of type *kind*; None if they mean little.
+    """Return *words*, the text after a verb ("senior engineer"), as an object of type *kind*; None if they mean little.
 
     *offset* is the position of the sentence in the content.
     """
@@ -122,19 +122,19 @@ def _free_object(words: re.Match[str], offset: int, kind: str) -> Mention | None
 
 
 def _is_fuller(free: Mention, mention: Mention) -> bool:
-    """Return whether the phrase *free* contains the unnamed *mention*, as "senior engineer" contains "engineer"."""
+    """Return whether the phrase *free* contains the unnamed *mention*, like "senior engineer" contains "engineer"."""
     return not mention.named and free.start <= mention.start and mention.end <= free.end
 
 
 def _with_type(mention: Mention, pattern: Pattern) -> Mention:
-    """Return *mention* with the type of *pattern*'s objects, unless its own type is certain."""
+    """Return *mention* with the type of objects that *pattern* has, unless its own type is certain."""
     if mention.type in (PERSON, PLACE) or mention.kin or (mention.type == ORGANISATION and pattern.kind != PLACE):
         return mention
     return Mention(mention.start, mention.end, mention.name, pattern.kind, mention.named)
 
 
 def is_group(mention: Mention) -> bool:
-    """Return whether *mention*, the object of "joined", is a group without employment, such as a club or a class."""
+    """Return whether *mention*, the object of "joined", is a group such as a club or a class, and no employer."""
     return not mention.named or mention.name.casefold().split()[-1] in _GROUPS
 
 
@@ -152,9 +152,10 @@ def fits(pattern: Pattern, before: str, mention: Mention) -> bool:
 
 
 def find_habit(end: int, text: str, offset: int) -> tuple[Mention, ...]:
-    """Return the activity after "used to" or "stopped" as an object: "used to play chess" -> "playing chess".
+    """Return the activity after "used to" or "stopped", as an object: "used to play chess" -> "playing chess".
 
-    *end* is the index in *text* at which the verb ends, and *offset* the position of *text* in the content.
+    *end* is the index in *text* at which the verb ends. *offset* is the position of *text* in the content. The result
+    is empty without an activity.
     """
     match = _HABIT.match(text, end)
     verb = match["verb"].casefold() if match else ""

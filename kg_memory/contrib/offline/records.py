@@ -1,4 +1,4 @@
-"""Read a JSON record: its named parts become entities, its fields become facts."""
+"""Extracts entities and facts from a JSON record: its named parts are entities, its fields are facts."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ Record = Mapping[str, Any]
 
 
 class Dates(NamedTuple):
-    """The start, the end and the last update that a JSON record gives, as the record writes them."""
+    """The start, the end and the last update that a JSON record contains, in the record's own notation."""
 
     began: str | None = None
     ended: str | None = None
@@ -62,7 +62,7 @@ class Dates(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """An entity in a JSON record, with its name and type."""
+    """An entity in a JSON record: its name and type."""
 
     name: str
     type: str
@@ -85,7 +85,7 @@ class RecordField:
 
 
 def has_one_value(predicate: str) -> bool:
-    """Return whether a field called *predicate* has one value at a time, as STATUS and EMAIL do."""
+    """Return whether a field called *predicate* has only one value at a time, like STATUS or EMAIL."""
     return _SINGLE.search(predicate) is not None
 
 
@@ -101,7 +101,7 @@ def read_record(content: str) -> list[RecordField]:
 
 
 class _Reader:
-    """Extracts the facts of a JSON record. *content* is the text of the record, which is needed for quotations."""
+    """Extracts the facts of a JSON record; *content* is the text of the record, from which it quotes."""
 
     def __init__(self, content: str) -> None:
         self._content = content
@@ -114,7 +114,7 @@ class _Reader:
                 yield from self._fields(item, about, 0)
 
     def _fields(self, record: Record, about: Thing, depth: int) -> Iterator[RecordField]:
-        """Yield the facts of *record*, an object whose fields describe the entity *about*.
+        """Yield the facts of *record*, a JSON object whose fields describe the entity *about*.
 
         *depth* is the level of nesting.
         """
@@ -141,7 +141,7 @@ class _Reader:
     ) -> Iterator[RecordField]:
         """Yield the fact that *about* has the nested object *part* under *key*, and then the facts of *part* itself.
 
-        *dates* are those of the parent, and *depth* is the level of nesting. *verb* is used in the sentence: "Order 17:
+        *dates* are those of the parent, and *depth* is the level of nesting. *verb* is for the sentence: "Order 17:
         item is Chair."
         """
         thing = _name(part, key)
@@ -172,7 +172,7 @@ class _Reader:
     def _quote(self, key: str, value: str) -> str:
         """Return the text of a field as it occurs in the record: ``"key": value``.
 
-        If that text does not occur, return the value, the key, or the start of the record.
+        If it does not occur in this form, return the value, the key, or the start of the record.
         """
         written = json.dumps(key, ensure_ascii=False)
         for text in (json.dumps(value, ensure_ascii=False), value):
@@ -185,8 +185,8 @@ class _Reader:
 def _name(record: Record, key: str) -> Thing | None:
     """Return the entity that *record*, a JSON object, describes; None if it has no name.
 
-    The name is a name field, an e-mail address, or an id with a noun ("order 17"). *key* is the object's key in its
-    parent.
+    The name is that of a name field, an e-mail address, or an id with a noun ("order 17"). *key* is the object's key in
+    its parent.
     """
     low = {str(name).casefold(): value for name, value in record.items()}
     for first, last in _NAME_PARTS:
@@ -208,7 +208,10 @@ def _name(record: Record, key: str) -> Thing | None:
 
 
 def _first_name(record: Record) -> Thing | None:
-    """Return the first nested object or value of a record without a name that can be an entity, or None."""
+    """Return an entity for a record without a name: its first nested object with a name, or its first name-like value.
+
+    None if there is neither.
+    """
     for key, part in record.items():
         if isinstance(part, dict) and (thing := _name(part, key)) is not None:
             return thing
@@ -233,9 +236,9 @@ def _is_thing(value: Any) -> bool:
 
 
 def _leaf(value: Any, key: str) -> Thing | None:
-    """Return *value*, the plain value under *key*, as an entity; None if it is empty.
+    """Convert *value*, a plain value under *key*, to an entity; None if it is empty.
 
-    Numbers and flags are named with their key: 5 under "seats" -> "5 seats", false under "active" -> "not active".
+    The names of numbers and flags contain the key: 5 under "seats" -> "5 seats", false under "active" -> "not active".
     """
     if value is None or isinstance(value, dict | list):
         return None
@@ -260,7 +263,7 @@ def _details(part: Record, thing: Thing) -> str:
 
 
 def _kind(key: str, value: str) -> str:
-    """Return the entity type for *value*, by words in it ("Acme Inc") or in its *key* ("billing_city")."""
+    """Return the entity type of *value*, by words in it ("Acme Inc") or in its *key* ("billing_city")."""
     if any(word.casefold().strip(".,") in ORGANISATION_WORDS for word in value.split()):
         return ORGANISATION
     for word in reversed(_WORDS.findall(key)):
@@ -277,7 +280,7 @@ def _readable(key: str) -> str:
 
 
 def _dates(record: Record) -> Dates:
-    """Return the start, end and last update that *record* gives; the update or creation replaces a missing start."""
+    """Return the start, end and last update in *record*; an update or a creation replaces a missing start."""
     dates: dict[frozenset[str], str] = {}
     for key, value in record.items():
         for keys in (_BEGINS, _ENDS, _UPDATED, _CREATED):

@@ -1,4 +1,4 @@
-"""Data types and verb patterns of the offline reader, and the choice among the statements of a sentence."""
+"""Data types and verb patterns of the offline reader, and the choice between the statements of a sentence."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def is_chinese(text: str) -> bool:
 class Token:
     """A word or punctuation mark at ``text[start:end]``; `low` is its text in lower case, with a plain apostrophe.
 
-    `capital` is whether it starts with a capital letter, and `wordy` whether with any letter.
+    `capital` is true if it starts with a capital letter, and `wordy` if it starts with any letter.
     """
 
     text: str
@@ -84,7 +84,7 @@ def split_words(text: str) -> list[Token]:
 
 
 def _token(match: re.Match[str]) -> Token:
-    """Return the token for *match*, a word or punctuation mark."""
+    """Convert *match*, a word or punctuation mark, to a token."""
     word = match[0]
     return Token(
         word,
@@ -100,8 +100,8 @@ def _token(match: re.Match[str]) -> Token:
 class Mention:
     """A mention of an entity in a text: ``content[start:end]`` refers to the entity `name`.
 
-    `named` is True for names ("Oslo", "Ann's mother"), False for topics ("sailing course"). `kin` is the word for a
-    relative: "sister" for "my sister Lily".
+    `named` is true for names ("Oslo", "Ann's mother"), and false for topics ("sailing course"). For a relative, `kin`
+    is the word for the relation: "sister" for "my sister Lily".
     """
 
     start: int
@@ -114,7 +114,7 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class TextStatement:
-    """A statement in ``content[start:end]``: a predicate between a subject and objects, and a change ("is", "ends").
+    """A statement in ``content[start:end]``: a subject, a predicate, objects, and a change such as "is" or "ends".
 
     `verb` and `clause` are the positions of its verb and its clause in the content. `said_by` is its speaker in a
     transcript. For `change`, see `Pattern`.
@@ -137,7 +137,7 @@ class TextStatement:
 
     @property
     def quote(self) -> Span:
-        """The span of the statement in the content, for a quotation: its clause or sentence."""
+        """The position in the content of the words to quote: the clause of the statement, or else its sentence."""
         return self.clause or (self.start, self.end)
 
     @property
@@ -148,7 +148,7 @@ class TextStatement:
 
 @dataclass(frozen=True, slots=True)
 class Parse:
-    """The mentions of entities and the statements found in one text."""
+    """What was found in a text: the mentions of entities, and the statements (facts that the text states)."""
 
     mentions: tuple[Mention, ...]
     statements: tuple[TextStatement, ...]
@@ -165,7 +165,7 @@ class Scene:
 
 
 def drop_overlaps(mentions: Iterable[Mention]) -> list[Mention]:
-    """Return *mentions* sorted by position in the text, without those that overlap an earlier item of *mentions*."""
+    """Return *mentions* sorted by position in the text; of two that overlap, the earlier one in the list stays."""
     kept: list[Mention] = []
     starts: list[int] = []
     for mention in mentions:
@@ -181,7 +181,7 @@ def drop_overlaps(mentions: Iterable[Mention]) -> list[Mention]:
 def group_by_sentence(
     mentions: Sequence[Mention], sentences: Iterable[Sentence]
 ) -> Iterator[tuple[Sentence, list[Mention]]]:
-    """Yield each sentence with the list of mentions that start in it; both inputs are in text order."""
+    """Yield each sentence with the mentions that start in it; both inputs must be in text order."""
     at = 0
     for sentence in sentences:
         begin = at
@@ -195,11 +195,11 @@ def group_by_sentence(
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A verb phrase with the predicate that it states; its object follows the verb.
+    """A verb phrase, as a regular expression, and the predicate that it states; its object follows the verb.
 
-    `change` is "is" for a state that holds now, "passes" for a temporary one, "ends" for one that has ended, "never"
-    for one that never held, "happens" for an event, and "plans" for a plan. `kind` is the type of an object of unknown
-    type. With `free`, any following words are the object.
+    `change` is "is" for a state that is true now, "passes" for a temporary one, "ends" for one that has ended, "never"
+    for one that was never true, "happens" for an event, and "plans" for a plan. `kind` is the type of an object whose
+    type is unknown. With `free`, any following words can be the object.
     """
 
     predicate: str
@@ -263,7 +263,7 @@ _LETTERS = re.compile(r"[A-Za-z][A-Za-z'’-]*|[\u4e00-\u9fff]")
 
 
 def says_something(text: str) -> bool:
-    """Return whether the sentence *text* may state a fact, and is not only a greeting, thanks or an exclamation."""
+    """Return whether the sentence *text* may state a fact, and is not just a greeting, thanks or an exclamation."""
     if _ADDRESSED.match(text) or _CHINESE_ADDRESSED.match(text) or text.endswith((":", "：")):
         return False
     words = _LETTERS.findall(text)
@@ -278,10 +278,10 @@ def says_something(text: str) -> bool:
 
 
 def choose_statements(statements: Sequence[TextStatement]) -> list[TextStatement]:
-    """Return at most four of the *statements* of one sentence, in text order.
+    """Return at most four of *statements*, those of one sentence, in text order.
 
-    Of statements about the same subject and objects, the most confident is kept. Statements that differ only in their
-    objects are merged, unless their predicate takes one object (`SINGLE`).
+    Of statements about the same subject and objects, the most confident one stays. Statements that differ only in their
+    objects are merged, unless their predicate has only one object (`SINGLE`).
     """
     chosen: list[TextStatement] = []
     for statement in sorted(statements, key=lambda statement: -statement.confidence):
@@ -303,5 +303,5 @@ def _is_alike(first: TextStatement, second: TextStatement) -> bool:
 
 
 def object_names(statement: TextStatement) -> set[str]:
-    """Return the names of the statement's objects."""
+    """Return the names of all objects of *statement*."""
     return {mention.name for mention in statement.objects}

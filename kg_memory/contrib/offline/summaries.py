@@ -1,4 +1,4 @@
-"""Summarise an entity or a community without a model, by selecting its most informative sentences."""
+"""Summarises an entity or a community without a model: selects its most informative sentences."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _HAS_END = re.compile(r"[.!?…。！？；:：]['\"”’)\]」』）]*$")
 
 
 def summarise_entity(name: str, facts: Sequence[str]) -> str:
-    """Return a summary of the entity *name*: up to three informative sentences, oldest first, without repetition.
+    """Return a summary of the entity *name*: up to three informative sentences, oldest first, without repetitions.
 
     *facts* are sentences about the entity, newest first.
     """
@@ -41,14 +41,14 @@ def summarise_entity(name: str, facts: Sequence[str]) -> str:
 
 
 def _with_end(sentence: str) -> str:
-    """Return *sentence* with a full stop if it has no punctuation at its end."""
+    """Return *sentence* with a full stop if it does not end in punctuation."""
     if _HAS_END.search(sentence):
         return sentence
     return f"{sentence}{'。' if _CHINESE.search(sentence[-1:]) else '.'}"
 
 
 def _weight(name: str, sentence: str, age: int, count: int) -> float:
-    """Return the weight of *sentence* for a summary: higher if it is longer, newer, or names the entity *name*.
+    """Return the weight of *sentence* in a summary: higher if it is longer, newer, or contains the entity's *name*.
 
     *age* is its index among *count* sentences, 0 for the newest.
     """
@@ -58,10 +58,10 @@ def _weight(name: str, sentence: str, age: int, count: int) -> float:
 
 
 def describe_community(items: Sequence[Mapping[str, str]]) -> tuple[str, str]:
-    """Return a name and a summary of a community, a group of related entities.
+    """Return (name, summary) of a community, a group of related entities.
 
-    The name has its first members, and the summary its most informative sentences. *items* are its members, facts and
-    parts: {"entity": ...}, {"fact": ...} and {"part": ..., "summary": ...}.
+    The name consists of its first members, and the summary of its most informative sentences. *items* are its members,
+    facts and parts: ``{"entity": ...}``, ``{"fact": ...}`` and ``{"part": ..., "summary": ...}``.
     """
     name, _ = describe_members(items)
     facts = [item["fact"] for item in items if "fact" in item]

@@ -1,4 +1,4 @@
-"""Find nouns and noun phrases that are topics, not names, in an English text: "sailing course"."""
+"""Finds nouns and noun phrases in an English text that are topics, not names, such as "sailing course"."""
 
 from __future__ import annotations
 
@@ -51,7 +51,10 @@ _ACT_WORDS = 5
 
 
 def match_act(words: Sequence[Token], at: int) -> re.Match[str] | None:
-    """Return the match of a verb phrase for people or organisations ("lives in") at index *at* of *words*, or None."""
+    """Match a verb phrase that people or organisations do, such as "lives in", at index *at* of *words*.
+
+    Returns the match, or None.
+    """
     act = " ".join(word.low for word in words[at : at + _ACT_WORDS])
     return PERSON_ACTS.match(act) or _PERSON_OR_GROUP_ACTS.match(act)
 
@@ -78,7 +81,7 @@ def _has_content(word: Token) -> bool:
 
 
 def _split_run(words: list[Token], start: int, end: int) -> Iterator[Mention]:
-    """Yield the topics in ``words[start:end]``, a sequence of content words, in which verbs separate topics."""
+    """Yield the topics in ``words[start:end]``, a sequence of content words; a verb separates two topics."""
     before = words[start - 1].low if start else ""
     start = _skip_verb(words, start, end, before)
     # A verb in the middle ends the phrase: "sailing club" in "sailing club met".
@@ -92,7 +95,7 @@ def _split_run(words: list[Token], start: int, end: int) -> Iterator[Mention]:
 
 
 def _skip_verb(words: list[Token], start: int, end: int, before: str) -> int:
-    """Return the index of the first word in ``words[start:end]`` that can start a noun phrase: no verb or adverb.
+    """Return the index of the first word in ``words[start:end]`` that can start a noun phrase, after verbs and adverbs.
 
     *before* is the word before the sequence.
     """
@@ -120,7 +123,7 @@ def _skip_verb(words: list[Token], start: int, end: int, before: str) -> int:
 
 
 def _is_noun(words: list[Token], at: int) -> bool:
-    """Return whether the word at index *at*, which may be a verb elsewhere, is used as a noun."""
+    """Return whether the word at index *at*, which can be a noun or a verb, is used as a noun."""
     low = words[at].low
     if low in lexicon.PASTIMES:
         return True
@@ -136,7 +139,7 @@ def _is_noun(words: list[Token], at: int) -> bool:
 
 
 def _phrase(words: list[Token], start: int, end: int) -> Iterator[Mention]:
-    """Yield the mention of the noun phrase in ``words[start:end]``, at most its last three words, if it is a topic."""
+    """Yield the mention of the noun phrase in ``words[start:end]`` if it is a topic; it has at most three words."""
     while end > start and (words[end - 1].low.endswith("ly") or words[end - 1].low in _ENDS_NO_PHRASE):
         end -= 1
     while start < end - 1 and words[start].low in _AMOUNTS:
@@ -154,7 +157,7 @@ def _phrase(words: list[Token], start: int, end: int) -> Iterator[Mention]:
 
 
 def _is_topic(word: Token, before: str) -> bool:
-    """Return whether *word* alone can be a topic, as "sailing" can; *before* is the word before it."""
+    """Return whether *word* alone can be a topic, like "sailing"; *before* is the word before it."""
     low = word.low
     if low in lexicon.PASTIMES or (before in _LEADS_TO_PASTIME and low.endswith("ing") and len(low) > 5):
         return True

@@ -1,4 +1,4 @@
-"""Write a statement as a self-contained sentence, in the past if it has ended: "Tom smoked"."""
+"""Writes a statement as a sentence that is clear by itself, in the past tense if it has ended: "Tom smoked"."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def write_sentence(
 ) -> str:
     """Return *statement* as a sentence that is clear by itself, in the past tense if the fact is *over*.
 
-    "I moved to Oslo" by Ann becomes "Ann lives in Oslo", followed by the words of the message if they say more.
-    *content* is the message, *speaker* its author, and *dates* are the positions of dates, which add nothing.
+    "I moved to Oslo", said by Ann, becomes "Ann lives in Oslo", followed by the words of the message if they say more.
+    *content* is the message, and *speaker* its author. *dates* are the positions of dates, which do not count as more.
     """
     clause = " ".join(content[slice(*statement.quote)].split())
     spoken = spoken_line(speaker, clause)
@@ -61,7 +61,7 @@ def write_sentence(
 
 
 def _name_state(statement: TextStatement, content: str, *, chinese: bool, over: bool) -> str | None:
-    """Return the sentence for the state that *statement* implies, or None: "I moved to Oslo" -> "Ann lives in Oslo".
+    """Return a sentence for the state that *statement* implies: "I moved to Oslo" -> "Ann lives in Oslo"; or None.
 
     The sentence is Chinese if *chinese*, and in the past tense if *over*. *content* is the message.
     """
@@ -87,7 +87,7 @@ def _name_state(statement: TextStatement, content: str, *, chinese: bool, over: 
 
 
 def _list_named(objects: Sequence[Mention], content: str) -> list[Mention]:
-    """Return the first of *objects* with the objects listed directly after it in *content*: "tea and coffee"."""
+    """Return the first of *objects*, and those listed directly after it in *content*, as in "tea and coffee"."""
     named = [objects[0]]
     for mention in objects[1:]:
         if not _LISTED.fullmatch(content, named[-1].end, max(mention.start, named[-1].end)):
@@ -99,7 +99,7 @@ def _list_named(objects: Sequence[Mention], content: str) -> list[Mention]:
 def _with_article(mention: Mention, content: str, predicate: str, verb: str) -> str:
     """Return the name of *mention* with the article that it needs in a sentence: "the US", "a nurse".
 
-    *predicate* and *verb* are those of the sentence, and *content* is the message.
+    *predicate* and *verb* are those of the sentence. *content* is the message.
     """
     name, before = mention.name, content[max(0, mention.start - 4) : mention.start].casefold()
     if before.endswith(("the ", "the\n")) and not name.casefold().startswith("the "):
@@ -113,9 +113,9 @@ def _with_article(mention: Mention, content: str, predicate: str, verb: str) -> 
 
 
 def _adds_to_state(statement: TextStatement, content: str, dates: Sequence[Span]) -> bool:
-    """Return whether the message says more than *statement* does: how, why or with whom, for example.
+    """Return whether the message says more than *statement*, such as how, why or with whom.
 
-    *content* is the message; the words at *dates* do not count.
+    *content* is the message. The words at *dates* do not count.
     """
     start, end = statement.quote
     kept = list(content[start:end].replace("\u2019", "'"))
