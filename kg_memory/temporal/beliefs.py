@@ -1,6 +1,6 @@
-"""Beliefs: the periods in which facts are believed to hold, and how they change when statements or verdicts arrive.
+"""Beliefs: the stored periods in which the memory considers facts true, and how they change with new statements.
 
-A belief is closed when the truth changes, never overwritten.
+A belief is never overwritten. When the truth changes, it is closed, and a new one is stored.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from kg_memory.temporal.truth import Period, Truth
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """A stored belief: the period in which a fact is believed to hold.
+    """A stored belief: a period in which the memory considers a fact true.
 
-    A *proposed* belief does not count until a person accepts it. `id` is used to close the belief later.
+    If *proposed*, it does not count until a person accepts it. The `id` is needed to close the belief later.
     """
 
     id: str
@@ -29,16 +29,16 @@ class Belief:
 
     @property
     def is_current(self) -> bool:
-        """Whether the fact is believed to hold now: not proposed, and without an end."""
+        """Whether the fact counts as true now: the belief is not proposed, and its period has no end."""
         return not self.proposed and self.period.invalid_at == OPEN_END
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Dates that a person entered for the fact with the id *fact*, in place of the dates of its last statement.
+    """Dates that a person entered for a fact, to replace the dates in the latest statement of that fact.
 
-    Times are microseconds since the epoch; None leaves a date unchanged. A new end, also an open one, applies to all
-    statements of the period.
+    *fact* is the id. Times are microseconds since the epoch; None leaves a date unchanged. A new end (also `OPEN_END`,
+    no end) applies to all statements of the same period.
     """
 
     fact: str
@@ -50,10 +50,11 @@ class Edit:
 
 @dataclass(slots=True)
 class History:
-    """All statements about some facts, the stored beliefs in these facts, and the verdicts that link the facts.
+    """All stored data about some facts: their statements, beliefs and sentences, and the verdicts that link them.
 
-    `statements`, `beliefs` and `sentences` (the texts of the facts) are by fact id. `verdicts` and `edits` (dates that
-    a person entered with a verdict) are by verdict id.
+    A statement is what one message says about a fact; a verdict says how two facts relate, such as "supersedes".
+    `statements`, `beliefs` and `sentences` (the texts of the facts) are dicts by fact id. `verdicts` and `edits` (dates
+    that a person entered with a verdict) are dicts by verdict id.
     """
 
     statements: defaultdict[str, dict[tuple[str, int, int], Statement]] = field(
@@ -67,17 +68,17 @@ class History:
     """The ids of verdicts that a person decided."""
 
     def add_statement(self, statement: Statement) -> None:
-        """Add *statement*, unless its episode already states the fact with the same dates."""
+        """Add *statement*, unless there is one by the same message with the same fact and dates."""
         key = (statement.id, statement.valid_at, statement.invalid_at)
         self.statements[statement.fact].setdefault(key, statement)
 
     def remove_statements(self, fact: str, episode: str) -> None:
-        """Remove the statements that *episode* makes about *fact*; both are ids."""
+        """Remove the statements that the message with the id *episode* makes about the fact with the id *fact*."""
         own = self.statements[fact]
         self.statements[fact] = {key: statement for key, statement in own.items() if statement.id != episode}
 
     def set_verdict(self, id_: str, verdict: Verdict, edit: Edit | None = None) -> None:
-        """Add or replace the verdict with the id *id_*; *edit* has the dates that a person entered with it, if any."""
+        """Add or replace the verdict with the id *id_*. *edit* are the dates that a person entered with it, or None."""
         self.verdicts[id_] = verdict
         self.edits.pop(id_, None)
         if edit is not None:
@@ -88,11 +89,11 @@ class History:
         return {fact: list(own.values()) for fact, own in self.statements.items()}
 
     def last_statement(self, fact: str) -> Statement:
-        """Return the latest statement about the fact with the id *fact*."""
+        """Return the statement about the fact with the id *fact* that was made last."""
         return max(self.statements[fact].values(), key=lambda statement: statement.order)
 
     def apply_edits(self) -> list[Statement]:
-        """Return the statements about all facts, with stated dates replaced by dates that a person entered."""
+        """Return the statements about all facts, with the dates that a person entered in place of the stated ones."""
         edits = {edit.fact: edit for edit in self.edits.values()}
         result: list[Statement] = []
         for fact, own in self.statements.items():
@@ -101,19 +102,19 @@ class History:
 
 
 def has_ended(truth: Truth, stored: Iterable[Belief]) -> bool:
-    """Return whether a fact that was believed to hold until now has ended by the new computation.
+    """Return whether a fact that the memory considered true until now no longer holds.
 
-    *stored* are the stored beliefs in the fact, *truth* has the newly computed periods in which it holds.
+    *stored* are its stored beliefs. *truth* has the periods in which it holds by the new computation.
     """
     is_current = not truth.waits and any(period.invalid_at == OPEN_END for period in truth.periods)
     return not is_current and any(belief.is_current for belief in stored)
 
 
 def enters_review(truth: Truth, stored: Iterable[Belief], recorded: Iterable[Period]) -> bool:
-    """Return whether a fact needs a review by a person that it did not need before.
+    """Return whether a person must now review a fact that did not need a review before.
 
-    *truth* is the newly computed state of the fact, *stored* its stored beliefs, and *recorded* its periods that are
-    not stored yet. A disputed fact enters review only if there are any such periods.
+    *truth* is the newly computed state of the fact, *stored* its stored beliefs. *recorded* are its new periods, which
+    are not stored yet; a disputed fact enters review only if there are any.
     """
     if truth.waits:
         return not any(belief.proposed for belief in stored)
@@ -121,9 +122,9 @@ def enters_review(truth: Truth, stored: Iterable[Belief], recorded: Iterable[Per
 
 
 def revise(stored: Iterable[Belief], truth: Truth) -> tuple[list[str], list[Period]]:
-    """Return the ids of stored beliefs to close, and the periods to store as new beliefs.
+    """Compare the *stored* beliefs in a fact with *truth*; return the belief ids to close, and the periods to add.
 
-    *stored* are the stored beliefs in one fact. After both changes they have exactly the periods of *truth*.
+    After both changes, the current beliefs in the fact have exactly the periods of *truth*.
     """
     missing = {_without_statement(period): period for period in truth.periods}
     # `pop` closes the second copy of a belief that concurrent writers stored twice.
@@ -136,14 +137,15 @@ def revise(stored: Iterable[Belief], truth: Truth) -> tuple[list[str], list[Peri
 
 
 def _without_statement(period: Period) -> Period:
-    """Return *period* with its `stated_at` set to 0, to compare periods without regard to when they were stated."""
+    """Return *period* with `stated_at` set to 0, to compare periods that were stated at different times."""
     return replace(period, stated_at=0)
 
 
 def _edit(statements: Iterable[Statement], last: Statement, edit: Edit) -> list[Statement]:
-    """Return *statements*, all about one fact, with dates replaced by the ones that a person entered (*edit*).
+    """Return *statements* of one fact with the dates that a person entered (*edit*).
 
-    The *last* statement gets both dates. Other statements whose periods overlap it get the new end only.
+    The statement *last*, made last, gets both dates. Other statements whose periods overlap with it get only the new
+    end.
     """
     edited = last
     if edit.valid_at is not None:

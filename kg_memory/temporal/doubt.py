@@ -1,8 +1,9 @@
-"""Doubt: find the facts that rest on a premise that has ended or was refuted, and since when. All functions are pure.
+"""Doubt: find the facts that depend on another fact, their premise, which has ended or turned out to be wrong.
 
-A fact does not end with its premise, because nobody stated its end. It is doubtful until it is stated again. Doubt is
-never stored: it is computed for one point of valid and transaction time, from statements and beliefs. So it is the same
-in whatever order episodes arrived, and ends if the premise holds again.
+A fact does not end with its premise, because nobody stated its end: it becomes doubtful until it is stated again. Doubt
+is never stored. It is computed from statements and beliefs, for a time at which facts hold and a time at which the
+memory believed them. So the result does not depend on the order in which messages arrived, and doubt ends if the
+premise holds again. All functions are pure.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from kg_memory.temporal.interval import OPEN_END, OPEN_START, WIDTH
 
 @dataclass(frozen=True, slots=True)
 class BelievedPeriod:
-    """A stored belief that a fact holds from *valid_at* to *invalid_at*; *proposed* if a person must review it first.
+    """A stored belief: the memory considered a fact true from *valid_at* to *invalid_at*.
 
-    It was believed from *created_at* to *expired_at*. *known_from* is the first time at which the fact surely holds,
-    *said_at* when it was last stated. All times are microseconds since the epoch.
+    It believed this from *created_at* to *expired_at*. *known_from* is the first time at which the fact surely holds,
+    *said_at* is when it was last stated. If *proposed*, a person must accept the belief first. All times are
+    microseconds since the epoch.
     """
 
     valid_at: int
@@ -35,10 +37,10 @@ class BelievedPeriod:
 
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """A statement, made by an episode at *stated_at*, that a fact holds from *valid_at* to *invalid_at*.
+    """A statement: a message said at *stated_at* that a fact holds from *valid_at* to *invalid_at*.
 
-    *saved_at* is when the episode was stored; times are microseconds since the epoch. *reasons* are the ids of the
-    facts that the episode gives as reasons.
+    *saved_at* is when the message was stored. Times are microseconds since the epoch. *reasons* are the ids of the
+    facts that the message gives as reasons.
     """
 
     stated_at: int
@@ -50,10 +52,11 @@ class Telling:
 
 @dataclass(frozen=True, slots=True)
 class Grounded:
-    """A fact with all data that decide whether it is doubtful: its beliefs, its statements (*tellings*), its premises.
+    """A fact with everything that decides whether it is doubtful: its beliefs, its statements and its premises.
 
-    Premises are facts on which it depends, as pairs of a fact id and the time when the dependency was saved.
-    *superseding* are statements of facts that end this fact, *conflicting* statements of facts that refute it.
+    A premise is a fact on which it depends, as a pair ``(fact id, time when the dependency was saved)``. *tellings* are
+    the statements of the fact itself. *superseding* are statements of facts that end it, *conflicting* statements of
+    facts that prove it wrong.
     """
 
     id: str
@@ -67,10 +70,11 @@ class Grounded:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The end of a fact at the time *since*, or its refutation if *refuted*. Times are microseconds since the epoch.
+    """The end of a fact at the time *since*; if *refuted*, it did not end, but was found to be wrong at that time.
 
-    It makes dependent facts doubtful, except those stated at *settled* or later: by then the end was known. If *saved*,
-    the time when such a statement was saved counts, otherwise the time when it was made.
+    It makes dependent facts doubtful, except facts stated at *settled* or later, when the end was known. *saved* says
+    which time of such a statement counts: when it was saved (True), or when it was made (False). Times are microseconds
+    since the epoch.
     """
 
     since: int
@@ -82,10 +86,10 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """The reason why a fact is doubtful: another fact, on which it depends, has ended or was *refuted*.
+    """Why a fact is doubtful: a fact on which it depends has ended or, if *refuted*, was found to be wrong.
 
-    *since* is when that happened, in microseconds since the epoch. *path* has the ids of the facts from the direct
-    premise to the ended fact.
+    *since* is when that happened, in microseconds since the epoch. *path* has fact ids, from the premise of the
+    doubtful fact to the fact that ended.
     """
 
     since: int
@@ -95,13 +99,13 @@ class Doubt:
 
     @property
     def order(self) -> tuple[int, int, tuple[str, ...]]:
-        """A sort key: earlier doubts come first, and of doubts from the same time the one with the shortest path."""
+        """A sort key that puts earlier doubts first; of doubts from the same time, the one with the shortest path."""
         return (self.since, len(self.path), self.path)
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A point in time for which facts are asked: what holds at *as_of*, as it was believed at *believed_at*.
+    """The time that a question is about: what was true at *as_of*, as the memory believed at *believed_at*.
 
     Both are microseconds since the epoch.
     """
@@ -116,8 +120,8 @@ Doubts = dict[str, Doubt]
 def find_doubts(facts: Mapping[str, Grounded], point: Point) -> Doubts:
     """Return the facts that are doubtful because a fact on which they depend has ended: ``{fact id: doubt}``.
 
-    *facts* are by id, and must include all premises of each fact, and the premises of these. *point* is the time that
-    is asked about.
+    *facts* are by id. They must include the premises of each fact, and the premises of these, and so on. *point* is the
+    time asked about.
     """
     endings = {id_: ending for id_, fact in facts.items() if (ending := find_ending(fact, point)) is not None}
     resting = _find_resting(facts.values(), point)
@@ -130,9 +134,9 @@ def find_doubts(facts: Mapping[str, Grounded], point: Point) -> Doubts:
 
 
 def find_ending(fact: Grounded, point: Point) -> Ending | None:
-    """Return when *fact* ended or was refuted; None if it holds at *point*, or has not begun.
+    """Return when *fact* ended or was found to be wrong; None if it holds at the time *point*, or has not begun yet.
 
-    Events and dated plans do not end; they can only be refuted.
+    Events and dated plans do not end; they can only be found to be wrong.
     """
     tellings = _saved(fact.tellings, point)
     current = [one for one in fact.beliefs if one.created_at <= point.believed_at < one.expired_at]
@@ -155,10 +159,11 @@ def find_ending(fact: Grounded, point: Point) -> Ending | None:
 
 
 def _find_settled(fact: Grounded, tellings: Iterable[Telling], last: BelievedPeriod, point: Point) -> int:
-    """Return the time from which the authors of statements must have known that *fact* has ended, in microseconds.
+    """Return from which time on it is known that *fact* has ended, in microseconds since the epoch.
 
-    It is the time when the end is surely past or when it was stated, whichever comes first. *tellings* are the
-    statements of *fact*, *last* is its last one.
+    This is when the end was stated, or when it is surely past, whichever comes first; but never before the end itself.
+    *tellings* are the statements of *fact*, *last* is its last believed period. Only statements saved by the time
+    `believed_at` of *point* count.
     """
     end = last.invalid_at
     stated = [telling.stated_at for telling in tellings if telling.invalid_at == end]
@@ -171,7 +176,10 @@ def _find_settled(fact: Grounded, tellings: Iterable[Telling], last: BelievedPer
 
 
 def _find_refutation(fact: Grounded, tellings: list[Telling], point: Point) -> Ending:
-    """Return the refutation of *fact*, which was stated (*tellings*) but is not believed any more at *point*."""
+    """Return as an `Ending` when and how it was found that *fact* is wrong.
+
+    *tellings* are the times it was stated. *point* is the time asked about, at which the memory no longer believes it.
+    """
     expired = [one.expired_at for one in fact.beliefs if one.expired_at <= point.believed_at and not one.proposed]
     since = max(expired, default=min(telling.saved_at for telling in tellings))
     rivals = [rival.stated_at for rival in _saved(fact.conflicting, point)]
@@ -183,12 +191,12 @@ def _find_refutation(fact: Grounded, tellings: list[Telling], point: Point) -> E
 
 
 def _saved(tellings: Iterable[Telling], point: Point) -> list[Telling]:
-    """Return the statements in *tellings* that were saved by the time `believed_at` of *point*."""
+    """Return the statements in *tellings* that were already saved at the time `believed_at` of *point*."""
     return [telling for telling in tellings if telling.saved_at <= point.believed_at]
 
 
 def _find_resting(facts: Iterable[Grounded], point: Point) -> dict[str, list[str]]:
-    """Return the facts that depend on each premise, by the premise's id: ``{premise id: [fact id, ...]}``.
+    """Return, by the id of each premise, the facts that depend on it: ``{premise id: [fact id, ...]}``.
 
     Only dependencies saved by the time `believed_at` of *point* count.
     """
@@ -204,7 +212,7 @@ def _find_resting(facts: Iterable[Grounded], point: Point) -> dict[str, list[str
 class _Reader:
     """Decides whether a fact stays certain although a fact on which it depends, its premise, has ended.
 
-    *facts* are all facts by id; *due* caches the results of `_due` by fact id.
+    *facts* are all facts by id. *due* caches the results of `_due` by fact id.
     """
 
     facts: Mapping[str, Grounded]
@@ -212,10 +220,11 @@ class _Reader:
     due: dict[str, int] = field(default_factory=dict)
 
     def stands(self, id_: str, premise: str, ending: Ending) -> bool:
-        """Return whether the fact *id_* stays certain although the fact *premise* has ended or was refuted (*ending*).
+        """Return whether the fact *id_* stays certain although its *premise* (a fact id) has ended.
 
-        It does if it was stated again afterwards, or needed the premise only before. A statement that names *premise*
-        as its reason does not count, because its author did not know of the end.
+        It does if it was stated again after the end was known, or if it needed the premise only before the end. A
+        statement that gives *premise* as its reason does not count: its author did not know of the end. *ending* is the
+        premise's end.
         """
         fact = self.facts[id_]
         if not ending.refuted and ending.since > self._due(fact):
@@ -228,10 +237,10 @@ class _Reader:
         )
 
     def _due(self, fact: Grounded) -> int:
-        """Return the last time, in microseconds, at which *fact* needs its premises to hold.
+        """Return until when, in microseconds, the premises of *fact* must hold so that *fact* is certain.
 
-        For an event or a dated plan, it is the time of the event or plan. For other facts it is `point.as_of`, the time
-        that is asked about.
+        For an event or a dated plan, it is the time of the event or plan: "Ann flew to Rome in May" needs them until
+        May. For any other fact it is `point.as_of`, the time asked about.
         """
         if fact.kind == "state":
             return self.point.as_of
@@ -248,8 +257,8 @@ def _spread(
 ) -> Iterator[tuple[str, Doubt]]:
     """Yield ``(fact id, doubt)`` for each fact that depends on the ended fact *root*, directly or through other facts.
 
-    The nearest facts come first. *endings* has the ends of all ended facts by id, *resting* the facts that depend on
-    each fact.
+    Facts nearer to *root* come first. *endings* has the ends of all ended facts by id. *resting* has the ids of the
+    facts that depend on each fact, by its id.
     """
     ending = endings[root]
     reached = {root}

@@ -1,7 +1,8 @@
-"""Intervals and instants of time, and how they are read and written in ISO 8601.
+"""Periods and points of time, and functions that parse and format them in ISO 8601.
 
-Intervals are half-open, ``[start, end)``, in UTC; None is an open end. The graph stores an instant as an integer,
-microseconds since the epoch, and an open start or end as the far instants `OPEN_START` and `OPEN_END`.
+Periods include their start and exclude their end, ``[start, end)``, in UTC; None means no start or no end. The graph
+stores a time as an integer, microseconds since the epoch. There, a missing start or end is `OPEN_START` or `OPEN_END`,
+a time far away.
 """
 
 from __future__ import annotations
@@ -58,9 +59,9 @@ _MONTHS: Mapping[Precision, int] = MappingProxyType({"month": 1, "season": 3, "y
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A period of time, from `start` up to but without `end`; None means that it has no start or no end.
+    """A period of time from `start` up to, but without, `end`; None means that it has no start or no end.
 
-    `precision` says how exact the date is from which it was made, such as "month".
+    `precision` says how exact the date was from which the period was made: "month" for "in May".
     """
 
     start: datetime | None = None
@@ -68,12 +69,12 @@ class Interval:
     precision: Precision = "instant"
 
     def holds(self, instant: datetime) -> bool:
-        """Return whether *instant* lies in the interval."""
+        """Return whether the time *instant* lies in the interval."""
         return (self.start is None or self.start <= instant) and (self.end is None or instant < self.end)
 
 
 def micros(instant: datetime | None, *, default: int) -> int:
-    """Return *instant* in microseconds since the epoch, or *default* if it is None, an open start or end."""
+    """Return *instant* as microseconds since the epoch, or *default* if it is None (no start, or no end)."""
     return default if instant is None else (instant - EPOCH) // timedelta(microseconds=1)
 
 
@@ -81,16 +82,16 @@ _LAST = micros(datetime.max.replace(tzinfo=UTC), default=0)
 
 
 def instant(micros: int | None) -> datetime | None:
-    """Return the datetime in UTC of *micros*, microseconds since the epoch; None for an open start or end."""
+    """Return *micros*, microseconds since the epoch, as a datetime in UTC; None for an open start or end, or None."""
     if micros is None or micros in (OPEN_START, OPEN_END):
         return None
     return EPOCH + timedelta(microseconds=micros)
 
 
 def split_local(moment: datetime) -> tuple[int, int]:
-    """Return *moment* as ``(microseconds since the epoch, offset from UTC in minutes)``; a naive time is in UTC.
+    """Return *moment* as ``(microseconds since the epoch, offset from UTC in minutes)``; a naive time counts as UTC.
 
-    Errors: `OverflowError` if the instant is outside the years 1 to 9999 in UTC.
+    Errors: `OverflowError` if the time is outside the years 1 to 9999 in UTC.
     """
     offset = moment.utcoffset()
     aware = moment.replace(tzinfo=UTC) if offset is None else moment.astimezone(UTC)
@@ -98,7 +99,7 @@ def split_local(moment: datetime) -> tuple[int, int]:
 
 
 def local_time(at: int, offset: int) -> datetime:
-    """Return the datetime of *at*, microseconds since the epoch, in the time zone *offset* minutes ahead of UTC."""
+    """Return *at*, microseconds since the epoch, as a datetime in the time zone *offset* minutes ahead of UTC."""
     moment = instant(at) or EPOCH
     try:
         return moment.astimezone(timezone(timedelta(minutes=offset))) if offset else moment
@@ -107,11 +108,11 @@ def local_time(at: int, offset: int) -> datetime:
 
 
 def show_local(at: int | None, precision: Precision, statements: Sequence[Mapping[str, int]]) -> datetime | None:
-    """Return *at*, microseconds since the epoch, as a datetime in the time zone in which it was stated.
+    """Return *at*, a date of a fact in microseconds since the epoch, as a datetime in the time zone of its statement.
 
-    *statements* are the statements of the fact, as ``{"at": microseconds, "offset": minutes}``. A day or longer period
-    (*precision*) is shown in the zone in which it begins at midnight, an instant in that of the statement made at the
-    time, or of the first one. None for an open start or end.
+    *statements* are the statements of the fact, as ``{"at": microseconds, "offset": minutes from UTC}``. If *precision*
+    is a day or longer, the first zone is used in which *at* is midnight, else UTC. An exact time is shown in the zone
+    of the statement made at that time, else of the first one. The result is None for an open start or end.
     """
     if at is None or instant(at) is None:
         return None
@@ -123,7 +124,7 @@ def show_local(at: int | None, precision: Precision, statements: Sequence[Mappin
 
 
 def midnight(moment: datetime) -> datetime:
-    """Return *moment* with the time of day 00:00, in the same time zone."""
+    """Return the start of the day of *moment*: the same date and time zone at 00:00."""
     return moment.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
@@ -139,7 +140,7 @@ def round_to_midnight(moment: datetime) -> datetime:
 
 
 def iso(moment: datetime) -> str:
-    """Return *moment* in ISO 8601 for a prompt: "2024-05-14T09:30Z", with seconds only if they are not zero."""
+    """Return *moment* as ISO 8601 text: "2024-05-14T09:30Z". Seconds are included only if they are not zero."""
     is_whole = moment.second == moment.microsecond == 0
     text = moment.isoformat(timespec="minutes" if is_whole else "auto")
     return f"{text.removesuffix('+00:00')}Z" if text.endswith("+00:00") else text
@@ -151,10 +152,10 @@ def weekday_name(at: str) -> str | None:
 
 
 def time_text(micros: int | None, precision: Precision = "instant", offset: int = 0) -> str | None:
-    """Return a time as text for a prompt, only as exact as its *precision*: "2024-05", "about 2024", "by 2024-05-14".
+    """Return a time as text that is only as exact as its *precision*: "2024-05", "about 2024", "by 2024-05-14".
 
-    *micros* are microseconds since the epoch. The text is in the time zone *offset* minutes ahead of UTC. None for an
-    open start or end.
+    Prompts show this text. *micros* are microseconds since the epoch. The text is in the time zone *offset* minutes
+    ahead of UTC. The result is None for an open start or end.
     """
     if micros is None or instant(micros) is None:
         return None
@@ -177,15 +178,14 @@ def time_text(micros: int | None, precision: Precision = "instant", offset: int 
 
 
 def iso_or_text(at: object) -> object:
-    """Return *at* as ISO 8601 text if it is a datetime or date; return any other value unchanged."""
+    """Return *at* as ISO 8601 text if it is a date or datetime; return any other value unchanged."""
     return at.isoformat() if isinstance(at, date) else at
 
 
 def stretch_length(begin: int, precision: Precision) -> int:
-    """Return the length in microseconds of the day, month or other period that begins at *begin*.
+    """Return the length, in microseconds, of the day, month or other unit (*precision*) that begins at *begin*.
 
-    *precision* is the kind of period, *begin* is in microseconds since the epoch. Months have their real length: 28
-    days for February 2023.
+    *begin* is in microseconds since the epoch. Months have their real length: 28 days for February 2023.
     """
     if precision not in _MONTHS:
         return WIDTH[precision]
@@ -196,9 +196,9 @@ def stretch_length(begin: int, precision: Precision) -> int:
 
 
 def last_instant(begin: int, precision: Precision) -> int:
-    """Return the last microsecond of the day, month or other period that begins at *begin*.
+    """Return the last microsecond of the day, month or other unit (*precision*) that begins at *begin*.
 
-    *precision* is the kind of period; for "instant" the result is *begin*. Both times are microseconds since the epoch.
+    For "instant" the result is *begin*. Both times are microseconds since the epoch.
     """
     return begin + max(stretch_length(begin, precision) - 1, 0)
 
@@ -206,7 +206,7 @@ def last_instant(begin: int, precision: Precision) -> int:
 def add_units(at: datetime, count: float, unit: str) -> datetime:
     """Return *at* moved forward by *count* units (back if negative), such as "day", "month" or "season".
 
-    A day that does not exist becomes the last of the month: 31 January plus a month is 28 or 29 February.
+    If the new month lacks the day, its last day is used: 31 January plus a month is 28 or 29 February.
     """
     if unit == "season":
         count, unit = count * 3, "month"
@@ -224,9 +224,9 @@ def add_units(at: datetime, count: float, unit: str) -> datetime:
 
 
 def parse_instant(text: str | None) -> datetime | None:
-    """Return the datetime given by *text* in ISO 8601, or None for other text; without a zone, it is in UTC.
+    """Parse *text* in ISO 8601 as a datetime; return None for any other text. Without a time zone it is in UTC.
 
-    A date alone gives its midnight, a month or year alone its first day: ``"2024-05" -> 2024-05-01T00:00Z``.
+    A date alone gives its midnight, a month or year its first day: ``"2024-05" -> 2024-05-01T00:00Z``.
     """
     match = _ISO.fullmatch(text.strip()) if isinstance(text, str) else None
     if match is None:
@@ -239,12 +239,12 @@ def parse_instant(text: str | None) -> datetime | None:
 
 
 def parse_period(text: str | None, zone: tzinfo = UTC) -> Interval | None:
-    """Return the period given by *text* in ISO 8601, as exact as it is written; None if it is not a date.
+    """Parse *text* in ISO 8601 as a period: "2019" gives a year, "2019-05" a month. None if it is not a date.
 
-    "2019", "2019-05", "2019-W12", "2019-05-03" and "2019-summer" give a year, month, week, day and season. A time of
-    day gives an instant, which lasts a microsecond. "about 2019" and "by 2019-05" have the precisions "about" and "by".
-    A text without a zone is read in *zone*, except that a "by" without a time of day is in UTC. The result is in UTC,
-    with an open end if it is beyond the year 9999.
+    "2019-W12" gives a week, "2019-05-03" a day, "2019-summer" a season, and a time of day a period of one microsecond.
+    "about 2019" and "by 2019-05" have the precisions "about" and "by". *zone* is the time zone of a text that names
+    none; but "by" without a time of day is in UTC. The result is in UTC. It has no end if the end is beyond the year
+    9999.
     """
     stripped = text.strip() if isinstance(text, str) else ""
     if match := _VAGUE.fullmatch(stripped):
@@ -276,9 +276,9 @@ def instant_period(at: datetime) -> Interval:
 
 
 def _parse_iso(match: re.Match[str], zone: tzinfo) -> Interval:
-    """Return the instant, day, month or year in *match*, a match of the pattern `_ISO`.
+    """Return the time, day, month or year in *match*, a match of the pattern `_ISO`, as a period.
 
-    It is in *zone* if the text names none.
+    *zone* is the time zone if the text names none.
     """
     start = instant_of(match, zone)
     if match["hour"]:
@@ -289,13 +289,16 @@ def _parse_iso(match: re.Match[str], zone: tzinfo) -> Interval:
 
 
 def _parse_iso_week(match: re.Match[str], zone: tzinfo) -> Interval:
-    """Return the week ("2019-W12") or the day in it ("2019-W12-3") in *match*, a match of `_ISO_WEEK`, in *zone*."""
+    """Return the week ("2019-W12") or the day ("2019-W12-3") in *match*, a match of the pattern `_ISO_WEEK`.
+
+    *zone* is its time zone.
+    """
     day = datetime.fromisocalendar(int(match["year"]), int(match["week"]), int(match["weekday"] or 1))
     return _unit_at(day.replace(tzinfo=zone), "day" if match["weekday"] else "week")
 
 
 def _unit_at(start: datetime, unit: Precision) -> Interval:
-    """Return the period that begins at *start* and is one *unit* long, such as a day or month."""
+    """Return the period of one *unit*, such as "day" or "month", that begins at *start*."""
     end = _step_or_none(start, 1, unit)
     return Interval(start.astimezone(UTC), end.astimezone(UTC) if end else None, unit)
 
@@ -311,7 +314,8 @@ def _step_or_none(start: datetime, count: int, unit: str) -> datetime | None:
 def instant_of(match: re.Match[str], zone: tzinfo) -> datetime:
     """Return the datetime in *match*, a match of the pattern `_ISO` with the groups `year`, `month` and so on.
 
-    Missing parts are the first of their kind: "2019-05" is 1 May at midnight. Without a zone it is in *zone*.
+    A missing month or day is 1, a missing time is midnight: "2019-05" gives 1 May 2019 at 00:00. *zone* is the time
+    zone if the text names none.
     """
     parts = {name: text or "" for name, text in match.groupdict().items()}
     day = "-".join((parts["year"], (parts["month"] or "1").zfill(2), (parts["day"] or "1").zfill(2)))

@@ -1,11 +1,11 @@
-"""The policy on contradictions: what a verdict does, and which of two contradicting facts wins.
+"""The policy on contradictions: what the verdict on two facts causes, and which of two contradicting facts wins.
 
-A model, a declaration or a person gives a *verdict* about two facts: how they relate, and with what confidence. The
-policy turns it into a *ruling*, the effect of the verdict on beliefs, and decides between facts that cannot both be
-true. All such rules of the package are here. `ConflictPolicy.weigh` says how much a statement counts in conflicts,
-successions and corrections, where it gives way only to a statement that counts at least as much. `ConflictPolicy.beats`
-compares two facts that conflict. To add a strategy, add its name to `kg_memory.models.graph.ConflictStrategy`, and a
-case to `weigh`, `beats` and `expect_winner`.
+A model, an application or a person gives a *verdict*: how two facts relate ("supersedes", "conflicts", ...), with a
+confidence. The policy turns it into a *ruling*, the effect of the verdict on the stored beliefs. It also decides
+between facts that cannot both be true. All such rules of the package are here. `ConflictPolicy.weigh` returns the
+weight of a statement; only a statement of at least the same weight may correct, end or succeed it.
+`ConflictPolicy.beats` compares two facts that conflict. To add a strategy, add its name to
+`kg_memory.models.graph.ConflictStrategy`, and a case to `weigh`, `beats` and `expect_winner`.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ Weight = float
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A verdict on how the facts *new* and *existing* (ids) relate, and its effect, the *ruling*.
+    """How two facts, *new* and *existing* (ids), relate, and the effect of that, the *ruling*, such as "conflicts".
 
-    If both ids are the same, the verdict is about that fact alone. *preferred* is the fact that the model believes.
-    *refused* is the fact that a person rejected, at *refused_at* (microseconds since the epoch). While the ruling is
-    "waiting" for review, *kind* is the ruling after acceptance.
+    If both ids are the same, the verdict is about that fact alone. *preferred* is the id of the fact that the model
+    believes. *refused* is the id of the fact that a person rejected, at *refused_at* (microseconds since the epoch).
+    While the ruling is "waiting" (for a person's review), *kind* is the ruling that it gets if the person accepts it.
     """
 
     new: str
@@ -54,13 +54,13 @@ class Verdict:
 
     @property
     def is_admission(self) -> bool:
-        """Whether the verdict is about one new fact, which is not believed until a person admits it."""
+        """Whether the verdict is about a single new fact, which is not believed until a person admits it."""
         return self.new == self.existing and self.ruling == "waiting"
 
     def retracts(self, statement: Statement) -> bool:
         """Return whether this verdict retracts the fact of *statement*, so that the statement does not count.
 
-        A statement that arrived after the retraction is not affected.
+        A statement that the memory received after the retraction still counts.
         """
         is_about = self.is_retraction and self.new == statement.fact
         return is_about and self.refused_at is not None and statement.arrived_at <= self.refused_at
@@ -68,10 +68,10 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """The subject, predicate and objects of a fact, to find out whether it can contradict another fact.
+    """The subject, predicate and objects of a fact, used to decide whether it can contradict another fact.
 
-    *single_valued* says whether a subject has one object of this predicate at a time, as with LIVES_IN; None if
-    unknown. *declared* means that a person or the settings said so; otherwise it is a guess.
+    *single_valued* is True if a subject has one object of this predicate at a time, as with LIVES_IN, and None if that
+    is unknown. *declared* is True if a person or the settings said so; otherwise it is a guess.
     """
 
     subject: str
@@ -83,9 +83,9 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class FactStrength:
-    """How strong a fact is in a conflict with another: its greatest weight, and when it was first and last stated.
+    """How strong a fact is in a conflict: the greatest weight of its statements, and when it was first and last stated.
 
-    *first_stated* and *last_stated* have the form of `Statement.order`. The id of the fact breaks ties.
+    *first_stated* and *last_stated* are sort keys like `Statement.order`. *fact* is the fact's id, which breaks ties.
     """
 
     fact: str
@@ -95,17 +95,17 @@ class FactStrength:
 
     @property
     def order(self) -> tuple[Weight, Order, str]:
-        """A sort key: claims of greater weight are greater, and of equal weight the ones that were stated later."""
+        """A sort key: facts of greater weight are greater, and of equal weight the one stated later."""
         return (self.weight, self.last_stated, self.fact)
 
 
 @dataclass(frozen=True, slots=True)
 class ConflictPolicy:
-    """The rules that decide which of two contradicting facts wins, and whether a verdict waits for a person.
+    """The rules that decide which of two contradicting facts wins, and whether a verdict needs a person's review.
 
-    A verdict with a confidence of at least *auto_threshold* takes effect, one of at least *review_threshold* waits for
-    review. *strategy* says what counts: ``trust``, ``confidence``, ``recency``, ``incumbent`` (first stated) or
-    ``model``.
+    A verdict with a confidence of at least *auto_threshold* takes effect; with at least *review_threshold* it waits for
+    review; else it is dropped. *strategy* says what decides a conflict: ``trust``, ``confidence``, ``recency``,
+    ``incumbent`` (the fact stated first wins) or ``model`` (the model's choice).
     """
 
     strategy: ConflictStrategy = "trust"
@@ -116,7 +116,7 @@ class ConflictPolicy:
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Self:
-        """Return the policy with the strategy and thresholds of *settings*."""
+        """Build the policy from *settings*: its strategy, its thresholds, and what happens to disputed facts."""
         return cls(
             settings.conflict_strategy,
             settings.auto_threshold,
@@ -126,39 +126,39 @@ class ConflictPolicy:
 
     # The effect of a verdict
     def is_noted(self, confidence: float) -> bool:
-        """Return whether a verdict with *confidence* (0 to 1) is stored at all, either to take effect or for review."""
+        """Return whether a verdict with *confidence* (0 to 1) is stored: it takes effect, or waits for review."""
         return confidence >= self.review_threshold
 
     def takes_effect(self, confidence: float) -> bool:
-        """Return whether a verdict with *confidence* (0 to 1) takes effect without a decision by a person."""
+        """Return whether a verdict with *confidence* (0 to 1) takes effect without a person's decision."""
         return confidence >= self.auto_threshold
 
     def rule(self, kind: VerdictKind, confidence: float) -> Ruling:
-        """Return the effect of a new verdict of *kind*; "waiting" if its *confidence* is too low to take effect."""
+        """Return the effect of a new verdict of *kind*; "waiting" (for review) if its *confidence* is too low."""
         return to_ruling(kind) if self.takes_effect(confidence) else "waiting"
 
     def excludes(self, new: Relation, existing: Relation) -> bool:
-        """Return whether *new* and *existing* cannot both hold, as with Ann LIVES_IN Oslo and Ann LIVES_IN Rome.
+        """Return whether the facts *new* and *existing* cannot both hold: Ann LIVES_IN Oslo, and Ann LIVES_IN Rome.
 
-        They have the same subject, different objects, and the same predicate, which is declared single-valued. The
-        later fact then supersedes the earlier one, whatever the model says.
+        True if they have the same subject, different objects, and the same predicate, declared as single-valued. Then
+        the later fact supersedes the earlier one, whatever the model answers.
         """
         same = (new.subject, new.predicate) == (existing.subject, existing.predicate)
         return same and new.declared and bool(new.single_valued) and new.objects.isdisjoint(existing.objects)
 
     def may_contradict(self, kind: VerdictKind, new: Relation, existing: Relation) -> bool:
-        """Return whether a verdict of *kind* lets one of the facts *new* and *existing* end or refute the other.
+        """Return whether a verdict of *kind* may let one of the facts *new* and *existing* end or disprove the other.
 
-        If their predicate is declared to have several values at a time, one value does not supersede another.
+        If their predicate is declared as having several values at a time, one value does not supersede another.
         """
         is_plural = new.declared and new.single_valued is False and new.predicate == existing.predicate
         return kind in CONTRADICTIONS and not (kind == "supersedes" and is_plural)
 
     # The winner of a conflict
     def weigh(self, statement: Statement | Fact) -> Weight:
-        """Return the weight of *statement*: by the strategy, its trust, its confidence, or 0 for every statement.
+        """Return the weight of *statement*. Depending on the strategy, this is its trust, its confidence, or always 0.
 
-        A statement cannot shorten the period of a contradicting statement of greater weight.
+        If two statements contradict each other, the one of less weight cannot shorten the period of the other.
         """
         match self.strategy:
             case "confidence":
@@ -169,18 +169,21 @@ class ConflictPolicy:
                 return 0.0
 
     def may_change(self, statement: Statement, target: Statement) -> bool:
-        """Return whether *statement* has enough weight to correct or end *target*, a statement of the same fact."""
+        """Return whether *statement* may correct or end *target*, a statement of the same fact.
+
+        It may if it has at least the weight of *target*.
+        """
         return self.weigh(statement) >= self.weigh(target)
 
     def claim(self, fact: str, statements: Sequence[Statement]) -> FactStrength:
-        """Return how strong the fact with the id *fact* is in conflicts, computed from its *statements*."""
+        """Return the strength in conflicts of the fact with the id *fact*, computed from all its *statements*."""
         orders = [statement.order for statement in statements]
         return FactStrength(fact, max(map(self.weigh, statements)), min(orders), max(orders))
 
     def beats(self, claim: FactStrength, rival: FactStrength, preferred: Collection[str | None]) -> bool:
-        """Return whether the fact of *claim* wins a conflict with the fact of *rival*, by the strategy.
+        """Return whether the fact with the strength *claim* wins a conflict with the fact with the strength *rival*.
 
-        *preferred* are the ids of the facts that the model believes; only the strategy "model" uses them.
+        *preferred* are the ids of the facts that the model believes. Only the strategy "model" uses them.
         """
         match self.strategy:
             case "model" if (claim.fact in preferred) != (rival.fact in preferred):
@@ -191,10 +194,10 @@ class ConflictPolicy:
                 return claim.order > rival.order
 
     def expect_winner(self, later: Fact, earlier: Fact, preferred: str | None) -> str | None:
-        """Return the id of the fact that would probably win a conflict, without reading all statements of both.
+        """Return the id of the fact that would probably win a conflict between *later* and *earlier*.
 
-        *later* was first stated after *earlier*. *preferred* is the id of the fact that the model believes; the
-        strategy "model" returns it.
+        It is a guess from the two facts, without reading all their statements. *later* was first stated after
+        *earlier*. *preferred* is the id of the fact that the model believes, or None; the strategy "model" returns it.
         """
         if self.strategy == "model":
             return preferred
@@ -214,10 +217,10 @@ def to_ruling(kind: VerdictKind) -> Ruling:
 
 
 def is_reopened(verdict: Verdict, stated: Collection[str], arrived_at: int) -> bool:
-    """Return whether a refused *verdict* must be reviewed again, because an episode states the refused fact again.
+    """Return whether a person must review the refused *verdict* again, because a message states the refused fact again.
 
-    *stated* are the ids of the facts that the episode states, *arrived_at* is when it arrived, in microseconds. An
-    episode that arrived before the refusal does not count. A retraction is never reopened.
+    *stated* are the ids of the facts that the message states. *arrived_at* is when the memory received it, in
+    microseconds since the epoch; a message received before the refusal does not count. A retraction is never reopened.
     """
     if verdict.ruling != "refused" or verdict.is_retraction or verdict.refused not in stated:
         return False
@@ -229,8 +232,8 @@ def facts_in_review(
 ) -> set[str]:
     """Return the ids of the facts that wait for review by a person.
 
-    Of two facts that a waiting verdict links, usually the one first stated later waits. Facts in *to_admit* (ids)
-    always wait. *by_fact* has the statements by fact id.
+    If a waiting verdict links two facts, usually the fact first stated later waits. Facts in *to_admit* (ids) always
+    wait. *by_fact* has the statements of each fact by its id.
     """
     refused = find_refused(verdicts)
     unsure = rivals_by(verdicts, "waiting")
@@ -242,14 +245,14 @@ def facts_in_review(
 
 
 def facts_to_admit(verdicts: Iterable[Verdict]) -> set[str]:
-    """Return the ids of the facts that are not believed until a person admits them."""
+    """Return the ids of the new facts that are not believed until a person admits them, according to *verdicts*."""
     return {verdict.new for verdict in verdicts if verdict.is_admission}
 
 
 def fact_in_question(verdict: Verdict, by_fact: StatementsByFact) -> str:
-    """Return the id of the fact in *verdict* that a person accepts or rejects: the one that was first stated later.
+    """Return the id of the fact in *verdict* that a person accepts or rejects: the fact that was first stated later.
 
-    *by_fact* has the statements by fact id.
+    *by_fact* has the statements of each fact by its id.
     """
     return max(verdict.new, verdict.existing, key=lambda fact: _first_stated(fact, by_fact))
 
@@ -260,7 +263,7 @@ def find_refused(verdicts: Iterable[Verdict]) -> set[str | None]:
 
 
 def rivals_by(verdicts: Iterable[Verdict], ruling: Ruling) -> defaultdict[str, set[str]]:
-    """Return the facts that verdicts with this *ruling* link to each fact: ``{fact id: {ids of other facts}}``.
+    """Return the facts to which verdicts with this *ruling* link each fact: ``{fact id: {other fact id, ...}}``.
 
     Each link is listed under both of its facts.
     """
@@ -275,6 +278,6 @@ def rivals_by(verdicts: Iterable[Verdict], ruling: Ruling) -> defaultdict[str, s
 def _first_stated(fact: str, by_fact: StatementsByFact) -> tuple[Order, str]:
     """Return a sort key that puts facts in the order in which they were first stated.
 
-    *fact* is a fact id, *by_fact* has the statements by fact id.
+    *fact* is a fact id. *by_fact* has the statements of each fact by its id.
     """
     return min((statement.order, fact) for statement in by_fact[fact])

@@ -1,6 +1,7 @@
-"""Statements of facts by episodes, and how statements of one fact correct, refine and end each other.
+"""Statements: what single messages say about when a fact holds, and how statements of the same fact are combined.
 
-"Since May", "until July" and "no, until June" are about one period of a fact; "again since 2024" is about another.
+A later statement may correct, refine or end an earlier one. "Since May", "until July" and "no, until June" are about
+the same period of a fact; "again since 2024" begins another period.
 """
 
 from __future__ import annotations
@@ -22,11 +23,12 @@ _CLOCK_CHANGE = HOUR
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement, made by the episode *id*, that the fact *fact* (an id) holds from *valid_at* to *invalid_at*.
+    """What one message says about when one fact holds: from *valid_at* to *invalid_at*.
 
-    Times are microseconds since the epoch. *stated_at* is the time of the episode, and *arrived_at* is when the memory
-    got it, which orders episodes of the same time. *precision* is that of `valid_at`, *end_precision* that of
-    `invalid_at`. A statement that *corrects* replaces the start or end of earlier statements about the same period.
+    *fact* is the id of the fact, *id* that of the message. Times are microseconds since the epoch. *stated_at* is the
+    time of the message. *arrived_at* is when the memory received it, which orders messages of the same time.
+    *precision* says how exact `valid_at` is, *end_precision* how exact `invalid_at` is. If *corrects* is set, the
+    statement replaces the start or end that earlier statements gave for the same period.
     """
 
     fact: str
@@ -48,12 +50,12 @@ class Statement:
 
     @property
     def order(self) -> Order:
-        """A sort key that puts statements in the order in which they were made."""
+        """A sort key that puts statements in the order in which they were made, and at equal times, received."""
         return (self.stated_at, self.arrived_at, self.id)
 
     @property
     def rank(self) -> Rank:
-        """A sort key: statements with earlier starts come first, and of equal starts the one made earlier."""
+        """A sort key that puts statements in the order of their starts; of equal starts, the older one is first."""
         return (self.begin, self.stated_at, not self.undated, self.arrived_at, self.id, self.fact)
 
     @property
@@ -63,7 +65,7 @@ class Statement:
 
     @property
     def tells_start(self) -> bool:
-        """Whether a start date was stated. A start equal to the time of the statement counts as unknown."""
+        """Whether the statement gives a start date. A start equal to the time of the message counts as unknown."""
         return self.valid_at not in (OPEN_START, self.stated_at)
 
     @property
@@ -83,22 +85,28 @@ class Statement:
 
     @property
     def only_ends(self) -> bool:
-        """Whether the statement gives only an end in the past, as in "I no longer live in Oslo"."""
+        """Whether the statement gives an end in the past and no start, as in "I no longer live in Oslo"."""
         return self.undated and self.invalid_at <= self.stated_at
 
     @property
     def begin(self) -> int:
-        """The start in microseconds. An undated statement begins when it was made, as the fact held then."""
+        """The start, in microseconds since the epoch. Without a start date, it is the time of the message.
+
+        The fact held at that time. If a later statement shows that it had ended before (`over_at`), that time is used.
+        """
         return min(self.stated_at, self.over_at) if self.undated and not self.only_ends else self.valid_at
 
     @property
     def earliest(self) -> int:
-        """The first instant at which the fact may have begun, in microseconds."""
+        """The earliest time at which the fact may have begun, in microseconds since the epoch."""
         return OPEN_START if self.precision == "by" else self.begin
 
     @property
     def latest(self) -> int:
-        """The last microsecond at which the fact may have begun: for "in May", the end of 31 May."""
+        """The latest time at which the fact may have begun: for "in May", the end of 31 May.
+
+        It is in microseconds since the epoch.
+        """
         return last_instant(self.begin, self.precision)
 
 
@@ -107,11 +115,12 @@ MayChange = Callable[[Statement, Statement], bool]
 
 
 def reconcile(statements: Iterable[Statement], may_change: MayChange) -> list[Statement]:
-    """Combine the *statements* of one fact, and return the periods that they give together, as statements.
+    """Combine all *statements* of one fact, and return statements that together give the periods in which it holds.
 
-    Corrections replace dates, vague starts become exact if another statement gives the date, and open periods get
-    stated ends. Corrected and redundant statements are left out. *may_change* says whether one statement may change
-    another.
+    For example, "since 2024", "since May 2024" and "until July 2024" together mean May to July 2024. Corrections
+    replace dates. Vague starts become exact if another statement gives the date. Periods without an end get the end
+    that another statement gives. Corrected and redundant statements are left out. *may_change* is a function that
+    returns whether its first statement may change its second.
     """
     current = _apply_corrections(statements, may_change)
     current = [_refine(statement, current) if statement.width else statement for statement in current]
@@ -123,9 +132,9 @@ def reconcile(statements: Iterable[Statement], may_change: MayChange) -> list[St
 def _apply_corrections(statements: Iterable[Statement], may_change: MayChange) -> list[Statement]:
     """Return the statements of one fact in the order in which they were made, with corrections applied.
 
-    A correction gives a new start or end, and leaves the other unchanged. Once a period was corrected, any later
-    statement with a different date for it counts as a correction too. *may_change* says whether one statement may
-    change another.
+    A correction gives a new start or a new end; the other date stays. After a period was corrected once, any later
+    statement with a different date for it counts as a correction too. *may_change* returns whether its first statement
+    may change its second.
     """
     current: list[Statement] = []
     for statement in sorted(statements, key=lambda one: (one.order, one.valid_at, one.invalid_at, one.width)):
@@ -139,9 +148,9 @@ def _apply_corrections(statements: Iterable[Statement], may_change: MayChange) -
 
 
 def _refine(statement: Statement, statements: Iterable[Statement]) -> Statement:
-    """Return *statement* with its vague start replaced by the most exact start in *statements* that fits.
+    """Return *statement* with its vague start replaced by the most exact start in *statements* that lies within it.
 
-    For example, "since 2024" becomes "since May 2024" if another statement says so.
+    For example, "since 2024" becomes "since May 2024" if another statement gives that month.
     """
     last = min(statement.latest - _CLOCK_CHANGE, statement.invalid_at)
     finer = [
@@ -158,9 +167,9 @@ def _refine(statement: Statement, statements: Iterable[Statement]) -> Statement:
 
 
 def _end(statement: Statement, ending: Iterable[Statement], may_change: MayChange) -> Statement:
-    """Return *statement* with the earliest end of its period, its own or one that the statements *ending* give.
+    """Return *statement* with the earliest end of its period: its own end, or an end from the statements *ending*.
 
-    *may_change* says whether one statement may change another.
+    *may_change* returns whether its first statement may change its second.
     """
     ends = [
         source for source in ending if source.ends and _may_end(source, statement) and may_change(source, statement)
@@ -171,11 +180,11 @@ def _end(statement: Statement, ending: Iterable[Statement], may_change: MayChang
 
 
 def _is_redundant(statement: Statement, statements: Iterable[Statement], may_change: MayChange) -> bool:
-    """Return whether *statement* adds nothing to the other *statements* of the same fact, and can be left out.
+    """Return whether *statement* adds nothing to the other *statements* of the same fact, so that it can be left out.
 
-    For example, "Ann no longer lives in Oslo" adds nothing if another statement gives an earlier end. An undated
-    statement adds nothing if it was made within the period of a statement whose end was past when stated. *may_change*
-    says whether one statement may change another.
+    For example, "Ann no longer lives in Oslo" adds nothing if another statement gives an earlier end. A statement
+    without a start date adds nothing if it was made within the period of another statement whose end is known for sure:
+    the end was past when it was stated. *may_change* returns whether its first statement may change its second.
     """
     if statement.only_ends:
         return any(_says_more(source, statement, may_change) for source in statements)
@@ -183,10 +192,10 @@ def _is_redundant(statement: Statement, statements: Iterable[Statement], may_cha
 
 
 def _covers(source: Statement, statement: Statement, may_change: MayChange) -> bool:
-    """Return whether *statement*, which is undated, was made within the period of the statement *source*.
+    """Return whether *statement*, which has no start date, was made within the period of the statement *source*.
 
-    The end of *source* must have been past when it was stated. *may_change* says whether one statement may change
-    another.
+    The end of *source* must have been past when it was stated. *may_change* returns whether its first statement may
+    change its second.
     """
     if not source.end_stands or source.only_ends or not may_change(source, statement):
         return False
@@ -195,14 +204,18 @@ def _covers(source: Statement, statement: Statement, may_change: MayChange) -> b
 
 
 def _says_more(source: Statement, ending: Statement, may_change: MayChange) -> bool:
-    """Return whether *source* makes *ending* ("no longer") redundant, as it starts before that end or ends earlier."""
+    """Return whether *source* makes *ending* redundant, a statement such as "I no longer live in Oslo".
+
+    It does if it begins before the end that *ending* gives, or if it gives an earlier end itself. *may_change* returns
+    whether its first statement may change its second.
+    """
     if not source.only_ends:
         return source.begin <= ending.invalid_at
     return source.invalid_at < ending.invalid_at and may_change(source, ending)
 
 
 def _may_end(source: Statement, statement: Statement) -> bool:
-    """Return whether the end that *source* gives is also the end of *statement*, which is about the same fact."""
+    """Return whether the end date in *source* is also the end of *statement*. Both are statements of the same fact."""
     if statement.ends and not source.undated and source.valid_at != statement.valid_at:
         return False  # they are about two periods
     is_past = source.invalid_at <= statement.stated_at and source.stated_at < statement.stated_at
@@ -212,7 +225,10 @@ def _may_end(source: Statement, statement: Statement) -> bool:
 
 
 def _disputes(statement: Statement, earlier: Statement) -> bool:
-    """Return whether *statement* gives another start or another end than the *earlier* statement of the same fact."""
+    """Return whether *statement* gives another start or another end than *earlier*, a statement of the same fact.
+
+    False if *earlier* was not made before *statement*.
+    """
     if earlier.order >= statement.order:
         return False
     if statement.undated:
@@ -225,9 +241,10 @@ def _disputes(statement: Statement, earlier: Statement) -> bool:
 
 
 def _correct(current: Sequence[Statement], correction: Statement, may_change: MayChange) -> list[Statement]:
-    """Return the *current* statements of a fact, changed by *correction*, and then *correction* itself.
+    """Apply *correction* to the *current* statements of a fact; return the changed statements, then *correction*.
 
-    Statements about the same period get the date that *correction* gives. They are left out if it replaces all of them.
+    Statements about the same period get the date that *correction* gives. A statement is left out if the correction
+    replaces all of it. *may_change* returns whether its first statement may change its second.
     """
     everything = [*current, correction]
     *ended, corrected_period = [_end(statement, everything, may_change) for statement in everything]
@@ -249,7 +266,7 @@ def _correct(current: Sequence[Statement], correction: Statement, may_change: Ma
 
 
 def _subtract(statement: Statement, correction: Statement) -> Statement | None:
-    """Return *statement* with its start or end replaced as *correction* says; None if nothing of it remains."""
+    """Return *statement* with the start or end from *correction*, or None if nothing of *statement* remains."""
     if correction.undated:
         if not statement.ends:
             return statement
@@ -263,9 +280,9 @@ def _subtract(statement: Statement, correction: Statement) -> Statement | None:
 
 
 def _share_period(one: Statement, another: Statement, statements: Iterable[Statement]) -> bool:
-    """Return whether *one* and *another* are statements about the same period of the fact.
+    """Return whether the statements *one* and *another* are about the same period of a fact.
 
-    They are if they overlap, and if no new period began between their ends. *statements* are all statements of the
+    They are if they overlap in time and no new period began between their ends. *statements* are all statements of the
     fact.
     """
     first, last = sorted((one, another), key=lambda statement: statement.invalid_at)
@@ -277,6 +294,9 @@ def _share_period(one: Statement, another: Statement, statements: Iterable[State
 
 
 def _begins_between(statement: Statement, first: Statement, last: Statement) -> bool:
-    """Return whether *statement* starts a new period of the fact between the ends of *first* and *last*."""
+    """Return whether *statement* begins a new period of the fact between the ends of *first* and *last*.
+
+    All three are statements of the same fact.
+    """
     between = first.invalid_at <= statement.begin < last.invalid_at
     return between and not statement.only_ends and not _may_end(first, statement)

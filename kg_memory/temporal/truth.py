@@ -1,7 +1,7 @@
-"""Compute when each fact holds, from all statements and verdicts.
+"""Compute when each fact holds, from all statements (what single messages say) and verdicts (how two facts relate).
 
-Statements never change. All periods are computed again from all statements, so the order in which episodes arrive does
-not matter.
+Statements never change. All periods are computed again from all statements. So the result does not depend on the order
+in which messages arrive.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _OUT_OF_DATE = WIDTH["season"]
 class Period:
     """A period in which a fact holds, from *valid_at* up to *invalid_at*; it was last stated at *stated_at*.
 
-    *known_from* is the first time at which the fact surely holds, later than *valid_at* if its start is unknown. Times
-    are microseconds since the epoch.
+    *known_from* is the first time at which the fact surely holds; it is later than *valid_at* if the start is unknown.
+    Times are microseconds since the epoch.
     """
 
     valid_at: int
@@ -46,10 +46,10 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """The periods in which one fact holds, earliest first, and whether a person must review it.
+    """The periods in which one fact holds, earliest first, and whether a person must review the fact.
 
-    If it *waits* for review, the fact is not believed yet, and would hold in these periods. If it is *disputed*, it is
-    in review but believed in the meantime.
+    If it *waits*, it is not believed yet; it will hold in these periods once a person accepts it. If it is *disputed*,
+    a person must review it too, but it is believed in the meantime.
     """
 
     periods: tuple[Period, ...] = ()
@@ -60,10 +60,10 @@ class Truth:
 def truths(
     statements: Iterable[Statement], verdicts: Collection[Verdict] = (), policy: ConflictPolicy = _DEFAULT_POLICY
 ) -> dict[str, Truth]:
-    """Compute the periods in which each fact holds from all *statements* and *verdicts*, and return them by fact id.
+    """Compute the periods in which each fact holds, from all *statements* and *verdicts*: ``{fact id: Truth}``.
 
-    Facts that wait for review, were refused or lost a conflict do not affect other facts. A statement does not shorten
-    the period of a statement with more weight (see `ConflictPolicy.weigh`): it holds in the remaining time. For a fact
+    Facts that wait for review, were refused or lost a conflict do not affect other facts. If two statements contradict
+    each other, the one of less weight (see `ConflictPolicy.weigh`) only gets the time that the other leaves. For a fact
     that a person retracted, only statements that arrived later count.
     """
     by_fact: dict[str, list[Statement]] = defaultdict(list)
@@ -95,14 +95,15 @@ def truths(
 
 
 def _links_two(verdict: Verdict, by_fact: Mapping[str, object]) -> bool:
-    """Return whether *verdict* links two different facts that both have statements in *by_fact* (by fact id)."""
+    """Return whether *verdict* links two different facts that both have statements in *by_fact* (a dict by fact id)."""
     return verdict.new in by_fact and verdict.existing in by_fact and verdict.new != verdict.existing
 
 
 def _prefer_subjects(by_fact: Mapping[str, list[Statement]], verdicts: Iterable[Verdict]) -> dict[str, list[Statement]]:
-    """Return *by_fact* with slightly less trust in assistants for facts that people state about themselves.
+    """Return *by_fact* with the trust in assistants slightly lowered for facts that people state about themselves.
 
-    *by_fact* has the statements by fact id. The change is also made for facts that *verdicts* link to such facts.
+    So a person's own statement wins against an equal one of an assistant. *by_fact* has the statements of each fact by
+    its id. Trust is lowered also for facts that *verdicts* link to such facts.
     """
     own = {one.fact for one in _gather(by_fact, by_fact) if one.teller == "subject"}
     pairs = [{verdict.new, verdict.existing} for verdict in verdicts]
@@ -121,7 +122,8 @@ def _settle_conflicts(
 ) -> set[str]:
     """Return the ids in *facts* of the facts that win all their conflicts, or have none.
 
-    A fact that has lost a conflict does not defeat others. *by_fact* has the statements by fact id.
+    A fact that has lost a conflict does not defeat other facts. *by_fact* has the statements of each fact by its id;
+    *verdicts* say which facts conflict.
     """
     against = rivals_by(verdicts, "conflicts")
     claims = {fact: policy.claim(fact, by_fact[fact]) for fact in facts}
@@ -148,10 +150,11 @@ def _settle_conflicts(
 def _place_periods(
     facts: Collection[str], by_fact: Mapping[str, Sequence[Statement]], rivals: _Rivals, policy: ConflictPolicy
 ) -> dict[str, list[Period]]:
-    """Return the periods in which each of *facts* (ids) holds, by fact id.
+    """Return the periods in which each of *facts* (ids) holds: ``{fact id: [period, ...]}``.
 
-    Facts that cannot hold at the same time, *rivals*, share the time: statements of the greatest weight get their
-    periods first, others get the remaining time. *by_fact* has the results of `reconcile` by fact id.
+    *rivals* has, by fact id, the facts that cannot hold at the same time; these divide the time among them. Statements
+    of the greatest weight get their periods first, and statements of less weight the time that remains. *by_fact* has
+    the results of `reconcile` by fact id.
     """
     near = {fact: set(rivals.get(fact, ())).intersection(facts) for fact in facts}
     placed: dict[str, list[Statement]] = {}
@@ -174,24 +177,24 @@ def _place_periods(
 
 
 def _gather(facts: Iterable[str], by_fact: Mapping[str, Iterable[T]]) -> Iterator[T]:
-    """Yield the items of all *facts* (ids), one fact after another, from *by_fact*, which has the items by fact id."""
+    """Yield the items of each of *facts* (ids) in turn. *by_fact* has the items of each fact by its id."""
     return chain.from_iterable(by_fact[fact] for fact in facts)
 
 
 def _filter_weight(statements: Iterable[Statement], weight: object, policy: ConflictPolicy) -> list[Statement]:
-    """Return the *statements* whose weight, by *policy*, is exactly *weight*."""
+    """Return the statements in *statements* whose weight according to *policy* is exactly *weight*."""
     return [statement for statement in statements if policy.weigh(statement) == weight]
 
 
 def _place(
     statement: Statement, own: Iterable[Statement], against: Sequence[Statement], policy: ConflictPolicy
 ) -> Statement:
-    """Return *statement* with another start if statements of contradicting facts show when it really began.
+    """Return *statement* with another start if statements of contradicting facts show when the fact really began.
 
-    *own* are all statements of the fact, *against* those of contradicting facts. Three examples: "I live in Oslo" and
-    later "I left Rome in June" mean Oslo since June. "I live in Oslo" and later "I moved to Bergen last week" mean that
-    Oslo ended last week. "I moved to Paris in March" and later "I moved to Oslo in 2019" mean that Oslo began after
-    March.
+    *own* are all statements of the same fact, *against* the statements of contradicting facts. Three examples: "I live
+    in Oslo" and later "I left Rome in June" mean Oslo since June. "I live in Oslo" and later "I moved to Bergen last
+    week" mean that Oslo ended last week. "I moved to Paris in March" and later "I moved to Oslo in 2019" mean that Oslo
+    began after March.
     """
     if statement.only_ends:
         return statement
@@ -223,10 +226,11 @@ def _place(
 def _find_correction(
     statement: Statement, own: Iterable[Statement], against: Iterable[Statement], policy: ConflictPolicy
 ) -> Statement | None:
-    """Return the statement of a contradicting fact which shows that *statement* was out of date, or None.
+    """Return the statement of a contradicting fact that shows that *statement* was out of date when made, or None.
 
-    *statement* is undated. The result was made later, and gives the last start before *statement* was made: "I moved to
-    Bergen last week". *own* are all statements of the fact, *against* those of contradicting facts.
+    *statement* has no start date. The result was made later, but its fact began shortly before *statement* was made: "I
+    moved to Bergen last week" corrects "I live in Oslo". *own* are all statements of the same fact, *against* the
+    statements of contradicting facts.
     """
     begun = (one for one in (*own, *against) if not one.undated and one.begin <= statement.begin)
     last = max((one for one in begun if policy.may_change(one, statement)), key=lambda one: one.rank, default=None)
@@ -237,7 +241,7 @@ def _find_correction(
 
 
 def _behind_ends(statement: Statement, against: Iterable[Statement], policy: ConflictPolicy) -> Statement:
-    """Return *statement*, which gives no start, with the stated end of a contradicting fact as its start, if any.
+    """Return *statement*, which has no start date, moved to the end of a contradicting fact if it was made before that.
 
     *against* are the statements of contradicting facts. For example, "I left Rome in June" lets "I live in Oslo",
     stated in May, begin in June.
@@ -251,12 +255,13 @@ def _behind_ends(statement: Statement, against: Iterable[Statement], policy: Con
 
 
 def _periods(own: Iterable[Statement], against: Sequence[Statement], first: Rank) -> Iterator[Period]:
-    """Yield the periods of a fact, from its *own* statements and those of contradicting facts (*against*).
+    """Yield the periods in which a fact holds, from its *own* statements and the statements of contradicting facts.
 
-    A statement holds until its end or until a contradicting fact begins, whichever is first; but an end that was past
-    when it was stated is kept. Of two statements that begin at the same time, the one stated later holds. An undated
-    statement has an unknown start if nothing came before it; otherwise it began by the time when it was stated. All
-    statements have the same weight. *first* is the rank of the one that begins first.
+    The latter are *against*. A statement holds until its end or until a contradicting fact begins, whichever is first;
+    but an end that was past when it was stated is not moved. If two statements begin at the same time, the one made
+    later holds. A statement without a start date begins when it was made at the latest; its start is unknown if no
+    statement begins before it. All statements have the same weight. *first* is the rank (sort key) of the statement
+    that begins first.
     """
     lasting = sorted((rival.rank, _vagueness(_start_precision(rival))) for rival in against if not rival.only_ends)
     former = [
@@ -283,30 +288,33 @@ def _periods(own: Iterable[Statement], against: Sequence[Statement], first: Rank
 
 
 def _end_key(statement: Statement) -> tuple[int, bool, int, int, str]:
-    """Return a sort key that puts statements in the order of their ends; of equal ends, the last stated is first."""
+    """Return a sort key that puts statements in the order of their ends; of equal ends, the one made last is first."""
     return (statement.invalid_at, statement.only_ends, -statement.stated_at, -statement.arrived_at, statement.fact)
 
 
 def _start_precision(statement: Statement) -> Precision:
-    """Return how exact the start of *statement* is. An undated one gives "by": it began by the time of stating."""
+    """Return how exact the start of *statement* is, such as "month".
+
+    Without a start date, it is "by": the fact began when the statement was made, or before.
+    """
     return "by" if statement.undated and not statement.only_ends else statement.precision
 
 
 def _vagueness(precision: Precision) -> tuple[bool, int, Precision]:
-    """Return a sort key for dates that begin at the same time: a day comes before a month, and "by" comes last."""
+    """Return a sort key that puts exact dates before vague ones: a day before a month, and "by" last."""
     return (precision == "by", WIDTH[precision], precision)
 
 
 def _cut_order(period: Period) -> tuple[Any, ...]:
-    """Return a sort key that puts periods in the order of their starts, then ends; of equal times, exact ones first."""
+    """Return a sort key that puts periods in the order of their starts, then ends; of equal dates, exact ones first."""
     return (period.known_from, _vagueness(period.precision), period.invalid_at, _vagueness(period.end_precision))
 
 
 def _cut(period: Period, taken: Iterable[Period]) -> Period | None:
-    """Return *period* without the time that is *taken* by contradicting periods of more weight.
+    """Return *period* without the time of the contradicting periods in *taken*, which have more weight.
 
-    The result begins after such a period, or ends where one begins; None if nothing is left. *taken* is in the order of
-    `_cut_order`.
+    The result begins where a period of *taken* ends, or ends where one begins; None if no time is left. *taken* is
+    sorted by `_cut_order`.
     """
     for weightier in taken:
         begin = period.known_from
@@ -319,7 +327,7 @@ def _cut(period: Period, taken: Iterable[Period]) -> Period | None:
 
 
 def _join(periods: Iterable[Period]) -> list[Period]:
-    """Return the *periods* of one fact, earliest first, with periods that overlap or touch merged into one."""
+    """Return the *periods* of one fact, earliest first; periods that overlap or touch are merged."""
     joined: list[Period] = []
     for period in sorted(periods, key=lambda one: (one.valid_at, one.known_from, _vagueness(one.precision))):
         if joined and period.valid_at <= joined[-1].invalid_at:
