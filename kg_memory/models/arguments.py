@@ -1,4 +1,4 @@
-"""Read JSON arguments from models and other programs leniently: ``"null"`` as left out, text as a number or a list."""
+"""Parse JSON arguments from models and other programs leniently: ``"null"`` as missing, ``"a"`` as ``["a"]``."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ LEFT_OUT = frozenset({"", "null", "none", "undefined", "n/a"})
 
 
 def is_left_out(value: object) -> bool:
-    """Return whether *value* means that an optional argument is not given: None, blank text, ``"null"``, ``"none"``.
+    """Return whether *value* means that an optional argument is missing: None, blank text, ``"null"`` or ``"none"``.
 
-    ``"undefined"`` and ``"n/a"`` count too. Case does not matter.
+    ``"undefined"`` and ``"n/a"`` count too. Upper and lower case do not matter.
     """
     return value is None or (isinstance(value, str) and value.strip().casefold() in LEFT_OUT)
 
 
 class Arguments(BaseModel):
-    """Base class of the arguments of a tool or request, which corrects values of a wrong JSON type.
+    """Base class for the arguments of a tool or request, which converts values of a wrong JSON type.
 
     A number, list or object may be given as JSON text, and a list of one text as that text: ``"Ann"`` for ``["Ann"]``.
-    An optional argument that `is_left_out` gets its default.
+    An optional argument that is None, ``"null"`` or the like (see `is_left_out`) gets its default.
     """
 
     model_config = ConfigDict(coerce_numbers_to_str=True)
@@ -50,7 +50,10 @@ class Arguments(BaseModel):
 
 
 def _read_value(annotation: Any, value: Any) -> Any:
-    """Return *value* corrected to the type *annotation*: for a list, ``"[1]"`` -> ``[1]``, and ``"a"`` -> ``["a"]``."""
+    """Convert the text *value* if *annotation* is a list or object type: ``"[1]" -> [1]``, ``"a" -> ["a"]``.
+
+    Any other value is returned unchanged, and so is text where *annotation* allows text.
+    """
     if not isinstance(value, str):
         return value
     kinds = {get_origin(kind) or kind for kind in _alternatives(annotation)}
@@ -65,7 +68,10 @@ def _read_value(annotation: Any, value: Any) -> Any:
 
 
 def _alternatives(annotation: Any) -> Iterator[Any]:
-    """Yield the types of which *annotation* is a union, or *annotation* itself; `Annotated` is removed."""
+    """Yield the types in the union *annotation*, or *annotation* itself: ``int | None`` gives ``int`` and ``NoneType``.
+
+    `Annotated` is removed: ``Annotated[int, ...]`` gives ``int``.
+    """
     origin = get_origin(annotation)
     if origin in (Union, UnionType):
         for kind in get_args(annotation):

@@ -1,4 +1,4 @@
-"""Limits on the cost of reading, and which model calls are left out first when a budget runs out.
+"""Limits on the cost of extracting facts from texts, and which model calls are skipped first as a budget runs out.
 
 `LADDER` is the only definition of that order; ``docs/budgets.md`` explains it.
 """
@@ -67,15 +67,16 @@ MEASURES = tuple(measure.name for measure in fields(Limits))
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Limits on the cost of reading: for each `episode`, each `day` (UTC) of a namespace, and a `namespace` in all.
+    """Limits on the cost of model calls: for each `episode` (message), each `day` (UTC), and a `namespace` in total.
 
     Example::
 
         Budget(day=Limits(money=5.0), input_price=0.4, output_price=1.6)
 
-    With `namespace_days=30`, the limit of the namespace is for the last 30 days, including today. Prices are for a
-    million tokens; `cached_price` defaults to `input_price`. Each value is also an environment variable, such as
-    ``KG_MEMORY_BUDGET_DAY_MONEY`` or ``KG_MEMORY_BUDGET_INPUT_PRICE``. Raises `SettingsError` for an invalid value.
+    The limits of the day are for each namespace. With `namespace_days=30`, the limit of the namespace is for the last
+    30 days, including today. Prices are for a million tokens; `cached_price` defaults to `input_price`. Each value is
+    also an environment variable, such as ``KG_MEMORY_BUDGET_DAY_MONEY`` or ``KG_MEMORY_BUDGET_INPUT_PRICE``. Raises
+    `SettingsError` for an invalid value.
     """
 
     episode: Limits = NO_LIMITS
@@ -91,12 +92,12 @@ class Budget:
         return any(self.of(scope) for scope in SCOPES)
 
     def of(self, scope: Scope) -> Limits:
-        """Return the limits of *scope*: ``"episode"``, ``"day"`` or ``"namespace"``."""
+        """Return the limits for *scope*, which is ``"episode"``, ``"day"`` or ``"namespace"``."""
         limits: Limits = getattr(self, scope)
         return limits
 
     def money(self, usage: Usage) -> float | None:
-        """Return what *usage* costs at the prices of this budget, or None if it has no prices."""
+        """Return the cost of *usage* at the prices of this budget, or None if it has no prices."""
         if self.input_price is None or self.output_price is None:
             return None
         cached_price = self.input_price if self.cached_price is None else self.cached_price
@@ -105,7 +106,7 @@ class Budget:
         return paid / PER_PRICE
 
     def measure(self, usage: Usage, measure: str) -> float:
-        """Return the number of calls or tokens, or the money, in *usage*; *measure* is "calls", "tokens" or "money"."""
+        """Return how much *usage* counts against the limit *measure*: its "calls", "tokens" or "money"."""
         if measure == "calls":
             return usage.calls
         return usage.input_tokens + usage.output_tokens if measure == "tokens" else self.money(usage) or 0.0
@@ -144,11 +145,11 @@ NO_BUDGET = Budget()
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """A group of model calls that are skipped when most of a budget is spent, to keep the rest for other calls.
+    """A group of model calls that are skipped when most of a budget is spent, so that other calls can still be made.
 
-    `prompts` are the names of the prompts of these calls. `share` is the share of the budget of the day or namespace,
-    from 0 to 1, after which they are skipped. Within an episode, they are skipped if they leave too little for the
-    calls still to come.
+    `prompts` are the names of the prompts of these calls. `share` is the share of the day's or namespace's budget, from
+    0 to 1, after which they are skipped. Within one message, they are skipped if they would leave too little for the
+    calls that must follow.
     """
 
     name: str
@@ -169,5 +170,5 @@ _RUNGS = {prompt: rung for rung in LADDER for prompt in rung.prompts}
 
 
 def rung_of(prompt: str) -> Rung:
-    """Return the group of model calls to which the prompt named *prompt* belongs; `READING` if it is in no other."""
+    """Return the group of model calls that contains the prompt named *prompt*; `READING` if no group names it."""
     return _RUNGS.get(prompt, READING)

@@ -53,7 +53,7 @@ MAX_CHARACTERS = 1_000_000
 
 
 class Field(NamedTuple):
-    """A field that a filter can test: the kind of object that has it, its type, and whether it may be missing."""
+    """A field that a filter can test: which kind of object has it, its type, and whether it may be missing."""
 
     of: Owner
     holds: Literal["text", "number", "time", "label"]
@@ -85,14 +85,14 @@ LABEL = Field("episode", "label", optional=True)
 
 
 def find_field(name: object) -> Field | None:
-    """Return the filter field called *name*, such as ``"speaker"`` or ``"labels.tags"``, or None if there is none."""
+    """Return the filter field with this *name*, such as ``"speaker"`` or ``"labels.tags"``; None if there is none."""
     if isinstance(name, str) and name.startswith(PREFIX):
         return LABEL
     return FIELDS.get(name) if isinstance(name, str) else None
 
 
 def field_of(comparison: FieldComparison) -> Field:
-    """Return the description of the field that *comparison* tests."""
+    """Return the `Field` that *comparison* tests: which kind of object has it, and the type of its value."""
     return LABEL if comparison.field.startswith(PREFIX) else FIELDS[comparison.field]
 
 
@@ -112,7 +112,7 @@ class FieldComparison:
 class Fields:
     """A filter that matches if all *comparisons* match: ``{"thread": "t1", "speaker": "Ann"}``.
 
-    They must match the same episode, the same entity, or the same fact.
+    All of them must match the same object: one message, one entity or one fact.
     """
 
     comparisons: tuple[FieldComparison, ...]
@@ -143,7 +143,7 @@ Filter = Fields | AllOf | AnyOf | Not
 
 
 def parse_filter(where: Mapping[str, Any] | None) -> Filter | None:
-    """Return the filter that a dict such as ``{"speaker": "Ann"}`` describes; None for an empty dict or None.
+    """Parse the dict *where*, such as ``{"speaker": "Ann"}``, and return the filter; None for an empty dict or None.
 
     Raises `InputError`, which names the invalid part and its valid values.
     """
@@ -160,7 +160,7 @@ def comparisons(where: Filter) -> Iterator[FieldComparison]:
 
 
 def to_plain(where: Filter) -> dict[str, Any]:
-    """Return the filter *where* as a dict for JSON; `parse_filter` turns this dict into the same filter again."""
+    """Convert the filter *where* to a dict for JSON. `parse_filter` converts this dict back to the same filter."""
     if isinstance(where, Fields):
         fields: dict[str, Any] = {}
         for comparison in where.comparisons:
@@ -174,13 +174,13 @@ def to_plain(where: Filter) -> dict[str, Any]:
 
 
 class _Parser:
-    """Converts a dict into a filter; raises `InputError` for an invalid one, or one that is too large."""
+    """Parses a dict into a `Filter`. It raises `InputError` if the dict is not a valid filter, or is too large."""
 
     def __init__(self) -> None:
         self._left = {"tests": MAX_TESTS, "values": MAX_VALUES, "characters": MAX_CHARACTERS}
 
     def filter(self, where: Any, depth: int = 1) -> Filter:
-        """Return the filter that the dict *where* describes; *depth* is its level of nesting, 1 for the outermost."""
+        """Parse the dict *where*, and return the filter; *depth* is its level of nesting, 1 for the outermost."""
         if not isinstance(where, Mapping):
             raise InputError(f"a filter must be a dict such as {{'thread': 't1'}}, got {type(where).__name__}")
         if depth > MAX_DEPTH:
@@ -225,7 +225,7 @@ class _Parser:
             yield FieldComparison(name, operator, self._value(name, field, operator, value))
 
     def _value(self, name: str, field: Field, operator: str, value: Any) -> Plain | tuple[Plain, ...]:
-        """Return the *value* that *operator* compares with the field *name*, validated; a list becomes a tuple."""
+        """Validate and return the *value* that *operator* compares with the field *name*; a list becomes a tuple."""
         if operator not in LISTS:
             if value is None and operator in ORDERS:
                 raise InputError(f"{operator} of {name} is None: give a value, or leave it out")
@@ -238,7 +238,7 @@ class _Parser:
     def _scalar(self, name: str, field: Field, value: Any, *, is_number: bool = False) -> Plain:
         """Return *value* converted to the type of the field *name*; raise `InputError` if it has another type.
 
-        With *is_number*, the value of a label must be a number.
+        A label may have values of several types; with *is_number*, its value must be a number.
         """
         self._count("values")
         if isinstance(value, str):
@@ -258,7 +258,10 @@ class _Parser:
         return str.__str__(value)  # plain text, also for a member of an enum
 
     def _count(self, kind: str, count: int = 1) -> None:
-        """Add *count* to the tests, values or characters (*kind*) of the filter; raise `InputError` for too many."""
+        """Subtract *count* from what the filter may still have of *kind*; raise `InputError` if nothing is left.
+
+        *kind* is "tests", "values" or "characters".
+        """
         self._left[kind] -= count
         if self._left[kind] < 0:
             limits = f"{MAX_TESTS} tests, {MAX_VALUES} values and {MAX_CHARACTERS:,} characters"
@@ -266,9 +269,9 @@ class _Parser:
 
 
 def _parse_time(name: str, value: Any) -> str:
-    """Return *value*, a datetime or ISO 8601 text, as ISO 8601 text in UTC; a time without a zone is in UTC.
+    """Return *value*, a datetime or ISO 8601 text, as ISO 8601 text in UTC; a time without a zone counts as UTC.
 
-    Raises `InputError`, which mentions the field *name*, for other values.
+    Raises `InputError` for any other value. The error names the field *name*.
     """
     try:
         moment = datetime.fromisoformat(value) if isinstance(value, str) else value
@@ -282,7 +285,7 @@ def _parse_time(name: str, value: Any) -> str:
 
 
 def _parse_number(name: str, value: Any) -> float:
-    """Return *value* as a finite float; otherwise raise `InputError`, which mentions the field *name*."""
+    """Return *value* as a finite float; raise `InputError` for any other value. The error names the field *name*."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         try:
             number = float(value)
@@ -294,7 +297,10 @@ def _parse_number(name: str, value: Any) -> float:
 
 
 def _unknown(kind: str, value: object, allowed: tuple[str, ...]) -> InputError:
-    """Return an `InputError` for *value*, an unknown field or operator; it suggests the most similar of *allowed*."""
+    """Return an `InputError` for *value*, an unknown name in a filter; it suggests the most similar of *allowed*.
+
+    *kind* says in words what the name is: "field", "operator of trust".
+    """
     near = get_close_matches(str(value).lower()[:100], allowed, 1)
     hint = f"did you mean {near[0]}? Else use" if near else "use"
     return InputError(f"unknown {kind} {value!r:.100} in a filter: {hint} one of {', '.join(allowed)}")

@@ -1,4 +1,4 @@
-"""The data types that a memory stores and returns: episodes, entities, facts, communities, and decisions about them."""
+"""The data types that a memory stores and returns: episodes (messages and texts), entities, facts and decisions."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ SESSION_SOURCE = "session summary"
 
 
 class EpisodeKind(StrEnum):
-    """The kind of an episode's content.
+    """The kind of an episode's content. An episode is a stored message, text or record.
 
     `FACT`: facts that an application declares. `BLOCK`: a version of a text that an agent edits and has in its prompt;
-    it is stored, but neither read into facts nor found by searches.
+    no facts are extracted from it, and searches do not find it.
     """
 
     MESSAGE = "message"
@@ -66,10 +66,10 @@ class EpisodeKind(StrEnum):
 
 
 class EpisodeStatus(StrEnum):
-    """How far an episode has been read. In each status it is stored, and a search by words finds it.
+    """How far an episode (a stored message or text) has been processed. In each status, a search by words finds it.
 
-    `SAVED`: not read yet. `WORKING`: being read, or the process that read it ended. `WAITING`: to be read later, see
-    `Episode.reason`. `DONE`: read completely. `SKIPPED`: not read, on purpose. `FAILED`: reading failed.
+    `SAVED`: not processed yet. `WORKING`: being processed, or the process was killed. `WAITING`: to be processed later,
+    see `Episode.reason`. `DONE`: processed. `SKIPPED`: not processed, on purpose. `FAILED`: processing failed.
     """
 
     SAVED = "saved"
@@ -81,10 +81,10 @@ class EpisodeStatus(StrEnum):
 
 
 class Source(Value):
-    """A quote that states a fact: `quote` is ``content[start:end]`` of the episode with the id `episode`.
+    """A quote that states a fact: `quote` is ``content[start:end]`` of the episode (message) with the id `episode`.
 
-    `at` is when it was said. `source` is the system that the episode comes from, `source_id` its id there. `trust` and
-    `labels` are those of the episode.
+    `at` is when it was said. `source` is the system that the message comes from, `source_id` its id there. `trust` (0
+    to 1) and `labels` are those of the message.
     """
 
     episode: str
@@ -100,7 +100,7 @@ class Source(Value):
 
 
 class Remark(Value):
-    """A note on an episode in search results: a fact in it has changed since, because of the episode with the id `by`.
+    """A note on a message in search results: a fact in it has changed since, because of the message with the id `by`.
 
     ``ended``: the fact is no longer true, since `at`. ``contradicted``: it is not believed. ``contradicts``: it is
     believed, and a contradicting fact is not. ``disputed``: a person must decide. ``refused``: a person rejected it.
@@ -115,7 +115,7 @@ class Remark(Value):
 
 
 class Asked(Value):
-    """The question that an episode answers, with the id and speaker of the message before it that asks it."""
+    """The question that a message answers, with the id and speaker of the earlier message that asks it."""
 
     episode: str
     source_id: str | None = None
@@ -127,10 +127,10 @@ class Episode(Value):
     """A stored message, text or record; its content never changes.
 
     `at` is when it was said, `created_at` when it was saved. `trust`, from 0 to 1, is how far its source is believed.
-    `reason` says why it waits, failed or was skipped, `step` at which step reading failed, `attempts` how often reading
-    began, and `plan` by which plan it was read. `flags` are the patterns of prompt injection found in it. From
-    `expires_at` on no search returns it, and the next `evict` deletes it. Searches set `score` and `remarks`: its facts
-    that have changed since. Contexts set `asked`: the question before it.
+    `reason` says why it waits, failed or was skipped; `step` is the step of processing that failed, `attempts` how
+    often processing began, and `plan` the plan by which it was done. `flags` are the patterns of prompt injection found
+    in it. From `expires_at` on no search returns it, and the next `evict` deletes it. Searches set `score` and
+    `remarks` (its facts that have changed since). Contexts set `asked`, the question that it answers.
     """
 
     id: str
@@ -200,7 +200,7 @@ class Entity(Value):
 
 
 class Premise(Value):
-    """A fact from which another fact was derived; if it ends or is `refuted`, the other fact becomes doubtful."""
+    """A fact from which another fact was derived. If it ends or is `refuted`, the other fact becomes doubtful."""
 
     id: str
     sentence: str
@@ -208,20 +208,20 @@ class Premise(Value):
 
 
 class Fact(Value):
-    """A fact in one period, such as "Ann lives in Oslo" since 2023: when it is true, and when it was believed.
+    """A fact in one period, such as "Ann lives in Oslo" since 2023: when it is true, and when the memory believed it.
 
-    `valid_at` and `invalid_at` are when it begins and ends to be true; `created_at` and `expired_at` when it began and
-    ceased to be believed. Ends are exclusive, and None is open. `precision` and `end_precision` say how exactly the
-    first two are known. If the start is unknown, `known_from` is the earliest time at which it is known to be true.
-    `objects` has more than one name for a fact about more than two entities. `predicate` is canonical, `wording` as it
-    was read. `edge_type` is semantic, causal, temporal, hierarchical or co_occurrence. `trust` is that of its most
-    trusted episode. `voices` is the number of independent sources. `support`, from 0 to 1, is how well its best quote
-    supports it (None is unknown), and `confirmed` whether that is enough. A fact that is not `reviewed` waits for
-    review and is not believed yet. Ids of other facts: `supersedes` (ended by this one), `superseded_by`, and
-    `disputed_by` (may contradict it; a person must decide).
+    `valid_at` and `invalid_at` are when it begins and ends to be true; `created_at` and `expired_at` when the memory
+    began and ceased to believe it. Ends are exclusive, and None is open. `precision` and `end_precision` say how
+    exactly the first two are known. If the start is unknown, `known_from` is the earliest time at which it is known to
+    be true. `objects` has several names if the fact is about more than two entities. `predicate` is canonical
+    ("WORKS_AT"), `wording` the predicate as extracted. `edge_type` is semantic, causal, temporal, hierarchical or
+    co_occurrence. `trust` is that of its most trusted message. `voices` is the number of independent sources.
+    `support`, from 0 to 1, is how well its best quote supports it (None: unknown), and `confirmed` whether that is
+    enough. If it is not `reviewed`, it waits for a person's review and is not believed yet. Ids of other facts:
+    `supersedes` (ended by this one), `superseded_by`, and `disputed_by` (may contradict it; a person must decide).
 
-    A fact is doubtful if a fact that it was derived from has ended or is refuted, and it was not stated since:
-    `doubtful_since` is that time, and `doubtful_because` the path to that premise, the last. `absent`: it ended, and
+    A fact is doubtful if a fact from which it was derived has ended or was found wrong, and it was not stated since:
+    `doubtful_since` is that time, and `doubtful_because` the path to that fact, the last. `absent`: it ended, and
     nothing is known to have replaced it.
     """
 
@@ -277,7 +277,7 @@ class Fact(Value):
 
 
 class Consequence(Value):
-    """A `fact` derived from another fact, and the `path` of facts from that other fact to `fact`, which is the last."""
+    """A `fact` derived from another fact in one or more steps; `path` has the facts of these steps, `fact` last."""
 
     fact: Fact
     path: tuple[Premise, ...]
@@ -286,8 +286,9 @@ class Consequence(Value):
 class Community(Value):
     """A group of entities that share many facts, with a summary.
 
-    A community of `level` 1 or more is a group of smaller communities, whose names are `parts`. `members` are the names
-    of entities. Only lists of communities set both. `joined` is the number of members that joined since the summary.
+    A community of `level` 1 or more consists of smaller communities, whose names are `parts`. `members` are the names
+    of entities. Only lists of communities set both. `joined` is the number of members added since the summary was
+    written.
     """
 
     id: str
@@ -301,13 +302,13 @@ class Community(Value):
 
 
 class Review(Value):
-    """A verdict on how two facts relate, such as a contradiction; it waits for a person or has taken effect.
+    """A verdict (how two facts relate, such as a contradiction), which waits for a person or has taken effect.
 
-    `kind` is the verdict, `confidence` and `reason` those of the model. `ruling` is what the verdict does now.
-    `pending` is the fact stated later, and `existing` the fact that it ends or refutes, or would. `preferred` is the id
-    of the fact that the model would believe. `decided_by` is ``"auto"`` or the person who decided last, at
-    `decided_at`. For a retraction or an admission both are the same fact; the `confidence` of an admission is the worth
-    of the fact.
+    `kind` is the relation, `confidence` and `reason` are the model's. `ruling` is what the verdict does now. `pending`
+    is the fact stated later; `existing` is the fact that it ends or refutes, or would. `preferred` is the id of the
+    fact that the model would believe. `decided_by` is ``"auto"`` or the person who decided last, at `decided_at`. For a
+    retraction or an admission (a new fact to be approved) both are the same fact; an admission's `confidence` is the
+    worth of the fact.
     """
 
     id: str
@@ -325,7 +326,7 @@ class Review(Value):
 
 
 class Decision(Value):
-    """A person's decision about a verdict, such as to accept it. It is kept even if it is undone later."""
+    """A person's decision about a verdict (how two facts relate), such as to accept it. It stays stored if undone."""
 
     id: str
     decision: Literal["accept", "reject", "edit", "undo"]
@@ -336,12 +337,12 @@ class Decision(Value):
 
 
 class Change(Value):
-    """A change of what the memory believes about a fact, at the time `at`.
+    """A change at the time `at` of what the memory believes about a fact.
 
     ``learned``: a new fact. ``ended``: its end was learned. ``corrected``: its dates were changed. ``retracted``: it is
-    no longer believed. ``restored``: it is believed again. ``doubtful``: a premise ended or was refuted. ``sure``: it
-    is not doubtful any more. `before` and `after` are the fact as believed then. `cause` is the id of the episode or
-    decision that changed it; None for changes of doubt.
+    no longer believed. ``restored``: it is believed again. ``doubtful``: a fact on which it depends ended or was
+    refuted. ``sure``: no longer doubtful. `before` and `after` are the fact as believed then. `cause` is the id of the
+    message or decision that changed it; None for changes of doubt.
     """
 
     at: datetime
@@ -352,7 +353,7 @@ class Change(Value):
 
 
 class TimelineEvent(Value):
-    """A date in the history of a fact: when it ``began``, ``ended`` or, without a known start, was ``said``."""
+    """A date in the history of a fact: when it ``began`` or ``ended``; without a known start, when it was ``said``."""
 
     at: datetime
     precision: Precision = "instant"
@@ -361,7 +362,7 @@ class TimelineEvent(Value):
 
 
 class PredicateInfo(Value):
-    """A predicate that facts use: `name` "RESIDES_IN" is a synonym, stored as `canonical` "LIVES_IN".
+    """A predicate that facts use. A synonym (`name` "RESIDES_IN") is stored as its `canonical` name ("LIVES_IN").
 
     `single_valued` says whether a subject has one object at a time. `origin` is who defined it: a person
     (``corrected``), the settings (``declared``), built-in rules, or a model (``learned``).
@@ -374,12 +375,12 @@ class PredicateInfo(Value):
 
 
 class IdentityDecision(Value):
-    """A decision about whether two entities are the same, or a doubt about that which is still open.
+    """A decision on whether two entities are the same person or thing, or an open question about that (a doubt).
 
     `kind` is ``merge``, ``split`` or ``doubt`` (is the new entity `second` the existing `entity`?). `state` is
-    ``waiting`` (an open doubt), ``done``, ``apart`` (a person keeps the two apart) or ``undone``. `second` is None if
-    it was merged away. `facts` is the number of facts that were moved. In a doubt, `latest` has the latest sentences
-    about each.
+    ``waiting`` (an open doubt), ``done``, ``apart`` (a person said that they differ) or ``undone``. `second` is None if
+    it was merged into `entity`. `facts` is the number of facts moved. In a doubt, `latest` has the last sentences of
+    each.
     """
 
     id: str

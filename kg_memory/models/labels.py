@@ -1,4 +1,4 @@
-"""Labels of episodes: values that an application stores beside the content and uses in filters.
+"""Labels of episodes (stored messages and texts): values that an application stores with them and uses in filters.
 
     {"agent": "support", "run": "r-12", "tags": ["billing", "vip"], "priority": 2}
 
@@ -38,7 +38,7 @@ class Labels(dict[str, LabelValue]):
 
 
 def read_labels(labels: Mapping[str, Any] | None) -> Labels:
-    """Return a dict such as ``{"tags": ["billing", "vip"]}`` as validated `Labels`.
+    """Validate *labels*, a dict such as ``{"tags": ["billing", "vip"]}``, and return it as `Labels`.
 
     Lists become tuples. Keys with None or an empty list are dropped. Raises `InputError` for an invalid key or value,
     and for more than `MOST_LABELS` values.
@@ -56,9 +56,9 @@ def read_labels(labels: Mapping[str, Any] | None) -> Labels:
 
 
 def check_most(labels: Any) -> Any:
-    """Return *labels* unchanged; raise `ValueError` if they have more than ten times `MOST_LABELS` values.
+    """Return *labels* unchanged; raise `ValueError` if they have far too many values: over ten times `MOST_LABELS`.
 
-    This quick check comes before each value is validated, which takes long.
+    This quick check comes first because validating each value is slow.
     """
     if isinstance(labels, Mapping):
         count = sum(len(_to_tuple(value)) for value in labels.values())
@@ -72,14 +72,14 @@ LabelField = Annotated[Mapping[str, LabelValue], BeforeValidator(check_most), Af
 
 
 def check_key(key: object) -> str:
-    """Return *key* unchanged if it is valid as the key of a label, such as "agent"; otherwise raise `InputError`."""
+    """Return *key* if it is valid as the key of a label, such as "agent"; otherwise raise `InputError`."""
     if not isinstance(key, str) or not _KEY.fullmatch(key):
         raise InputError(f"the key of a label must have up to 64 letters, digits, '_', '-' and '.', got {short(key)}")
     return key
 
 
 def check_label(key: str, value: object) -> Label:
-    """Return *value* if it is valid as a value of the label *key*; otherwise raise `InputError`. 2.0 becomes 2."""
+    """Return *value* if it is valid as a value of the label *key*, with 2.0 as 2; otherwise raise `InputError`."""
     if isinstance(value, str) and len(value) <= LONGEST_LABEL:
         return str.__str__(value)  # plain text, also for a member of an enum
     if isinstance(value, bool):
@@ -91,7 +91,7 @@ def check_label(key: str, value: object) -> Label:
 
 
 def _read_value(key: str, value: object) -> LabelValue:
-    """Return the validated *value* of the label *key*; a list becomes a tuple without repeats, a set a sorted tuple."""
+    """Return the validated *value* of the label *key*. A list becomes a tuple without repeats, a set a sorted tuple."""
     if not isinstance(value, list | tuple | set | frozenset):
         return check_label(key, value)
     items = (check_label(key, item) for item in value)
@@ -100,14 +100,14 @@ def _read_value(key: str, value: object) -> LabelValue:
 
 
 def encode_label(key: str, value: Label) -> str:
-    """Return a label as the text that the graph stores: ``("tags", "vip") -> 'tags:"vip"'``."""
+    """Return one value of a label as the text that the graph stores: ``("tags", "vip") -> 'tags:"vip"'``."""
     return f"{key}:{json.dumps(value, ensure_ascii=False)}"
 
 
 def encode_labels(labels: Labels) -> list[str] | None:
     """Return *labels* as the texts that the graph stores: ``{"tags": ("vip",)} -> ['tags:"vip"', 'tags:[]']``.
 
-    The text ``tags:[]`` says that the label has a list of values. Returns None without labels.
+    The text ``tags:[]`` marks the label as a list of values. Without labels, the result is None.
     """
     lists = (key for key, value in labels.items() if isinstance(value, tuple))
     marks = [f"{key}:[]" for key in lists]
@@ -130,7 +130,7 @@ def decode_labels(stored: Sequence[str] | None) -> Labels:
 
 
 def merge_labels(many: Iterable[Mapping[str, LabelValue]]) -> Labels:
-    """Return the labels of several episodes as one dict: ``[{"run": 1}, {"run": 2}] -> {"run": (1, 2)}``."""
+    """Merge the labels of several episodes into one dict: ``[{"run": 1}, {"run": 2}] -> {"run": (1, 2)}``."""
     merged = Labels()
     for labels in many:
         for key, value in labels.items():

@@ -1,4 +1,4 @@
-"""Ontologies: the types of entities and facts that episodes are read into; the default one, and TOML files of your own.
+"""Ontologies: the types of entities and facts to extract from texts; a default one, and your own in TOML files.
 
 A file looks like this::
 
@@ -28,7 +28,7 @@ from kg_memory.errors import SettingsError
 
 @dataclass(frozen=True, slots=True)
 class EntityType:
-    """A type of entities, such as "Person"; `description` tells the model that reads episodes when to use it."""
+    """A type of entities, such as "Person". `description` tells the model that extracts entities when to use it."""
 
     name: str
     description: str
@@ -73,7 +73,10 @@ ENTITY_TYPES = (
 
 
 def read_ontology(file: str) -> Ontology:
-    """Return the ontology in the TOML file at the path *file*. Raises `SettingsError` for a missing or invalid file."""
+    """Parse the TOML file at the path *file*, and return the ontology in it.
+
+    Raises `SettingsError` for a missing or invalid file.
+    """
     path = Path(file).expanduser()
     try:
         return _parse_ontology(tomllib.loads(path.read_text(encoding="utf-8")))
@@ -82,7 +85,7 @@ def read_ontology(file: str) -> Ontology:
 
 
 def _parse_ontology(content: Mapping[str, Any]) -> Ontology:
-    """Return the ontology in *content*, a parsed TOML file.
+    """Return the ontology that *content* describes, the dict parsed from a TOML file.
 
     Raises `ValueError`, `TypeError` or `KeyError` if it is invalid.
     """
@@ -101,6 +104,6 @@ def _parse_ontology(content: Mapping[str, Any]) -> Ontology:
 
 
 def _read_fact_type(row: Mapping[str, Any]) -> FactType:
-    """Return the fact type that *row*, a ``[[fact_types]]`` table of a TOML file, describes."""
+    """Convert *row*, a ``[[fact_types]]`` table of a TOML file, to a fact type."""
     signature = tuple((str(subject), str(target)) for subject, target in row.get("signature", ()))
     return FactType(**{**row, "signature": signature})

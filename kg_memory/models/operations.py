@@ -13,7 +13,7 @@ COUNTS = ("calls", "input_tokens", "output_tokens", "cached_tokens", "dropped")
 
 
 class Usage(BaseModel):
-    """How much a language model was used: numbers of requests and tokens. Add two usages with ``+``."""
+    """How much a language model was used: the numbers of requests and of tokens. Add two usages with ``+``."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -35,21 +35,24 @@ class Usage(BaseModel):
 
 
 class StepUsage(Usage):
-    """The model usage of one step of reading an episode; `seconds` is how long the step took, with all waiting."""
+    """The model usage of one step of processing an episode (a stored message or text).
+
+    `step` is the name of the step; `seconds` is how long it took, with all waiting.
+    """
 
     step: str
     seconds: float
 
 
 class DailyUsage(Usage):
-    """The model usage of a namespace on one day (UTC), with its cost `money`; None without prices in the settings."""
+    """The model usage of one namespace on one day (UTC). `money` is its cost, None if the settings have no prices."""
 
     day: date
     money: float | None = None
 
 
 class Range(Value):
-    """An estimated number: its likely value, and the lowest and the highest one."""
+    """An estimated number: its most likely value, and its lowest and highest value."""
 
     low: float
     likely: float
@@ -60,11 +63,11 @@ class Range(Value):
 
 
 class Estimate(Value):
-    """The estimated cost of reading `episodes` episodes. Only `to_read` of them cost anything.
+    """The estimated cost of processing `episodes` episodes (messages or texts). Only `to_read` of them cost anything.
 
-    `finished` ones were read before, and `skipped` ones would be skipped. `seconds` is the fastest and the slowest
-    time: with all model calls in parallel, and one after the other; None if unknown. `past` is the number of episodes
-    of the namespace on which the estimate is based; below 20, typical values are used.
+    `finished` ones were processed before, and `skipped` ones would be skipped. `seconds` is the shortest and the
+    longest time: with all model calls in parallel, and one after the other; None if unknown. `past` is the number of
+    the namespace's episodes on which the estimate is based; below 20, typical values are used.
     """
 
     episodes: int
@@ -90,10 +93,10 @@ class Estimate(Value):
 
 
 class Dropped(Value):
-    """An entity or fact that was read from an episode but not stored: its `text`, and the `reason`.
+    """An entity or fact that the model extracted but that was not stored: its `text`, and the `reason`.
 
-    A fact that was stored without one of its objects is listed too. A ``part`` is a part of a long text that the model
-    declined to read; its `text` has the beginning and the end of the part.
+    A fact that was stored without one of its objects is listed too. The kind ``part`` is a part of a long text that the
+    model refused to read; its `text` has the beginning and the end of the part.
     """
 
     kind: Literal["entity", "fact", "part"]
@@ -102,13 +105,13 @@ class Dropped(Value):
 
 
 class AddResult(Value):
-    """The result of adding one episode: its id, and what was stored.
+    """The result of adding one episode (a message, text or record): its id, and what was stored.
 
-    `episode` is the id, and `new` is False if it had been added before. `facts` are the sentences of the facts that it
-    states, `ended` of facts that it ended, and `pending` of facts that wait for review. `dropped` has entities and
-    facts that were read but not stored. If `status` is not ``done``, `error` says why reading failed, or `skipped` why
-    it was not tried. `unmapped` has the facts of a mapping that the record does not state, with reasons. `steps` is the
-    model usage of each step of reading.
+    `episode` is the id. `new` is False if the episode had been added before. Sentences of facts: `facts` are stated by
+    the episode, `ended` ones are no longer true because of it, and `pending` ones wait for review by a person.
+    `dropped` has entities and facts that were extracted but not stored. If `status` is not ``done``, `error` says why
+    processing failed, or `skipped` why it was not tried. `unmapped` lists the facts of a mapping that the record lacks,
+    with reasons. `steps` is the model usage of each step.
     """
 
     episode: str
@@ -131,10 +134,10 @@ class AddResult(Value):
 
 
 class PreviewedVerdict(Value):
-    """How a fact in a text that is only previewed relates to a stored fact, whose id is `existing`.
+    """How a fact in a previewed text, which is not stored, relates to the stored fact with the id `existing`.
 
-    `verdict` is the relation, such as ``duplicate`` or ``supersedes``. `ruling` is what would happen to two
-    contradicting facts if the text were added.
+    `verdict` is the relation, such as ``duplicate`` or ``supersedes``. If the facts contradict each other, `ruling` is
+    what would happen to them if the text were added.
     """
 
     fact: str
@@ -149,10 +152,10 @@ class PreviewedVerdict(Value):
 class Preview(Value):
     """What adding a text to the memory would change. Nothing was stored.
 
-    `facts`, `known`, `ended` and `pending` are sentences: of new facts, of facts that exist already, of facts that
-    would end, and of facts that would wait for review. `entities` are the names of new entities, `merged` of existing
-    ones. `skipped` says why the text would not be read. `usage` is the cost of the preview; adding the text costs about
-    the same again.
+    Sentences: `facts` are new, `known` facts are stored already, `ended` facts would end, and `pending` facts would
+    wait for review. `entities` are the names of new entities, `merged` the names of entities that are stored already.
+    `skipped` says why the text would not be processed. `usage` is the cost of the preview; adding the text costs about
+    as much again.
     """
 
     facts: tuple[str, ...] = ()
@@ -167,11 +170,11 @@ class Preview(Value):
 
 
 class Stats(Value):
-    """The number of episodes, entities, facts and other objects in a namespace.
+    """The number of episodes (stored messages and texts), entities, facts and other objects in a namespace.
 
-    `blocks` (versions of texts that agents edit) are not counted in `episodes`. `waiting` episodes will be read,
-    `failed` ones could not be read, and `skipped` ones are not to be read. `reviews` are verdicts that wait for a
-    person. `paused` says whether new episodes are refused, see `GraphMemory.pause`.
+    `blocks` (versions of texts that agents edit) are not counted in `episodes`. `waiting` episodes are still to be
+    processed, `failed` ones could not be processed, and `skipped` ones are not to be. `reviews` are verdicts that wait
+    for a person. `paused` says whether new episodes are refused, see `GraphMemory.pause`.
     """
 
     episodes: int = 0
@@ -189,11 +192,11 @@ class Stats(Value):
 
 
 class CommunityRefresh(Value):
-    """The result of refreshing the communities, groups of entities: how many there are, changed, and were removed.
+    """The result of recomputing the communities (groups of entities): how many there are, changed, and were removed.
 
     Communities that `changed` have a new summary. `levels` is the number of levels (communities of communities).
-    `drift` is the share of entities that are in another community than before, None if there were none before.
-    `questions` is the number of model calls, and `usage` their usage.
+    `drift` is the share of entities, 0 to 1, that are in another community than before; None if there were no
+    communities before. `questions` is the number of model calls, and `usage` their tokens.
     """
 
     communities: int = 0
@@ -207,10 +210,10 @@ class CommunityRefresh(Value):
 
 
 class EvictionResult(Value):
-    """The outdated data that an eviction deleted, or would delete in a dry run.
+    """The outdated data that `evict` deleted, or would delete in a dry run.
 
-    `beliefs` is the number of beliefs that had ended. `facts`, `entities` and `episodes` are ids; the episodes had
-    expired. `texts` maps ids to texts, but not those of deleted episodes.
+    `beliefs` is the number of deleted beliefs, all of which had ended. `facts`, `entities` and `episodes` are ids; the
+    episodes had expired. `texts` maps ids to texts, without the texts of deleted episodes.
     """
 
     beliefs: int = 0
@@ -225,9 +228,9 @@ class EvictionResult(Value):
 class Residue(Value):
     """A trace of deleted content that is still stored, in the property `name` of a node or relationship.
 
-    `label` and `id` are those of the node or relationship. `trace` says what was found: an ``id``, ``word``, ``name``,
-    ``quote``, ``text`` of an episode, or ``vector``. With ``replica``, a replica has not deleted the content yet:
-    `name` is its address, or ``replica_url`` for the one in the settings.
+    `label` and `id` identify the node or relationship. `trace` says what was found: an ``id``, ``word``, ``name``,
+    ``quote``, ``text`` of an episode, or ``vector``. If it is ``replica``, a replica of the database has not deleted
+    the content yet: `name` is its address, or ``replica_url`` for the replica in the settings.
     """
 
     label: str
@@ -239,10 +242,10 @@ class Residue(Value):
 class ForgetReceipt(Value):
     """The result of `privacy.forget`: the ids of everything that was deleted, or would be deleted in a dry run.
 
-    `episodes`, `facts` and `entities` are deleted. `restored` facts are true again, because the fact that ended them is
-    deleted. `changed` facts have another wording or time. `unread` episodes made sense only together with deleted ones;
-    `episodes.resume` reads them again. `redacted` has the new ids of episodes of which some characters were deleted.
-    `texts` has the texts of the ids, in a dry run only.
+    `episodes` (messages), `facts` and `entities` are deleted. `restored` facts are true again, because the fact that
+    ended them is deleted. `changed` facts have another wording or time. `unread` episodes made sense only together with
+    deleted ones; `episodes.resume` processes them again. `redacted` has the new ids of episodes of which some
+    characters were deleted. `texts` maps ids to texts, in a dry run only.
 
     `parts` is the number of transactions. `residue` lists the traces found afterwards: empty if there are none, None in
     a dry run. Ids are always searched for. Words, names, quotes and vectors are searched for on request, in `searched`
@@ -283,9 +286,9 @@ class AuditEntry(Value):
     """An entry of the audit log about one deletion: its kind, when and by whom, but no deleted text.
 
     `what`, `namespace` and `messages` (the first 1,000) are salted hashes. `residue` is the number of traces of deleted
-    content that were found. Before anything is deleted, an entry is written in which `complete` is False; without a
-    second entry of the same `receipt`, the deletion is running or was killed. `before` is the hash of the previous
-    entry, `hash` that of this one.
+    content that were found. Each deletion writes an entry before it begins, in which `complete` is False, and a second
+    entry with the same `receipt` at its end. If the second one is missing, the deletion is running or was killed.
+    `before` is the hash of the previous entry, `hash` the hash of this entry.
     """
 
     number: int
@@ -309,10 +312,10 @@ class AuditEntry(Value):
 
 
 class AuditReport(Value):
-    """The result of verifying the audit log: its `problems`, and its number of `entries`.
+    """The result of verifying the audit log: the `problems` found, and the number of `entries`.
 
-    `head` is the hash of the last entry, None for an empty log. `pending` is the number of deletions that began and did
-    not end: they are running, or were killed.
+    `head` is the hash of the last entry, None for an empty log. `pending` is the number of deletions that have begun
+    but not ended: they are running, or were killed.
     """
 
     entries: int
@@ -327,7 +330,7 @@ class AuditReport(Value):
 
 
 class ExportResult(Value):
-    """The result of exporting `namespace`: `records` has the number of nodes by label, and the number of relationships.
+    """The result of exporting `namespace`. `records` counts nodes by label, and relationships: ``{"fact": 12, ...}``.
 
     `bytes` is the size of the exported text before compression, and `sha256` its hash.
     """
@@ -339,11 +342,12 @@ class ExportResult(Value):
 
 
 class ImportResult(Value):
-    """The result of importing data into `namespace`: `records` has the number of records of each kind.
+    """The result of importing data into `namespace`. `records` is the number of imported records of each kind.
 
-    `embedded` is the number of vectors that were computed again. `replaced` says whether the content from before was
-    deleted. `left_out` counts records of another memory that are not supported, and `repeated` records that were stored
-    before. `unread` has the errors of episodes that were saved but could not be read.
+    `embedded` is the number of vectors that were computed again. `replaced` says whether the earlier content was
+    deleted. `left_out` counts the records of another memory system that are not supported, by reason. `repeated` is the
+    number of records that were stored before. `unread` has the errors of messages that were saved but could not be
+    processed.
     """
 
     namespace: str

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Paged(list[T]):
-    """One page of a list. Pass `next` as the argument *after* to get the following page; it is None on the last."""
+    """One page of a list. Pass `next` as the argument *after* to get the following page; None on the last page."""
 
     def __init__(self, items: Iterable[T] = (), next: str | None = None) -> None:  # noqa: A002 - as in answers over HTTP
         super().__init__(items)
@@ -23,8 +23,9 @@ class Paged(list[T]):
 class QueryTime(Value):
     """The time that a question is about: what was true at some time from `since` until before `until`.
 
-    None is an open end. `believed_at` is the time at which the memory believed it. `words` are the time words in the
-    question, None if the time was an argument. `reading` says in a sentence how the time was understood.
+    None is an open end. `believed_at`: answer with what the memory believed at that time. `words` are the time words in
+    the question, such as "last May"; None if the time was an argument. `reading` is a sentence that says how the time
+    was understood.
     """
 
     since: datetime | None = None
@@ -35,7 +36,7 @@ class QueryTime(Value):
 
 
 class Hit(Value):
-    """A search that found a result: its `retriever` (``words``, ``meaning``, ``graph``), its `rank` and its `score`."""
+    """A search that found a result: its `retriever` (``words``, ``meaning``, ``graph``), `rank` and `score` there."""
 
     retriever: str
     rank: int
@@ -45,9 +46,9 @@ class Hit(Value):
 class Explanation(Value):
     """Why a search result has its rank, or why it was left out.
 
-    `text` is its line in the context, if any. `rank` is its place among the results of its kind, from 1. If it was left
-    out of the results or the context, `left_out` is the reason. `hits` are the searches that found it, and `scores` its
-    score after each step of ranking, by the name of the step.
+    `text` is its line in the context (the text for a prompt), if any. `rank` is its place among the results of its
+    kind, from 1. If it was left out of the results or the context, `left_out` is the reason. `hits` are the searches
+    that found it. `scores` has its score after each step of ranking: ``(("fused", 0.9), ("recency", 0.8))``.
     """
 
     kind: Kind
@@ -78,12 +79,13 @@ class Answerable(Value):
 
 
 class SearchResults(Value):
-    """The results of a search, best first in each kind.
+    """The results of a search, best first in each kind; `episodes` are stored messages and texts.
 
-    `time` is the time that the question is about. `relevance`, from 0 to 1, is the probability that the memory holds an
-    answer (if half of all questions have one), and `answerable` the conclusion from it; both are None for a question
-    without words. `explanations` is set if the search was asked to explain. `skipped` are the retrievers that a recipe
-    with `route` left out. `degraded` says why the search used only words and graph: the embedding model failed.
+    `time` is the time that the question is about. `relevance`, from 0 to 1, is the probability that the memory has an
+    answer, if half of all questions have one. `answerable` is the conclusion from it. Both are None for a question
+    without words. `explanations` is set if the search was asked to explain. `skipped` are the retrievers (search
+    methods) that a recipe with `route` left out. `degraded` says that the embedding model failed, so that only words
+    and the graph were searched.
     """
 
     question: str
@@ -105,9 +107,10 @@ class SearchResults(Value):
 
 
 class Line(Value):
-    """One line of a context: its text, its estimated number of tokens, and the `kind` and `id` of its result.
+    """One line of a context (text for a prompt): its text, its estimated tokens, and which result it shows.
 
-    `heading` is the day above the line in the text, where lines stand by day; otherwise "".
+    `kind` and `id` are those of the result. `heading` is the day shown above the line if lines are grouped by day;
+    otherwise "".
     """
 
     kind: Kind
@@ -118,10 +121,10 @@ class Line(Value):
 
 
 class Context(str):
-    """Text for a prompt: a `str` that also has the search results behind it.
+    """Text for a prompt: a `str` that also has the search results from which it was made.
 
-    `results` are the search results, `lines` those in the text, in its order, and `left_out` explains the others.
-    `tokens` is the estimated length of the text.
+    `results` are all search results. `lines` are the lines of the text, one for each result in it. `left_out` explains
+    why other results are not in the text. `tokens` is the estimated length of the text.
     """
 
     __slots__ = ("left_out", "lines", "results", "tokens")
@@ -147,7 +150,7 @@ class Context(str):
 
 
 class Neighbourhood(Value):
-    """The entities and facts around an entity in the graph."""
+    """The entities and facts around an entity in the graph, up to some number of facts away."""
 
     depths: dict[str, int]
     """The distance of each entity in steps, by entity id; 0 is the entity itself."""
@@ -156,7 +159,7 @@ class Neighbourhood(Value):
 
 
 class Neighbour(Value):
-    """An entity that shares `facts` facts with another entity."""
+    """An entity that is linked to another entity by facts about both; `facts` is the number of these facts."""
 
     name: str
     type: str = "Entity"
@@ -166,9 +169,9 @@ class Neighbour(Value):
 class FactExplanation(Value):
     """The evidence for a fact, its history, and its consequences.
 
-    `sources` are the statements of the fact, and `verdicts` those about it. `evolution` has the facts that it replaced
-    and that replaced it, in order, and `consequences` the facts derived from it. `fact` is None if it was not believed
-    at the requested time.
+    `sources` are the quotes that state the fact. `verdicts` are judgements on how it relates to other facts.
+    `evolution` has, in order, the facts that it replaced and the facts that replaced it. `consequences` are the facts
+    derived from it. `fact` is None if the memory did not believe it at the requested time.
     """
 
     fact: Fact | None
@@ -179,7 +182,7 @@ class FactExplanation(Value):
 
 
 class CommunityCard(Value):
-    """An overview of a community: its latest facts or its parts, and the community that it is part of."""
+    """An overview of a community (a group of entities): its latest facts or smaller groups, and the group around it."""
 
     community: Community
     facts: tuple[Fact, ...] = ()
@@ -188,7 +191,7 @@ class CommunityCard(Value):
 
 
 class EntityCard(Value):
-    """An overview of an entity: its latest facts, closest neighbours, latest mentions, and communities."""
+    """An overview of an entity: its latest facts, closest neighbours, latest messages about it, and communities."""
 
     entity: Entity
     facts: tuple[Fact, ...] = ()
@@ -198,7 +201,7 @@ class EntityCard(Value):
 
 
 class ProfileSlot(Value):
-    """One entry of a profile: its `content`, `when` it is true in words, and the ids of the `facts` that it comes from.
+    """One entry of a profile: its `content`, `when` it is true (in words), and the ids of the `facts` it is based on.
 
     `mark` is ``disputed``, ``doubtful``, ``not confirmed by its words`` or empty.
     """
@@ -215,7 +218,7 @@ class ProfileSlot(Value):
 
 
 class ProfileSubTopic(Value):
-    """A sub-topic of a profile, such as "employer" in "work", with its entries; those that hold longest come first."""
+    """A sub-topic of a profile, such as "employer" in "work". Of its entries, the ones that hold longest come first."""
 
     name: str
     description: str = ""
@@ -231,9 +234,10 @@ class ProfileTopic(Value):
 
 
 class Profile(Value):
-    """The facts that are true of an entity now, by topic; ``str(profile)`` is text for a prompt.
+    """What is true of an entity now, grouped by topic; ``str(profile)`` is text for a prompt.
 
-    `left_out` has the ids of facts without room within `max_tokens`. `tokens` is the estimated length of the text.
+    `left_out` has the ids of the facts for which `max_tokens` left no room. `tokens` is the estimated length of the
+    text.
     """
 
     entity: str
