@@ -1,4 +1,4 @@
-"""Step 6, date: set the start and end of each fact, from the model's dates checked against the episode's words."""
+"""Step 6, date: set the start and end of each fact, from the model's dates checked against the words of the text."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ _BEGINS = re.compile(
 def date(draft: Draft, settings: Settings) -> Flow[Update]:
     """Step 6 of ingestion: return the facts of the episode in *draft* with their start and end dates.
 
-    The dates are those that the model gave. If the model gave none, they are dates in the words that state the fact.
-    Declared facts (triples from an application) have their dates already.
+    The dates are those that the model gave. If it gave none, they are dates in the words that state the fact. Facts
+    declared by an application have their dates already.
     """
     yield from ()  # steps are generators, also this one, which has no I/O
     if draft.episode.is_declared:
@@ -76,7 +76,7 @@ def date_facts(facts: Sequence[StatedFact], episode: EpisodeRecord, settings: Se
 
 
 def _begin_when_stated(fact: StatedFact) -> StatedFact:
-    """Return *fact* with the time of its episode as its start if it is a state without a start date.
+    """Return *fact* with the time of the message as its start, if it is a state without a start date.
 
     For example, "I live in Oslo", stated on 5 May, begins on 5 May.
     """
@@ -85,7 +85,7 @@ def _begin_when_stated(fact: StatedFact) -> StatedFact:
 
 
 def _with_kind(fact: StatedFact) -> StatedFact:
-    """Return *fact* with the kind "former" if it is a state with a predicate in the past, such as LIVED_IN."""
+    """Return *fact* with the kind "former" if it is a state that is over, by its predicate in the past: LIVED_IN."""
     is_over = fact.kind == "state" and is_past_state(fact.wording) and not _GOES_ON.search(fact.sentence)
     return replace(fact, kind="former") if is_over else fact
 
@@ -97,10 +97,10 @@ def _date_fact(
     everywhere: Sequence[DateMention],
     reference: datetime,
 ) -> StatedFact:
-    """Return *fact* with its start and end dates, each as exact as the words of the episode: "in May" gives a month.
+    """Return *fact* with its start and end dates, each as exact as the words of the text: "in May" gives a month.
 
-    *words* is the quote that states the fact. *within* are the dates in this quote if no other fact shares it;
-    *everywhere* are all dates in the episode. *reference* is the local time of the episode.
+    *words* is the quote that states the fact. *within* are the dates in this quote, or empty if another fact has the
+    same quote. *everywhere* are all dates in the text. *reference* is the local time of the message.
     """
     zone = reference.tzinfo or UTC
     first, last = parse_period(fact.stated_from, zone), parse_period(fact.stated_until, zone)
@@ -114,9 +114,9 @@ def _date_fact(
 def put_dates(fact: StatedFact, start: Interval | None, end: Interval | None, *, went_on: bool = False) -> StatedFact:
     """Return *fact* with its start date from the period *start* and its end date from the period *end*.
 
-    Each period tells when the fact began or ended, such as "in May"; ``None`` means unknown. An end that is not after
+    Each period says when the fact began or ended, such as "in May"; ``None`` means unknown. An end that is not after
     the start is dropped. A former state without an end gets one: the end of *start* ("I had a car in May"), or the time
-    of the statement if that is earlier or if the state *went_on* ("I had a car since 2019").
+    of the message if that is earlier or if the state *went_on* ("I had a car since 2019").
     """
     first, last = start or Interval(), end or Interval()
     valid_at, invalid_at = micros(first.start, default=OPEN_START), micros(last.start, default=OPEN_END)
@@ -141,11 +141,11 @@ def put_dates(fact: StatedFact, start: Interval | None, end: Interval | None, *,
 def _without_invented_dates(
     fact: StatedFact, content: str, everywhere: Sequence[DateMention], reference: datetime
 ) -> StatedFact:
-    """Return *fact* without dates that the model invented from the time of the episode.
+    """Return *fact* without dates that the model invented from the time of the message.
 
     For "I live in Oslo", models give the day of the message as the start. That date is removed, unless *content* (the
-    text of the episode) names the day. Plans keep their dates. *everywhere* are the dates in the text, *reference* is
-    the time of the episode.
+    whole text) names the day. Plans keep their dates. *everywhere* are the dates in the text, *reference* is the time
+    of the message.
     """
     if fact.kind == "plan":
         return fact
@@ -160,7 +160,7 @@ def _without_invented_dates(
 
 
 def _is_invented(period: Interval | None, content: str, everywhere: Iterable[DateMention], reference: datetime) -> bool:
-    """Return whether the model took *period* from the time of the episode (*reference*), and not from its text.
+    """Return whether the model took *period* from the time of the message (*reference*), and not from its text.
 
     True if *period* is just that time or day, and *content* (the text) does not name it. *everywhere* are the dates
     found in the text.
@@ -182,10 +182,10 @@ def _starts_within(named: Interval, period: Interval) -> bool:
 
 
 def _read_words(fact: StatedFact, named: Interval, words: str) -> tuple[Interval | None, Interval | None]:
-    """Return the start and the end of *fact*, read from the only date in the quote that states the fact.
+    """Return the start and the end of *fact*, derived from *named*, the only date in the quote *words* that states it.
 
-    *words* is the quote, *named* its date. An event or a plan starts on that date. A state starts there only by words
-    such as "since 2019" or "moved in May", and ends there only by words such as "until May".
+    An event or a plan starts on that date. A state starts there only by words such as "since 2019" or "moved in May",
+    and ends there only by words such as "until May". An unknown start or end is ``None``.
     """
     if fact.kind in ("event", "plan") or (fact.kind == "state" and _BEGINS.search(words)):
         return (named if named.start is not None else None), None
@@ -198,10 +198,10 @@ def _read_words(fact: StatedFact, named: Interval, words: str) -> tuple[Interval
 def _find_precision(
     time: Interval | None, within: Sequence[DateMention], everywhere: Sequence[DateMention]
 ) -> Interval | None:
-    """Return *time*, a date that the model gave, only as exact as the episode's words: for "in May", 1 May becomes May.
+    """Return *time*, a date from the model, only as exact as the text: for "in May", 1 May becomes May.
 
     *within* are the dates in the words that state the fact, and are tried first. *everywhere* are all dates in the
-    episode.
+    text.
     """
     if time is None or time.start is None or time.precision == "by":
         return time
@@ -220,9 +220,9 @@ def _find_precision(
 
 
 def _is_vaguely(time: Interval, named: Interval) -> bool:
-    """Return whether *time* fits *named*, a period read from vague words: 3 May 2019 fits "about 2019".
+    """Return whether *time* lies in *named*, a period read from vague words: 3 May 2019 lies in "about 2019".
 
-    *named* may have an open end. Exact instants never fit.
+    *named* may have an open end. An exact time of day never counts.
     """
     if time.precision == "instant":
         return False

@@ -1,7 +1,7 @@
-"""Declared facts: triples that an application states itself. Ingestion takes them as they are, without a model.
+"""Declared facts: triples that an application adds itself, and that are stored without asking a model.
 
 The content of an episode of kind ``fact`` is JSON: one object with the fields of `DeclaredFact`, or an object with a
-list `facts` and, where the facts were made from a record, that `record`.
+list `facts` and, if the facts were made from a record, that `record`.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ _HAS_LETTER = re.compile(r"\w")
 
 @dataclass(frozen=True, slots=True)
 class DeclaredFact:
-    """A fact that an application states itself, as a triple: Ann WORKS_AT Acme. No model reads it.
+    """A fact that an application declares as a triple, such as Ann WORKS_AT Acme. No model is involved.
 
-    Times are ISO 8601 text, as precise as known: "2024", "2024-05", "about 2024". `rests_on` are the ids of the facts
-    without which this fact would be doubtful.
+    Times are ISO 8601 text, as exact as known: "2024", "2024-05", "about 2024". `rests_on` are the ids of facts on
+    which this fact depends: if one of them ends, it becomes doubtful.
     """
 
     subject: str
@@ -61,7 +61,7 @@ class DeclaredFact:
     rests_on: tuple[str, ...] = ()
 
     def row(self) -> JSON:
-        """Return the fact as a JSON object for the content of an episode; fields with their default are left out."""
+        """Return the fact as a dict for the JSON content of an episode, without fields that have their default."""
         row: JSON = {}
         for field in fields(self):
             value = getattr(self, field.name)
@@ -74,7 +74,7 @@ class DeclaredFact:
 
 
 def validate_fact(row: Row) -> DeclaredFact:
-    """Return the fact in *row*, a dict with the fields of `DeclaredFact`, checked and cleaned.
+    """Validate *row*, a dict with the fields of `DeclaredFact`, and return the fact, with normalised texts.
 
     The `object` (or `objects`) in *row* is a name, a list of names or ``None``. A missing sentence is made from the
     triple.
@@ -115,7 +115,7 @@ def to_sentence(subject: str, predicate: str, objects: Sequence[str]) -> str:
 def to_time_text(name: str, value: object) -> str | None:
     """Return *value*, a date, datetime, year or ISO 8601 text, as ISO 8601 text: ``2024 -> "2024"``.
 
-    ``None`` and "" give ``None``; a naive datetime is taken as UTC. *name* is the name of the argument for errors.
+    ``None`` and "" give ``None``; a naive datetime counts as UTC. *name* is the argument's name for the error message.
 
     Raises: `InputError` for a *value* that is not a time.
     """
@@ -142,7 +142,7 @@ def _validate_entity(name: str, value: object) -> str:
 
 
 def _validate_objects(value: object, subject: str) -> tuple[str, ...]:
-    """Return the objects of a declared fact as a tuple of names without duplicates.
+    """Return the objects of a declared fact as a tuple of names without duplicates: ``"Acme" -> ("Acme",)``.
 
     *value* may be ``None``, a name, or a list of names; *subject* is the subject of the fact.
 
@@ -169,11 +169,12 @@ def _validate_predicate(value: object) -> str:
 
 
 def _validate_premises(value: object) -> tuple[str, ...]:
-    """Return the ids in *value*, the facts on which a declared fact depends, as a tuple without duplicates.
+    """Return *value*, the ids of facts on which a declared fact depends, as a tuple without duplicates.
 
-    Only their form is checked: an id may be that of a fact that was forgotten since.
+    *value* is ``None``, an id, or a list of ids. Whether the facts exist is not checked: they may have been deleted
+    since.
 
-    Raises: `InputError` for anything but an id or a list of at most `MOST_PREMISES` ids.
+    Raises: `InputError` for any other value, or more than `MOST_PREMISES` ids.
     """
     ids = [value] if isinstance(value, str) else [] if value is None else value
     if not isinstance(ids, list | tuple) or len(ids) > MOST_PREMISES or not all(map(_is_id, ids)):
@@ -204,7 +205,7 @@ def _check_order(fact: DeclaredFact) -> None:
 def to_content(facts: Sequence[DeclaredFact], record: object = None) -> str:
     """Return the JSON content of an episode that declares *facts*.
 
-    *record* is the JSON record that the facts were made from; it is stored with them.
+    *record* is the JSON value from which the facts were made, or ``None``; it is stored with them.
 
     Raises: `InputError` for a *record* that is not JSON.
     """
@@ -219,7 +220,7 @@ def to_content(facts: Sequence[DeclaredFact], record: object = None) -> str:
 
 
 def complete_content(content: str) -> str:
-    """Return *content*, the JSON of an episode of declared facts, with a sentence for each fact that has none.
+    """Add a sentence to each fact without one in *content*, the JSON of declared facts; return the new JSON.
 
     The sentences are made from the triples, such as "Ann works at Acme".
 
@@ -231,7 +232,7 @@ def complete_content(content: str) -> str:
 
 
 def parse_content(content: str) -> tuple[DeclaredFact, ...]:
-    """Return the facts in the JSON *content* of an episode of declared facts.
+    """Parse *content*, the JSON of an episode of declared facts, and return the facts.
 
     Raises: `InputError` for other content, an invalid fact, or more than `MOST_IN_EPISODE` facts.
     """
@@ -246,9 +247,9 @@ def parse_content(content: str) -> tuple[DeclaredFact, ...]:
 
 
 def list_mentions(facts: Iterable[DeclaredFact], settings: Settings) -> tuple[EntityMention, ...]:
-    """Return the subjects and objects of declared *facts* as entities, one for each name.
+    """Return the subjects and objects of declared *facts* as entities, one for each different name.
 
-    Any name is taken, even a pronoun. If a name has several types, the first counts; an unknown or missing type
+    Any name is accepted, even a pronoun. If a name has several types, the first counts; an unknown or missing type
     becomes the default entity type.
     """
     types = {declared.name.casefold(): declared.name for declared in settings.entity_types}

@@ -1,8 +1,8 @@
-"""Step 7, dedupe: find the new facts that are stored already, and judge how the others relate to stored facts.
+"""Step 7, dedupe: find the new facts that are stored already, and judge how other new facts relate to stored ones.
 
-A new fact is compared with stored facts that share an entity with it or are near in meaning. Equal wording is
-recognised by code; the model is asked once whether, in all other pairs, the new fact repeats, ends or contradicts the
-existing one. Verdicts are cached by the content of both facts. The next step, `invalidate`, applies them.
+A new fact is compared with stored facts that share an entity with it or are similar in meaning. Equal wording is
+recognised by code. For all other pairs, the model is asked whether the new fact repeats, ends or contradicts the stored
+one. The model's verdicts are cached by the content of both facts. The next step, `invalidate`, applies them.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ _INVERSE = {"staff": "employment", "management": "reporting", "users": "use", "o
 
 
 def dedupe(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Step 7 of ingestion: compare the first `MOST_AT_ONCE` facts with stored facts; `later` has the others."""
+    """Step 7 of ingestion: compare the first `MOST_AT_ONCE` facts with stored facts; `later` keeps the rest."""
     facts = (*draft.facts, *draft.later)
     compared = yield from compare_facts(replace(draft, facts=facts[:MOST_AT_ONCE]), settings)
     return {**compared, "later": facts[MOST_AT_ONCE:]}
 
 
 def compare_facts(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Return the facts in *draft*, with those marked that are stored already, and verdicts on how the others relate."""
+    """Compare the facts in *draft* with stored facts; return the facts with duplicates marked, and other verdicts."""
     found, grounds = yield from find_related(draft.facts, settings, declared=draft.episode.is_declared)
     candidates = list(_select_candidates(draft, found))
     facts = tuple(  # clear the marks of an earlier run of this step
@@ -81,9 +81,10 @@ def _mark_duplicates(
     comparisons: Iterable[Comparison],
     settings: Settings,
 ) -> tuple[StatedFact, ...]:
-    """Return *facts* with `same_as` set to the id of the existing fact that each one repeats, if any.
+    """Return *facts* with `same_as` set to the id of the stored fact that each one repeats, if any.
 
-    `restated` is set on a repeated fact if its wording replaces the stored one, see `_is_better`.
+    `restated` is set on a repeated fact if its wording replaces the stored one, see `_is_better`. *candidates* has, for
+    each of *facts*, the stored facts compared with it by their ids.
     """
     policy, same = ConflictPolicy.from_settings(settings), [fact.same_as for fact in facts]
     for new, candidate, verdict in surest_first(comparisons):
@@ -102,7 +103,7 @@ def _mark_duplicates(
 
 
 def _select_candidates(draft: Draft, found: Sequence[Candidates]) -> Iterator[Candidates]:
-    """Yield, for each fact of the episode, the existing facts to compare it with: ``{fact id: fact}``.
+    """Yield, for each fact of the episode, the facts to compare it with: ``{fact id: fact}``.
 
     These are stored facts in *found*, and earlier facts of the episode with the same single-valued predicate. Stored
     facts about another entity of the subject's name are left out, as they confuse models.
@@ -123,7 +124,10 @@ def _select_candidates(draft: Draft, found: Sequence[Candidates]) -> Iterator[Ca
 
 
 def _same_as(fact: StatedFact, candidates: Candidates) -> str | None:
-    """Return the id of the candidate with the same words or the same complete triple as *fact*, or ``None``."""
+    """Return the id of the stored fact in *candidates* (by id) that has the same words as *fact*, or ``None``.
+
+    A stored fact with the same triple counts too, unless the sentence of *fact* says more than its triple.
+    """
     if fact.id in candidates:
         return fact.id
     if not fact.object_ids or (not fact.single_valued and not fact.is_triple):
@@ -132,16 +136,16 @@ def _same_as(fact: StatedFact, candidates: Candidates) -> str | None:
 
 
 def _open_pairs(facts: Sequence[StatedFact], candidates: Sequence[Candidates], draft: Draft) -> Iterator[Pair]:
-    """Yield pairs (index of a new fact, existing fact) that the model must compare; *candidates* are by new fact."""
+    """Yield pairs (index of a new fact, stored fact) that the model must compare; *candidates* are by new fact."""
     for new, (fact, own) in enumerate(zip(facts, candidates, strict=True)):
         open_ones = _open_candidates(fact, own, draft)
         yield from ((new, one) for one in sorted(open_ones, key=attrgetter("stated_at", "sentence", "id")))
 
 
 def _open_candidates(fact: StatedFact, candidates: Candidates, draft: Draft) -> list[CandidateFact]:
-    """Return the existing facts in *candidates* (a dict by id) that the model must compare with the new *fact*.
+    """Return the stored facts in *candidates* (a dict by id) that the model must compare with the new *fact*.
 
-    These are usually all. For a *fact* that repeats an existing one, pairs that cannot change anything are left out.
+    These are usually all. For a *fact* that repeats a stored one, pairs that cannot change anything are left out.
     """
     if fact.same_as is None:
         return list(candidates.values())
@@ -153,18 +157,19 @@ def _open_candidates(fact: StatedFact, candidates: Candidates, draft: Draft) -> 
 
 
 def is_first(fact: StatedFact, candidate: CandidateFact, draft: Draft) -> bool:
-    """Return whether *fact* was stated before the existing fact *candidate*, which says the same.
+    """Return whether *fact* was stated before *candidate*, a stored fact that says the same.
 
-    Words that state only an end ("no longer") count as later than all others.
+    A fact with an end only ("no longer") counts as later than a fact with a start.
     """
     own = (fact.only_ends, fact.stated_at, draft.episode.created_at, draft.episode.id)
     return own < (candidate.only_ends, candidate.stated_at, candidate.arrived_at, candidate.stated_by)
 
 
 def _is_better(fact: StatedFact, candidate: CandidateFact | None, draft: Draft) -> bool:
-    """Return whether *fact* says more than the existing fact *candidate*, its duplicate, or as much and was first.
+    """Return whether the wording of *fact* replaces that of *candidate*, the stored fact that it repeats.
 
-    ``False`` without a candidate. A quote after a colon, which the offline reader adds, does not count.
+    It does if it has more distinct words, or as many and was stated first. ``False`` without a candidate. A quote after
+    a colon, which the offline reader adds, does not count.
     """
     if candidate is None:
         return False
@@ -174,7 +179,7 @@ def _is_better(fact: StatedFact, candidate: CandidateFact | None, draft: Draft) 
 
 
 def _redates(fact: StatedFact, candidate: CandidateFact) -> bool:
-    """Return whether *fact* has another start or end date than the existing fact *candidate*, and so may correct it."""
+    """Return whether *fact* gives another start or end date than the stored fact *candidate*, and so may correct it."""
     starts = [span.valid_at for span in candidate.beliefs if span.valid_at != OPEN_START]
     ends = [span.invalid_at for span in candidate.beliefs if span.invalid_at != OPEN_END]
     claims = fact.stated_from is not None and fact.valid_at not in (OPEN_START, fact.stated_at)
@@ -187,9 +192,9 @@ def _redates(fact: StatedFact, candidate: CandidateFact) -> bool:
 
 
 def _judge(draft: Draft, facts: Sequence[StatedFact], pairs: Iterable[Pair]) -> Flow[Judged]:
-    """Ask the model how *pairs* (index in *facts*, existing fact) relate, and return its verdicts by `_pair_key`.
+    """Ask the model how the facts in each pair relate; return its verdicts by `_pair_key`, ``None`` for unrelated ones.
 
-    Pairs with a verdict in `Draft.judged` are not asked about again.
+    *pairs* are pairs (index in *facts*, stored fact). Pairs with a verdict in `draft.judged` are not asked about again.
     """
     judged = dict(draft.judged)
     keys: dict[int, list[str]] = {}
@@ -217,14 +222,14 @@ def _judge(draft: Draft, facts: Sequence[StatedFact], pairs: Iterable[Pair]) -> 
 
 
 def _pair_key(fact: StatedFact, candidate: CandidateFact, at: int) -> str:
-    """Return the cache key of the verdict on two facts; *at* is the time of the episode in microseconds."""
+    """Return the key under which the verdict on two facts is cached; *at* is the message's time in microseconds."""
     dates = (at, fact.valid_at, fact.invalid_at, candidate.stated_at, candidate.valid_at, candidate.invalid_at)
     pair = [(*ends_of(one)[:2], sorted(one.object_ids), one.sentence, one.kind) for one in (fact, candidate)]
     return hashlib.sha256(json.dumps([pair, dates]).encode()).hexdigest()[:32]
 
 
 def _show_candidate(candidate: CandidateFact, names: Mapping[str, str], fact: StatedFact) -> JSON:
-    """Return the existing fact *candidate* as JSON for the prompt; *names* has changed entity names by entity id."""
+    """Return the stored fact *candidate* as JSON for the prompt; *names* has changed names of entities by id."""
     rule, same = canonical_predicate(candidate.predicate), candidate.predicate == fact.predicate
     single_valued = fact.single_valued if same else rule.single_valued if rule else None
     objects = zip(candidate.object_ids, candidate.objects, strict=True)
@@ -264,7 +269,7 @@ def find_related(
 
     The first result has one dict for each of *facts*: ``{fact id: stored fact}``. Stored facts are chosen by shared
     entities and predicates, or by similar meaning. *declared* facts, which come from an application, are compared with
-    fewer facts. The `Grounds` let `save` notice changes by other writers.
+    fewer facts. With the second result, the step `save` notices if another writer changes this data.
     """
     revisions = {id_: 0 for fact in facts for id_ in (fact.subject_id, *fact.object_ids)}
     if not facts:
@@ -298,7 +303,7 @@ def find_related(
 
 
 def _to_candidate(row: Row) -> CandidateFact:
-    """Return the existing fact in *row*, a row of the query `RELATED_FACTS`, dated by its first statement."""
+    """Return the stored fact in *row*, a row of the query `RELATED_FACTS`, with the dates of its first statement."""
     history = row["history"]
     first = [statement for statement in history["statements"] if statement["id"] == row["stated_by"]]
     times: JSON = {name: min((one[name] for one in first), default=default) for name, default in _FIRST.items()}
@@ -338,12 +343,12 @@ def _pair_rows(facts: Sequence[StatedFact], vectors: Sequence[Vector]) -> list[J
 
 
 def ends_of(fact: StatedFact | CandidateFact) -> tuple[str, str, frozenset[str]]:
-    """Return the subject id, the predicate and the object ids of *fact*."""
+    """Return the subject id, the predicate and the object ids of *fact*, to compare triples."""
     return fact.subject_id, fact.predicate, frozenset(fact.object_ids)
 
 
 def surest_first(comparisons: Iterable[Comparison]) -> Iterator[tuple[int, CandidateFact, PairVerdict]]:
-    """Yield (index of the new fact, existing fact, verdict) of each judged pair, the most confident verdict first."""
+    """Yield (index of the new fact, stored fact, verdict) for each pair with a verdict, the most confident first."""
     judged = ((row.new, row.candidate, row.verdict) for row in comparisons if row.verdict)
     yield from sorted(judged, key=lambda row: -row[2].confidence)
 
@@ -355,10 +360,10 @@ def farthest(settings: Settings) -> float:
 
 
 def is_comparable(fact: StatedFact, candidate: CandidateFact, settings: Settings) -> bool:
-    """Return whether the existing fact *candidate* is worth comparing with *fact*, as a duplicate or contradiction.
+    """Return whether the stored fact *candidate* is worth comparing with *fact*, as it may repeat or contradict it.
 
     True for facts between the same entities, with predicates of the same family, or about the same subject if they may
-    contradict each other. For all others, the similarity of their sentences decides.
+    contradict each other. For other facts, the similarity of their sentences decides.
     """
     ends = {fact.subject_id, *fact.object_ids}
     others = {candidate.subject_id, *candidate.object_ids}
@@ -377,7 +382,7 @@ def is_comparable(fact: StatedFact, candidate: CandidateFact, settings: Settings
 
 
 def _may_contradict(fact: StatedFact, candidate: CandidateFact, *, is_same: bool) -> bool:
-    """Return whether two facts can contradict each other, by their predicates; *is_same*: they have the same one."""
+    """Return whether two facts can contradict each other, by their predicates; *is_same*: these are the same."""
     rule = canonical_predicate(candidate.predicate)
     one, another = (rule.family if rule else None), fact.family
     if one is None or another is None:

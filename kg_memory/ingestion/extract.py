@@ -1,7 +1,7 @@
-"""Steps 2 and 3, extract and reflect: find the entities that an episode mentions, then look for missed ones.
+"""Steps 2 and 3, extract and reflect: ask the model for the entities in a text, then for entities that it missed.
 
-With the plans ``economy`` and ``standard``, one question about a piece of the episode returns its entities and its
-facts (`Draft.stated`), and `reflect` asks nothing. With ``thorough``, each step asks its own question.
+With the plans ``economy`` and ``standard``, one prompt about a piece of the text asks for its entities and its facts
+(`Draft.stated`), and `reflect` asks nothing. With ``thorough``, each step asks its own question.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ log = logging.getLogger("kg_memory.ingestion")
 def extract(draft: Draft, settings: Settings) -> Flow[Update]:
     """Step 2 of ingestion: ask the model for the entities that the episode in *draft* mentions, and return them.
 
-    The facts are asked for in the same question, except by the plan ``thorough``. A long episode takes one question for
-    each of its pieces. For a skipped episode only the speaker is returned, or nothing if it looks like a prompt
-    injection. Declared facts need no model.
+    The same prompt asks for the facts, except with the plan ``thorough``. Each piece of a long text gets a prompt of
+    its own. If the episode is to be skipped, only the speaker is returned, or nothing if the text looks like a prompt
+    injection. Facts that an application declared need no model.
     """
     skipped = yield from why_skipped(draft, settings)
     if skipped is not None:
@@ -74,8 +74,8 @@ def extract(draft: Draft, settings: Settings) -> Flow[Update]:
 def _read(draft: Draft, settings: Settings) -> Flow[Update]:
     """Ask the model for the entities of the episode, and return the fields of `Draft` that `extract` sets.
 
-    Facts are asked for in the same question. The plan ``thorough`` asks for entities only, if the budget allows. Pieces
-    of the episode that the model refuses to read are left out.
+    The same prompt asks for the facts. With the plan ``thorough``, it asks for entities only, if the budget allows.
+    Pieces of the text that the model refuses to read are left out.
 
     Raises: `ModelRefusal` if the model refuses all pieces.
     """
@@ -106,7 +106,7 @@ def _update(
     """Return the fields of `Draft` that `extract` sets: the mentioned entities, and what was left out.
 
     Entities come from the speaker, from the model's *answers*, and from *ends*, the subjects and objects of facts.
-    *losses* are entities and facts that were left out before.
+    *losses* are entities, facts and pieces of text that have been left out so far.
     """
     listed = chain.from_iterable(answer.entities[: settings.max_entities] for answer in answers)
     mentions, lost = merge_mentions(speaker_of(draft, settings), chain(listed, ends), draft, settings)
@@ -117,7 +117,7 @@ def _update(
 def _ask_pieces(
     draft: Draft, ask_piece: Callable[[Draft, Piece, Settings], Flow[Read]], settings: Settings
 ) -> Flow[tuple[list[Read], tuple[Piece, ...], list[Loss]]]:
-    """Ask the model about each piece of the episode in parallel; *ask_piece* asks about one piece.
+    """Ask the model about each piece of the text in parallel, by calling *ask_piece* for each.
 
     Return the answers, the pieces that were answered, and a `Loss` for each piece that the model refused to read.
 
@@ -155,10 +155,9 @@ def _facts_of(readings: Iterable[EpisodeReading], settings: Settings) -> Iterato
 def list_surplus(
     answers: Iterable[PartialAnswer], settings: Settings, what: Literal["entities", "facts"]
 ) -> tuple[Loss, ...]:
-    """Return the entities or the facts in the model's *answers* that will not be stored, each with the reason.
+    """Return the entities or facts (*what*) in the model's *answers* that will not be stored, each with the reason.
 
-    They are invalid, or beyond the limit for one piece of the episode (`max_entities` or `max_facts`). *what* chooses
-    between entities and facts.
+    They are invalid, or beyond the limit for one piece of the text: `settings.max_entities` or `settings.max_facts`.
     """
     reason, limit = LIMIT_OF_PIECE.format(what), getattr(settings, f"max_{what}")
     kind: Literal["entity", "fact"] = "entity" if what == "entities" else "fact"
@@ -171,7 +170,7 @@ def list_surplus(
 
 
 def speaker_of(draft: Draft, settings: Settings) -> tuple[EntityMention, ...]:
-    """Return the speaker of the episode as the only entity; an empty tuple if the speaker field is not a name."""
+    """Return a tuple with the speaker of the episode as its only entity; empty if the speaker field is no name."""
     name = name_of_speaker(draft.episode.speaker)
     return (EntityMention(name, entity_type(PERSON, settings)),) if name else ()
 
@@ -181,7 +180,7 @@ def merge_mentions(
 ) -> tuple[tuple[EntityMention, ...], tuple[Loss, ...]]:
     """Add the entities that the model *extracted* to *mentions*; return all mentions, and the entities left out.
 
-    Entities of the same name are joined. Pronouns and other texts that are not names are left out. Bare nouns get their
+    Entities of the same name become one. Pronouns and other texts that are not names are left out. Bare nouns get their
     owner's name: "pendant" becomes "Ann's pendant".
     """
     joined = {canonical_name(mention.called): mention for mention in mentions}
@@ -202,9 +201,9 @@ def merge_mentions(
 
 
 def entity_type(name: str, settings: Settings) -> str:
-    """Return the declared entity type called *name*, whether upper or lower case: ``"person" -> "Person"``.
+    """Return the declared entity type with this *name*, ignoring upper and lower case: ``"person" -> "Person"``.
 
-    For an unknown name, return the default type, which is the first declared.
+    For an unknown name, return the default type, which is the first one declared.
     """
     names = {declared.name.casefold(): declared.name for declared in settings.entity_types}
     return names.get(name.strip().casefold(), settings.entity_types[0].name)
@@ -213,8 +212,8 @@ def entity_type(name: str, settings: Settings) -> str:
 def reflect(draft: Draft, settings: Settings) -> Flow[Update]:
     """Step 3 of ingestion: ask the model which entities it missed or invented, and return the corrected entities.
 
-    The question is repeated up to `settings.reflections` times, or until nothing changes. It is not asked if entities
-    and facts were read in one question.
+    The question is repeated up to `settings.reflections` times, or until nothing changes. It is not asked if step 2
+    asked for entities and facts in one prompt.
     """
     if draft.stated is not None:
         return {}
@@ -233,10 +232,10 @@ def reflect(draft: Draft, settings: Settings) -> Flow[Update]:
 def _apply(
     answers: Sequence[Reflection], draft: Draft, speaker: set[str], settings: Settings
 ) -> tuple[tuple[EntityMention, ...], tuple[Loss, ...]]:
-    """Return the entities of *draft* after the model's corrections, and the entities that were removed.
+    """Return the entities of *draft* with the model's corrections applied, and the entities that were removed.
 
-    *answers* has one correction for each piece of the episode. An entity is removed if all of them call it unsupported,
-    unless its name is in *speaker*, the names of the speaker.
+    *answers* has one correction for each piece of the text. An entity is removed if all of them call it unsupported;
+    entities with a name in *speaker*, the speaker's names, are never removed.
     """
     # A name is unsupported only if no piece supports it.
     unsupported = set.intersection(*(set(map(canonical_name, answer.unsupported)) for answer in answers))
@@ -258,7 +257,7 @@ def _apply(
 
 
 def read_question(draft: Draft, piece: Piece, settings: Settings) -> Ask:
-    """Return the question to the model for the entities and facts in *piece*, a part of the episode."""
+    """Build the prompt that asks for the entities and facts in *piece*, a part of the episode's text."""
     fields = {**draft.prompt_fields(piece), **type_fields(settings)}
     return Ask(READ, {**fields, "instructions": settings.instructions})
 
@@ -269,7 +268,7 @@ def _ask_reading(draft: Draft, piece: Piece, settings: Settings) -> Flow[Episode
 
 
 def _ask_entities(draft: Draft, piece: Piece, settings: Settings) -> Flow[ExtractedEntities]:
-    """Ask the model which entities *piece*, a part of the episode, mentions, and return its answer."""
+    """Ask the model which entities *piece*, a part of the episode's text, mentions, and return its answer."""
     types = type_fields(settings)["entity_types"]
 
     def question(seen: Draft) -> Ask:
@@ -291,7 +290,7 @@ def _ask_again(draft: Draft, piece: Piece, mentions: Sequence[EntityMention], se
 
 
 def ask_facts(draft: Draft, piece: Piece, settings: Settings) -> Flow[ExtractedFacts]:
-    """Ask the model which facts between `draft.entities` a *piece* of the episode states, and return its answer."""
+    """Ask the model which facts between `draft.entities` the *piece* (a part of the text) states; return its answer."""
     entities = [
         {"id": place, "name": entity.name, "type": entity.type, "called": list(entity.called)}
         for place, entity in enumerate(draft.entities)

@@ -1,8 +1,8 @@
-"""Step 5, facts: find the facts that the episode states between its entities, with the characters that state them.
+"""Step 5, facts: find the facts that a text states between its entities, and which characters of the text state them.
 
 Each predicate gets a canonical name ("is employed by" -> WORKS_AT) and keeps its wording. The name comes from a user's
 correction, the declared fact types, predicates learned in this namespace, or the built-in rules, in this order. The
-model is asked once about all other predicates of an episode, and its answer is stored.
+model is asked once about all other predicates of a text, and its answer is stored.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _REPLACES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """The properties of a predicate: its canonical name, whether it is single-valued, and its family.
+    """The properties of a predicate: its canonical name, whether a subject has one value at a time, and its family.
 
     Facts of one family may contradict each other. `declared`: a person or the settings set `single_valued`.
     """
@@ -70,7 +70,7 @@ class Meaning:
 
 
 class FactReading(NamedTuple):
-    """A fact as the model read it, the piece of the episode that states it, and its index among the piece's facts."""
+    """A fact as the model extracted it, the piece of the text that states it, and its index in that piece's answer."""
 
     piece: Piece
     fact: ExtractedFact
@@ -82,9 +82,9 @@ Check = Callable[[StatedFact, FactReading], StatedFact | None]
 
 
 def facts(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Step 5 of ingestion: return the facts that the episode states, the new predicates, and the facts left out.
+    """Step 5 of ingestion: return the facts that the text states, the new predicates, and the facts left out.
 
-    The model is asked only if `extract` did not read the facts already.
+    The model is asked only if the step `extract` did not ask for the facts already.
     """
     if draft.episode.is_declared and draft.skipped is None:
         declared, learned = yield from state_declared(draft, settings)
@@ -101,7 +101,7 @@ def facts(draft: Draft, settings: Settings) -> Flow[Update]:
 
 
 def ask_readings(draft: Draft, settings: Settings) -> Flow[tuple[list[FactReading], list[Loss]]]:
-    """Ask the model for the facts of each piece of the episode; return the usable facts, and those left out."""
+    """Ask the model for the facts in each piece of the text; return the usable facts, and the facts left out."""
     if not draft.entities:
         return [], []
     answers = yield from every(ask_facts(draft, piece, settings) for piece in draft.pieces)
@@ -117,7 +117,7 @@ def ask_readings(draft: Draft, settings: Settings) -> Flow[tuple[list[FactReadin
 
 
 def locate_readings(draft: Draft) -> tuple[list[FactReading], list[Loss]]:
-    """Return the facts that the step `extract` read, with entity indexes instead of names; and the facts left out."""
+    """Return the facts that the step `extract` found, with entity indexes in place of names; and the facts left out."""
     places = places_of(draft.entities)
     readings = [
         FactReading(draft.pieces[named.piece], _locate_ends(named, places), named.place) for named in draft.stated or ()
@@ -128,9 +128,9 @@ def locate_readings(draft: Draft) -> tuple[list[FactReading], list[Loss]]:
 def state_facts(
     draft: Draft, readings: Iterable[FactReading], meanings: Mapping[str, Meaning], settings: Settings
 ) -> tuple[tuple[StatedFact, ...], list[Loss]]:
-    """Return the facts to store from *readings* (facts that the model read), and the facts left out.
+    """Convert *readings*, facts as the model extracted them, to facts to store; return these, and the facts left out.
 
-    *meanings* has the canonical predicates by name; equal facts are merged. A fact is left out if the episode does not
+    *meanings* has the canonical predicates by name; equal facts are merged. A fact is left out if the text does not
     support it, or if `settings.strict_fact_types` is set and its predicate is not declared.
     """
     losses: list[Loss] = []
@@ -160,7 +160,7 @@ def state_facts(
 
 
 def _meaning_of(fact: ExtractedFact, meanings: Mapping[str, Meaning]) -> Meaning:
-    """Return the meaning of the fact's predicate; a planned move stays a plan, and does not become LIVES_IN."""
+    """Return the meaning of the fact's predicate from *meanings* (by name); a plan to move does not become LIVES_IN."""
     name = predicate_name(fact.predicate)
     meaning = meanings[name]
     if name != meaning.name and (fact.kind == "plan" or (fact.kind == "event" and is_present(meaning.name))):
@@ -179,7 +179,7 @@ def _with_kinds(readings: Iterable[FactReading], meanings: Mapping[str, Meaning]
 
 
 def places_of(entities: Sequence[ResolvedEntity]) -> dict[str, int]:
-    """Return a dict from each canonical name that the episode uses to the index of its entity: ``{"ann": 0}``."""
+    """Return the index of the entity that each name in the text means: ``{"ann": 0}``. The names are canonical."""
     places: dict[str, int] = {}
     for place, entity in enumerate(entities):
         for name in entity.called:
@@ -195,7 +195,7 @@ def _locate_ends(named: NamedFact, places: Mapping[str, int]) -> ExtractedFact:
 
 
 def _select_facts(readings: Iterable[FactReading], count: int) -> tuple[list[FactReading], list[Loss]]:
-    """Return the usable facts in *readings* and what was left out; *count* is the number of entities in the episode."""
+    """Return the usable facts in *readings*, and what was left out; *count* is the number of entities in the text."""
     selected: list[FactReading] = []
     losses: list[Loss] = []
     for reading in readings:
@@ -224,7 +224,7 @@ def _objects(fact: ExtractedFact, count: int) -> list[int]:
 
 
 def _state(draft: Draft, piece: Piece, reading: ExtractedFact, meaning: Meaning) -> StatedFact:
-    """Return *reading*, a fact that the model read in *piece*, as a fact of the episode, not dated yet."""
+    """Convert *reading*, a fact that the model found in *piece* of the text, to a `StatedFact` without dates."""
     return state_fact(
         draft,
         reading.subject,
@@ -246,7 +246,7 @@ def _state(draft: Draft, piece: Piece, reading: ExtractedFact, meaning: Meaning)
 def state_fact(
     draft: Draft, subject: int, objects: Sequence[int], meaning: Meaning, sentence: str, **fields: Any
 ) -> StatedFact:
-    """Return a new undated fact; *subject* and *objects* are indexes in `draft.entities`, *fields* of `StatedFact`."""
+    """Return a new fact without dates; *subject* and *objects* are indexes in `draft.entities`, *fields* go into it."""
     words = draft.episode.text[fields.get("start", 0) : fields.get("end", 0)]
     ends = [draft.entities[place] for place in objects]
     keys = [entity.key for entity in ends]
@@ -270,9 +270,9 @@ def state_fact(
 
 
 def state_declared(draft: Draft, settings: Settings) -> Flow[tuple[tuple[StatedFact, ...], tuple[NewPredicate, ...]]]:
-    """Return the facts of an episode of declared facts, with their dates, and the predicates learned from it.
+    """Return the facts that an application declared in an episode, with their dates, and the predicates learned.
 
-    Whether a predicate is single-valued is taken from the vocabulary where known, since no model is asked.
+    No model is asked. Whether a predicate is single-valued is taken from the vocabulary if known.
     """
     declared = parse_content(draft.episode.content)
     sentences = {predicate_name(fact.predicate): fact.sentence for fact in reversed(declared)}
@@ -281,7 +281,7 @@ def state_declared(draft: Draft, settings: Settings) -> Flow[tuple[tuple[StatedF
 
 
 def _state_all(draft: Draft, declared: Sequence[DeclaredFact], meanings: Mapping[str, Meaning]) -> Iterator[StatedFact]:
-    """Yield the facts that an application *declared* as dated facts of the episode, without duplicates."""
+    """Yield the facts in *declared*, from an application, with dates; *meanings*: the canonical predicates by name."""
     content, zone = draft.episode.content, timezone(timedelta(minutes=draft.episode.offset))
     places = places_of(draft.entities)
     seen = set[tuple[str, int, int]]()
@@ -329,7 +329,7 @@ def find_meanings(
     """Return the meaning of each predicate by name, and the predicates that the model was asked about.
 
     *predicates* maps names to example sentences, which the model is shown. *changed_at* is when a predicate was last
-    learned or corrected, in microseconds; database rows that were cached before are read again.
+    learned or corrected, in microseconds; rows that were cached before that are read from the database again.
     """
     if not predicates:
         return {}, ()
@@ -352,7 +352,7 @@ def find_meanings(
 def _ask_meanings(
     missing: Mapping[str, str], stored: Mapping[str, Row], settings: Settings
 ) -> Flow[dict[str, NewPredicate]]:
-    """Ask the model for the canonical names of the predicates *missing* (name -> example), and return them by name."""
+    """Ask the model for the canonical names of the predicates *missing* (name -> example); return them by name."""
     if not missing:
         return {}
     types = (predicate_name(declared.name) for declared in settings.fact_types)
@@ -364,7 +364,7 @@ def _ask_meanings(
 
 
 def _read_stored(names: Iterable[str], changed_at: int | None) -> Flow[dict[str, JSON]]:
-    """Return the database rows of predicates by name, at least of those called *names*, from a cache if possible."""
+    """Return the database rows of predicates by name, at least for *names*, from a cache if possible."""
     rows = yield from read_once(changed_at, queries.ALL_PREDICATES, skip=0, limit=MOST_CACHED)
     if len(rows) == MOST_CACHED:
         rows = [*rows, *(yield from fetch(queries.PREDICATES, names=sorted(names)))]
@@ -372,7 +372,7 @@ def _read_stored(names: Iterable[str], changed_at: int | None) -> Flow[dict[str,
 
 
 def _look_up(name: str, stored: Row | None, settings: Settings) -> Meaning | None:
-    """Return the meaning of predicate *name* by its *stored* row, the settings or the rules, or ``None`` if unknown."""
+    """Return the meaning of the predicate *name* from its *stored* row, the settings or the rules, or ``None``."""
     if stored is not None and stored["origin"] == "corrected":
         single_valued = stored["single_valued"]
         return _meaning(stored["canonical"], single_valued, declared=single_valued is not None)
@@ -393,7 +393,7 @@ def _meaning(canonical: str, single_valued: bool | None, *, declared: bool = Fal
 
 
 def _new_predicate(answer: CanonicalPredicate, settings: Settings) -> NewPredicate:
-    """Return the predicate to store for the model's *answer*; settings and rules overrule the answer."""
+    """Return the predicate to store for the model's *answer*; settings and built-in rules overrule the answer."""
     name = predicate_name(answer.canonical)
     meaning = _look_up(name, None, settings) or Meaning(name, answer.one_at_a_time)
     single_valued = meaning.single_valued if meaning.single_valued is not None else answer.one_at_a_time

@@ -1,4 +1,4 @@
-"""Decide which episodes are not read: prompt injections, greetings, repeated contexts, messages with little news."""
+"""Decide which texts the model does not read: injections, greetings, repeated contexts, messages with little news."""
 
 from __future__ import annotations
 
@@ -36,10 +36,11 @@ _ZEPH = re.compile(
 
 
 def why_skipped(draft: Draft, settings: Settings) -> Flow[str | None]:
-    """Return the reason why the episode is skipped, or ``None`` if the model is to read it.
+    """Return the reason why the episode is skipped, or ``None`` if the model must read it.
 
-    Reasons: it only repeats a context (text that this memory supplied to a prompt), it looks like a prompt injection,
-    or it is a message (not a text or record) that is a greeting or differs little from the messages before it.
+    Reasons: it only repeats a context (text that this memory itself put into a prompt), it looks like a prompt
+    injection, or it is a message (not a text or record) that is a greeting or differs little from the messages before
+    it.
     """
     episode = draft.episode
     if not draft.pieces:
@@ -59,8 +60,8 @@ def why_skipped(draft: Draft, settings: Settings) -> Flow[str | None]:
 def is_suspect(episode: EpisodeRecord, settings: Settings) -> bool:
     """Return whether the episode looks like a prompt injection, so that the model must not read it.
 
-    It does if it has flags. It is read anyway if its source is in `trusted_sources` (or these contain "*"), or if
-    `read_all` is set.
+    It does if it has flags. An episode with flags is read anyway if its source is in `settings.trusted_sources` (or
+    these contain "*"), or if `settings.read_all` is set.
     """
     if settings.read_all or not episode.flags:
         return False
@@ -70,8 +71,8 @@ def is_suspect(episode: EpisodeRecord, settings: Settings) -> bool:
 def _lack_of_surprise(draft: Draft, settings: Settings) -> Flow[str | None]:
     """Return the reason to skip a message that means nearly the same as the messages before it, else ``None``.
 
-    The filter is off if `surprise_threshold` is 0. After `max_skip_turns` skipped messages in a row, the next one is
-    read.
+    It is always ``None`` if `settings.surprise_threshold` is 0. After `settings.max_skip_turns` skipped messages in a
+    row, the next message is read.
     """
     if settings.surprise_threshold == 0 or len(draft.episode.text) > LONGEST_TURN or not draft.previous:
         return None
@@ -96,8 +97,8 @@ def _lack_of_surprise(draft: Draft, settings: Settings) -> Flow[str | None]:
 def surprise(own: Vector, before: Sequence[Vector]) -> float:
     """Return how much the meaning of a message differs from that of earlier ones: 0 (same) to 2 (opposite).
 
-    *own* is the embedding vector of the message, *before* has those of the earlier messages. The result is the cosine
-    distance of *own* from their average.
+    *own* is the embedding vector of the message, *before* are the vectors of the earlier messages. The result is the
+    cosine distance of *own* from the average of *before*.
     """
     total = [sum(numbers) for numbers in zip(*before, strict=True)]
     lengths = hypot(*own) * hypot(*total)
@@ -105,7 +106,7 @@ def surprise(own: Vector, before: Sequence[Vector]) -> float:
 
 
 def _turns_before(draft: Draft) -> list[str]:
-    """Return the contents of the messages since the speaker's previous message, latest first.
+    """Return the contents of the messages since the speaker's own previous message, latest first.
 
     If the episode has no speaker name, return only the last message.
     """
@@ -119,8 +120,8 @@ def _turns_before(draft: Draft) -> list[str]:
 def without_contexts(content: str) -> str:
     """Return *content* with each context replaced by as many spaces, so that offsets stay valid.
 
-    A context is text that this memory supplied to a prompt. It is recognised by its exact begin and end marks, or by
-    the layout of the template ``zeph``.
+    A context is text that this memory itself put into a prompt. It is recognised by its exact begin and end marks, or
+    by the layout of the prompt template ``zeph``.
     """
     for mark in SUPPLIED:
         content = _without(content, mark)
@@ -162,7 +163,7 @@ def _words(*words: str) -> str:
 def _any(*patterns: str) -> re.Pattern[str]:
     """Return one compiled pattern that matches if any of *patterns* matches.
 
-    Patterns with the same leading boundary share it, which is faster.
+    Patterns with the same beginning, such as a word boundary, share it, which is faster.
     """
     groups: dict[str, list[str]] = {}
     for pattern in patterns:
@@ -321,9 +322,9 @@ _LOOKALIKES = str.maketrans(_FOREIGN, "abekmhopctyxijshdqwabeniknoptux")
 
 
 def injection_flags(text: str) -> tuple[Flag, ...]:
-    """Return the kinds of prompt injection found in *text*, in the order of `FLAGS`; empty for harmless text.
+    """Return the kinds of prompt injection found in *text*, in the order of `FLAGS`: ``("override",)``; empty for none.
 
-    Spaced letters ("i g n o r e"), invisible characters and look-alike letters of other scripts are undone first.
+    Spaced letters ("i g n o r e"), invisible characters and look-alike letters of other scripts are normalised first.
     """
     plain = _readable(text)
     texts = dict.fromkeys((plain, plain.translate(_LOOKALIKES) if _LOOKALIKE.search(plain) else plain))
@@ -334,7 +335,7 @@ def injection_flags(text: str) -> tuple[Flag, ...]:
 
 
 def _readable(text: str) -> str:
-    """Return *text* normalised for pattern matching: NFKC, case-folded, without invisible characters, single spaces."""
+    """Return *text* normalised for pattern matching: NFKC, case-folded, no invisible characters, single spaces."""
     text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text)).casefold().replace("’", "'")
     text = replace_matches(_SPACED, lambda match: _SEPARATORS.sub("", match[0]), text)
     return "\n".join(" ".join(line.split()) for line in text.splitlines())

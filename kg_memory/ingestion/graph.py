@@ -1,4 +1,4 @@
-"""The ingestion graph: the steps that turn an episode into entities and facts, and the edges between them."""
+"""The ingestion graph: the LangGraph nodes and edges that turn a text into stored entities and facts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ STEPS = (receive, extract, reflect, resolve, facts, date, dedupe, invalidate, sa
 
 
 def load_needed(settings: Settings) -> None:
-    """Import the plug-ins that *settings* name. Do it before a step runs, as an import would block its event loop."""
+    """Import the plug-ins that *settings* name. Call it before any step runs: an import would block the event loop."""
     load_plugin("checks", "support")
     if settings.note_linking:
         load_plugin("steps", "link")
@@ -50,12 +50,12 @@ def load_needed(settings: Settings) -> None:
 
 
 def build(driver: Driver[Any], settings: Settings) -> StateGraph[Any, IngestionContext, Any, Any]:
-    """Return the uncompiled LangGraph graph of ingestion; its nodes run sync and async."""
+    """Return the LangGraph graph of ingestion, not compiled yet; its nodes run sync and async."""
     return make_pipeline(driver, settings).graph
 
 
 def make_pipeline(driver: Driver[Any], settings: Settings, *, received: bool = False) -> Pipeline:
-    """Return the ingestion graph, and the functions that encode its state as JSON and decode it.
+    """Return the ingestion graph, with the functions that encode its state as JSON and decode it.
 
     With *received*, the graph begins after `receive` and ends before `summarise`: the caller does these two steps for
     many episodes at once. The plug-in step `link` is added at the end if `settings.note_linking` is set.
@@ -88,9 +88,9 @@ def make_pipeline(driver: Driver[Any], settings: Settings, *, received: bool = F
 def note_failure(state: Row, step: str, error: Exception, stumbled: bool) -> Flow[str | None]:  # noqa: FBT001
     """Store on the episode that the ingestion step *step* raised *error*, and return the episode's new status.
 
-    *state* is the state of the graph. If the step itself failed (*stumbled*) and not a server, the model's stored
-    answers are deleted, as they may be the cause. For a database error, return ``None`` and write nothing: the episode
-    can be resumed.
+    *state* is the state of the graph. *stumbled* is True if the step itself failed, and not a server. Then the model's
+    stored answers are deleted, as they may be the cause. For a database error, return ``None`` and write nothing: the
+    episode can be resumed.
     """
     if "episode" in state and not isinstance(error, DatabaseError):
         answers_kept = not stumbled or isinstance(error, OUTAGES)

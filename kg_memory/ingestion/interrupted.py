@@ -1,6 +1,7 @@
-"""Episodes whose reading failed or killed the process: count the attempts, and give up after `MAX_INTERRUPTIONS`.
+"""Episodes whose processing failed or killed the process: count the attempts, and give up after a few.
 
-A text that crashes native code or exhausts the memory would otherwise kill every process that resumes it.
+A text that crashes native code or exhausts the memory would otherwise kill every process that tries again. The limit is
+`MAX_INTERRUPTIONS`.
 """
 
 from __future__ import annotations
@@ -40,14 +41,14 @@ REFUSED = "refused by the model, so it is left out of later prompts too"
 
 
 class ReaderIdentity:
-    """The identity of this process, stored on each episode that the process is reading with a model."""
+    """The identity of this process, stored on each episode that it is processing, to notice if the process dies."""
 
     def __init__(self) -> None:
         self.renew()
         renew_in_children(self)
 
     def renew(self) -> None:
-        """Create a new identity for the current process, ``host/pid/random``. A forked child process must call it."""
+        """Create a new identity for the current process, ``host/pid/random``. A forked child process must call this."""
         self.host = hashlib.sha256(socket.gethostname().encode()).hexdigest()[:12]
         self.pid = os.getpid()
         self.id = f"{self.host}/{self.pid}/{uuid4().hex[:12]}"
@@ -55,8 +56,8 @@ class ReaderIdentity:
     def has_ended(self, reader: str, seconds: float) -> bool:
         """Return whether the process with the identity *reader* no longer runs.
 
-        *seconds* is how long ago it began to read an episode. A process on another machine counts as ended after
-        `FOREIGN_SECONDS`.
+        *seconds* is how long ago it began to process an episode. A process on another machine, which cannot be checked,
+        counts as ended after `FOREIGN_SECONDS`.
         """
         host, _, rest = reader.partition("/")
         pid = rest.partition("/")[0]
@@ -81,12 +82,12 @@ READER = ReaderIdentity()
 
 
 def count_interruption(saved: Row, id_: str, now: int) -> Flow[int]:
-    """Return how many processes ended while they read the episode *id_*, and store that number on the episode.
+    """Count how many processes have died while they processed the episode *id_*; store the number, and return it.
 
     The last process is counted too if it no longer runs. *saved* is the episode's database row, *now* the time in
     microseconds since the epoch.
 
-    Raises: `EpisodeAborted` after `MAX_INTERRUPTIONS` such attempts; the episode is then marked as failed.
+    Raises: `EpisodeAborted` if the number reaches `MAX_INTERRUPTIONS`; the episode is then marked as failed.
     """
     count: int = saved["interrupted"]
     before = saved["reader"]
@@ -104,8 +105,8 @@ def count_interruption(saved: Row, id_: str, now: int) -> Flow[int]:
 def mark_failed(episode: str, step: str, error: Exception, *, answers_kept: bool = True) -> Flow[str]:
     """Store on *episode* (an id) that *step* raised *error*, and return its new status, "waiting" or "failed".
 
-    The status is "waiting" after an outage of a server. Unless *answers_kept* is set, the model's stored answers are
-    deleted.
+    The status is "waiting" if the cause is an outage, such as a server that is down. Unless *answers_kept* is set, the
+    model's stored answers about the episode are deleted.
     """
     status = EpisodeStatus.WAITING if isinstance(error, OUTAGES) else EpisodeStatus.FAILED
     row = {"status": status.value, "step": step, "reason": str(error) or type(error).__name__, "kept": answers_kept}

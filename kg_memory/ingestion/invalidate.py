@@ -1,7 +1,7 @@
-"""Step 8, invalidate: apply the verdicts on pairs of facts, and compute which beliefs to close and to add.
+"""Step 8, invalidate: apply the verdicts on pairs of facts, and compute how the stored beliefs must change.
 
-A superseded fact ends where the superseding fact begins; a fact that was wrong is not believed at all. Beliefs are
-never overwritten: those that no longer follow from the statements are closed, and new ones are added.
+A superseded fact ends where the superseding fact begins; a fact that was wrong is not believed at all. Beliefs (the
+periods in which facts count as true) are never overwritten: outdated ones are closed, and new ones are added.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ _STATEMENT = itemgetter(
 
 
 def invalidate(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Step 8 of ingestion: return the verdicts to store, and the changes of beliefs that follow from them.
+    """Step 8 of ingestion: return the verdicts to store, and the changes of stored beliefs that follow from them.
 
-    Beliefs are computed anew for the facts of the episode and all facts that verdicts link to these. Nothing is
+    Beliefs are computed again for the facts of the episode and all facts that verdicts link to them. Nothing is
     written.
     """
     policy, episode = ConflictPolicy.from_settings(settings), draft.episode
@@ -90,7 +90,7 @@ def invalidate(draft: Draft, settings: Settings) -> Flow[Update]:
 
 
 def _state(history: History, facts: Collection[StatedFact], draft: Draft) -> None:
-    """Add the statements that the episode in *draft* makes about *facts* to *history*, in place of any earlier ones."""
+    """Add to *history* what the episode in *draft* says about *facts*, in place of its earlier statements, if any."""
     for id_ in {fact.stored_id for fact in facts} - {fact.stored_id for fact in draft.earlier}:
         history.remove_statements(id_, draft.episode.id)
     for fact in facts:
@@ -100,9 +100,9 @@ def _state(history: History, facts: Collection[StatedFact], draft: Draft) -> Non
 
 
 def _with_earlier(revision: Revision, draft: Draft) -> Revision:
-    """Return *revision* with the facts added that earlier parts of the same episode ended or put into review.
+    """Return *revision* with the facts added that earlier parts of the same text ended or put into review.
 
-    Facts that the episode itself stated in an earlier part do not count as ended.
+    Facts that the text itself stated in an earlier part do not count as ended.
     """
     own = {fact.sentence for fact in draft.earlier if not fact.same_as}
     ended = [sentence for sentence in revision.ended if sentence not in own]
@@ -113,7 +113,7 @@ def _with_earlier(revision: Revision, draft: Draft) -> Revision:
 
 
 def _find_unused_starts(facts: Collection[StatedFact], history: History, revision: Revision) -> Iterator[Loss]:
-    """Yield a `Loss` for each of *facts* whose start date is not used, as the fact was believed earlier already."""
+    """Yield a `Loss` for each of *facts* whose start date has no effect, as the fact is believed since before it."""
     for fact in facts:
         recorded = [belief.period for belief in revision.beliefs if belief.fact == fact.stored_id]
         stored = [one.period for one in history.beliefs[fact.stored_id] if one.id not in revision.closed]
@@ -128,9 +128,9 @@ def _find_unused_starts(facts: Collection[StatedFact], history: History, revisio
 
 
 def _reopen(history: History, stated: set[str], episode: EpisodeRecord) -> tuple[str, ...]:
-    """Put refused verdicts back into review if *episode* states the refused fact again; return their ids.
+    """Put refused verdicts in *history* into review again if *episode* states the refused fact again; return their ids.
 
-    *stated* are the ids of the facts that *episode* states. The verdicts are changed in *history*.
+    *stated* are the ids of the facts that *episode* states.
     """
     arrived_at = episode.created_at
     reopened = sorted(id_ for id_, verdict in history.verdicts.items() if is_reopened(verdict, stated, arrived_at))
@@ -158,7 +158,7 @@ def apply_corrections(
 ) -> tuple[StatedFact, ...]:
     """Return *facts* changed by the model's verdicts in *comparisons*.
 
-    A fact that corrects an existing one of the same content gets `corrects`; one that is itself wrong gets `refuted`. A
+    A fact that corrects a stored one of the same content gets `corrects`; a fact that is itself wrong gets `refuted`. A
     temporary state gets an end.
     """
     marked = list(facts)
@@ -180,10 +180,10 @@ def find_verdicts(
     policy: ConflictPolicy,
     earlier: Sequence[StatedFact] = (),
 ) -> tuple[NewVerdict, ...]:
-    """Return the verdicts to store: which new fact ends or contradicts which existing fact, one for each pair.
+    """Return the verdicts to store: which new fact ends or contradicts which stored fact, one for each pair.
 
-    Facts that the episode itself states for the same time do not contradict each other, unless one has ended: "I moved
-    from Oslo to Kyoto". *earlier* are the facts of the episode that are saved already.
+    Facts that the text itself states for the same time do not contradict each other, unless one has ended: "I moved
+    from Oslo to Kyoto". *earlier* are facts from parts of the text that are saved already.
     """
     noted = [row for row in comparisons if row.verdict and policy.is_noted(row.verdict.confidence)]
     stated = {(fact.stored_id, fact.begin) for fact in (*earlier, *facts) if not fact.only_ends}
@@ -206,9 +206,9 @@ def find_verdicts(
 def find_rejudged(
     facts: Sequence[StatedFact], comparisons: Iterable[Comparison], verdicts: Iterable[NewVerdict], namespace: str
 ) -> tuple[NewVerdict, ...]:
-    """Return verdicts that replace stored ones, as this episode states a fact earlier than its stored wording.
+    """Return verdicts to replace stored ones, for the facts whose stored wording this episode replaces (`restated`).
 
-    Facts are judged by their earliest wording. A pair without a verdict in *verdicts* becomes "unrelated".
+    A fact is judged by its stored wording. A pair without a verdict in *verdicts* becomes "unrelated".
     """
     by_id = {verdict.id: verdict for verdict in verdicts}
     rejudged: list[NewVerdict] = []
@@ -225,7 +225,7 @@ def find_rejudged(
 def _exclusions(
     facts: Sequence[StatedFact], comparisons: Iterable[Comparison], judged: Iterable[Comparison], policy: ConflictPolicy
 ) -> Iterator[Comparison]:
-    """Yield a "supersedes" verdict for two facts that give different values for a predicate declared single-valued.
+    """Yield a "supersedes" verdict for two facts that give different values of a predicate declared as single-valued.
 
     Pairs that the model has *judged* are left out.
     """
@@ -253,7 +253,7 @@ def _with_plans(verdict: PairVerdict, fact: StatedFact, candidate: CandidateFact
 
 
 def _relation(fact: StatedFact | CandidateFact) -> Relation:
-    """Return the triple of *fact* for the conflict policy, with whether its predicate is single-valued."""
+    """Return the triple of *fact* in the form that the conflict policy needs to decide whether facts can contradict."""
     declared = (fact.single_valued, fact.declared) if isinstance(fact, StatedFact) else ()
     return Relation(*ends_of(fact), *declared)
 
@@ -284,7 +284,7 @@ RULES = (
 
 
 def premise_rows(facts: Sequence[StatedFact]) -> list[JSON]:
-    """Return query rows ``{"fact": id, "premise": id}``: each links a fact to one on which it depends.
+    """Return query rows ``{"fact": id, "premise": id}``, which link each of *facts* to a fact on which it depends.
 
     Premises are facts of the same episode or, for declared facts, stored ones.
     """
@@ -310,7 +310,7 @@ def rule_rows(facts: Iterable[StatedFact]) -> dict[str, list[JSON]]:
 def read_history(facts: Iterable[str], rows: Iterable[Row] = ()) -> Flow[History]:
     """Read the statements, beliefs and verdicts of *facts* (ids), and of all facts that verdicts link to them.
 
-    At most `MOST_LINKED` facts are read. *rows* are rows of the query `HISTORY` that the caller has read already.
+    At most `MOST_LINKED` facts are read. *rows* are results of the query `HISTORY` that the caller has read already.
     """
     history = History()
     missing, seen = sorted(set(facts)), set[str]()
@@ -330,7 +330,7 @@ def read_history(facts: Iterable[str], rows: Iterable[Row] = ()) -> Flow[History
 
 
 def revise_beliefs(history: History, policy: ConflictPolicy, namespace: str, cause: str) -> Revision:
-    """Compute the beliefs that follow from *history*, and return how the stored beliefs must change.
+    """Compute from *history* the periods in which each fact holds; return how the stored beliefs must change.
 
     *cause* is the id of the episode or decision that is stored as the cause of new beliefs.
     """
@@ -354,7 +354,7 @@ def revise_beliefs(history: History, policy: ConflictPolicy, namespace: str, cau
 
 
 def to_statement(fact: str, row: Row) -> Statement:
-    """Return the statement of *fact* (its id) in *row*, an item of the `statements` of a `HISTORY` row."""
+    """Convert *row*, an item of the `statements` of a `HISTORY` row, to a statement of the fact with the id *fact*."""
     return Statement(fact, *(*_STATEMENT(row), find_teller(row.get("speaker"), own=bool(row.get("own")))))
 
 
@@ -364,12 +364,12 @@ def find_teller(speaker: str | None, *, own: bool) -> Teller:
 
 
 def to_belief(row: Row) -> Belief:
-    """Return the belief in *row*, an item of the `beliefs` of a `HISTORY` row."""
+    """Convert *row*, an item of the `beliefs` of a `HISTORY` row, to a belief."""
     return Belief(row["id"], Period(*_PERIOD(row)), row["proposed"])
 
 
 def to_verdict(row: Row) -> Verdict:
-    """Return the verdict in *row*, an item of the `verdicts` of a `HISTORY` row, or a new one's `NewVerdict.row()`."""
+    """Convert *row*, an item of the `verdicts` of a `HISTORY` row, or a `NewVerdict.row()`, to a verdict."""
     kind: Contradiction = "conflicts" if row["kind"] == "conflicts" else "supersedes"
     preferred = row[row["holds"]] if row["holds"] in ("new", "known") else None
     refused = row.get("refused"), kind, row.get("refused_at")
@@ -377,7 +377,7 @@ def to_verdict(row: Row) -> Verdict:
 
 
 def to_edit(row: Row) -> Edit | None:
-    """Return the dates that a person entered for the verdict in *row*, or ``None`` if there are none."""
+    """Return the dates that a person entered for the verdict in *row* (see `to_verdict`), or ``None`` for none."""
     if not row["edited"]:
         return None
     precision: Precision = row["edited_precision"] or "instant"
@@ -386,7 +386,7 @@ def to_edit(row: Row) -> Edit | None:
 
 
 def _add(history: History, row: Row) -> None:
-    """Add the statements, beliefs and verdicts in *row*, a `HISTORY` row about one fact, to *history*."""
+    """Add the statements, beliefs and verdicts of one fact to *history*, from *row*, a row of the query `HISTORY`."""
     fact = row["fact"]
     history.sentences[fact] = row["sentence"]
     for statement in row["statements"]:

@@ -1,6 +1,6 @@
-"""Part of step 4: tell namesakes apart, find the owners of bare nouns, and the names that speakers give themselves.
+"""Part of step 4: tell entities of the same name apart, find owners of nouns, and names that speakers give themselves.
 
-A stored entity of the same name is doubted if the episode says so ("a different Anna"), introduces somebody ("Anna, a
+A stored entity of the same name is doubted if the text says so ("a different Anna"), introduces somebody ("Anna, a
 surgeon"), or states facts that disagree with stored facts. Only then is the database read or the model asked. "My
 pendant", said by Ann, is "Ann's pendant". A speaker "user" who says "I'm Ann" is Ann.
 """
@@ -99,7 +99,10 @@ _IS_NAMED = re.compile(
 
 
 def _find_passages(name: str, content: str) -> str:
-    """Return short passages of *content* around the first occurrences of *name*, to keep pattern matching fast."""
+    """Return the passages of *content* around the first occurrences of *name*; pattern matching is slow on long texts.
+
+    A short *content* is returned whole.
+    """
     if len(content) <= SHORT or not name:
         return content
     low, key, parts, start = content.lower(), name.lower(), list[str](), 0
@@ -119,9 +122,9 @@ def _put_mark(name: str, content: str, *, exact: bool = False) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """Signs in an episode that a name means another entity than the stored one of that name; false if there are none.
+    """Signs in a text that a name means another entity than the stored one of that name; false if there are none.
 
-    `apart`: the episode says so ("another Anna"). `nouns`: how it introduces the name ("Anna, a surgeon" -> surgeon).
+    `apart`: the text says so ("another Anna"). `nouns`: how it introduces the name ("Anna, a surgeon" -> surgeon).
     `facts`: facts about the name that may disagree with stored facts, such as where Anna lives.
     """
 
@@ -134,7 +137,7 @@ class Signs:
 
 
 def find_signs(mention: EntityMention, same: Candidate, draft: Draft) -> Signs:
-    """Return the signs in the episode that *mention* is not the stored entity *same*, which has the same name."""
+    """Return the signs in the text that *mention* is not the stored entity *same*, which has the same name."""
     name, key = mention.called, canonical_name(mention.called)
     is_nickname, passages = key != canonical_name(same["name"]), _find_passages(name, draft.episode.text)
     content = _put_mark(name, passages, exact=is_nickname)
@@ -149,11 +152,11 @@ def find_signs(mention: EntityMention, same: Candidate, draft: Draft) -> Signs:
 def doubt_namesakes(
     draft: Draft, candidates: Mapping[int, list[Candidate]], same: Mapping[int, Candidate], settings: Settings
 ) -> Flow[dict[int, list[Candidate]]]:
-    """Return *candidates* with a mark on each stored entity that has a mention's name but may be somebody else.
+    """Mark stored entities that have the name of a mention but may be somebody else; return the marked *candidates*.
 
     *candidates* has the stored entities that each mention may be, by the index of the mention in `draft.mentions`.
-    *same* has the entity of the same name. The mark is `apart` (surely somebody else) or `doubted`. The speaker is
-    never doubted.
+    *same* has, by that index, the stored entity of the same name. The mark is `apart` (surely somebody else) or
+    `doubted`. The speaker is never doubted.
     """
     marked = {place: list(own) for place, own in candidates.items()}
     homonyms = (PERSON, settings.entity_types[0].name.casefold())
@@ -189,7 +192,7 @@ def mark_other_speakers(name: str, candidates: Sequence[Candidate]) -> Flow[list
 
 
 def doubt_speaker(mention: EntityMention, candidates: Sequence[Candidate], settings: Settings) -> EntityMatch | None:
-    """Return the stored speaker whom the new speaker *mention* may be, or ``None``: "Ann Lee" may be "Ann".
+    """Return the stored speaker who the new speaker *mention* may be, or ``None``: "Ann Lee" may be "Ann".
 
     All words of one name must occur in the other. *candidates* are stored entities.
     """
@@ -202,12 +205,12 @@ def doubt_speaker(mention: EntityMention, candidates: Sequence[Candidate], setti
 
 
 def alias_keys(candidate: Candidate) -> set[str]:
-    """Return the name and all aliases of *candidate*, normalised for comparing: ``{"ann", "ann lee"}``."""
+    """Return the name and all aliases of *candidate*, normalised for comparison: ``{"ann", "ann lee"}``."""
     return {alias_key(name) for name in (candidate["name"], *candidate["aliases"])}
 
 
 def may_be_of_type(mention: EntityMention, candidate: Candidate, settings: Settings) -> bool:
-    """Return whether *mention* can be the stored entity *candidate* by their types: a person cannot be a place."""
+    """Return whether the types allow that *mention* is the stored entity *candidate*: a person cannot be a place."""
     types = {mention.type.casefold(), candidate["type"].casefold()}
     if settings.entity_types[0].name.casefold() in types:
         return True
@@ -215,10 +218,10 @@ def may_be_of_type(mention: EntityMention, candidate: Candidate, settings: Setti
 
 
 def _mark(sign: Signs, candidate: Candidate, stored: Sequence[Row]) -> Candidate:
-    """Return the fields to set on the stored entity *candidate* if *sign* says that a name means another entity.
+    """Return the fields to set on the stored entity *candidate* if *sign* says that the name means another entity.
 
-    ``{"apart": True}`` for surely another, ``{"doubted": True, ...}`` for perhaps, else ``{}``. *stored* are the rows
-    of facts about the candidate.
+    ``{"apart": True}`` means surely another, ``{"doubted": True, ...}`` perhaps; else the result is ``{}``. *stored*
+    are the rows of facts about the candidate.
     """
     if sign.apart:
         # Only for persons is "another" certain: "another Starbucks" may be the same company.
@@ -233,7 +236,7 @@ def _mark(sign: Signs, candidate: Candidate, stored: Sequence[Row]) -> Candidate
 
 
 def _holds_one(fact: NamedFact, content: str) -> bool:
-    """Return whether *fact* should agree with stored facts: its predicate is single-valued, and nothing changed.
+    """Return whether *fact* should agree with stored facts: its predicate has one value at a time, and nothing changed.
 
     Words such as "moved to" in *content*, the text of the episode, tell of a change.
     """
@@ -246,9 +249,9 @@ def _holds_one(fact: NamedFact, content: str) -> bool:
 
 
 def _disagrees(fact: NamedFact, stored: Iterable[Row]) -> bool:
-    """Return whether *fact* contradicts stored facts: the same single-valued predicate with other objects.
+    """Return whether *fact* contradicts all stored facts with its predicate: they have other objects.
 
-    *stored* are the rows of stored facts about the same name.
+    The predicate is single-valued. *stored* are the rows of stored facts about the same name.
     """
     rule = canonical_predicate(predicate_name(fact.predicate))
     name = rule.name if rule else ""
@@ -258,7 +261,7 @@ def _disagrees(fact: NamedFact, stored: Iterable[Row]) -> bool:
 
 
 def _nouns(words: str) -> set[str]:
-    """Return the stem of the last content word in *words*: ``"a young surgeon" -> {"surgeon"}``.
+    """Return the stem of the last content word (not "of" or "the") in *words*: ``"a young surgeon" -> {"surgeon"}``.
 
     For Chinese, return the stems of all words.
     """
@@ -271,7 +274,7 @@ def _nouns(words: str) -> set[str]:
 
 
 def split_owner(name: str) -> tuple[str, str] | None:
-    """Return the canonical names of owner and thing: ``"Ann's pendant" -> ("ann", "pendant")``; else ``None``."""
+    """Split *name* into canonical names of owner and thing: ``"Ann's pendant" -> ("ann", "pendant")``, or ``None``."""
     match = _OWNED.fullmatch(name)
     if match is None or not is_bare_noun(noun := match["noun"] or match["thing"]):
         return None
@@ -287,7 +290,7 @@ def is_bare_noun(name: str) -> bool:
 
 
 def name_owners(mentions: Sequence[EntityMention], draft: Draft) -> tuple[EntityMention, ...]:
-    """Return *mentions* with the owner's name added to common nouns if the episode gives it: "dog" -> "Ann's dog"."""
+    """Return *mentions* with the owner's name added to common nouns, if the text gives it: "dog" -> "Ann's dog"."""
     by_name = {canonical_name(mention.called): mention for mention in mentions}
     named: list[EntityMention] = []
     for mention in mentions:
@@ -306,7 +309,7 @@ def name_owners(mentions: Sequence[EntityMention], draft: Draft) -> tuple[Entity
 def _find_owner(
     noun: str, mention: EntityMention, by_name: Mapping[str, EntityMention], draft: Draft
 ) -> EntityMention | None:
-    """Return the person who owns *noun*, a common noun such as "dog", or ``None``.
+    """Return the person who owns *noun*, a common noun such as "dog", or ``None`` if the text does not say.
 
     The owner is found by the words before the noun ("my", "Ann's"), else by a fact such as Ann HAS dog. *mention* is
     the mention of the noun. *by_name* has the mentions of the episode by canonical name.
@@ -338,7 +341,7 @@ def _find_named(name: str, by_name: Mapping[str, EntityMention]) -> EntityMentio
 
 
 def _find_subject(mention: EntityMention, by_name: Mapping[str, EntityMention], draft: Draft) -> EntityMention | None:
-    """Return the owner of *mention*, such as a pendant, by a fact in the episode: "Ann HAS pendant" gives Ann.
+    """Return the owner of *mention*, such as a pendant, by a fact in the text: "Ann HAS pendant" gives Ann.
 
     ``None`` if there is none. *by_name* has the mentions of the episode by canonical name.
     """
@@ -355,9 +358,9 @@ def _find_subject(mention: EntityMention, by_name: Mapping[str, EntityMention], 
 
 
 def name_speaker(mentions: Sequence[EntityMention], draft: Draft) -> tuple[EntityMention, ...]:
-    """Return *mentions* with the speaker's real name marked if the episode gives it: "user" says "I'm Ann".
+    """Mark the mention that is the speaker's real name, if the text gives it: "user" says "I'm Ann"; return *mentions*.
 
-    The mention of that name, which is added if missing, gets `introduces` = "user".
+    The mention "Ann", which is added if missing, gets `introduces` = "user".
     """
     key = canonical_name(draft.episode.speaker or "")
     speaker = next((mention for mention in mentions if key and canonical_name(mention.name) == key), None)
@@ -374,7 +377,10 @@ def name_speaker(mentions: Sequence[EntityMention], draft: Draft) -> tuple[Entit
 
 
 def _find_own_name(mentions: Sequence[EntityMention], speaker: EntityMention, content: str) -> str | None:
-    """Return the name that the *speaker* gives themselves in *content* ("my name is Ann"), or ``None``."""
+    """Return the name that the *speaker* gives themselves in *content* ("my name is Ann"), or ``None``.
+
+    A mention in *mentions* counts as a name even without a capital letter.
+    """
     match = _GIVES_NAME.search(content)
     if match is not None:
         name = match["name"] or match["chinese"]

@@ -1,7 +1,8 @@
-"""The word index of episodes: each episode is indexed by its own words and those of its neighbours in the thread.
+"""The word index of episodes: each message is found by its own words, and by the words of its neighbours in the thread.
 
-Neighbours share words, with lower weights, so that a short line is found by its context. Neighbours are decided when
-an episode arrives, so shares are recomputed by replaying the thread in the order of arrival.
+Neighbours share words, with lower weights, so that a short message is found by its context. Neighbours are determined
+when a message arrives. So when one is deleted, the shared words are computed again by replaying the thread in the order
+of arrival.
 """
 
 from __future__ import annotations
@@ -41,11 +42,13 @@ Shares = dict[str, dict[str, int]]
 
 
 def index_words(episode: Row, before: Sequence[Row], after: Sequence[Row]) -> tuple[list[JSON], list[JSON]]:
-    """Return the rows to add to the word index for a new episode: its word counts, and its neighbours' new ones.
+    """Return the rows to add to the word index for a new episode (message or text) and for its neighbours.
 
-    Neighbours are the episodes *before* and *after* it in the thread, nearest first. A search finds an episode also by
-    its neighbours' words, except speaker names. The first list has rows by episode, the second rows by term. Both are
-    empty for a version of a memory block.
+    Neighbours are the episodes *before* and *after* it in the thread, nearest first. An episode is also found by the
+    words of its neighbours, except speaker names. The first list has the number of words to add for each episode:
+    ``[{"id": "e1", "n": 9}]``. The second list has the episodes of each word, with frequencies:
+    ``[{"term": "ski", "in": [{"id": "e1", "f": 4}]}]``. Both are empty for a version of a text block that an agent
+    edits.
     """
     if is_block(episode):
         return [], []
@@ -78,20 +81,23 @@ def index_words(episode: Row, before: Sequence[Row], after: Sequence[Row]) -> tu
 
 
 def is_block(episode: Row) -> bool:
-    """Return whether *episode*, a database row, is a version of a memory block, which searches ignore."""
+    """Return whether *episode*, a database row, is a version of a text block that an agent edits, not to be found."""
     return episode.get("kind") == EpisodeKind.BLOCK
 
 
 def lent_terms(episode: Row) -> Mapping[str, int]:
-    """Return the word counts that *episode*, a database row, adds to its neighbours' entries in the word index."""
+    """Return the word counts of *episode* (a database row) that are added to the index entries of its neighbours.
+
+    Only its first `NEIGHBOUR_LENGTH` characters are used. An example is ``{"ski": 1}``.
+    """
     return tokenise.count_terms(readable_content({**episode, "content": episode["content"][:NEIGHBOUR_LENGTH]}))
 
 
 def carry_words(length: int, lent: Mapping[str, int], weight: int) -> dict[str, int]:
     """Return the word counts that an episode gets from a neighbour, so that a search for these words finds both.
 
-    *length* is the episode's number of words; above `LONG` it gets none. *lent* are the neighbour's counts, which are
-    multiplied by *weight*: ``{"ski": 1}`` with weight 2 gives ``{"ski": 2}``.
+    *length* is the episode's own number of words; above `LONG` it gets none. *lent* are the neighbour's counts, which
+    are multiplied by *weight*: ``{"ski": 1}`` with weight 2 gives ``{"ski": 2}``.
     """
     return {} if length > LONG else {term: weight * frequency for term, frequency in lent.items()}
 
@@ -118,9 +124,9 @@ def date_words(at: int) -> str:
 
 
 def share_words(thread: Iterable[Row]) -> Shares:
-    """Return the neighbours whose words each episode in *thread* is found by: ``{episode id: {neighbour id: weight}}``.
+    """Return for each episode in *thread* the neighbours by whose words it is found: ``{id: {neighbour id: weight}}``.
 
-    *thread* has the database rows of a thread's episodes in the order of arrival.
+    *thread* has the database rows of a thread's episodes (messages) in the order of arrival.
     """
     present: list[tuple[int, int, str]] = []
     shares: Shares = {}
@@ -139,9 +145,10 @@ def share_words(thread: Iterable[Row]) -> Shares:
 
 
 def shares_without(thread: Sequence[Row], removed: Collection[str]) -> Shares:
-    """Return the new neighbours of episodes whose neighbours change when the episodes *removed* (ids) are deleted.
+    """Return the new neighbours of each episode whose neighbours may change when the episodes *removed* are deleted.
 
-    *thread* has all rows of the thread. The result is ``{episode id: {neighbour id: weight}}``.
+    *removed* are ids. *thread* has the rows of all episodes (messages) of the thread. The result is
+    ``{id: {neighbour id: weight}}``.
     """
     before = share_words(thread)
     after = share_words(episode for episode in thread if episode["id"] not in removed)
@@ -156,9 +163,9 @@ def shares_without(thread: Sequence[Row], removed: Collection[str]) -> Shares:
 
 
 def shares_around(thread: Sequence[Row], changed: Collection[str]) -> Shares:
-    """Return the neighbours of the *changed* episodes (ids), and of the episodes that are found by their words.
+    """Return the neighbours of the *changed* episodes (ids), and of each episode that is found by their words.
 
-    *thread* has all rows of the thread. The result is ``{episode id: {neighbour id: weight}}``.
+    *thread* has the rows of all episodes (messages) of the thread. The result is ``{id: {neighbour id: weight}}``.
     """
     shares = share_words(thread)
     carriers = {id_ for id_, givers in shares.items() if not givers.keys().isdisjoint(changed)}
@@ -166,9 +173,10 @@ def shares_around(thread: Sequence[Row], changed: Collection[str]) -> Shares:
 
 
 def build_postings(episode: Row, givers: Iterable[tuple[Row, int]]) -> JSON:
-    """Return the complete row of the word index for *episode*, a database row: its id, word count and terms.
+    """Return the complete word index entry of *episode*, a database row: ``{"id": "e1", "n": 9, "terms": [...]}``.
 
-    *givers* are the neighbours whose words are added, with their weights.
+    *givers* are pairs of a neighbour's row and a weight; the words of these neighbours are added. `n` is the total of
+    all word counts.
     """
     _, own = index_words(episode, (), ())
     counts = Counter({posting["term"]: posting["in"][0]["f"] for posting in own})

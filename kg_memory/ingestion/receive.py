@@ -1,4 +1,4 @@
-"""Step 1, receive: validate the episode and save it, before anything else can fail."""
+"""Step 1, receive: validate the episode (a message, text or record) and save it, before anything else can fail."""
 
 from __future__ import annotations
 
@@ -52,34 +52,37 @@ JOINTS = ("\n\n", "\n", "。", ". ", "! ", "? ", "; ", ", ", " ")
 
 
 def receive(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Step 1 of ingestion: validate and save the episode, and mark it as being read by this process.
+    """Step 1 of ingestion: validate and save the episode, and mark it as being processed by this process.
 
-    Its words can be searched from then on. An episode that is stored already is not changed, and is not read again if
-    it is finished.
+    From then on a search finds it by its words. An episode that is stored already is not changed, and not processed
+    again if it is finished.
 
     Raises: `InputError` for input that cannot be stored; `MemoryPaused` if the namespace is paused; `EpisodeAborted` if
-    too many processes ended while they read the episode.
+    too many processes have died while they processed the episode.
     """
     update = yield from _save(draft, settings, reading=True)
     return update
 
 
 def after_receive(state: Row) -> str:
-    """Return the next step after `receive`: "extract", or "done" if the episode was read before."""
+    """Return the name of the step after `receive`: "extract", or "done" if the episode was already processed."""
     return "done" if state["done"] else "extract"
 
 
 def accept(given: Row, settings: Settings) -> Flow[Update]:
-    """Validate and save an episode without reading it, and return the fields of `Draft` that `receive` sets.
+    """Validate and save an episode without processing it, and return the fields of `Draft` that `receive` sets.
 
-    *given* is the input, an `IngestionInput`. Raises the same errors as `receive`.
+    *given* is the input of the ingestion graph, an `IngestionInput`. Raises the same errors as `receive`.
     """
     draft = Draft.of(given)
     return (yield from spare_loop(draft, _save(draft, settings, reading=False)))
 
 
 def sketch(given: Row, settings: Settings) -> Flow[Draft]:
-    """Return a draft of the episode in *given* (an `IngestionInput`), ready to be read; nothing is saved."""
+    """Validate *given* (an `IngestionInput`), and return a draft with its episode, ready for `extract`; save nothing.
+
+    This is for previews: the steps after it find what would change.
+    """
     episode = validate_episode(given, settings, (yield from now()))
     before, _ = yield from _read_neighbours(episode, settings)
     return Draft(
@@ -93,7 +96,7 @@ def sketch(given: Row, settings: Settings) -> Flow[Draft]:
 def _save(draft: Draft, settings: Settings, *, reading: bool) -> Flow[Update]:
     """Validate and save the episode in *draft*, and return the fields of `Draft` that `receive` sets.
 
-    With *reading*, the episode is also marked as being read by this process. Raises the same errors as `receive`.
+    With *reading*, also mark the episode as being processed by this process. Raises the same errors as `receive`.
     """
     created_at = yield from now()
     reread = draft.retry_from is not None
@@ -141,9 +144,9 @@ def _store(episode: EpisodeRecord, settings: Settings, state: Row, *, reading: b
     """Store *episode*; return its database row, and the rows of the previous episodes in its thread, latest first.
 
     *state* is the input. Its `saved_id` is set if the episode was saved before; `based_on` are ids of episodes that
-    must exist. With *reading*, the episode is also marked as being read.
+    must exist. With *reading*, the episode is also marked as being processed.
 
-    Raises: `InputError` if the saved episode was forgotten; `NotFound` if one of `based_on` does not exist;
+    Raises: `InputError` if the saved episode was deleted meanwhile; `NotFound` if one of `based_on` does not exist;
     `MemoryPaused` for a new episode in a paused namespace.
     """
     columns = asdict(episode)
@@ -178,7 +181,7 @@ def _store(episode: EpisodeRecord, settings: Settings, state: Row, *, reading: b
 
 
 def _read_neighbours(episode: EpisodeRecord, settings: Settings) -> Flow[tuple[list[Row], list[Row]]]:
-    """Return the rows of the nearest earlier episodes in the same thread, latest first; and of the later ones."""
+    """Return the rows of the episodes before *episode* in its thread, and of those after it, each nearest first."""
     if episode.kind == EpisodeKind.BLOCK or (episode.is_declared and episode.thread is None):
         return [], []
     rows = yield from fetch(
@@ -207,10 +210,10 @@ def _previous_messages(latest_first: Sequence[Row]) -> tuple[PreviousMessage, ..
 
 
 def validate_episode(state: Row, settings: Settings, created_at: int) -> EpisodeRecord:
-    """Return the episode to store from the input in *state*: checked, redacted, with its id and times.
+    """Validate and redact the input in *state*, and return the episode to store, with its id and times.
 
-    *created_at* is the current time in microseconds. An episode with a `saved_id` is not redacted again, as changed
-    settings would give it another id.
+    *created_at* is the current time in microseconds since the epoch. An episode with a `saved_id` was redacted when it
+    was saved. It is not redacted again, as changed settings would give it another id.
 
     Raises: `InputError` for input that cannot be stored.
     """
@@ -262,9 +265,9 @@ def validate_episode(state: Row, settings: Settings, created_at: int) -> Episode
 
 
 def _validate_labels(labels: Any, hook: RedactHook | str) -> list[str] | None:
-    """Return the labels of an episode as JSON texts to store, or ``None`` if there are none.
+    """Return *labels* as JSON texts to store, such as ``['tags:"vip"']``, or ``None`` if there are none.
 
-    *hook* redacts them like the content, for example to remove phone numbers.
+    *hook* redacts their texts like the content, for example to remove phone numbers.
     """
     if labels is None or labels == {}:
         return None
@@ -279,7 +282,10 @@ def _validate_labels(labels: Any, hook: RedactHook | str) -> list[str] | None:
 
 
 def _injection_flags(content: str) -> list[Flag]:
-    """Return the kinds of prompt injection in *content*; marks of contexts that this memory supplied do not count."""
+    """Return the kinds of prompt injection found in *content*: ``["override"]``.
+
+    The begin and end marks of contexts, texts that this memory itself put into a prompt, do not count.
+    """
     flags = injection_flags(content)
     if "forged_fence" in flags and "forged_fence" not in injection_flags(without_contexts(content)):
         return [flag for flag in flags if flag != "forged_fence"]
@@ -303,10 +309,10 @@ def parse_at(at: object, created_at: int, name: str = "at") -> tuple[int, int]:
 
 
 def _pieces_to_read(episode: EpisodeRecord, settings: Settings) -> tuple[Piece, ...]:
-    """Return the parts of the episode that the model will read, each of at most `settings.chunk_size` characters.
+    """Split the episode's text into the pieces for the model, each of at most `settings.chunk_size` characters.
 
-    Texts that this memory supplied to a prompt (contexts) are left out. They are kept in JSON records, and if
-    `read_all` is set and the content has nothing else.
+    Contexts, texts that this memory itself put into a prompt, are left out. They are kept in JSON records, and also if
+    `settings.read_all` is set and there is no other text.
     """
     content = episode.text if episode.kind in RECORDS else without_contexts(episode.text)
     if settings.read_all and not content.strip():
@@ -317,7 +323,7 @@ def _pieces_to_read(episode: EpisodeRecord, settings: Settings) -> tuple[Piece, 
 def split_content(content: str, size: int) -> list[Piece]:
     """Split *content* into pieces of at most *size* characters, if possible between paragraphs or sentences.
 
-    Each piece ends after the best separator in its second half.
+    Each piece ends after the best separator (see `JOINTS`) in its second half.
     """
     pieces: list[Piece] = []
     start = 0
@@ -333,7 +339,7 @@ def split_content(content: str, size: int) -> list[Piece]:
 
 
 def _validate_kind(kind: object, content: str) -> str:
-    """Return *kind* if it is a kind of episode; for a kind of record, *content* must be valid JSON.
+    """Return *kind* if it is a kind of episode. If the kind requires JSON, also check that *content* is valid JSON.
 
     Raises: `InputError`, also for JSON with more than `MOST_VALUES` values or nested deeper than `DEEPEST`.
     """
@@ -366,7 +372,8 @@ def measure_depth(value: Any) -> int:
 def _expiry(expires_at: object, created_at: int, ttl: float | None) -> int | None:
     """Return when the episode expires, in microseconds since the epoch, or ``None`` for never.
 
-    It is *expires_at*, a time or ISO 8601 text, else *created_at* plus the default lifetime *ttl*, in seconds.
+    This is *expires_at*, a datetime or ISO 8601 text. If it is missing, it is *created_at* plus the default lifetime
+    *ttl* in seconds; without *ttl*, the episode never expires.
     """
     if expires_at in (None, ""):
         return None if ttl is None else created_at + int(ttl * 1_000_000)

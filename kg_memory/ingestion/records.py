@@ -1,4 +1,4 @@
-"""The dataclasses that the steps of ingestion pass to each other."""
+"""The dataclasses that the steps of ingestion (storing a text and extracting its facts) pass to each other."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ PERIOD = ("valid_at", "invalid_at", "said_at", "known_from", "precision", "end_p
 
 @dataclass(frozen=True, slots=True)
 class EpisodeRecord:
-    """A stored episode: a message, text, JSON record or declared facts.
+    """An episode as it is stored: a message, a text, a JSON record, or facts declared by an application.
 
-    `at`, `created_at` and `expires_at` are microseconds since the epoch; `offset` is the offset of `at` from UTC in
-    minutes, and `at_iso` the local time of `at` in ISO 8601. `flags` are the kinds of prompt injection found.
+    `at`, `created_at` and `expires_at` are microseconds since the epoch. `offset` is the UTC offset of `at` in minutes,
+    and `at_iso` the local time of `at` in ISO 8601. `flags` are the kinds of prompt injection found in the content.
     """
 
     id: str
@@ -56,17 +56,17 @@ class EpisodeRecord:
 
     @property
     def is_declared(self) -> bool:
-        """Whether the content is declared facts (triples), which are not read by a model."""
+        """Whether the content consists of facts that an application declared, so that no model has to extract them."""
         return self.kind == DECLARED
 
     @property
     def speaker_name(self) -> str | None:
-        """The speaker, or ``None`` if the speaker field is not a name and so must not become an entity."""
+        """The speaker, or ``None`` if the text in `speaker` is no name, so that no entity is made from it."""
         return self.speaker if name_of_speaker(self.speaker) else None
 
     @property
     def line(self) -> str:
-        """The episode as one line of conversation, ``speaker: content``; declared facts as their sentences."""
+        """The episode as one line of conversation, ``speaker: content``. Of declared facts, it has the sentences."""
         if self.is_declared:
             sentences = (str(row.get("sentence") or "") for row in parse_facts(self.content) or ())
             return " ".join(filter(None, sentences)) or self.content
@@ -74,7 +74,7 @@ class EpisodeRecord:
 
     @property
     def text(self) -> str:
-        """The content with placeholders for payloads such as base64 data; offsets of pieces and facts refer to it."""
+        """The content with placeholders for payloads such as base64 data. Offsets of facts refer to this text."""
         return hide_payloads(self.content, self.kind)
 
     def place(self, at: int, *, is_end: bool = False) -> int:
@@ -88,7 +88,7 @@ NOT_RECEIVED = EpisodeRecord("", "message", "", 0)
 
 @dataclass(frozen=True, slots=True)
 class PreviousMessage:
-    """An earlier message of the same thread, which prompts show before the episode; `at` is ISO 8601 text."""
+    """An earlier message of the same conversation, which prompts show as context; `at` is ISO 8601 text."""
 
     speaker: str | None
     content: str
@@ -102,7 +102,7 @@ class PreviousMessage:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of an episode that the model reads in one question; `start` is its offset in the episode's text."""
+    """A part of an episode's text about which the model gets one prompt; `start` is its offset in characters."""
 
     content: str
     start: int = 0
@@ -110,10 +110,10 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class EntityMention:
-    """An entity as the episode names it.
+    """An entity as the text of an episode names it.
 
     For a bare noun with an owner, `name` includes the owner ("Ann's pendant") and `words` is the original ("pendant").
-    For a name that the speaker gives ("I'm Ann"), `introduces` is the episode's name of the speaker ("user").
+    For a name that the speaker gives ("I'm Ann"), `introduces` is the name that the speaker had before ("user").
     """
 
     name: str
@@ -123,13 +123,13 @@ class EntityMention:
 
     @property
     def called(self) -> str:
-        """The name in the words of the episode: "pendant", not "Ann's pendant"."""
+        """The name exactly as in the text: "pendant", not "Ann's pendant"."""
         return self.words or self.name
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """An entity, fact or part of an episode that was left out of the memory, and the reason."""
+    """An entity, a fact or a part of the text that was not stored, and the reason."""
 
     kind: Literal["entity", "fact", "part"]
     text: str
@@ -138,10 +138,10 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedEntity:
-    """An entity that the episode mentions, matched with a stored entity or `is_new`.
+    """An entity that the text mentions: matched with a stored entity or, if `is_new`, to be stored.
 
-    - `name`: its stored name from now on; `called`: the names that the episode uses
-    - `key`, `id`: of the stored entity, unless it `is_new`
+    - `name`: its name in the graph from now on; `called`: the names that the text uses
+    - `key`, `id`: of the stored entity, or the new ones
     - `renamed`: whether `name` replaces the stored name; `aliases`: other names to add
     - `apart_from`: ids of stored entities of the same name that are certainly different from this new entity
     - `doubt`: the stored entity that this new entity may be, for a person to decide
@@ -161,9 +161,9 @@ class ResolvedEntity:
 
 @dataclass(frozen=True, slots=True)
 class EntityMatch:
-    """The model's answer to the question which stored entity a mention is.
+    """The model's answer to the question which stored entity a mentioned entity is.
 
-    `same_as` is the id of that entity, or ``None`` for a new one; `name` is the fullest of their names.
+    `same_as` is the id of the stored entity, or ``None`` for a new one; `name` is the fullest of their names.
     """
 
     same_as: str | None
@@ -172,10 +172,10 @@ class EntityMatch:
 
 
 class NamedFact(answers.FactByNames):
-    """A fact as read by the model together with its entities, to which it refers by name.
+    """A fact as the model extracted it in one answer with its entities, to which it refers by name.
 
-    `piece` is the index of the piece that states it, `place` its own index in the answer about that piece; `rests_on`
-    refers to other facts by that index.
+    `piece` is the index of the part of the text that states it. `place` is its index in the model's answer about that
+    part; `rests_on` has the `place` of each fact on which it depends.
     """
 
     piece: int
@@ -184,16 +184,16 @@ class NamedFact(answers.FactByNames):
 
 @dataclass(frozen=True, slots=True)
 class StatedFact:
-    """A fact that the episode states. Times are microseconds since the epoch.
+    """A fact that the text of an episode states. Times are microseconds since the epoch.
 
     - `subject`, `objects`: indexes in `Draft.entities`; `subject_id`, `object_ids`: the entity ids
     - `predicate`: the canonical name; `wording`: the name as read; `family`: predicates that may contradict each other
     - `single_valued`: a subject has one object at a time; a guess unless `declared` by a person or the settings
-    - `start`, `end`: the characters of the episode's text that state the fact; `quoted`: its quote was found there
+    - `start`, `end`: the characters of the text that state the fact; `quoted`: its quote was found there
     - `stated_from`, `stated_until`: the dates as read; `valid_at`, `invalid_at`: the checked dates; `window_end`: the
       end of the period in which a coarse `valid_at` lies ("in May" -> 1 June)
-    - `premises`: ids of the facts that it rests on
-    - `same_as`: id of the existing fact that says the same; `restated`: stated earlier than the stored wording of it
+    - `premises`: ids of the facts on which it depends
+    - `same_as`: id of the stored fact that says the same; `restated`: its wording replaces that of the stored fact
     - `corrects`: replaces earlier statements of the same fact; `refuted`: corrected by an earlier one
     - `is_triple`: the sentence was made from the triple, so equal triples are the same fact
     - `replaces`: its words tell of a change ("now", "no longer")
@@ -237,23 +237,23 @@ class StatedFact:
 
     @property
     def stored_id(self) -> str:
-        """The id under which the fact is stored: that of the existing fact that says the same, or else `id`."""
+        """The id under which the fact is stored: the id of the stored fact that says the same, or else its own `id`."""
         return self.same_as or self.id
 
     @property
     def begin(self) -> int:
-        """The start of the fact, in microseconds since the epoch; for an undated fact, the time when it was stated."""
+        """The start in microseconds since the epoch; without a start date, the time of the message."""
         return self.stated_at if self.valid_at == OPEN_START else self.valid_at
 
     @property
     def only_ends(self) -> bool:
-        """Whether the fact states only an end in the past ("no longer works there"), without a start."""
+        """Whether the fact has an end in the past and no start, as in "Ann no longer works there"."""
         return self.valid_at == OPEN_START and self.invalid_at <= self.stated_at
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A period in which an existing fact is believed to hold; both ends are microseconds since the epoch."""
+    """A period in which the memory considers a stored fact true; both ends are microseconds since the epoch."""
 
     valid_at: int
     invalid_at: int
@@ -261,12 +261,12 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class CandidateFact:
-    """An existing fact that a new fact may repeat or contradict, as it was first stated.
+    """A stored fact that a new fact may repeat or contradict, with the dates of its first statement.
 
     `stated_by` is the id of the episode that stated it first, at `stated_at`; that episode was saved at `arrived_at`.
     `valid_at` and `invalid_at` are the stated dates (``only_ends``: there is only an end). `beliefs` are the periods in
-    which the fact is believed to hold. `revision` counts the changes of facts about its subject. `distance` is the
-    cosine distance of its sentence from the new fact's.
+    which the memory considers it true. `revision` counts the changes of facts about its subject. `distance` is the
+    cosine distance of its sentence from the sentence of the new fact.
     """
 
     id: str
@@ -292,7 +292,7 @@ class CandidateFact:
 
 @dataclass(frozen=True, slots=True)
 class PairVerdict:
-    """The relation of a new fact to an existing one, as judged; `holds` is the fact to believe if they conflict."""
+    """How a new fact relates to a stored one, such as "duplicate"; `holds` is the fact to believe if they conflict."""
 
     verdict: VerdictKind
     confidence: float
@@ -302,7 +302,7 @@ class PairVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A new fact (its index in `Draft.facts`), an existing fact, and their verdict; ``None`` if they are unrelated."""
+    """A new fact (its index in `Draft.facts`) and a stored fact, with how they relate; ``None``: they are unrelated."""
 
     new: int
     candidate: CandidateFact
@@ -311,7 +311,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class NewVerdict:
-    """A verdict to store: the fact *new* ends or contradicts the fact *existing* (ids); see `models.graph.Review`."""
+    """A verdict to store: the fact *new* (an id) ends or contradicts the fact *existing*; see `models.graph.Review`."""
 
     id: str
     new: str
@@ -323,7 +323,7 @@ class NewVerdict:
     reason: str
 
     def row(self) -> JSON:
-        """Return the verdict as a parameter row of the query that saves an episode."""
+        """Return the verdict as a dict, one row in a parameter of the query that saves an episode."""
         row = asdict(self)
         row["known"] = row.pop("existing")
         return row
@@ -331,7 +331,7 @@ class NewVerdict:
 
 @dataclass(frozen=True, slots=True)
 class NewPredicate:
-    """A predicate learned from this episode, to be stored; see `kg_memory.models.graph.PredicateInfo`."""
+    """A predicate that the model was asked about, to be stored; see `kg_memory.models.graph.PredicateInfo`."""
 
     name: str
     canonical: str
@@ -339,13 +339,13 @@ class NewPredicate:
     origin: str = "learned"
 
     def row(self) -> JSON:
-        """Return the predicate as a parameter row of the query that saves an episode."""
+        """Return the predicate as a dict, one row in a parameter of the query that saves an episode."""
         return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Grounds:
-    """The data on which verdicts are based: revision counters by entity id, and rows of the existing facts compared."""
+    """The stored data on which verdicts rest: revision counters by entity id, and rows of the stored facts compared."""
 
     revisions: Mapping[str, int]
     histories: Sequence[Mapping[str, Any]] = ()
@@ -356,9 +356,9 @@ NO_GROUNDS = Grounds({})
 
 @dataclass(frozen=True, slots=True)
 class NewBelief:
-    """A belief to store: a period in which the fact with the id `fact` holds; if *proposed*, once a person agrees.
+    """A belief to store: a period in which the memory considers the fact with the id *fact* true.
 
-    *cause* is the id of the episode or decision that led to the belief.
+    If *proposed*, a person must accept it first. *cause* is the id of the episode or decision that led to it.
     """
 
     fact: str
@@ -368,7 +368,7 @@ class NewBelief:
     proposed: bool = False
 
     def to_row(self) -> JSON:
-        """Return the belief as a parameter row of the query that saves an episode or a decision."""
+        """Return the belief as a dict, one row in a parameter of the query that saves an episode or a decision."""
         period = dict(zip(PERIOD, astuple(self.period), strict=True))
         stored = {"id": self.id, "expired_at": OPEN_END, "cause": self.cause, **period}
         return {"fact": self.fact, "proposed": self.proposed, "belief": stored}
@@ -376,10 +376,10 @@ class NewBelief:
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """The changes of stored beliefs that an episode or a decision causes.
+    """How stored beliefs (periods in which facts count as true) change because of an episode or a decision.
 
     `touched` are the ids of facts whose beliefs change, `closed` the ids of beliefs to close, `beliefs` the new ones.
-    `ended` are the sentences of facts that stop holding, `waiting` those of facts that enter review.
+    `ended` are the sentences of facts that stop holding, `waiting` the sentences of facts that now need a review.
     """
 
     touched: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Step 4, resolve: match the mentioned entities with stored entities, under the same name or another."""
+"""Step 4, resolve: match the entities that a text mentions with stored entities, by the same name or a similar one."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ log = logging.getLogger("kg_memory.ingestion")
 def resolve(draft: Draft, settings: Settings) -> Flow[Update]:
     """Step 4 of ingestion: return the entities of the episode, each either matched with a stored entity or new.
 
-    A stored entity of the same name and type matches, unless the episode says that it is another one. So does a stored
-    entity whose name is similar enough (`merge_threshold`). The model is asked one question about all other mentions
-    that may be stored entities.
+    A stored entity of the same name and type matches, unless the text says that it is another one. So does a stored
+    entity whose name is similar enough (`settings.merge_threshold`). The model is asked one question about all other
+    mentions that may be stored entities.
     """
     mentions = draft.mentions
     # Embed the texts of later steps along with the names: one request instead of three.
@@ -64,7 +64,7 @@ def resolve(draft: Draft, settings: Settings) -> Flow[Update]:
 def find_entity_candidates(
     mentions: Sequence[EntityMention], vectors: Sequence[Vector], settings: Settings, *, exact: bool = False
 ) -> Flow[tuple[ByPlace, int]]:
-    """Return the stored entities that each mention may be, best first, by the index of the mention in *mentions*.
+    """Return the stored entities that each mention may be, best first, by the mention's index: ``{0: [entity, ...]}``.
 
     The second result is when a predicate of the namespace was last learned or corrected, in microseconds; 0 for never.
     *vectors* are the embeddings of the names. With *exact*, only entities of the same name are returned.
@@ -107,9 +107,9 @@ def find_entity_candidates(
 def select_offered(
     mention: EntityMention, own: Candidates, best: ByPlace, mentions: Sequence[EntityMention], settings: Settings
 ) -> list[Candidate]:
-    """Return the stored entities in *own* that *mention* may be by type and owner: "Ann's dog" is not "Bob's dog".
+    """Return the stored entities in *own* that *mention* may be, by type and owner: "Ann's dog" is not "Bob's dog".
 
-    *best* has the stored entities that each of *mentions* may be, by index; they give other names of the owner.
+    *best* has the stored entities that each of *mentions* may be, by index. They give other names of the owner.
     """
     fitting = [candidate for candidate in own if may_be_of_type(mention, candidate, settings)]
     owner, noun = split_owner(mention.name) or ("", "")
@@ -151,7 +151,8 @@ def certain(mention: EntityMention, candidates: Candidates, settings: Settings) 
     """Return the stored entity in *candidates* that *mention* certainly is, or ``None`` if that is not certain.
 
     A candidate is certain if it is the only one with the mention's name and type, and not marked as doubted. It is also
-    certain if it is the only one with a score of at least `merge_threshold`, and the digits in both names are equal.
+    certain if it is the only one with a score of at least `settings.merge_threshold`, and both names have the same
+    digits.
     """
     key = alias_key(mention.name)
     if any(candidate.get("apart") for candidate in candidates):
@@ -173,10 +174,10 @@ def certain(mention: EntityMention, candidates: Candidates, settings: Settings) 
 
 
 def doubt_known(draft: Draft, candidates: ByPlace, settings: Settings) -> Flow[dict[int, list[Candidate]]]:
-    """Return *candidates* with a mark on each stored entity that has a mention's name but may be somebody else.
+    """Mark stored entities that have the name of a mention but may be somebody else; return the marked *candidates*.
 
-    *candidates* has the stored entities that each mention of the episode may be, by the index of the mention. The mark
-    is `apart` (surely somebody else) or `doubted`.
+    *candidates* has the stored entities that each mention may be, by the index of the mention. The mark is `apart`
+    (surely somebody else) or `doubted`.
     """
     same: dict[int, Candidate] = {}
     for place, mention in enumerate(draft.mentions):
@@ -213,7 +214,7 @@ def _digits(name: str) -> list[str]:
 def _ask(draft: Draft, unsure: ByPlace) -> Flow[dict[int, EntityMatch]]:
     """Ask the model which stored entity each unclear mention is, and return its answers by the index of the mention.
 
-    *unsure* has the stored entities that a mention may be, by the same index.
+    *unsure* has the stored entities that each unclear mention may be, by the same index.
     """
     items: list[JSON] = []
     ids: dict[int, tuple[int, str]] = {}
@@ -246,10 +247,10 @@ def _show(candidate: Candidate) -> JSON:
 def resolve_all(
     draft: Draft, candidates: ByPlace, identities: Mapping[int, EntityMatch], settings: Settings
 ) -> tuple[ResolvedEntity, ...]:
-    """Return one entity for each mention of the episode: a stored entity where the match is certain, else a new one.
+    """Return one entity for each mention of the episode: a stored entity if the match is certain, else a new one.
 
     *candidates* (stored entities) and *identities* (the model's answers) are by the index of the mention. Mentions of
-    the same entity are joined.
+    the same entity become one.
     """
     resolved: list[ResolvedEntity] = []
     for new, mention in enumerate(draft.mentions):
@@ -262,10 +263,9 @@ def resolve_all(
 
 
 def _join_introduced(mentions: Sequence[EntityMention], resolved: Sequence[ResolvedEntity]) -> list[ResolvedEntity]:
-    """Return *resolved*, with each speaker joined with the entity of the name that they give: "I'm Ann".
+    """Merge each speaker with the entity of the name that they give ("I'm Ann"); return the changed *resolved*.
 
-    *resolved* are the entities of *mentions*, in this order. Two stored entities are not joined, for a person to
-    decide.
+    *resolved* are the entities of *mentions*, in this order. Two stored entities are not merged: a person decides.
     """
     entities = list(resolved)
     for place, mention in enumerate(mentions):
@@ -287,7 +287,7 @@ def _join_introduced(mentions: Sequence[EntityMention], resolved: Sequence[Resol
 def new_key(mention: EntityMention, candidates: Candidates, episode: str) -> str:
     """Return the key of a new entity, made from its name and type.
 
-    If one of the stored *candidates* has that key already, the id *episode* is added to it.
+    If one of the stored *candidates* has that key already, the key includes *episode*, the id of the episode.
     """
     key = entity_key(mention.name, mention.type)
     is_taken = any(key == candidate["key"] for candidate in candidates)
@@ -299,8 +299,8 @@ def _resolve(
 ) -> ResolvedEntity:
     """Return the entity that *mention* is: one of the stored *candidates* if that is certain, else a new one.
 
-    *identity* is the model's answer about the mention, ``None`` if it was not asked. An unsure answer is added to the
-    new entity as its `doubt`.
+    *identity* is the model's answer about the mention, ``None`` if it was not asked. If the answer is unsure, it
+    becomes the `doubt` of the new entity.
     """
     same = certain(mention, candidates, settings)
     if same is not None:
@@ -323,9 +323,9 @@ def _resolve(
 def _find_doubt(
     mention: EntityMention, same: Candidate | None, candidates: Candidates, identity: EntityMatch, settings: Settings
 ) -> EntityMatch | None:
-    """Return the stored entity that a new entity may turn out to be, if the model was unsure, else ``None``.
+    """Return the stored entity that a new entity may turn out to be if the model was unsure, else ``None``.
 
-    *identity* is the model's answer, and *same* the entity that it names. Without *same*, the entity is one of
+    *identity* is the model's answer, and *same* the stored entity that it names. If *same* is ``None``, it is one of
     *candidates* with the name of *mention*.
     """
     if same is None and identity.confidence < settings.auto_threshold:
@@ -340,7 +340,8 @@ def _find_doubt(
 def _match_entity(mention: EntityMention, same: Candidate, fullest: str | None) -> ResolvedEntity:
     """Return the stored entity *same* as the match for *mention*; the name of the mention is added as an alias.
 
-    If *fullest*, which the model chose as the fullest name, is one of its names, the entity is renamed to it.
+    *fullest* is the name that the model chose as the fullest, or ``None``. If it is one of the known names, the entity
+    is renamed to it.
     """
     stored = str(same["name"])
     by_key: dict[str, str] = {canonical_name(name): name for name in (stored, mention.name, *same["aliases"])}
@@ -365,7 +366,7 @@ def _match_entity(mention: EntityMention, same: Candidate, fullest: str | None) 
 
 
 def _join(first: ResolvedEntity, second: ResolvedEntity) -> ResolvedEntity:
-    """Return one entity with the names of *first* and *second*, which turned out to be the same entity."""
+    """Merge *first* and *second*, which turned out to be the same entity; return one entity with the names of both."""
     named = second if second.renamed and not first.renamed else first
     names = dict.fromkeys((*first.aliases, *second.aliases))
     called = tuple(dict.fromkeys((*first.called, *second.called)))

@@ -1,6 +1,6 @@
-"""Step 9, save: write everything derived from the episode in one atomic query, or a part of it in each of several.
+"""Step 9, save: write everything derived from a text in one atomic query; for a long text, in one query for each part.
 
-The last query also marks the episode done.
+The last query also marks the episode as done.
 """
 
 from __future__ import annotations
@@ -51,11 +51,12 @@ NOTHING_READ: Update = {"entities": (), "facts": (), "revision": Revision()}
 
 
 def save(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Step 9 of ingestion: write all results about the episode in one atomic query, and mark the episode done.
+    """Step 9 of ingestion: write all results about the episode in one atomic query, and mark the episode as done.
 
-    An episode with more than `MOST_AT_ONCE` facts or entities is written in parts; after each, the graph repeats from
-    `dedupe`. If another writer changed related facts, nothing is written and the graph repeats from `dedupe`. If
-    something was forgotten meanwhile, it repeats from `receive`, since prompts may have shown forgotten messages.
+    An episode with more than `MOST_AT_ONCE` facts or entities is written in parts; after each part, the graph repeats
+    the steps from `dedupe`. If another writer changed related facts, nothing is written and the graph also repeats from
+    `dedupe`. If something was deleted from the namespace meanwhile, it repeats from `receive`, since prompts may have
+    shown deleted messages.
 
     Raises: `DatabaseUnavailable` after `MOST_CONFLICTS` such attempts; the episode stays saved.
     """
@@ -87,12 +88,12 @@ def save(draft: Draft, settings: Settings) -> Flow[Update]:
 
 
 def after_save(state: Row) -> str:
-    """Return the next step after `save`: "dedupe" or "receive" to repeat the graph from that step, else "done"."""
+    """Return the name of the step after `save`: "dedupe" or "receive" to repeat the steps from there, else "done"."""
     return str(state.get("retry_from") or "done")
 
 
 def _log_losses(draft: Draft) -> None:
-    """Log how many entities and facts of the episode were left out, by reason. Their texts are not logged."""
+    """Log how many entities and facts of the episode were not stored, by reason. Their texts are not logged."""
     for (kind, reason), count in Counter((loss.kind, loss.reason) for loss in draft.dropped).items():
         level = logging.WARNING if reason.startswith("over the limit") else logging.INFO
         log.log(level, "episode %s: left out of the reading, %s: %d, %s", draft.episode.id, kind, count, reason)
@@ -107,15 +108,15 @@ def _is_last(draft: Draft) -> bool:
 
 
 def _end(draft: Draft, settings: Settings) -> JSON:
-    """Return the properties that are set on the episode once all of it is saved, such as its status and usage."""
+    """Return the properties to set on the episode once all of it is saved, such as its status and model usage."""
     done = {"status": _status(draft), "reason": draft.skipped, "plan": _plan(draft, settings), "took": _usage(draft)}
     return {**done, **dict.fromkeys(("answers", "reader", "reading_since", "interrupted"))}
 
 
 def _read_status(draft: Draft) -> Flow[JSON]:
-    """Return the row of the stored episode: its `status`, and how often its namespace has `forgotten` something.
+    """Return the stored episode's `status`, and as `forgotten` how often its namespace has deleted something.
 
-    Raises: `InputError` if the episode itself was forgotten.
+    Raises: `InputError` if the episode itself was deleted.
     """
     rows = yield from fetch(episodes.STATUS, id=draft.episode.id)
     if not rows:
@@ -124,7 +125,7 @@ def _read_status(draft: Draft) -> Flow[JSON]:
 
 
 def _write(draft: Draft, settings: Settings) -> Flow[tuple[int, list[JSON] | None]]:
-    """Run the save query; return when it ran, in microseconds, and the rows of entities whose summaries are stale.
+    """Run the save query; return when it ran, in microseconds, and the rows of entities whose summaries are outdated.
 
     The rows are ``None`` if nothing was written because another writer changed something.
     """
@@ -171,9 +172,9 @@ def _write(draft: Draft, settings: Settings) -> Flow[tuple[int, list[JSON] | Non
 
 
 def _plan(draft: Draft, settings: Settings) -> str:
-    """Return how the episode was read: "economy", "standard", "thorough", "offline" or "declared".
+    """Return by which plan the episode was processed: "economy", "standard", "thorough", "offline" or "declared".
 
-    It is "standard" instead of "thorough" if the budget was low.
+    It is "standard" in place of "thorough" if the budget was low.
     """
     if draft.episode.is_declared:
         return "declared"
@@ -183,10 +184,10 @@ def _plan(draft: Draft, settings: Settings) -> str:
 
 
 def _usage(draft: Draft) -> list[float]:
-    """Return the calls, tokens and seconds that models spent on the episode, as seven numbers.
+    """Return the calls, tokens and seconds that models spent on the episode, as a list of seven numbers.
 
-    They are the calls, input tokens, output tokens and seconds of all steps, followed by the calls, input tokens and
-    output tokens of the steps that read entities and facts.
+    The first four are the calls, input tokens, output tokens and seconds of all steps. The last three are the calls,
+    input tokens and output tokens of the steps that extract entities and facts.
     """
     counts = ("calls", "input_tokens", "output_tokens")
     readers = ("extract", "reflect", "facts") if draft.stated is None else ("extract", "reflect")
@@ -199,9 +200,10 @@ def _sum(steps: Sequence[Row], *names: str) -> list[float]:
 
 
 def _entity_rows(draft: Draft, entities: Mapping[int, ResolvedEntity], vectors: Mapping[str, Vector]) -> list[JSON]:
-    """Return the query rows of the entities to save: their names, embedding vectors and words for the index.
+    """Return the query rows of the *entities* to save: their names, embedding vectors and words for the index.
 
-    *vectors* has the embedding of each new entity's name.
+    *entities* are by their index in `Draft.entities`. *vectors* has the embedding of each new entity's name, by the
+    name.
     """
     touched = set(draft.revision.touched)
     changing = [fact for fact in draft.facts if fact.stored_id in touched]
@@ -220,7 +222,7 @@ def _entity_rows(draft: Draft, entities: Mapping[int, ResolvedEntity], vectors: 
 
 
 def _entities_of_part(draft: Draft) -> Iterator[tuple[int, ResolvedEntity]]:
-    """Yield the entities to save with the next part of a long episode, with their indexes in `Draft.entities`.
+    """Yield ``(index in Draft.entities, entity)`` for the entities to save with the next part of a long episode.
 
     These are the subjects and objects of the part's facts, and the next `MOST_AT_ONCE` entities.
     """
@@ -233,7 +235,8 @@ def _entities_of_part(draft: Draft) -> Iterator[tuple[int, ResolvedEntity]]:
 def _identity_rows(draft: Draft, entities: Iterable[ResolvedEntity]) -> JSON:
     """Return query rows that link new entities with stored entities of the same name.
 
-    `apart` has pairs that are different entities; `doubts` has pairs that may be the same, for a person to decide.
+    They are ``{"apart": [...], "doubts": [...]}``: pairs of different entities, and pairs that may be the same, for a
+    person to decide.
     """
     apart: list[JSON] = []
     doubts: list[JSON] = []
@@ -247,15 +250,15 @@ def _identity_rows(draft: Draft, entities: Iterable[ResolvedEntity]) -> JSON:
 
 
 def _name_row(name: str) -> JSON:
-    """Return the query row of *name*, a name of an entity, with its weighted words for the word index."""
+    """Return the query row of *name*, a name of an entity, with its words and their weights for the word index."""
     counts = tokenise.count_terms(name, NAME_WEIGHT)
     return {"name": name, "n": counts.total(), "terms": to_terms(counts)}
 
 
 def _fact_rows(facts: Sequence[StatedFact], entities: Sequence[ResolvedEntity], vectors: Mapping[str, Vector]) -> JSON:
-    """Return the query rows of new facts, of existing facts whose wording changes, and of the words of both.
+    """Return the query rows of new facts (`facts`), stored facts with a new wording (`reworded`), and their words.
 
-    *vectors* has the embedding of each sentence; *entities* are those of the episode.
+    *vectors* has the embedding of each sentence; *entities* are the entities of the episode.
     """
     fresh: list[JSON] = []
     restated: list[JSON] = []
@@ -274,7 +277,10 @@ def _fact_rows(facts: Sequence[StatedFact], entities: Sequence[ResolvedEntity], 
 
 
 def _statement_rows(draft: Draft) -> list[JSON]:
-    """Return the query rows of the statements to save; `more`: an earlier part of the episode states the fact too."""
+    """Return the query rows of the episode's statements: which fact it states, with which dates, in which characters.
+
+    `more` is True if an earlier part of the episode states the fact too.
+    """
     earlier = {fact.stored_id for fact in draft.earlier}
     return [{**_statement_row(fact, draft.episode), "more": fact.stored_id in earlier} for fact in draft.facts]
 
@@ -289,7 +295,7 @@ def _statement_row(fact: StatedFact, episode: EpisodeRecord) -> JSON:
 
 
 def index_again(ids: Sequence[str]) -> Flow[None]:
-    """Add facts and entities (their *ids*) to the word and vector indexes again after they were evicted from these."""
+    """Add facts and entities (*ids*) to the word and vector indexes again, after they were evicted from these."""
     evicted = yield from fetch(ingestion.EVICTED, ids=ids)
     vectors = yield from embed([row["names"][0] for row in evicted])
     rows: dict[str, list[JSON]] = {"Fact": [], "Entity": []}

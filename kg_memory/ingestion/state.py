@@ -1,4 +1,4 @@
-"""The state of the ingestion graph: its input, the settings of one run, and the draft that the steps work on.
+"""The state of the ingestion graph: its input, the settings of one run, and the results of the steps so far (`Draft`).
 
 A step takes a `Draft` and returns the fields to update. In LangGraph's checkpoints and in Studio the same fields are
 JSON, without embeddings.
@@ -116,7 +116,7 @@ class IngestionContext(RunConfig):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """An episode in ingestion: the input (`given`), and the results of the steps so far.
+    """The state of one ingestion: the input (`given`), the stored episode, and the results of the steps so far.
 
     Fields by the step that sets them:
 
@@ -174,17 +174,17 @@ class Draft:
 
     @classmethod
     def of(cls, values: Row) -> Draft:
-        """Return a draft with the fields in *values*, the values of a graph state.
+        """Build a draft from *values*, the values of a graph state.
 
-        Values that are not fields of `Draft` become `given`, the input of the graph.
+        Values that are not fields of `Draft` are put into `given`, the input of the graph.
         """
         records = {name: value for name, value in values.items() if name in _RECORDS}
         return cls(given={name: value for name, value in values.items() if name not in records}, **records)
 
     def prompt_fields(self, piece: Piece | None = None) -> JSON:
-        """Return the fields of a prompt that asks about *piece*: ``{"episode": ..., "previous": [...]}``.
+        """Return the fields of a prompt that asks about *piece*: ``{"episode": {...}, "previous": [...]}``.
 
-        Without *piece*, the first piece of the episode is shown. `previous` are the previous messages.
+        *piece* is a part of the episode's text, by default the first one. `previous` are the previous messages.
         """
         if piece is None:
             piece = self.pieces[0] if self.pieces else Piece("")
@@ -194,7 +194,7 @@ class Draft:
 
 
 def type_fields(settings: Settings) -> JSON:
-    """Return the fields of a prompt that describe the declared types: ``{"entity_types": ..., "fact_types": ...}``."""
+    """Return the prompt fields for the declared types in *settings*: ``{"entity_types": ..., "fact_types": ...}``."""
     entity_types = {declared.name: declared.description for declared in settings.entity_types}
     return {"entity_types": entity_types, "fact_types": list(map(_show_fact_type, settings.fact_types))}
 
@@ -211,9 +211,9 @@ TypedStep = Callable[[Draft, Settings], Flow[Update]]
 
 
 def on_values(step: TypedStep) -> Callable[[Row, Settings], Flow[Update]]:
-    """Return *step*, which takes a `Draft`, as a function of the state's values, so that the graph can run it.
+    """Wrap *step*, which takes a `Draft`, as a node of the ingestion graph, which passes the graph's state as a dict.
 
-    For declared facts the step runs without a model.
+    If an application declared the facts of the episode, the step runs without a model.
     """
 
     @wraps(step, assigned=("__name__", "__doc__"))  # spans are named by this module
@@ -226,7 +226,10 @@ def on_values(step: TypedStep) -> Callable[[Row, Settings], Flow[Update]]:
 
 
 def spare_loop(draft: Draft, flow: Flow[T]) -> Flow[T]:
-    """Return *flow*, a step about *draft*, to be run in a thread off the event loop if the episode is very long."""
+    """Make *flow*, a step about *draft*, run in a thread if the text is very long; else return *flow* unchanged.
+
+    In a thread, it does not block an event loop.
+    """
     content = draft.episode.content or str(draft.given.get("content"))
     return in_threads(flow) if len(content) > LONG_CONTENT else flow
 
@@ -239,12 +242,12 @@ _ADAPTERS = {name: TypeAdapter[Any](hint) for name, hint in _RECORDS.items()}
 
 
 def encode(values: Row) -> Row:
-    """Return the state *values*, such as dataclasses of facts, as JSON for LangGraph; the inverse of `decode`."""
+    """Convert the state *values*, which include dataclasses, to JSON for LangGraph; the inverse of `decode`."""
     return to_jsonable_python(values)  # type: ignore[no-any-return]
 
 
 def decode(state: Row) -> Row:
-    """Return the JSON *state* with its values turned back into dataclasses; the inverse of `encode`."""
+    """Convert the values in the JSON *state* back to dataclasses; the inverse of `encode`."""
     return {
         name: _ADAPTERS[name].validate_python(value) if name in _ADAPTERS and value is not None else value
         for name, value in state.items()
@@ -252,7 +255,7 @@ def decode(state: Row) -> Row:
 
 
 def as_candidate(fact: StatedFact, draft: Draft) -> CandidateFact:
-    """Return *fact*, which is not saved yet, as a `CandidateFact`, so that other new facts are compared with it."""
+    """Return the unsaved *fact* in the form of a stored one, so that other new facts can be compared with it."""
     names = [entity.name for entity in draft.entities]
     words = pick(fact, "id", "subject_id", "predicate", "object_ids", "sentence", "stated_at", "only_ends")
     times = pick(fact, "valid_at", "invalid_at", "precision", "end_precision")
@@ -269,7 +272,7 @@ def as_candidate(fact: StatedFact, draft: Draft) -> CandidateFact:
 
 
 def find_answers(state: Row, model: str) -> GraphCache | None:
-    """Return a cache with the answers of *model* stored with the episode of *state*; ``None`` before `receive`."""
+    """Return a cache of the answers of *model* stored with the episode of *state*, or ``None`` before `receive`."""
     if "episode" not in state:
         return None
     return cache_in_episode(state["episode"].id, model, state.get("answers") or {}, done=bool(state.get("done")))
@@ -279,9 +282,9 @@ def find_answers(state: Row, model: str) -> GraphCache | None:
 
 
 def ask_about(draft: Draft, make: Callable[[Draft], Ask]) -> Flow[Any]:
-    """Ask the model the question that *make* builds from *draft*, and return its answer.
+    """Ask the model the question that the function *make* builds from *draft*, and return its answer.
 
-    If the model refuses, it is asked once more without the previous messages, which may be the cause.
+    If the model refuses, ask once more without the previous messages, which may be the cause.
 
     Raises: `ModelRefusal` if the model refuses again, or there are no previous messages.
     """
@@ -296,10 +299,10 @@ def ask_about(draft: Draft, make: Callable[[Draft], Ask]) -> Flow[Any]:
 def ask_in_batches(
     prompt: PromptTemplate[Answer], key: str, items: Sequence[Any], fields: Mapping[str, Any] | None = None
 ) -> Flow[list[Answer]]:
-    """Ask the question *prompt* about all *items*, `BATCH` of them at a time in parallel, and return all answers.
+    """Ask the model the question *prompt* about all *items*, `BATCH` of them in each request; return the answers.
 
-    *key* is the field of the prompt that lists the items, *fields* are its other fields. Without items, the list is
-    empty.
+    The requests are made in parallel. *key* is the field of the prompt that lists the items, *fields* are its other
+    fields. There is one answer for each request; without items, the list is empty.
     """
     if not items:
         return []
@@ -313,10 +316,11 @@ _KEPT = frozenset("read read_window reflect facts extract_message extract_text e
 
 
 def cache_in_episode(episode: str, model: str, answers: Mapping[str, str], *, done: bool = False) -> GraphCache:
-    """Return a cache of the model's answers about one episode, stored in the database on the episode (an id).
+    """Return a cache of the answers of *model* about one episode, which are stored in the database with the episode.
 
-    *answers* are the stored answers of *model*, JSON by question key. New answers are added unless the episode is
-    *done*. Only answers to reading questions are stored: others are cheaper to ask again than to store.
+    *episode* is the id. *answers* are the stored answers: JSON text by question key. New answers are added unless the
+    episode is *done*. Only answers to questions that extract entities and facts are stored; others are cheaper to ask
+    again.
     """
 
     def store(key: str, answer: str) -> Flow[Any]:

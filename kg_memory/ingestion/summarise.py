@@ -1,6 +1,6 @@
 """Step 10, summarise: write a short summary of each entity whose facts changed: what holds now, and what held before.
 
-Facts keep their dates in it, because a summary is read long after it was written.
+Facts keep their dates in it, because a summary may be read long after it was written.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _CHINESE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U000
 def summarise(draft: Draft, settings: Settings) -> Flow[Update]:  # noqa: ARG001 - steps have one shape
     """Step 10 of ingestion: write new summaries of the entities whose facts the episode changed.
 
-    Also write those that are still due because a process crashed.
+    Also write summaries that are missing because an earlier process crashed.
     """
     if draft.part:  # each part made summaries stale at a time of its own
         yield from refresh(0, draft.saved_at + 1)
@@ -59,10 +59,11 @@ def summarise(draft: Draft, settings: Settings) -> Flow[Update]:  # noqa: ARG001
 
 
 def refresh(since: int, before: int) -> Flow[None]:
-    """Write new summaries of the entities whose summary became out of date at *since*, or earlier than *before*.
+    """Write new summaries of entities whose summary became outdated exactly at *since*, or at any time before *before*.
 
-    Both are microseconds since the epoch. The model is asked only about entities with many facts. An entity that
-    another writer changes meanwhile is left to that writer.
+    Each change of facts marks the summaries that it makes outdated with its time. *since* selects the summaries of one
+    change, *before* the summaries that a crashed process has left. Both are microseconds since the epoch. The model is
+    asked only about entities with many facts. An entity that another writer changes meanwhile is left to that writer.
     """
     while True:
         records = yield from fetch(queries.STALE_ENTITIES, since=since, before=before, now=(yield from now()), **STALE)
@@ -79,9 +80,10 @@ def _refresh_rows(rows: Sequence[Entity]) -> Flow[None]:
 
 
 def _summaries(rows: Iterable[Entity]) -> Flow[dict[str, Summary]]:
-    """Return a new summary for each entity in *rows*, by entity key.
+    """Return a new summary for each entity in *rows*, by entity key: ``{"k1": (text, None)}``.
 
-    A short summary lists the facts of the entity; a longer one is written by the model.
+    A short summary lists the facts of the entity; a longer one is written by the model, and has a key to reuse it
+    later.
     """
     summaries: dict[str, Summary] = {}
     open_ones: list[_LongSummary] = []
@@ -105,14 +107,14 @@ def _summaries(rows: Iterable[Entity]) -> Flow[dict[str, Summary]]:
 
 
 class _LongSummary:
-    """A summary of an entity with many facts: a text by the model about the older facts, followed by the latest facts.
+    """A summary of an entity with many facts: a text by the model about older facts, then a list of the latest facts.
 
     There are fewer than `AFRESH` latest facts, so that the model is asked only once in `AFRESH` new facts, and when a
     fact ends.
     """
 
     def __init__(self, row: Entity) -> None:
-        """Split the facts of the entity *row* into those that the model summarises and the latest ones."""
+        """Split the facts of the entity *row* (a database row) into older ones, for the model, and the latest ones."""
         self.row = row
         self.past = [dated_past(fact) for fact in row["past"]]
         self.current = [dated(fact) for fact in row["facts"]]
@@ -132,7 +134,7 @@ class _LongSummary:
         return self.before if self.before and self.digest == self._digest(self.before) else None
 
     def show(self, place: int) -> JSON:
-        """Return the entity and its facts as JSON for the prompt; *place* becomes its id there.
+        """Return the entity and its facts as JSON for the prompt; *place* is the id that they get there.
 
         The old summary is included only if there are more facts than the prompt shows.
         """
@@ -141,7 +143,7 @@ class _LongSummary:
         return {"id": place, "summary": before if self.before is None else self.before, **shown}
 
     def begin_with(self, text: str) -> Summary:
-        """Return the summary: the model's *text* followed by the latest facts; and a key for reusing *text* later.
+        """Return the summary, the model's *text* followed by the latest facts, and a key for reusing *text* later.
 
         The key has the length of *text* and a digest of the facts that it summarises.
         """
@@ -153,7 +155,7 @@ class _LongSummary:
 
 
 def _ask(entities: list[JSON]) -> Flow[dict[int, str]]:
-    """Ask the model to summarise *entities* (JSON), and return its texts by entity number.
+    """Ask the model to summarise *entities* (JSON), and return its texts by the id of the entity: ``{0: "Ann skis."}``.
 
     The dict is empty if the model fails.
     """
@@ -166,9 +168,9 @@ def _ask(entities: list[JSON]) -> Flow[dict[int, str]]:
 
 
 def _shorten(facts: Sequence[str]) -> str:
-    """Return the newest of *facts* that fit into `LONGEST` characters as one text, the oldest of them first.
+    """Return as many of the newest *facts* as fit into `LONGEST` characters as one text, oldest first.
 
-    *facts* are sentences, newest first. The text replaces a summary that the model did not give.
+    *facts* are sentences, newest first. The text is used if the model fails to write a summary.
     """
     fitting: list[str] = []
     for sentence in facts:
@@ -198,7 +200,7 @@ def _end_sentence(sentence: str) -> str:
 
 
 def _summary_row(row: Entity, summary: str, worded: str | None) -> JSON:
-    """Return the query row that stores *summary* for the entity *row*, with the changes of its words in the word index.
+    """Return the query row that stores *summary* for the entity *row*, and updates its words in the word index.
 
     *worded* is the key by which the model's part of the text is reused, ``None`` without such a part.
     """

@@ -1,8 +1,8 @@
-"""Windows: ask the model the reading questions of several received episodes in parallel.
+"""Windows: batches of saved episodes for which the model extracts entities and facts in parallel.
 
-Reading questions do not depend on the stored graph, so they can be asked ahead. Their answers are cached with each
-episode. The ingestion graph then runs for one episode after another, in the order of arrival, and uses the cached
-answers: the result is the same as reading the episodes one by one.
+The questions do not depend on the stored graph, so they can be asked ahead. The answers are stored with each episode.
+The ingestion graph then runs for one episode after another, in the order of arrival, and uses these answers. The result
+is the same as processing the episodes one by one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ROUNDS = 2
 class Window:
     """A batch of saved episodes, in the order of arrival, about which the model will be asked in parallel.
 
-    *parallel* is the number of questions that are asked at a time.
+    *parallel* is the maximum number of questions that are open at a time.
     """
 
     def __init__(self, parallel: int) -> None:
@@ -42,35 +42,36 @@ class Window:
         self._states: list[JSON] = []
 
     def holds(self, state: Row) -> bool:
-        """Return whether the window has the episode of *state* (an ingestion state) already.
+        """Return whether the window already contains the episode of *state*, the input state of an ingestion.
 
         Such a duplicate must wait until the first one is saved.
         """
         return any(waiting["episode"].id == state["episode"].id for waiting in self._states)
 
     def is_full_for(self, state: Row) -> bool:
-        """Return whether the episode of *state* (an ingestion state) must wait for the next window.
+        """Return whether the episode of *state*, the input state of an ingestion, must wait for the next window.
 
-        An episode of several pieces fills a window. An episode during whose reading a process ended is read alone.
+        An episode with several pieces of text fills a window. So does an episode whose earlier processing killed a
+        process.
         """
         alone = any(waiting["interrupted"] or len(waiting["pieces"]) > 1 for waiting in (state, *self._states))
         return len(self._states) >= self._size or (alone and bool(self._states))
 
     def put(self, state: JSON) -> None:
-        """Add the received episode in *state* (an ingestion state) to the window."""
+        """Add the saved episode in *state*, the input state of an ingestion, to the window."""
         self._states.append(state)
 
     def take(self) -> list[JSON]:
-        """Remove all episodes from the window, and return their ingestion states."""
+        """Remove all episodes from the window, and return the states that were added."""
         states, self._states = self._states, []
         return states
 
 
 @dataclass(slots=True, eq=False)
 class ReadAhead:
-    """A saved episode with the model's answers about it, which were asked for before its ingestion runs.
+    """A saved episode with the model's answers about it, which were requested before its ingestion runs.
 
-    `answers` are JSON by question key, `steps` the calls, tokens and seconds spent.
+    `answers` maps the key of each question to the answer as JSON text. `steps` are the calls, tokens and seconds spent.
     """
 
     state: JSON
@@ -80,9 +81,9 @@ class ReadAhead:
     steps: list[JSON] = field(default_factory=list)
 
     def ask(self, flow: Flow[T]) -> Flow[T | None]:
-        """Run *flow*, which asks the model, and return its result; store the answers with the episode.
+        """Run *flow*, a generator that asks the model about this episode; store the answers, and return its result.
 
-        ``None`` if the model fails: the ingestion graph asks again later, and reports the failure.
+        The result is ``None`` if the model fails: the ingestion graph asks again later, and reports the failure.
         """
         durable = self._durable()
         asking, began = CachedAnswers(self.draft.namespace, durable=durable), time.perf_counter()
@@ -95,13 +96,13 @@ class ReadAhead:
             self.steps.append(asking.usage("extract", began).model_dump())
 
     def keep(self, question: Ask, answer: BaseModel) -> Flow[None]:
-        """Store *answer* as the answer to *question*, which the ingestion graph will ask about the episode."""
+        """Store *answer* as the answer to *question*, which the ingestion graph will ask about this episode."""
         durable = self._durable()
         self.answers[durable.key(question)] = answer.model_dump_json()
         yield from durable.put(question, answer)
 
     def read_state(self) -> JSON:
-        """Return the input state of the ingestion graph: the saved episode, and the answers to its questions."""
+        """Return the input state of the ingestion graph: the saved episode, and the stored answers of the model."""
         return {**self.state, "answers": {**self.draft.answers, **self.answers}, "steps": self.steps}
 
     def _durable(self) -> GraphCache:
@@ -109,10 +110,10 @@ class ReadAhead:
 
 
 def read_ahead(window: Sequence[JSON], settings: Settings, model: Model) -> Flow[list[JSON]]:
-    """Ask *model* about all episodes in *window* in parallel, and return their ingestion states with its answers.
+    """Ask *model* about all episodes in *window* in parallel, and return their states with the answers added.
 
-    Ingestion later uses these answers instead of asking. A rule-based model is not asked: it needs no time. For it, the
-    episodes are embedded in one request.
+    *window* has input states of the ingestion graph, which later uses these answers instead of asking. A rule-based
+    model needs no time and is not asked; then all episodes are embedded in one request.
     """
     readings = [ReadAhead(state, Draft.of(state), model.name) for state in window]
     unread = [one for one in readings if not one.draft.done and not one.draft.episode.is_declared]
