@@ -1,9 +1,9 @@
 """Queries about communities (groups of entities that share many facts).
 
 Facts are read in pages of internal ids, the only order that needs no sort of all facts. A community of level 0
-HAS_MEMBER entities; one of a higher level consists of communities of the level below, each PART_OF it. The time at
-which a member joined since the last summary is on the relation, as `joined_at`: setting any property of a community
-indexes its vector anew.
+HAS_MEMBER entities; a community of a higher level consists of communities of the level below, each PART_OF it. If a
+member joined after the last summary, the time is stored on the relation, as `joined_at`: setting any property of a
+community indexes its vector anew.
 """
 
 from __future__ import annotations

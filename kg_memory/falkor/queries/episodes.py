@@ -1,4 +1,4 @@
-"""Queries about episodes: saving them, their status, lists of them, waiting episodes, and remarks on them.
+"""Queries about episodes (stored messages and texts): save them, their status, lists of them, and remarks on them.
 
 Times are microseconds since the epoch.
 """
@@ -188,7 +188,7 @@ ALL_EPISODES = "MATCH (d:Episode)\nWITH d"
 
 
 def list_episodes(first: str) -> str:
-    """Return the Cypher query for a page of episodes (stored messages), latest first.
+    """Return the Cypher query for a page of episodes (stored messages and texts), latest first.
 
     *first* is the clause that matches the episodes as ``d``, such as ``MATCH (d:Episode)``. A page ends with the
     episode at which the total length of the texts reaches the parameter ``$characters``.
@@ -317,9 +317,9 @@ _COLUMNS = ("id", "kind", "sentence", "until", "precision", "by", "by_source_id"
 
 
 def _remarks(ids: str, remarks: str) -> str:
-    """Return the Cypher clauses that list the facts of some episodes that have ended, are disputed or were refused.
+    """Return the Cypher clauses that list facts of some messages that have since ended, are disputed or were refused.
 
-    *ids* is the name of the variable with the episode ids, *remarks* the name of the variable for the list.
+    *ids* is the name of the variable with the ids of the messages, *remarks* the name of the variable for the list.
     """
     first = "WITH stated\nUNWIND stated AS pair\nWITH pair[0] AS e, pair[1] AS f\n"
     branches = "\nUNION ALL\n".join(first + each for each in (_DISPUTED, _REFUSED, _ENDED))
@@ -341,9 +341,9 @@ CALL {{
 
 
 def _of_another(turn: str) -> str:
-    """Return the Cypher expression for a neighbour of the message ``e``; null if the same speaker sent both.
+    """Return the Cypher expression for the message before or after the message ``e``, if another speaker sent it.
 
-    *turn* is the variable of the neighbour: the message before or after. The expression is also null if searches may
+    *turn* is the variable of that neighbour. The expression is null if both have the same speaker, or if searches may
     not show the neighbour: expired, flagged, too far in time (``$gap``) or too long (``$length``).
     """
     return f"""CASE WHEN {turn}.kind = 'message' AND e.kind = 'message' AND {turn}.speaker <> e.speaker

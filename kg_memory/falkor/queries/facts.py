@@ -1,6 +1,7 @@
 """Queries about facts over time: beliefs, verdicts, decisions and predicates, and the entities of facts.
 
-Times are microseconds since the epoch; open ends are `temporal.OPEN_START` and `temporal.OPEN_END`.
+A belief is a period in which a fact counts as true; a verdict says how two facts relate. Times are microseconds since
+the epoch; open ends are `temporal.OPEN_START` and `temporal.OPEN_END`.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from kg_memory.temporal.interval import OPEN_END, OPEN_START
 
 
 def tell_history(carried: str = "") -> str:
-    """Return the Cypher clauses that add the verdicts, statements and present beliefs of each fact ``f`` to a query.
+    """Return the Cypher clauses that add the verdicts, statements and current beliefs of each fact ``f`` to a query.
 
-    A verdict is a judgement on two facts, a statement a fact as one episode states it. *carried* names the variables of
-    the query to keep, each followed by a comma: ``"new, distance, "``.
+    A verdict says how two facts relate. A statement is what one message says about the fact. A belief is a period in
+    which the fact counts as true. *carried* names the variables that the query still needs, each followed by a comma:
+    ``"new, distance, "``.
     """
     return f"""
 OPTIONAL MATCH (f)-[:JUDGED]->(v:Verdict)
@@ -45,7 +47,7 @@ _VERDICT = """v {.id, .new, .known, .kind, .ruling, .confidence, .reason, .holds
 
 
 def _tell_verdicts(page: str, order: str = "v.created_at", carried: str = "", more: str = "") -> str:
-    """Return the Cypher query for verdicts (judgements on two facts), with the decisions that people made about each.
+    """Return the Cypher query for verdicts (how two facts relate), with the decisions that people made about each.
 
     *page* is the clause that matches the verdicts as ``v``, and *order* the sort expression. *carried* names variables
     that *order* needs, each followed by a comma. *more* are further fields of a decision, such as ``", .before"``.
@@ -140,8 +142,8 @@ ORDER BY belief.created_at, belief.known_from, fact.id
 def _list_changed(best: str, order: str) -> str:
     """Return the Cypher query for the ids of the facts that changed in ``[$since, $until)``.
 
-    A fact changes when a belief in it (a period in which it is held to be true) begins or is replaced. *best* chooses
-    the time ``at`` by which a belief is sorted, such as ``max(at)``; *order* is the sort expression: ``at DESC``.
+    A fact changes when a belief in it (a period in which it counts as true) is added or closed. *best* computes the
+    time ``at`` by which a belief is sorted, such as ``max(at)``; *order* is the sort expression: ``at DESC``.
     """
     return f"""
 CALL {{

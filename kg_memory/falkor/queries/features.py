@@ -1,7 +1,7 @@
-"""Queries for features of search candidates by id, used to rerank them, and for the links around them.
+"""Queries for properties of search results by id, which rerankers use, and for the facts and entities around them.
 
-Embeddings stay in the database, which computes the similarities. Long lists come back as one text, which the client
-reads ten times as fast.
+Embeddings stay in the database, which computes the similarities. Long lists are returned as one text, which the client
+parses ten times as fast.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _alike(label: str, means: str = "") -> str:
     """Return the Cypher query for the cosine similarity of each pair of nodes with the ids ``$ids``.
 
     Its rows have an `id` and, as one text, the similarities to all later nodes: ``"0.9 0.4"``. *label* is the label of
-    the nodes. *means* is the clause that matches the node with the vector, if another node has it.
+    the nodes. *means* is the clause that matches as ``v`` the node with the vector, if that is another node.
     """
     return f"""
 UNWIND $ids AS id
@@ -208,10 +208,11 @@ CALL {
 
 
 def _next_hop(before: str, hop: int, *, unreviewed: bool) -> str:
-    """Return the Cypher clauses that follow facts one hop further, from the entities reached by the previous hop.
+    """Return the Cypher clauses that find the facts around the entities which the previous hop reached.
 
-    *before* is the variable with the results of the previous hop; *hop* is the number of the new hop. Entities with
-    more than ``$hub`` facts are left out, so that sorting stays fast.
+    A hop goes from entities over their facts to other entities. *before* is the variable with the results of the
+    previous hop; *hop* is the number of the new hop. Entities with more than ``$hub`` facts are left out, so that
+    sorting stays fast. With *unreviewed*, facts that wait for a person's approval count too.
     """
     return f"""
 CALL {{
@@ -242,9 +243,10 @@ CALL {{
 def walk(hops: int, *, unreviewed: bool = False) -> str:
     """Return the Cypher query for the facts around the entities ``$ids``, up to *hops* facts away.
 
-    Its only row has the facts of each hop as text (`links1`, `links2` ...), and the episodes that state the facts
-    (`statements`). Query parameters such as ``$limit1`` limit how many facts of an entity are followed. Entities with
-    more than ``$hub`` facts are not followed after the first hop.
+    Its only row has the facts of each hop as text (`links1`, `links2` and so on), and the messages that state the facts
+    (`statements`). Parameters such as ``$limit1`` limit how many facts of an entity are followed. Entities with more
+    than ``$hub`` facts are not followed after the first hop. With *unreviewed*, facts that wait for a person's approval
+    count too.
     """
     # The first hop sorts for each entity separately: sorting all at once takes three times as long at a hub. Two
     # directed matches take less time than one without direction.
@@ -303,9 +305,9 @@ WITH links, facts + more AS facts, named"""
 
 @cache
 def facts_with_links(*, things: bool = False) -> str:
-    """Return the Cypher query for the subjects and objects (`links`) of the facts with the ids ``$ids``.
+    """Return the Cypher query for the subjects and objects of the facts with the ids ``$ids``, in the column `links`.
 
-    The column `statements` has the episodes that state the facts. With *things*, the column `named` has further facts,
+    The column `statements` has the messages that state the facts. With *things*, the column `named` has further facts,
     whose sentences name one of the entities ``$things``.
     """
     return f"""
@@ -324,7 +326,7 @@ RETURN d.id AS id, collect(e.id) AS entities
 
 @cache
 def episode_signs(*, mentions: bool, nearness: bool) -> str:
-    """Return the Cypher query for the speakers of the episodes ``$ids``, and whether each still waits to be read.
+    """Return the Cypher query for the speakers of the episodes (messages) ``$ids``, and which are still unprocessed.
 
     With *mentions*, each row also says whether the episode mentions one of the entities ``$entities``. With *nearness*,
     it has the cosine similarity of the episode to ``$vector``, if the episode is in ``$nearest``.

@@ -1,8 +1,8 @@
-"""Filters as query steps: fixed pieces of Cypher, with every value as a parameter.
+"""Translate filters such as ``{"speaker": "Ann"}`` to clauses of Cypher, with every value as a query parameter.
 
-A step keeps the rows of a query whose node ``d`` passes the filter. Parts of a filter that must pass become matches;
-parts under ``$or`` and ``$not`` become flags, by ``max(CASE ...)`` over an optional match. Patterns in WHERE and
-pattern comprehensions take three times as long, and FalkorDB 4.22.1 refuses the latter after a WITH and when nested.
+The clauses keep the rows of a query whose node ``d`` passes the filter. Parts of a filter that must pass become
+matches; parts under ``$or`` and ``$not`` become flags, by ``max(CASE ...)`` over an optional match. Patterns in WHERE
+and pattern comprehensions are three times slower, and FalkorDB 4.22.1 refuses the latter after WITH and when nested.
 Ends of relations have no label, and a WITH stands before each match: otherwise the plan starts from all nodes.
 """
 
@@ -69,14 +69,14 @@ INDEXED = ("thread", "name")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Cypher clauses that filter a query's rows, and the values of the parameters that the clauses use."""
+    """Cypher clauses that filter the rows of a query, and the parameters that they use: ``{"where0": ["Ann"]}``."""
 
     cypher: str
     params: Params
 
 
 def read_names(where: Filter) -> Flow[Names]:
-    """Return the entity ids for each entity name in the filter *where*, from the graph: ``{"ann": ["e1", "e7"]}``."""
+    """Read from the graph which entities have the names in the filter *where*: ``{"ann": ["e1", "e7"]}``, by name."""
     names = (value for comparison in compared(where) if comparison.field == "name" for value in _values(comparison))
     keys = sorted({alias_key(str(name)) for name in names})
     if not keys:
@@ -88,8 +88,9 @@ def read_names(where: Filter) -> Flow[Names]:
 def filter_step(where: Filter, kind: Kind, names: Names, carried: Sequence[str] = ("d", "score")) -> Step:
     """Return the Cypher clauses that keep the rows whose node ``d`` (of *kind*) matches the filter *where*.
 
-    *names* are from `read_names`; *carried* are the variables to keep. The clauses must follow a WITH and end with one.
-    Sort after them: FalkorDB 4.22.1 would apply a LIMIT before the filter if an ORDER BY came first.
+    *names* is the result of `read_names`. *carried* are the variables that the query still needs. The clauses must
+    follow a WITH and end with one. Sort after them: FalkorDB 4.22.1 would apply a LIMIT before the filter if an ORDER
+    BY came first.
     """
     writer = _Writer(names)
     writer.require(where, _Node("d", HOLDERS[kind]), carried)
@@ -97,9 +98,9 @@ def filter_step(where: Filter, kind: Kind, names: Names, carried: Sequence[str] 
 
 
 def start_step(where: Filter, kind: Kind, names: Names) -> Step | None:
-    """Return the Cypher clauses that start a query with the nodes ``d`` of *kind* that match the filter *where*.
+    """Return the first Cypher clauses of a query: they match the nodes ``d`` of *kind* that pass the filter *where*.
 
-    None if *where* consists of ``$or`` and ``$not`` only: an index could not be used. *names* are from `read_names`.
+    None if *where* has only ``$or`` and ``$not``: no index can find the nodes. *names* is the result of `read_names`.
     """
     node = _Node("d", HOLDERS[kind])
     required = list(_mandatory_parts(where))
@@ -125,7 +126,7 @@ def start_step(where: Filter, kind: Kind, names: Names) -> Step | None:
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A node of a query: its variable, such as ``d``, and its kind, such as ``"fact"``."""
+    """A node in a Cypher query: its variable, such as ``d``, and its kind, such as ``"fact"``."""
 
     name: str
     owner: Holder
@@ -133,7 +134,7 @@ class _Node:
 
 @dataclass(slots=True)
 class _Writer:
-    """Translates a filter into lines of Cypher, and collects the query parameters of these lines."""
+    """Translates a filter to lines of Cypher, and collects the parameters of these lines in `params`."""
 
     names: Names
     lines: list[str] = field(default_factory=list)
@@ -141,7 +142,7 @@ class _Writer:
     variables: int = 0
 
     def start(self, group: Owner, comparisons: Sequence[FieldComparison], node: _Node) -> None:
-        """Write clauses that match as *node* the nodes that meet *comparisons*, or have a *group* node that does."""
+        """Write clauses that match *node*: nodes that pass *comparisons*, or are linked to a *group* node that does."""
         if group == node.owner:
             self.write(f"MATCH ({node.name}:{LABELS[group]})")
             self.write(f"WHERE {self.all_of(comparisons, node)}", f"WITH {node.name}")
@@ -161,7 +162,7 @@ class _Writer:
         self.write(f"WITH DISTINCT {node.name}")
 
     def require(self, where: Filter, node: _Node, carried: Sequence[str]) -> None:
-        """Write clauses that drop rows whose *node* does not match the filter *where*; keep the variables *carried*."""
+        """Write clauses that drop rows whose *node* does not match the filter *where*; the variables *carried* stay."""
         if isinstance(where, AllOf):
             for inner in where.parts:
                 self.require(inner, node, carried)
@@ -185,18 +186,18 @@ class _Writer:
     def require_linked(
         self, group: Owner, comparisons: Sequence[FieldComparison], node: _Node, carried: Sequence[str]
     ) -> None:
-        """Write clauses that drop the rows whose *node* has no link to a *group* node that meets *comparisons*."""
+        """Write clauses that drop rows whose *node* is linked to no *group* node that passes *comparisons*."""
         linked = self.linked_node(group)
         self.write(*(f"MATCH {link}" for link in _links(node, linked)))
         self.write(f"WHERE {self.test_linked(comparisons, linked)}", f"WITH DISTINCT {', '.join(carried)}")
 
     def truth(self, where: Filter, node: _Node, scope: list[str]) -> str:
-        """Return a Cypher condition: *node* matches *where*. Also add the new variables that it uses to *scope*."""
+        """Return a Cypher condition: *node* matches the filter *where*. Its new variables are added to *scope*."""
         flags = self.community_flags if node.owner == "community" else self.flags
         return self.joined(where, node, flags(dict.fromkeys(_fields_in(where)), node, scope))
 
     def joined(self, where: Filter, node: _Node, flags: Mapping[Fields, list[str]]) -> str:
-        """Return *where* as a Cypher condition on *node*; *flags* has its variables for fields of linked nodes."""
+        """Return *where* as a Cypher condition on *node*; *flags* has the boolean variables for linked nodes."""
         if isinstance(where, Not):
             return f"NOT {self.joined(where.part, node, flags)}"
         if not isinstance(where, Fields):
@@ -207,7 +208,7 @@ class _Writer:
         return f"({' AND '.join([*tests, *flags.get(where, ())])})"
 
     def flags(self, fields: Iterable[Fields], node: _Node, scope: list[str]) -> Mapping[Fields, list[str]]:
-        """Return, for each of *fields*, the Cypher variables that say whether a node linked to *node* matches it.
+        """Return, for each of *fields*, Cypher variables that are true if a node linked to *node* passes it.
 
         Also write the clauses that compute these variables, and add the names of the variables to *scope*.
         """
@@ -226,7 +227,7 @@ class _Writer:
         return flags
 
     def community_flags(self, fields: Iterable[Fields], node: _Node, scope: list[str]) -> Mapping[Fields, list[str]]:
-        """Return, for each of *fields*, a Cypher variable: whether a member of the community *node* matches it."""
+        """Return, for each of *fields*, a Cypher variable: whether a member of the community *node* passes it."""
         flags: dict[Fields, list[str]] = {}
         for each in fields:
             member = self.new_node("entity")
@@ -236,7 +237,7 @@ class _Writer:
         return flags
 
     def flag(self, tests: Collection[str], scope: list[str]) -> list[str]:
-        """Write a boolean variable for each Cypher condition in *tests*, true if any row meets it; return the names."""
+        """Write a variable for each Cypher condition in *tests*: whether any row meets it; return the variables."""
         names = [self.new_name() for _ in tests]
         passed = (
             f"max(CASE WHEN {test} THEN 1 ELSE 0 END) = 1 AS {name}" for test, name in zip(tests, names, strict=True)
@@ -249,7 +250,7 @@ class _Writer:
         return _Node(BELIEF, group) if group == "belief" else self.new_node(group)
 
     def test_linked(self, comparisons: Sequence[FieldComparison], linked: _Node) -> str:
-        """Return a Cypher condition: the node *linked*, or one of its beliefs, meets all *comparisons*."""
+        """Return a Cypher condition: the node *linked*, or one of its beliefs, passes all *comparisons*."""
         own = [comparison for comparison in comparisons if field_of(comparison).of == linked.owner]
         if linked.owner not in ("fact", "belief"):
             return f"{linked.name} IS NOT NULL AND {self.all_of(own, linked)}"
@@ -258,7 +259,7 @@ class _Writer:
         return " AND ".join([*facts, part.HOLDS, *self.tests(beliefs, _Node(BELIEF, "belief"))])
 
     def all_of(self, comparisons: Sequence[FieldComparison], node: _Node) -> str:
-        """Return a Cypher condition: *node* meets all *comparisons*."""
+        """Return a Cypher condition: *node* passes all *comparisons*."""
         return " AND ".join(self.tests(comparisons, node))
 
     def tests(self, comparisons: Sequence[FieldComparison], node: _Node) -> list[str]:
@@ -271,7 +272,7 @@ class _Writer:
         ]
 
     def test(self, comparison: FieldComparison, place: str) -> str:
-        """Return *comparison* as a Cypher condition on *place*: ``"d.kind"`` -> ``"d.kind IN $where0"``."""
+        """Return *comparison* as a Cypher condition on *place*, a property: ``"d.kind" -> "d.kind IN $where0"``."""
         values = self.values_in_graph(comparison)
         if comparison.operator in ORDERS:
             return f"{place} {SIGNS[comparison.operator]} {self.param(values[0])}"
@@ -283,7 +284,7 @@ class _Writer:
         return f"({place} IS NULL OR NOT {among})" if field_of(comparison).optional else f"NOT {among}"
 
     def test_label(self, comparison: FieldComparison, labels: str) -> str:
-        """Return a Cypher condition: *labels*, a Cypher list such as ``["tags:vip"]``, meets *comparison*."""
+        """Return *comparison* as a Cypher condition on *labels*, an expression for a list like ``['tags:"vip"']``."""
         key = comparison.field.removeprefix(PREFIX)
         begins = f"label STARTS WITH {self.param(f'{key}:')}"
         if comparison.operator in ORDERS:
@@ -326,7 +327,7 @@ def _link(a: _Node, b: _Node) -> str:
 
 
 def _links(node: _Node, linked: _Node) -> list[str]:
-    """Return the MATCH patterns from *node* to *linked* and, if *linked* is a fact, from there to its beliefs."""
+    """Return the MATCH patterns from *node* to *linked*; if *linked* is a fact, also from there to its beliefs."""
     beliefs = [_link(linked, _Node(BELIEF, "belief"))] if linked.owner == "fact" else []
     return [_link(node, linked), *beliefs]
 
@@ -341,7 +342,7 @@ def _fields_in(where: Filter) -> Iterator[Fields]:
 
 
 def _place(name: str, node: _Node) -> str:
-    """Return the Cypher expression for the field *name* of *node*: ``"thread"`` -> ``"d.thread_key"``.
+    """Return the Cypher expression for the field *name* of *node*: ``"thread" -> "d.thread_key"``.
 
     The kind of a fact defaults to "state", as facts in older graphs have no kind.
     """
@@ -350,7 +351,7 @@ def _place(name: str, node: _Node) -> str:
 
 
 def _by_owner(fields: Fields, owner: Holder) -> dict[Owner, list[FieldComparison]]:
-    """Group the comparisons of *fields* by the kind of node that has the field: ``{"fact": [...], ...}``."""
+    """Group the comparisons of *fields* by the kind of node with the field: ``{"fact": [...], "episode": [...]}``."""
     groups: defaultdict[Owner, list[FieldComparison]] = defaultdict(list)
     for comparison in fields.comparisons:
         of = field_of(comparison).of
@@ -359,7 +360,7 @@ def _by_owner(fields: Fields, owner: Holder) -> dict[Owner, list[FieldComparison
 
 
 def _cost(fields: Fields, group: Owner, node: _Node) -> int:
-    """Return how slow it is to start a query from *group* nodes: from 0 (the field has an index) to 3 (slowest)."""
+    """Return how slow a query is that starts from nodes of kind *group*: 0 (a field has an index) to 3 (slowest)."""
     comparisons = _by_owner(fields, node.owner)[group]
     if any(comparison.field in INDEXED and comparison.operator in ("$eq", "$in") for comparison in comparisons):
         return 0
@@ -367,7 +368,7 @@ def _cost(fields: Fields, group: Owner, node: _Node) -> int:
 
 
 def _mandatory_parts(where: Filter) -> Iterator[Filter]:
-    """Yield the filters that must all match for *where* to match: ``a AND (b AND c)`` gives ``a``, ``b`` and ``c``."""
+    """Yield the filters that must all match so that *where* does: ``a AND (b AND c)`` gives ``a``, ``b`` and ``c``."""
     if isinstance(where, AllOf):
         for inner in where.parts:
             yield from _mandatory_parts(inner)

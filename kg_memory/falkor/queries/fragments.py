@@ -1,4 +1,7 @@
-"""Fragments that several queries share. A fact is ``f``, its subject ``s`` and its belief ``b``."""
+"""Fragments of Cypher that several queries share. In them, a fact is ``f``, its subject ``s`` and its belief ``b``.
+
+A belief is a period in which the memory considers the fact true.
+"""
 
 from __future__ import annotations
 
@@ -22,29 +25,29 @@ NAMED = """CALL {
 
 
 def last_id(label: str) -> str:
-    """Return the Cypher query for the largest internal id of the nodes with *label*."""
+    """Return the Cypher query for the largest internal id of the nodes with *label*, such as ``"Fact"``."""
     return f"\nMATCH (n:{label})\nRETURN max(id(n)) AS last\n"
 
 
 def truncate(text: str) -> str:
     """Return the Cypher expression for the first ``$length`` characters of *text*, an expression such as ``e.content``.
 
-    ``left`` alone would read past the end of a text that has fewer characters than ``$length``, but more bytes.
+    Cypher's ``left`` alone would read past the end of a text with fewer characters than ``$length``, but more bytes.
     """
     return f"CASE WHEN size({text}) <= $length THEN {text} ELSE left({text}, $length) END"
 
 
 def of_speaker(episode: str, subject: str) -> str:
-    """Return the Cypher expression for whether the entity *subject* is the speaker of *episode*.
+    """Return the Cypher expression that is true if the entity *subject* is the speaker of the message *episode*.
 
-    Both arguments are names of query variables. An episode without a speaker counts as spoken by the user.
+    Both arguments are names of query variables. A message without a speaker counts as spoken by the user.
     """
     names = f"[name IN [{subject}.name] + coalesce({subject}.aliases, []) | toLower(name)]"
     return f"toLower(coalesce({episode}.speaker, 'user')) IN {names}"
 
 
 def for_each(carried: str = "e", /, **bodies: str | tuple[str, ...]) -> str:
-    """Return a Cypher fragment that runs clauses once for each element of a list parameter; the element is ``row``.
+    """Return Cypher clauses that run once for each element of a list parameter, with the element as ``row``.
 
     ``for_each(facts="MATCH ...")`` runs the clauses for each element of ``$facts``; several lists are processed in
     turn. *carried* is a variable from the query before that the clauses may use.
@@ -57,7 +60,7 @@ def for_each(carried: str = "e", /, **bodies: str | tuple[str, ...]) -> str:
 
 
 def replace_words(label: str, node: str) -> str:
-    """Return the Cypher fragment that replaces the search words of a node by ``row.terms``.
+    """Return the Cypher fragment that sets the words by which the word index finds a node to ``row.terms``.
 
     *node* is the variable of the node, *label* its label, such as ``Entity``.
     """
@@ -78,7 +81,7 @@ def delete_nodes(label: str, name: str) -> str:
 
 
 def delete_entities(name: str) -> str:
-    """Return the Cypher fragment that deletes the entities whose ids are in the parameter *name*, and their vectors."""
+    """Return the Cypher fragment that deletes entities and their vectors; *name* is the list parameter with the ids."""
     return for_each(**{name: "MATCH (:Entity {id: row})-[:MEANS]->(v) DELETE v"}) + delete_nodes("Entity", name)
 
 
@@ -121,7 +124,8 @@ HOLDS = f"{BELIEVED} AND ($unreviewed OR type(h) = 'HELD')"
 def match_believed(*, unreviewed: bool) -> str:
     """Return the Cypher clause that matches the beliefs ``b`` in the facts ``d`` that were current at ``$believed_at``.
 
-    With *unreviewed*, beliefs that still wait for a person's approval match too.
+    A belief is a period in which a fact counts as true. With *unreviewed*, beliefs that wait for a person's approval
+    match too.
     """
     return f"""
 MATCH (d)-[:{"HELD|PROPOSED" if unreviewed else "HELD"}]->(b)
@@ -154,9 +158,10 @@ UNEXPIRED = f"coalesce(x.expires_at, {OPEN_END}) > timestamp() * 1000"
 
 
 def map_source(x: str, st: str) -> str:
-    """Return the Cypher map of a fact's source: ``{episode: x.id, ...}``, which `falkor.rows.to_source` reads.
+    """Return the Cypher map of a source, the quote of a message that states a fact: ``{episode: x.id, quote: ...}``.
 
-    *x* is the variable of the episode; *st* is the variable of the relation from the episode to the fact.
+    *x* is the variable of the message; *st* is the variable of the relation from the message to the fact. The function
+    `falkor.rows.to_source` reads the map.
     """
     return f"""{{
     episode: {x}.id, source: {x}.source, source_id: {x}.source_id, speaker: {x}.speaker, at: {x}.at,
@@ -269,7 +274,7 @@ KEEP_APART = SET_APART + for_each(
 
 
 def _link(other: str) -> str:
-    """Return the Cypher clauses that link a fact to two premises, the facts from which it follows.
+    """Return the Cypher clauses that link a fact to its two premises, the facts from which it follows.
 
     All three facts must be true in overlapping periods. The clauses run for each ``row``: a newly stated fact, which
     may be any of the three, and the predicates of all three. *other* is the pattern that matches the second premise as

@@ -1,4 +1,4 @@
-"""Queries about which entities are the same: reading an entity with all that is linked to it, and moving that.
+"""Queries about which entities are the same: read an entity with everything linked to it, and move that to another.
 
 Each move is one atomic query. An ``(:Identity)`` node records a merge, a split or a doubt, with its author and time. It
 is ABOUT the entities that still exist, and MOVED the facts, episodes, aliases and verdicts that changed entity, which

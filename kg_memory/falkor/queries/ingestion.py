@@ -1,7 +1,7 @@
-"""Queries of ingestion: reading stored entities and facts to compare new ones with, restoring evicted ones, and saving.
+"""Queries of ingestion: read stored entities and facts to compare new ones with, save new ones, restore evicted ones.
 
 Times are microseconds since the epoch; open ends are `temporal.OPEN_START` and `temporal.OPEN_END`. Entities and facts
-come back as maps, never with their embeddings.
+are returned as maps, never with their embeddings.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from kg_memory.temporal.interval import OPEN_END, OPEN_START
 
 
 def _tell_of_stale(carried: str = "") -> str:
-    """Return the Cypher clauses that read the latest facts of the entities ``e`` whose summaries are outdated.
+    """Return the Cypher clauses that read the latest facts of the entities ``e``, whose summaries are outdated.
 
-    Facts that have ended are included. *carried* names the variables to keep, each followed by a comma. MATCH reads all
-    entities in one step; OPTIONAL MATCH would read row by row.
+    Facts that have ended are included. *carried* names the variables that the query still needs, each followed by a
+    comma. MATCH reads all entities in one step; OPTIONAL MATCH would read row by row.
     """
     return f"""WITH {carried}e ORDER BY e.stale, e.key LIMIT $most
 WITH {carried}collect(e) AS stale

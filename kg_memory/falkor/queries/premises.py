@@ -1,4 +1,4 @@
-"""Queries about the premises of facts, the facts that rest on them, and what followed ended facts."""
+"""Queries about premises (facts on which other facts depend), the dependent facts, and what came after ended facts."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Queries of retrieval; embeddings stay in the database.
+"""Queries that find facts, entities, communities and episodes; embeddings stay in the database.
 
 A search by words or vectors is put together from fixed pieces: the kind of node, whether all nodes or only some are
-compared, and the steps of a filter. Facts are filtered by both clocks: beliefs at ``$believed_at`` about some time in
-``[$since, $until)``. Relations that lead to one kind of node only have unlabelled ends: a label would double the cost.
+compared, and the clauses of a filter. Facts are filtered by two times: what the memory believed at ``$believed_at``
+about some time in ``[$since, $until)``. Relations that lead to one kind of node only have unlabelled ends: a label
+would double the cost.
 """
 
 from __future__ import annotations
@@ -70,8 +71,8 @@ def word_statistics(kinds: tuple[Kind, ...], *, unread: bool = True, names: bool
     """Return the Cypher query for the statistics that BM25 needs for each of *kinds*, and the node counts by label.
 
     The statistics are the average length of the texts, estimated from a sample, and how many texts contain each of
-    ``$terms``. With *unread*, the query also returns whether episodes wait to be read; with *names*, the entities whose
-    names are in ``$keys``.
+    ``$terms``. With *unread*, the query also returns whether episodes (messages or texts) wait to be processed. With
+    *names*, it also returns the entities whose names are in ``$keys``.
     """
     statistics = "".join(map(_length_and_frequencies, kinds))
     lengths = ", ".join(f"{kind}: {kind}_length" for kind in kinds)
@@ -141,7 +142,7 @@ CARRIED = ("d", "score", "vector")
 
 @cache
 def belief_step(kind: Kind, *, unreviewed: bool) -> str:
-    """Return the Cypher clauses that keep the facts that were believed at ``$believed_at``; ``""`` for other *kind*s.
+    """Return the Cypher clauses that keep facts that the memory believed at ``$believed_at``; ``""`` for other kinds.
 
     With *unreviewed*, facts that wait for a person's approval are kept too.
     """
@@ -166,8 +167,8 @@ WITH d, $weights[t.s] / {_SPREAD} AS part{_SUMMED}{_EXAMINED}{sifting}{_BEST}"""
 def bm25(kind: Kind, looked_at: str, sifting: str) -> str:
     """Return the Cypher query that ranks by BM25 the nodes of *kind* that the clauses *looked_at* match as ``d``.
 
-    The clauses *sifting* filter the best ``$examined`` nodes, and the best ``$limit`` of the rest are returned. Reading
-    the word counts of a text is slow, so *looked_at* should match few nodes.
+    The clauses *sifting* filter the best ``$examined`` nodes, and the best ``$limit`` of the rest are returned.
+    *looked_at* should match few nodes, because reading the word counts of a text is slow.
     """
     return f"""{looked_at}
 WITH collect(d) AS texts
@@ -180,7 +181,7 @@ WITH d, q.idf / {_SPREAD} AS part{_SUMMED}{_EXAMINED}{sifting}{_BEST}"""
 
 @cache
 def find_by_rare_words(kind: Kind) -> str:
-    """Return the Cypher clauses that match nodes of *kind* by rare words.
+    """Return the Cypher clauses that match as ``d`` the nodes of *kind* whose texts have rare words of the question.
 
     A node matches if its text has one of the terms ``$rare``, or both terms of one of the pairs ``$pairs``.
     """
@@ -203,10 +204,10 @@ CALL {{
 
 @cache
 def find_by_most_words(kind: Kind, *, tied: bool) -> str:
-    """Return the Cypher clauses that match the ``$looked`` nodes of *kind* that share most with the terms ``$leading``.
+    """Return the Cypher clauses that match as ``d`` the nodes of *kind* that share most with the terms ``$leading``.
 
-    A rare term counts more than a common one. If many nodes would share the same (*tied*), as for a single term, the
-    shortest texts come first.
+    They match ``$looked`` nodes. A rare term counts more than a common one. With *tied*, for terms that many nodes
+    share alike (such as a single term), the shortest texts come first.
     """
     return f"""
 UNWIND $leading AS q
@@ -238,10 +239,10 @@ WITH d, 1.0 - distance AS score, vector{_best_by_meaning(kind, sifting)}"""
 
 @assembled
 def exact_vector_search(kind: Kind, sifting: str, first: str = "") -> str:
-    """Return the Cypher query that ranks nodes of *kind* by exact cosine similarity to ``$vector``.
+    """Return the Cypher query that ranks nodes of *kind* by cosine similarity to ``$vector``, without the vector index.
 
     It compares the nodes that the clause *first* matches as ``d``, or all of the kind; *sifting* are the clauses of a
-    filter. The query fails if the vector index is missing, as it is while the graph is re-embedded.
+    filter, or ``""``. The query fails if the vector index is missing, as it is while the graph is re-embedded.
     """
     label, node, means = _VECTORS[kind]
     meant = f"\nWITH d{means}\nWITH d, v" if means else "\nWITH d"
@@ -262,8 +263,8 @@ def _best_by_meaning(kind: Kind, sifting: str) -> str:
 def join_searches(*searches: str) -> str:
     """Return one Cypher query that runs all *searches*, which are queries with the columns `id` and `score`.
 
-    Its only row has a column for each search, `rows0`, `rows1` ...: a list of pairs of id and score. A parameter that
-    several searches use must have the same value in all.
+    Its only row has a column for each search, `rows0`, `rows1` and so on: a list of pairs ``[id, score]``. A parameter
+    that several searches use must have the same value in all.
     """
     # Each search is collected in its own subquery: otherwise one without rows would drop the rows of the others.
     collected = [
@@ -276,7 +277,7 @@ def join_searches(*searches: str) -> str:
 
 @assembled
 def filter_ids(kind: Kind, passing: str) -> str:
-    """Return the Cypher query that returns the ids in ``$ids`` whose node of *kind* matches a filter.
+    """Return the Cypher query that returns the ids in ``$ids`` whose node of *kind* passes a filter.
 
     *passing* are the clauses of the filter (see `filters.filter_step`).
     """

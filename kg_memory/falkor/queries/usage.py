@@ -1,7 +1,7 @@
-"""Queries about usage: the ledger of model calls and tokens, one node a day, and counts of what a namespace holds.
+"""Queries about usage: the ledger (counts of model calls and tokens, one node a day), and the contents of a namespace.
 
 Days are days since the epoch in UTC, times microseconds. The ledger is written and read by queries that run anyway:
-`ADD_USAGE` stands before their other clauses, `read_ledger_before` before their RETURN.
+`ADD_USAGE` is put before their other clauses, `read_ledger_before` before their RETURN.
 """
 
 from __future__ import annotations
@@ -32,7 +32,11 @@ LEDGER = f"{{since: [{_SUMS}], today: [{_SUMS_TODAY}]}} AS ledger"
 
 
 def read_ledger_before(*carried: str) -> str:
-    """Return the Cypher clauses that read the counts of model calls as `ledger`, and keep the variables *carried*."""
+    """Return the Cypher clauses that read the counts of model calls and tokens as `ledger`, for the middle of a query.
+
+    *carried* are the variables that the rest of the query needs. The parameters ``$spent_since`` and ``$spent_today``
+    are days since the epoch.
+    """
     return f"""
 OPTIONAL MATCH (s:Spent)
 WHERE s.day >= $spent_since
