@@ -54,9 +54,9 @@ ADVICE = "check that the server runs and the URL is right, then try again"
 
 
 def graph_key(namespace: str, prefix: str = KEY_PREFIX) -> str:
-    """Return the Redis key of the graph of *namespace*: *prefix* plus the percent-encoded namespace.
+    """Return the Redis key of the graph of *namespace*: *prefix* and the percent-encoded namespace, as in ``kg:team``.
 
-    A namespace whose encoding is longer than 512 characters is replaced by ``#`` and its SHA-256 hash.
+    If the encoded namespace has more than 512 characters, the key has ``#`` and its SHA-256 hash in its place.
     """
     encoded = quote(namespace, safe="@.-_~", errors="surrogatepass")
     if len(encoded) > LONGEST_KEY:
@@ -68,11 +68,11 @@ class Database:
     """A connection to a FalkorDB server, or to the masters of a Redis Cluster, each of which holds some of the graphs.
 
     *host* returns the server's URL, at the first query and again after the connection was lost. *timeout* limits the
-    wait for an answer, in seconds (None: no limit). *advice* returns the remedy for the message of
-    `DatabaseUnavailable`. Each write waits until *wait_replicas* replicas have stored it, or all replicas of a server
-    that has fewer, but at least *min_replicas* (default: *wait_replicas*). Reads may use *replica*, which must
-    replicate *host*; this is not checked. *allow_old* accepts a FalkorDB older than `OLDEST_MODULE`. A closed database
-    cannot be opened again.
+    wait for an answer, in seconds (None: no limit). *advice* returns what users should do, for the message of
+    `DatabaseUnavailable`. Each write waits until *wait_replicas* replicas have stored it. If a server has fewer, it
+    waits for all of them, but at least for *min_replicas* (default: *wait_replicas*). Reads may use *replica*, which
+    must replicate *host*; this is not checked. *allow_old* accepts a FalkorDB older than `OLDEST_MODULE`. A closed
+    database cannot be opened again.
     """
 
     def __init__(
@@ -106,19 +106,19 @@ class Database:
         renew_in_children(self)
 
     def renew(self) -> None:
-        """Drop the connections in a forked child process, without closing them: the parent still uses the sockets."""
+        """Drop the connections in a forked child process. They are not closed, as the parent still uses the sockets."""
         self._opening = threading.Lock()
         self._inherited += [self._servers, self._former]
         self._servers = self._former = None
 
     def state(self, key: str) -> tuple[int, int]:
-        """Return two counters, of which one changes when the connection is renewed or the graph *key* goes missing."""
+        """Return two counters. One of them changes when the connection is renewed or the graph *key* is missing."""
         return self.generation, self._absences[key]
 
     def query_flow(self, key: str, cypher: str, params: Params, *, write: bool) -> Flow[list[Row]]:
         """Run *cypher* on the graph with the Redis key *key* and return the result rows.
 
-        Without *write*, the query is read-only, and a missing graph yields an empty list.
+        Without *write*, the query is read-only, and a missing graph gives an empty list.
 
         Errors: `DatabaseUnavailable`; `QueryError`; `EmbeddingMismatch` for a vector of another dimension than the
         index.
@@ -141,7 +141,7 @@ class Database:
     query, aquery = both(query_flow)
 
     def read_all_flow(self, key: str, queries: QueryBatch) -> Flow[list[list[Row]]]:
-        """Run the read-only *queries* on the graph *key* in one batch; return a list of rows for each query."""
+        """Run the read-only *queries* on the graph *key* in one batch; return a list of result rows for each query."""
         server = (yield from self.connect()).of(key)
         try:
             yield from self._check(server)
@@ -184,7 +184,7 @@ class Database:
     def _route(self, key: str, call: Callable[[RedisServer, bool, int], Call], *, write: bool) -> Flow[Any]:
         """Send a command to the server that holds *key*, follow redirections of the cluster, and return the reply.
 
-        *call* builds the command from a server, a flag to send ASKING first, and the number of replicas to wait for.
+        *call* builds the command from a server, whether to send ASKING first, and the number of replicas to wait for.
         """
         server, asking = (yield from self.connect()).of(key), False
         for _ in range(REDIRECTIONS):
@@ -198,16 +198,16 @@ class Database:
         raise DatabaseUnavailable(f"the cluster keeps moving the graph {key!r} between servers; try again in a moment")
 
     def _count_replicas(self, server: RedisServer) -> Flow[int]:
-        """Return how many replicas of *server* must have stored a write before the write is acknowledged."""
+        """Return for how many replicas of *server* a write must wait before it counts as stored."""
         if self.min_replicas >= self.wait_replicas:
             return self.wait_replicas
         replicas = yield from server.count_replicas(around=partial(self._map_errors, server))
         return max(self.min_replicas, min(self.wait_replicas, replicas))
 
     def _redirect(self, key: str, server: RedisServer, problem: DatabaseUnavailable) -> Flow[tuple[RedisServer, bool]]:
-        """Return the server that holds *key* now, and whether to send ASKING before the command.
+        """Return the server that holds *key* now, and whether to send ASKING first (for a graph that is being moved).
 
-        Errors: *problem* (the reply of *server*), if there is no other server, or if the command may have run.
+        Errors: *problem*, the error reply of *server*, if there is no other server, or if the command may have run.
         """
         if not self._was_unsent(problem):
             raise problem
@@ -234,9 +234,9 @@ class Database:
         )
 
     def map_errors(self, key: str = "") -> AbstractContextManager[None]:
-        """Return a context manager that turns redis and network errors into `KGMemoryError`s.
+        """Return a context manager that converts redis and network errors to `KGMemoryError`s.
 
-        After a lost connection to the server of the graph *key*, the next query looks for the servers again.
+        If the connection to the server of the graph *key* is lost, the next query looks for the servers again.
         """
         servers = self._servers
         return self._map_errors(None if servers is None else servers.of(key))
@@ -248,7 +248,7 @@ class Database:
     def namespaces(self, *, reachable: bool = False) -> list[str]:
         """Return the namespaces that have a graph, sorted; a very long name appears as its hash (see `graph_key`).
 
-        With *reachable*, unreachable servers of a cluster are skipped.
+        With *reachable*, skip the servers of a cluster that cannot be reached.
 
         Errors: `DatabaseUnavailable` if any server cannot be reached; with *reachable*, only if none can.
         """
@@ -265,7 +265,7 @@ class Database:
         return sorted(unquote(name, errors="surrogatepass") for name in names)
 
     def replicas(self) -> dict[str, int]:
-        """Return the number of replicas of each server, by server address. Errors: as `query`."""
+        """Return the number of replicas of each server by its address: ``{"host:6379": 1}``. Errors: as `query`."""
         counts = {}
         for server in self._connect().all():
             with self._map_errors(server):
@@ -273,19 +273,19 @@ class Database:
         return counts
 
     def versions(self) -> dict[str, int]:
-        """Return the version of FalkorDB on each server, by server address (4.22.1 is 42201).
+        """Return the version of FalkorDB on each server by its address: ``{"host:6379": 42201}`` for 4.22.1.
 
         Errors: `DatabaseVersionError` for a server without FalkorDB or with one that is too old; `DatabaseUnavailable`.
         """
         return {server.address: self._check_version(server) for server in self._connect().all()}
 
     def delete(self, key: str) -> None:
-        """Delete the graph *key* with everything in it."""
+        """Delete the graph with the Redis key *key*, and everything in it."""
         self._absences[key] += 1
         self.command("GRAPH.DELETE", key, at=key)
 
     def client(self, key: str = "") -> Any:
-        """Return the sync redis-py client of the server that holds *key*, connecting first if necessary."""
+        """Return the sync redis-py client of the server that holds *key*; connect to the server first if necessary."""
         return run(self._route(key, lambda server, *_: in_thread(lambda: server.client), write=False), Call.run)
 
     def name_beside(self, name: str, key: str) -> str:
@@ -293,7 +293,7 @@ class Database:
         return self._connect().name_beside(name, key)
 
     def connect(self) -> Flow[Servers]:
-        """Return the connected servers, connecting first if necessary; on an event loop, this happens in a thread."""
+        """Return the servers; connect to them first if necessary. On an event loop, this is done in a thread."""
         servers = self._servers
         if servers is None:
             servers = yield in_thread(self._connect)
@@ -304,7 +304,7 @@ class Database:
             yield in_thread(partial(self._check_version, server))
 
     def _connect(self) -> Servers:
-        """Return the servers, connecting to them first if necessary. Errors: `DatabaseClosed`."""
+        """Return the servers; connect to them first if necessary. Errors: `DatabaseClosed`."""
         servers = self._servers
         if servers is not None:
             return servers
@@ -316,7 +316,7 @@ class Database:
             return self._servers or self._open()
 
     def _open(self) -> Servers:
-        """Ask the host for its URL, find the servers there, and connect to them; connected servers are reused."""
+        """Get the URL from the host, find the servers there, and connect to them; existing connections are reused."""
         former = self._former
         with self._map_errors():
             urls = redis_urls(self._host.url(), self._timeout)
@@ -347,7 +347,7 @@ class Database:
 
     @contextmanager
     def _map_errors(self, server: RedisServer | None = None, key: str = "") -> Iterator[None]:
-        """Context manager: raise redis and network errors as `KGMemoryError`s; ignore the error of a missing graph."""
+        """Context manager: raise redis and network errors as `KGMemoryError`s, but ignore that a graph is missing."""
         try:
             yield
         except KGMemoryError:
@@ -365,7 +365,7 @@ class Database:
             raise
 
     def _lose(self, server: RedisServer) -> None:
-        """Drop the connections to *server*, so that the next query looks for the servers again."""
+        """Drop the connections to *server*, which is lost; the next query then looks for the servers again."""
         servers = self._servers
         if servers is not None and servers.drop(server):
             self._former = servers if servers.is_cluster else None

@@ -1,4 +1,4 @@
-"""The graphs of a database as the driver uses them: each graph is prepared before its first query."""
+"""The graphs of a database as the driver uses them: the indices of each graph are checked before its first query."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ log = logging.getLogger("kg_memory")
 
 
 class Replica:
-    """A read replica that answers queries; its data may lag behind the primary by some moments."""
+    """A read replica of the database that answers queries. Its data may be some moments older than the primary's."""
 
     def __init__(self, replica: Database) -> None:
         self._database = replica
@@ -60,9 +60,9 @@ class Replica:
 
 
 class GraphStore:
-    """Runs queries on the graphs of *database*, and prepares each graph (indices, version) before its first query.
+    """Runs queries on the graphs of *database*, and prepares each graph (creates its indices) before its first query.
 
-    *vectors* is the embedder; each graph must hold vectors of the same embedding model.
+    *vectors* is the embedder; each graph must contain vectors of the same embedding model.
     """
 
     def __init__(self, database: Database, vectors: Embedder) -> None:
@@ -75,11 +75,11 @@ class GraphStore:
 
     @property
     def closed(self) -> bool:
-        """True if the database was closed."""
+        """Whether the database was closed."""
         return self.database.closed
 
     def for_reads(self) -> Self:
-        """Return a copy of this store that reads from the replica, or this store if there is no replica."""
+        """Return a copy of this store that sends reads to the replica first, or this store if there is no replica."""
         if self._replica is None:
             return self
         store = copy(self)
@@ -87,14 +87,15 @@ class GraphStore:
         return store
 
     def key(self, namespace: str) -> str:
-        """Return the Redis key of the graph of *namespace*."""
+        """Return the Redis key of the graph of *namespace*, such as ``kg:team``."""
         return graph_key(namespace)
 
     def perform(self, key: str, query: Query | Reads) -> Flow[Any]:
         """Run *query* on the graph *key* and return its rows; for a batch of reads, return a list of rows for each.
 
-        A graph is prepared (indices, version) before its first query. If the query fails because the graph was deleted
-        or re-embedded meanwhile, the graph is prepared again and the query repeated.
+        Before its first query, the graph is prepared: its indices and version are checked or created. If the query
+        fails because the graph was deleted or re-embedded meanwhile, the graph is prepared again and the query
+        repeated.
         """
         first = query.queries[0] if isinstance(query, Reads) else query
         yield from self.database.connect()  # first: a new connection means that the graph must be prepared again
@@ -114,7 +115,7 @@ class GraphStore:
     def command(self, *words: str | int, at: str, replica: bool = False) -> Flow[Any]:
         """Send a Redis command, given as *words*, to the server that holds the key *at*, and return the reply.
 
-        With *replica*, the command goes to the replica; the result is None if there is no replica.
+        With *replica*, send it to the replica; the result is None if there is no replica.
         """
         database = self.database.replica if replica else self.database
         return None if database is None else (yield from database.command_flow(*words, at=at))
@@ -122,9 +123,10 @@ class GraphStore:
     def fit(self, key: str, *, write: bool) -> bool:
         """Check or create the indices of the graph *key*, and return whether the graph exists.
 
-        With *write*, a missing graph is created; otherwise it stays missing and the result is False.
+        With *write*, a missing graph is created. Otherwise it stays missing, and the result is False.
 
-        Errors: `EmbeddingMismatch` for vectors of another model, `SchemaError` for a graph of another version.
+        Errors: `EmbeddingMismatch` for vectors of another embedding model, `SchemaError` for a graph of another
+        version.
         """
         dimension, name = self.vectors.length or None, self.vectors.name
         if write and name != schema.ANY_MODEL:
@@ -139,7 +141,7 @@ class GraphStore:
             return schema.check(self.database, key, None, name)
 
     def state(self, key: str) -> tuple[int, ...]:
-        """Return a tuple of counters that changes when the graph *key* must be prepared again."""
+        """Return a tuple of numbers that changes when the graph *key* must be checked again before the next query."""
         return (*self.database.state(key), self.vectors.length)
 
     def _is_ready(self, key: str) -> bool:
@@ -147,17 +149,20 @@ class GraphStore:
         return state == self.state(key) and time.monotonic() < until
 
     def _prepare(self, key: str, *, write: bool) -> None:
-        """Create or check the indices of the graph *key*, unless that was done in the last `READY_SECONDS`."""
+        """Create or check the indices of the graph *key*, unless that was done in the last `READY_SECONDS`.
+
+        With *write*, a missing graph is created.
+        """
         length = self.vectors.length  # read before: if another thread sets it meanwhile, the indices are still missing
         if not self._is_ready(key) and self.fit(key, write=write):
             state = (*self.database.state(key), length)
             self._ready[key] = state, time.monotonic() + READY_SECONDS
 
     def _prepare_again(self, key: str, query: Query, refused: DatabaseError | EmbeddingMismatch) -> None:
-        """Prepare the graph *key* after *query* failed, so that the caller can repeat the query.
+        """Prepare the graph *key* again after *query* failed with the error *refused*, so that it can be repeated.
 
-        *refused* is the error of the query. It is raised again unless the graph was deleted, has no ``(:Meta)`` node
-        yet, or had its vectors replaced: then repeating the query can help.
+        The error is raised again if repeating cannot help. It can if the graph was deleted, has no ``(:Meta)`` node
+        yet, or got new vectors.
         """
         self._ready.pop(key, None)
         meta = self.database.query(key, schema.READ_META, {}, write=False)

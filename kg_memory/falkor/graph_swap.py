@@ -1,8 +1,9 @@
-"""Shadow graphs: graphs that are filled out of sight of readers, then swapped in for another graph atomically.
+"""Shadow graphs: temporary graphs that readers do not see until one replaces another graph atomically.
 
-Each shadow graph belongs to a connection with the same name, so that the next user of a shadow graph can delete those
-of killed processes. Facts about FalkorDB 4.22.1: RENAME replaces a graph atomically and survives restarts; WATCH
-notices every write to a graph; GRAPH.COPY makes the server fork, which fails while it forks for something else.
+Each shadow graph belongs to a connection of the same name. So the next process that needs a shadow graph can delete the
+shadow graphs of killed processes. Facts about FalkorDB 4.22.1: RENAME replaces a graph atomically and survives
+restarts; WATCH notices every write to a graph; GRAPH.COPY makes the server fork, which fails while it forks for
+something else.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ LONGEST_WAIT = 600.0
 
 
 class ShadowGraph:
-    """A graph under a temporary *key* that readers do not see, and the database connection that owns the graph."""
+    """A graph under a temporary *key*, which readers do not see, and the database connection to which it belongs."""
 
     def __init__(self, key: str, connection: Any) -> None:
         self.key = key
@@ -48,7 +49,7 @@ class ShadowGraph:
         FalkorDB sometimes never answers, and cannot say whether a copy is still running. After a timeout, a new copy is
         started under another key, with twice the timeout.
 
-        Errors: `DatabaseUnavailable` if the server stays too busy to fork, or never answers.
+        Errors: `DatabaseUnavailable` if the server is too busy to fork, or never answers.
         """
         name, wait, refused = self.key, LOST_AFTER, 0
         while refused < COPY_ATTEMPTS:
@@ -82,13 +83,13 @@ class ShadowGraph:
             self._connection.execute_command("WATCH", key)
 
     def is_unchanged(self) -> bool:
-        """Return True if no client has written to the graph since `watch` was called; stop watching the graph."""
+        """Return whether no client has written to the graph since `watch` was called; then stop watching it."""
         return self._execute() is not None
 
     def replace(self, key: str) -> bool:
         """Replace the graph *key* by this shadow graph in one atomic rename, and return True.
 
-        If the graph *key* is watched and was written to meanwhile, change nothing and return False.
+        If the graph *key* is being watched and a client wrote to it meanwhile, change nothing and return False.
         """
         return self._execute("RENAME", self.key, key) is not None
 
@@ -102,7 +103,7 @@ class ShadowGraph:
 
 @contextmanager
 def shadow_graph(database: Database, key: str) -> Iterator[ShadowGraph]:
-    """Context manager: yield a new `ShadowGraph` on the server of the graph *key*.
+    """Context manager that yields a new, empty `ShadowGraph` on the server of the graph *key*.
 
     At the end, the shadow graph is deleted, unless it has replaced a graph. Shadow graphs of killed processes are
     deleted too.
@@ -132,16 +133,16 @@ def shadow_graph(database: Database, key: str) -> Iterator[ShadowGraph]:
 def _pool_like(pool: Any, **options: Any) -> Any:
     """Return a new connection pool with the settings of *pool*, overridden by *options*.
 
-    *pool* is not used itself because it has few connections: tasks that hold one and wait for another would block.
+    *pool* itself is not used because it has few connections: tasks that occupy one and wait for another would block.
     """
     return redis.ConnectionPool(connection_class=pool.connection_class, **{**pool.connection_kwargs, **options})
 
 
 def read_snapshot(database: Database, key: str, take: Callable[[str], T]) -> T:
-    """Return ``take(key)``: *take* is a function that reads the graph with that key, and sees it as of one moment.
+    """Return ``take(key)``, where the function *take* reads the graph *key*; it sees a consistent state of the graph.
 
     If another client writes to the graph meanwhile, the graph is copied, and *take* is called again with the key of the
-    copy. Copying is the second choice because it takes longer than reading, and as much memory as the graph.
+    copy. Copying is only the second choice: it is slower than reading, and needs as much memory as the graph.
     """
     with shadow_graph(database, key) as copy:
         copy.watch(key)
@@ -153,10 +154,9 @@ def read_snapshot(database: Database, key: str, take: Callable[[str], T]) -> T:
 
 
 def orphans(graphs: Iterable[str], clients: Iterable[Mapping[str, str]]) -> list[str]:
-    """Return the keys in *graphs* of shadow graphs whose process has been killed, sorted.
+    """Return the keys in *graphs* that are shadow graphs of killed processes, sorted.
 
-    *clients* are the connected clients, as rows of CLIENT LIST. The process of a shadow graph lives if one of them has
-    the name of the graph.
+    *clients* are the connected clients, as rows of CLIENT LIST. A shadow graph is in use if a client has its name.
     """
     names = {client["name"] for client in clients}
     shadows = (key for key in graphs if key.startswith(PREFIX))

@@ -1,4 +1,4 @@
-"""Hosts: where the database server is, at a URL or started on this machine by a plug-in."""
+"""Hosts: they know where the database server is, at a URL or on this machine, where a plug-in starts it."""
 
 from __future__ import annotations
 
@@ -11,41 +11,41 @@ from kg_memory.settings import Settings
 
 
 class Host(Protocol):
-    """Finds the URL of the database server, and starts the server first if necessary."""
+    """Knows the URL of the database server, and starts the server if necessary."""
 
     def url(self) -> str:
-        """Return the server's URL; an embedded server that is not running is started first."""
+        """Return the server's URL. If the server is embedded and not running, start it first."""
 
     def close(self) -> None:
-        """Release the server; the host is not used again."""
+        """Release the server, which may stop it. The host must not be used afterwards."""
 
     def advice(self) -> str:
-        """Return the remedy that an error message shows when the server cannot be reached."""
+        """Return what users should do if the server cannot be reached, for the end of an error message."""
 
 
 class LocalHost(Host, Protocol):
-    """A host that runs a database server on this machine with its data in *folder*.
+    """A host that runs a database server on this machine, with its data in *folder*.
 
-    It is provided by the plug-in `embedded` of the kind `hosts`.
+    The plug-in `embedded` of the kind `hosts` provides it.
     """
 
     folder: Path
 
     def find(self) -> Any:
-        """Return the server's binaries on this machine: `redis_server` and `module` (paths) and their `origin`.
+        """Find the server's binaries on this machine: an object with `redis_server` and `module` (paths), and `origin`.
 
         Errors: `DatabaseMissing` if there are none.
         """
 
     def fetch(self) -> Any:
-        """Return the server's binaries as `find` does, downloading them first if they are missing.
+        """Return the server's binaries like `find`; download them first if they are missing.
 
         Errors: `DatabaseMissing` if they cannot be downloaded.
         """
 
 
 def local_host(settings: Settings, on_wait: Callable[[str], None]) -> LocalHost:
-    """Return the host of the embedded server that *settings* describe.
+    """Return the host that runs the embedded database server according to *settings*.
 
     *on_wait* is called with a message before each long wait, such as a download.
     """

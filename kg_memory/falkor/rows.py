@@ -1,4 +1,4 @@
-"""Convert result rows of database queries to the models that users get."""
+"""Convert result rows of database queries to the models that users get, such as `Fact` and `Episode`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_SOURCES = 100
 
 
 def list_pages(last: int | None, size: int) -> list[dict[str, int]]:
-    """Return the query parameters for each page of nodes: ``(250, 100)`` -> ``[{"first": 0, "end": 100}, ...]``.
+    """Divide node ids into pages, as query parameters: ``(250, 100) -> [{"first": 0, "end": 100}, ...]``, three pages.
 
     *last* is the largest node id, or None for a graph without nodes, which has no pages. *size* is the number of ids
     per page; *end* is exclusive.
@@ -25,7 +25,7 @@ def list_pages(last: int | None, size: int) -> list[dict[str, int]]:
 
 
 def to_fact(row: Row, score: float | None = None) -> Fact:
-    """Build the `Fact` from a result row with the columns `fact`, `belief`, `objects`, `sources` and `linked`.
+    """Convert a result row with the columns `fact`, `belief`, `objects`, `sources` and `linked` to a `Fact`.
 
     *score* is the fact's search score. The row may also have the columns `doubt` and `absent`, from `retrieval.clocks`.
     """
@@ -66,18 +66,18 @@ def to_fact(row: Row, score: float | None = None) -> Fact:
 
 
 def to_source(source: Row) -> Source:
-    """Return the `Source` of a fact (an episode and its quote) from a result map made by `fragments.map_source`."""
+    """Convert a result map made by `fragments.map_source` to a `Source`, a quote of a message that states a fact."""
     return Source(**_decode_labels({**source, "at": local_time(source["at"], source["offset"])}))
 
 
 def _decode_labels(row: dict[str, Any]) -> dict[str, Any]:
-    """Decode the JSON text `labels` in the result map *row*; without labels, remove the key. Return the new map."""
+    """Return the result map *row* with its `labels` decoded from JSON texts, or without the key if there are none."""
     stored = row.pop("labels", None)
     return {**row, "labels": decode_labels(stored)} if stored else row
 
 
 def as_known(row: Row, at: int) -> Row:
-    """Return a fact's result *row* without the sources that were saved after the time *at*.
+    """Return a fact's result *row* without the sources (quotes that state it) that were saved after the time *at*.
 
     *at* is in microseconds since the epoch. At most the first `SOURCES` sources are kept.
     """
@@ -116,12 +116,12 @@ def _to_doubt(doubt: Row, sources: Sequence[Row]) -> dict[str, Any]:
 
 
 def to_datetime(at: int) -> datetime:
-    """Return *at*, microseconds since the epoch, as a datetime; *at* must not be an open end."""
+    """Return *at*, microseconds since the epoch, as a datetime in UTC; *at* must not be an open start or end."""
     return instant(at) or EPOCH
 
 
 def to_entity(entity: Row, score: float | None = None) -> Entity:
-    """Return the `Entity` of a result map made by `fragments.ENTITY_MAP`; *score* is its search score."""
+    """Convert a result map made by `fragments.ENTITY_MAP` to an `Entity` with its search *score*."""
     return Entity(
         id=entity["id"],
         name=entity["name"],
@@ -135,7 +135,7 @@ def to_entity(entity: Row, score: float | None = None) -> Entity:
 
 
 def to_episode(episode: Row, score: float | None = None) -> Episode:
-    """Return the `Episode` of a result map made by `fragments.EPISODE_MAP`; *score* is its search score."""
+    """Convert a result map made by `fragments.EPISODE_MAP` to an `Episode`, a message or text, with its *score*."""
     times: dict[str, Any] = {
         "at": local_time(episode["at"], episode["offset"]),
         "created_at": to_datetime(episode["created_at"]),
@@ -145,9 +145,9 @@ def to_episode(episode: Row, score: float | None = None) -> Episode:
 
 
 def tell_times(episode: Row) -> dict[str, Any]:
-    """Return the result map *episode* with `at` and `created_at` as ISO 8601 text, and without `offset`.
+    """Return the result map *episode* with its times as ISO 8601 text: `at` and `created_at`; `offset` is removed.
 
-    `at` is the time of the message, in the time zone of its speaker.
+    `at` is the time of the message, in the time zone of its speaker; `created_at` is in UTC.
     """
     times = {"at": local_time(episode["at"], episode["offset"]), "created_at": to_datetime(episode["created_at"])}
     told = {**episode, **{name: time.isoformat() for name, time in times.items()}}
@@ -155,7 +155,7 @@ def tell_times(episode: Row) -> dict[str, Any]:
 
 
 def to_community(community: Row, score: float | None = None) -> Community:
-    """Return the `Community` of a result map with `id`, `name`, `summary` and `level`; *score* is its search score."""
+    """Convert a result map with `id`, `name`, `summary` and `level` to a `Community` with its search *score*."""
     return Community(
         id=community["id"],
         name=community["name"],
@@ -166,9 +166,9 @@ def to_community(community: Row, score: float | None = None) -> Community:
 
 
 def to_remark(row: Row) -> Remark:
-    """Return a `Remark`, which says that a fact of an episode has ended, is disputed or was refused, from a result map.
+    """Convert a result map to a `Remark`: a fact that a message states has ended since, is disputed or was refused.
 
-    *row* is an entry of `remarks` in a row of `episodes.EPISODES_WITH_REMARKS`.
+    *row* is an item of `remarks` in a row of the query `episodes.EPISODES_WITH_REMARKS`.
     """
     fields = {name: row[name] for name in ("kind", "sentence", "by", "by_source_id")}
     precision: Precision = row["precision"] or "instant"
@@ -177,6 +177,6 @@ def to_remark(row: Row) -> Remark:
 
 
 def to_decision(decision: Row) -> Decision:
-    """Return the `Decision` that a person made about a verdict, from a result map."""
+    """Convert a result map to a `Decision` that a person made about a verdict (how two facts relate)."""
     fields = {name: decision[name] for name in ("id", "decision", "by", "reason", "ruling")}
     return Decision(**fields, at=to_datetime(decision["at"]))

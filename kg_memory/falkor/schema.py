@@ -1,13 +1,13 @@
-"""Prepare a graph before its first write: create its indices and relations, and the node that records its version.
+"""Prepare a graph before its first write: create its indices and relation types, and the node with its version.
 
-The vector indices are created later, once the dimension is known, before the first vector is written or searched for:
-a message can be saved while the embedding model is unavailable.
+The vector indices are created later, before the first vector is written or searched for, when its length is known. So a
+message can be saved while the embedding model is unavailable.
 
-The ``(:Meta)`` node records that a graph is prepared. Indices and relations come first because a MERGE on a label that
-does not exist yet makes duplicates under concurrency, and a MATCH on an unknown relation finds nothing. There are no
-unique constraints: with one, a server that loads its append-only file records the constraint again, even for a graph
-that was deleted since, and crashes at every later load (FalkorDB 4.22.1). A MERGE on an indexed key is unique without
-a constraint.
+The ``(:Meta)`` node records that a graph is prepared. Indices and relation types come first: a MERGE on a label that
+does not exist yet makes duplicates under concurrency, and a MATCH on an unknown relation type finds nothing. There are
+no unique constraints: with one, a server that loads its append-only file records the constraint again, even for a graph
+that was deleted since, and crashes at every later load (FalkorDB 4.22.1). A MERGE on an indexed key is unique without a
+constraint.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ HNSW = "M: 8, efConstruction: 100, efRuntime: 400"
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """A kind of graph: the prefix of its keys, the version of its format, and the statements that prepare it."""
+    """A kind of graph: the prefix of its Redis keys, the version of its format, and the queries that prepare it."""
 
     prefix: str
     version: int
@@ -124,10 +124,10 @@ ALREADY = ("already indexed", "already exists", "no such index")
 
 
 def ensure(database: Database, key: str, dimension: int | None, model: str, schema: Schema = MEMORY) -> bool:
-    """Prepare the graph *key* for writing: create it with its indices if necessary. Always returns True.
+    """Prepare the graph *key* for writing: create it with its indices if necessary. Always return True.
 
-    *model* is the name of the embedding model, *dimension* the length of its vectors. While *dimension* is None
-    (unknown), no vector indices are created.
+    *model* is the name of the embedding model, *dimension* the length of its vectors. If *dimension* is None (not known
+    yet), no vector indices are created.
 
     Errors: `EmbeddingMismatch` if the graph has vectors of another model; `SchemaError` if the graph has another
     version than *schema*.
@@ -144,7 +144,8 @@ def ensure(database: Database, key: str, dimension: int | None, model: str, sche
 def check(database: Database, key: str, dimension: int | None, model: str, schema: Schema = MEMORY) -> bool:
     """Return whether the graph *key* exists; if it does, wait until its indices can be used.
 
-    Missing vector indices are created, if *dimension* (the length of the vectors) is known. Errors: as `ensure`.
+    Vector indices are created if they are missing and *dimension*, the length of the vectors, is not None. Errors: as
+    `ensure`.
     """
     rows = database.query(key, READ_META, {}, write=False)
     if not rows:
@@ -159,7 +160,10 @@ def check(database: Database, key: str, dimension: int | None, model: str, schem
 
 
 def _index_vectors(database: Database, key: str, dimension: int, model: str, schema: Schema) -> Row:
-    """Create the vector indices of the graph *key*, if they are missing, and return the properties of its Meta node."""
+    """Create the vector indices of the graph *key* if they are missing; return the properties of its Meta node.
+
+    *dimension* is the length of the vectors.
+    """
     with index_lock(database, key):
         meta = database.query(key, READ_META, {}, write=False)
         if not meta or meta[0]["dimension"] is not None:
@@ -173,7 +177,10 @@ def _index_vectors(database: Database, key: str, dimension: int, model: str, sch
 
 
 def refuse_other_version(meta: Row, schema: Schema = MEMORY) -> None:
-    """Raise `SchemaError` if a graph has another version than *schema*; *meta* are the properties of its Meta node."""
+    """Raise `SchemaError` if a graph has another version than *schema*.
+
+    *meta* are the properties of the graph's Meta node, which has the version.
+    """
     if meta["version"] > schema.version or (meta["words"] or 0) > (schema.words or 0):
         versions = f"schema version {meta['version']} and word index version {meta['words']}"
         supported = f"{schema.version} and {schema.words}"
@@ -186,10 +193,10 @@ def refuse_other_version(meta: Row, schema: Schema = MEMORY) -> None:
 
 
 def refuse_other_vectors(meta: Row, model: str, dimension: int | None = None, schema: Schema = MEMORY) -> None:
-    """Raise `EmbeddingMismatch` if a graph holds vectors of another embedding model than *model*.
+    """Raise `EmbeddingMismatch` if a graph contains vectors of another embedding model than *model*.
 
-    *meta* are the properties of the graph's Meta node. Vectors of another length than *dimension* raise too (None skips
-    this check), and so does a graph that is being re-embedded.
+    *meta* are the properties of the graph's Meta node. It also raises if the vectors have another length than
+    *dimension* (None skips this check), or if the graph is being re-embedded.
     """
     if meta["dimension"] is None:
         return  # the graph has no vectors yet
@@ -208,13 +215,13 @@ def refuse_other_vectors(meta: Row, model: str, dimension: int | None = None, sc
 
 
 def wait_for_indices(database: Database, key: str) -> None:
-    """Wait until the database has built all indices of the graph *key*, as vector searches fail before."""
+    """Wait until the database has built all indices of the graph *key*. Before that, vector searches fail."""
     while any(row["status"] != "OPERATIONAL" for row in database.query(key, INDEX_STATES, {}, write=False)):
         time.sleep(WAIT)
 
 
 def vector_index(label: str, dimension: int) -> str:
-    """Return the Cypher query that creates a vector index for the nodes with *label*."""
+    """Return the Cypher query that creates a vector index for nodes with *label* and vectors of length *dimension*."""
     options = f"dimension: {dimension}, similarityFunction: 'cosine', {HNSW}"
     return f"CREATE VECTOR INDEX FOR (n:{label}) ON (n.embedding) OPTIONS {{{options}}}"
 
@@ -227,7 +234,10 @@ def _run_all(database: Database, key: str, statements: Iterable[str]) -> None:
 
 @contextmanager
 def unless_there() -> Iterator[None]:
-    """Context manager: suppress the error that an index already exists, or is already deleted, by another process."""
+    """Context manager that ignores the error that an index exists already, or that it is already deleted.
+
+    Another process may have created or deleted it meanwhile.
+    """
     try:
         yield
     except QueryError as error:
@@ -237,7 +247,7 @@ def unless_there() -> Iterator[None]:
 
 @contextmanager
 def index_lock(database: Database, key: str) -> Iterator[None]:
-    """Context manager: hold a lock in the database while creating graphs and indices on the server of *key*.
+    """Context manager: hold a lock in the database while creating graphs and indices on the server of the graph *key*.
 
     FalkorDB crashes if two clients create indices at the same time.
     """
@@ -255,7 +265,7 @@ def index_lock(database: Database, key: str) -> Iterator[None]:
 
 @contextmanager
 def _keep_lock(lock: Lock) -> Iterator[None]:
-    """Context manager: renew *lock* from a thread while the body runs, as creating an index can take minutes."""
+    """Context manager: renew *lock* from a thread while the body runs, because creating an index can take minutes."""
     ended = threading.Event()
     renewing = threading.Thread(target=_renew_lock, args=(lock, ended), name="kg-memory-index-lock", daemon=True)
     with suppress(RuntimeError):  # no thread starts while the interpreter ends

@@ -1,4 +1,4 @@
-"""The Redis servers behind a URL: a single one, the primary named by a Sentinel, or the masters of a Redis Cluster."""
+"""The Redis servers behind a URL: one server, the primary that a Sentinel names, or the masters of a Redis Cluster."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _POOL: dict[str, Any] = {"max_connections": CONNECTIONS, "timeout": None, "socke
 
 
 def redis_urls(url: str, timeout: float | None = None) -> list[str]:
-    """Return the redis-py URLs of the hosts in *url*: ``falkor://a:6379,b:6379`` gives two.
+    """Validate *url*, and return the redis-py URL of each host in it: ``falkor://a:6379,b:6379`` gives two.
 
     *timeout* limits the wait for an answer, in seconds; None leaves it unlimited.
 
@@ -94,7 +94,7 @@ def redis_urls(url: str, timeout: float | None = None) -> list[str]:
 
 
 def _has_address(url: str) -> bool:
-    """Return whether *url* has a host and a valid port; False for an unescaped "@" in the password."""
+    """Return whether *url* has a host and a valid port. An unescaped "@" in the password makes it False."""
     parts = urlsplit(url)
     if parts.scheme == "unix":
         return True
@@ -110,7 +110,7 @@ def _split(url: str) -> list[str]:
 
 
 def at_address(url: str, host: str | None, port: int) -> str:
-    """Return *url* with another *host* and *port*; the host None (of a single server) keeps the host of *url*."""
+    """Return *url* with another *host* and *port*. If *host* is None, keep the host of *url*."""
     parts = urlsplit(url)
     user, at, _ = parts.netloc.rpartition("@")
     name = host or parts.hostname or ""
@@ -119,14 +119,14 @@ def at_address(url: str, host: str | None, port: int) -> str:
 
 
 def options_for(url: str) -> dict[str, Any]:
-    """Return the redis-py connection options for *url*; options in the URL itself override them."""
+    """Return the redis-py connection options for *url*, as keyword arguments; options in the URL override them."""
     if url.startswith("unix://"):
         return _OPTIONS
     return _OPTIONS | _TCP | ({"ssl_check_hostname": True} if url.startswith("rediss://") else {})
 
 
 class RedisServer:
-    """The connections to one Redis server: a pool for threads, and one client for each event loop."""
+    """The connections to one Redis server: a pool for threads, and one async client for each event loop."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -144,15 +144,15 @@ class RedisServer:
 
     @property
     def address(self) -> str:
-        """The host and port, or the path of the socket, without user and password."""
+        """The server's host and port, or the path of its socket, without user and password."""
         parts = urlsplit(self.url)
         return parts.netloc.rpartition("@")[2] or parts.path
 
     def call(self, words: Sequence[str | int], *, asking: bool = False, replicas: int = 0, **options: Any) -> Call:
-        """Return the `Call` that sends the Redis command *words* and returns the reply.
+        """Return the `Call` (sync or async) that sends the Redis command *words* and returns the reply.
 
-        With *replicas*, the command ends once that many replicas have stored the write. *asking* sends ASKING first,
-        for a graph that is being moved to this server. *options* are passed to `Call`.
+        With *replicas*, it ends once that many replicas have stored the write. *asking* sends ASKING first, for a graph
+        that is being moved to this server. *options* are passed to `Call`.
         """
         commands: list[Sequence[str | int]] = [words]
         if asking:
@@ -168,7 +168,7 @@ class RedisServer:
         return Call(partial(self.client.execute_command, *words), partial(self._execute, words), **options)
 
     def count_replicas(self, **options: Any) -> Flow[int]:
-        """Return how many replicas the server has, cached for `COUNTED_FOR` seconds; *options* are passed to `Call`."""
+        """Return the number of the server's replicas, cached for `COUNTED_FOR` seconds; *options* go to `Call`."""
         if time.monotonic() >= self._counted_until:
             role = yield self.call(("ROLE",), **options)
             self._replicas = len(role[2]) if role[0] == "master" else 0
@@ -184,7 +184,7 @@ class RedisServer:
         return settle_reply(await self._await(pipeline.execute(raise_on_error=False)), replicas)
 
     def read_all(self, key: str, queries: QueryBatch, **options: Any) -> Call:
-        """Return the `Call` that runs *queries* on the graph *key* and returns their answers; see `PipelinedReads`."""
+        """Return the `Call` that runs *queries* on the graph *key* in one batch, and returns their answers."""
         return Call(partial(self._reads.run, self.client, key, queries), partial(self._gather, key, queries), **options)
 
     async def _gather(self, key: str, queries: QueryBatch) -> list[Any]:
@@ -192,7 +192,7 @@ class RedisServer:
         return await self._await(loop_client.reads.gather(await loop_client.client(), key, queries))
 
     async def _await(self, reply: Awaitable[T]) -> T:
-        """Await *reply* and return it. Errors: `redis.TimeoutError` if a failover has replaced this server."""
+        """Await *reply* and return it. Errors: `redis.TimeoutError` if another server has replaced this one."""
         if not self.peers:
             return await reply
         watches: list[asyncio.Task[None]] = []
@@ -212,7 +212,7 @@ class RedisServer:
                 watch.cancel()
 
     async def _watch(self, limit: asyncio.Timeout) -> None:
-        """Make the timeout *limit* of a waiting command expire once a failover has replaced this server."""
+        """Make the timeout *limit* of a waiting command expire when another server has replaced this one."""
         while True:
             if await asyncio.to_thread(self._is_replaced):
                 limit.reschedule(0)
@@ -220,7 +220,7 @@ class RedisServer:
             await asyncio.sleep(SILENT / 5)
 
     def _is_replaced(self) -> bool:
-        """Return whether a failover has replaced this server; if so, close the connections on which threads wait."""
+        """Return whether another server has replaced this one; if so, close the connections on which threads wait."""
         try:
             replaced = self.url not in find_servers(self.peers, {}).masters()
         except (*LOST_CONNECTION, redis.RedisError, DatabaseUnavailable):
@@ -235,7 +235,7 @@ class RedisServer:
 
 
 class _LoopClient:
-    """The redis-py client of one event loop. It is created once, even if several tasks need it at the same time."""
+    """The async redis-py client of one event loop. It is created only once, even if several tasks need it at a time."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -260,10 +260,9 @@ class _LoopClient:
 
 
 async def _yield_client(url: str) -> AsyncGenerator[redis.asyncio.Redis, None]:
-    """Yield a redis-py client for the running event loop, and close its sockets at the end.
+    """Yield an async redis-py client for the running event loop, and close its sockets at the end.
 
-    This is a generator because an event loop finalises its generators when it ends, so that the sockets are closed in
-    time.
+    This is a generator because an event loop finalises its generators when it ends. So the sockets are closed in time.
     """
     pool = redis.asyncio.BlockingConnectionPool.from_url(url, **options_for(url), **_POOL)
     try:
@@ -273,9 +272,9 @@ async def _yield_client(url: str) -> AsyncGenerator[redis.asyncio.Redis, None]:
 
 
 class Servers:
-    """A single server, or the masters of a Redis Cluster. Each master holds the graphs of some hash slots.
+    """A single Redis server, or the masters of a Redis Cluster. Each master holds the graphs of some hash slots.
 
-    *slots* is the reply to CLUSTER SLOTS; *known* maps URLs to servers that are connected already.
+    *slots* is the reply to CLUSTER SLOTS; *known* are the servers that are connected already, by URL.
     """
 
     def __init__(self, url: str, slots: Iterable[Any] = (), known: Mapping[str, RedisServer] | None = None) -> None:
@@ -285,7 +284,7 @@ class Servers:
         self.learn(slots)
 
     def learn(self, slots: Iterable[Any]) -> None:
-        """Replace the map from hash slots to servers by *slots*, the reply to CLUSTER SLOTS."""
+        """Replace the assignment of hash slots to servers by *slots*, the reply to CLUSTER SLOTS."""
         ranges: list[tuple[int, int, list[str]]] = []
         for first, last, *nodes in sorted(slots):
             ranges.append((first, last, [at_address(self.url, host, port) for host, port, *_ in nodes]))
@@ -298,7 +297,7 @@ class Servers:
         return bool(self._ranges)
 
     def of(self, key: str) -> RedisServer:
-        """Return the server that holds the graph *key*.
+        """Return the server that holds the graph with the Redis key *key*.
 
         Errors: `DatabaseUnavailable` if no server of the cluster has its hash slot.
         """
@@ -321,7 +320,7 @@ class Servers:
         return next(name for name in endings if self.of(name) is self.of(key))
 
     def at(self, host: str, port: int) -> RedisServer:
-        """Return the server at *host* and *port*, as named in a redirection by another server."""
+        """Return the server at *host* and *port*, to which another server of the cluster redirected a command."""
         return self._server(at_address(self.url, host, port))
 
     def all(self) -> list[RedisServer]:
@@ -329,7 +328,7 @@ class Servers:
         return [self._server(url) for url in self.masters() or [self.url]]
 
     def urls(self) -> list[str]:
-        """Return the URLs of all servers including replicas: connected servers first, lost ones last."""
+        """Return the URLs of all servers, including replicas: connected servers first, lost servers last."""
         urls = dict.fromkeys([*self._known, *(url for _, _, nodes in self._ranges for url in nodes), self.url])
         return sorted(urls, key=self._lost.__contains__)
 
@@ -338,11 +337,11 @@ class Servers:
         return list(dict.fromkeys(nodes[0] for _, _, nodes in self._ranges))
 
     def connected(self) -> Mapping[str, RedisServer]:
-        """Return the servers that have been used so far, by URL."""
+        """Return the servers that have been used so far: ``{url: server}``."""
         return dict(self._known)
 
     def drop(self, server: RedisServer) -> bool:
-        """Remove *server*, which was lost, from the connected servers; return False if it was already removed."""
+        """Remove *server*, whose connection was lost; return False if it was removed before."""
         if self._known.get(server.url) is not server:
             return False
         del self._known[server.url]
@@ -361,7 +360,10 @@ class Servers:
 
 
 def find_servers(urls: Sequence[str], known: Mapping[str, RedisServer]) -> Servers:
-    """Return the servers behind the first of *urls* that answers, reusing the connected servers *known* (by URL)."""
+    """Connect to the first of *urls* that answers, and return the servers behind it.
+
+    *known* are servers that are connected already, by URL; they are reused.
+    """
     for url in urls[:-1]:
         try:
             return _find(url, known)
@@ -371,7 +373,7 @@ def find_servers(urls: Sequence[str], known: Mapping[str, RedisServer]) -> Serve
 
 
 def _find(url: str, known: Mapping[str, RedisServer]) -> Servers:
-    """Return the servers behind *url*: all of a cluster, the primary of a Sentinel, or a single server."""
+    """Return the servers behind *url*: all masters of a cluster, a Sentinel's primary, or one. *known* are reused."""
     pool = redis.ConnectionPool.from_url(url, **options_for(url), socket_timeout=OPENING)
     client: Any = redis.Redis(connection_pool=pool)
     with closing(pool):
@@ -392,5 +394,5 @@ def _primary(sentinel: Any) -> tuple[str, int]:
 
 
 def _to_dict(reply: Any) -> Mapping[str, Any]:
-    """Return *reply* as a mapping; servers with the older protocol send a flat list: ``["mode", "cluster", ...]``."""
+    """Return *reply* as a dict. With the older Redis protocol it is a flat list: ``["mode", "cluster", ...]``."""
     return reply if isinstance(reply, Mapping) else dict(zip(reply[::2], reply[1::2], strict=True))

@@ -1,4 +1,4 @@
-"""The wire protocol of FalkorDB: commands and parameters as text, answers as rows, error translation, batched reads."""
+"""The wire protocol of FalkorDB: format commands and parameters, parse answers, translate errors, batch reads."""
 
 from __future__ import annotations
 
@@ -44,20 +44,20 @@ class EncodedVector(list[float]):
 
     @cached_property
     def text(self) -> str:
-        """The vector as query text, such as ``[0.25,1]``. Cached: do not change the vector after reading this."""
+        """The vector as query text, such as ``[0.25,1]``. It is cached: do not change the vector afterwards."""
         return f"[{(_DIGITS * len(self))[:-1] % tuple(self)}]"
 
 
 def query_command(key: str, cypher: str, params: Params, *, write: bool = False) -> tuple[str, ...]:
-    """Return the words of the Redis command that runs *cypher* on the graph *key*: ``("GRAPH.QUERY", key, ...)``.
+    """Return the Redis command that runs *cypher* on the graph *key*, as words: ``("GRAPH.QUERY", key, ...)``.
 
-    The server answers in FalkorDB's compact form. Without *write*, the command is read-only.
+    It asks the server for an answer in FalkorDB's compact form. Without *write*, the command is read-only.
     """
     return ("GRAPH.QUERY" if write else "GRAPH.RO_QUERY", key, prepend_parameters(cypher, params), "--compact")
 
 
 def prepend_parameters(cypher: str, params: Params) -> str:
-    """Return *cypher* prefixed by *params* as escaped literals: ``CYPHER name="Ann" MATCH ...``.
+    """Return *cypher* with *params* before it, as Cypher literals: ``CYPHER name="Ann" MATCH ...``.
 
     Values are escaped, so that none can inject Cypher into the query.
     """
@@ -104,7 +104,7 @@ REPLICATED_IN = 5.0
 
 
 def fill_pipeline(client: Any, commands: Iterable[Sequence[str | int]]) -> Any:
-    """Return a redis-py pipeline of *client* with *commands* queued on it; they will be sent over one connection."""
+    """Return a redis-py pipeline of *client* in which *commands* are queued; it sends them over one connection."""
     pipeline = client.pipeline(transaction=False)
     for words in commands:
         pipeline.execute_command(*words)
@@ -112,11 +112,12 @@ def fill_pipeline(client: Any, commands: Iterable[Sequence[str | int]]) -> Any:
 
 
 def settle_reply(replies: list[Any], replicas: int) -> Any:
-    """Return the reply to the command from *replies*, all replies of a pipeline.
+    """Return the reply to the actual command from *replies*, all replies of a pipeline.
 
-    With *replicas*, the last reply is the number of replicas that have stored the write (Redis command WAIT).
+    With *replicas*, the last reply is the number of replicas that have stored the write (Redis command WAIT), and the
+    reply before it is returned.
 
-    Errors: the error among the replies; `DatabaseUnavailable` if fewer than *replicas* have the write.
+    Errors: the error among the replies; `DatabaseUnavailable` if fewer than *replicas* have stored the write.
     """
     reply = replies[-2 if replicas else -1]
     if isinstance(reply, Exception):
@@ -144,7 +145,7 @@ def decode_rows(answer: Sequence[Any]) -> list[Row]:
 
     This is much faster than falkordb-py.
 
-    Errors: the error that ended the query; `TypeError` for a column that holds a node, relation or path.
+    Errors: the error that ended the query; `TypeError` for a column that contains a node, relation or path.
     """
     for part in (answer[0], answer[-1]):
         if isinstance(part, Exception):
@@ -193,9 +194,9 @@ _BUSY = ("MASTERDOWN", "NOREPLICAS", "BUSY ", "Max pending queries exceeded")
 
 
 def translate_error(error: Exception, advice: Callable[[], str]) -> KGMemoryError:
-    """Return the `KGMemoryError` for *error*, a redis-py or network error.
+    """Convert *error*, a redis-py or network error, to a `KGMemoryError` with a message for users.
 
-    *advice* returns the remedy to show if the server cannot be reached.
+    *advice* returns what users should do if the server cannot be reached.
     """
     message = str(error)
     match error:
@@ -222,7 +223,7 @@ def translate_error(error: Exception, advice: Callable[[], str]) -> KGMemoryErro
 
 
 def _translate_refusal(message: str) -> KGMemoryError:
-    """Return the `KGMemoryError` for the *message* of an error reply by the database."""
+    """Convert *message*, the text of an error reply by the database, to a `KGMemoryError`."""
     if _OTHER_DIMENSION in message:
         return EmbeddingMismatch(
             f"the graph holds vectors of another dimension ({message}); open it with the embedding model that "
@@ -252,15 +253,15 @@ _MISSING = object()
 class PipelinedReads:
     """Runs a batch of read queries in parallel over several connections of a pool.
 
-    *connections* is the size of the pool. A batch for which too few connections are free uses a single one instead, so
-    that batches never wait for each other.
+    *connections* is the size of the pool. If too few connections are free, a batch uses a single one, so that batches
+    never wait for each other.
     """
 
     def __init__(self, connections: int) -> None:
         self._batches = threading.Semaphore(connections // LANES)
 
     def run(self, client: redis.Redis, key: str, queries: QueryBatch) -> list[Any]:
-        """Run *queries* on the graph *key* and return the answers in order; a failed query has its error as answer.
+        """Run *queries* on the graph *key* and return the answers in order; the answer to a failed query is its error.
 
         Errors: redis-py's, if the server is lost.
         """
@@ -268,7 +269,7 @@ class PipelinedReads:
             return _run_lanes(client.connection_pool, key, lanes)
 
     async def gather(self, client: redis.asyncio.Redis, key: str, queries: QueryBatch) -> list[Any]:
-        """Return the answers to *queries* as `run` does, on the running event loop."""
+        """Run *queries* on the graph *key* like `run`, but on the running event loop; return the answers in order."""
         with self._deal(queries) as lanes:
             commands = ((query_command(key, *query) for query in lane) for lane in lanes)
             pipelines = [fill_pipeline(client, each) for each in commands]
@@ -284,9 +285,9 @@ class PipelinedReads:
 
     @contextmanager
     def _deal(self, queries: QueryBatch) -> Iterator[list[QueryBatch]]:
-        """Split *queries* into lists that run in parallel, one per connection: ``[a, b, c]`` -> ``[[a, c], [b]]``.
+        """Split *queries* into one list for each connection, to run in parallel: ``[a, b, c] -> [[a, c], [b]]``.
 
-        While too many batches are running, it is a single list.
+        If too many batches are running, yield a single list.
         """
         if len(queries) < 2 or not self._batches.acquire(blocking=False):
             yield [queries]
@@ -299,7 +300,7 @@ class PipelinedReads:
 
 
 def _run_lanes(pool: redis.ConnectionPool, key: str, lanes: Sequence[QueryBatch]) -> list[Any]:
-    """Return the answers to the queries of all *lanes* in their original order.
+    """Run all *lanes*, and return the answers to their queries in the original order.
 
     A lane is a list of queries that is sent over one connection. The text of a lane is built while the server already
     runs the lanes before.
@@ -332,6 +333,6 @@ def _read_answer(connection: Any) -> Any:
 
 
 def _interleave(lanes: Sequence[Any]) -> list[Any]:
-    """Merge the answers of several connections into the order of the queries: ``[[1, 3], [2]]`` -> ``[1, 2, 3]``."""
+    """Merge the answers of several connections into the order of the queries: ``[[1, 3], [2]] -> [1, 2, 3]``."""
     answers = chain.from_iterable(zip_longest(*lanes, fillvalue=_MISSING))
     return [answer for answer in answers if answer is not _MISSING]
