@@ -365,5 +365,5 @@ def _log_left(threads: list[_Thread]) -> None:
     logger.warning("%d episodes in %s are saved but not read: the next start reads them", count, names)
 
 
+# The key, in place of a thread name, of the job that reads episodes which earlier processes left unread.
 _LEFT = object()
-"""The key, in place of a thread name, of the job that reads episodes which earlier processes left unread."""

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 _CONTEXT_TOKENS = 3000
 _LINES = 5
+# The number of left-out results of one kind that --explain shows.
 _MOST = 5
-"""The number of left-out results of one kind that --explain shows."""
+# The number of characters of each left-out result that are shown.
 _LONGEST = 80
-"""The number of characters of each left-out result that are shown."""
 _KINDS: Mapping[Kind, str] = {"facts": "fact", "entities": "entity", "communities": "community", "episodes": "line"}
 _ID = re.compile(r"\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f-]{22}\b")
 

@@ -47,11 +47,11 @@ _COMMANDS = {
     "data.namespaces": "kg-memory namespaces",
 }
 _ARGUMENT = re.compile(r"^(?:[a-z]+_[a-z_]+|at|during|since|until)(?= must)")
+# The arguments that are ids and may be shortened, with the labels of their nodes.
 _IDS = {"fact": "Fact", "episode": "Episode", "facts": "Fact", "episodes": "Episode"}
-"""The arguments that are ids and may be shortened, with the labels of their nodes."""
 _SHOWN_NAMES = 10
+# The length of a complete id (a UUID).
 _WHOLE = 36
-"""The length of a complete id (a UUID)."""
 _BEGINNING = "0001-01-01"
 
 

@@ -23,8 +23,8 @@ from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.operations import AddResult, EvictionResult, ForgetReceipt, ImportResult
 from kg_memory.validation import DEFAULT_NAMESPACE
 
+# The number of deleted episodes between two progress notes.
 _PROGRESS = 200
-"""The number of deleted episodes between two progress notes."""
 _TABLE = ("what", "text", "id")
 _SAVED: Columns = {
     "saved": lambda fact: f"{fact.created_at:%Y-%m-%d}",

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 # Characters that change the text direction: a terminal would show another text than the stored one.
 _TURNING = frozenset(map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A))))
+# The widest column to which cells are padded; longer cells shift the rest of their line to the right.
 _WIDEST = 60
-"""The widest column to which cells are padded; longer cells shift the rest of their line to the right."""
 _LONGEST = 500
 SHORT = 8
 """The length of a shortened id."""
@@ -33,8 +33,8 @@ Cell = str | date | int | float | tuple[str, ...] | None
 
 Columns = Mapping[str, str | Callable[[Any], Cell]]
 """The columns of a table: by heading, the name of an attribute of a value, or a function that returns the cell."""
+# The ANSI codes of text styles.
 _STYLES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33}
-"""The ANSI codes of text styles."""
 
 
 class Screen:
@@ -191,8 +191,8 @@ def login() -> str:
 
 
 T = TypeVar("T")
+# The seconds between two lines of progress.
 _PAUSE = 5.0
-"""The seconds between two lines of progress."""
 
 
 class ProgressMeter:

@@ -34,8 +34,8 @@ DOES = {
     "refused": "the fact in review is not believed",
     "waiting": "it waits for review again",
 }
+# The number of members of a community that a table cell names.
 _SHOWN = 8
-"""The number of members of a community that a table cell names."""
 
 
 def describe_fact(fact: Fact) -> str:

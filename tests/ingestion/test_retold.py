@@ -37,9 +37,8 @@ RICH = "Nina has been painting, and it helps her to find peace."
     ],
 )
 def test_duplicate_keeps_the_wording_that_says_more(sentence, stored_sentence, given, is_better):
-    stored_fact = stored_later(sentence=stored_sentence, stated_at=NOW - 1)
-    new = fact(sentence=sentence, **{"stated_at": NOW, **given})
-    assert unasked([new], [stored_fact])["facts"][0]["restated"] is is_better
+    old = stored_later(sentence=stored_sentence, stated_at=NOW - 1)
+    assert unasked([fact(sentence=sentence, **given)], [old])["facts"][0]["restated"] is is_better
 
 
 def test_statements_of_one_time_are_ordered_by_episode_id():

@@ -12,8 +12,8 @@ from kg_memory.falkor.queries import fragments as part
 from kg_memory.falkor.queries import usage as spent
 from kg_memory.temporal.interval import OPEN_END
 
+# The condition that the belief ``b`` is held and its fact true at ``$now``.
 _CURRENT = f"b.expired_at = {OPEN_END} AND b.known_from <= $now AND b.invalid_at > $now"
-"""The condition that the belief ``b`` is held and its fact true at ``$now``."""
 
 LAST_FACT, LAST_ENTITY = part.last_id("Fact"), part.last_id("Entity")
 

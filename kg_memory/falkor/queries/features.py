@@ -194,8 +194,8 @@ _ENDS = """
 WITH DISTINCT d
 MATCH (s)-[:SUBJECT_OF]->(d)
 MATCH (d)-[:OBJECT_IS]->(o)"""
+# The text of facts with their subjects and objects, a line each: both sides handle that faster than rows.
 _LINKS = r"string.join(collect(d.id + '\t' + coalesce(d.edge_type, 'semantic') + '\t' + s.id + '\t' + o.id), '\n')"
-"""The text of facts with their subjects and objects, a line each: both sides handle that faster than rows."""
 _STATEMENTS = r"""
 CALL {
   WITH facts

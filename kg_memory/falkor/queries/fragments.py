@@ -150,8 +150,8 @@ _BELONGS = f"""(st.valid_at > {OPEN_START} AND coalesce(st.latest, st.valid_at) 
     OR (st.invalid_at = b.invalid_at AND b.invalid_at < {OPEN_END})"""
 """The condition that the statement ``st`` of the episode ``x`` begins or ends in the period of the belief ``b``."""
 
+# The condition that the episode ``x`` was saved by ``$believed_at``, and before the belief ``b`` expired.
 _KNOWN_THEN = "x.created_at <= $believed_at AND x.created_at < b.expired_at"
-"""The condition that the episode ``x`` was saved by ``$believed_at``, and before the belief ``b`` expired."""
 
 UNEXPIRED = f"coalesce(x.expires_at, {OPEN_END}) > timestamp() * 1000"
 """The condition that the episode ``x`` has not expired, by the server's clock."""

@@ -20,8 +20,8 @@ from kg_memory.llm.prompts.answers import PartialAnswer, field_name, lists_of
 _THOUGHT_TAG = re.compile(r"<(?P<closes>/?)think(?:ing)?>", re.IGNORECASE)
 _MAX_CANDIDATES = 50
 _MAX_REASONS = 5
+# The most characters to report of an invalid item.
 _MAX_LOST = 300
-"""The most characters to report of an invalid item."""
 _TELLING = ("sentence", "fact", "name", "quote", "text", "summary")
 _LONGEST_REFUSAL = 1000
 _REFUSAL = re.compile(

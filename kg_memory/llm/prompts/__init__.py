@@ -37,8 +37,8 @@ Answer = TypeVar("Answer", bound=BaseModel)
 OPTIONAL = frozenset({"previous", "fact_types", "instructions"})
 """The fields that may be empty; paragraphs that contain only empty fields are left out of the prompt."""
 SIZE_LIMITS = ("maxLength", "maxItems")
+# The digits of a fence's random code: too long to guess, with half the tokens of 16 hexadecimal digits.
 _FENCE_DIGITS = 15
-"""The digits of a fence's random code: too long to guess, with half the tokens of 16 hexadecimal digits."""
 # Control characters except tab and line ends, and lone surrogates, which are not valid UTF-8.
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 # Without spaces after "," and ":", which would be a sixth of a prompt's tokens.

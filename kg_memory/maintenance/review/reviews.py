@@ -26,10 +26,10 @@ from kg_memory.validation import validate_count
 
 _LEAST_PAGE, _MOST_PAGE = 100, 500
 """The smallest and the largest number of waiting verdicts that one query reads."""
+# The kinds of verdicts that can wait for a person.
 _KINDS = [*CONTRADICTIONS, "admission"]
-"""The kinds of verdicts that can wait for a person."""
+# The columns of a verdict that are set when it is created.
 _STORED = ("id", "kind", "confidence", "reason", "new", "known", "holds", "ruling")
-"""The columns of a verdict that are set when it is created."""
 
 
 @dataclass(frozen=True, slots=True)

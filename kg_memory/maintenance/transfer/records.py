@@ -72,8 +72,8 @@ def _check_time(*open_ends: int) -> AfterValidator:
 
 _Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 _Number = Annotated[int, Field(ge=0, lt=2**31)]
+# A number of words; the database returns some as floats.
 _Count = _Number | Annotated[float, Field(ge=0, lt=2**31)]
-"""A number of words; the database returns some as floats."""
 _Positive = Annotated[int, Field(ge=0)] | Annotated[float, Field(ge=0)]
 _Text = Annotated[str, AfterValidator(_validate_text)]
 _Key = Annotated[str, AfterValidator(_validate_key)]

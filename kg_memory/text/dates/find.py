@@ -19,8 +19,8 @@ _MAYBE_ENGLISH = re.compile(
     r"halloween",
     re.IGNORECASE,
 )
+# The characters before a date that are searched for words that change it ("two weeks before").
 _BEFORE = 60
-"""The characters before a date that are searched for words that change it ("two weeks before")."""
 
 _THIRD = re.compile(
     r"\b(?:in\s|at\s)?(?P<which>early|mid|late|(?:the\s)?(?:beginning|start|middle|end) of)[\s-](?:in\s)?(?:the\s)?$",

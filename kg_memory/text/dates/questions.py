@@ -14,8 +14,8 @@ from kg_memory.text.dates.find import find_dates
 from kg_memory.text.dates.periods import DateMention
 
 _LONGEST_TIME = 100
+# In characters. In a longer, pasted text it is unclear which of its times the question is about.
 _LONGEST_QUESTION = 1000
-"""In characters. In a longer, pasted text it is unclear which of its times the question is about."""
 
 _NOW = re.compile(
     r"(?:right\s)?now|currently|at\s(?:the\smoment|present)|present|the\spresent|these\sdays|nowadays|"
