@@ -115,8 +115,8 @@ def select_offered(
     owner, noun = split_owner(mention.name) or ("", "")
     if not owner:
         key = canonical_name(mention.name)
-        names = {one["id"]: (one["name"], *one["aliases"]) for one in fitting}
-        return [one for one in fitting if any((split_owner(name) or ("",))[0] != key for name in names[one["id"]])]
+        called = {one["id"]: (one["name"], *one["aliases"]) for one in fitting}
+        return [one for one in fitting if any((split_owner(name) or ("",))[0] != key for name in called[one["id"]])]
     keys = {owner}
     for place, named in enumerate(mentions):
         if owner in (canonical_name(named.name), canonical_name(named.called)):
