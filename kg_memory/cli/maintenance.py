@@ -87,10 +87,10 @@ def _check_asked(arguments: Namespace, screen: Screen) -> None:
 
 
 def _forget(memory: GraphMemory, given: dict[str, Any], arguments: Namespace, screen: Screen) -> int:
-    """Show the content to delete, ask for confirmation unless ``--yes`` is given, and delete it; return the exit code.
+    """Delete what *given*, the arguments of `GraphMemory.privacy.forget`, selects; return the exit code.
 
-    *given*: the arguments of `GraphMemory.privacy.forget`. The code is 1 if the person declines or traces remain, else
-    0.
+    Unless ``--yes`` is given, a preview is shown and the person is asked first. ``--dry-run`` only shows the preview.
+    The code is 1 if the person declines or traces remain, else 0.
     """
 
     def note(part: int, whole: int) -> None:

@@ -358,9 +358,10 @@ def _find_subject(mention: EntityMention, by_name: Mapping[str, EntityMention], 
 
 
 def name_speaker(mentions: Sequence[EntityMention], draft: Draft) -> tuple[EntityMention, ...]:
-    """Mark the mention that is the speaker's real name, if the text gives it: "user" says "I'm Ann"; return *mentions*.
+    """Mark the mention that is the name a speaker gives themselves ("My name is Ann"); return *mentions*.
 
-    The mention "Ann", which is added if missing, gets `introduces` = "user".
+    It gets `introduces` = the name that the speaker had before, such as "user" or "Annie", and is added if missing.
+    "I'm Ann" counts only if that name is a role such as "user". Without a mention of the speaker, nothing is marked.
     """
     key = canonical_name(draft.episode.speaker or "")
     speaker = next((mention for mention in mentions if key and canonical_name(mention.name) == key), None)

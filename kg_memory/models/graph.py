@@ -287,8 +287,7 @@ class Community(Value):
     """A group of entities that share many facts, with a summary.
 
     A community of `level` 1 or more consists of smaller communities, whose names are `parts`. `members` are the names
-    of entities. Only lists of communities set both. `joined` is the number of members added since the summary was
-    written.
+    of entities. Searches set neither of the two. `joined` is the number of members added since the summary was written.
     """
 
     id: str

@@ -90,7 +90,7 @@ def _parse_ontology(content: Mapping[str, Any]) -> Ontology:
     Raises `ValueError`, `TypeError` or `KeyError` if it is invalid.
     """
     if unknown := content.keys() - {"entity_types", "fact_types", "strict"}:
-        raise ValueError(f"unknown keys {sorted(unknown)}")
+        raise ValueError(f"unknown keys {sorted(unknown)}; use entity_types, fact_types and strict")
     facts = tuple(_read_fact_type(row) for row in content.get("fact_types", ()))
     entities = tuple(EntityType(**row) for row in content.get("entity_types", ())) or ENTITY_TYPES
     types: tuple[EntityType | FactType, ...] = (*entities, *facts)

@@ -103,7 +103,7 @@ _NAMES = tuple(_DEFAULTS)
 
 
 def _plain_period(during: Any) -> Any:
-    """Convert *during* to JSON: a period in words stays unchanged, a pair of times becomes two ISO 8601 texts."""
+    """Convert *during* to JSON: words and None are unchanged; a pair becomes a list, its dates ISO 8601 texts."""
     is_pair = isinstance(during, Iterable) and not isinstance(during, str)
     return list(map(iso_or_text, during)) if is_pair else during
 
@@ -219,7 +219,7 @@ def without_names(text: str, keys: AbstractSet[str]) -> str:
 
 
 def _without_unspaced(run: str, keys: AbstractSet[str]) -> str:
-    """Return *run*, text without spaces such as Chinese, without the names whose hash is one of *keys*."""
+    """Remove the names whose hash is in *keys* from *run*, a text without spaces such as Chinese, and return it."""
     for length in range(min(LONGEST_UNSPACED, len(run)), 1, -1):
         for start in range(len(run) - length, -1, -1):
             if alias_key(run[start : start + length]) in keys:

@@ -260,9 +260,9 @@ ROUTED = DEFAULT.with_(name="routed", route=True)
 
 
 def _name_recipes() -> dict[str, Recipe]:
-    """Return all recipes by name: the built-in ones, and one for each walk and each reranker.
+    """Return all recipes by name: the built-in ones, and one for each reranker and each walk (a way to follow facts).
 
-    The recipe of a walk or reranker is the default recipe with it added, under its name: "recency".
+    The latter is the default recipe with the reranker or walk added, under its name: "recency".
     """
     recipes = {recipe.name: recipe for recipe in (DEFAULT, WORDS, MEANING, HYBRID, FACTS, OVERVIEW, ROUTED)}
     for walk in WALKS:

@@ -335,7 +335,7 @@ def walk_breadth_first(
 
 
 def read_near(ids: Sequence[str], instants: Instants, facts: int, most: int = MOST_SORTED) -> Flow[Links]:
-    """Return the facts of the entities *ids* that are true at *instants*, by id: the *facts* latest of each entity.
+    """Return the facts of the entities *ids* that are true at *instants*, by id: of each entity, the latest *facts*.
 
     For an entity with more than *most* facts, these are any of its facts, because sorting them would take too long.
     """

@@ -300,7 +300,7 @@ def _manifest(options: EvaluationOptions) -> dict[str, Any]:
 
 @contextmanager
 def _as_model_error(name: str) -> Iterator[None]:
-    """Context manager: raise exceptions of libraries of the system *name* as `ModelError`, so that one step fails."""
+    """Context manager: convert exceptions of the system *name* to `ModelError`, which fails one step only."""
     try:
         yield
     except (KGMemoryError, AssertionError):

@@ -301,9 +301,9 @@ def _read_fading(period: Mapping[str, int]) -> Flow[tuple[Fading, ...]]:
 
 
 def _main_speaker(believed_at: int) -> Flow[str]:
-    """Return the name of the person who sent the most messages; assistants and tools are not counted.
+    """Return the name of the person who sent the most messages that were stored by *believed_at* (microseconds).
 
-    Raises `InputError` if there is none.
+    Assistants and tools do not count. Raises `InputError` if no person sent a message.
     """
     speakers = yield from fetch(queries.SPEAKERS, believed_at=believed_at)
     people = [row["speaker"] for row in speakers if not is_assistant(row["speaker"])]

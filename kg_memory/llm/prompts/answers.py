@@ -231,7 +231,7 @@ class _Fact(AnswerItem, Generic[End]):
 
     @classmethod
     def from_other(cls, value: Any) -> Any:
-        """Return a model's *value* as the fields of a fact.
+        """Return *value*, a fact as a model wrote it, as a dict with the fields of a fact.
 
         A list of three becomes subject, predicate and objects. A missing sentence is made from the triple, else from
         the quote.
