@@ -155,7 +155,7 @@ def _has_word(word: str, text: Words) -> bool:
 def _refers_back(words: Sequence[str], kind: str, claim: Claim, source: Words, passage: Passage) -> bool:
     """Return whether the quote *source* refers to an entity named in an earlier message (*words* are its name)."""
     is_chinese = passage.language == "chinese"
-    continues = passage.answers and _has_pronoun(passage.previous[-1][0])  # "How was it?"
+    continues = passage.answers and len(passage.asked) < _SHORT and _has_pronoun(passage.asked)  # "How was it?"
     last = Words("\n".join(text for text, _ in passage.previous[-2 if continues else -1 :]))
     if is_chinese and passage.answers and kind != "person":
         last = Words(passage.asked)
