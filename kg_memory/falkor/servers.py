@@ -204,7 +204,7 @@ class RedisServer:
                 return await reply
         except TimeoutError:
             if limit.expired():
-                raise redis.TimeoutError("no answer, and another server has replaced it: call again") from None
+                raise redis.TimeoutError(f"no answer for {SILENT:g} s, and another server has replaced it") from None
             raise
         finally:
             starting.cancel()

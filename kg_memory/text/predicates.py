@@ -221,7 +221,7 @@ def _read_negation(framed: str) -> tuple[bool, Predicate | None]:
         if match is not None:
             rest = _ANYMORE.sub("", framed[: match.start()] + framed[match.end() :])
             base = _read_rest(rest)
-            if base and base.name.startswith("HAS_") and base.name == rest.strip("_"):
+            if base and base.family in _ACTIVITIES and base.name == rest.strip("_") and rest.startswith("_HAS_"):
                 return True, _as_written(framed.strip("_"), base)
             return True, _compose(mark, base)
     return False, None

