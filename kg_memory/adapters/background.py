@@ -62,8 +62,8 @@ class _Task:
     """A job to extract the facts of the episodes (messages) that one call of `submit` saved.
 
     - `ids` and `inputs`: the ids and the fields of these episodes.
-    - `before`: set if `inputs` is None; the job then reads what earlier processes saved before this time but did not
-      read.
+    - `before`: set if `inputs` is None; the job then extracts the facts of episodes that were saved before this time,
+      by earlier processes that ended too soon.
     - `future`: gets the results.
     """
 
@@ -76,10 +76,11 @@ class _Task:
 
 @dataclass(eq=False, slots=True)
 class _Thread:
-    """The waiting jobs of one conversation, in order.
+    """The queued jobs of one conversation, in order.
 
-    `began`: when the first job was queued. `due`: when to start reading. Both are seconds of the monotonic clock.
-    `tokens`: the estimated size of the messages.
+    A job (`_Task`) extracts the facts of the messages of one `submit` call. `began`: when the first job was queued.
+    `due`: when the worker thread starts the jobs. Both are in seconds of `time.monotonic`. `tokens`: the estimated size
+    of all messages in the jobs.
     """
 
     began: float
@@ -100,11 +101,11 @@ class BackgroundMemory(Closing):
         with BackgroundMemory(memory) as background:
             background.submit(["I live in Oslo."], namespace="ann", thread="monday")
 
-    The episodes of a conversation are read when it has had no submission for *after_seconds*, when the first of them
-    has waited *at_most_seconds*, or when they have *after_tokens* tokens together (None: no such limit).
+    The episodes of a conversation are read when none was added to it for *after_seconds*, when the first of them has
+    waited *at_most_seconds*, or when they have *after_tokens* tokens together (None: no such limit).
 
     - *on_failure*: called with a `Failure` for each episode that cannot be read; the episode stays saved.
-    - *resume*: the first submission to a namespace also reads episodes that earlier processes left unread there.
+    - *resume*: the first `submit` call for a namespace also reads episodes that earlier processes left unread there.
     - *retry_policy*: how reading is retried while a model or the database is unavailable.
     - *exit_seconds*: how long waiting episodes are still read when *memory* is closed or the process exits. The next
       process reads the rest. `close`, and the end of a ``with`` block, read all of them.
@@ -140,7 +141,11 @@ class BackgroundMemory(Closing):
         memory.driver.before_close.append(WeakMethod(self._close_with_memory))
 
     def renew(self) -> None:
-        """Clear the record of which namespaces have had a submission; called in a child process after a fork."""
+        """Clear the set of namespaces for which `submit` was called; this runs in a child process after a fork.
+
+        The set makes only the first `submit` call for a namespace read the messages that earlier processes left unread
+        there.
+        """
         self._met: set[str] = set()
 
     def _submit(
@@ -211,9 +216,10 @@ class BackgroundMemory(Closing):
         return self.after_seconds if seconds is None else validate_seconds("after_seconds", seconds)
 
     def _task(self, namespace: str, episodes: Iterable[EpisodeLike], thread: str | None) -> _Task:
-        """Return a job to read *episodes*; where a time or thread is missing, the current time or *thread* is added.
+        """Return a job that extracts the facts of *episodes*.
 
-        An episode's id depends on its time, so the time must be set before saving.
+        An episode without a time gets the current time, one without a thread gets *thread*. An episode's id depends on
+        its time, so the time must be set before saving.
         """
         count_items("episodes", episodes, "episodes")
         dated = (date_input(episode, self.memory.driver.today) for episode in episodes)
@@ -221,10 +227,10 @@ class BackgroundMemory(Closing):
         return _Task(validate_namespace(namespace), inputs=inputs)
 
     def _meet(self, namespace: str) -> _Task | None:
-        """Record that *namespace* has a submission; for the first, return a job to read what earlier processes left.
+        """Return a job for unread messages of earlier processes, at the first `submit` call for *namespace*; else None.
 
-        That is, messages that were saved, but not read. The result is None if this is not the first submission to the
-        namespace, or ``resume`` is off.
+        The job extracts the facts of messages that are stored in *namespace*, but were never read because their process
+        ended too soon. *namespace* is remembered for later calls. If ``resume`` is off, the result is always None.
         """
         now = instant(self.memory.driver.clock())
         with self._worker.changed:
@@ -234,7 +240,10 @@ class BackgroundMemory(Closing):
         return _Task(namespace, before=now)
 
     def _leave(self, namespace: str) -> None:
-        """Undo `_meet`: the next submission to *namespace* counts as the first, and reads all unread episodes again."""
+        """Remove *namespace* from the set of namespaces for which `submit` was called, as saving or reading failed.
+
+        So the next `submit` call for it again reads all unread messages, as the first call does; see `_meet`.
+        """
         with self._worker.changed:
             self._met.discard(namespace)
 
@@ -293,22 +302,26 @@ class BackgroundMemory(Closing):
     def _read_one(self, id_: str, episode: dict[str, Any], namespace: str) -> list[AddResult]:
         """Extract the facts of one saved message; return a list with its result, or ``[]`` if it was deleted meanwhile.
 
-        *id_*: the id of the saved message. *episode*: its input fields.
+        *id_*: the id of the saved message. *episode*: its fields, such as "content" and "speaker" (see `EpisodeInput`).
         """
         engine = self.memory._engine  # noqa: SLF001 - no verb takes an id
         flow = add_inputs(engine, [{**episode, "saved_id": id_}], namespace, Tally())
         return self.memory.driver.run(flow, namespace)
 
     def _episodes(self, task: _Task) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Return the messages that a job reads, each as ``(id, input fields)``."""
+        """Return ``(id, fields)`` for each message whose facts *task* is to extract.
+
+        The fields are those of `EpisodeInput`, such as "content" and "speaker". The messages are those of one `submit`
+        call or, if ``task.before`` is set, all unread messages that were saved in the namespace before that time.
+        """
         if task.before is not None:
             return self._unread(task.namespace, task.before)
         return zip(task.ids, task.inputs or (), strict=True)
 
     def _unread(self, namespace: str, before: datetime) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield ``(id, input fields)`` for each unread message that was saved in *namespace* before the time *before*.
+        """Yield ``(id, fields)`` for each unread message that was saved in *namespace* before the time *before*.
 
-        Messages that wait in this object's own queue are left out.
+        The fields are those of `EpisodeInput`. Messages that wait in this object's own queue are left out.
         """
         with self._worker.changed:
             seen = set(self._pending_ids())

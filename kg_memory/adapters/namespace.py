@@ -74,9 +74,10 @@ def validate_memory(memory: object) -> GraphMemory:
 
 
 def validate_speaker(name: str, speaker: str | None) -> str | None:
-    """Return *speaker* unchanged if it is a name or None; raise `SettingsError` if it is blank or a template.
+    """Return *speaker* unchanged if it is a name or None; otherwise raise `SettingsError`.
 
-    *name*: the caller's argument, for the message. Values of another type raise the error too.
+    Not allowed are blank text, other types, and text with "{": unlike a namespace, a speaker has no placeholders such
+    as "{user_id}". *name*: the caller's parameter, for the error message.
     """
     if speaker is not None and (not isinstance(speaker, str) or not speaker.strip() or "{" in speaker):
         raise SettingsError(

@@ -209,9 +209,10 @@ def _complete(future: Future[Any], function: Callable[[], Any]) -> None:
 
 @contextmanager
 def _log_missing_summary() -> Iterator[None]:
-    """Log errors of the memory and timeouts in the ``with`` block as warnings, and do not raise them.
+    """Log errors in the ``with`` block as warnings instead of raising them.
 
-    In a namespace that accepts no new messages, nothing is logged.
+    The block waits for the summary of a conversation. `TimeoutError` and `KGMemoryError` are logged. `MemoryPaused`,
+    raised if the namespace accepts no new messages, is ignored without a warning.
     """
     try:
         yield

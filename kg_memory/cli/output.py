@@ -244,7 +244,12 @@ class ProgressMeter:
             self.saved += 1
 
     def next(self) -> None:
-        """Prepare for another call that reads episodes: its counts are added to those of the calls before."""
+        """Add the counts of the next call to the present ones, instead of replacing them.
+
+        Use it before each of several calls of the memory that report to `progress`, since each call counts its
+        processed episodes (messages, texts) and new facts from 0. `done`, `new` and `facts` then count all calls
+        together.
+        """
         self._before = (self.done, self.new, self.facts)
 
     @property

@@ -59,11 +59,14 @@ def _after_save(state: CommunitiesState) -> Literal["again", "done"]:
 
 
 def compare(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa: ARG001 - steps have one shape
-    """Step 2 of a refresh: select the communities whose members or facts changed, or with `full`, all of them.
+    """Step 2 of a refresh: select the detected communities that differ from the stored ones; with `full`, all of them.
 
-    Reads `groups` (the detected communities) and `strayed` from *state*. Returns the changed `groups`, the number of
-    `unchanged` ones, `removed` (ids of stored communities that were not detected again), and `revision` (the version of
-    the stored communities). Nothing is written to the database.
+    A community differs if its members or their facts have changed. From *state*, `groups` are the detected communities,
+    and `strayed` the stored memberships ``{"community": id, "entity": id}`` that were not detected again. Returns new
+    values for keys of the state: `groups`, the communities that differ; `unchanged`, the number of the others;
+    `removed`, the ids of stored communities that were not detected again; `revision`, the version of the stored
+    communities; `summaries`, empty; `tries`, reset to 0 if there is nothing to save. Nothing is written to the
+    database.
     """
     rows = yield from fetch(cypher.STORED)
     stored = {row["id"]: row["fingerprint"] for row in rows[0]["stored"]} if rows else {}

@@ -32,7 +32,10 @@ Update = dict[str, Any]
 
 
 class CommunitiesInput(TypedDict, total=False):
-    """The input of the communities graph: whose communities are refreshed, and how."""
+    """The input of the graph that refreshes communities (groups of linked entities).
+
+    It names the namespace, and says whether to update the stored communities or to start from scratch.
+    """
 
     namespace: Annotated[str, describe_key("The namespace whose communities are refreshed.", DEFAULT_NAMESPACE)]
     full: Annotated[bool, describe_key("Find and summarise all communities from scratch.", False)]
@@ -83,7 +86,8 @@ class CommunitiesState(CommunitiesInput, total=False):
     """The state of the communities graph: the input, and the results of each step.
 
     - set by detect: `communities` and `levels`, the numbers of both; `groups`, the detected communities; `strayed`, the
-      entities stored in another community than the detected one; `drift`, the share of entities that changed theirs
+      stored memberships (entity in community) that were not detected again; `drift`, the share of entities that changed
+      their community
     - set by compare: `groups`, now only those that changed; `unchanged`, the number of the others; `removed`, the ids
       of stored communities that are no longer found; `revision`, how often communities were written so far
     - set by summarise: `summaries` of the changed groups
@@ -106,7 +110,10 @@ class CommunitiesState(CommunitiesInput, total=False):
 
 
 def read_refresh(state: Row) -> CommunityRefresh:
-    """Convert the final *state* of the graph to the result of a refresh, such as how many communities changed."""
+    """Return the result of a refresh of communities, from *state*, the final state of the LangGraph graph that did it.
+
+    The result has numbers, such as how many communities changed or were removed, and the model calls and tokens used.
+    """
     return CommunityRefresh(
         communities=state["communities"],
         levels=state["levels"],

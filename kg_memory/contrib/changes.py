@@ -159,7 +159,12 @@ def _find_turns(grounds: Grounds, affected: Iterable[str], since: int, until: in
 
 
 def _find_instants(grounds: Grounds) -> set[int]:
-    """Return all times, in microseconds, at which a fact in *grounds* may have become doubtful or certain."""
+    """Return all times, in microseconds, at which a fact in *grounds* may have become doubtful or certain again.
+
+    A fact is doubtful while a fact from which it was derived has ended or was found to be wrong. *grounds* maps ids of
+    facts to their beliefs, statements and premises (the facts from which they were derived). The result has the times
+    at which one of these was saved, or a belief expired.
+    """
     instants: set[int] = set()
     for fact in grounds.values():
         for held in fact.beliefs:

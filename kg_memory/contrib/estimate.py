@@ -109,11 +109,13 @@ def estimate_inputs(states: Iterable[State], settings: Settings, model: Model) -
 
 
 def _past(settings: Settings) -> Flow[Row | None]:
-    """Return the average cost of an episode (message or text) that the current `settings.plan` read in this namespace.
+    """Return the average cost of extracting facts from an episode (message or text), measured so far in this namespace.
 
     Example: ``{"episodes": 20, "seconds": 1.5, "all": [1.8, 3000, 300], "reading": [1, 2000, 200]}``. "episodes" is
     their number. The lists are [model calls, input tokens, output tokens]: "all" for all questions to the model,
-    "reading" for the first question alone. ``None`` if there are fewer than `ENOUGH` such episodes.
+    "reading" for the first question alone. Only episodes that were read with the current `settings.plan` count; a plan
+    ("economy", "standard", "thorough") sets how much the model is asked. ``None`` if there are fewer than `ENOUGH`
+    (20).
     """
     averages = yield from fetch(AVERAGE_COST, plan=settings.plan, limit=LATEST)
     return averages[0] if averages and averages[0]["episodes"] >= ENOUGH else None

@@ -84,7 +84,11 @@ class Maintainer:
         self._loop.close()
 
     async def _maintain_all(self) -> None:
-        """Maintain all namespaces that are due, again and again, until the thread is stopped."""
+        """Maintain all namespaces at regular intervals, until the thread is stopped.
+
+        To maintain a namespace is to delete expired messages, evict old facts and entities, and refresh its
+        communities. This is due `every_seconds` after the last time.
+        """
         pause = min(SOON, self._maintenance.every_seconds)
         while not self._stopped.is_set():
             await asyncio.sleep(pause)
@@ -98,7 +102,11 @@ class Maintainer:
                 await self._maintain(namespace)
 
     async def _maintain(self, namespace: str) -> None:
-        """Maintain *namespace* if it is due and if no other process is maintaining it. Errors are logged."""
+        """Delete expired and old data in *namespace*, and refresh its communities, if this is due.
+
+        It is due `every_seconds` after the last time. Does nothing if another process is doing it. Errors are logged,
+        and the next run tries again.
+        """
         run, done = self._engine.driver.arun, False
         try:
             if not await run(self._is_due(), namespace):
@@ -126,7 +134,7 @@ class Maintainer:
         return due
 
     async def _work_while(self, lease: Lease, namespace: str) -> bool:
-        """Maintain *namespace* while this process has *lease*; return False if it lost the lease before the end."""
+        """Run `_work` for *namespace* while this process has *lease*; return False if the lease was lost first."""
         work = asyncio.ensure_future(self._work(namespace))
         try:
             while not (await asyncio.wait((work,), timeout=self._maintenance.lease_seconds / RENEWALS))[0]:

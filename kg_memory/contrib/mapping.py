@@ -149,10 +149,11 @@ def _look_up(value: Any, record: Any) -> Any:
 
 
 def _to_fact(own: Values, values: Row, number: int) -> DeclaredFact | str:
-    """Return the fact with the fields *own*, or an error text if these fields do not make a valid fact.
+    """Return the fact with the values *own*, or an error text if these do not make a valid fact.
 
-    *own* are the values found in a record. *values* are the paths to them, and *number* is the position of the
-    mapping; both are for the error text.
+    *own* maps the fields of a fact to values found in a JSON record: ``{"subject": "Ann", ...}``. The other arguments
+    are for the error text: *values* maps the same fields to the paths of the values, ``{"subject": ("name",), ...}``;
+    *number* is the position, from 1, of the mapping that has these paths.
     """
     for name in REQUIRED:
         if name in own and own[name] in (_MISSING, None, "", []):

@@ -62,7 +62,7 @@ class Traces:
     vectors: list[list[float]] = field(default_factory=list)
 
     def add(self, later: Traces) -> None:
-        """Add the traces in *later*, which another deletion of the same call left."""
+        """Add *later*, the ids, words and other traces of another batch of deleted messages, to these traces."""
         self.ids |= later.ids
         self.words |= later.words
         self.quotes |= later.quotes
@@ -71,7 +71,7 @@ class Traces:
         self.vectors += later.vectors
 
     def excuse(self, words: Sequence[str]) -> None:
-        """Remove the traces that also occur in *words*, the words of a message that was not deleted."""
+        """Drop words, quotes and names that also occur in *words*, the words of a message that was not deleted."""
         self.words.difference_update(words)
         self.quotes -= find_quotes(words)
         self.names = {key: name for key, name in self.names.items() if not contains_run(words, name)}
@@ -101,19 +101,22 @@ class ResidueSearch:
     searched: int = 0
 
     def gather(self, impact: Impact, parameters: Row) -> Flow[Traces]:
-        """Return the traces of messages that are about to be deleted; call it before the deletion.
+        """Return the traces of messages that are about to be deleted: their ids, words, names, quotes and vectors.
 
-        *impact* lists the messages, facts and entities to delete. *parameters* are the parameters of the deleting
-        query.
+        `search` looks for them after the deletion. *impact* lists the messages, facts and entities to delete.
+        *parameters* are the parameters of the deleting query.
         """
         return gather_traces(impact, parameters)
 
     def add(self, traces: Traces) -> None:
-        """Add *traces*, those of deleted messages, to the traces that `search` searches for."""
+        """Let `search` also look for *traces*, a result of `gather`: ids, words and vectors of deleted messages."""
         self.traces.add(traces)
 
     def search(self) -> Flow[tuple[list[Residue], int]]:
-        """Search the database; return the residues found, and the number of properties searched."""
+        """Search the database for the traces of deleted messages; return (residues, number of properties searched).
+
+        A residue is a place where a trace was found, such as a word of a deleted message in a property of a node.
+        """
         since = yield from now()
         pages = list_pages((yield from fetch(LAST))[0]["last"], PAGE)
         for page in pages:
@@ -135,12 +138,16 @@ class ResidueSearch:
         return [residue for residue, _ in self.findings], self.searched
 
     def _excuse(self, episodes: Iterable[Row]) -> None:
-        """Remove the traces that also occur in *episodes*, the database rows of remaining messages."""
+        """Drop the words, names and quotes that also occur in *episodes*, rows of messages that were not deleted."""
         for episode in episodes:
             self.traces.excuse(terms(f"{line(episode)} {date_words(episode['at'])}"))
 
     def _excuse_later(self, since: int) -> Flow[None]:
-        """Remove the findings whose text also occurs in a message that was saved at or after *since* (microseconds)."""
+        """Drop the findings of this search that may come from messages saved since the search began.
+
+        *since* is when it began, in microseconds since the epoch. A finding is dropped if its text or id is in data
+        saved since.
+        """
         traces = self.traces
         self._excuse((yield from fetch(SAID_SINCE, since=since)))
         ids = sorted(trace for _, trace in self.findings if trace in traces.ids)
@@ -150,9 +157,9 @@ class ResidueSearch:
         self.findings = [finding for finding in self.findings if finding[1] in remaining]
 
     def _scan(self, label: str, properties: Row) -> None:
-        """Search all *properties* of one node or relation for traces, and record each trace found; *label* is its type.
+        """Record a finding for each trace, such as a word of a deleted message, in *properties* of a node or relation.
 
-        Also record a redacted message whose content differs from the redacted text.
+        *label* is its type. A redacted message whose content is not its redacted text is recorded too.
         """
         id_ = str(properties.get("id") or properties.get("key") or "")
         text = self.traces.texts.get(id_) if label == "Episode" else None
@@ -186,9 +193,9 @@ class ResidueSearch:
                 self._note(label, name, id_, "name", key)
 
     def _search_vectors(self) -> Flow[None]:
-        """Search the vector indexes for the vectors of deleted nodes, and record the nodes that still have one of them.
+        """Record a finding for each node whose vector is the vector of a deleted message, fact or entity.
 
-        A node is not a finding if embedding its own text gives the same vector.
+        A node is not recorded if this vector is its own: embedding the text of the node gives the same vector.
         """
         for label, query in NEAR.items():
             for first in range(0, len(self.traces.vectors), VECTORS_AT_ONCE):
@@ -201,10 +208,10 @@ class ResidueSearch:
                         self._note(label, "embedding", row["id"], "vector")
 
     def _note(self, label: str, name: str, id_: str, kind: str, trace: str | None = None) -> None:
-        """Record that a trace was found in the property *name* of a node of the type *label* with the id *id_*.
+        """Record a finding: a trace, such as a word of a deleted message, in the property *name* of a node.
 
-        *kind* is the kind of trace, such as "word" or "vector". *trace* is the text found. The node's id is left out
-        of the finding if it is a trace itself.
+        *label* is the type of the node, *id_* its id. *kind* is the kind of trace, such as "word" or "vector". *trace*
+        is the text found. The node's id is left out of the finding if it is a trace itself.
         """
         shown = "" if id_ in self.traces.ids or label == "Term" else id_
         self.findings.append((Residue(label=label, name=name, id=shown, trace=kind), trace))
@@ -261,7 +268,7 @@ def _vocabulary() -> frozenset[str]:
 
 
 def _may_be_of_date(word: str) -> bool:
-    """Return whether *word* is a number that is common in dates (1 to 31, or a year); such numbers are no traces."""
+    """Return whether *word* is a number that is common in dates: 1 to 31, or a year. It is then not searched for."""
     return word.isdecimal() and (int(word) <= 31 or 1900 <= int(word) <= 2100)
 
 

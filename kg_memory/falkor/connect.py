@@ -112,7 +112,7 @@ class Database:
         self._servers = self._former = None
 
     def state(self, key: str) -> tuple[int, int]:
-        """Return two counters. One of them changes when the connection is renewed or the graph *key* is missing."""
+        """Return (number of connects, times the graph *key* was missing). If one changes, check the graph again."""
         return self.generation, self._absences[key]
 
     def query_flow(self, key: str, cypher: str, params: Params, *, write: bool) -> Flow[list[Row]]:
@@ -316,7 +316,7 @@ class Database:
             return self._servers or self._open()
 
     def _open(self) -> Servers:
-        """Get the URL from the host, find the servers there, and connect to them; existing connections are reused."""
+        """Get the server's URL from `_host`, which may start the server; connect, or reuse connections still open."""
         former = self._former
         with self._map_errors():
             urls = redis_urls(self._host.url(), self._timeout)

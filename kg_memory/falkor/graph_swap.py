@@ -154,9 +154,10 @@ def read_snapshot(database: Database, key: str, take: Callable[[str], T]) -> T:
 
 
 def orphans(graphs: Iterable[str], clients: Iterable[Mapping[str, str]]) -> list[str]:
-    """Return the keys in *graphs* that are shadow graphs of killed processes, sorted.
+    """Return the keys in *graphs* that are shadow graphs (temporary graphs) of killed processes, sorted.
 
-    *clients* are the connected clients, as rows of CLIENT LIST. A shadow graph is in use if a client has its name.
+    A shadow graph is named after the connection that created it. It is in use while this connection is among *clients*,
+    the rows of CLIENT LIST.
     """
     names = {client["name"] for client in clients}
     shadows = (key for key in graphs if key.startswith(PREFIX))

@@ -114,9 +114,10 @@ def _date_fact(
 def put_dates(fact: StatedFact, start: Interval | None, end: Interval | None, *, went_on: bool = False) -> StatedFact:
     """Return *fact* with its start date from the period *start* and its end date from the period *end*.
 
-    Each period says when the fact began or ended, such as "in May"; ``None`` means unknown. An end that is not after
-    the start is dropped. A former state without an end gets one: the end of *start* ("I had a car in May"), or the time
-    of the message if that is earlier or if the state *went_on* ("I had a car since 2019").
+    Each period says when the fact began or ended, such as "in May"; ``None`` means unknown. A state that is over (kind
+    "former") gets an end even without *end*. It is the end of *start* ("I had a car in May"), but not after the time of
+    the message. It is the time of the message if the state *went_on* after its start ("I had a car since 2019") or
+    *start* is vague ("about 2019"). An end that is not after the start is dropped.
     """
     first, last = start or Interval(), end or Interval()
     valid_at, invalid_at = micros(first.start, default=OPEN_START), micros(last.start, default=OPEN_END)

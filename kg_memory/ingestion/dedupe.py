@@ -52,14 +52,17 @@ _INVERSE = {"staff": "employment", "management": "reporting", "users": "use", "o
 
 
 def dedupe(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Step 7 of ingestion: compare the first `MOST_AT_ONCE` facts with stored facts; `later` keeps the rest."""
+    """Step 7 of ingestion: compare the first `MOST_AT_ONCE` facts with stored ones; `Draft.later` gets the others."""
     facts = (*draft.facts, *draft.later)
     compared = yield from compare_facts(replace(draft, facts=facts[:MOST_AT_ONCE]), settings)
     return {**compared, "later": facts[MOST_AT_ONCE:]}
 
 
 def compare_facts(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Compare the facts in *draft* with stored facts; return the facts with duplicates marked, and other verdicts."""
+    """Compare the new facts in *draft* with stored facts; return the fields of the draft to update.
+
+    In `facts`, duplicates of stored facts are marked. `comparisons` has a verdict on each pair, such as "supersedes".
+    """
     found, grounds = yield from find_related(draft.facts, settings, declared=draft.episode.is_declared)
     candidates = list(_select_candidates(draft, found))
     facts = tuple(  # clear the marks of an earlier run of this step
@@ -83,8 +86,9 @@ def _mark_duplicates(
 ) -> tuple[StatedFact, ...]:
     """Return *facts* with `same_as` set to the id of the stored fact that each one repeats, if any.
 
-    `restated` is set on a repeated fact if its wording replaces the stored one, see `_is_better`. *candidates* has, for
-    each of *facts*, the stored facts compared with it by their ids.
+    A confident verdict "duplicate" in *comparisons*, pairs of a new and a stored fact, sets `same_as`. `restated` is
+    set if the wording of the new fact replaces the stored one, see `_is_better`. *candidates* has, for each of *facts*,
+    the stored facts to compare by id: ``{"f1": fact}``.
     """
     policy, same = ConflictPolicy.from_settings(settings), [fact.same_as for fact in facts]
     for new, candidate, verdict in surest_first(comparisons):
@@ -124,10 +128,7 @@ def _select_candidates(draft: Draft, found: Sequence[Candidates]) -> Iterator[Ca
 
 
 def _same_as(fact: StatedFact, candidates: Candidates) -> str | None:
-    """Return the id of the stored fact in *candidates* (by id) that has the same words as *fact*, or ``None``.
-
-    A stored fact with the same triple counts too, unless the sentence of *fact* says more than its triple.
-    """
+    """Return the id of the stored fact in *candidates* with the words of *fact*, or else its triple, or ``None``."""
     if fact.id in candidates:
         return fact.id
     if not fact.object_ids or (not fact.single_valued and not fact.is_triple):
@@ -145,7 +146,7 @@ def _open_pairs(facts: Sequence[StatedFact], candidates: Sequence[Candidates], d
 def _open_candidates(fact: StatedFact, candidates: Candidates, draft: Draft) -> list[CandidateFact]:
     """Return the stored facts in *candidates* (a dict by id) that the model must compare with the new *fact*.
 
-    These are usually all. For a *fact* that repeats a stored one, pairs that cannot change anything are left out.
+    If *fact* repeats a stored one: this one only if the dates differ, and the others only if *fact* was stated earlier.
     """
     if fact.same_as is None:
         return list(candidates.values())
@@ -229,7 +230,7 @@ def _pair_key(fact: StatedFact, candidate: CandidateFact, at: int) -> str:
 
 
 def _show_candidate(candidate: CandidateFact, names: Mapping[str, str], fact: StatedFact) -> JSON:
-    """Return the stored fact *candidate* as JSON for the prompt; *names* has changed names of entities by id."""
+    """Return *candidate* as JSON, to compare with *fact*; *names* by entity id replace names that are outdated."""
     rule, same = canonical_predicate(candidate.predicate), candidate.predicate == fact.predicate
     single_valued = fact.single_valued if same else rule.single_valued if rule else None
     objects = zip(candidate.object_ids, candidate.objects, strict=True)
@@ -242,7 +243,10 @@ def _show_candidate(candidate: CandidateFact, names: Mapping[str, str], fact: St
 def _show(
     fact: StatedFact | CandidateFact, names: Sequence[str], kind: str | None, single: object, quote: str | None = None
 ) -> JSON:
-    """Return *fact* as JSON for a prompt, without false and empty fields; *names* are its subject and objects."""
+    """Return *fact* as JSON for the prompt, without false and empty fields; *names* are its subject and objects.
+
+    *kind* is "event" or similar. *single*: the predicate has one value at a time. *quote*: the words that state it.
+    """
     subject, *objects = names
     shown = {
         "subject": subject,
@@ -382,7 +386,7 @@ def is_comparable(fact: StatedFact, candidate: CandidateFact, settings: Settings
 
 
 def _may_contradict(fact: StatedFact, candidate: CandidateFact, *, is_same: bool) -> bool:
-    """Return whether two facts can contradict each other, by their predicates; *is_same*: these are the same."""
+    """Return whether *fact* and *candidate* can conflict, by their predicates; *is_same*: the predicates are equal."""
     rule = canonical_predicate(candidate.predicate)
     one, another = (rule.family if rule else None), fact.family
     if one is None or another is None:

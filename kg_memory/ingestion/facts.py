@@ -160,7 +160,10 @@ def state_facts(
 
 
 def _meaning_of(fact: ExtractedFact, meanings: Mapping[str, Meaning]) -> Meaning:
-    """Return the meaning of the fact's predicate from *meanings* (by name); a plan to move does not become LIVES_IN."""
+    """Return the canonical name and properties of the predicate of *fact*, from *meanings* by predicate name.
+
+    A plan, such as "will move to Oslo", keeps its own predicate: LIVES_IN would state that it has already happened.
+    """
     name = predicate_name(fact.predicate)
     meaning = meanings[name]
     if name != meaning.name and (fact.kind == "plan" or (fact.kind == "event" and is_present(meaning.name))):
@@ -270,10 +273,7 @@ def state_fact(
 
 
 def state_declared(draft: Draft, settings: Settings) -> Flow[tuple[tuple[StatedFact, ...], tuple[NewPredicate, ...]]]:
-    """Return the facts that an application declared in an episode, with their dates, and the predicates learned.
-
-    No model is asked. Whether a predicate is single-valued is taken from the vocabulary if known.
-    """
+    """Return the facts that an application declared, with dates, and the predicates learned; no model is asked."""
     declared = parse_content(draft.episode.content)
     sentences = {predicate_name(fact.predicate): fact.sentence for fact in reversed(declared)}
     meanings, learned = yield from find_meanings(sentences, settings, draft.predicates_at)
@@ -281,7 +281,7 @@ def state_declared(draft: Draft, settings: Settings) -> Flow[tuple[tuple[StatedF
 
 
 def _state_all(draft: Draft, declared: Sequence[DeclaredFact], meanings: Mapping[str, Meaning]) -> Iterator[StatedFact]:
-    """Yield the facts in *declared*, from an application, with dates; *meanings*: the canonical predicates by name."""
+    """Yield *declared*, triples that an application states, as facts with dates; *meanings* is by predicate name."""
     content, zone = draft.episode.content, timezone(timedelta(minutes=draft.episode.offset))
     places = places_of(draft.entities)
     seen = set[tuple[str, int, int]]()
@@ -326,10 +326,10 @@ def _state_all(draft: Draft, declared: Sequence[DeclaredFact], meanings: Mapping
 def find_meanings(
     predicates: Mapping[str, str], settings: Settings, changed_at: int | None = None
 ) -> Flow[tuple[dict[str, Meaning], tuple[NewPredicate, ...]]]:
-    """Return the meaning of each predicate by name, and the predicates that the model was asked about.
+    """Return the canonical name and properties of each predicate, by name, and the predicates learned from the model.
 
-    *predicates* maps names to example sentences, which the model is shown. *changed_at* is when a predicate was last
-    learned or corrected, in microseconds; rows that were cached before that are read from the database again.
+    *predicates* maps names to example sentences. The model is asked only about unknown predicates. *changed_at* is when
+    a predicate was last learned or corrected, in microseconds; database rows cached before that are read again.
     """
     if not predicates:
         return {}, ()
@@ -364,7 +364,7 @@ def _ask_meanings(
 
 
 def _read_stored(names: Iterable[str], changed_at: int | None) -> Flow[dict[str, JSON]]:
-    """Return the database rows of predicates by name, at least for *names*, from a cache if possible."""
+    """Return stored predicates by name, *names* at least; rows cached before *changed_at* (microseconds) are reread."""
     rows = yield from read_once(changed_at, queries.ALL_PREDICATES, skip=0, limit=MOST_CACHED)
     if len(rows) == MOST_CACHED:
         rows = [*rows, *(yield from fetch(queries.PREDICATES, names=sorted(names)))]
@@ -372,7 +372,7 @@ def _read_stored(names: Iterable[str], changed_at: int | None) -> Flow[dict[str,
 
 
 def _look_up(name: str, stored: Row | None, settings: Settings) -> Meaning | None:
-    """Return the meaning of the predicate *name* from its *stored* row, the settings or the rules, or ``None``."""
+    """Return the properties of the predicate *name*: from its *stored* row, the settings or built-in rules, or None."""
     if stored is not None and stored["origin"] == "corrected":
         single_valued = stored["single_valued"]
         return _meaning(stored["canonical"], single_valued, declared=single_valued is not None)

@@ -54,8 +54,7 @@ _STATEMENT = itemgetter(
 def invalidate(draft: Draft, settings: Settings) -> Flow[Update]:
     """Step 8 of ingestion: return the verdicts to store, and the changes of stored beliefs that follow from them.
 
-    Beliefs are computed again for the facts of the episode and all facts that verdicts link to them. Nothing is
-    written.
+    Beliefs are computed again for the episode's facts and all facts that verdicts link to them. Nothing is written.
     """
     policy, episode = ConflictPolicy.from_settings(settings), draft.episode
     waiting: tuple[NewVerdict, ...] = ()
@@ -100,8 +99,9 @@ def _state(history: History, facts: Collection[StatedFact], draft: Draft) -> Non
 
 
 def _with_earlier(revision: Revision, draft: Draft) -> Revision:
-    """Return *revision* with the facts added that earlier parts of the same text ended or put into review.
+    """Return *revision* plus the facts that earlier parts of the same long text ended or put into review.
 
+    *revision* has the changes of stored beliefs by the current part; `draft.revision` has those of the parts before.
     Facts that the text itself stated in an earlier part do not count as ended.
     """
     own = {fact.sentence for fact in draft.earlier if not fact.same_as}
@@ -128,9 +128,10 @@ def _find_unused_starts(facts: Collection[StatedFact], history: History, revisio
 
 
 def _reopen(history: History, stated: set[str], episode: EpisodeRecord) -> tuple[str, ...]:
-    """Put refused verdicts in *history* into review again if *episode* states the refused fact again; return their ids.
+    """Put refused verdicts in *history* back into review if *episode* states the refused fact again; return their ids.
 
-    *stated* are the ids of the facts that *episode* states.
+    A verdict says how two facts relate, such as that one ends the other. A person refused it by rejecting one of the
+    facts; in review, a person decides again. *stated* are the ids of the facts that *episode* states.
     """
     arrived_at = episode.created_at
     reopened = sorted(id_ for id_, verdict in history.verdicts.items() if is_reopened(verdict, stated, arrived_at))
@@ -158,8 +159,7 @@ def apply_corrections(
 ) -> tuple[StatedFact, ...]:
     """Return *facts* changed by the model's verdicts in *comparisons*.
 
-    A fact that corrects a stored one of the same content gets `corrects`; a fact that is itself wrong gets `refuted`. A
-    temporary state gets an end.
+    A new statement of a stored fact gets `corrects` if right, `refuted` if wrong. A temporary state gets an end.
     """
     marked = list(facts)
     for new, candidate, verdict in surest_first(comparisons):
@@ -206,9 +206,10 @@ def find_verdicts(
 def find_rejudged(
     facts: Sequence[StatedFact], comparisons: Iterable[Comparison], verdicts: Iterable[NewVerdict], namespace: str
 ) -> tuple[NewVerdict, ...]:
-    """Return verdicts to replace stored ones, for the facts whose stored wording this episode replaces (`restated`).
+    """Return the verdicts that replace stored ones, for stored facts that get a better wording from the new episode.
 
-    A fact is judged by its stored wording. A pair without a verdict in *verdicts* becomes "unrelated".
+    A verdict says how two facts relate. `restated` marks a repeated fact whose new wording replaces the stored one. Its
+    verdicts on the facts in *comparisons* are taken from *verdicts*; a pair of facts without one becomes "unrelated".
     """
     by_id = {verdict.id: verdict for verdict in verdicts}
     rejudged: list[NewVerdict] = []
@@ -284,17 +285,17 @@ RULES = (
 
 
 def premise_rows(facts: Sequence[StatedFact]) -> list[JSON]:
-    """Return query rows ``{"fact": id, "premise": id}``, which link each of *facts* to a fact on which it depends.
-
-    Premises are facts of the same episode or, for declared facts, stored ones.
-    """
+    """Return query rows ``{"fact": id, "premise": id}``, which link each of *facts* to a fact on which it depends."""
     stored = {fact.id: fact.stored_id for fact in facts}
     pairs = {(fact.stored_id, stored.get(premise, premise)) for fact in facts for premise in fact.premises}
     return [{"fact": fact, "premise": premise} for fact, premise in sorted(pairs) if fact != premise]
 
 
 def rule_rows(facts: Iterable[StatedFact]) -> dict[str, list[JSON]]:
-    """Return query rows for the *facts* to which a `Rule` applies: ``{"placed": [...], "shared": [...]}`` by kind."""
+    """Return query rows for *facts* with a predicate in `RULES`, by which WORKS_IN depends on WORKS_AT, for example.
+
+    ``{"placed": [{"fact": id, "of": [...], "first": [...], "second": [...]}], "shared": []}``, by the `kind` of `Rule`.
+    """
     rows: dict[str, list[JSON]] = {"placed": [], "shared": []}
     for fact in facts:
         for rule in RULES:
@@ -310,7 +311,7 @@ def rule_rows(facts: Iterable[StatedFact]) -> dict[str, list[JSON]]:
 def read_history(facts: Iterable[str], rows: Iterable[Row] = ()) -> Flow[History]:
     """Read the statements, beliefs and verdicts of *facts* (ids), and of all facts that verdicts link to them.
 
-    At most `MOST_LINKED` facts are read. *rows* are results of the query `HISTORY` that the caller has read already.
+    At most `MOST_LINKED` facts are read. *rows* are results of the database query `HISTORY` that the caller has read.
     """
     history = History()
     missing, seen = sorted(set(facts)), set[str]()
@@ -354,7 +355,7 @@ def revise_beliefs(history: History, policy: ConflictPolicy, namespace: str, cau
 
 
 def to_statement(fact: str, row: Row) -> Statement:
-    """Convert *row*, an item of the `statements` of a `HISTORY` row, to a statement of the fact with the id *fact*."""
+    """Build a `Statement` (what one episode says about the fact with id *fact*) from its stored properties, *row*."""
     return Statement(fact, *(*_STATEMENT(row), find_teller(row.get("speaker"), own=bool(row.get("own")))))
 
 
@@ -364,12 +365,12 @@ def find_teller(speaker: str | None, *, own: bool) -> Teller:
 
 
 def to_belief(row: Row) -> Belief:
-    """Convert *row*, an item of the `beliefs` of a `HISTORY` row, to a belief."""
+    """Build a `Belief` (a period in which a fact counts as true) from its stored properties, *row*."""
     return Belief(row["id"], Period(*_PERIOD(row)), row["proposed"])
 
 
 def to_verdict(row: Row) -> Verdict:
-    """Convert *row*, an item of the `verdicts` of a `HISTORY` row, or a `NewVerdict.row()`, to a verdict."""
+    """Build a `Verdict` (how two facts relate) from its stored properties, *row*, or from a `NewVerdict.row()`."""
     kind: Contradiction = "conflicts" if row["kind"] == "conflicts" else "supersedes"
     preferred = row[row["holds"]] if row["holds"] in ("new", "known") else None
     refused = row.get("refused"), kind, row.get("refused_at")
@@ -386,7 +387,7 @@ def to_edit(row: Row) -> Edit | None:
 
 
 def _add(history: History, row: Row) -> None:
-    """Add the statements, beliefs and verdicts of one fact to *history*, from *row*, a row of the query `HISTORY`."""
+    """Add one fact's statements, beliefs and verdicts to *history*; *row* is a row of the database query `HISTORY`."""
     fact = row["fact"]
     history.sentences[fact] = row["sentence"]
     for statement in row["statements"]:

@@ -122,7 +122,7 @@ def _put_mark(name: str, content: str, *, exact: bool = False) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """Signs in a text that a name means another entity than the stored one of that name; false if there are none.
+    """Evidence in a text that a name means another entity than the stored one of that name; false if there is none.
 
     `apart`: the text says so ("another Anna"). `nouns`: how it introduces the name ("Anna, a surgeon" -> surgeon).
     `facts`: facts about the name that may disagree with stored facts, such as where Anna lives.
@@ -137,7 +137,7 @@ class Signs:
 
 
 def find_signs(mention: EntityMention, same: Candidate, draft: Draft) -> Signs:
-    """Return the signs in the text that *mention* is not the stored entity *same*, which has the same name."""
+    """Return the evidence in the text that *mention* is not the stored entity *same*, which has the same name."""
     name, key = mention.called, canonical_name(mention.called)
     is_nickname, passages = key != canonical_name(same["name"]), _find_passages(name, draft.episode.text)
     content = _put_mark(name, passages, exact=is_nickname)
@@ -218,10 +218,12 @@ def may_be_of_type(mention: EntityMention, candidate: Candidate, settings: Setti
 
 
 def _mark(sign: Signs, candidate: Candidate, stored: Sequence[Row]) -> Candidate:
-    """Return the fields to set on the stored entity *candidate* if *sign* says that the name means another entity.
+    """Return the fields to set on the stored entity *candidate* if a text may use its name for another entity.
 
-    ``{"apart": True}`` means surely another, ``{"doubted": True, ...}`` perhaps; else the result is ``{}``. *stored*
-    are the rows of facts about the candidate.
+    *sign* is the evidence in the text, *stored* the rows of facts about the candidate. ``{"apart": True}``: surely
+    another, as the text says so of a person ("another Anna"). ``{"doubted": True, ...}``: perhaps another, as the text
+    contradicts *stored*, or introduces the name by a word ("a surgeon") that nothing stored about it has. ``{}``: no
+    evidence.
     """
     if sign.apart:
         # Only for persons is "another" certain: "another Starbucks" may be the same company.
@@ -236,9 +238,10 @@ def _mark(sign: Signs, candidate: Candidate, stored: Sequence[Row]) -> Candidate
 
 
 def _holds_one(fact: NamedFact, content: str) -> bool:
-    """Return whether *fact* should agree with stored facts: its predicate has one value at a time, and nothing changed.
+    """Return whether *fact* contradicts a stored fact with another value: one value at a time, and no sign of a change.
 
-    Words such as "moved to" in *content*, the text of the episode, tell of a change.
+    True if the predicate of *fact* has one value at a time (LIVES_IN), *fact* has no end date, and neither *fact* nor
+    its sentences in *content*, the text of the episode, have words for a change, such as "moved".
     """
     rule = canonical_predicate(predicate_name(fact.predicate))
     if not rule or not rule.single_valued or fact.invalid_at:

@@ -81,7 +81,7 @@ def index_words(episode: Row, before: Sequence[Row], after: Sequence[Row]) -> tu
 
 
 def is_block(episode: Row) -> bool:
-    """Return whether *episode*, a database row, is a version of a text block that an agent edits, not to be found."""
+    """Return whether *episode*, a database row, is a version of a text block that an agent edits; it is not indexed."""
     return episode.get("kind") == EpisodeKind.BLOCK
 
 
@@ -124,9 +124,12 @@ def date_words(at: int) -> str:
 
 
 def share_words(thread: Iterable[Row]) -> Shares:
-    """Return for each episode in *thread* the neighbours by whose words it is found: ``{id: {neighbour id: weight}}``.
+    """Return for each message in *thread* the neighbours whose words find it too: ``{id: {neighbour id: weight}}``.
 
-    *thread* has the database rows of a thread's episodes (messages) in the order of arrival.
+    When a message arrives, the two messages before it and the two after it at that time become its neighbours, and it
+    theirs, if they are at most `SESSION_GAP` microseconds apart. The weight multiplies the neighbour's words: `NEXT_TO`
+    for the nearest message, `NEAR` for the second. *thread* has the database rows of a thread's episodes (messages) in
+    the order of arrival.
     """
     present: list[tuple[int, int, str]] = []
     shares: Shares = {}
@@ -147,8 +150,9 @@ def share_words(thread: Iterable[Row]) -> Shares:
 def shares_without(thread: Sequence[Row], removed: Collection[str]) -> Shares:
     """Return the new neighbours of each episode whose neighbours may change when the episodes *removed* are deleted.
 
-    *removed* are ids. *thread* has the rows of all episodes (messages) of the thread. The result is
-    ``{id: {neighbour id: weight}}``.
+    Neighbours are messages near each other in a thread; a search by the words of one also finds the other. *removed*
+    are ids. *thread* has the rows of all episodes (messages) of the thread. The result is ``{id: {neighbour id:
+    weight}}``. The weight multiplies the neighbour's words: `NEXT_TO` for the nearest message, `NEAR` for the second.
     """
     before = share_words(thread)
     after = share_words(episode for episode in thread if episode["id"] not in removed)
@@ -163,9 +167,11 @@ def shares_without(thread: Sequence[Row], removed: Collection[str]) -> Shares:
 
 
 def shares_around(thread: Sequence[Row], changed: Collection[str]) -> Shares:
-    """Return the neighbours of the *changed* episodes (ids), and of each episode that is found by their words.
+    """Return the neighbours of the *changed* episodes (ids), and of all episodes that have one of these as a neighbour.
 
-    *thread* has the rows of all episodes (messages) of the thread. The result is ``{id: {neighbour id: weight}}``.
+    Neighbours are messages near each other in a thread; a search by the words of one also finds the other. *thread* has
+    the rows of all episodes (messages) of the thread. The result is ``{id: {neighbour id: weight}}``. The weight
+    multiplies the neighbour's words: `NEXT_TO` for the nearest message, `NEAR` for the second.
     """
     shares = share_words(thread)
     carriers = {id_ for id_, givers in shares.items() if not givers.keys().isdisjoint(changed)}

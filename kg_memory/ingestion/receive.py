@@ -70,9 +70,11 @@ def after_receive(state: Row) -> str:
 
 
 def accept(given: Row, settings: Settings) -> Flow[Update]:
-    """Validate and save an episode without processing it, and return the fields of `Draft` that `receive` sets.
+    """Validate and save an episode without extracting its facts; return the saved episode and its context as a dict.
 
-    *given* is the input of the ingestion graph, an `IngestionInput`. Raises the same errors as `receive`.
+    *given* is the input of the ingestion graph, an `IngestionInput`. The result has the same keys as that of the step
+    `receive`, such as ``episode``, ``new``, ``status``, ``previous`` (earlier messages) and ``pieces`` (parts of the
+    text). Raises the same errors as `receive`.
     """
     draft = Draft.of(given)
     return (yield from spare_loop(draft, _save(draft, settings, reading=False)))
@@ -94,8 +96,9 @@ def sketch(given: Row, settings: Settings) -> Flow[Draft]:
 
 
 def _save(draft: Draft, settings: Settings, *, reading: bool) -> Flow[Update]:
-    """Validate and save the episode in *draft*, and return the fields of `Draft` that `receive` sets.
+    """Validate and save the episode in *draft*; return the saved episode and its context as fields of `Draft` to set.
 
+    These include ``episode``, ``new``, ``status``, ``previous`` (earlier messages) and ``pieces`` (parts of the text).
     With *reading*, also mark the episode as being processed by this process. Raises the same errors as `receive`.
     """
     created_at = yield from now()

@@ -78,7 +78,10 @@ class EpisodeRecord:
         return hide_payloads(self.content, self.kind)
 
     def place(self, at: int, *, is_end: bool = False) -> int:
-        """Return the offset in `content` of offset *at* in `text`; in a payload, of its start (or end, if *is_end*)."""
+        """Convert *at*, an offset in `text`, to an offset in `content`, where `text` has placeholders for base64 data.
+
+        An offset in a placeholder gives the start of the data, or the end if *is_end*.
+        """
         return place_in_original(self.content, self.kind, at, is_end=is_end)
 
 
@@ -192,11 +195,10 @@ class StatedFact:
     - `start`, `end`: the characters of the text that state the fact; `quoted`: its quote was found there
     - `stated_from`, `stated_until`: the dates as read; `valid_at`, `invalid_at`: the checked dates; `window_end`: the
       end of the period in which a coarse `valid_at` lies ("in May" -> 1 June)
-    - `premises`: ids of the facts on which it depends
+    - `premises`: ids of the facts on which it depends; `replaces`: its words tell of a change ("now", "no longer")
     - `same_as`: id of the stored fact that says the same; `restated`: its wording replaces that of the stored fact
     - `corrects`: replaces earlier statements of the same fact; `refuted`: corrected by an earlier one
     - `is_triple`: the sentence was made from the triple, so equal triples are the same fact
-    - `replaces`: its words tell of a change ("now", "no longer")
     - `support`: how well the text supports it, 0 to 1; `weak`: too little to be presented as true
     """
 
@@ -263,10 +265,9 @@ class Span:
 class CandidateFact:
     """A stored fact that a new fact may repeat or contradict, with the dates of its first statement.
 
-    `stated_by` is the id of the episode that stated it first, at `stated_at`; that episode was saved at `arrived_at`.
-    `valid_at` and `invalid_at` are the stated dates (``only_ends``: there is only an end). `beliefs` are the periods in
-    which the memory considers it true. `revision` counts the changes of facts about its subject. `distance` is the
-    cosine distance of its sentence from the sentence of the new fact.
+    `stated_by` is the id of the episode (saved at `arrived_at`) that stated it first, at `stated_at`. `valid_at` and
+    `invalid_at` are the stated dates (``only_ends``: only an end). `beliefs` are the periods in which it counts as
+    true. `revision` counts the changes of facts about its subject. `distance` is the cosine distance of both sentences.
     """
 
     id: str
@@ -345,7 +346,7 @@ class NewPredicate:
 
 @dataclass(frozen=True, slots=True)
 class Grounds:
-    """The stored data on which verdicts rest: revision counters by entity id, and rows of the stored facts compared."""
+    """Rows of the stored facts compared with new ones, and change counters by entity id, to detect later changes."""
 
     revisions: Mapping[str, int]
     histories: Sequence[Mapping[str, Any]] = ()
@@ -389,7 +390,7 @@ class Revision:
     waiting: list[str] = field(default_factory=list)
 
     def to_parameters(self) -> JSON:
-        """Return the changes as parameters of the query that saves an episode or a decision."""
+        """Return ``{"touched": ids, "closed": ids, "beliefs": rows}``, the query parameters that store the changes."""
         beliefs = [belief.to_row() for belief in self.beliefs]
         return {"touched": self.touched, "closed": self.closed, "beliefs": beliefs}
 

@@ -109,7 +109,9 @@ def select_offered(
 ) -> list[Candidate]:
     """Return the stored entities in *own* that *mention* may be, by type and owner: "Ann's dog" is not "Bob's dog".
 
-    *best* has the stored entities that each of *mentions* may be, by index. They give other names of the owner.
+    *own* are the stored entities with a name like that of *mention*; *best* has such entities for each of *mentions*,
+    by index. If the owner "Ann" is one of *mentions* and certainly a stored entity, the aliases of that entity count as
+    the owner too: "Annie's dog".
     """
     fitting = [candidate for candidate in own if may_be_of_type(mention, candidate, settings)]
     owner, noun = split_owner(mention.name) or ("", "")
@@ -300,7 +302,7 @@ def _resolve(
     """Return the entity that *mention* is: one of the stored *candidates* if that is certain, else a new one.
 
     *identity* is the model's answer about the mention, ``None`` if it was not asked. If the answer is unsure, it
-    becomes the `doubt` of the new entity.
+    becomes the `doubt` of the new entity, for a person to decide.
     """
     same = certain(mention, candidates, settings)
     if same is not None:
@@ -323,10 +325,11 @@ def _resolve(
 def _find_doubt(
     mention: EntityMention, same: Candidate | None, candidates: Candidates, identity: EntityMatch, settings: Settings
 ) -> EntityMatch | None:
-    """Return the stored entity that a new entity may turn out to be if the model was unsure, else ``None``.
+    """Return the stored entity that *mention* may be, for a person to decide; ``None`` if there is none.
 
-    *identity* is the model's answer, and *same* the stored entity that it names. If *same* is ``None``, it is one of
-    *candidates* with the name of *mention*.
+    *identity* is the model's answer about *mention*, and *same* the stored entity that the answer names. If it names
+    none (``None``) and its confidence is below `settings.auto_threshold`, a stored entity in *candidates* with the name
+    of *mention* takes its place. A confidence below `settings.review_threshold` gives ``None``.
     """
     if same is None and identity.confidence < settings.auto_threshold:
         names = (candidate for candidate in candidates if alias_key(mention.name) in alias_keys(candidate))

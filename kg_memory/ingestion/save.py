@@ -114,9 +114,10 @@ def _end(draft: Draft, settings: Settings) -> JSON:
 
 
 def _read_status(draft: Draft) -> Flow[JSON]:
-    """Return the stored episode's `status`, and as `forgotten` how often its namespace has deleted something.
+    """Return ``{"status": "done", "forgotten": 2}``: the stored status of the episode, and a counter of deletions.
 
-    Raises: `InputError` if the episode itself was deleted.
+    The status is an `EpisodeStatus`. The counter is the number of deletions in the namespace so far; if it has grown,
+    the data with which the episode was compared may be gone. Raises: `InputError` if the episode itself was deleted.
     """
     rows = yield from fetch(episodes.STATUS, id=draft.episode.id)
     if not rows:

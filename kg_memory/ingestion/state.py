@@ -272,7 +272,10 @@ def as_candidate(fact: StatedFact, draft: Draft) -> CandidateFact:
 
 
 def find_answers(state: Row, model: str) -> GraphCache | None:
-    """Return a cache of the answers of *model* stored with the episode of *state*, or ``None`` before `receive`."""
+    """Return a cache with the answers of *model* that are stored with the episode in *state*, the state of the graph.
+
+    The first step of the ingestion graph, `receive`, adds the ``episode``; before that, the result is ``None``.
+    """
     if "episode" not in state:
         return None
     return cache_in_episode(state["episode"].id, model, state.get("answers") or {}, done=bool(state.get("done")))

@@ -130,13 +130,14 @@ class _LongSummary:
 
     @property
     def cached(self) -> str | None:
-        """The model's stored text about the same facts, or ``None`` if the model must be asked."""
+        """The model's text in the stored summary, or ``None`` if there is none, or its facts have changed since."""
         return self.before if self.before and self.digest == self._digest(self.before) else None
 
     def show(self, place: int) -> JSON:
-        """Return the entity and its facts as JSON for the prompt; *place* is the id that they get there.
+        """Return the entity and its facts as JSON for the prompt, with *place* as the ``id`` that the answer refers to.
 
-        The old summary is included only if there are more facts than the prompt shows.
+        ``summary`` is the model's text in the stored summary. Without such a text, it is the whole stored summary if
+        there are more facts than the prompt shows, else "".
         """
         before = self.row["summary"] if self.row["total"] > MOST_SHOWN else ""
         shown = {"name": self.row["name"], "type": self.row["type"], "facts": self.facts, "past": self.past}

@@ -42,27 +42,30 @@ class Window:
         self._states: list[JSON] = []
 
     def holds(self, state: Row) -> bool:
-        """Return whether the window already contains the episode of *state*, the input state of an ingestion.
+        """Return whether this window, a batch of episodes, already contains the episode of *state*.
 
-        Such a duplicate must wait until the first one is saved.
+        *state* is the input state of an ingestion. A duplicate must wait until the first one is saved.
         """
         return any(waiting["episode"].id == state["episode"].id for waiting in self._states)
 
     def is_full_for(self, state: Row) -> bool:
-        """Return whether the episode of *state*, the input state of an ingestion, must wait for the next window.
+        """Return whether this window, a batch of episodes, has no room for the episode of *state*.
 
-        An episode with several pieces of text fills a window. So does an episode whose earlier processing killed a
-        process.
+        *state* is the input state of an ingestion, which must then wait for the next window. An episode is alone in its
+        window if its text has several pieces, or if a process was killed while it processed the episode.
         """
         alone = any(waiting["interrupted"] or len(waiting["pieces"]) > 1 for waiting in (state, *self._states))
         return len(self._states) >= self._size or (alone and bool(self._states))
 
     def put(self, state: JSON) -> None:
-        """Add the saved episode in *state*, the input state of an ingestion, to the window."""
+        """Add an episode to this window, a batch about which the model will be asked in parallel.
+
+        *state* is the input state of its ingestion; the episode is saved already.
+        """
         self._states.append(state)
 
     def take(self) -> list[JSON]:
-        """Remove all episodes from the window, and return the states that were added."""
+        """Empty this window, a batch of episodes; return the input states of its ingestions, in order of arrival."""
         states, self._states = self._states, []
         return states
 

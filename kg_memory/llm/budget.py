@@ -177,9 +177,11 @@ class BudgetMeter:
         return through(flow, self._perform)
 
     def _perform(self, effect: Any) -> Flow[Any]:
-        """Perform one *effect* of a flow: count and limit a question to the model, or add the costs to a query.
+        """Perform one *effect* that a flow yields: ask a question if the budget allows it, or write costs with a query.
 
-        Other effects are passed on unchanged.
+        The cost of a question to the model is counted. A database query with the parameter `spent` also writes the
+        costs counted since the last such query; one with `spent_since` also reads the stored totals. Other effects are
+        passed on unchanged.
         """
         match effect:
             case Every(flows):
@@ -274,9 +276,11 @@ class BudgetMeter:
         return rows
 
     def _fill(self, params: Mapping[str, object], unwritten: Usage, day: int) -> Mapping[str, object]:
-        """Return the query parameters *params*, with the costs to write and the days whose costs are to be read added.
+        """Return the query parameters *params*, with the costs to write and the days of the costs to read added.
 
-        *unwritten* are the costs to write on *day*, the number of days since the epoch.
+        *unwritten* is the usage (calls and tokens) to write for *day*, which is today as the number of days since the
+        epoch. A query that reads the ledger of daily costs gets `spent_today`, this day, and `spent_since`, the first
+        day that counts for the budget of the namespace.
         """
         more: dict[str, object] = {}
         if unwritten != NOTHING:
@@ -288,10 +292,11 @@ class BudgetMeter:
 
 
 def make_meter(model: Model, budget: Budget, rules: Model) -> Meter:
-    """Return a function ``meter(flow, namespace)``, which counts and limits what a flow's questions to *model* cost.
+    """Return a function ``meter(flow, namespace)``, which wraps a flow to count and limit its questions to *model*.
 
-    A flow is a generator that yields questions. *budget* has the limits. The offline model *rules* answers questions
-    over budget, where it can. If *model* itself is rule-based, it costs nothing, and flows are returned unchanged.
+    A flow is a generator that yields database queries and questions to models; the wrapped flow returns the same
+    result. *budget* has the limits. The offline model *rules* answers questions over budget, where it can. If *model*
+    itself is rule-based, it costs nothing, and ``meter`` returns the flow unchanged.
     """
     accounts, limited = BoundedCache[str, Account](MAX_ACCOUNTS, texts=False), bool(budget)
 

@@ -112,7 +112,7 @@ class RateLimiter:
             yield seconds
 
     def _reserve(self, tokens: float, longest: float) -> float:
-        """Count a request of about *tokens* tokens, and return the clock time (seconds) at which it may be sent."""
+        """Count a request, return its start in clock seconds; raise `QueueTimeout` if over *longest* seconds away."""
         with self._lock:
             now = self._clock()
             due = max(now, self._requests.free_at, self._tokens.free_at)

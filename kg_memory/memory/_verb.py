@@ -191,6 +191,10 @@ def verb(
 
 
 def run_plugin(name: str, *args: Any, **kwargs: Any) -> Flow[Any]:
-    """Import and call the plug-in function *name* (of the kind ``verbs``), and return its result."""
+    """Import and run the plug-in *name*, which implements a public method such as ``"evict"``, and return its result.
+
+    A plug-in is an entry point in the group ``kg_memory.verbs``: a generator function, called with *args* and *kwargs*.
+    Raises `SettingsError` if it is not installed.
+    """
     flow = yield from work(partial(load_plugin, "verbs", name))
     return (yield from flow(*args, **kwargs))

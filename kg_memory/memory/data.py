@@ -114,8 +114,8 @@ class Data(Group):
         *source* is the file; for ``graphiti`` also the URL of its database with the name of the graph:
         ``falkor://host:6379#default_db``.
         *group* is the owner whose memory is imported, if the file has several.
-        *read*: False only saves texts that a model must read; `episodes.resume` reads them later. Facts are declared,
-        without a model.
+        *read*: False saves texts without extracting their facts, for which a model is needed; `episodes.resume` does
+        this later. Facts in the file are stored as they are, without a model, in both cases.
         *progress* is called with the numbers of stored and of all records.
 
         All records are checked before the first is stored. After an interruption, call it again: it continues where it

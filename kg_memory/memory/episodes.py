@@ -310,9 +310,11 @@ def _statuses(status: EpisodeStatus | Iterable[EpisodeStatus]) -> list[str]:
 
 
 def _deeper_plan(to: str | None, engine: Engine, *, reads: bool) -> str:
-    """Return the plan for reading stored episodes again: *to* if given, else that of the memory, else ``"standard"``.
+    """Return the plan by which `deepen` extracts facts again from stored episodes: ``"standard"`` or ``"thorough"``.
 
-    *reads* is False for a dry run, which needs no model. Raises `InputError` for an unknown plan or a missing model.
+    A plan says how many questions the model is asked about an episode. It is *to* if given, else `Settings.plan`, but
+    ``"standard"`` if that is a cheaper plan. *reads* is False for a dry run, which needs no model. Raises `InputError`
+    for an unknown plan or a missing model.
     """
     if reads and engine.driver.model.by_rules:
         raise InputError("deepen needs a language model, and this memory reads by offline rules; name a model")

@@ -92,10 +92,11 @@ def read_page(first: Step, limit: int, after: str | None, window: Window | None,
 
 
 def to_facts(stored: Sequence[Row], window: Window | None, believed_at: int) -> Flow[list[Fact]]:
-    """Convert database rows to `Fact` objects, and mark facts that were doubtful at the end of the period *window*.
+    """Convert database rows to `Fact` objects; mark doubtful and absent facts, as of the end of the period *window*.
 
-    A fact is doubtful if a fact that it is derived from has ended. Facts that ended without a successor are marked as
-    absent. *believed_at*: the time at which the memory believed them. Times are microseconds since the epoch.
+    A fact is doubtful if a fact that it is derived from has ended; it is absent if it has ended itself, and no other
+    fact has replaced it. *window* is ``(since, until)``; None is the time *believed_at*. What the memory learned after
+    *believed_at* does not count. Times are microseconds since the epoch.
     """
     standing = yield from add_standing(stored, point_of(window, believed_at))
     return [rows.to_fact(row) for row in standing]

@@ -210,10 +210,12 @@ class CommunityRefresh(Value):
 
 
 class EvictionResult(Value):
-    """The outdated data that `evict` deleted, or would delete in a dry run.
+    """The outdated data that `evict` removed, or would remove in a dry run.
 
-    `beliefs` is the number of deleted beliefs, all of which had ended. `facts`, `entities` and `episodes` are ids; the
-    episodes had expired. `texts` maps ids to texts, without the texts of deleted episodes.
+    `facts` and `entities` are the ids of facts and entities that searches no longer find; they stay stored, except
+    entities without facts. `episodes` are the ids of deleted messages, which had expired. `beliefs` is the number of
+    deleted beliefs: periods in which the memory once considered a fact true, but which had been corrected since.
+    `texts` maps ids to texts, without the texts of deleted episodes.
     """
 
     beliefs: int = 0

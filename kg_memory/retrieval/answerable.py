@@ -61,14 +61,20 @@ class QuestionStatistics:
 class Evidence:
     """The features from which the probability of an answer is computed; the defaults are typical values.
 
-    The first four say whether the memory knows the subject of the question. `known` is the share of its words that are
-    stored. `covered` is the best score by words, divided by the highest possible score. `agreed` is how far the
-    searches by words and by meaning agree on the best result. `nearest` is how near the best result is in meaning; 0.5
-    means as near as two random episodes (stored messages or texts) are to each other.
+    A nearness is a similarity in meaning to the question, from 0 to 1. At 0.5, the distance from the question is the
+    average distance of two random episodes (stored messages or texts). Whether the memory knows the subject of the
+    question:
 
-    The last two say whether the memory knows the detail that is asked. `lines` is how near the nearest episodes are on
-    average. `told` compares the best fact stated by the subject with the best fact stated by others: the difference of
-    their scores, from -1 to 1.
+    - `known`: the share of the question's words that are stored.
+    - `covered`: the best score by words, divided by the highest possible score.
+    - `agreed`: how far the searches by words and by meaning agree on the best result.
+    - `nearest`: the nearness of the best result.
+
+    Whether the memory knows the detail that is asked:
+
+    - `lines`: the average nearness of the best episodes, at most `NEAREST` of them; an episode is a line of a
+      conversation.
+    - `told`: the score of the best fact that the subject stated, minus that of the best fact of others, from -1 to 1.
     """
 
     known: float = 0.0
@@ -89,11 +95,12 @@ UNLIKELY, NO = 0.2, 0.1
 
 
 def read_usual(model: str, count: int, *, all_read: bool) -> Flow[Row]:
-    """Return the usual distance of two episodes, and some speakers: ``{"distance": 0.4, "speakers": ["Ann"]}``.
+    """Return ``{"distance": 0.4, "speakers": ["Ann"]}``: the average distance of two episodes, and their speakers.
 
-    Episodes are stored messages and texts; the distance is that of their embeddings. *model* is the name of the
-    embedding model, *count* the number of episodes. The row is cached only if *all_read* says that all episodes have an
-    embedding. It is read again when their number has grown.
+    Both are measured on a sample of up to `SAMPLE` episodes (stored messages and texts): the mean cosine distance of
+    their embeddings, over all pairs, None if there are fewer than two. *model* is the name of the embedding model,
+    *count* the number of all stored episodes. If *all_read* (all episodes have an embedding), the result is cached; it
+    is computed again each time *count* has grown by the factor `GROWTH`.
     """
     version = (model, min(count, SAMPLE), growth(count)) if all_read else None
     rows = yield from read_once(version, features.SPREAD, sample=SAMPLE)
@@ -109,8 +116,10 @@ def weigh_evidence(
 ) -> Evidence:
     """Return the features that say whether the search results *hits* contain an answer to the question *asked*.
 
-    *hits* has results by kind, such as facts. *tellers* maps fact ids to the speakers who stated the fact. *near* maps
-    episode ids to the cosine similarity of the episode and the question. *usual* is the row that `read_usual` returns.
+    *asked* has the words and names of the question. *hits* has results by kind, such as facts. *tellers* maps fact ids
+    to the speakers who stated the fact. *near* maps episode ids to the cosine similarity of the episode and the
+    question. *usual* is the average distance of two stored episodes, and some speakers: ``{"distance": 0.4, "speakers":
+    ["Ann"]}``; None if unknown.
     """
     values = {"known": sum(map(asked.is_known, asked.terms)) / (len(asked.terms) or 1)}
     if not any(hits[kind].searched for kind in EVIDENCE):
@@ -142,9 +151,10 @@ def _lead(
 ) -> float:
     """Return how much better the subject's best fact scores than the best fact that others stated, from -1 to 1.
 
-    The subject is that of the question. The result is 0 if the only subject is the asker, who never spoke in this
-    namespace. *shares* maps fact ids to scores, and *tellers* maps them to the speakers who stated the fact. *speakers*
-    are some of the speakers in the namespace.
+    The subject is an entity that the question names, or the asker if it says "I". *shares* maps fact ids to scores, and
+    *tellers* maps them to the speakers who stated the fact. *speakers* are the speakers of a sample of stored messages.
+    The result is 0 without a subject. It is also 0 if the subject is the asker, who is not among *speakers* and stated
+    no fact.
     """
     if not asked.subjects:
         return 0.0
@@ -158,10 +168,11 @@ def _lead(
 
 
 def nearness(hits: Sequence[Scored], distance: float, count: int = 1) -> float:
-    """Return how near the best of *hits* are on average, from 0 to 1; 0.5 means as near as two random episodes.
+    """Return how near the best of *hits* are to the question on average, 0 to 1; 0.5 is as near as random episodes.
 
-    *hits* are pairs ``(id, cosine similarity)``, best first. *distance* is the usual distance of two episodes. *count*
-    is the number of stored nodes: for every `NEAREST_SHARE` of them, one more hit is averaged, at most `NEAREST` hits.
+    *hits* are pairs ``(id, cosine similarity)``, best first. *distance* is the average cosine distance of two episodes.
+    *count* is the number of stored nodes: for every `NEAREST_SHARE` of them, one more hit is averaged, at most
+    `NEAREST` hits.
     """
     most = min(max(count // NEAREST_SHARE, 1), NEAREST)
     away = max(1 - fmean(score for _, score in hits[:most]), 0.0)

@@ -2,8 +2,7 @@
 
 A question has two times, both in microseconds since the epoch: valid time (when facts are true) and transaction time
 (when the memory believed them). Both come from parameters of the search, which filter facts. Without `as_of` and
-`during`, time words of the question give the valid time; they only change the ranking: see `recipe.ByTime`. At that
-time, a fact may be doubtful, or have ended without a replacement.
+`during`, time words of the question give the valid time; they only change the ranking: see `recipe.ByTime`.
 """
 
 from __future__ import annotations
@@ -115,8 +114,9 @@ def _find_in_words(
 ) -> Flow[tuple[str | None, Window | None, int | None]]:
     """Return the time words of *question*, their period and its vagueness: ``("in May", (since, until), one month)``.
 
-    All are None without time words. If several times are named, the period is their overlap; a time that does not
-    overlap is ignored. All times are microseconds. The vagueness is the unit of the date, such as a day for "on 4 May".
+    All are None without time words. Several periods are intersected. The vagueness is the length of the unit, such as a
+    day for "on 4 May". Times and lengths are microseconds; *time* is now. *asker* is the name of the person who asks.
+    Events ("before I moved") are dated by facts that the memory believed at the time *believed_at*.
     """
     words: list[str] = []
     vagueness: list[int] = []
@@ -147,10 +147,10 @@ def _subjects(event: EventTime, question: str, asker: str | None) -> list[str]:
 
 
 def _find_around(event: EventTime, subjects: list[str], time: int, believed_at: int) -> Flow[Window | None]:
-    """Return the period before, after or during *event*, such as "before she moved"; a stored fact gives the date.
+    """Return the period before, after or during *event* ("before she moved"), by the dates of stored facts, or None.
 
-    *subjects* are hashes of the names of entities that the event may be about, *time* is now. The result is None if no
-    matching fact has the needed date.
+    *subjects* are hashes of the names of entities that the event may be about. Only facts that the memory believed at
+    the time *believed_at* count. *time* is now. Times are microseconds since the epoch.
     """
     rows = yield from fetch(
         EVENTS,
@@ -310,7 +310,7 @@ def _to_grounded(row: Row) -> Grounded:
 def _to_tellings(rows: Iterable[Row], stated: Collection[tuple[str, str]] = ()) -> tuple[Telling, ...]:
     """Convert *rows*, statements of a fact by episodes, to `Telling` values; rows without an episode are left out.
 
-    *stated* has pairs ``(episode id, fact id)``: the episode gives this fact as a reason.
+    *stated* has pairs ``(episode id, fact id)``: the episode gives that other fact as a reason (`Telling.reasons`).
     """
     values = itemgetter("stated_at", "saved_at", "valid_at", "invalid_at", "reasons")
     reasons: defaultdict[str, set[str]] = defaultdict(set)
@@ -321,9 +321,11 @@ def _to_tellings(rows: Iterable[Row], stated: Collection[tuple[str, str]] = ()) 
 
 
 def _with_standing(row: Row, doubts: Doubts, sentences: Sentences, absent: set[tuple[str, int]], point: Point) -> Row:
-    """Return *row*, a fact at one period, with `absent` set if it ended without a replacement, or with its `doubt`.
+    """Return *row*, a fact in one of its periods, with `absent` or `doubt` added if the fact is absent or doubtful.
 
-    *absent* has pairs ``(fact id, end)``, *doubts* is by fact id. A fact that has ended by *point* gets no doubt.
+    *absent* has pairs ``(fact id, end)``: the fact ended then, and nothing replaced it. *doubts* says by fact id since
+    when and why a fact is doubtful: a fact on which it depends has ended. A fact that has ended itself by *point* gets
+    no doubt. *sentences* has the texts of the facts that a doubt names, by id.
     """
     id_, until = row["fact"]["id"], row["belief"]["invalid_at"]
     if (id_, until) in absent:
@@ -337,8 +339,8 @@ def _with_standing(row: Row, doubts: Doubts, sentences: Sentences, absent: set[t
 def read_absent(episodes: Sequence[str], question: str, point: Point) -> Flow[list[Fact]]:
     """Return facts that *episodes* state and that ended without a replacement: "Ann has a car", until she sold it.
 
-    *episodes* are ids of messages, best first. At most `MOST_ABSENT` facts are returned. They share a word, besides the
-    name of their subject, with *question*.
+    *episodes* are ids of messages, best first. *point* is the time of the question; the facts have ended by then. At
+    most `MOST_ABSENT` facts are returned. They share a word, besides the name of their subject, with *question*.
     """
     if not episodes:
         return []
@@ -376,9 +378,9 @@ def _find_absent(rows: Iterable[Row], point: Point) -> Flow[set[tuple[str, int]]
 
 
 def _has_ended(row: Row, point: Point) -> bool:
-    """Return whether *row*, a fact at one period, is a state that has ended by *point*; False if it waits for review.
+    """Return whether *row*, a fact in one of its periods, is a state that has ended by *point*; False while in review.
 
-    Its predicate must be single-valued or in the present tense, such as LIVES_IN.
+    False also unless its predicate is in the present tense, or has one value at a time, such as LIVES_IN.
     """
     fact, belief = row["fact"], row["belief"]
     if not belief["reviewed"] or belief["invalid_at"] > point.as_of or (fact.get("kind") or "state") != "state":

@@ -243,12 +243,13 @@ def _value(kind: Kind, row: Row, score: float | None = None) -> Any:
 def _complete(
     episodes: Sequence[Episode], stored: Mapping[str, Row], question: SearchQuery, found: Found
 ) -> Flow[list[Episode]]:
-    """Return *episodes* with their remarks and questions added, and with episodes inserted that explain them.
+    """Return *episodes* with remarks and answered questions added, and with the episodes that these name inserted.
 
-    An episode is a stored message or text. A remark, such as "no longer so since May", refers to the episode that says
-    so, which is inserted after it. After a question, its answer is inserted. The number of episodes stays the same: the
-    last ones are dropped. *stored* has the database rows of *episodes* by id. If the question has a filter, only
-    episodes that the search found are inserted.
+    An episode is a stored message or text. A remark says that one of its facts has changed, such as "no longer so since
+    May"; the episode that caused the change is inserted after it. A message that answers a question in the message
+    before gets that question; after a message that asks one, the answer is inserted. *stored* has the database rows of
+    *episodes* by id. The number of episodes stays the same: the last ones are dropped. If the question has a filter, no
+    questions are added, and only episodes that the search found are inserted.
     """
     # A question is shown with its answer in a context only, and only hits of the search are known to pass a filter.
     asked = pair_turns(episodes, stored) if question.max_tokens and not question.where else {}
@@ -270,9 +271,10 @@ def _complete(
 
 
 def _with_remarks(episode: Episode, known: Mapping[str, Row], asked: Mapping[str, Asked]) -> Episode:
-    """Return *episode* with its remarks, read from its database row in *known*, and with the question that it answers.
+    """Return *episode* (a stored message) with its remarks, and the question of an earlier message that it answers.
 
-    *known* has database rows and *asked* such questions, both by episode id.
+    A remark says that one of its facts has changed: "no longer so since May". *known* has the database rows with the
+    remarks, and *asked* the questions, both by the id of the episode that they belong to.
     """
     remarks = tuple(map(rows.to_remark, known[episode.id]["remarks"]))
     return episode.model_copy(update={"remarks": remarks, "asked": asked.get(episode.id)})

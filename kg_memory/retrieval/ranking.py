@@ -99,7 +99,12 @@ class Instants:
         return {"since": since, "until": until, "believed_at": self.believed_at, "unreviewed": self.unreviewed}
 
     def nearness(self, since: int, until: int) -> float:
-        """Return how near the period *since* to *until* is: 1 if it overlaps this time, 0 beyond `vagueness`."""
+        """Return how near a period of a fact is to the time of the question: 1 if they overlap, down to 0.
+
+        *since* and *until* are the start and end of the period in microseconds since the epoch. The result falls
+        linearly with the gap between the period and the question's ``[self.since, self.until)``, to 0 for a gap longer
+        than `vagueness`.
+        """
         gap = max(since - self.until, self.since - until) + 1
         return 1.0 if gap <= 0 else max(0.0, 1 - gap / ((self.vagueness or 0) + 1))
 
@@ -197,16 +202,24 @@ class Needs:
 
     @classmethod
     def of_all(cls, *features: Feature, max_hops: int = 4, depth: int = 40) -> Self:
-        """Return a `Needs` with the same *features* for facts, entities, communities and episodes."""
+        """Return a `Needs` by which a reranker gets the same *features* for facts, entities, communities and episodes.
+
+        *features* are names of values of a search result, such as "hops", the number of facts from the question's
+        entities to the result. Hops are counted up to *max_hops*. "similarity" and "answer" are computed for the best
+        *depth* results of each kind only.
+        """
         return cls(features, features, features, features, max_hops=max_hops, depth=depth)
 
     def of(self, kind: Kind) -> Sequence[Feature]:
-        """Return the features needed for one *kind*, such as facts."""
+        """Return the names of the features that the reranker needs for search results of *kind*: ``("hops",)``.
+
+        *kind* is "facts", "entities", "communities" or "episodes". The result is empty if the reranker needs none.
+        """
         return getattr(self, kind) or ()
 
     @property
     def all(self) -> frozenset[Feature]:
-        """The features that are needed for at least one kind."""
+        """The names of all features, such as "hops", that the reranker needs for at least one kind of search result."""
         return frozenset(feature for kind in KINDS for feature in self.of(kind))
 
     @property
@@ -260,8 +273,9 @@ Activity = dict[str, float]
 class Walk(Protocol):
     """Protocol of ways to search along the facts of the graph, starting at the entities of a question.
 
-    A walk may also have a method `find_starts(hits)`: a flow (generator of database reads) that gets the results by
-    words and meaning of each kind, and returns more entities to start from: ``{entity id: weight}``.
+    A walk may also have a method ``find_starts(hits)``, which returns more entities to start from:
+    ``{entity id: weight}``. Its argument has the results of the searches by words and by meaning, as `Hits` by kind. It
+    is a flow: a generator that yields database reads.
     """
 
     @property

@@ -85,8 +85,9 @@ class ByTime(Part):
     """Reranker that prefers facts that were true, and messages that were said, at the time that the question names.
 
     The new score is ``(1 - w) * score + w * nearness``, with `facts` or `episodes` as w. Nearness is 1 at the named
-    time. It falls to 0 within a day of "on 4 May", or within a month of "in May". A candidate falls at most to three
-    times its rank, see `hold`. This reranker is applied last, to every question that names a time.
+    time. It falls to 0 within a day of "on 4 May", or within a month of "in May". The change of order is limited: the
+    first result stays among the first 3, the second among the first 6, and so on (see `hold`). This reranker is applied
+    last, to every question that names a time.
     """
 
     by: Literal["time"] = "time"
@@ -235,9 +236,10 @@ class Recipe(Part):
         return fuse(rankings, list(weights.values()), self.fusion, self.rank_constant)
 
     def as_state(self) -> str | Mapping[str, Any] | Self:
-        """Return the recipe as a JSON value: its name if it is a named recipe, else a dict of its fields.
+        """Return this search configuration as a JSON value: the name of a named recipe, else a dict of its fields.
 
-        A recipe with a reranker or walk that is not registered here is returned unchanged, since it cannot become JSON.
+        A recipe is returned unchanged if it has a reranker, or a search along the graph (`traversal`), whose class is
+        not in `RERANKERS` or `WALKS`: such an object cannot become JSON.
         """
         if RECIPES.get(self.name) == self:
             return self.name
@@ -260,9 +262,11 @@ ROUTED = DEFAULT.with_(name="routed", route=True)
 
 
 def _name_recipes() -> dict[str, Recipe]:
-    """Return all recipes by name: the built-in ones, and one for each reranker and each walk (a way to follow facts).
+    """Return all named search configurations (recipes) by name: ``{"default": DEFAULT, "recency": Recipe(...), ...}``.
 
-    The latter is the default recipe with the reranker or walk added, under its name: "recency".
+    They are the built-in recipes, and one recipe for each registered reranker and each registered way to search along
+    the graph. The latter recipes are the default recipe with this reranker or way, and have its name, such as
+    "recency".
     """
     recipes = {recipe.name: recipe for recipe in (DEFAULT, WORDS, MEANING, HYBRID, FACTS, OVERVIEW, ROUTED)}
     for walk in WALKS:
@@ -279,9 +283,11 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(_name_recipes())
 
 
 def find_recipe(value: Recipe | str | Mapping[str, Any] | None) -> Recipe:
-    """Return the recipe that *value* describes: a name, a dict of changes to the default recipe, or a `Recipe`.
+    """Return the `Recipe` (search configuration) that *value* describes.
 
-    None means the default. Errors: `InputError` for an unknown name or field, or a value that is not valid.
+    *value* is the name of a recipe, such as "recency"; a dict of changes to the default recipe, such as
+    ``{"kinds": ("facts",)}``; a `Recipe`; or None, which means the default. Errors: `InputError` for an unknown name or
+    field, or a value that is not valid.
     """
     if value is None:
         return DEFAULT

@@ -75,11 +75,12 @@ def rerank(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Rank
 
 
 def lift_unread(ranking: list[Scored], words: list[Scored], unread: Collection[str], recipe: Recipe) -> list[Scored]:
-    """Return *ranking* of episodes with the scores of *unread* ones raised to what their rank in *words* is worth.
+    """Return *ranking* of episodes (messages) with higher scores for *unread* ones (ids), which no model has read yet.
 
-    Episodes are stored messages; *unread* ones (ids) were not read by a model yet. Only the search by words, whose
-    ranking is *words*, finds them. Without this, any episode with a name of the question would rank above an unread
-    message that answers it.
+    Only the search by words finds unread messages; their combined scores are therefore too low, even if they contain
+    the answer. Each gets at least the score that it would have if the search by words were the only one, times
+    `UNREAD_SHARE` if *recipe* (the search configuration) combines results by scores. *words* are the results of the
+    search by words. *ranking* and *words* are lists of ``(id, score)``.
     """
     factor = UNREAD_SHARE if recipe.fusion == "scores" else 1.0
     shares = dict(fuse([words], [1.0], recipe.fusion, recipe.rank_constant))
@@ -220,9 +221,11 @@ def read_features(rankings: Rankings, rerankers: Sequence[Reranker], view: Quest
 
 
 def _queries(rankings: Rankings, rerankers: Sequence[Reranker]) -> Iterable[tuple[Kind, str]]:
-    """Yield ``(kind, database query)`` for each feature that *rerankers* need; a query may be repeated.
+    """Yield ``(kind, database query)`` for the features of search results, such as "hops", that *rerankers* need.
 
-    Errors: `InputError` if a reranker needs a feature that a kind does not have.
+    *rankings* has the search results by kind, such as "facts"; kinds without results are skipped. A query that reads
+    several of these features is yielded several times. Errors: `InputError` if a reranker needs a feature that a kind
+    does not have.
     """
     for reranker, kind in product(rerankers, KINDS):
         for feature in reranker.features.of(kind):
@@ -234,13 +237,20 @@ def _queries(rankings: Rankings, rerankers: Sequence[Reranker]) -> Iterable[tupl
 
 
 def _entities(table: Table, kinds: Iterable[Kind]) -> Iterator[tuple[dict[str, Any], list[str]]]:
-    """Yield ``(features, entity ids)`` for each candidate of *kinds* that has entities; *table* has the features."""
+    """Yield ``(features, entity ids)`` for each search result of *kinds* that is linked to entities.
+
+    *table* has the features (values such as age) by kind, id and feature name. The yielded dict is the one in *table*,
+    so that the caller can add a feature to it.
+    """
     for kind in kinds:
         yield from ((row, row["entities"].split()) for row in table.get(kind, {}).values() if "entities" in row)
 
 
 def _add_hops(table: Table, start: Sequence[str], max_hops: int, instants: Instants) -> Flow[None]:
-    """Set `hops` of each candidate in *table*: the number of facts from the entities *start* to its nearest entity."""
+    """Set the feature `hops` of each search result in *table*: the number of facts from *start* to its nearest entity.
+
+    *start* are ids of entities. `hops` is None for a result without an entity within *max_hops*.
+    """
     targets = {id_ for _, entities in _entities(table, KINDS) for id_ in entities}
     hops = yield from count_hops(start, targets, max_hops, instants)
     for row, entities in _entities(table, KINDS):
@@ -271,9 +281,10 @@ def count_hops(
 
 
 def _add_mentions(table: Table, key: str | None) -> Flow[None]:
-    """Set `mentions` of each candidate in *table*, except facts: how many times episodes mention its entities.
+    """Set the feature `mentions` of search results in *table*: how many times messages mention their entities.
 
-    Episodes are stored messages. *key* is the key of a conversation: only its episodes count; None counts all.
+    Results are entities, communities and episodes (messages); another query sets `mentions` of facts. *key* is the key
+    of a conversation: only its messages count; None counts all.
     """
     kinds = [kind for kind in table if kind != "facts"]
     ids = sorted({id_ for _, entities in _entities(table, kinds) for id_ in entities})

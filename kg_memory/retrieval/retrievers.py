@@ -38,11 +38,12 @@ EVERYTHING = Step("", {})
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where and how to search for one kind of result, such as facts: the filter, and the number of results.
+    """Where and how to search for one kind of result, such as facts: the filter, the time, and the number of results.
 
-    `count` is the number of stored nodes of the kind, `limit` the maximum number of results. `where` is the filter.
-    `names` maps the alias keys (hashes) of names in the filter to the ids of entities. If few nodes match the filter,
-    `few` is the Cypher that finds all of them, and `count` is their number.
+    `where` is the filter, `limit` the maximum number of results, and `instants` the time at which facts must be true.
+    `names` maps each name in the filter, by its hash, to the ids of the entities with this name. `count` is the number
+    of all stored nodes of the kind, and `few` is None. But if few nodes match the filter, `count` is the number of
+    these, and `few` the Cypher query that finds them (see `narrow_scope`).
     """
 
     kind: Kind
@@ -54,15 +55,16 @@ class Scope:
     few: Step | None = None
 
     def filter_step(self, *carried: str) -> Step:
-        """Return Cypher that drops rows which do not match the filter; it passes on the columns *carried*."""
+        """Return Cypher that keeps only rows which match the filter; it passes on the columns named *carried*."""
         if self.where is None:
             return EVERYTHING
         return filter_step(self.where, self.kind, self.names, carried)
 
     def sift_step(self, *carried: str) -> Step:
-        """Return Cypher that drops rows which the memory does not believe, or which do not match the filter.
+        """Return Cypher that keeps only rows which match the filter and, if they are facts, which the memory believes.
 
-        It passes on the columns *carried*. The filter is left out if `few` has applied it already.
+        *carried* are the names of columns that the Cypher passes on. The filter is left out if `few` is set, because
+        the query then starts from the nodes that match it.
         """
         passing = EVERYTHING if self.few else self.filter_step(*carried)
         believed = cypher.belief_step(self.kind, unreviewed=self.instants.unreviewed)
@@ -83,10 +85,11 @@ class Scope:
     ) -> Flow[list[Scored]]:
         """Run the search *query*, and return its results as ``(id, score)``, best first.
 
-        While fewer than `limit` results pass the filter, the query runs again and examines `DEEPER` times as many
-        nodes. It stops after a run with at least *most* nodes. *examined* is the number of nodes in the first run, and
-        *bound* the name of the query parameter for it. *least* is the minimum number of texts to score, for queries
-        with the parameter `looked`. *params* are the other parameters.
+        The query examines the best nodes, and drops those that do not pass the filter. If fewer than `limit` results
+        remain, it runs again and examines `DEEPER` times as many nodes, until it has examined *most* nodes. *examined*
+        is the number for the first run; None means `self.examined`. *bound* is the name of the query parameter for this
+        number. *least* is for a query that itself chooses the texts to score, with the parameter ``looked``: it chooses
+        as many as it examines, but at least *least*. *params* are all other query parameters.
         """
         examined = examined or self.examined
         while True:
@@ -127,7 +130,12 @@ def scores_of(rows: Sequence[Row]) -> list[Scored]:
 
 
 def narrow_scope(scope: Scope) -> Flow[Scope]:
-    """Return *scope* with a query for all nodes that match its filter if these are at most `FEW`, else unchanged."""
+    """Return *scope*, limited in advance to the nodes that match its filter, if these are at most `FEW`.
+
+    A scope says where to search for one kind of result. `few` of the new scope is a query for the matching nodes: to
+    search only these is faster than to filter results afterwards. *scope* is returned unchanged if more nodes match, if
+    it has no filter, or if no index can answer the filter.
+    """
     if scope.where is None or not scope.count:
         return scope
     first = start_step(scope.where, scope.kind, scope.names)
@@ -221,8 +229,8 @@ def weigh_terms(frequencies: Mapping[str, int], documents: int) -> list[Params]:
 def measure_leading(frequencies: Mapping[str, int], times: float = 1.0) -> tuple[int, int]:
     """Return ``(count, postings)``: how many of the rarest words to look up, and how many index entries they have.
 
-    *frequencies* maps each word to its number of index entries. The chosen words have at most `MOST_POSTINGS` times
-    *times* entries together, unless the rarest word alone has more.
+    *frequencies* maps each word to its number of index entries. The chosen words have at most ``MOST_POSTINGS * times``
+    entries together, unless the rarest word alone has more. *times* is 1, or more for a large graph.
     """
     count = postings = 0
     for often, _ in _rarest_first(frequencies)[:MOST_WEIGHED]:
@@ -233,11 +241,12 @@ def measure_leading(frequencies: Mapping[str, int], times: float = 1.0) -> tuple
 
 
 def pick_rare(frequencies: Mapping[str, int], texts: int, times: float = 1.0) -> tuple[list[str], list[list[str]]]:
-    """Return rare words, and pairs of less rare words: ``(["oslo"], [["sister", "violin"]])``.
+    """Return rare words of a question, and pairs of its less rare words: ``(["oslo"], [["sister", "violin"]])``.
 
     Only texts with one of these words or both words of a pair are worth scoring. The rare words occur in at most
-    *texts* nodes together. Both lists are empty if another search would be faster. *frequencies* maps each word to the
-    number of nodes that contain it, and *times* is a factor as in `measure_leading`.
+    *texts* nodes together. Both lists are empty if no word is so rare, or if looking up the pairs would take longer
+    than reading all index entries of the words. *frequencies* maps each word to the number of nodes that contain it.
+    *times* is 1, or more for a large graph: it multiplies the maximum number of index entries, `MOST_POSTINGS`.
     """
     count, postings = measure_leading(frequencies, times)
     terms = _rarest_first(frequencies)[:count]
@@ -334,10 +343,11 @@ class Contrast:
     shares: Array
 
     def apply(self, vector: Vector, usual: Vector) -> Vector:
-        """Return *vector*, the embedding of a question, transformed and with length 1.
+        """Return *vector*, the embedding of a question, with less weight on its similarity to all episodes (messages).
 
-        *usual* is the embedding of a question without content (`USUAL`). A vector of another dimension is returned
-        unchanged.
+        The mean of `center` and *usual* is subtracted, the components in `directions` are multiplied by `shares`, and
+        the result is scaled to length 1. *usual* is the embedding of `USUAL`, a question without content. A vector with
+        another dimension than `center` is returned unchanged.
         """
         import numpy as np  # noqa: PLC0415 - importing takes 0.1 s
 
@@ -377,7 +387,12 @@ def growth(count: int) -> int:
 
 
 def learn(rows: Sequence[Row]) -> Contrast | None:
-    """Compute the `Contrast` of the episode vectors in *rows*; None if they are all equal, or fewer than `LEAST`."""
+    """Compute the `Contrast` of *rows*: a transformation that makes the embeddings of questions more specific.
+
+    It weakens the part of an embedding that all episodes (messages) of a namespace have in common. *rows* are database
+    rows with the embedding of an episode in the column ``vector``. The result is None if there are fewer than `LEAST`
+    rows, or if all embeddings are equal.
+    """
     import numpy as np  # noqa: PLC0415
 
     if len(rows) < LEAST:

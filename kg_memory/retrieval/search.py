@@ -61,13 +61,14 @@ RECENT = 4
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """What a search needs to know about its question: embeddings, word statistics, and the entities that it names.
+    """The embeddings of a question, the statistics of its words, and the entities that it names, read before a search.
 
-    `vector` is the embedding of the question, `episode_vector` a variant for searching episodes (messages). `lengths`
-    has the mean length of texts by kind. `centers` has the alias keys (hashes) of the names in `center`. `origins` are
-    the entities from which to follow facts. `names` maps alias keys of names in the filter to ids of entities.
-    `any_unread` is true if some episodes were not read by a model yet. `degraded` is the error of the embedding model,
-    if it failed and so there are no vectors.
+    `asked` has the words of the question and how often they are stored. `vector` is the embedding of the question,
+    `episode_vector` a variant for searching episodes (messages). `lengths` has the mean length of texts by kind.
+    `centers` has the hashes of the names in the search option `center`, the entities near which to search. `origins`
+    are the entities from which to follow facts. `names` maps the hashes of the names in the search option `where`, the
+    filter, to ids of entities. `any_unread` is true if some episodes were not read by a model yet. `degraded` is the
+    error of the embedding model if it failed; both vectors are then None.
     """
 
     asked: QuestionStatistics
@@ -131,7 +132,11 @@ def find_candidates(question: SearchQuery, time: QuestionTime) -> Flow[Found]:
 
 
 def _search(lookup: Lookup, recipe: Recipe, scopes: Mapping[Kind, Scope]) -> Flow[tuple[dict[Kind, Hits], Row | None]]:
-    """Search by words and by meaning; return the results by kind, and the row of `answerable.read_usual` or None."""
+    """Search by words and by meaning; return the results by kind, and the usual distance of two episodes (messages).
+
+    The second value is a row ``{"distance": 0.4, "speakers": ["Ann"]}``: the usual distance between the embeddings of
+    two episodes, and some of the speakers. It is None if it is not needed. *scopes* says where to search for each kind.
+    """
     searches: list[Flow[Any]] = []
     asked = lookup.asked
     for kind, scope in scopes.items():
@@ -157,9 +162,11 @@ def _find_unread(episodes: Hits, around: Surroundings) -> list[str]:
 
 
 def _look_up(text: str, question: SearchQuery, time: QuestionTime) -> Flow[Lookup | None]:
-    """Return the embeddings of a question and what the graph has on its words and names; None if it has no episodes.
+    """Return the embeddings of a question, the statistics of its words, and the entities that it names, as a `Lookup`.
 
-    *text* is the question, cut to a maximum length. Errors: `InputError` if an entity in `center` is unknown.
+    The result is None if the namespace is empty. *text* is the question, cut to a maximum length. *time* is the time
+    that the question is about: places that lie in a named place at this time are looked up too. Errors: `InputError` if
+    an entity in the search option `center` is unknown.
     """
     recipe = question.recipe
     asker = asker_keys(text, question.asker)
@@ -262,8 +269,8 @@ def _read_statistics(recipe: Recipe, words: list[str], keys: list[str], instants
     """Return database queries that count how many nodes of each kind contain each of *words*.
 
     Only kinds that the recipe searches by words are counted. Episodes have their own query, for speed. The first query
-    also returns the entities with the alias *keys* (hashes of names), the last one whether a model has yet to read any
-    episode.
+    also returns the entities with a name in *keys* (hashes of names), the last one whether a model has yet to read any
+    episode. *instants* is the time that the question is about.
     """
     kinds = [kind for kind in KINDS if recipe.weights(kind).words]
     others: list[Kind] = [kind for kind in kinds if kind != "episodes"]

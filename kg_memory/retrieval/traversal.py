@@ -73,7 +73,11 @@ class Origins:
 
     @property
     def keys(self) -> dict[str, Sequence[str]]:
-        """The alias keys (hashes of names) of each named entity, by its id; an entity inside a named place has none."""
+        """The hashes of the names of the entities to search around, by entity id: ``{id: [hash, ...]}``.
+
+        These are the entities that the question names, such as Paris, and the entities that lie inside them, such as
+        Montmartre. The latter have no hashes, because the question does not name them.
+        """
         inner = {part: () for row in self.named for part in self.parts.get(row["id"], ())}
         return inner | {row["id"]: row["keys"] for row in self.named}
 
@@ -113,9 +117,10 @@ def look_around(
 ) -> Flow[Surroundings]:
     """Return the facts, entities, communities and episodes (messages) in the graph near the first results *hits*.
 
-    Facts are followed from the entities *origins* if *recipe* searches along the graph. If not, *statements* says
-    whether to read which episodes state each fact, and *signs* whether to read the speakers of episodes. *vector* is
-    the embedding of the question.
+    If *recipe* searches along the graph, facts are followed from the entities *origins*. If it does not, only details
+    of *hits* are read: with *statements*, the episodes that state each fact; with *signs*, the speaker of each episode.
+    *scopes* has the kinds to search. *vector* is the embedding of the question, and *instants* is the time at which
+    facts must be true.
     """
     walks = any(recipe.weights(kind).graph for kind in scopes)
     start: dict[str, float] = {}
@@ -142,7 +147,13 @@ def look_around(
 def add_graph_hits(
     hits: Mapping[Kind, Hits], recipe: Recipe, scopes: Mapping[Kind, Scope], origins: Origins, around: Surroundings
 ) -> Flow[dict[Kind, Hits]]:
-    """Return *hits*, search results by kind, with the results of the search along the graph from *around* added."""
+    """Return *hits*, search results by kind, with the results of the search along the graph added.
+
+    *around* has the facts, entities and communities that `look_around` reached, and the weights by which they are
+    scored. *origins* has the entities that the question names: an episode (message) scores higher if one of them spoke
+    or is mentioned in it. *scopes* has the filter for each kind; results that do not match it are dropped. *recipe*
+    says which kinds to search along the graph.
+    """
     hits = dict(hits)
     kinds = [kind for kind in scopes if recipe.weights(kind).graph]
     if not kinds:
@@ -180,7 +191,12 @@ def find_seeds(origins: Origins, entities: Hits) -> dict[str, float]:
 
 
 def walk_from(walk: Walk, start: Mapping[str, float], instants: Instants) -> Flow[tuple[Links, Activity]]:
-    """Follow facts from the entities in *start* by *walk*; return the facts and the weights of entities, by id."""
+    """Follow facts from the entities *start*; return the facts, and the weights of all entities reached, both by id.
+
+    *walk* is the method that decides which facts to follow, such as `BreadthFirst`. *start* maps entity ids to weights:
+    how relevant each entity is to the question. The weights in the result have the same meaning. Only facts that are
+    true at *instants*, the time of the question, are followed.
+    """
     if not start:
         return {}, {}
     links, weights = yield from walk.walk(start, instants)
@@ -207,9 +223,11 @@ def read_fact_links(
 
 
 def _read_signs(episodes: Hits, named: Mapping[str, Sequence[str]], vector: Vector | None) -> Flow[dict[str, Row]]:
-    """Return a database row for each of the search results *episodes*, by id, with its speaker and mentions of *named*.
+    """Read the details by which found *episodes* (messages) are scored; return a database row for each, by id.
 
-    *named* has the ids of entities as keys. The best results by meaning also have their similarity to *vector*.
+    The columns are ``speaker``; ``mentions``, whether the episode mentions an entity in *named* (a dict by entity id);
+    ``unread``, whether no model has read it yet; and ``nearness``, the similarity to *vector*, the embedding of the
+    question. Only the best results by meaning have a nearness, the others None.
     """
     nearest = ids_of(episodes.meaning)[:NEAREST]
     query = cypher.episode_signs(mentions=bool(named), nearness=vector is not None and bool(nearest))

@@ -142,7 +142,10 @@ class GraphCache:
         return None if answer is None else ask.prompt.answer.model_validate_json(answer)
 
     def put(self, ask: Ask, answer: BaseModel) -> Flow[None]:
-        """Store *answer*, the model's answer to *ask*, in the graph database, if `store` and `kept` allow it."""
+        """Store *answer*, the model's answer to *ask*, in the graph database, by calling the function `store`.
+
+        Nothing is stored if `store` is None, or if the set `kept` is not empty and lacks the name of the prompt.
+        """
         if self.store is not None and (not self.kept or ask.prompt.name in self.kept):
             yield from self.store(self.key(ask), answer.model_dump_json())
 

@@ -163,8 +163,8 @@ class Now:
 class Call:
     """A request to call *function*, or if there is an event loop, to await *coroutine*, which does the same.
 
-    A flow that yields it gets back the result, converted by `read` if given. `around` returns a context manager for the
-    call, such as one that translates errors.
+    A flow that yields it gets back the result. `read`, if given, is a function that converts the result first, such as
+    a parser of JSON. `around` returns a context manager for the call, such as one that translates errors.
     """
 
     function: Callable[[], Any]
@@ -173,12 +173,12 @@ class Call:
     around: Callable[[], AbstractContextManager[None]] = nullcontext
 
     def run(self) -> Any:
-        """Call the function and return its result, converted by `read`."""
+        """Call `function` of this request, and return its result, converted by `read` if this function is given."""
         with self.around():
             return self._answer(self.function())
 
     async def arun(self) -> Any:
-        """Await the coroutine and return its result, converted by `read`."""
+        """Await `coroutine` of this request, and return its result, converted by `read` if this function is given."""
         with self.around():
             return self._answer(await self.coroutine())
 

@@ -142,7 +142,10 @@ def are_steps_seen() -> bool:
 
 
 def ignore_event(_: State) -> None:
-    """Do nothing with an event of a step: the default `Write`."""
+    """Drop an event, the dict ``{"step": "search", ...}`` that each step of a pipeline writes when it has finished.
+
+    Steps write their events with this function if no stream receives them.
+    """
 
 
 def make_node(

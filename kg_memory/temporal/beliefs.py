@@ -113,8 +113,10 @@ def has_ended(truth: Truth, stored: Iterable[Belief]) -> bool:
 def enters_review(truth: Truth, stored: Iterable[Belief], recorded: Iterable[Period]) -> bool:
     """Return whether a person must now review a fact that did not need a review before.
 
-    *truth* is the newly computed state of the fact, *stored* its stored beliefs. *recorded* are its new periods, which
-    are not stored yet; a disputed fact enters review only if there are any.
+    *truth* is the newly computed state of the fact. *stored* are its beliefs (periods in which it is true) in the
+    database. *recorded* are the periods in *truth* that no stored belief has. A fact that is not believed before its
+    review (`truth.waits`) enters review unless one of *stored* already waits for a review (`proposed`). A disputed
+    fact, which is believed meanwhile, enters review if *recorded* is not empty.
     """
     if truth.waits:
         return not any(belief.proposed for belief in stored)

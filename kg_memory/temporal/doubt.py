@@ -72,9 +72,9 @@ class Grounded:
 class Ending:
     """The end of a fact at the time *since*; if *refuted*, it did not end, but was found to be wrong at that time.
 
-    It makes dependent facts doubtful, except facts stated at *settled* or later, when the end was known. *saved* says
-    which time of such a statement counts: when it was saved (True), or when it was made (False). Times are microseconds
-    since the epoch.
+    Facts that depend on this fact become doubtful, unless they are stated again after the end is known. The end is
+    known from the time *settled* on. If *saved*, the time at which the new statement was saved must be *settled* or
+    later; else the time at which it was made. Times are microseconds since the epoch.
     """
 
     since: int
@@ -99,7 +99,10 @@ class Doubt:
 
     @property
     def order(self) -> tuple[int, int, tuple[str, ...]]:
-        """A sort key that puts earlier doubts first; of doubts from the same time, the one with the shortest path."""
+        """A sort key for several reasons to doubt one fact: the earliest is first, of equal times the shortest `path`.
+
+        The path has the facts through which the doubtful fact depends on the fact that ended.
+        """
         return (self.since, len(self.path), self.path)
 
 
@@ -176,9 +179,12 @@ def _find_settled(fact: Grounded, tellings: Iterable[Telling], last: BelievedPer
 
 
 def _find_refutation(fact: Grounded, tellings: list[Telling], point: Point) -> Ending:
-    """Return as an `Ending` when and how it was found that *fact* is wrong.
+    """Return the `Ending` of *fact*, which was found to be wrong: since when, and from which time on this was known.
 
-    *tellings* are the times it was stated. *point* is the time asked about, at which the memory no longer believes it.
+    It is wrong since the memory stopped believing it. This was known when a conflicting fact was stated after the last
+    statement of *fact*; if none was, directly after this last statement. If *fact* has no conflicting fact at all, it
+    was known since the memory stopped believing *fact*. *tellings* are the statements of *fact*. *point* is the time
+    asked about.
     """
     expired = [one.expired_at for one in fact.beliefs if one.expired_at <= point.believed_at and not one.proposed]
     since = max(expired, default=min(telling.saved_at for telling in tellings))
@@ -210,9 +216,10 @@ def _find_resting(facts: Iterable[Grounded], point: Point) -> dict[str, list[str
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Decides whether a fact stays certain although a fact on which it depends, its premise, has ended.
+    """Decides whether a fact stays certain although its premise, a fact on which it depends, has ended: see `stands`.
 
-    *facts* are all facts by id. *due* caches the results of `_due` by fact id.
+    *facts* are all facts by id. *point* is the time asked about. *due* is a cache by fact id: until when, in
+    microseconds since the epoch, the premises of a fact must hold so that it is certain.
     """
 
     facts: Mapping[str, Grounded]
@@ -237,10 +244,11 @@ class _Reader:
         )
 
     def _due(self, fact: Grounded) -> int:
-        """Return until when, in microseconds, the premises of *fact* must hold so that *fact* is certain.
+        """Return until when the premises of *fact*, on which it depends, must hold so that *fact* is certain.
 
-        For an event or a dated plan, it is the time of the event or plan: "Ann flew to Rome in May" needs them until
-        May. For any other fact it is `point.as_of`, the time asked about.
+        The result is in microseconds since the epoch. For an event or a dated plan, it is the time of the event or
+        plan: "Ann flew to Rome in May" needs them until May. For any other fact it is `point.as_of`, the time asked
+        about.
         """
         if fact.kind == "state":
             return self.point.as_of

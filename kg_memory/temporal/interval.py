@@ -82,7 +82,7 @@ _LAST = micros(datetime.max.replace(tzinfo=UTC), default=0)
 
 
 def instant(micros: int | None) -> datetime | None:
-    """Return *micros*, microseconds since the epoch, as a datetime in UTC; None for an open start or end, or None."""
+    """Return *micros*, microseconds since the epoch, as a datetime in UTC; None for None, `OPEN_START`, `OPEN_END`."""
     if micros is None or micros in (OPEN_START, OPEN_END):
         return None
     return EPOCH + timedelta(microseconds=micros)
@@ -112,7 +112,8 @@ def show_local(at: int | None, precision: Precision, statements: Sequence[Mappin
 
     *statements* are the statements of the fact, as ``{"at": microseconds, "offset": minutes from UTC}``. If *precision*
     is a day or longer, the first zone is used in which *at* is midnight, else UTC. An exact time is shown in the zone
-    of the statement made at that time, else of the first one. The result is None for an open start or end.
+    of the statement made at that time, else of the first one. The result is None if *at* is None, `OPEN_START` or
+    `OPEN_END`.
     """
     if at is None or instant(at) is None:
         return None

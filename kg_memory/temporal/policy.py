@@ -32,11 +32,13 @@ Weight = float
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How two facts, *new* and *existing* (ids), relate, and the effect of that, the *ruling*, such as "conflicts".
+    """How two facts, *new* and *existing* (ids), relate, and the *ruling*: the effect of this relation on the memory.
 
-    If both ids are the same, the verdict is about that fact alone. *preferred* is the id of the fact that the model
-    believes. *refused* is the id of the fact that a person rejected, at *refused_at* (microseconds since the epoch).
-    While the ruling is "waiting" (for a person's review), *kind* is the ruling that it gets if the person accepts it.
+    The ruling is "supersedes" (the new fact ended the existing one), "conflicts" (one of them is not believed), "both"
+    (both are believed), "waiting" (a person must decide) or "refused" (a person rejected a fact). While it is
+    "waiting", *kind* is the ruling that takes effect if the person accepts it. If both ids are the same, the verdict is
+    about that fact alone. *preferred* is the id of the fact that the model believes. *refused* is the id of the fact
+    that a person rejected, at *refused_at* (microseconds since the epoch).
     """
 
     new: str
@@ -232,8 +234,8 @@ def facts_in_review(
 ) -> set[str]:
     """Return the ids of the facts that wait for review by a person.
 
-    If a waiting verdict links two facts, usually the fact first stated later waits. Facts in *to_admit* (ids) always
-    wait. *by_fact* has the statements of each fact by its id.
+    If a waiting verdict links two facts, usually the newer one waits: the fact whose first statement was made later.
+    Facts in *to_admit* (ids) always wait. *by_fact* has the statements of each fact by its id.
     """
     refused = find_refused(verdicts)
     unsure = rivals_by(verdicts, "waiting")
@@ -250,9 +252,9 @@ def facts_to_admit(verdicts: Iterable[Verdict]) -> set[str]:
 
 
 def fact_in_question(verdict: Verdict, by_fact: StatementsByFact) -> str:
-    """Return the id of the fact in *verdict* that a person accepts or rejects: the fact that was first stated later.
+    """Return the id of the fact that a person accepts or rejects in a review of *verdict*: its newer fact.
 
-    *by_fact* has the statements of each fact by its id.
+    The newer fact is the one whose first statement was made later. *by_fact* has the statements of each fact by its id.
     """
     return max(verdict.new, verdict.existing, key=lambda fact: _first_stated(fact, by_fact))
 

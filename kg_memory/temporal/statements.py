@@ -90,9 +90,11 @@ class Statement:
 
     @property
     def begin(self) -> int:
-        """The start, in microseconds since the epoch. Without a start date, it is the time of the message.
+        """The start of the period, in microseconds since the epoch; without a start date, the time of the message.
 
-        The fact held at that time. If a later statement shows that it had ended before (`over_at`), that time is used.
+        "I live in Oslo", stated in June, begins in June. But if somebody later states "I moved to Bergen in May", the
+        first message was out of date, and its start is May (`over_at`). "I no longer live in Oslo" begins at
+        `OPEN_START`.
         """
         return min(self.stated_at, self.over_at) if self.undated and not self.only_ends else self.valid_at
 
@@ -119,8 +121,8 @@ def reconcile(statements: Iterable[Statement], may_change: MayChange) -> list[St
 
     For example, "since 2024", "since May 2024" and "until July 2024" together mean May to July 2024. Corrections
     replace dates. Vague starts become exact if another statement gives the date. Periods without an end get the end
-    that another statement gives. Corrected and redundant statements are left out. *may_change* is a function that
-    returns whether its first statement may change its second.
+    that another statement gives. Corrected and redundant statements are left out. ``may_change(a, b)`` returns whether
+    statement *a* may correct or end statement *b*.
     """
     current = _apply_corrections(statements, may_change)
     current = [_refine(statement, current) if statement.width else statement for statement in current]
@@ -133,8 +135,8 @@ def _apply_corrections(statements: Iterable[Statement], may_change: MayChange) -
     """Return the statements of one fact in the order in which they were made, with corrections applied.
 
     A correction gives a new start or a new end; the other date stays. After a period was corrected once, any later
-    statement with a different date for it counts as a correction too. *may_change* returns whether its first statement
-    may change its second.
+    statement with a different date for it counts as a correction too. ``may_change(a, b)`` returns whether statement
+    *a* may correct or end statement *b*.
     """
     current: list[Statement] = []
     for statement in sorted(statements, key=lambda one: (one.order, one.valid_at, one.invalid_at, one.width)):
@@ -169,7 +171,7 @@ def _refine(statement: Statement, statements: Iterable[Statement]) -> Statement:
 def _end(statement: Statement, ending: Iterable[Statement], may_change: MayChange) -> Statement:
     """Return *statement* with the earliest end of its period: its own end, or an end from the statements *ending*.
 
-    *may_change* returns whether its first statement may change its second.
+    ``may_change(a, b)`` returns whether statement *a* may correct or end statement *b*.
     """
     ends = [
         source for source in ending if source.ends and _may_end(source, statement) and may_change(source, statement)
@@ -182,9 +184,9 @@ def _end(statement: Statement, ending: Iterable[Statement], may_change: MayChang
 def _is_redundant(statement: Statement, statements: Iterable[Statement], may_change: MayChange) -> bool:
     """Return whether *statement* adds nothing to the other *statements* of the same fact, so that it can be left out.
 
-    For example, "Ann no longer lives in Oslo" adds nothing if another statement gives an earlier end. A statement
-    without a start date adds nothing if it was made within the period of another statement whose end is known for sure:
-    the end was past when it was stated. *may_change* returns whether its first statement may change its second.
+    "Ann no longer lives in Oslo" adds nothing if another statement gives an earlier end. "Ann lives in Oslo", said in
+    2020 without a start date, adds nothing to "Ann lived in Oslo from 2019 to 2021", said in 2023. ``may_change(a, b)``
+    returns whether statement *a* may correct or end statement *b*.
     """
     if statement.only_ends:
         return any(_says_more(source, statement, may_change) for source in statements)
@@ -192,10 +194,11 @@ def _is_redundant(statement: Statement, statements: Iterable[Statement], may_cha
 
 
 def _covers(source: Statement, statement: Statement, may_change: MayChange) -> bool:
-    """Return whether *statement*, which has no start date, was made within the period of the statement *source*.
+    """Return whether *statement*, which has no start date, was made within the period that *source* gives.
 
-    The end of *source* must have been past when it was stated. *may_change* returns whether its first statement may
-    change its second.
+    For example, "Ann lives in Oslo", said in 2020, was made within "Ann lived in Oslo from 2019 to 2021". The result is
+    False if the end of *source* was still in the future when it was stated, or if *source* may not change *statement*.
+    ``may_change(a, b)`` returns whether statement *a* may correct or end statement *b*.
     """
     if not source.end_stands or source.only_ends or not may_change(source, statement):
         return False
@@ -204,10 +207,12 @@ def _covers(source: Statement, statement: Statement, may_change: MayChange) -> b
 
 
 def _says_more(source: Statement, ending: Statement, may_change: MayChange) -> bool:
-    """Return whether *source* makes *ending* redundant, a statement such as "I no longer live in Oslo".
+    """Return whether *source* makes *ending* redundant, a statement of an end only: "I no longer live in Oslo".
 
-    It does if it begins before the end that *ending* gives, or if it gives an earlier end itself. *may_change* returns
-    whether its first statement may change its second.
+    If *source* gives a period ("I live in Oslo"), it must begin before the end in *ending*: this end was already
+    applied to the period. If *source* gives an end only too, its end must be earlier, and
+    ``may_change(source, ending)`` must be True. ``may_change(a, b)`` returns whether statement *a* may correct or end
+    statement *b*.
     """
     if not source.only_ends:
         return source.begin <= ending.invalid_at
@@ -244,7 +249,7 @@ def _correct(current: Sequence[Statement], correction: Statement, may_change: Ma
     """Apply *correction* to the *current* statements of a fact; return the changed statements, then *correction*.
 
     Statements about the same period get the date that *correction* gives. A statement is left out if the correction
-    replaces all of it. *may_change* returns whether its first statement may change its second.
+    replaces all of it. ``may_change(a, b)`` returns whether statement *a* may correct or end statement *b*.
     """
     everything = [*current, correction]
     *ended, corrected_period = [_end(statement, everything, may_change) for statement in everything]
@@ -266,7 +271,12 @@ def _correct(current: Sequence[Statement], correction: Statement, may_change: Ma
 
 
 def _subtract(statement: Statement, correction: Statement) -> Statement | None:
-    """Return *statement* with the start or end from *correction*, or None if nothing of *statement* remains."""
+    """Return *statement* with its date replaced by *correction*, or None if *correction* replaces all of *statement*.
+
+    If *correction* gives only an end, it replaces the end of *statement*, if there is one. If it gives only a start, it
+    replaces the start of *statement*, and the end stays. The result is None if *statement* has no date besides the
+    replaced one, or if *correction* gives both dates.
+    """
     if correction.undated:
         if not statement.ends:
             return statement
@@ -294,8 +304,9 @@ def _share_period(one: Statement, another: Statement, statements: Iterable[State
 
 
 def _begins_between(statement: Statement, first: Statement, last: Statement) -> bool:
-    """Return whether *statement* begins a new period of the fact between the ends of *first* and *last*.
+    """Return whether *statement* begins a new period, after the end in *first* and before the end in *last*.
 
+    For example, *first* is "left Oslo in 2019", *statement* "moved to Oslo in 2020", and *last* "left Oslo in 2021".
     All three are statements of the same fact.
     """
     between = first.invalid_at <= statement.begin < last.invalid_at

@@ -152,9 +152,10 @@ def _place_periods(
 ) -> dict[str, list[Period]]:
     """Return the periods in which each of *facts* (ids) holds: ``{fact id: [period, ...]}``.
 
-    *rivals* has, by fact id, the facts that cannot hold at the same time; these divide the time among them. Statements
-    of the greatest weight get their periods first, and statements of less weight the time that remains. *by_fact* has
-    the results of `reconcile` by fact id.
+    *by_fact* has the statements of each fact, already combined by `reconcile`. *rivals* has, by fact id, the facts that
+    contradict it, which never hold at the same time. `policy.weigh` gives the weight of a statement, such as the trust
+    in its speaker. Statements of the greatest weight get their periods first, and statements of less weight get only
+    the time that remains.
     """
     near = {fact: set(rivals.get(fact, ())).intersection(facts) for fact in facts}
     placed: dict[str, list[Statement]] = {}
@@ -255,13 +256,14 @@ def _behind_ends(statement: Statement, against: Iterable[Statement], policy: Con
 
 
 def _periods(own: Iterable[Statement], against: Sequence[Statement], first: Rank) -> Iterator[Period]:
-    """Yield the periods in which a fact holds, from its *own* statements and the statements of contradicting facts.
+    """Yield the periods in which a fact holds, from its *own* statements and those *against* it.
 
-    The latter are *against*. A statement holds until its end or until a contradicting fact begins, whichever is first;
-    but an end that was past when it was stated is not moved. If two statements begin at the same time, the one made
-    later holds. A statement without a start date begins when it was made at the latest; its start is unknown if no
-    statement begins before it. All statements have the same weight. *first* is the rank (sort key) of the statement
-    that begins first.
+    *against* are the statements of contradicting facts. All statements have the same weight. A period lasts until its
+    stated end or until a contradicting fact begins: "in Oslo since 2019" ends when "in Rome since 2021" begins. But "in
+    Oslo from 2019 to 2022" stays as it is if it was said after 2022. If two statements begin at the same time, the one
+    made later holds. A statement without a start date, such as "Ann lives in Oslo", holds from the time it was made; if
+    it is *first*, its start is unknown (`OPEN_START`). *first* is the rank (sort key) of the statement that begins
+    first, among those of the fact and of contradicting facts.
     """
     lasting = sorted((rival.rank, _vagueness(_start_precision(rival))) for rival in against if not rival.only_ends)
     former = [
@@ -311,10 +313,10 @@ def _cut_order(period: Period) -> tuple[Any, ...]:
 
 
 def _cut(period: Period, taken: Iterable[Period]) -> Period | None:
-    """Return *period* without the time of the contradicting periods in *taken*, which have more weight.
+    """Return the first part of *period* that is free of the periods in *taken*; None if no time is free.
 
-    The result begins where a period of *taken* ends, or ends where one begins; None if no time is left. *taken* is
-    sorted by `_cut_order`.
+    Only one part is returned: 2019 to 2023, with 2021 taken, gives 2019 to 2021. *taken* are the periods of
+    contradicting facts whose statements have more weight, sorted by `_cut_order`.
     """
     for weightier in taken:
         begin = period.known_from

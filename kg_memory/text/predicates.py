@@ -154,7 +154,11 @@ def is_past_state(name: str) -> bool:
 
 
 def is_lasting(name: str) -> bool:
-    """Return whether *name* means a state with one value at a time, such as "moved to", which means ``LIVES_IN``."""
+    """Return whether the predicate *name* means a state with one value at a time, such as "lives in" or "works at".
+
+    A synonym counts as its canonical predicate: "moved to" means ``LIVES_IN``. The result is False for events
+    ("visited"), for births and deaths, for states with several values ("speaks"), and for unknown names.
+    """
     predicate = canonical_predicate(name)
     if predicate is None or predicate.family in _LIFELONG:
         return False
@@ -198,7 +202,11 @@ def _compose(mark: str, base: Predicate | None) -> Predicate | None:
 
 
 def _as_written(name: str, base: Predicate) -> Predicate:
-    """Return *base* if it has one value at a time, else a predicate called *name* in its family: "has tried"."""
+    """Return *base* if it is single-valued, as ``LIVES_IN``; else a new predicate *name* in the family of *base*.
+
+    *name* is another form of *base*: "has tried" for "tries". Single-valued means that a subject has one object at a
+    time. A family is a group of predicates whose facts can contradict each other.
+    """
     return base if base.single_valued else Predicate(name, single_valued=False, family=base.family)
 
 
@@ -210,7 +218,11 @@ def _lasts(base: Predicate | None) -> bool:
 
 
 def _expand_contraction(framed: str) -> tuple[bool, Predicate | None]:
-    """Return (True, predicate or None) for a name with a contraction, "_DOESNT_LIKE_"; (False, None) for others."""
+    """Look up *framed*, a predicate name between underscores, with its contraction expanded.
+
+    "_DOESNT_LIKE_" is looked up as "_DOES_NOT_LIKE_". Return ``(True, predicate)`` if the name has a contraction; the
+    predicate is None if the expanded name is unknown. Return ``(False, None)`` if it has no contraction.
+    """
     rest = _CONTRACTION.sub(lambda match: f"{match[1]}_NOT" if match[1] else "CANNOT", framed)
     return (True, _read_rest(rest)) if rest != framed else (False, None)
 
@@ -228,7 +240,11 @@ def _read_negation(framed: str) -> tuple[bool, Predicate | None]:
 
 
 def _strip_adverbs(framed: str) -> tuple[bool, Predicate | None]:
-    """Return (True, predicate or None) for a name with adverbs, "_NOW_LIVES_IN_"; (False, None) for others."""
+    """Look up *framed*, a predicate name between underscores, without its adverbs: "_NOW_LIVES_IN_" -> ``LIVES_IN``.
+
+    Return ``(True, predicate)`` if the name has adverbs; the predicate is None if the rest of the name is unknown.
+    Return ``(False, None)`` if it has no adverbs.
+    """
     rest = _ADVERBS.sub("", framed)
     return (True, _read_rest(rest)) if rest != framed else (False, None)
 
@@ -248,7 +264,10 @@ def _read_start(framed: str) -> tuple[bool, Predicate | None]:
 
 
 def _read_plan(framed: str) -> tuple[bool, Predicate | None]:
-    """Return (True, predicate) for the name of a plan: "_WILL_VISIT_" -> PLANS_TO_VISIT; (False, None) for others."""
+    """Look up *framed*, a predicate name between underscores, as a plan or wish: "_WILL_VISIT_" -> ``PLANS_TO_VISIT``.
+
+    Return ``(True, predicate)`` for a plan or wish, and ``(False, None)`` for any other name.
+    """
     for mark, pattern in _PLANS:
         match = pattern.search(framed)
         if match is not None and len(framed) > match.end() + 1:
@@ -257,7 +276,12 @@ def _read_plan(framed: str) -> tuple[bool, Predicate | None]:
 
 
 def _read_mark(framed: str) -> tuple[bool, Predicate | None]:
-    """Return (True, predicate or None) for a name with "also" and the like, as in ALSO_LIVES_IN; else (False, None)."""
+    """Look up *framed*, a predicate name between underscores, without "also", "part-time", "temporarily" and synonyms.
+
+    Return ``(True, predicate)`` if the name has such a word; the predicate is None if the rest of the name is unknown.
+    The word stays as a prefix if *framed* allows several values because of it, but the rest does not: a person
+    ``LIVES_IN`` one place, and ``ALSO_LIVES_IN`` others. Return ``(False, None)`` if the name has no such word.
+    """
     for mark, pattern in _MARKS:
         match = pattern.search(framed)
         if match is not None:
@@ -318,7 +342,11 @@ def _read_favorite(name: str) -> Predicate | None:
 
 
 def _read_field(name: str) -> Predicate | None:
-    """Return a predicate with one value if *name* is a field of a record, such as "ORDER_STATUS", or None."""
+    """Return a single-valued predicate if *name* is a field of a business record, such as "ORDER_STATUS", or None.
+
+    Single-valued means that a subject, such as an order, has one value at a time. A field ends with a word such as
+    STATUS, OWNER or EMAIL, and contains no verb before it.
+    """
     match = _FIELD.search(name)
     if match is None or match.start() == 0:
         return None

@@ -164,14 +164,21 @@ _Place = tuple[Sequence[T], "asyncio.Future[Sequence[R]]"]
 
 
 class _Line(Generic[T, R]):
-    """The requests of one event loop that wait for the next batch, and the asyncio task that processes the batches."""
+    """The requests of one event loop that wait for the next batch, and the asyncio task that processes the batches.
+
+    A request is a pair: the items of one caller, and the future of their results.
+    """
 
     def __init__(self) -> None:
         self.waiting: list[_Place[T, R]] = []
         self.work: asyncio.Task[None] | None = None
 
     def take(self, most: int) -> list[_Place[T, R]]:
-        """Remove and return the first waiting requests, at most *most* items together, but at least one request."""
+        """Remove and return the requests for the next batch: the first ones, with at most *most* items in total.
+
+        A request has the items of one caller and is never split. At least one request is returned, even if it is
+        larger.
+        """
         sizes = accumulate(len(wants) for wants, _ in self.waiting)
         count = max(1, sum(size <= most for size in sizes))
         taken, self.waiting = self.waiting[:count], self.waiting[count:]

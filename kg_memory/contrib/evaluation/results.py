@@ -75,9 +75,10 @@ class Results:
         self._file.seek(0, os.SEEK_END)
 
     def start(self, options: Mapping[str, Any]) -> None:
-        """Append a row with *options*, because the run starts (again) with them.
+        """Append a row of the kind ``run`` to the results file: an evaluation with *options* starts or continues.
 
-        Raises `InputError` if the folder has results of a run with other options, such as another data set or model.
+        Raises `InputError` if the file has results of an evaluation with other options, such as another data set or
+        model.
         """
         for row in self.rows:
             if row["kind"] != "run":
@@ -113,9 +114,11 @@ class Results:
         return self._latest[kind, system, judge]
 
     def _note(self, row: Row) -> None:
-        """Add *row* to the rows in memory; for the same question, it replaces an earlier row of its kind.
+        """Add *row*, one line of the results file, to the rows in memory.
 
-        A verdict that could not be parsed removes the earlier row instead.
+        A row about a question is then the one that `latest` returns. It replaces an earlier row of the same kind (such
+        as ``answer``), system, judge and question. For a ``verdict`` with a score of None, because the judge model's
+        answer could not be parsed, the earlier row is removed instead.
         """
         self.rows.append(row)
         if "question" in row:

@@ -300,7 +300,11 @@ def _manifest(options: EvaluationOptions) -> dict[str, Any]:
 
 @contextmanager
 def _as_model_error(name: str) -> Iterator[None]:
-    """Context manager: convert exceptions of the system *name* to `ModelError`, which fails one step only."""
+    """Context manager: convert exceptions raised by *name*, an evaluated memory system, to `ModelError`.
+
+    A `ModelError` fails only the current step, such as ingesting one conversation, and not the whole evaluation.
+    `KGMemoryError` and `AssertionError` are raised unchanged.
+    """
     try:
         yield
     except (KGMemoryError, AssertionError):

@@ -45,9 +45,9 @@ def read_memvara(path: Path, group: str | None = None) -> Reading:
 
 
 def _records(path: Path, owner: str, left_out: Counter[str]) -> Iterator[Record]:
-    """Yield the episodes and claims of *owner* as records to import.
+    """Yield the episodes and claims (facts) of *owner* in *path*, the SQLite store of memvara, as records to import.
 
-    Retracted claims are only counted in *left_out*.
+    *owner* is "tenant/user". Claims that memvara no longer believes are not yielded, but counted in *left_out*.
     """
     with _open(path) as store:
         try:
@@ -108,7 +108,7 @@ def _episode(place: str, row: Row) -> EpisodeInput:
 
 
 def _claim(place: str, row: Row) -> Record:
-    """Convert *row*, a database row of a memvara claim, to a record: a fact or, for a negated claim, a message.
+    """Convert *row*, a database row of a memvara claim (fact), to a record: a fact or, for a negated claim, a message.
 
     The record has the time of the claim's first episode or, without one, the time when the claim was recorded. *place*
     names the row in error messages.

@@ -39,8 +39,9 @@ HINT = "pass records as Zep's API returns them"
 class RecordSource:
     """A source of records with Zep's fields: a file, or the graph of another library, converted to these fields.
 
-    `source` is stored with each imported message or fact ("zep"). `noun` is the word for an owner in error messages
-    ("graph"). `records` is a function that yields (place in the file, record) for all records.
+    `source` is stored with each imported message or fact, such as "zep". `records` is a function that yields (place in
+    the file, record) for all records. Each record belongs to an owner: a user, a graph or a group, whichever the source
+    has. `noun` is the word for it in error messages, such as "graph".
     """
 
     source: str
@@ -78,8 +79,9 @@ def read_zep(path: Path, group: str | None = None) -> Reading:
 def read_source(graph: RecordSource, group: str | None) -> Reading:
     """Return a function that yields the records to import from *graph* that belong to the owner *group*.
 
-    The function's argument counts the records that it leaves out, by reason. *group* None means the only owner. Errors:
-    `InputError` for an invalid record, an unknown *group*, or several owners without a *group*.
+    The function's argument counts the records that it leaves out, by reason. *group* is the id of a user, a graph or a
+    group; None means the only one. Errors: `InputError` for an invalid record, an unknown *group*, or several owners
+    without a *group*.
     """
     owners: set[str] = set()
     names, said = DiskDictionary(), DiskDictionary()

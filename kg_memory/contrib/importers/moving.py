@@ -256,7 +256,12 @@ class _Text:
 
 
 def _values(text: _Text, names: Collection[str]) -> Iterator[tuple[str, Any]]:
-    """Yield (list name, value) for each record in the file *text*; *names* are the keys as in `read_json_records`."""
+    """Yield (list name, value) for each record in the JSON file *text*.
+
+    The file has a list of records, a record on each line, or pages of an API such as ``{"edges": [...]}``. *names* are
+    the keys of a page whose lists contain records, such as "edges". The list name is this key, or "" outside of such a
+    list.
+    """
     while first := text.peek():
         if first == "[":
             for item in _items(text):

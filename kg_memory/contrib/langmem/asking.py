@@ -28,13 +28,21 @@ _ROLES = {"human": "user", "ai": "assistant"}
 
 
 class Records(BaseModel):
-    """The model's answer with one record about a conversation; the caller sets the record's type."""
+    """The model's answer to the prompt `EXTRACT_THREAD`: a list with the one record extracted from a conversation.
+
+    `ThreadExtractor` replaces this class by one in which the record is of the user's schema (a pydantic model).
+    """
 
     records: list[dict[str, Any]] = Field(max_length=1)
 
 
 class Changes(BaseModel):
-    """The model's answer with memories to add, change and remove; the caller adds lists for each kind."""
+    """The model's answer to the prompt `MANAGE_MEMORIES`: the memories to add, change and remove.
+
+    `removed` has the numbers of memories to remove. `MemoryManager` replaces this class by one that also has the fields
+    ``new_Memory`` and ``changed_Memory``, lists of memories, and the same for each other schema (pydantic model) of
+    memories.
+    """
 
     removed: list[int] = Field(max_length=MOST)
 
@@ -57,7 +65,7 @@ class Lesson(BaseModel):
 
 
 class Lessons(BaseModel):
-    """The model's answer with lessons of a review, most important first."""
+    """The model's answer to the prompt `REVIEW`: rules learned from an agent's past runs, most important first."""
 
     lessons: list[Lesson] = Field(max_length=5)
 

@@ -284,9 +284,10 @@ def _score(item: SearchItem) -> float:
 
 
 def _phase(model: BaseChatModel | str, schemas: Sequence[Schema], phase: MemoryPhase) -> MemoryManager:
-    """Return the `MemoryManager` for an additional pass with the options *phase*.
+    """Return a `MemoryManager` for an additional pass, in which the model revises the memories after an update.
 
-    Errors: `SettingsError` for an unknown option.
+    *phase* has the options of the pass, such as ``{"instructions": "Merge duplicates."}``; see `MemoryPhase`. *schemas*
+    are the pydantic models of memories. Errors: `SettingsError` for an unknown option.
     """
     if unknown := set(phase) - set(MemoryPhase.__annotations__):
         raise SettingsError(f"a phase may have {', '.join(MemoryPhase.__annotations__)}, got {min(unknown)!r}")

@@ -105,7 +105,11 @@ class PromptOptimizer(FlowRunnable[str]):
         self._model, self._kind = open_model(model), kind
 
     def _run(self, given: Mapping[str, Any], config: Config) -> Flow[str]:
-        """Return the prompt in *given*, improved, as text; it is unchanged if there are no trajectories."""
+        """Return the text of an agent's prompt, rewritten by the model to prevent mistakes as in past runs.
+
+        *given* is ``{"trajectories": [...], "prompt": ...}``. Trajectories are past runs of the agent: messages, with
+        feedback. Without trajectories, the prompt's text is unchanged.
+        """
         trajectories, prompt = write_trajectories(_field(given, "trajectories")), _read_prompt(_field(given, "prompt"))
         if not trajectories:
             return prompt["prompt"]
@@ -180,7 +184,12 @@ class MultiPromptOptimizer(FlowRunnable[list[Prompt]]):
         self._model = open_model(model)
 
     def _run(self, given: Mapping[str, Any], config: Config) -> Flow[list[Prompt]]:
-        """Return all prompts in *given*, in order; those that the model chose are improved."""
+        """Return all prompts in *given*, in order; the model rewrites those that led to mistakes in past runs.
+
+        *given* is ``{"trajectories": [...], "prompts": [...]}``. Trajectories are past runs of the agent: messages,
+        with feedback. The model reads them first, and chooses the prompts to rewrite. Errors: `InputError` if two
+        prompts have the same name.
+        """
         trajectories = _field(given, "trajectories")
         prompts = [_read_prompt(prompt) for prompt in _field(given, "prompts")]
         if len({prompt["name"] for prompt in prompts}) < len(prompts):
@@ -262,7 +271,10 @@ def _escape(text: str, variables: set[str]) -> str:
 
 
 class Rules:
-    """The rules that agents follow, learned from their runs and stored as facts ("agent FOLLOWS rule") in a memory."""
+    """The rules that agents follow, learned from their runs and stored as facts ("agent FOLLOWS rule") in a memory.
+
+    A rule is an instruction, such as "Answer in one sentence."
+    """
 
     def __init__(self, memory: GraphMemory, namespace: Labels | str) -> None:
         self._memory = validate_memory(memory)
@@ -270,7 +282,11 @@ class Rules:
 
     @staticmethod
     def text_of(fact: Fact) -> str:
-        """Return the text of the rule that *fact* states."""
+        """Return the text of the rule that is stored as *fact*.
+
+        A rule is an instruction that an agent learned. The sentence of its fact is "agent follows the rule: Answer
+        briefly."; the result is then "Answer briefly."
+        """
         _, separator, rule = fact.sentence.partition(_SAYS)
         return rule if separator else fact.objects[0]
 
@@ -282,10 +298,12 @@ class Rules:
         as_of: datetime | str | None = None,
         believed_at: datetime | str | None = None,
     ) -> Flow[list[Fact]]:
-        """Return the facts for the rules that *agent* follows now, or followed at a past time, oldest first.
+        """Return the rules that *agent* follows now, or followed at a past time, oldest first.
 
-        *as_of* selects the rules that were valid at that time. *believed_at* selects what the memory assumed at that
-        time.
+        A rule is an instruction that the agent learned from its runs. It is stored as a fact; `text_of` returns its
+        text. *as_of* selects the rules that were valid at that time, *believed_at* those that the memory considered
+        valid at that time; None means now. *config* has values for placeholders in the namespace. Rules that wait for a
+        person's review are left out.
         """
         where = {"predicate": FOLLOWS, "name": agent}
         times = {"as_of": "now" if as_of is None else as_of, "believed_at": believed_at}
@@ -303,8 +321,8 @@ class Rules:
     ) -> Flow[None]:
         """Store each of *lessons* as a rule of *agent*; its source is the trajectory (run) that the lesson is from.
 
-        *followed* are the facts for the existing rules. A rule that a lesson replaces is ended. Nothing is stored if
-        the namespace is paused.
+        *followed* are the agent's existing rules, as facts. A rule that a lesson replaces is ended. Nothing is stored
+        if the namespace is paused.
         """
         place = {"source": SOURCE, "namespace": self._where(config)}
         for lesson in lessons:

@@ -41,7 +41,8 @@ REMOTE = (
 class _Task:
     """A conversation that the reflector will process at the time `due`, in seconds of the monotonic clock.
 
-    `payload` is the reflector's input. `store`, `config` and `context` are from the graph run that submitted it.
+    The reflector is a runnable that extracts memories. `payload` is its input, such as ``{"messages": [...]}``.
+    `store`, `config` and `context` are from the graph run that submitted it.
     """
 
     payload: Any
@@ -59,10 +60,10 @@ class _Task:
 class ReflectionExecutor:
     """Runs *reflector*, such as `create_memory_store_manager(...)`, in a background thread once a conversation pauses.
 
-    If a thread (conversation) submits a new payload while an earlier one waits, the new one gets the messages of both.
-    The future of the earlier one is cancelled. *store* is a `GraphMemory` or a LangGraph store; None means the store of
-    the reflector or of the submitting graph. When the process exits, waiting payloads are processed without further
-    delay.
+    A reflector is a runnable that extracts memories from its input, the payload, and puts them into a store. If a
+    thread (conversation) submits a new payload while an earlier one waits, the new one gets the messages of both. The
+    future of the earlier one is cancelled. *store* is a `GraphMemory` or a LangGraph store; None means the store of the
+    reflector or of the submitting graph. When the process exits, waiting payloads are processed without further delay.
     """
 
     def __init__(
@@ -134,7 +135,8 @@ class ReflectionExecutor:
     ) -> Flow[list[Record]]:
         """Return the memories in *namespace* that match *query*, as dicts; all memories if *query* is None.
 
-        *namespace* is by default that of the reflector.
+        *namespace* None means the namespace of this executor or, if it has none, that of its reflector, the runnable
+        that extracts memories.
         """
         where = self._namespace if namespace is None else Namespace(namespace)
         if where is None:
@@ -171,11 +173,19 @@ class ReflectionExecutor:
         self.shutdown()
 
     def _find_store(self) -> BaseStore | None:
-        """Return the store of this executor, or else of the running graph, or else of the reflector, or None."""
+        """Return the store for the memories: that passed to this executor or, if none was, that of the running graph.
+
+        If there is none either, the result is the store of the reflector (the runnable that extracts memories), or
+        None.
+        """
         return find_store(self._store) or getattr(self._reflector, "store", None)
 
     def _reflect(self, task: _Task) -> None:
-        """Run the reflector on the payload of *task*, with its store and config; set the result of its future."""
+        """Call the reflector, the runnable that extracts memories, with ``task.payload``, and set the task's future.
+
+        The payload is the reflector's input, such as ``{"messages": [...]}``. The reflector gets the store, config and
+        context of *task*. If it fails, the exception is logged and set in the future.
+        """
 
         @entrypoint(store=task.store)
         def reflect(payload: Any) -> Any:

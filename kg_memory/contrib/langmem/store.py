@@ -224,7 +224,11 @@ class EpisodeStore(BaseStore):
         return sorted(name for name in names if not within or name == within or name.startswith(f"{within}."))
 
     def _rank(self, namespace: str, query: str, end: int) -> Flow[list[SearchItem]]:
-        """Return items and facts in *namespace* that match *query*, with scores: *end* or more, if there are any."""
+        """Return the items and facts in *namespace* that match *query*, each with its score.
+
+        The result is [] if the memory has no answer. *end* is the number of results that the caller needs: offset +
+        limit. The memory is searched for more, because the caller also filters the results.
+        """
         times = {"as_of": self._as_of, "believed_at": self._believed_at}
         limit = min(SPARE * end, FURTHEST)
         results: SearchResults = yield from call(
@@ -243,7 +247,11 @@ class EpisodeStore(BaseStore):
         return items + [fact_item(labels, fact) for fact in results.facts]
 
     def _newest(self, namespace: str, matches: codec.Predicate, end: int) -> Flow[list[SearchItem]]:
-        """Return items in *namespace* for which *matches* is true, latest first: *end* or more, if there are any."""
+        """Return the items in *namespace* whose values pass the function *matches*, latest first.
+
+        *end* is the number of items that the caller needs: offset + limit. Items are read page by page until there are
+        enough. So the result may have more than *end* items, and has fewer only if no more match.
+        """
         versions: dict[str, list[Episode]] = {}
         labels, skip = tuple(namespace.split(".")), 0
         while True:

@@ -207,7 +207,11 @@ def _new_key(content: Any) -> str:
 
 
 def _updated(value: Any, content: Any) -> Record:
-    """Return the new value of a stored memory: *content* in the form of *value*, the old value, with the same kind."""
+    """Return the new stored value of a memory, with *content* in place of the content of *value*, its old value.
+
+    ``{"kind": "Memory", "content": {...}}``, the value of a memory with a schema, keeps its kind; a text is then stored
+    as ``{"content": text}`` within it. Any other value becomes ``{"content": content}``.
+    """
     if isinstance(value, dict) and isinstance(value.get("kind"), str):
         inner = {"content": content} if isinstance(content, str) else content
         return {"kind": value["kind"], "content": inner}

@@ -92,12 +92,13 @@ class Version:
 
 
 class Blocks:
-    """The blocks of an agent's core memory, stored in *memory*, with methods to read and edit them.
+    """The blocks of an agent's core memory (texts in its prompt), stored in *memory*; methods read and edit them.
 
-    *namespace*, *agent* and *shared* are templates of the namespaces for blocks per user, per agent and for all.
-    Methods fill them in from *context*: a mapping, an object with these attributes, or a tuple of several; None means
-    those of the running LangGraph graph. Each method has an async form with the prefix ``a``. Errors: `SettingsError`;
-    the methods raise `InputError`, and errors of the memory.
+    A block belongs to one user, to one agent, or to all. *namespace*, *agent* and *shared* are the namespaces of these
+    three kinds. They may have placeholders, such as "{user_id}". Methods fill them in from *context*: a mapping such as
+    ``{"user_id": "ann"}``, an object with such attributes, or a tuple of several; None means the context of the running
+    LangGraph graph. Each method has an async form with the prefix ``a``. Errors: `SettingsError`; the methods raise
+    `InputError`, and errors of the memory.
     """
 
     def __init__(
@@ -126,7 +127,7 @@ class Blocks:
         }
 
     def block(self, label: str) -> Block:
-        """Return the declaration of the block *label*. Errors: `InputError` if it is not declared."""
+        """Return the declaration of the block *label*, a text in the prompt. Errors: `InputError` if there is none."""
         if label not in self.blocks:
             raise InputError(f"label must be one of {', '.join(self.blocks)}, got {label!r:.100}")
         return self.blocks[label]
@@ -154,7 +155,10 @@ class Blocks:
         as_of: Time | None = None,
         believed_at: Time | None = None,
     ) -> Flow[list[Version]]:
-        """Return at most *limit* versions of a block, latest first, after the first *skip*. For times, see `get`."""
+        """Return at most *limit* versions of the block *label*, latest first, without the first *skip*.
+
+        For *as_of* and *believed_at*, see `get`.
+        """
         return (yield from self._versions(label, context, limit, skip, as_of, believed_at))
 
     history, ahistory = both(_history)
@@ -208,11 +212,19 @@ class Blocks:
     render, arender = both(_render)
 
     def namespace_of(self, label: str, context: Any = None) -> str:
-        """Return the namespace of the block *label*. Errors: `InputError` if *context* lacks a value for it."""
+        """Return the namespace in which the block *label*, a text that the agent edits, is stored: ``"agents/7"``.
+
+        *context* has the values for placeholders in the namespace, such as ``{"agent_id": 7}``; None means the context
+        of the running LangGraph graph. Errors: `InputError` for an unknown label or a missing value.
+        """
         return self._fill(self._find(label).per, context)
 
     def _find(self, label: str) -> Block:
-        """Return the declaration of the block *label* or of its proposal. Errors: `InputError` if unknown."""
+        """Return the declaration of the block *label*: a text that the agent edits, or a proposal for its new text.
+
+        The proposal for "human" has the label "human-proposal", and waits for a person's decision. Errors: `InputError`
+        if *label* is unknown.
+        """
         return self._all.get(label) or self.block(label)
 
     def _fill(self, per: Owner, context: Any) -> str:
@@ -234,7 +246,12 @@ class Blocks:
     def _versions(
         self, label: str, context: Any, limit: int, skip: int, as_of: Time | None, believed_at: Time | None
     ) -> Flow[list[Version]]:
-        """Return at most *limit* versions of the block *label*, latest first, after the first *skip*."""
+        """Return at most *limit* versions of the block *label*, a text that the agent edits, latest first.
+
+        The first *skip* versions are left out. *context* has values for placeholders in the block's namespace, such as
+        ``{"user_id": "ann"}``. *as_of* leaves out versions written after that time, *believed_at* versions stored after
+        that time; None means no such limit. Expired versions are left out.
+        """
         namespace, time = self.namespace_of(label, context), self.memory.driver.clock()
         where: dict[str, Any] = {"thread": block_thread(label), "kind": str(EpisodeKind.BLOCK)}
         if as_of is not None:
@@ -302,7 +319,11 @@ class Blocks:
 
 
 def _digest(version: Version) -> str:
-    """Return a hash of the id under which a version is stored; it may stay when the version is deleted."""
+    """Return a hash of the id under which *version*, a version of a block's text, is stored: 24 hexadecimal digits.
+
+    The next version of the block has the hash in its source id. Unlike the id, it need not be deleted with *version*,
+    since it does not reveal the id.
+    """
     return hashlib.sha256((version.episode or "").encode()).hexdigest()[:24]
 
 
@@ -355,9 +376,10 @@ def rewrite(value: str, new_memory: str) -> str:
 
 
 def _exact(value: str, old: str) -> str:
-    """Return the passage of *value* that a model quotes as *old*, perhaps with HTML entities, as prompts show it.
+    """Return *old*, which a model quotes from the block text *value*, as it occurs in *value*.
 
-    Errors: `InputError` if the passage does not occur.
+    Prompts show the text with HTML entities, so a quoted "&lt;" may be "<" in *value*; the result then has "<". Errors:
+    `InputError` if *old* does not occur.
     """
     exact = next((words for words in (old, unescape(old)) if words and words in value), None)
     if exact is None:

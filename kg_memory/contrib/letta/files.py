@@ -75,7 +75,10 @@ class Grep(Arguments):
 
 
 class SearchFiles(Arguments):
-    """Find files by meaning and key words."""
+    """Find files by meaning and key words. The result has the names of the files, with some lines of each.
+
+    A file is a conversation or a document; its lines are those of its messages.
+    """
 
     query: str = Field(description="What to look for: a question or key words, with names.")
     limit: int = Field(default=5, description="How many results at most.")
@@ -241,9 +244,10 @@ def _close(here: CallContext, file_name: str, *, files: Files) -> Flow[Answer]:
 
 
 def _read_files(here: CallContext) -> Flow[dict[str, list[str]]]:
-    """Return the lines of each file, made of the latest 20,000 messages: ``{"file name": ["line", ...]}``.
+    """Return the latest 20,000 messages as files by name: ``{"monday": ["2024-05-01 10:00 Ann: hello", ...], ...}``.
 
-    *here* has the memory and namespace of the tool call.
+    Each conversation is a file, whose name is its thread. Its lines are those of its messages, oldest first; see
+    `_lines`. *here* has the memory and namespace of the tool call.
     """
     episodes: list[Episode] = []
     while len(episodes) < SCANNED:

@@ -30,7 +30,10 @@ STALE = "the block {!r} was changed after this proposal; call tidy again"
 
 
 class TidyNote(BaseModel):
-    """The model's answer: the new text of a block."""
+    """The model's answer to the prompt `TIDY`: the lines of the new text of a block.
+
+    A block is a text in an agent's prompt. The model was asked to bring it up to date with the current facts.
+    """
 
     lines: list[str] = Field(description="all that the note says from now on", max_length=MOST)
 

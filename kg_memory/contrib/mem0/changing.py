@@ -56,7 +56,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """The arguments of a Mem0 call that apply to all its messages.
+    """The arguments of a call of `Memory.add` or `update` that apply to all its messages.
 
     `ids` are user_id and so on, `metadata` is the caller's metadata, and `about` are labels such as "memory_type". `at`
     is the time of the messages (None: now), and `expires_at` the time at which they expire.
@@ -73,7 +73,12 @@ class Note:
         cls, ids: Mapping[str, object], metadata: Entries | None, timestamp: Any, expiration_date: object,
         memory_type: str | None,
     ) -> Note:  # fmt: skip
-        """Convert the arguments of `Memory.add` to a `Note`. Errors: `InputError` for an invalid argument."""
+        """Validate those arguments of `Memory.add` that apply to all its messages, and return them as a `Note`.
+
+        *ids* are user_id, agent_id and so on; None values are left out. *timestamp* is the time of the messages (None:
+        now), *expiration_date* the last day on which they are shown (None: no end). *memory_type* is None or
+        "procedural_memory". Errors: `InputError` for an invalid argument.
+        """
         if memory_type not in (None, PROCEDURAL):
             raise InputError(f"memory_type must be {PROCEDURAL!r}, or left out, got {memory_type!r:.100}")
         last_day, expires_at = read_expiration(expiration_date)
@@ -198,10 +203,11 @@ def update(view: View, memory_id: str, text: object, metadata: Entries | None, e
 
 
 def _note_for(fact: Fact, words: str, metadata: Entries | None, expiration: Any, owner: Owner) -> tuple[Message, Note]:
-    """Return *words* as a message, with the speaker, ids and metadata of *fact*, which it is to replace.
+    """Return (message, note) for the text *words*, which will replace *fact*.
 
-    *metadata* is merged into the existing metadata. *expiration* is the new last day on which the memory is shown; with
-    `UNSET`, the old one stays.
+    The note has the ids, metadata and times with which the message is stored. The speaker, ids and metadata are those
+    of *fact*. *metadata* is merged into the existing metadata. *expiration* is the new last day on which the memory is
+    shown; with `UNSET`, the old one stays.
     """
     labels: Item = dict(fact.sources[0].labels) if fact.sources else {}
     ids = {name: labels.pop(name) for name in IDS if name in labels} | {owner.field: owner.value}

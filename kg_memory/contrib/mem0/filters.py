@@ -39,7 +39,7 @@ class Test(NamedTuple):
 
     @property
     def is_ours(self) -> bool:
-        """Whether a `GraphMemory` filter can express the condition."""
+        """Whether a `GraphMemory` filter can express the condition; if not, each result is tested."""
         if self.operator in TEXTS or self.field == "memory":
             return False
         return self.operator in EQUALITIES or self.field in TIMES or not isinstance(self.value, str)
@@ -53,7 +53,7 @@ class FilterGroup(NamedTuple):
 
     @property
     def is_ours(self) -> bool:
-        """Whether a `GraphMemory` filter can express the whole group."""
+        """Whether a `GraphMemory` filter can express the whole group of conditions; if not, each result is tested."""
         return all(part.is_ours for part in self.parts)
 
 

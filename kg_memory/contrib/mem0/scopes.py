@@ -28,7 +28,7 @@ class Owner:
     """The user, agent or run to whom a namespace belongs.
 
     `field` is the kind of owner, such as "user_id", and `value` its id, such as "ann". `collection` is the first part
-    of the namespace's name.
+    of the namespace's name, such as "mem0" in "mem0/user/ann".
     """
 
     collection: str
@@ -59,7 +59,11 @@ class Owner:
 
     @classmethod
     def of_namespace(cls, collection: str, namespace: str) -> Self | None:
-        """Return the owner to whom *namespace* belongs, or None if the namespace is not part of *collection*."""
+        """Return the owner (user, agent or run) of *namespace*: ``"mem0/user/ann"`` belongs to the user "ann".
+
+        *collection* is the first part of the names of its namespaces, such as "mem0". Returns None if *namespace* is
+        not in the collection.
+        """
         for field, word in OWNERS.items():
             start = f"{collection}/{word}/"
             if namespace.startswith(start):

@@ -140,7 +140,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The arguments that `search` and `get_all` have in common.
+    """The validated arguments of a `search` or `get_all` call, except those that only one of the two has.
 
     `node` is the parsed filter, and `top` the maximum number of results. For the other fields, see `Memory.search`.
     """
@@ -168,10 +168,11 @@ class Look:
 
 
 def _passing(view: View, owner: Owner, look: Look, facts: Iterable[Fact], *, past: bool = False) -> Flow[list[Fact]]:
-    """Return those *facts* that match the filter of *look* and have not expired, without duplicates.
+    """Return those *facts* that match the filter in *look* and have not expired, without duplicates.
 
-    A fact that was true in several periods is returned with the latest one. Ended facts are included with *past*, or if
-    *look* has a time as_of.
+    *look* has the arguments of a search or list call. *facts* are from the namespace of *owner*; *view* is the access
+    to the memory. A fact that was true in several periods is returned with the latest one. Facts that have ended are
+    left out, unless *past* is true or *look* has a time as_of.
     """
     now = datetime.now(UTC)
     passes = partial(is_shown, owner=owner, node=look.node, show_expired=look.show_expired, today=now.date())
@@ -192,9 +193,10 @@ def _passing(view: View, owner: Owner, look: Look, facts: Iterable[Fact], *, pas
 
 
 def search(view: View, query: str, look: Look, recipe: Recipe, *, explain: bool) -> Flow[list[Item]]:
-    """Return the memories that best match *query*, as Mem0 dicts, from all namespaces that match the filter of *look*.
+    """Return the memories that best match *query*, as Mem0 dicts, from all namespaces that match the filter in *look*.
 
-    *recipe* configures the search. With *explain*, each dict says why the memory was found.
+    *look* has the other arguments of the call, and *recipe* configures the search. With *explain*, each dict says why
+    the memory was found.
     """
     items: list[Item] = []
     if look.top:
@@ -231,7 +233,7 @@ def _search_in(view: View, owner: Owner, look: Look, query: str, how: Entries) -
 
 
 def get_all(view: View, look: Look) -> Flow[list[Item]]:
-    """Return the memories that match the filter of *look*, as Mem0 dicts.
+    """Return the memories that match the filter in *look*, the arguments of the call, as Mem0 dicts.
 
     They are sorted by namespace and, within a namespace, from the latest to the earliest.
     """

@@ -291,9 +291,11 @@ def _read_general(
 def _read_match(
     pattern: Pattern, match: re.Match[str], sentence: Sentence, inside: list[Mention], speaker: Mention | None
 ) -> TextStatement | None:
-    """Return the statement of a verb, *match*, which matches *pattern* in *sentence*; None if it states nothing.
+    """Return the fact that a verb in a Chinese sentence states, such as (Ann, LIVES_IN, Oslo); None without a fact.
 
-    *inside* are the mentions in the sentence.
+    *match* is the position of the verb, and *pattern* the verb pattern that it matches. *inside* are the mentions of
+    entities in the sentence. *speaker* is the subject if the clause has none: the speaker of the message or, without
+    one, the first entity that the text names (None: unknown).
     """
     text, offset = sentence.text, sentence.start
     subject = _subject(text[: match.start()], offset, inside, speaker)
@@ -325,7 +327,7 @@ def _read_match(
 
 
 def _interpret(pattern: Pattern, text: str, match: re.Match[str]) -> tuple[str, Change] | None:
-    """Return what a verb states, such as ("LIVES_IN", "ends"): a predicate and a change; None if it states no fact.
+    """Return (predicate, change) for a verb, such as ("LIVES_IN", "ends"); None if the verb states no fact.
 
     *match* is the position of the verb in *text*, and *pattern* the pattern that it matches.
     """
@@ -347,9 +349,11 @@ def _interpret(pattern: Pattern, text: str, match: re.Match[str]) -> tuple[str, 
 
 
 def _interpret_end(predicate: str, change: Change, before: str, clause: str) -> tuple[str, Change]:
-    """Return the predicate and change of a Chinese verb, given as *predicate* and *change*, after a check for 不 (not).
+    """Return (predicate, change) for a Chinese verb, corrected if its 不 means "not" rather than "no longer".
 
-    A plain 不 without 了 or 已经 means "not now" (``("NOT_SMOKES", "is")``) rather than an end.
+    *predicate* and *change* are those of the verb's pattern: ``("LIVES_IN", "ends")`` for 不住在. *before* is the text
+    before the verb, and *clause* the text from the verb to the end of its clause. A 不 without 了 or 已经 means "not":
+    ``("NOT_LIVES_IN", "is")``. Otherwise *predicate* and *change* are returned unchanged.
     """
     plain = change == "ends" and predicate in DENIABLE and _NOT_NOW.match(clause) and not clause.rstrip().endswith("了")
     return (NOT + predicate, "is") if plain and not _NO_LONGER.search(before) else (predicate, change)

@@ -368,7 +368,10 @@ def _is_verb(word: str, noun: str) -> bool:
 
 
 def _agrees(noun: str, verb: str) -> bool:
-    """Return whether *noun* and *verb* agree in number: "friends help", "a friend helps"; but not in "cultural fit"."""
+    """Return whether *noun* and *verb* agree in number, as a subject and its verb do: "friends help", "a friend helps".
+
+    "cultural" and "fit" do not, so in "cultural fit", "fit" is not taken for a verb.
+    """
     return noun.endswith("s") != (verb.endswith("s") and not verb.endswith("ss"))
 
 

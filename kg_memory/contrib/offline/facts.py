@@ -102,7 +102,10 @@ def _initials(name: str) -> str:
 
 
 class _Ids:
-    """Finds the id of an entity in a prompt by a name that a text uses for it."""
+    """Finds the ids of entities by name: those in *entities*, the numbered list of entities in a prompt.
+
+    A name may be any that the message uses for the entity.
+    """
 
     def __init__(self, entities: Sequence[GivenEntity]) -> None:
         self._entities = entities
@@ -274,8 +277,9 @@ def _own_dates(
 def _period(statement: TextStatement, dates: Sequence[DateMention], content: str, at: datetime) -> Period:
     """Return (start, end) of the time at which *statement* is true; None for a start or end that is unknown.
 
-    *dates* are the dates that belong to it, and *at* is the time of the message *content*. For example, a state without
-    a date has no start. The end of a state without a date is at the time *at*.
+    *dates* are the dates that belong to it, and *at* is the time of the message *content*. Examples: "I live in Oslo"
+    has no date and gives (None, None); "I no longer live in Oslo" gives (None, *at*), since the state has ended by
+    then; "I have lived in Oslo since 2019" gives (1 January 2019, None).
     """
     if statement.change == "passes":
         words = content[statement.start : statement.end]

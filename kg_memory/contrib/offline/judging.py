@@ -144,7 +144,7 @@ class _Pair:
 
     @property
     def shared(self) -> set[str]:
-        """The normalised names of the objects that the facts have in common."""
+        """The normalised names of the objects that both facts of the pair have: {"oslo"} if both are about Oslo."""
         return self.new.object_keys & self.existing.object_keys
 
     @property
@@ -172,7 +172,11 @@ class _Pair:
 
 
 def _redates(pair: _Pair) -> Judgement | None:
-    """Judge two facts that differ only in their dates; return None if these do not contradict each other."""
+    """Judge two facts that say the same; return None if their dates do not contradict each other.
+
+    The verdict is "conflicts" if the later fact is worded as a correction ("in May, not in June"), or if the event
+    happens once in a life (birth, death) and the years differ. The later fact prevails.
+    """
     if not says_the_same(pair.new, pair.existing):
         return None
     for new, existing in (
@@ -238,7 +242,11 @@ def _adds(pair: _Pair) -> Judgement | None:
 
 
 def _passes(pair: _Pair) -> Judgement | None:
-    """Judge a temporary and a lasting state, of which neither ends the other; return None for other facts."""
+    """Judge a temporary state ("staying in Rome") and a lasting one ("lives in Oslo"); return None for other facts.
+
+    Neither state ends the other. The verdict is "temporary" if the new fact is the temporary state, and "complements"
+    if the existing fact is.
+    """
     ours, theirs = pair.new.predicate, pair.existing.predicate
     away = PASSING.get(ours) == theirs or PASSING.get(theirs) == ours
     if pair.shared or not (away or pair.one_at_a_time):

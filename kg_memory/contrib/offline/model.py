@@ -199,9 +199,9 @@ def _people(content: str, speaker: str | None) -> tuple[Mention, ...]:
 
 
 def _extract(fields: Fields) -> Answer:
-    """Answer the prompt for entities: the names and types of the things in the message, without duplicates.
+    """Answer the prompt for entities by rules, without a model: ``{"entities": [{"name": "Ann", "type": "Person"}]}``.
 
-    *fields* are the values in the prompt, such as the message ("episode").
+    *fields* are the values in the prompt, such as the message ("episode"). Each entity is returned once.
     """
     episode, types = fields["episode"], list(fields.get("entity_types") or ())
     if episode["kind"] == "json":
@@ -228,14 +228,15 @@ def _type(kind: str, types: Sequence[str]) -> str:
 
 
 def _reflect(_fields: Fields) -> Answer:
-    """Answer the prompt that checks an extraction: nothing was missed, and nothing is unsupported by the text."""
+    """Return a constant answer to the prompt that checks an extraction: no missed and no unsupported entities."""
     return {"missed": [], "unsupported": []}
 
 
 def _facts(fields: Fields) -> Answer:
-    """Answer the prompt for facts: those that the message states about the entities in the prompt.
+    """Answer the prompt for facts by rules, without a model: ``{"facts": [{"subject": 0, "objects": [1], ...}]}``.
 
-    *fields* are the values in the prompt: the message ("episode") and the entities.
+    *fields* are the values in the prompt: the message ("episode") and the entities. A fact refers to an entity by its
+    id in the prompt.
     """
     episode, entities = fields["episode"], [GivenEntity.of(entity) for entity in fields["entities"]]
     if episode["kind"] == "json":
@@ -248,9 +249,9 @@ def _facts(fields: Fields) -> Answer:
 
 
 def _read(fields: Fields) -> Answer:
-    """Answer the prompt for entities and facts in one step; the facts refer to the entities by name.
+    """Answer the prompt for entities and facts by rules, without a model: ``{"entities": [...], "facts": [...]}``.
 
-    *fields* are the values in the prompt, such as the message ("episode").
+    *fields* are the values in the prompt, such as the message ("episode"). A fact refers to an entity by its name.
     """
     entities = _extract(fields)["entities"]
     names = [entity["name"] for entity in entities]
@@ -266,9 +267,10 @@ def _read(fields: Fields) -> Answer:
 
 
 def _resolve(fields: Fields) -> Answer:
-    """Answer the prompt that matches new entities with existing ones, by comparing names.
+    """Answer the prompt that matches new entities with existing ones by comparing names, without a model.
 
-    *fields* are the values in the prompt: the new entities, each with existing ones as "candidates".
+    *fields* are the values in the prompt: the new entities, each with existing ones as "candidates". In the answer,
+    "same_as" is the id of the candidate that is the same entity, or None.
     """
     resolutions = []
     for entity in fields["entities"]:
@@ -301,9 +303,10 @@ def _may_be(entity: Fields, candidate: Fields) -> bool:
 
 
 def _judge(fields: Fields) -> Answer:
-    """Answer the prompt that compares new facts with existing ones: say how each related pair relates.
+    """Answer the prompt that compares new facts with existing ones by the rules of `judge_facts`, without a model.
 
-    *fields* are the values in the prompt: the new facts, each with "existing" facts to compare.
+    *fields* are the values in the prompt: the new facts, each with "existing" facts to compare. The answer has a
+    verdict for each related pair: ``{"verdicts": [{"fact": 0, "known": 1, "verdict": "supersedes", ...}]}``.
     """
     verdicts = []
     for fact in fields["facts"]:
@@ -317,7 +320,7 @@ def _judge(fields: Fields) -> Answer:
 
 
 def _predicates(fields: Fields) -> Answer:
-    """Answer the prompt for standard names of predicates: each name is kept, since the caller has resolved synonyms."""
+    """Answer the prompt for standard names of predicates: keep each name, since the caller has resolved synonyms."""
     predicates = []
     for predicate in fields["predicates"][:MOST]:
         name = predicate["name"]
@@ -345,7 +348,7 @@ def _community(fields: Fields) -> Answer:
 
 
 def _score(fields: Fields) -> Answer:
-    """Answer the prompt that rates how relevant texts are to a question: from 0 to 10 for each text.
+    """Answer the prompt that rates how relevant texts are to a question, without a model: from 0 to 10 for each text.
 
     The rating is the cosine similarity of the words. *fields* are the values in the prompt.
     """

@@ -103,9 +103,11 @@ def widen(last: TextStatement, names: Sequence[Mention]) -> TextStatement:
 
 
 def _free_object(words: re.Match[str], offset: int, kind: str) -> Mention | None:
-    """Return *words*, the text after a verb ("senior engineer"), as an object of type *kind*; None if they mean little.
+    """Return the words after a verb ("senior engineer") as its grammatical object; None if they name nothing.
 
-    *offset* is the position of the sentence in the content.
+    *words* is a match of `_FREE`. Words name nothing if all of them are function words or vague nouns ("the thing"), if
+    they begin with a pronoun ("she"), or if a place is expected and they end with a year. *kind* is the entity type to
+    give to the object, such as "Place". *offset* is the position of the sentence in the content.
     """
     name = words["words"].rstrip(".,!?;:'’").removesuffix("'s").removesuffix("’s")
     lows = name.casefold().split()
@@ -127,7 +129,11 @@ def _is_fuller(free: Mention, mention: Mention) -> bool:
 
 
 def _with_type(mention: Mention, pattern: Pattern) -> Mention:
-    """Return *mention* with the type of objects that *pattern* has, unless its own type is certain."""
+    """Return *mention*, the object of a verb, with the entity type that objects of this verb have, such as "Place".
+
+    *pattern* is the pattern that the verb matches; it names this type. A mention keeps its own type if it is a person,
+    a place or a relative, or an organisation and the verb takes no place.
+    """
     if mention.type in (PERSON, PLACE) or mention.kin or (mention.type == ORGANISATION and pattern.kind != PLACE):
         return mention
     return Mention(mention.start, mention.end, mention.name, pattern.kind, mention.named)

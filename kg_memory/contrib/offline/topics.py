@@ -139,7 +139,11 @@ def _is_noun(words: list[Token], at: int) -> bool:
 
 
 def _phrase(words: list[Token], start: int, end: int) -> Iterator[Mention]:
-    """Yield the mention of the noun phrase in ``words[start:end]`` if it is a topic; it has at most three words."""
+    """Yield one mention for the noun phrase in ``words[start:end]``, or nothing if the phrase is not a topic.
+
+    Adverbs and vague nouns at the end and amounts ("lots") at the start are dropped. Only the last three words of a
+    longer phrase are used.
+    """
     while end > start and (words[end - 1].low.endswith("ly") or words[end - 1].low in _ENDS_NO_PHRASE):
         end -= 1
     while start < end - 1 and words[start].low in _AMOUNTS:

@@ -61,9 +61,10 @@ class ProfileLimits:
 
 @dataclass(slots=True)
 class _Draft:
-    """A line of a profile (a slot) under construction: the states that have the same sentence and the same dates.
+    """A line of a profile under construction: one sentence with its period; `_to_slot` converts it to a `ProfileSlot`.
 
-    `when` is the period of the states in words.
+    Facts with the same sentence and the same period share one line; `states` are these facts. `content` is the
+    sentence, perhaps shortened. `when` is the period in words, such as "since May 2023".
     """
 
     content: str
@@ -72,18 +73,21 @@ class _Draft:
 
     @property
     def weight(self) -> tuple[int, float]:
-        """The number of statements, then the confidence; a profile that is too long loses lines of low weight first."""
+        """How often the facts in this line were stated, then `confidence`; the lines of lowest weight are cut first."""
         return sum(state.statements for state in self.states), self.confidence
 
     @property
     def confidence(self) -> float:
-        """The highest confidence of the states."""
+        """The highest confidence, from 0 to 1, of the facts in this line."""
         return max(state.confidence for state in self.states)
 
 
 @dataclass(slots=True)
 class _Shelf:
-    """A sub-topic of a profile under construction; `drafts` maps (text, dates) to the line with these."""
+    """A sub-topic of a profile under construction, such as "allergies" in the topic "diet", with its lines.
+
+    `drafts` maps (sentence in lower case, period in words) to a line: ``{("ann eats fish", "since May 2023"): ...}``.
+    """
 
     topic: str
     name: str

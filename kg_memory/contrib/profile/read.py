@@ -37,9 +37,10 @@ def read_profile(
 ) -> Flow[Profile]:
     """Return the profile of the entity called *name*: the states that are true of it, sorted into topics.
 
-    *schema* defines the topics: a dict or the path of a file, see `topics.read_schema`. *limits* are the fields of
-    `ProfileLimits`. *times* are two: when the states are true, and at which time the memory is asked; ``None`` means
-    now.
+    *schema* defines the topics: a dict or the path of a file, see `topics.read_schema`. With *strict*, states that
+    match none of its topics are left out; otherwise the default topics and ``other`` are used for them. *limits* are
+    the fields of `ProfileLimits`. *times* are two: when the states are true, and at which time the memory is asked;
+    ``None`` means now.
     """
     room = _validate_limits(**limits)
     schemas = yield from work(partial(read_schema, schema, strict=strict))  # off the event loop: may read a file
@@ -65,7 +66,10 @@ def _validate_limits(max_tokens: int | None, prefer_topics: Any, only_topics: An
 
 
 def _validate_topics(schemas: Sequence[TopicSchema], limits: ProfileLimits, *, strict: bool) -> None:
-    """Raise `InputError` if *limits* name a topic that none of *schemas* has."""
+    """Raise `InputError` if `prefer_topics` or `only_topics` in *limits* has a topic that does not exist.
+
+    The topics are those of *schemas* and, unless *strict*, ``other``: the topic of states that match no schema.
+    """
     topics = topics_of(schemas, strict=strict)
     for argument, names in (("prefer_topics", limits.prefer_topics), ("only_topics", limits.only_topics)):
         for topic in names:

@@ -81,10 +81,11 @@ _TOPICS = TypeAdapter(Annotated[dict[Name, Topic], Field(min_length=1)])
 
 @dataclass(frozen=True, slots=True)
 class TopicSchema:
-    """The topics and sub-topics of profiles, prepared to find the sub-topic of a fact; the first match counts.
+    """The topics and sub-topics of profiles, with the rules by which `place` finds the sub-topic of a fact.
 
-    `words` are triples (text, word stems, (topic, sub-topic)). `names` maps a predicate or a group of predicates to
-    pairs (topic, sub-topic).
+    `words` are rules (text, word stems, (topic, sub-topic)): the sentence of a fact must contain the text and all
+    stems. `names` maps the name of a predicate, or of a group of predicates, to the (topic, sub-topic) pairs of its
+    facts. `place` tries `words`, then `names`, each in the order of the schema, and returns the first match.
     """
 
     topics: Mapping[str, Topic]

@@ -46,7 +46,7 @@ class Report(Value):
         raise NotImplementedError
 
     def sections(self) -> Iterator[Chapter]:
-        """Yield all sections of the report, including empty ones."""
+        """Yield the sections of the report, each with a title and lines; a section may have no lines."""
         raise NotImplementedError
 
     def render(self, form: Form = "text") -> str:
@@ -121,7 +121,7 @@ class Digest(Report):
         return f"Digest from {day_in_figures(self.since)} to {day_in_figures(self.until)}"
 
     def sections(self) -> Iterator[Chapter]:
-        """Yield all sections of the digest, including empty ones."""
+        """Yield the sections of the digest, each with a title and lines; a section may have no lines."""
         now, before = self.counts, self.counts_before
         yield Chapter(
             "Numbers, with those of as long a time before",
@@ -164,7 +164,7 @@ class Identity(Report):
         return escape_line(self.name)
 
     def sections(self) -> Iterator[Chapter]:
-        """Yield all sections of the portrait, including empty ones."""
+        """Yield the sections of the portrait, each with a title and lines; a section may have no lines."""
         summary = self.entity.summary if self.entity else ""
         yield Chapter("Summary", [ReportLine(escape_line(summary))] if summary else [])
         yield Chapter("Is so", list(map(_fact_line, self.states)))
@@ -191,11 +191,11 @@ class Handoff(Report):
 
     @property
     def title(self) -> str:
-        """The heading of the handoff, with the name of its conversation thread if it has one."""
+        """The heading of the handoff (notes for the next session), with the name of its conversation thread, if any."""
         return f"Handoff of {escape_line(self.thread)}" if self.thread else "Handoff"
 
     def sections(self) -> Iterator[Chapter]:
-        """Yield all sections of the handoff, including empty ones."""
+        """Yield the sections of the handoff, the notes for the next session; a section may have no lines."""
         yield Chapter("Next steps", list(map(_fact_line, self.plans)))
         yield Chapter("Decisions", list(map(_fact_line, self.decisions)))
         yield Chapter("Open questions", list(map(_arbitration_line, self.pending)))

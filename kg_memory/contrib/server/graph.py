@@ -166,7 +166,11 @@ def add_routes(router: APIRouter, service: Service) -> None:
 
 
 def _to_arguments(**given: str | None) -> dict[str, Any]:
-    """Convert query parameters to arguments for `GraphMemory` methods (see `to_argument`)."""
+    """Convert query parameters of a URL, which are texts, to keyword arguments for methods of `GraphMemory`.
+
+    ``during="2023..2024"`` becomes ``{"during": ("2023", "2024")}``, and the filter ``where`` is parsed as JSON. Other
+    values are not changed.
+    """
     return {name: to_argument(name, value) for name, value in given.items()}
 
 

@@ -98,9 +98,10 @@ class Watch:
     """The times of the latest returned changes, by key, so that the overlap does not return them again."""
 
     def look(self) -> Flow[Seen]:
-        """Return the changes since the last call of this method.
+        """Return the episodes and facts that changed since the last call, and the current counts of the namespace.
 
-        Seven queries are run, five of them in one round trip.
+        Episodes are stored messages or texts. The first call returns the changes since `since`. At most `MAX_EVENTS`
+        new episodes and as many changes of facts are returned; the next call returns the rest.
         """
         time = yield from now()
         begin = self.since if self.reached is None else max(self.since, self.reached - OVERLAP)

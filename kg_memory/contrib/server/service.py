@@ -19,7 +19,10 @@ MOST_SESSIONS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Options of the server, for `create_app`: allowed hosts and origins, limits, and background reading."""
+    """Options of the server, for `create_app`: allowed hosts and origins, size and rate limits, and background work.
+
+    The background work is the extraction of facts from the messages that the server has saved (`read`).
+    """
 
     hosts: tuple[str, ...] = ()
     """Names that the ``Host`` header may have besides those of this machine; ``*`` allows all."""

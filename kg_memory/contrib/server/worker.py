@@ -66,7 +66,10 @@ class Outbox:
             self._sending = asyncio.create_task(self._send())
 
     async def stop(self, seconds: float) -> None:
-        """Send the remaining hints to the workers; give up after *seconds*."""
+        """Wait until the remaining hints are in the Redis stream of the workers; give up after *seconds*.
+
+        A hint is the name of a namespace with new episodes: worker processes then extract the facts of these episodes.
+        """
         if self._sending is not None:
             await asyncio.wait((self._sending,), timeout=seconds)
             self._sending.cancel()
@@ -126,7 +129,11 @@ class Worker:
         await asyncio.gather(following, return_exceptions=True)
 
     async def _follow(self) -> None:
-        """Read the workers' Redis stream, and schedule each namespace that it names; sometimes check all namespaces."""
+        """Follow the Redis stream of hints until `stop`; start to read the episodes of each namespace that it names.
+
+        A hint is the name of a namespace with new episodes. Every `_look_seconds`, or more often while the stream is
+        unavailable, all namespaces are checked for unread episodes.
+        """
         looked, took, failures = time.monotonic(), 0.0, 0
         last = FIRST
         while not self._stopping.is_set():
@@ -149,9 +156,10 @@ class Worker:
                 self._reader.wake(namespace)
 
     async def _read_hints(self, last: str) -> list[tuple[str, str]]:
-        """Return the hints after the Redis stream id *last*: ``[("1715679000000-0", "ann")]``, pairs (id, namespace).
+        """Return the hints after the entry *last* of the Redis stream: ``[("1715679000000-0", "ann")]``.
 
-        Waits up to 0.5 seconds for a hint. Raises `DatabaseUnavailable` if the database server does not answer.
+        A hint is a pair (entry id, namespace with new episodes). Waits up to 0.5 seconds for a hint. Raises
+        `DatabaseUnavailable` if the database server does not answer.
         """
         words = ("XREAD", "COUNT", AT_ONCE, "BLOCK", 500, "STREAMS", STREAM, last)
         try:

@@ -57,11 +57,12 @@ class ByConfidence(Part):
 
 
 class ByDecay(Part):
-    """Remove forgotten and softly forgotten search results, and multiply the score of dim results by `dim_factor`.
+    """Lower the scores of search results that were not stated or used for long, and remove the oldest results.
 
-    A result is dim, softly forgotten or forgotten after some days without a statement or use, see `DecaySpans`. A
-    message fades from the time at which it was sent. A fact stays fresh while searches return it, if the reranker
-    ``use`` counts this.
+    A result is fresh for `fresh_days` after its last statement or use. Then it is dim for `dim_days`, and its score is
+    multiplied by `dim_factor`. After that it is removed: it is softly forgotten for `soft_days`, then forgotten, which
+    makes no difference here. A message ages from the time at which it was sent. Being found by a search counts as use
+    of a fact only if the reranker ``use`` is in the recipe.
     """
 
     by: Literal["decay"] = "decay"

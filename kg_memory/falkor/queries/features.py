@@ -112,7 +112,8 @@ def _alike(label: str, means: str = "") -> str:
     """Return the Cypher query for the cosine similarity of each pair of nodes with the ids ``$ids``.
 
     Its rows have an `id` and, as one text, the similarities to all later nodes: ``"0.9 0.4"``. *label* is the label of
-    the nodes. *means* is the clause that matches as ``v`` the node with the vector, if that is another node.
+    the nodes, which the query matches as ``d``. *means* is a clause that matches ``v``, the node with the vector of
+    ``d``: entities have their vectors on separate nodes. If *means* is empty, the vector is on ``d`` itself.
     """
     return f"""
 UNWIND $ids AS id

@@ -98,10 +98,7 @@ def filter_step(where: Filter, kind: Kind, names: Names, carried: Sequence[str] 
 
 
 def start_step(where: Filter, kind: Kind, names: Names) -> Step | None:
-    """Return the first Cypher clauses of a query: they match the nodes ``d`` of *kind* that pass the filter *where*.
-
-    None if *where* has only ``$or`` and ``$not``: no index can find the nodes. *names* is the result of `read_names`.
-    """
+    """Return the clauses that begin a query: match nodes ``d`` that pass *where*; None if it has only $or and $not."""
     node = _Node("d", HOLDERS[kind])
     required = list(_mandatory_parts(where))
     fields = [inner for inner in required if isinstance(inner, Fields)]
@@ -142,7 +139,7 @@ class _Writer:
     variables: int = 0
 
     def start(self, group: Owner, comparisons: Sequence[FieldComparison], node: _Node) -> None:
-        """Write clauses that match *node*: nodes that pass *comparisons*, or are linked to a *group* node that does."""
+        """Write the first clauses of a query: match *node* if it, or a linked *group* node, passes *comparisons*."""
         if group == node.owner:
             self.write(f"MATCH ({node.name}:{LABELS[group]})")
             self.write(f"WHERE {self.all_of(comparisons, node)}", f"WITH {node.name}")
@@ -186,7 +183,10 @@ class _Writer:
     def require_linked(
         self, group: Owner, comparisons: Sequence[FieldComparison], node: _Node, carried: Sequence[str]
     ) -> None:
-        """Write clauses that drop rows whose *node* is linked to no *group* node that passes *comparisons*."""
+        """Write clauses that keep only the rows whose *node* is linked to a node that passes all *comparisons*.
+
+        *group* is the kind of the linked node, such as "episode". *carried* are the variables that later clauses use.
+        """
         linked = self.linked_node(group)
         self.write(*(f"MATCH {link}" for link in _links(node, linked)))
         self.write(f"WHERE {self.test_linked(comparisons, linked)}", f"WITH DISTINCT {', '.join(carried)}")
@@ -197,7 +197,7 @@ class _Writer:
         return self.joined(where, node, flags(dict.fromkeys(_fields_in(where)), node, scope))
 
     def joined(self, where: Filter, node: _Node, flags: Mapping[Fields, list[str]]) -> str:
-        """Return *where* as a Cypher condition on *node*; *flags* has the boolean variables for linked nodes."""
+        """Return *where* as a Cypher condition on *node*; *flags* are variables that say if its linked nodes pass."""
         if isinstance(where, Not):
             return f"NOT {self.joined(where.part, node, flags)}"
         if not isinstance(where, Fields):
@@ -208,9 +208,9 @@ class _Writer:
         return f"({' AND '.join([*tests, *flags.get(where, ())])})"
 
     def flags(self, fields: Iterable[Fields], node: _Node, scope: list[str]) -> Mapping[Fields, list[str]]:
-        """Return, for each of *fields*, Cypher variables that are true if a node linked to *node* passes it.
+        """Write clauses that compute, for each filter in *fields*, whether nodes linked to *node* pass it.
 
-        Also write the clauses that compute these variables, and add the names of the variables to *scope*.
+        Return the Boolean variables by filter, one for each kind of linked node. Their names are also added to *scope*.
         """
         groups: defaultdict[Owner, dict[Fields, str]] = defaultdict(dict)
         linked: dict[Owner, _Node] = {}
@@ -227,7 +227,7 @@ class _Writer:
         return flags
 
     def community_flags(self, fields: Iterable[Fields], node: _Node, scope: list[str]) -> Mapping[Fields, list[str]]:
-        """Return, for each of *fields*, a Cypher variable: whether a member of the community *node* passes it."""
+        """Like `flags`, for a community *node*: a filter's variable is true if a member of the community passes it."""
         flags: dict[Fields, list[str]] = {}
         for each in fields:
             member = self.new_node("entity")
@@ -237,7 +237,10 @@ class _Writer:
         return flags
 
     def flag(self, tests: Collection[str], scope: list[str]) -> list[str]:
-        """Write a variable for each Cypher condition in *tests*: whether any row meets it; return the variables."""
+        """Write clauses that compute a Boolean variable for each Cypher condition in *tests*; return the variables.
+
+        True if any row with the same values of *scope* meets the condition. The new variables are added to *scope*.
+        """
         names = [self.new_name() for _ in tests]
         passed = (
             f"max(CASE WHEN {test} THEN 1 ELSE 0 END) = 1 AS {name}" for test, name in zip(tests, names, strict=True)
@@ -342,16 +345,13 @@ def _fields_in(where: Filter) -> Iterator[Fields]:
 
 
 def _place(name: str, node: _Node) -> str:
-    """Return the Cypher expression for the field *name* of *node*: ``"thread" -> "d.thread_key"``.
-
-    The kind of a fact defaults to "state", as facts in older graphs have no kind.
-    """
+    """Return the Cypher expression for a field of *node*: ``"thread" -> "d.thread_key"``; `fact_kind` has a default."""
     place = f"{node.name}.{PROPERTIES.get(name, name)}"
     return f"coalesce({place}, 'state')" if name == "fact_kind" else place
 
 
 def _by_owner(fields: Fields, owner: Holder) -> dict[Owner, list[FieldComparison]]:
-    """Group the comparisons of *fields* by the kind of node with the field: ``{"fact": [...], "episode": [...]}``."""
+    """Group the comparisons of *fields* by kind of node; beliefs count as facts unless facts are filtered (*owner*)."""
     groups: defaultdict[Owner, list[FieldComparison]] = defaultdict(list)
     for comparison in fields.comparisons:
         of = field_of(comparison).of
@@ -360,7 +360,7 @@ def _by_owner(fields: Fields, owner: Holder) -> dict[Owner, list[FieldComparison
 
 
 def _cost(fields: Fields, group: Owner, node: _Node) -> int:
-    """Return how slow a query is that starts from nodes of kind *group*: 0 (a field has an index) to 3 (slowest)."""
+    """Return how slowly a query finds *node* if it starts from nodes of kind *group*: 0 (a field is indexed) to 3."""
     comparisons = _by_owner(fields, node.owner)[group]
     if any(comparison.field in INDEXED and comparison.operator in ("$eq", "$in") for comparison in comparisons):
         return 0

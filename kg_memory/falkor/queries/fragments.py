@@ -276,9 +276,10 @@ KEEP_APART = SET_APART + for_each(
 def _link(other: str) -> str:
     """Return the Cypher clauses that link a fact to its two premises, the facts from which it follows.
 
-    All three facts must be true in overlapping periods. The clauses run for each ``row``: a newly stated fact, which
-    may be any of the three, and the predicates of all three. *other* is the pattern that matches the second premise as
-    ``b``.
+    Ann WORKS_IN Oslo follows from Ann WORKS_AT Acme and Acme IS_LOCATED_IN Oslo. The clauses run for each ``row``, a
+    map: ``fact`` is the id of a newly stated fact, which may be any of the three; ``of``, ``first`` and ``second`` are
+    the possible predicates of the fact that follows and of its premises. All three facts must be true in overlapping
+    periods. *other* is the pattern that matches the second premise as ``b``.
     """
     overlap = " AND ".join(
         f"{one}.known_from < {two}.invalid_at AND {two}.known_from < {one}.invalid_at"

@@ -204,10 +204,11 @@ CALL {{
 
 @cache
 def find_by_most_words(kind: Kind, *, tied: bool) -> str:
-    """Return the Cypher clauses that match as ``d`` the nodes of *kind* that share most with the terms ``$leading``.
+    """Return the Cypher clauses that match as ``d`` the nodes of *kind* with the most of the terms ``$leading``.
 
-    They match ``$looked`` nodes. A rare term counts more than a common one. With *tied*, for terms that many nodes
-    share alike (such as a single term), the shortest texts come first.
+    At most ``$looked`` nodes are matched. ``$leading`` has words of the question with their weights, higher for rarer
+    words: ``[{"term": "oslo", "idf": 5.1}]``. Nodes are ranked by the sum of the weights of the words that they
+    contain. With *tied*, the shorter of two texts with equal sums comes first; with a single word, all sums are equal.
     """
     return f"""
 UNWIND $leading AS q

@@ -184,10 +184,11 @@ def _bind(model: BaseChatModel, request: ChatRequest) -> Runnable[Any, Any]:
 
 
 def _format_option(model: BaseChatOpenAI, response_format: Mapping[str, object]) -> Mapping[str, object]:
-    """Return the option that makes *model* send *response_format* in its HTTP requests, ``{"extra_body": {...}}``.
+    """Return the option that makes *model* send *response_format* in its HTTP requests: ``{"extra_body": {...}}``.
 
-    The normal option ``response_format`` is slow in `ChatOpenAI`: the client walks through the schema and the answer at
-    each request. Only the Responses API and subclasses get it.
+    With the normal option, ``{"response_format": ...}``, the client `ChatOpenAI` walks through the schema and the
+    answer at each request, which is slow. The normal option is returned only for a model that uses OpenAI's Responses
+    API, and for other classes than `ChatOpenAI`, such as its subclasses.
     """
     if type(model) is not ChatOpenAI or model._use_responses_api({**model.model_kwargs}):  # noqa: SLF001
         return {"response_format": response_format}

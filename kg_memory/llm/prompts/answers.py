@@ -117,7 +117,10 @@ def field_name(key: str) -> str:
 
 
 class PartialAnswer(BaseModel):
-    """An answer read from an episode; `lost` are its invalid items: the name of the list, and the text of the item."""
+    """Base class of the model's answers about an episode (a message or text), from which invalid items are left out.
+
+    `lost` has the invalid items, as pairs of the list's name and the item's text: ``("facts", "Ann skis")``.
+    """
 
     lost: SkipJsonSchema[list[tuple[str, str]]] = []
 
@@ -193,7 +196,7 @@ class Reflection(BaseModel):
 
 
 class Resolution(AnswerItem):
-    """Which known entity a new one is, if any."""
+    """Which known entity one new entity is, if any."""
 
     entity: int = Field(description="the id of the new entity")
     same_as: Id = Field(default=None, description="the id of the candidate that it is, or null")
@@ -202,7 +205,7 @@ class Resolution(AnswerItem):
 
 
 class Resolutions(BaseModel):
-    """One resolution a new entity."""
+    """The model's answer: for each new entity, the known entity that it is, if any."""
 
     resolutions: list[Resolution] = Field(max_length=MOST)
 
@@ -250,11 +253,11 @@ class _Fact(AnswerItem, Generic[End]):
 
 
 class ExtractedFact(_Fact[int]):
-    """One fact between given entities, by their ids."""
+    """One fact between given entities, with the ids of these entities as subject and objects."""
 
 
 class FactByNames(_Fact[Name]):
-    """One fact between entities that are found with it, by their names."""
+    """One fact between entities of the same answer, with the names of these entities as subject and objects."""
 
 
 class ExtractedFacts(PartialAnswer):
@@ -271,7 +274,7 @@ class EpisodeReading(PartialAnswer):
 
 
 class FactVerdict(AnswerItem):
-    """What a new fact has to do with a known one."""
+    """How a new fact relates to a known one, such as that it supersedes the known one."""
 
     fact: int = Field(description="the id of the new fact")
     known: int = Field(description="the id of the known fact, as listed under this new fact")
@@ -284,13 +287,13 @@ class FactVerdict(AnswerItem):
 
 
 class FactVerdicts(BaseModel):
-    """The verdicts on all pairs that have to do with each other."""
+    """The model's answer: how new facts relate to known ones, one verdict for each pair of related facts."""
 
     verdicts: list[FactVerdict] = Field(max_length=MOST)
 
 
 class CanonicalPredicate(AnswerItem):
-    """The one name under which a predicate is kept."""
+    """The canonical name of a predicate, under which all predicates with the same meaning are kept."""
 
     name: str = Field(description="the predicate as it was given", max_length=64)
     canonical: str = Field(description="the name under which it is kept", max_length=64)
@@ -298,7 +301,7 @@ class CanonicalPredicate(AnswerItem):
 
 
 class CanonicalPredicates(BaseModel):
-    """One for each predicate that was asked about."""
+    """The model's answer: the canonical name of each predicate that was asked about."""
 
     predicates: list[CanonicalPredicate] = Field(max_length=MOST)
 
@@ -317,7 +320,7 @@ class FactWorth(BaseModel):
 
 
 class FactWorths(BaseModel):
-    """One worth a fact."""
+    """The model's answer: how much each fact is worth remembering."""
 
     worths: list[FactWorth] = Field(max_length=MOST)
 
@@ -330,7 +333,7 @@ class TextScore(BaseModel):
 
 
 class Scores(BaseModel):
-    """One score a text."""
+    """The model's answer: how well each text answers the question."""
 
     scores: list[TextScore] = Field(max_length=MOST)
 
@@ -343,13 +346,13 @@ class EntitySummary(BaseModel):
 
 
 class Summaries(BaseModel):
-    """One summary an entity."""
+    """The model's answer: a summary of each entity."""
 
     summaries: list[EntitySummary] = Field(max_length=MOST)
 
 
 class Description(BaseModel):
-    """What a community of entities is about."""
+    """What a community (a group of related entities) is about."""
 
     community: int = Field(description="the number of the community")
     name: str = Field(description="two to eight key terms, as in a title", max_length=200)
@@ -357,6 +360,6 @@ class Description(BaseModel):
 
 
 class Descriptions(BaseModel):
-    """One description a community."""
+    """The model's answer: a description of each community of entities."""
 
     communities: list[Description] = Field(max_length=MOST)

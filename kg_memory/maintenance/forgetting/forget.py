@@ -63,7 +63,7 @@ class Searcher(Protocol):
         """
 
     def add(self, traces: Any) -> None:
-        """Remember *traces*, a result of `gather`, for the later `search`; called once the batch is deleted."""
+        """Add *traces* (ids, words, vectors: a result of `gather`) to the later `search`, once the batch is deleted."""
 
     def search(self) -> Flow[tuple[list[Residue], int]]:
         """Search all stored properties in the namespace for remains of the deleted episodes.
@@ -74,16 +74,17 @@ class Searcher(Protocol):
 
 @dataclass(slots=True)
 class Run:
-    """The progress of one call to forget: which ids were deleted or changed so far, and which remains were found.
+    """The progress of one call to `forget`: which ids were deleted or changed so far, and which remains were found.
 
-    - `receipt`: the id of the call in the audit log. `salt`: with it, the log hashes names.
+    - `receipt`: the id of the call in the audit log. `salt`: the random text in the log's hashes of ids and names.
     - `redactions`: new contents by id, for episodes that lose only a range of characters. `redacted`: their new ids.
     - `episodes`, `facts`, `entities`: ids deleted. `restored`: ids of facts that hold again. `changed`: other changed
       facts.
     - `unread`: ids of episodes whose facts must be extracted again.
     - `texts`: in a dry run, the texts that would be deleted, by id.
     - `times`: when each batch was deleted, in microseconds since the epoch. `words`: the words of the deleted episodes.
-    - `residue`: remains found. `searched`: how many stored properties were searched.
+    - `residue`: remains found, which are ids, words, names, quotes or vectors of deleted data that are still stored.
+    - `searched`: how many stored properties were searched for remains.
     """
 
     request: ForgetRequest
@@ -371,7 +372,10 @@ def _to_entry(run: Run, receipt: ForgetReceipt) -> Flow[audit.Content]:
 
 
 def _build_receipt(run: Run) -> ForgetReceipt:
-    """Return a receipt with the effects of the call so far; `erased` and `head` are set later."""
+    """Return the result of `forget` or `forget_everything` from *run*, the progress so far.
+
+    Two fields are set later: `erased`, whether the server's files are clean too, and `head`, the hash of the log entry.
+    """
     request = run.request
     return ForgetReceipt(
         kind=request.kind if request.span is None else "span",

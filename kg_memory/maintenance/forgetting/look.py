@@ -211,10 +211,11 @@ def words_of_names(entity: Row, forgotten: Forgotten) -> set[str]:
 
 
 def words_of_fact(fact: Row, forgotten: Forgotten) -> set[str]:
-    """Return the words of a fact that may come from forgotten episodes.
+    """Return the words of a fact (as stems) that may come from forgotten episodes, which are deleted messages.
 
-    If a forgotten episode gave the fact its sentence, these are all words of the sentence and the wording. Otherwise
-    they are only the words that also occur in forgotten episodes.
+    A fact has a sentence ("Ann moved to Oslo"), a predicate as extracted (``wording``, "MOVED_TO") and a canonical one
+    ("LIVES_IN"). If a forgotten episode stated the fact first, all words of the sentence and the wording are returned.
+    Otherwise they are only the words of all three that also occur in forgotten episodes.
     """
     words = {*tokenise.terms(fact["sentence"]), *split_name(fact["wording"] or "")}
     if fact["told_by"] in forgotten.ids:

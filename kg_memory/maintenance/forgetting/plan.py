@@ -216,8 +216,9 @@ def _remove_from_history(
 ) -> None:
     """Remove the forgotten episodes' statements from *history*, and the facts *gone_facts* with verdicts about them.
 
-    *unrefuted*: ``{"episode": id, "fact": id}`` for each statement to add to *history* again, because the message that
-    corrected it is forgotten.
+    A statement is what one episode says about a fact. *history* lacks statements that a later message corrected. If
+    that message is forgotten, they count again and are added: *unrefuted* has ``{"episode": id, "fact": id}`` for each,
+    and *impact* their database rows.
     """
     for id_, verdict in list(history.verdicts.items()):
         if verdict.new in gone_facts or verdict.existing in gone_facts:

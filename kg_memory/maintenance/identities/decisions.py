@@ -203,9 +203,11 @@ def find_entity(argument: str, name: object) -> Flow[str]:
 
 
 def read_identity(decision: object) -> Flow[Row]:
-    """Read the stored decision about entities with the id *decision*, with its entities and everything that it moved.
+    """Return the database row of the decision to merge, split or keep apart entities that has the id *decision*.
 
-    Errors: `NotFound` if it does not exist, or if its first entity no longer exists.
+    The row has ``identity`` (the properties of the decision), ``about`` (its entities) and ``moved`` (the facts,
+    episodes and names that it moved from one entity to the other). Errors: `NotFound` if the decision does not exist,
+    or if its first entity no longer exists.
     """
     stored: Sequence[Row] = []
     if isinstance(decision, str) and decision:

@@ -46,7 +46,7 @@ class Whole:
 
     @classmethod
     def from_row(cls, row: Row) -> Self:
-        """Build a `Whole` from a result row of the query `WHOLE`."""
+        """Build a `Whole`, an entity with the ids of all that is linked to it, from a row of the query `WHOLE`."""
         mentions = {mention["id"]: mention["at"] for mention in row["mentions"]}
         parts = (frozenset(row[name]) for name in ("subjects", "objects", "aliases", "apart"))
         return cls(row["entity"], row["revision"], mentions, *parts)
@@ -180,11 +180,11 @@ class Move:
         self.links[f"{kind}_in"].append({"id": id_, "entity": entity})
 
     def note(self, label: str, role: str, id_: str, **fields: Any) -> None:
-        """Record in the stored decision that it moves a fact, an episode or a name, so that an undo can move it back.
+        """Record in the stored decision that a fact, an episode or a name moves, so that an undo can move it back.
 
         *label* and *id_*: the label and id of the moved node. *role*: how it is linked to the entity, such as
-        ``"subject"`` or ``"mention"``. *fields*: more properties of the record; ``kept=True`` means that the new entity
-        had, or the old entity keeps, the same link.
+        ``"subject"`` or ``"mention"``. *fields*: more properties of the record. ``kept=True``: in a merge, the target
+        had the same link before, and an undo leaves it there; in a split, the old entity keeps the link.
         """
         empty = {"kept": False, "origin": None, "ruling": None, "refused": None}
         self.moved.append({"label": label, "role": role, "id": id_, **empty, **fields})

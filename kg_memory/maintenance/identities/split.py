@@ -46,7 +46,8 @@ class Division:
     """How the facts and episodes of one entity are divided when a new entity is split off.
 
     - `whole`: ids of the facts that move to the new entity.
-    - `parts`: facts that both entities get; each fact id has the ids of the episodes whose statements move.
+    - `parts`: facts that remain, and of which the new entity gets a copy; each fact id has the ids of the episodes
+      whose statements of the fact move to the copy.
     - `moving`: ids of the episodes that mention the new entity afterwards.
     - `staying`: ids of the episodes that mention the old entity afterwards; an episode can be in both sets.
     """
@@ -167,11 +168,12 @@ def _copy_facts(
     ends: tuple[Whole, str, str],
     namespace: str,
 ) -> Flow[None]:
-    """Add copies of facts to *move*, for the facts that both entities get in a split; a copy is about the new entity.
+    """Add to *move* a copy, about the new entity, of each fact that both entities have after a split.
 
-    *parts*: for each of these fact ids, the episodes whose statements move to the copy. *rows*: facts by id. *ends*:
-    the old entity, and the key and id of the new one. *history*: the statements in memory, which are moved to the
-    copies too.
+    The old entity keeps the fact. *parts*: for each of these fact ids, the ids of the episodes whose statements move to
+    the copy (a statement is what one episode says about a fact). *rows*: database rows of the facts by id. *ends*: the
+    old entity, and the key and id of the new one. *history*: the statements in memory, which are moved to the copies
+    too.
     """
     whole, key, id_ = ends
     vectors = yield from embed([rows[fact]["fact"]["sentence"] for fact in sorted(parts)])
@@ -286,9 +288,10 @@ def plan_unsplit(
 
 
 def _find_unused(move: Move, second: Whole) -> Flow[list[str]]:
-    """Return a list with the name that a split invented for the new entity, if no episode uses it; otherwise ``[]``.
+    """Return the name that a split gave to the new entity, as a list, if no episode uses it; otherwise ``[]``.
 
-    An undo deletes this name. *move*: the undo. *second*: the new entity.
+    The user chose that name; the old entity did not have it. The undo of the split deletes the name. *move*: the
+    database changes of the undo, with the hash of the name. *second*: the new entity, with its names and episodes.
     """
     named = names_with(second.names, [move.identity["former_name"] or ""])
     used = yield from fetch(queries.NAMES_IN_USE, episodes=sorted(second.mentions), names=named)

@@ -76,7 +76,10 @@ class DecisionRequest:
     seen: Ruling | None = None
 
     def validate(self) -> None:
-        """Raise `InputError` for an invalid choice, author, verdict or date, and for edits with another choice."""
+        """Raise `InputError` if the choice, the author, the verdict, a date or *seen* is invalid.
+
+        A verdict or a date is also invalid unless the choice is ``"edit"``; an edit without any of them is invalid too.
+        """
         if self.choice not in get_args(Choice):
             raise InputError(f"choice must be one of {', '.join(get_args(Choice))}, got {self.choice!r}")
         validate_author(self.by, self.reason)

@@ -81,7 +81,7 @@ class StoredVerdict:
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict in the form that the conflict rules use."""
+        """How the two facts relate, as a `Verdict`: the dataclass with which `temporal.policy` resolves conflicts."""
         return to_verdict(self.row)
 
     @property
@@ -219,9 +219,11 @@ def to_reviews(verdicts: Sequence[StoredVerdict]) -> Flow[list[Review]]:
 
 
 def _last_statement(fact: str, history: History, verdicts: Iterable[StoredVerdict]) -> Row:
-    """Return a row in the format of a stored belief for a fact that was never believed, with its last stated dates.
+    """Return the last statement of a fact in the format of a stored belief, for a fact that has no belief.
 
-    *fact*: its id. *history*: its statements. *verdicts*: verdicts about it; the earliest gives the time of the belief.
+    A belief is a period in which the memory considers a fact true. The result has the dates of the statement, that is,
+    of what the latest episode says. Its ``created_at`` and ``expired_at`` are both the time of the earliest of
+    *verdicts* about the fact. *fact*: its id. *history*: its statements.
     """
     last = history.last_statement(fact)
     judged = min(stored.row["created_at"] for stored in verdicts if fact in stored.facts)

@@ -212,8 +212,9 @@ INSIDE_RELATIONS = frozenset({"SUBJECT_OF", "OBJECT_IS", "MEANS", "HAS", *(f"IN_
 class Ends:
     """Which labels of nodes a relation type connects, and which properties such a relation has.
 
-    *source*: the label at its start. *targets*: the labels possible at its end. *by_target*: an export reads these
-    relations by the nodes at their end, not at their start.
+    *source*: the label at its start. *targets*: the labels possible at its end. *shape*: the properties. *by_target*:
+    an export reads the relations of one page of nodes at a time: of the nodes at their start (False) or at their end
+    (True).
     """
 
     source: str

@@ -140,9 +140,11 @@ class LineMaker:
         return f'doubtful since {since}: "{self._clean(premise.sentence)}" {describe_end(premise)}'
 
     def _episode(self, first: Episode, group: Sequence[Value]) -> EpisodeLine:
-        """Return the line of the episode *first*, with the question that it answers and when its facts are true.
+        """Return the line of the episode (message) *first*, with the question it answers, and when its facts are true.
 
-        *group* has the episode, episodes that say the same, and facts in its words.
+        *group* has the results on this line: *first*, episodes with equal words, the message that asks the question,
+        and facts that only repeat the words of *first*. The question is `Episode.asked`, asked by another speaker just
+        before.
         """
         episodes = [value for value in group if isinstance(value, Episode)]
         facts = [value for value in group if isinstance(value, Fact)]
@@ -159,7 +161,12 @@ class LineMaker:
         return EpisodeLine(text, day, when, self._clean(speaker), tuple(dict.fromkeys(sources)), tuple(remarks), asked)
 
     def _when_of_fact(self, fact: Fact, episode: Episode) -> str:
-        """Return when *fact* is true and why it is doubtful, in words; "" if the line of *episode* says so already."""
+        """Return when *fact* is true and why it is doubtful, in words to add to the context line of *episode*.
+
+        *episode* is a message that states the fact. A fact is doubtful if a fact on which it depends has ended. The
+        result is "" if the line needs neither: *fact* begins on the day of *episode*, and is neither ended, disputed
+        nor doubtful.
+        """
         return "; ".join(filter(None, (when_beside(fact, episode, self.now), self._standing(fact))))
 
     def _remark(self, remark: Remark) -> str:
@@ -181,10 +188,11 @@ class LineMaker:
 
 
 def when_beside(fact: Fact, episode: Episode, now: datetime | None = None) -> str:
-    """Return when *fact* is true, with its mark, as words to add to the line of *episode*, which states it.
+    """Return when *fact* is true, in words to add to the context line of *episode*: "since May 2023, disputed".
 
-    The result is "" if the line of the episode shows as much: *fact* begins on its day, has not ended and is not
-    disputed. *now* is the time that decides whether the fact has ended.
+    *episode* is a message that states the fact. The words include the warning "disputed" or "not reviewed"
+    (`Fact.mark`), if any. The result is "" if the line shows as much by itself: *fact* begins on the day of *episode*,
+    has not ended and has no such warning. *now* is the time that decides whether the fact has ended.
     """
     is_over = any(remark.kind == "ended" for remark in episode.remarks)
     begins = fact.valid_at and fact.valid_at.astimezone(episode.at.tzinfo).date() != episode.at.date()
@@ -287,5 +295,9 @@ def make_sections(marks: Mapping[Kind, Marker], **lines: Callable[[Any], str]) -
 
 
 def join_marks(line: FactLine) -> str:
-    """Return the mark of a fact and its doubt, each after a comma, as text to follow its dates: ", disputed"."""
+    """Return the warnings about a fact, each after a comma, as text to follow its dates: ", disputed".
+
+    The first is `FactLine.mark`: "disputed", "not reviewed" or "not confirmed by its words". The second is
+    `FactLine.standing`: since when and why the fact is doubtful, or "nothing known in its place".
+    """
     return "".join(f", {mark}" for mark in (line.mark, line.standing) if mark)

@@ -71,9 +71,10 @@ class Choice:
         return None
 
     def cost(self, line: Line, sections: Mapping[Kind, int]) -> int:
-        """Return the tokens that *line* adds, including a new heading, and the section's own texts for its first line.
+        """Return how many tokens the context grows by if *line* is added, with a new heading if *line* needs one.
 
-        *sections* has the tokens of the texts around each section, by kind.
+        The first line of a kind, such as facts, also costs the texts before and after the section of that kind.
+        *sections* has the tokens of these texts by kind: ``{"facts": 12}``.
         """
         own = self.lines[line.kind]
         is_new = line.heading and all(line.heading != each.heading for each in own)
@@ -82,9 +83,10 @@ class Choice:
 
 
 def _sort(groups: Groups) -> Iterator[tuple[Kind, Group]]:
-    """Yield ``(kind, group)`` for all *groups* (results that share a line) in the order in which they get a line.
+    """Yield ``(kind, group)`` for each of *groups* in the order in which their lines are added to the context.
 
-    Kinds with a large share in `SHARES` get more lines. The best fact comes first, unless it only quotes a message.
+    A group is a tuple of results that are shown together on one line of the context. The kinds take turns; a kind with
+    a large share in `SHARES` gets more turns. The best fact comes first, unless it only quotes a message.
     """
     turns: list[tuple[float, int, Kind]] = []
     for kind, own in groups.items():
@@ -264,7 +266,7 @@ def leave_out(groups: Groups, question: str) -> tuple[dict[Kind, list[Group]], d
 
 
 def _score(group: Group) -> float:
-    """Return the score of the first result in *group* (results that share a line); 0 if it has none."""
+    """Return the score of the first result in *group* (results shown on one line of the context); 0 if it has none."""
     return float(getattr(group[0], "score", None) or 0.0)
 
 
@@ -296,11 +298,12 @@ def is_filler_episode(episode: Episode, asked: frozenset[str]) -> bool:
 
 
 def join_turns(groups: Sequence[Group], asked: frozenset[str]) -> list[Group]:
-    """Return *groups* of episodes (messages), with some questions moved to the line of the message that answers them.
+    """Return *groups* of messages with some questions merged into the group of the message that answers them.
 
-    A question is moved if the answer is short, or if the question contains a word of *asked* that the answer lacks.
-    *asked* are the content words of the user's question to the memory. A message that is moved has no line of its own,
-    so it must only ask.
+    Each group becomes one line of the context, and the line of an answer then shows its question too. A question is
+    merged if the answer is short, or if the question contains a word of *asked* that the answer lacks. A message that
+    does more than ask is never merged, because the rest of it needs its own line. *asked* are the content words of the
+    user's question to the memory.
     """
     joined: list[Group] = []
     questions = {value.id: group for group in groups for value in group if isinstance(value, Episode)}
@@ -330,10 +333,11 @@ def _only_asks(value: Value) -> bool:
 
 
 def join_facts(groups: Groups, repeats: Repeats) -> dict[Kind, list[Group]]:
-    """Return *groups* with each fact that only quotes an episode (message) added to the group of this episode.
+    """Return *groups* with each fact that only quotes an episode (message) merged into the group of this episode.
 
-    A group is a tuple of results that share a line. Such a group is in both lists, of facts and of episodes, and
-    becomes one line. *repeats* are episodes that only repeat facts.
+    Each group becomes one line of the context. A merged group, ``(episode, fact)``, is listed under "facts" and under
+    "episodes", but `choose` adds its line only once. *repeats* is the result of `find_repeats`. An episode that,
+    according to *repeats*, adds nothing to a fact is not merged with this fact.
     """
     turns = {id_of(value): number for number, group in enumerate(groups["episodes"]) for value in group}
     episodes = list(groups["episodes"])
@@ -351,10 +355,11 @@ def join_facts(groups: Groups, repeats: Repeats) -> dict[Kind, list[Group]]:
 
 
 def _find_turn(group: Group, turns: Mapping[str, int], episodes: Sequence[Group], repeats: Repeats) -> int | None:
-    """Return the index in *episodes* of the group (results that share a line) whose line can include a fact, or None.
+    """Return the index in *episodes* of the message with which the first fact of *group* shares a line, or None.
 
-    The fact is the first of *group*. The episode must contain the words of the fact, and no fact with another time may
-    be on its line. *turns* maps episode ids to indexes. *repeats* are the episodes that only repeat a fact.
+    The fact must only quote this message, and no fact that shares the line already may show another time. *episodes*
+    are groups of results; each group becomes one line of the context. *turns* maps episode ids to indexes. *repeats* is
+    the result of `find_repeats`: a message that adds nothing to the fact is not returned.
     """
     fact = group[0]
     if not isinstance(fact, Fact) or not is_quote(fact):
@@ -376,7 +381,11 @@ def has_words_of(turn: Episode, fact: Fact) -> bool:
 
 
 def _agrees(fact: Fact, turn: Episode, group: Iterable[Value]) -> bool:
-    """Return whether *fact* fits on the line of the message *turn*: no fact in *group* has another time on it."""
+    """Return whether the line of the message *turn* can also show *fact*, beside the facts in *group* that it shows.
+
+    It cannot if *fact* and one of these facts both need a time on the line, and the times differ: "since 2019" and
+    "since 2021". A fact that begins on the day of the message needs none.
+    """
     when = when_beside(fact, turn)
     others = {when_beside(value, turn) for value in group if isinstance(value, Fact)}
     return not when or not others - {"", when}

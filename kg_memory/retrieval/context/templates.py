@@ -224,10 +224,11 @@ def _frame(lines: Sequence[Line], template: Template) -> str:
 
 
 def _arrange(choice: Choice, results: SearchResults, template: Template) -> list[Line]:
-    """Return the chosen lines in the order of the template's sections; lines with headings, such as days, by time.
+    """Return the lines of *choice* in the order in which the context shows them: section by section, as in *template*.
 
-    *choice* has the lines chosen for a context. If all lines below a heading have one time of day, the heading shows
-    it.
+    Lines below headings, such as the day of a message, are sorted by time; other lines stay in the order in which they
+    were chosen. If all messages below a heading have the same time of day, the heading shows it: "4 May 2023 10:00
+    UTC:". *results* has the times of the messages.
     """
     times = {episode.id: episode.at for episode in results.episodes}
     ordered = [line for kind in template.sections for line in choice.lines[kind] if not line.heading]

@@ -95,10 +95,12 @@ def _slots() -> dict[str, str]:
 
 @cache
 def _rows(name: str) -> tuple[Row, ...]:
-    """Return ``(predicate, edge, compiled pattern)`` for each event in the table *name* of ``events.toml``.
+    """Return ``(predicate, edge, pattern)`` for each kind of event in the table *name* of ``events.toml``.
 
-    The edge is "start", "end" or None. The patterns are compiled at the first call, as that takes too long for an
-    import.
+    The compiled pattern matches the words of an event in a question: "moved to Oslo". The event is the "start" or the
+    "end" of a fact with this predicate, which is the *edge*: ``("LIVES_IN", "start", pattern)``. The edge is None if
+    the event is the whole period of the fact: "lived in Oslo". *name* is "clauses", "nouns" or "chinese". The patterns
+    are compiled at the first call, as that takes too long for an import.
     """
     slots = _slots()
     before, after = _AROUND[name]
@@ -200,7 +202,11 @@ def _former_times(text: str) -> Iterator[EventMention]:
 
 
 def _has_actor(match: re.Match[str]) -> bool:
-    """Return whether the event in *match* names who acts, or is in a form that need not: "before moving"."""
+    """Return whether the event in *match* has a subject, "she moved", or a verb in -ing, which needs none: "moving".
+
+    The result is False if the subject is a word that names nobody, such as "it", or if the event is negated: "she never
+    moved".
+    """
     subject = match["subject"]
     if subject is None:
         return match["verb"].split()[0].casefold().endswith("ing")
@@ -208,11 +214,12 @@ def _has_actor(match: re.Match[str]) -> bool:
 
 
 def _event(relation: Relation, predicate: str, edge: Edge | None, match: re.Match[str]) -> EventTime | None:
-    """Return the event that *match*, a clause such as "she moved to Oslo", describes, as a fact with *predicate*.
+    """Return the event that *match*, a clause such as "she moved to Oslo", describes: the start or end of a fact.
 
-    *edge* says whether this fact starts or ends at the event; None means that the event is its whole period. The result
-    is None for "when she moved", a single instant, and if the clause is about a thing of the named one: "joined Acme's
-    gym".
+    *predicate* is the predicate of this fact. *edge* is "start" or "end", or None if the clause describes the whole
+    period of the fact: "she lived in Oslo". For such a clause, the event is the end of the fact if *relation* is
+    "after", else its start. The result is None for "while" or "when" with a start or end ("when she moved"), which is
+    too short for a period, and if the name in the clause only owns the object: "joined Acme's gym".
     """
     named = next((value for name, value in match.groupdict().items() if name.startswith("object") and value), "")
     named = named.strip().rstrip(".-")

@@ -121,7 +121,10 @@ def _instant(at: datetime) -> Interval:
 
 
 def _validate(when: object) -> str:
-    """Return *when* as text on one line; raise `ValueError` if it is empty, too long or has control characters."""
+    """Return *when*, the text of a time such as "last March", on one line and without spaces around it.
+
+    Errors: `ValueError` if it is empty, has more than `_LONGEST_TIME` characters, or has control characters.
+    """
     text = str(when).strip()
     if not text:
         raise ValueError('The time is empty: give a date such as "2019-05-03", or words such as "last March".')
@@ -133,7 +136,11 @@ def _validate(when: object) -> str:
 
 
 def _only_date(text: str, now: datetime) -> Interval | None:
-    """Return the period of the only date in *text*; None if *text* has more than a date with words such as "in"."""
+    """Return the period of the date in *text*, such as "in May 2019"; None if *text* has any other content.
+
+    Small words such as "in", "the" or "around" may stand beside the date. Words such as "last year" are relative to
+    *now*.
+    """
     mentions = find_dates(text, now)
     if len(mentions) != 1:
         return None
@@ -286,7 +293,10 @@ def _has_rival(text: str, window: DateMention, mentions: Sequence[DateMention]) 
 
 
 def _both_sides(windows: list[DateMention]) -> list[DateMention]:
-    """Return the period that two make together, such as "after May" and "before July", in a list, or ``[]``."""
+    """Combine two periods, such as "after May" and "before July", into one; return it in a list.
+
+    The list is empty unless one of the two *windows* has only a start, the other only an end, and the start is earlier.
+    """
     first, second = (window.interval for window in windows)
     start, end = first.start or second.start, first.end or second.end
     if (first.start is None) == (second.start is None) or (first.end is None) == (second.end is None):
@@ -322,9 +332,11 @@ def _window(
 
 
 def _in_other_clause(head: str, mentions: Sequence[DateMention], events: Sequence[tuple[int, int]]) -> bool:
-    """Return whether a date belongs to another clause than the question does: "the book she read in 2019".
+    """Return whether a date in a question belongs to a subordinate clause: "Who wrote the book she read in 2019?".
 
-    *head* is the text before the date. *mentions* are all dates, *events* the ``(start, end)`` of events in the text.
+    Such a date is not the time that the question asks about. *head* is the text before the date. *mentions* are all
+    dates in the text. *events* are ``(start, end)`` of clauses such as "after she moved": a date that follows one
+    without a comma belongs to it.
     """
     masked = head
     for mention in mentions:

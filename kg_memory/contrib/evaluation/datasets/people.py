@@ -41,7 +41,11 @@ _DAYS = {"hour": 1 / 24, "day": 1, "week": 7, "month": 30, "year": 365}
 
 
 def load_locomo(path: Path | None, variant: str | None = None) -> list[Conversation]:
-    """Return the conversations of a LoCoMo file. Raises `InputError` for another kind of file."""
+    """Return the conversations in the LoCoMo file *path*, each with its questions.
+
+    *variant* is ignored, since LoCoMo has no variants. Raises `InputError` if *path* is ``None`` or another kind of
+    file.
+    """
     del variant
     path = require_data(path, "locomo", "locomo10.json")
     samples = formats.samples(read_json(path))
@@ -105,9 +109,10 @@ LOCOMO = Dataset(
 
 
 def load_dmr(path: Path | None, variant: str | None = None) -> list[Conversation]:
-    """Return the chats in a file of DMR (Deep Memory Retrieval), each with its one question.
+    """Return the chats in the DMR (Deep Memory Retrieval) file or folder *path*, each with its one question.
 
-    The question is asked a day after the last session. Raises `InputError` for another kind of file.
+    The question is asked a day after the last session. *variant* is ignored, since DMR has no variants. Raises
+    `InputError` if *path* is ``None`` or another kind of file.
     """
     del variant
     path = find_file(path, "dmr", _DMR_FILE)

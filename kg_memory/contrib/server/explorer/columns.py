@@ -294,10 +294,12 @@ def _pair(row: Row, first: str, second: str, places: Places, others: Places) -> 
 
 
 def _read_ends(subjects: Row, objects: Row, places: Places, nodes: Places) -> Columns:
-    """Return columns with the subject of each fact, and with the pairs of a fact and one of its objects.
+    """Return the columns `subject`, the subject of each fact, and `withObject` and `object`, pairs (fact, object).
 
-    Entities and facts are given by their indexes. A fact without a known subject has the subject -1. An object that
-    equals the subject is left out.
+    Facts and entities are given by their indexes in the columns. *subjects* and *objects* are rows of the queries
+    `SUBJECTS` and `OBJECTS`, which list node ids of facts and of entities. *places* maps the node ids of facts to
+    indexes, and *nodes* those of entities. A fact without a known subject has the subject -1. An object that equals the
+    subject is left out.
     """
     subject = np.full(places.length, -1, dtype="<i4")
     pairs = _pair(subjects, "facts", "entities", places, nodes)
@@ -327,7 +329,9 @@ def _to_beliefs(held: Row, proposed: Row, places: Places) -> Columns:
 def _to_sources(sources: Row, statements: Row, places: Places) -> Columns:
     """Return columns of the distinct sources of facts: speaker, thread, source and trust.
 
-    The columns `by` and `facts` have a pair of indexes for each statement: the source, and the fact that it states.
+    The columns `by` and `facts` list the statements: the index of a source, and the index of the fact that it states.
+    *sources* and *statements* are rows of the queries `SOURCES` and `STATEMENTS`. *places* maps the node ids of facts
+    to indexes.
     """
     trusts = _parse(sources["trusts"], np.float64).tolist()
     texts = [sources[name].split("\n") if trusts else [] for name in ("speakers", "threads", "sources")]

@@ -147,7 +147,10 @@ def _add_page(router: APIRouter, service: Service) -> None:
 
     @router.get("/explorer/{path:path}", include_in_schema=False)
     async def read_page(path: str, request: Request) -> Response:
-        """Return a file of the page. A route, not a mount, because LangGraph's server does not accept mounts."""
+        """Return a static file of the explorer's web page, such as ``icon.svg``; an empty *path* is ``index.html``.
+
+        This is a route, not a mount, because LangGraph's server does not accept mounts.
+        """
         response = await pages.get_response(path or "index.html", request.scope)
         response.headers.update(HEADERS)
         return response

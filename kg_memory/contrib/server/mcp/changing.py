@@ -80,7 +80,7 @@ class ReviewArguments(ToolArguments):
 
 
 class ReviewForm(BaseModel):
-    """The form in which the user decides a review."""
+    """The user's answer to a review: the question whether a fact is true, or whether two entities are the same."""
 
     choice: Literal["accept", "reject", "later"] = Field(description="Your decision.")
     reason: str = Field("", description="Why, if you like.")

@@ -43,9 +43,11 @@ class Caller:
 
     @classmethod
     def make(cls, key: ApiKey, namespace: str, profile: str | None = None, user: str | None = None) -> Caller:
-        """Return a caller. If *profile* or *user* is ``None``, it is "core" or "user".
+        """Return a caller (the client of MCP calls) with this API *key* and *namespace*.
 
-        Raises `InputError` for an unknown profile or an invalid namespace.
+        *profile* is the set of tools that it may use: "core" (default), "full" or "read-only". *user* is the speaker of
+        the messages that it saves; the default is "user". Raises `InputError` for an unknown profile or an invalid
+        namespace.
         """
         chosen = next((name for name in PROFILES if name == (profile or "core")), None)
         if chosen is None:
