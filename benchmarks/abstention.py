@@ -69,10 +69,7 @@ class Level:
         return [names.index(name) for name in self.features]
 
 
-LEVELS = {
-    "subject": Level(SUBJECT, (OWN, UNTOLD), (FOREIGN, STRANGER)),
-    "detail": Level(DETAIL, (OWN,), (UNTOLD,)),
-}
+LEVELS = {"subject": Level(SUBJECT, (OWN, UNTOLD), (FOREIGN, STRANGER)), "detail": Level(DETAIL, (OWN,), (UNTOLD,))}
 ANY = Level((*SUBJECT, *DETAIL), (OWN,), (FOREIGN, STRANGER, UNTOLD))
 WHOLE = "relevance"
 Model = dict[str, np.ndarray]

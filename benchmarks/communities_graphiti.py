@@ -64,10 +64,7 @@ async def main(socket: str, facts: int, inside: float) -> None:
     model = Counting()
     group = f"{GROUP}_{facts}"
     graphiti = Graphiti(
-        graph_driver=await connect(socket, group),
-        llm_client=model,
-        embedder=Same(),
-        cross_encoder=NoRanker(),
+        graph_driver=await connect(socket, group), llm_client=model, embedder=Same(), cross_encoder=NoRanker()
     )
     data = planted(1_000, facts, SIZE, inside)
     one, other = strangers(data)

@@ -80,10 +80,7 @@ STATES = {
         Link("person", "works at", "firm", "{s} is with {o} these days"),
         Link("person", "reports to", "boss", "{s}'s manager is {o}"),
     ),
-    "zh": (
-        Link("person", "住在", "城市", "{s}现在住在{o}"),
-        Link("person", "就职于", "公司", "{s}在{o}上班"),
-    ),
+    "zh": (Link("person", "住在", "城市", "{s}现在住在{o}"), Link("person", "就职于", "公司", "{s}在{o}上班")),
 }
 """What has one value at a time."""
 OWNED = {

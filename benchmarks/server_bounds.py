@@ -263,10 +263,7 @@ def main() -> None:
         memory.facts.add_many(rows, namespace=NAMESPACE)
         memory.facts.add_many([{"subject": "Ann", "predicate": "LIVES_IN", "object": "Oslo"}], namespace=OTHER)
         ring = KeyRing(memory.driver.store.database)
-        secrets = (
-            ring.create("attacker", ["admin"], [NAMESPACE])[1],
-            ring.create("other", ["read"], [OTHER])[1],
-        )
+        secrets = (ring.create("attacker", ["admin"], [NAMESPACE])[1], ring.create("other", ["read"], [OTHER])[1])
         figures: dict[str, Any] = {}
         with served(folder) as (port, pid):
             url = f"http://127.0.0.1:{port}"

@@ -29,10 +29,7 @@ BELIEFS = (
 ASKED = ((date(2024, 4, 20), date(2024, 5, 20)), (date(2024, 4, 20), date(2024, 6, 10)))
 """A day in the world, and the day of the memory on which it is asked about."""
 COLOURS = ("#8fb8de", "#f2b880")
-WORDS = {
-    "concepts": ("world →", "↓ memory", "Bergen", "Oslo"),
-    "zh": ("有效时间 →", "↓ 记录时间", "北京", "上海"),
-}
+WORDS = {"concepts": ("world →", "↓ memory", "Bergen", "Oslo"), "zh": ("有效时间 →", "↓ 记录时间", "北京", "上海")}
 """What is written beside the clocks, in each folder that has the pictures."""
 
 

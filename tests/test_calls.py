@@ -8,13 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from kg_memory import GraphMemory
-from kg_memory.errors import (
-    AnswerError,
-    EmbeddingError,
-    InputError,
-    ModelError,
-    ModelUnavailable,
-)
+from kg_memory.errors import AnswerError, EmbeddingError, InputError, ModelError, ModelUnavailable
 from kg_memory.retrieval.question import SearchQuery, make_search_query
 from kg_memory.retrieval.recipe import RECIPES, find_recipe
 from tests.bound import Verbs

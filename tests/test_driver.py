@@ -12,13 +12,7 @@ import pytest
 
 from kg_memory.contrib import embedded
 from kg_memory.contrib.embedded import binaries
-from kg_memory.errors import (
-    DatabaseClosed,
-    DatabaseUnavailable,
-    EmbeddingMismatch,
-    ModelUnavailable,
-    QueryError,
-)
+from kg_memory.errors import DatabaseClosed, DatabaseUnavailable, EmbeddingMismatch, ModelUnavailable, QueryError
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.llm.prompts import JUDGE
 from kg_memory.memory.open import open_driver

@@ -14,10 +14,7 @@ import pytest
 from kg_memory import EpisodeInput, GraphMemory, Settings
 from kg_memory.contrib import embedded
 from kg_memory.contrib.embedded import binaries
-from kg_memory.errors import (
-    DatabaseClosed,
-    InputError,
-)
+from kg_memory.errors import DatabaseClosed, InputError
 from kg_memory.memory._verb import Group
 from kg_memory.memory.facts import Facts
 from kg_memory.memory.reviews import Reviews

@@ -40,11 +40,7 @@ async def test_every_verb_refuses_an_invalid_namespace(memory, wrong):
 
 @pytest.mark.parametrize("wrong", WRONG[:5], ids=repr)
 def test_graphs_store_and_queue_refuse_an_invalid_namespace(memory, wrong):
-    states = {
-        "ingestion": {"content": "Hello."},
-        "retrieval": {"question": "Who?"},
-        "communities": {},
-    }
+    states = {"ingestion": {"content": "Hello."}, "retrieval": {"question": "Who?"}, "communities": {}}
     for name, state in states.items():
         with pytest.raises(InputError, match="namespace must"):
             getattr(memory.graphs, name).invoke({**state, "namespace": wrong})

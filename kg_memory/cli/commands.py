@@ -13,12 +13,7 @@ STATES = ("saved", "waiting", "working", "done", "failed", "skipped")
 PLANS = ("economy", "standard", "thorough")
 FORGOTTEN = ("episode", "thread", "entity", "speaker", "source", "fact", "everything")
 """The options of ``forget``, of which exactly one must be given."""
-EITHER = (
-    ("as_of", "during"),
-    ("template", "context"),
-    ("one_at_a_time", "several"),
-    FORGOTTEN,
-)
+EITHER = (("as_of", "during"), ("template", "context"), ("one_at_a_time", "several"), FORGOTTEN)
 """Sets of options that exclude each other."""
 _TELL_MORE = "Add a conversation: kg-memory ingest FILE"
 

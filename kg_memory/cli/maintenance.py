@@ -26,11 +26,7 @@ from kg_memory.validation import DEFAULT_NAMESPACE
 # The number of deleted episodes between two progress notes.
 _PROGRESS = 200
 _TABLE = ("what", "text", "id")
-_SAVED: Columns = {
-    "saved": lambda fact: f"{fact.created_at:%Y-%m-%d}",
-    "memory": describe_fact,
-    "source": source,
-}
+_SAVED: Columns = {"saved": lambda fact: f"{fact.created_at:%Y-%m-%d}", "memory": describe_fact, "source": source}
 
 
 def read_again(arguments: Namespace, screen: Screen) -> int:

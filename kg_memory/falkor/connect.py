@@ -14,12 +14,7 @@ from urllib.parse import quote, unquote
 
 import redis
 
-from kg_memory.errors import (
-    DatabaseClosed,
-    DatabaseUnavailable,
-    DatabaseVersionError,
-    KGMemoryError,
-)
+from kg_memory.errors import DatabaseClosed, DatabaseUnavailable, DatabaseVersionError, KGMemoryError
 from kg_memory.falkor.hosts import Host
 from kg_memory.falkor.servers import LOST_CONNECTION, RedisServer, Servers, find_servers, redis_urls
 from kg_memory.falkor.wire import (
@@ -128,11 +123,7 @@ class Database:
         rows: list[Row] | None = yield from self._route(
             key,
             lambda server, asking, replicas: server.call(
-                words,
-                asking=asking,
-                replicas=replicas,
-                read=decode_rows,
-                around=partial(self._map_errors, server, key),
+                words, asking=asking, replicas=replicas, read=decode_rows, around=partial(self._map_errors, server, key)
             ),
             write=write,
         )

@@ -91,11 +91,7 @@ def _with_kind(fact: StatedFact) -> StatedFact:
 
 
 def _date_fact(
-    fact: StatedFact,
-    words: str,
-    within: Sequence[DateMention],
-    everywhere: Sequence[DateMention],
-    reference: datetime,
+    fact: StatedFact, words: str, within: Sequence[DateMention], everywhere: Sequence[DateMention], reference: datetime
 ) -> StatedFact:
     """Return *fact* with its start and end dates, each as exact as the words of the text: "in May" gives a month.
 

@@ -16,12 +16,7 @@ from typing import TYPE_CHECKING
 
 from kg_memory.errors import InputError
 from kg_memory.falkor.rows import Row
-from kg_memory.ingestion.records import (
-    DECLARED,
-    JSON,
-    MOST_IN_EPISODE,
-    EntityMention,
-)
+from kg_memory.ingestion.records import DECLARED, JSON, MOST_IN_EPISODE, EntityMention
 from kg_memory.temporal.interval import parse_period
 from kg_memory.text.identity import LONGEST_NAME, canonical_name, display_name, replace_unstorable
 from kg_memory.text.message_fields import parse_facts

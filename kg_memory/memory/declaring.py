@@ -146,12 +146,7 @@ def declare_states(engine: Engine, states: Iterable[State], namespace: str, tall
 
 
 def add_record(
-    engine: Engine,
-    content: str,
-    kind: EpisodeKind | str,
-    mapping: FactMapping,
-    episode: Row,
-    namespace: str,
+    engine: Engine, content: str, kind: EpisodeKind | str, mapping: FactMapping, episode: Row, namespace: str
 ) -> Flow[AddResult]:
     """Store a JSON record, add the facts that *mapping* extracts from it, and return what changed.
 

@@ -293,9 +293,7 @@ def read_neighbourhood(
         depths |= dict.fromkeys(reached, depth)
         edge = sorted(reached)
     return Neighbourhood(
-        depths=depths,
-        entities=tuple(map(rows.to_entity, entities.values())),
-        facts=tuple(facts.values()),
+        depths=depths, entities=tuple(map(rows.to_entity, entities.values())), facts=tuple(facts.values())
     )
 
 

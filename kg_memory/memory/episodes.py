@@ -246,11 +246,7 @@ def set_paused(*, paused: bool) -> Flow[bool]:
 
 
 def read_episodes(
-    limit: int,
-    skip: int,
-    status: Status = None,
-    where: Mapping[str, Any] | None = None,
-    characters: int | None = None,
+    limit: int, skip: int, status: Status = None, where: Mapping[str, Any] | None = None, characters: int | None = None
 ) -> Flow[list[Episode]]:
     """Return the stored messages and texts that match the filter *where* and have the status *status*, latest first.
 

@@ -12,16 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from kg_memory.falkor.graph_store import FalkorDriver
 from kg_memory.memory import open as opening
 from kg_memory.memory._verb import Engine, Graphs, Group, run_plugin, verb
-from kg_memory.memory.adding import (
-    Input,
-    Progress,
-    Tally,
-    add_input,
-    add_inputs,
-    count_items,
-    date_input,
-    input_state,
-)
+from kg_memory.memory.adding import Input, Progress, Tally, add_input, add_inputs, count_items, date_input, input_state
 from kg_memory.memory.communities import Communities
 from kg_memory.memory.data import Data
 from kg_memory.memory.declaring import FactMapping, add_record

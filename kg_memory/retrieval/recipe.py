@@ -134,11 +134,7 @@ def hold(ranking: Ranking, before: Ranking) -> list[Scored]:
 
 # Recipes
 
-RERANKERS: tuple[type[Any], ...] = (
-    ByRecency,
-    ByTime,
-    *load_plugins("rerankers"),
-)
+RERANKERS: tuple[type[Any], ...] = (ByRecency, ByTime, *load_plugins("rerankers"))
 WALKS: tuple[type[Any], ...] = (BreadthFirst, *load_plugins("walks"))
 """The classes of walks that a recipe may name, plug-ins last."""
 

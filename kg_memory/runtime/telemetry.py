@@ -107,10 +107,7 @@ class Instruments:
         began = perf_counter()
         # An error may quote users: without *message_text*, only its kind is recorded.
         with self.tracer.start_as_current_span(
-            name,
-            attributes={**dimensions, **more},
-            record_exception=self.text,
-            set_status_on_exception=False,
+            name, attributes={**dimensions, **more}, record_exception=self.text, set_status_on_exception=False
         ) as span:
             try:
                 yield Recorder(span, describe)

@@ -6,14 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from langchain_core.messages import (
-    AIMessage,
-    ChatMessage,
-    HumanMessage,
-    RemoveMessage,
-    SystemMessage,
-    ToolMessage,
-)
+from langchain_core.messages import AIMessage, ChatMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
 
 from kg_memory.adapters.messages import episodes_of, last_question, messages_of, text_of
 from kg_memory.errors import InputError

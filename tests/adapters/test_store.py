@@ -10,13 +10,7 @@ from uuid import uuid4
 
 import pytest
 from blockbuster import blockbuster_ctx
-from langgraph.store.base import (
-    GetOp,
-    ListNamespacesOp,
-    MatchCondition,
-    PutOp,
-    SearchOp,
-)
+from langgraph.store.base import GetOp, ListNamespacesOp, MatchCondition, PutOp, SearchOp
 
 from graphs import store as served
 from kg_memory import GraphMemory

@@ -183,16 +183,7 @@ def test_vector_search_ranks_wordless_texts_last(database, settings, namespace, 
 def test_times_are_stored_as_integers(driver, settings, namespace, rows):
     graph = build(driver, settings).compile()
     graph.invoke({"content": "Oslo until 2023-01-01", "speaker": "Ann", "at": "2024-01-01", "namespace": namespace})
-    names = {
-        "at",
-        "created_at",
-        "said_at",
-        "valid_at",
-        "invalid_at",
-        "expired_at",
-        "first_seen",
-        "last_seen",
-    }
+    names = {"at", "created_at", "said_at", "valid_at", "invalid_at", "expired_at", "first_seen", "last_seen"}
     seen = set()
     for row in rows("MATCH (n) RETURN properties(n) AS p UNION ALL MATCH ()-[r]->() RETURN properties(r) AS p"):
         for name in names & row["p"].keys():

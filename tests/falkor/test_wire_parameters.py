@@ -30,8 +30,7 @@ def round_trip(database, namespace):
 
 
 @pytest.mark.parametrize(
-    "value",
-    [None, True, 7, -0.1, 1e-300, "", 'a"b\\', [], {}, [1, [2.5, None]], {"a b": {"ü": [1]}}],
+    "value", [None, True, 7, -0.1, 1e-300, "", 'a"b\\', [], {}, [1, [2.5, None]], {"a b": {"ü": [1]}}]
 )
 def test_parameter_returns_unchanged(round_trip, value):
     assert round_trip(value) == value

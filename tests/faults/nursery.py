@@ -30,11 +30,7 @@ class Nursery:
 
     def __init__(self, *given: str, serving: str = SERVE) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-c", serving, *given],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
+            [sys.executable, "-c", serving, *given], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         self._born = threading.Event()
         self._child = 0

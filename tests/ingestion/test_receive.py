@@ -10,16 +10,7 @@ from hypothesis import strategies as st
 
 from kg_memory.errors import InputError
 from kg_memory.falkor.queries import episodes
-from kg_memory.ingestion.postings import (
-    LONG,
-    NEIGHBOUR_LENGTH,
-    NEXT_TO,
-    OWN,
-    carry_words,
-    index_words,
-    length,
-    line,
-)
+from kg_memory.ingestion.postings import LONG, NEIGHBOUR_LENGTH, NEXT_TO, OWN, carry_words, index_words, length, line
 from kg_memory.ingestion.receive import local_time, parse_at, split_content, validate_episode
 from kg_memory.runtime.effects import Now, Query
 from kg_memory.settings import Settings

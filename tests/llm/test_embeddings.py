@@ -145,19 +145,7 @@ def test_vector_model_name_returns_name_of_model():
 
 
 @pytest.mark.parametrize(
-    "vector",
-    [
-        [math.nan, 1.0],
-        [math.inf, 1.0],
-        [0.0, 0.0],
-        [],
-        ["a", "b"],
-        [None, 1.0],
-        "ab",
-        None,
-        3,
-        [[1.0], [2.0]],
-    ],
+    "vector", [[math.nan, 1.0], [math.inf, 1.0], [0.0, 0.0], [], ["a", "b"], [None, 1.0], "ab", None, 3, [[1.0], [2.0]]]
 )
 def test_unit_vectors_error_names_position_not_text(vector):
     with pytest.raises(EmbeddingError, match="text 1") as error:

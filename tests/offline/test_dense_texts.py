@@ -12,11 +12,7 @@ from kg_memory.contrib.offline.chinese import read_chinese
 from kg_memory.contrib.offline.embeddings import LONGEST_TEXT, MOST_AT_ONCE, LocalEmbeddings
 from kg_memory.contrib.offline.statements import Scene
 
-DENSE = {
-    "ligatures": "\ufdfa",
-    "Korean in brackets": "\u321d",
-    "units": "\u3384\u33c2",
-}
+DENSE = {"ligatures": "\ufdfa", "Korean in brackets": "\u321d", "units": "\u3384\u33c2"}
 """Characters that become many when they are normalised, so that even a short text has more than a window of tokens."""
 
 

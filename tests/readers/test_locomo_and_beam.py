@@ -64,7 +64,7 @@ def beam() -> list[dict[str, Any]]:
                         "content": f"Plan {number}? ->-> 1,1",
                     },
                     {"role": "assistant", "id": number * 2 + 1, "content": "A plan -> done."},
-                ],
+                ]
             ],
         }
         for number, day in ((1, "March-15-2024"), (2, "April-05-2024"))

@@ -61,10 +61,7 @@ def test_measure_leading_includes_lone_common_term() -> None:
 
 
 def test_pick_rare_returns_rare_terms_and_pairs_of_common_terms() -> None:
-    assert pick_rare(frequencies(90, 1, 10, 100, 80), 11) == (
-        ["t1", "t2"],
-        [["t4", "t0"], ["t4", "t3"], ["t0", "t3"]],
-    )
+    assert pick_rare(frequencies(90, 1, 10, 100, 80), 11) == (["t1", "t2"], [["t4", "t0"], ["t4", "t3"], ["t0", "t3"]])
     assert pick_rare(frequencies(90, 1, 10), 101) == (["t1", "t2", "t0"], [])
     assert pick_rare(frequencies(90, 1, 10), 11) == (["t1", "t2"], [])
 
@@ -107,10 +104,7 @@ def test_coverage_is_low_for_unknown_words() -> None:
 
 
 def test_search_words_runs_no_query_without_words_or_facts() -> None:
-    for scope, rows in (
-        (Scope("facts", 5, 5, INSTANTS), {}),
-        (Scope("facts", 0, 5, INSTANTS), frequencies(1)),
-    ):
+    for scope, rows in ((Scope("facts", 5, 5, INSTANTS), {}), (Scope("facts", 0, 5, INSTANTS), frequencies(1))):
         with pytest.raises(StopIteration) as ended:
             next(search_words(scope, rows, 5, None))
         assert ended.value.value == []

@@ -24,8 +24,7 @@ def test_context_behaves_like_a_string() -> None:
 
 
 @pytest.mark.parametrize(
-    "copied",
-    [copy.copy, copy.deepcopy, *(lambda it, p=p: pickle.loads(pickle.dumps(it, p)) for p in range(2, 6))],
+    "copied", [copy.copy, copy.deepcopy, *(lambda it, p=p: pickle.loads(pickle.dumps(it, p)) for p in range(2, 6))]
 )
 def test_context_can_be_copied_and_pickled(copied) -> None:
     other = copied(CONTEXT)

@@ -33,8 +33,7 @@ RERANKERS = st.one_of(
     st.builds(ByDiversity, balance=st.floats(0, 1)),
 )
 ALONG = st.one_of(
-    st.builds(BreadthFirst, max_hops=st.integers(1, 5)),
-    st.builds(Synapse, inhibition_threshold=st.floats(0.2, 1)),
+    st.builds(BreadthFirst, max_hops=st.integers(1, 5)), st.builds(Synapse, inhibition_threshold=st.floats(0.2, 1))
 )
 ANY = st.builds(
     Recipe,

@@ -56,10 +56,7 @@ def test_relevance_is_a_probability(words: Any, meaning: Any, kind: str, distanc
     own = {id_ for id_, _ in (*words, *meaning)}
     tellers = {id_: ["Ann"] for id_ in sorted(own)[: 2 * (kind == "facts")]}
     found = weigh_evidence(
-        replace(ASKED, terms=texts),
-        hits(words, meaning, kind),
-        tellers,
-        usual={"distance": distance, "speakers": []},
+        replace(ASKED, terms=texts), hits(words, meaning, kind), tellers, usual={"distance": distance, "speakers": []}
     )
     assert 0 <= probability(found) <= 1
     assert all(0 <= each <= 1 for each in astuple(found)[:-1])

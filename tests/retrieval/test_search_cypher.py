@@ -56,10 +56,7 @@ def made(kinds: Iterable[Kind], *, doubtful: bool) -> dict[str, tuple[str, dict[
         if first:
             start, params = first.cypher, dict(first.params)
             found[f"{kind} by words, few {name}"] = search.bm25_among(kind, start, believed), params
-            found[f"{kind} by exact meaning, few {name}"] = (
-                search.exact_vector_search(kind, believed, start),
-                params,
-            )
+            found[f"{kind} by exact meaning, few {name}"] = (search.exact_vector_search(kind, believed, start), params)
             found[f"{kind} counted, {name}"] = start + COUNT_CANDIDATES, params
         by_words = filter_step(where, kind, NAMES) if where else None
         by_meaning = filter_step(where, kind, NAMES, search.CARRIED) if where else None

@@ -37,13 +37,7 @@ ACCEPT = {"Accept": "application/json, text/event-stream"}
 
 @pytest.fixture(scope="module")
 def small(offline: GraphMemory) -> Iterator[Serving]:
-    options = Options(
-        max_streams=4,
-        max_streams_of_key=2,
-        max_sessions_of_key=2,
-        session_seconds=2,
-        rate=10_000,
-    )
+    options = Options(max_streams=4, max_streams_of_key=2, max_sessions_of_key=2, session_seconds=2, rate=10_000)
     with Serving(offline, options) as running:
         yield running
 

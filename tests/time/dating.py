@@ -73,13 +73,7 @@ UNDATED = (
         "an end is learned late",
         (said("2020-01-10", works("Acme")), said("2024-01-10", works("Acme", None, "2022-01-01"))),
         (),
-        (
-            at("2021-06-01", ACME),
-            at("2023-06-01"),
-            at(None),
-            at("2023-06-01", ACME, after=1),
-            at(None, ACME, after=1),
-        ),
+        (at("2021-06-01", ACME), at("2023-06-01"), at(None), at("2023-06-01", ACME, after=1), at(None, ACME, after=1)),
         stored=1,
     ),
 )

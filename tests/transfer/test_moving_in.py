@@ -60,10 +60,7 @@ def periods(facts: list[Fact]) -> list[tuple[Any, ...]]:
     return sorted((fact.sentence, fact.valid_at, fact.invalid_at) for fact in facts)
 
 
-ANN = [
-    ("Ann lives in Bergen", at(2020, 1, 1), at(2024, 3, 1)),
-    ("Ann lives in 奥斯陆", at(2024, 3, 1), None),
-]
+ANN = [("Ann lives in Bergen", at(2020, 1, 1), at(2024, 3, 1)), ("Ann lives in 奥斯陆", at(2024, 3, 1), None)]
 
 
 @pytest.mark.parametrize("form", ["lines", "pages", "one document"])

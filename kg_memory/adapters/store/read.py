@@ -12,16 +12,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from langgraph.store.base import (
-    GetOp,
-    Item,
-    ListNamespacesOp,
-    Op,
-    Result,
-    SearchItem,
-    SearchOp,
-    validate_op_namespace,
-)
+from langgraph.store.base import GetOp, Item, ListNamespacesOp, Op, Result, SearchItem, SearchOp, validate_op_namespace
 
 from kg_memory.adapters.store import codec, cypher
 from kg_memory.adapters.store.codec import (

@@ -140,11 +140,7 @@ def _select(properties: Row, *names: str) -> dict[str, Value]:
 
 
 def _export_drawing(
-    render: Render,
-    database: Database,
-    options: ExportOptions,
-    target: Target,
-    progress: Progress | None = None,
+    render: Render, database: Database, options: ExportOptions, target: Target, progress: Progress | None = None
 ) -> ExportResult:
     """Export a namespace to *target* as a graph, and return the numbers of nodes and edges.
 

@@ -172,10 +172,7 @@ def _report(before: ProgressMeter, meter: ProgressMeter, problems: list[str], re
 
 
 def _show_estimate(
-    memory: GraphMemory,
-    parts: Iterable[tuple[str, Iterable[EpisodeInput]]],
-    surveys: Sequence[Survey],
-    screen: Screen,
+    memory: GraphMemory, parts: Iterable[tuple[str, Iterable[EpisodeInput]]], surveys: Sequence[Survey], screen: Screen
 ) -> None:
     """Print, for ``--dry-run``, what the files contain and what it would cost to read them with the model.
 

@@ -11,11 +11,7 @@ from kg_memory.contrib.langmem.extraction import (
     create_memory_manager,
     create_thread_extractor,
 )
-from kg_memory.contrib.langmem.manager import (
-    MemoryPhase,
-    create_memory_searcher,
-    create_memory_store_manager,
-)
+from kg_memory.contrib.langmem.manager import MemoryPhase, create_memory_searcher, create_memory_store_manager
 from kg_memory.contrib.langmem.prompts import (
     Prompt,
     arender_rules,

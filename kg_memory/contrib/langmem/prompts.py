@@ -44,13 +44,7 @@ MOST = 1000
 LONGEST_RULE = 150
 """The most characters of a shortened rule, of up to three bytes each."""
 _SAYS = " follows the rule: "
-MAPPING = {
-    "subject": "$.agent",
-    "predicate": FOLLOWS,
-    "object": "$.rule",
-    "sentence": "$.sentence",
-    "valid_at": "$.at",
-}
+MAPPING = {"subject": "$.agent", "predicate": FOLLOWS, "object": "$.rule", "sentence": "$.sentence", "valid_at": "$.at"}
 """The mapping from the record of a trajectory to the fact that it states."""
 Kind = Literal["gradient", "metaprompt", "prompt_memory"]
 KINDS: tuple[Kind, ...] = get_args(Kind)

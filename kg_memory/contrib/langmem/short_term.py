@@ -49,12 +49,7 @@ INITIAL_SUMMARY = ChatPromptTemplate.from_messages(
         ("user", f"Summarise our conversation up to here, so that it can go on without these messages. {_KEEP}"),
     ]
 )
-EXISTING_SUMMARY = ChatPromptTemplate.from_messages(
-    [
-        ("placeholder", "{messages}"),
-        ("user", _EXTEND),
-    ]
-)
+EXISTING_SUMMARY = ChatPromptTemplate.from_messages([("placeholder", "{messages}"), ("user", _EXTEND)])
 FINAL = ChatPromptTemplate.from_messages(
     [
         ("placeholder", "{system_message}"),

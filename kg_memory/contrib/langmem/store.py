@@ -127,11 +127,7 @@ def fact_item(namespace: Labels, fact: Fact) -> SearchItem:
 def without_score(item: SearchItem) -> Item:
     """Convert *item*, a search result, to an `Item`, which `BaseStore.get` returns."""
     return Item(
-        value=item.value,
-        key=item.key,
-        namespace=item.namespace,
-        created_at=item.created_at,
-        updated_at=item.updated_at,
+        value=item.value, key=item.key, namespace=item.namespace, created_at=item.created_at, updated_at=item.updated_at
     )
 
 

@@ -34,11 +34,7 @@ class Verbs(Closing):
     """
 
     def __init__(
-        self,
-        config: Mapping[str, Any] | None = None,
-        *,
-        graph: GraphMemory | None = None,
-        collection: str = COLLECTION,
+        self, config: Mapping[str, Any] | None = None, *, graph: GraphMemory | None = None, collection: str = COLLECTION
     ) -> None:
         """Open the memory that the Mem0 configuration *config* describes, or use *graph*, an open memory.
 

@@ -179,10 +179,7 @@ def _redates(pair: _Pair) -> Judgement | None:
     """
     if not says_the_same(pair.new, pair.existing):
         return None
-    for new, existing in (
-        (pair.new.valid_at, pair.existing.valid_at),
-        (pair.new.invalid_at, pair.existing.invalid_at),
-    ):
+    for new, existing in ((pair.new.valid_at, pair.existing.valid_at), (pair.new.invalid_at, pair.existing.invalid_at)):
         stated = new and existing and pair.later.said_at not in (new, existing)
         if stated and new != existing and _redates_back(pair.later):
             return pair.later_wins("conflicts", "The later fact corrects the date.")

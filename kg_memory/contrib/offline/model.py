@@ -29,14 +29,7 @@ from kg_memory.contrib.offline.facts import (
 from kg_memory.contrib.offline.judging import JudgedFact, judge_facts
 from kg_memory.contrib.offline.names import find_mentions
 from kg_memory.contrib.offline.records import has_one_value, read_record
-from kg_memory.contrib.offline.statements import (
-    PERSON,
-    Mention,
-    Parse,
-    Scene,
-    TextStatement,
-    is_chinese,
-)
+from kg_memory.contrib.offline.statements import PERSON, Mention, Parse, Scene, TextStatement, is_chinese
 from kg_memory.contrib.offline.summaries import describe_community, summarise_entity
 from kg_memory.errors import ModelError
 from kg_memory.llm.prompts.answers import MOST

@@ -29,12 +29,7 @@ _COUNTED = frozenset({"IS_A", "WORKS_AS", "TEMPORARILY_WORKS_AS", "HAS"})
 
 
 def write_sentence(
-    statement: TextStatement,
-    content: str,
-    speaker: str | None,
-    *,
-    over: bool,
-    dates: Sequence[Span] = (),
+    statement: TextStatement, content: str, speaker: str | None, *, over: bool, dates: Sequence[Span] = ()
 ) -> str:
     """Return *statement* as a sentence that is clear by itself, in the past tense if the fact is *over*.
 

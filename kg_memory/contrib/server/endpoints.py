@@ -49,10 +49,7 @@ PathText = Annotated[str, AfterValidator(unquote)]
 """A path parameter. It is percent-decoded here, after routing, so that it can contain ``%2F``; see `Gate`."""
 HIDDEN = frozenset({"namespace", "progress", "skip", "characters", "after", "mapping", "checkpointer", "store", "read"})
 """Parameters of `GraphMemory` methods that requests cannot set, or that have another name over HTTP."""
-JSON_EXAMPLES = {
-    "where": '{"speaker": "Ann"}',
-    "schema": '{"diet": {"sub_topics": {"drinks": {"words": ["tea"]}}}}',
-}
+JSON_EXAMPLES = {"where": '{"speaker": "Ann"}', "schema": '{"diet": {"sub_topics": {"drinks": {"words": ["tea"]}}}}'}
 """Parameters that are JSON texts in a query string, each with an example."""
 WHOLE = 10_000
 """Items that are read of a list that must be read whole (`Route.whole`) before pages are cut from it."""

@@ -41,6 +41,6 @@ ZEPH = Ontology(
         EntityType("File", "a file or a folder"),
         EntityType("Config", "a setting, an option or its value"),
         _ORGANIZATION,
-    ),
+    )
 )
 """The entity types of Zeph. Predicates are not restricted."""

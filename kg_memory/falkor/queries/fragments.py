@@ -90,7 +90,7 @@ SET_ENTITIES = for_each(
   MATCH (n:Entity {{id: row.id}})
   SET n.name = row.name, n.aliases = row.aliases, n.first_seen = row.first_seen, n.last_seen = row.last_seen,
     n.n = row.n, n.summary = '', n.worded = NULL, n.stale = $now, n.revision = coalesce(n.revision, 0) + 1
-  {replace_words("Entity", "n")}""",
+  {replace_words("Entity", "n")}"""
 )
 """The fragment that sets the names and times of entities and clears their summaries."""
 SET_EVIDENCE = for_each(evidence="MATCH (f:Fact {id: row.id}) SET f += row")

@@ -222,10 +222,7 @@ def _moves(name: str, label: str, key: str, pattern: str, create: str) -> str:
     """
     ends = f"MATCH (x:{label} {{{key}: row.id}}) MATCH (n:Entity {{id: row.entity}})"
     return part.for_each(
-        **{
-            f"{name}_out": f"{ends} MATCH {pattern} DELETE old",
-            f"{name}_in": f"{ends} MERGE {create}",
-        }
+        **{f"{name}_out": f"{ends} MATCH {pattern} DELETE old", f"{name}_in": f"{ends} MERGE {create}"}
     )
 
 

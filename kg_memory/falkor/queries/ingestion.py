@@ -97,7 +97,7 @@ WITH e"""
   UNWIND row.alias_keys AS alias
   MERGE (a:Alias {key: alias})
   MERGE (a)-[:NAMES]->(n)""",
-        ),
+        )
     )
     + part.RENAME_ENTITIES
     + part.for_each(

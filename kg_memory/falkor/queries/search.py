@@ -57,12 +57,7 @@ MATCH (d)-[:MENTIONS]->(e:Entity)
 RETURN DISTINCT e.id AS id, indegree(e, 'MENTIONS') AS mentions
 """
 
-LABELS: Mapping[Kind, str] = {
-    "facts": "Fact",
-    "entities": "Entity",
-    "communities": "Community",
-    "episodes": "Episode",
-}
+LABELS: Mapping[Kind, str] = {"facts": "Fact", "entities": "Entity", "communities": "Community", "episodes": "Episode"}
 POSTINGS: Mapping[Kind, str] = {kind: f"IN_{label.upper()}" for kind, label in LABELS.items()}
 
 

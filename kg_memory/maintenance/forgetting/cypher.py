@@ -269,7 +269,7 @@ _REDACT = part.for_each(
   WITH DISTINCT x, row
   SET x.id = row.new_id, x.content = row.content, x.flags = row.flags,
     x.status = CASE WHEN x.kind = 'block' THEN 'skipped' ELSE 'saved' END, x.embedding = NULL,
-    x.answers = NULL, x.reason = NULL, x.step = NULL, x.plan = NULL, x.took = NULL""",
+    x.answers = NULL, x.reason = NULL, x.step = NULL, x.plan = NULL, x.took = NULL"""
 )
 """The part that replaces the text of redacted episodes and queues them for reading, as if new."""
 

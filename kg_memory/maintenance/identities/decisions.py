@@ -16,15 +16,7 @@ from kg_memory.falkor.queries import identities as queries
 from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.save import LEFT
 from kg_memory.ingestion.summarise import refresh
-from kg_memory.maintenance.identities.move import (
-    LINKS,
-    Move,
-    Whole,
-    entity_row,
-    move_all,
-    names_with,
-    read_wholes,
-)
+from kg_memory.maintenance.identities.move import LINKS, Move, Whole, entity_row, move_all, names_with, read_wholes
 from kg_memory.maintenance.identities.split import SplitRequest, plan_split, plan_unsplit
 from kg_memory.models.graph import IdentityDecision
 from kg_memory.runtime.effects import embed, fetch, now, write

@@ -12,15 +12,7 @@ from kg_memory.errors import InputError
 from kg_memory.falkor.queries import identities as queries
 from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.invalidate import read_history, revise_beliefs
-from kg_memory.maintenance.identities.move import (
-    LINKS,
-    Move,
-    Whole,
-    entity_row,
-    evidence_of,
-    move_all,
-    names_with,
-)
+from kg_memory.maintenance.identities.move import LINKS, Move, Whole, entity_row, evidence_of, move_all, names_with
 from kg_memory.runtime.effects import embed, fetch
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.beliefs import History

@@ -34,13 +34,7 @@ from kg_memory.runtime.effects import fetch, now, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.beliefs import History
 from kg_memory.temporal.interval import EPOCH, OPEN_END, instant
-from kg_memory.temporal.policy import (
-    COMPATIBLE,
-    CONTRADICTIONS,
-    ConflictPolicy,
-    fact_in_question,
-    to_ruling,
-)
+from kg_memory.temporal.policy import COMPATIBLE, CONTRADICTIONS, ConflictPolicy, fact_in_question, to_ruling
 from kg_memory.temporal.truth import Truth, truths
 from kg_memory.text.dates import parse_when
 from kg_memory.text.identity import decision_id, replace_unstorable, verdict_id

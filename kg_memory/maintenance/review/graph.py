@@ -118,10 +118,7 @@ def build(driver: Driver[Any], settings: Settings) -> StateGraph[ReviewState, No
 def build_request(reviews: Sequence[Review]) -> Json:
     """Return the question to show to a person: a LangChain ``HITLRequest`` with one action for each review."""
     actions = [{"name": ACTION, "args": _arguments(review), "description": question_of(review)} for review in reviews]
-    return {
-        "action_requests": actions,
-        "review_configs": [{"action_name": ACTION, "allowed_decisions": list(CHOICES)}],
-    }
+    return {"action_requests": actions, "review_configs": [{"action_name": ACTION, "allowed_decisions": list(CHOICES)}]}
 
 
 def question_of(review: Review) -> str:

@@ -8,18 +8,7 @@ from datetime import datetime
 from html import escape
 from typing import Any
 
-from kg_memory.models.graph import (
-    WITHHELD,
-    Community,
-    Entity,
-    Episode,
-    EpisodeKind,
-    Fact,
-    Kind,
-    Premise,
-    Remark,
-    Value,
-)
+from kg_memory.models.graph import WITHHELD, Community, Entity, Episode, EpisodeKind, Fact, Kind, Premise, Remark, Value
 from kg_memory.temporal.interval import midnight
 from kg_memory.text.context_markers import Marker
 from kg_memory.text.dated import bounds_in_words, date_in_words, period_in_words

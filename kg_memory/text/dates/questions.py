@@ -227,8 +227,7 @@ _ALONE = re.compile(
 _OWN_LEAD = re.compile(r"(?:in|on|at|during|over|within|since|until|till|ever)\b", re.IGNORECASE)
 _OPENING = re.compile(r"(?:^|[,:(])\s*(?:the\s)?$")
 _DURATION = re.compile(
-    r"(?:in|for|within)\s(?!the\b)(?!\d{4}\b)(?:\w+\s){1,3}?(?:minute|hour|day|week|month|year|decade)s?",
-    re.IGNORECASE,
+    r"(?:in|for|within)\s(?!the\b)(?!\d{4}\b)(?:\w+\s){1,3}?(?:minute|hour|day|week|month|year|decade)s?", re.IGNORECASE
 )
 _FOLLOWING = re.compile(
     r"\s*(?:$|[,.?!:;)]|(?:in|on|at|to|from|with|by|for|of|and|or|but|as|while|when|before|after|since|until|if|because|"
@@ -254,8 +253,7 @@ _BESIDE = re.compile(
     r"\s*(?:,|and|or|vs\.?|versus|than|to|和|与|跟|还是|或者?|、)\s*(?:in\s|on\s|the\s)?", re.IGNORECASE
 )
 _WITHOUT_YEAR = re.compile(
-    r"(?!.*\d{4})(?!.*\b(?:last|past|previous|this|current|next|coming|upcoming|ago|before|after)\b)",
-    re.IGNORECASE,
+    r"(?!.*\d{4})(?!.*\b(?:last|past|previous|this|current|next|coming|upcoming|ago|before|after)\b)", re.IGNORECASE
 )
 _TENSE = re.compile(
     r"\b(?P<past>did|was|were|had|has|have|been|used\sto|\w{3,}ed|went|wrote|met|made|built|bought|got|left|won|lost)\b|"

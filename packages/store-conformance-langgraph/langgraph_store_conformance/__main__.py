@@ -67,9 +67,7 @@ def _make_parser() -> argparse.ArgumentParser:
         help=f"a capability that the stores of functions lack, besides persistence: {names}; may be repeated",
     )
     parser.add_argument(
-        "--markdown",
-        action="store_true",
-        help="write the report to stdout as Markdown, and everything else to stderr",
+        "--markdown", action="store_true", help="write the report to stdout as Markdown, and everything else to stderr"
     )
     parser.add_argument("pytest", nargs="*", help=argparse.SUPPRESS)
     return parser

@@ -37,10 +37,7 @@ def test_mem0_verbs_add_find_update_list_and_delete_memory(either):
     assert (updated["memory"], updated["metadata"]) == ("user lives in Rome", {"category": "homes"})
     assert texts(either.get_all(user_id="ann")) == ["user lives in Rome"], "the old text is no longer listed"
     rows = [(row["event"], row["old_memory"], row["new_memory"]) for row in either.history(added["id"])]
-    assert rows == [
-        ("ADD", None, "user lives in Oslo"),
-        ("UPDATE", "user lives in Oslo", "user lives in Rome"),
-    ]
+    assert rows == [("ADD", None, "user lives in Oslo"), ("UPDATE", "user lives in Oslo", "user lives in Rome")]
 
     deleted = either.delete(memory_id=updated["id"])
     assert deleted["message"] == "Memory deleted successfully!"

@@ -99,11 +99,7 @@ LOCOMO = Dataset(
     licence="CC BY-NC 4.0: evaluation only",
     source="https://github.com/snap-research/locomo, file data/locomo10.json",
     load=load_locomo,
-    criteria={
-        "": Criterion(),
-        "adversarial": Criterion(strict=ABSTAIN, lenient=ABSTAIN),
-        EVENTS: Criterion("rubric"),
-    },
+    criteria={"": Criterion(), "adversarial": Criterion(strict=ABSTAIN, lenient=ABSTAIN), EVENTS: Criterion("rubric")},
     left_out=frozenset({"adversarial", EVENTS}),
 )
 

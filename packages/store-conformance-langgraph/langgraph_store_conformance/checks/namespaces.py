@@ -7,14 +7,7 @@ from itertools import chain
 from typing import Any
 
 import pytest
-from langgraph.store.base import (
-    GetOp,
-    InvalidNamespaceError,
-    ListNamespacesOp,
-    MatchCondition,
-    PutOp,
-    SearchOp,
-)
+from langgraph.store.base import GetOp, InvalidNamespaceError, ListNamespacesOp, MatchCondition, PutOp, SearchOp
 
 from langgraph_store_conformance.harness import Capability, Checks, Namespace, Store
 

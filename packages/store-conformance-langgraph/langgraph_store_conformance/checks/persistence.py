@@ -46,10 +46,7 @@ class Persistence(Checks, capability=Capability.PERSISTENCE):
 
 
 class PersistentVectors(
-    Checks,
-    capability=Capability.PERSISTENCE,
-    requires=(Capability.VECTOR,),
-    index=make_index("text"),
+    Checks, capability=Capability.PERSISTENCE, requires=(Capability.VECTOR,), index=make_index("text")
 ):
     """The vector index."""
 
