@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from kg_memory.models.graph import SOURCES, Community, Decision, Entity, Episode, Fact, Precision, Remark, Source
+from kg_memory.models.graph import (
+    OUTCOMES,
+    SOURCES,
+    Community,
+    Decision,
+    Entity,
+    Episode,
+    Fact,
+    PlanOutcome,
+    Precision,
+    Remark,
+    Source,
+)
 from kg_memory.models.labels import decode_labels
 from kg_memory.temporal.interval import EPOCH, OPEN_END, instant, local_time, show_local
 
@@ -36,6 +48,7 @@ def to_fact(row: Row, score: float | None = None) -> Fact:
     return Fact(
         id=fact["id"],
         kind=fact.get("kind") or "state",
+        outcome=_outcome(belief, row["linked"]),
         subject=fact["subject"],
         predicate=fact["predicate"],
         objects=tuple(row["objects"]),
@@ -97,13 +110,22 @@ def find_links(belief: Row, linked: Sequence[Row]) -> dict[str, tuple[str, ...]]
     own = _known_period(belief)
     for rival in sorted(linked, key=lambda rival: (rival["known_from"], rival["id"])):
         overlaps = rival["known_from"] < belief["invalid_at"] and belief["known_from"] < rival["invalid_at"]
-        if rival["ruling"] == "waiting" or (overlaps and rival["stays"]):
+        if rival["ruling"] in OUTCOMES:
+            if not rival["preferred"] or belief["invalid_at"] < OPEN_END:
+                links["superseded_by" if rival["preferred"] else "supersedes"][rival["id"]] = None
+        elif rival["ruling"] == "waiting" or (overlaps and rival["stays"]):
             links["disputed_by"][rival["id"]] = None
         elif _known_period(rival) < own and rival["invalid_at"] < OPEN_END:
             links["supersedes"][rival["id"]] = None
         elif _known_period(rival) > own and belief["invalid_at"] < OPEN_END:
             links["superseded_by"][rival["id"]] = None
     return {name: tuple(ids) for name, ids in links.items()}
+
+
+def _outcome(belief: Row, linked: Iterable[Row]) -> PlanOutcome | None:
+    """Return what became of a plan; None for other facts. For *belief* and *linked*, see `find_links`."""
+    outcomes = (rival["ruling"] for rival in linked if rival["ruling"] in OUTCOMES and rival["preferred"])
+    return next(outcomes, None) if belief["invalid_at"] < OPEN_END else None
 
 
 def _known_period(belief: Row) -> tuple[int, int]:
@@ -173,7 +195,7 @@ def to_remark(row: Row) -> Remark:
     fields = {name: row[name] for name in ("kind", "sentence", "by", "by_source_id")}
     precision: Precision = row["precision"] or "instant"
     end = {"at": show_local(row["until"], precision, row["said"]), "precision": precision}
-    return Remark(**fields, **(end if row["kind"] == "ended" else {}))
+    return Remark(**fields, **(end if row["kind"] in ("ended", *OUTCOMES) else {}))
 
 
 def to_decision(decision: Row) -> Decision:

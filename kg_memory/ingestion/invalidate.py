@@ -6,10 +6,11 @@ periods in which facts count as true) are never overwritten: outdated ones are c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from typing import Literal
+from typing import Literal, cast
 
 from kg_memory.falkor.queries.facts import HISTORY
 from kg_memory.falkor.rows import Row
@@ -29,14 +30,14 @@ from kg_memory.ingestion.records import (
     pick,
 )
 from kg_memory.ingestion.state import Draft, Update
-from kg_memory.models.graph import Precision
+from kg_memory.models.graph import PlanOutcome, Precision
 from kg_memory.plugins import load_plugin
 from kg_memory.runtime.effects import fetch
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.temporal.beliefs import Belief, Edit, History, enters_review, has_ended, revise
 from kg_memory.temporal.interval import OPEN_END, OPEN_START, last_instant, time_text
-from kg_memory.temporal.policy import ConflictPolicy, Contradiction, Relation, Verdict, is_reopened
+from kg_memory.temporal.policy import CONTRADICTIONS, ConflictPolicy, Contradiction, Relation, Verdict, is_reopened
 from kg_memory.temporal.statements import Statement, Teller
 from kg_memory.temporal.truth import Period, truths
 from kg_memory.text.identity import alias_key, belief_id, is_assistant, verdict_id
@@ -238,19 +239,34 @@ def _exclusions(
             yield replace(row, verdict=PairVerdict("supersedes", 1.0, "new", reason))
 
 
+# The beginnings of predicates that deny something, or call it off.
+_DENIAL = re.compile(
+    "(NOT|NO_LONGER|NEVER)_|CANCEL|CALL(S|ED)_OFF|G[AI]VES?_UP|ABANDON|DROP|DECIDED_(NOT|AGAINST)|取消"
+)
+
+
 def _with_plans(verdict: PairVerdict, fact: StatedFact, candidate: CandidateFact) -> PairVerdict:
     """Return *verdict*, with "supersedes" replaced if one of the two facts is a plan: "I will move to Rome".
 
-    If the plan was stated first, the verdict becomes "conflicts", and the later fact is right. If the plan was stated
-    later, it ends nothing, and the verdict becomes "complements".
+    If the plan was stated first, the verdict becomes its outcome. It is "dropped" if the later fact denies it ("I
+    cancelled the trip") or gives another value of a single-valued predicate ("I moved to Oslo"), and "replaced" if that
+    fact is a plan too. If the plan was stated later, it ends nothing, and the verdict becomes "complements".
     """
     if verdict.verdict != "supersedes":
         return verdict
     is_later = candidate.stated_at <= fact.stated_at
-    earlier, later = (candidate.kind, fact.kind) if is_later else (fact.kind, candidate.kind)
-    if earlier == "plan":
-        return replace(verdict, verdict="conflicts", holds="new" if is_later else "known")
-    return replace(verdict, verdict="complements") if later == "plan" else verdict
+    earlier, later = (candidate, fact) if is_later else (fact, candidate)
+    if earlier.kind != "plan":
+        return replace(verdict, verdict="complements") if later.kind == "plan" else verdict
+    is_elsewhere = fact.single_valued and not _relation(fact).objects & _relation(candidate).objects
+    outcome: PlanOutcome = "fulfilled"
+    if _DENIAL.match(later.predicate):
+        outcome = "dropped"
+    elif later.kind == "plan":
+        outcome = "replaced"
+    elif is_elsewhere:
+        outcome = "dropped"
+    return replace(verdict, verdict=outcome, holds="new" if is_later else "known")
 
 
 def _relation(fact: StatedFact | CandidateFact) -> Relation:
@@ -371,7 +387,7 @@ def to_belief(row: Row) -> Belief:
 
 def to_verdict(row: Row) -> Verdict:
     """Build a `Verdict` (how two facts relate) from its stored properties, *row*, or from a `NewVerdict.row()`."""
-    kind: Contradiction = "conflicts" if row["kind"] == "conflicts" else "supersedes"
+    kind = cast("Contradiction", row["kind"] if row["kind"] in CONTRADICTIONS else "supersedes")
     preferred = row[row["holds"]] if row["holds"] in ("new", "known") else None
     refused = row.get("refused"), kind, row.get("refused_at")
     return Verdict(row["new"], row["known"], row["ruling"], preferred, *refused)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, FieldSerializationInfo, field_serializer
 
@@ -17,14 +17,20 @@ Precision = Literal["instant", "day", "week", "month", "season", "year", "about"
 """How exactly a date is known: the true time is in the period of that length that begins with the date.
 
 ``about``: near the date, as in "a few years ago". ``by``: at the date or before."""
+PlanOutcome = Literal["fulfilled", "dropped", "replaced"]
+"""What became of a plan: it was carried out, it was called off, or another plan took its place."""
+OUTCOMES: tuple[PlanOutcome, ...] = get_args(PlanOutcome)
 VerdictKind = Literal[
-    "duplicate", "supersedes", "conflicts", "complements", "temporary", "unrelated", "retracted", "admission"
-]
+    "duplicate", "supersedes", "conflicts", "complements", "temporary", "unrelated", "retracted", "admission",
+    PlanOutcome,
+]  # fmt: skip
 """How a new fact relates to an existing one. Two kinds concern a single fact: ``retracted`` (a person's decision)
-and ``admission`` (a new fact that waits for a decision, see `Settings.admission`)."""
-Ruling = Literal["supersedes", "conflicts", "waiting", "refused", "both"]
+and ``admission`` (a new fact that waits for a decision, see `Settings.admission`). For the last three, see
+`PlanOutcome`: the fact that `holds` is what became of the other one, a plan."""
+Ruling = Literal["supersedes", "conflicts", "waiting", "refused", "both", PlanOutcome]
 """What a verdict does. ``supersedes``: the new fact ended the existing one; ``conflicts``: one of them is not believed;
-``both``: both are; ``waiting``: a person must decide; ``refused``: a person rejected the new fact."""
+``both``: both are; ``waiting``: a person must decide; ``refused``: a person rejected the new fact. With a
+`PlanOutcome`, the plan ended when the other fact began."""
 Disputes = Literal["serve", "withhold"]
 """What happens to a fact that may contradict an earlier one: ``serve`` returns it, both marked as disputed;
 ``withhold`` hides it until a person decides."""
@@ -102,11 +108,12 @@ class Source(Value):
 class Remark(Value):
     """A note on a message in search results: a fact in it has changed since, because of the message with the id `by`.
 
-    ``ended``: the fact is no longer true, since `at`. ``contradicted``: it is not believed. ``contradicts``: it is
-    believed, and a contradicting fact is not. ``disputed``: a person must decide. ``refused``: a person rejected it.
+    ``ended``: the fact is no longer true, since `at`. ``fulfilled``, ``dropped`` or ``replaced``: what became of a
+    plan, at `at`. ``contradicted``: it is not believed. ``contradicts``: it is believed, and a contradicting fact is
+    not. ``disputed``: a person must decide. ``refused``: a person rejected it.
     """
 
-    kind: Literal["ended", "contradicted", "contradicts", "disputed", "refused"]
+    kind: Literal["ended", PlanOutcome, "contradicted", "contradicts", "disputed", "refused"]
     sentence: str
     at: datetime | None = None
     precision: Precision = "instant"
@@ -222,11 +229,13 @@ class Fact(Value):
 
     A fact is doubtful if a fact from which it was derived has ended or was found wrong, and it was not stated since:
     `doubtful_since` is that time, and `doubtful_because` the path to that fact, the last. `absent`: it ended, and
-    nothing is known to have replaced it.
+    nothing is known to have replaced it. `outcome` is what became of a plan; then the plan holds from when it was
+    stated until that. Without an outcome, `valid_at` is the time for which it is planned.
     """
 
     id: str
     kind: FactKind = "state"
+    outcome: PlanOutcome | None = None
     subject: str
     predicate: str
     objects: tuple[str, ...]

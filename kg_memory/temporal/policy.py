@@ -13,16 +13,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self, cast
 
-from kg_memory.models.graph import ConflictStrategy, Fact, Ruling, VerdictKind
+from kg_memory.models.graph import OUTCOMES, ConflictStrategy, Fact, PlanOutcome, Ruling, VerdictKind
 from kg_memory.temporal.statements import Order, Statement
 
 if TYPE_CHECKING:
     from kg_memory.settings import Settings
 
-Contradiction = Literal["supersedes", "conflicts"]
-CONTRADICTIONS: tuple[VerdictKind, ...] = ("supersedes", "conflicts")
+Contradiction = Literal["supersedes", "conflicts", PlanOutcome]
+CONTRADICTIONS: tuple[VerdictKind, ...] = ("supersedes", "conflicts", *OUTCOMES)
 """The verdicts after which two facts do not hold at the same time."""
 COMPATIBLE: tuple[VerdictKind, ...] = ("complements", "temporary", "unrelated")
 """The verdicts after which both facts hold."""
@@ -48,6 +48,11 @@ class Verdict:
     refused: str | None = None
     kind: Contradiction = "supersedes"
     refused_at: int | None = None
+
+    @property
+    def plan(self) -> str:
+        """The id of the plan, if the ruling is the outcome of a plan: of the fact that is not *preferred*."""
+        return self.existing if self.preferred == self.new else self.new
 
     @property
     def is_retraction(self) -> bool:
@@ -212,10 +217,8 @@ StatementsByFact = Mapping[str, Sequence[Statement]]
 
 
 def to_ruling(kind: VerdictKind) -> Ruling:
-    """Return the effect of an accepted verdict of *kind*: "supersedes", "conflicts", or "both" if both facts hold."""
-    if kind == "supersedes" or kind == "conflicts":  # noqa: PLR1714 - so narrows the type
-        return kind
-    return "both"
+    """Return the effect of an accepted verdict of *kind*: one of `CONTRADICTIONS`, or "both" if both facts hold."""
+    return cast("Ruling", kind) if kind in CONTRADICTIONS else "both"
 
 
 def is_reopened(verdict: Verdict, stated: Collection[str], arrived_at: int) -> bool:

@@ -14,7 +14,7 @@ from itertools import chain
 from operator import itemgetter
 from typing import Any, TypeVar
 
-from kg_memory.models.graph import Precision
+from kg_memory.models.graph import OUTCOMES, Precision
 from kg_memory.temporal.interval import OPEN_START, WIDTH
 from kg_memory.temporal.policy import ConflictPolicy, Verdict, facts_in_review, facts_to_admit, find_refused, rivals_by
 from kg_memory.temporal.statements import Rank, Statement, reconcile
@@ -81,6 +81,7 @@ def truths(
     waiting = in_review if policy.withhold else to_admit
     believed = _settle_conflicts(by_fact.keys() - find_refused(verdicts) - waiting, by_fact, verdicts, policy)
     reconciled = {fact: reconcile(own, policy.may_change) for fact, own in by_fact.items()}
+    reconciled |= _resolve_plans(believed, reconciled, verdicts)
     superseding = rivals_by(verdicts, "supersedes")
     periods = _place_periods(believed, reconciled, superseding, policy)
     result = {fact: Truth(tuple(periods.get(fact, ())), disputed=fact in in_review) for fact in by_fact}
@@ -145,6 +146,34 @@ def _settle_conflicts(
         standing |= unbeaten
         remaining -= unbeaten.union(*(against[fact] for fact in unbeaten))
     return standing
+
+
+def _resolve_plans(
+    facts: Collection[str], by_fact: Mapping[str, Sequence[Statement]], verdicts: Iterable[Verdict]
+) -> dict[str, list[Statement]]:
+    """Return the statements of each plan that was fulfilled, dropped or replaced, by *verdicts*: ``{fact id: [...]}``.
+
+    Such a plan holds from when it was stated until one of *facts* (ids) followed it. A plan stated again after that
+    stands again. *by_fact* has the results of `reconcile` by fact id.
+    """
+    later: defaultdict[str, list[Statement]] = defaultdict(list)
+    for verdict in verdicts:
+        if verdict.ruling in OUTCOMES and verdict.preferred and verdict.preferred in facts:
+            later[verdict.plan] += by_fact[verdict.preferred]
+    return {plan: [_resolve(statement, after) for statement in by_fact[plan]] for plan, after in later.items()}
+
+
+def _resolve(plan: Statement, statements: Iterable[Statement]) -> Statement:
+    """Return *plan*, a statement of a plan, with the time from when it was made to the first of *statements* after it.
+
+    If that statement gives a date between the two, the plan ends then; for example, when it was carried out.
+    """
+    after = min((one for one in statements if one.order > plan.order), key=lambda one: one.order, default=None)
+    if after is None:
+        return plan
+    is_dated = after.tells_start and plan.stated_at < after.valid_at <= after.stated_at
+    until, precision = (after.valid_at, after.precision) if is_dated else (after.stated_at, "by")
+    return replace(plan, valid_at=plan.stated_at, precision="instant", invalid_at=until, end_precision=precision)
 
 
 def _place_periods(

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import NamedTuple, Protocol, TypedDict
 
-from kg_memory.models.graph import Fact, FactKind, Precision
+from kg_memory.models.graph import Fact, FactKind, PlanOutcome, Precision
 from kg_memory.temporal.interval import OPEN_END, OPEN_START, local_time, midnight, round_to_midnight
 from kg_memory.text.dates import find_dates
 
@@ -27,6 +27,8 @@ class Dated(Protocol):
 
     @property
     def kind(self) -> FactKind: ...
+    @property
+    def outcome(self) -> PlanOutcome | None: ...
     @property
     def valid_at(self) -> datetime | None: ...
     @property
@@ -54,10 +56,24 @@ def period_in_words(fact: Dated, now: datetime | None = None, write: Writer | No
     is_over = fact.invalid_at is not None and now is not None and fact.invalid_at <= now
     write = write or date_in_words
     when = _day(fact, write) or _phrase(fact, write, is_over=is_over and fact.kind == "state")
-    if fact.kind == "plan":
+    if fact.outcome and fact.valid_at and fact.invalid_at:
+        outcome = outcome_in_words(fact.outcome, fact.invalid_at, fact.end_precision, write)
+        when = f"planned on {write(midnight(fact.valid_at), 'day')}, {outcome}"
+    elif fact.kind == "plan":
         is_exact = fact.valid_at and not fact.invalid_at and fact.precision not in ("about", "by")
         when = f"planned for {when.split(' ', 1)[1]}" if is_exact else f"planned, {when}"
     return f"{when}, {fact.mark}" if fact.mark else when
+
+
+def outcome_in_words(outcome: PlanOutcome, at: datetime, precision: Precision, write: Writer) -> str:
+    """Return what became of a plan, with the date *at*: "done on 7 May 2023", "dropped by 7 May", "done in May 2023".
+
+    *write* is a function that converts a date to words.
+    """
+    words = {"fulfilled": "done", "dropped": "dropped", "replaced": "changed"}
+    if precision in ("instant", "day", "by"):
+        return f"{words[outcome]} {'by' if precision == 'by' else 'on'} {write(midnight(at), 'day')}"
+    return f"{words[outcome]} {'' if precision == 'about' else 'in '}{write(at, precision)}"
 
 
 def _phrase(fact: Dated, write: Writer, *, is_over: bool) -> str:
@@ -228,6 +244,7 @@ class _Period(NamedTuple):
     end_precision: Precision
     known_from: datetime | None
     mark: str = ""
+    outcome: PlanOutcome | None = None
 
 
 def dated(fact: DatedFact) -> str:

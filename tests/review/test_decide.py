@@ -146,7 +146,7 @@ BAD: dict[str, tuple[str, dict[str, Any], str]] = {
     "an edit of nothing": ("edit", {}, "nothing is edited"),
     "dates to accept": ("accept", {"valid_at": "2024"}, "valid_at can be given only with"),
     "a verdict to reject": ("reject", {"verdict": "conflicts"}, "verdict can be given only with"),
-    "an unknown verdict": ("edit", {"verdict": "perhaps"}, "supersedes, conflicts, complements"),
+    "an unknown verdict": ("edit", {"verdict": "perhaps"}, "conflicts, fulfilled, dropped, replaced, complements"),
     "a duplicate": ("edit", {"verdict": "duplicate"}, "got 'duplicate'"),
     "a date that is none": ("edit", {"valid_at": "soon"}, "valid_at must be a time, got 'soon'"),
     "a date that is a number": ("edit", {"invalid_at": 7}, "invalid_at must be a datetime"),

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from kg_memory.contrib.profile.topics import FALLBACK, TopicSchema
-from kg_memory.models.graph import FactKind, Precision
+from kg_memory.models.graph import FactKind, PlanOutcome, Precision
 from kg_memory.models.results import Profile, ProfileSlot, ProfileSubTopic, ProfileTopic
 from kg_memory.retrieval.context.lines import escape_brackets
 from kg_memory.retrieval.context.packing import token_cost
@@ -42,6 +42,7 @@ class HeldState(NamedTuple):
     end_precision: Precision
     statements: int = 1
     mark: str = ""
+    outcome: PlanOutcome | None = None
 
     @property
     def kind(self) -> FactKind:

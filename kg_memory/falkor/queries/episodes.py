@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from kg_memory.falkor.queries import fragments as part
 from kg_memory.falkor.queries import usage as spent
+from kg_memory.models.graph import OUTCOMES
 from kg_memory.temporal.interval import OPEN_END
 
 NEIGHBOURS = f"""
@@ -297,18 +298,23 @@ WITH e, f, until, precision, collect(x {{.id, .source_id}}) AS telling,
   sum(CASE WHEN x.id = e.id THEN 1 ELSE 0 END) AS own
 WHERE own = 0
 OPTIONAL MATCH (f)-[:JUDGED]->(v:Verdict)<-[:JUDGED]-(other:Fact)-[:HELD]->(c:Belief)
-WHERE v.ruling = 'supersedes' AND v.created_at <= $believed_at AND other.id <> f.id
-  AND c.created_at <= $believed_at AND c.expired_at > $believed_at AND (c.valid_at = until OR c.known_from = until)
+WHERE v.created_at <= $believed_at AND other.id <> f.id AND c.created_at <= $believed_at AND c.expired_at > $believed_at
+  AND (v.ruling = 'supersedes' AND (c.valid_at = until OR c.known_from = until)
+    OR v.ruling IN {[*OUTCOMES]} AND {part.PREFERS_OTHER})
 OPTIONAL MATCH (y:Episode)-[t:STATES]->(other)
 WHERE y.created_at <= $believed_at AND y.id <> e.id
-WITH e, f, until, precision, telling, y, CASE WHEN t.valid_at = until THEN 0 WHEN y.at >= e.at THEN 1 ELSE 2 END AS near
+WITH e, f, until, precision, telling, v, y,
+  CASE WHEN t.valid_at = until THEN 0 WHEN y.at >= e.at THEN 1 ELSE 2 END AS near
 ORDER BY near, y.at, y.id
-WITH e, f, until, precision, telling, collect(y {{.id, .source_id}}) AS next
-WITH e, f, until, precision, coalesce(telling[0], next[0]) AS x
-RETURN e.id AS id, 'ended' AS kind, f.sentence AS sentence, until, precision, x.id AS by, x.source_id AS by_source_id,
+WITH e, f, until, precision, telling, collect(v.ruling)[0] AS ruling, collect(y {{.id, .source_id}}) AS next
+WITH e, f, until, precision, coalesce(telling[0], next[0]) AS x,
+  CASE WHEN ruling <> 'supersedes' THEN ruling ELSE 'ended' END AS kind
+RETURN e.id AS id, kind, f.sentence AS sentence, until, precision, x.id AS by, x.source_id AS by_source_id,
   {_SAID}
 ORDER BY id, sentence"""
 """Returns the ended facts of an episode, each with the first episode that states the end, or else the following fact.
+
+The kind of a plan is what became of it, such as "fulfilled".
 
 Among episodes that state the following fact, one that states when that fact began is preferred, then one after the
 episode itself. An episode that states the end itself has no row.

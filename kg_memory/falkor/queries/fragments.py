@@ -5,6 +5,7 @@ A belief is a period in which the memory considers the fact true.
 
 from __future__ import annotations
 
+from kg_memory.models.graph import OUTCOMES
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
 
 
@@ -205,13 +206,19 @@ The statements are those saved by ``$believed_at``, and while the belief was hel
 A fact about one entity is stored with that entity as its object too, so that one pattern finds every fact.
 """
 
-_LINKED = """
+LINKS = ["supersedes", "waiting", *OUTCOMES]
+"""The rulings of verdicts that link a fact to others: one ended the other, or a person must decide."""
+
+PREFERS_OTHER = "CASE WHEN v.holds = 'new' THEN v.new ELSE v.known END = other.id"
+"""Cypher for whether a verdict ``v`` prefers the linked fact ``other``."""
+
+_LINKED = f"""
 OPTIONAL MATCH (f)-[:JUDGED]->(v)<-[:JUDGED]-(other)-[:HELD]->(c)
 WITH f, h, b, s, objects, sources, trust, support, voices, collect(
-  CASE WHEN other.id <> f.id AND v.created_at < b.expired_at AND v.ruling IN ['supersedes', 'waiting']
+  CASE WHEN other.id <> f.id AND v.created_at < b.expired_at AND v.ruling IN {LINKS}
     AND c.created_at < b.expired_at AND c.expired_at > b.created_at
-  THEN {id: other.id, ruling: v.ruling, known_from: c.known_from, invalid_at: c.invalid_at,
-    stays: c.expired_at >= b.expired_at} END) AS linked
+  THEN {{id: other.id, ruling: v.ruling, known_from: c.known_from, invalid_at: c.invalid_at,
+    preferred: {PREFERS_OTHER}, stays: c.expired_at >= b.expired_at}} END) AS linked
 """
 """Adds the periods of facts that verdicts link to a fact, as they were believed while the belief ``b`` was held.
 

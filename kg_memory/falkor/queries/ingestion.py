@@ -16,8 +16,8 @@ from kg_memory.temporal.interval import OPEN_END, OPEN_START
 def _tell_of_stale(carried: str = "") -> str:
     """Return the Cypher clauses that read the latest facts of the entities ``e``, whose summaries are outdated.
 
-    Facts that have ended are included. *carried* names the variables that the query still needs, each followed by a
-    comma. MATCH reads all entities in one step; OPTIONAL MATCH would read row by row.
+    Ended facts are included, but no ended plans. *carried* names the variables that the query still needs, each
+    followed by a comma. MATCH reads all entities in one step; OPTIONAL MATCH would read row by row.
     """
     return f"""WITH {carried}e ORDER BY e.stale, e.key LIMIT $most
 WITH {carried}collect(e) AS stale
@@ -38,7 +38,7 @@ CALL {{
   WITH e, total, f, max(b.said_at) AS said_at, collect(b)[0] AS b
   ORDER BY said_at DESC, f.created_at DESC, f.sentence
   WITH e, total, collect(CASE WHEN b.invalid_at > $now THEN {part.DATED} END)[0..$limit] AS facts,
-    collect(CASE WHEN b.invalid_at <= $now THEN {part.DATED} END)[0..$past] AS past
+    collect(CASE WHEN b.invalid_at <= $now AND coalesce(f.kind, '') <> 'plan' THEN {part.DATED} END)[0..$past] AS past
   RETURN collect({{key: e.key, total: total, facts: facts, past: past}}) AS told
 }}
 UNWIND CASE WHEN size(stale) = 0 THEN [NULL] ELSE stale END AS e

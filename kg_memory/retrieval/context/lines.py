@@ -8,10 +8,22 @@ from datetime import datetime
 from html import escape
 from typing import Any
 
-from kg_memory.models.graph import WITHHELD, Community, Entity, Episode, EpisodeKind, Fact, Kind, Premise, Remark, Value
+from kg_memory.models.graph import (
+    OUTCOMES,
+    WITHHELD,
+    Community,
+    Entity,
+    Episode,
+    EpisodeKind,
+    Fact,
+    Kind,
+    Premise,
+    Remark,
+    Value,
+)
 from kg_memory.temporal.interval import midnight
 from kg_memory.text.context_markers import Marker
-from kg_memory.text.dated import bounds_in_words, date_in_words, period_in_words
+from kg_memory.text.dated import bounds_in_words, date_in_words, outcome_in_words, period_in_words
 from kg_memory.text.message_fields import tell_facts
 from kg_memory.text.payloads import hide_payloads
 from kg_memory.text.sentences import LONGEST_TEXT, one_line
@@ -164,8 +176,11 @@ class LineMaker:
         if remark.kind == "contradicts":
             return f"contradicts {reference}"
         what = {"ended": "no longer so", "refused": "not accepted"}.get(remark.kind, remark.kind)
-        since = f" since {date_in_words(remark.at, remark.precision)}" if remark.at else ""
-        return f"{what}{since}" + (f": see {reference}" if reference else "")
+        if remark.kind in OUTCOMES and remark.at:
+            what = outcome_in_words(remark.kind, remark.at, remark.precision, date_in_words)
+        elif remark.at:
+            what = f"{what} since {date_in_words(remark.at, remark.precision)}"
+        return what + (f": see {reference}" if reference else "")
 
     def _reference(self, source_id: str | None, episode: str) -> str:
         """Return how a line refers to an episode: by its *source_id* if this is short, else the start of its id."""
@@ -183,7 +198,7 @@ def when_beside(fact: Fact, episode: Episode, now: datetime | None = None) -> st
     (`Fact.mark`), if any. The result is "" if the line shows as much by itself: *fact* begins on the day of *episode*,
     has not ended and has no such warning. *now* is the time that decides whether the fact has ended.
     """
-    is_over = any(remark.kind == "ended" for remark in episode.remarks)
+    is_over = any(remark.at for remark in episode.remarks)
     begins = fact.valid_at and fact.valid_at.astimezone(episode.at.tzinfo).date() != episode.at.date()
     disputed = fact.mark in ("disputed", "not reviewed")
     bare = fact if disputed else fact.model_copy(update={"confirmed": True})  # the episode shows the words

@@ -1,0 +1,85 @@
+"""What becomes of plans: carried out, dropped or replaced, on both clocks."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from itertools import permutations
+
+import pytest
+
+from kg_memory import GraphMemory
+from kg_memory.text.dated import period_in_words
+from tests.ingestion.conftest import Open
+from tests.scripted import Scripted
+
+# A message, its day in 2024, and the fact in it: predicate, object, kind, date, whether it is single-valued.
+PLAN = "Ann plans to try pottery", "05-06", "TRIES", "pottery", "plan", None
+SAID = {
+    "Ann wants to try pottery in autumn": ("06-03", "TRIES", "pottery", "plan", "2024-09"),
+    "Ann tried pottery": ("06-03", "TRIED", "pottery", "event", None),
+    "Ann tried pottery on 20 May": ("06-03", "TRIED", "pottery", "event", "2024-05-20"),
+    "Ann tried pottery in April": ("06-03", "TRIED", "pottery", "event", "2024-04"),
+    "Ann gave up on pottery": ("06-03", "GAVE_UP", "pottery", "event", None),
+}
+OUTCOMES = {
+    "Ann wants to try pottery in autumn": ("replaced", "planned on 6 May 2024, changed by 3 June 2024"),
+    "Ann tried pottery": ("fulfilled", "planned on 6 May 2024, done by 3 June 2024"),
+    "Ann tried pottery on 20 May": ("fulfilled", "planned on 6 May 2024, done on 20 May 2024"),
+    "Ann tried pottery in April": ("fulfilled", "planned on 6 May 2024, done by 3 June 2024"),
+    "Ann gave up on pottery": ("dropped", "planned on 6 May 2024, dropped by 3 June 2024"),
+}
+
+
+def _read(fields):
+    sentence = fields["episode"]["content"]
+    _, predicate, place, kind, valid_at = SAID.get(sentence) or PLAN[1:]
+    fact = {
+        "subject": "Ann", "predicate": predicate, "objects": [place], "sentence": sentence, "quote": sentence,
+        "kind": kind, "valid_at": valid_at, "invalid_at": None, "edge_type": "semantic", "confidence": 1.0,
+    }  # fmt: skip
+    return {"entities": [{"name": "Ann", "type": "Person"}, {"name": place, "type": "Activity"}], "facts": [fact]}
+
+
+def _judge(fields):
+    pairs = [(fact["id"], known["id"]) for fact in fields["facts"] for known in fact["existing"]]
+    given = {"verdict": "supersedes", "confidence": 0.95, "holds": "new", "reason": "It says so."}
+    return {"verdicts": [{"fact": new, "known": known, **given} for new, known in pairs]}
+
+
+@pytest.fixture
+def memory(standard: Open) -> GraphMemory:
+    return standard(Scripted(read=_read, judge=_judge), embeddings="offline")
+
+
+@pytest.mark.parametrize("sentence", OUTCOMES)
+def test_outcome_ends_a_plan_on_both_clocks(memory, namespace, sentence):
+    outcome, words = OUTCOMES[sentence]
+    for place, told in enumerate(permutations([(PLAN[0], "05-06"), (sentence, SAID[sentence][0])])):
+        space = f"{namespace} {place}"
+        ids, times = {}, []
+        for text, day in told:
+            ids[text] = memory.add(text, at=f"2024-{day}T10:00:00Z", namespace=space).episode
+            times.append(datetime.now(UTC))
+        [plan] = [fact for fact in memory.facts.about("Ann", namespace=space) if fact.kind == "plan" and fact.outcome]
+        [after] = [fact for fact in memory.facts.about("Ann", namespace=space) if fact.id != plan.id]
+        assert (plan.sentence, plan.outcome, period_in_words(plan)) == (PLAN[0], outcome, words)
+        assert (plan.superseded_by, plan.disputed_by) == ((after.id,), ())
+        assert (after.supersedes, after.outcome) == ((plan.id,), None)
+        # On the clock of the world, it was planned then, and later no more.
+        assert plan.id in {fact.id for fact in memory.facts.about("Ann", as_of="2024-05-10", namespace=space)}
+        assert plan.id not in {fact.id for fact in memory.facts.about("Ann", as_of="2024-06-04", namespace=space)}
+        # On the clock of the memory, the plan stood open until the outcome was told.
+        [first] = memory.facts.history("Ann", believed_at=times[0], namespace=space)
+        assert (first.outcome, first.invalid_at) == (None, None)
+        [turn] = [one for one in memory.search("pottery", namespace=space).episodes if one.id == ids[PLAN[0]]]
+        assert [(remark.kind, remark.by) for remark in turn.remarks] == [(outcome, ids[sentence])]
+        context = memory.context("Did Ann plan to try pottery?", namespace=space)
+        assert f"({words.split(', ')[1]}: see [{ids[sentence][:8]}])" in context
+        assert "contradict" not in context
+
+
+def test_plan_stated_again_after_its_outcome_stands(memory, namespace):
+    for text, day in ((PLAN[0], "05-06"), ("Ann gave up on pottery", "06-03"), (PLAN[0], "07-01")):
+        memory.add(text, at=f"2024-{day}T10:00:00Z", namespace=namespace)
+    plans = [fact for fact in memory.facts.about("Ann", namespace=namespace) if fact.kind == "plan"]
+    assert [(fact.outcome, fact.invalid_at is None) for fact in plans] == [(None, True), ("dropped", False)]
