@@ -130,12 +130,7 @@ def build_parser(
     def make(
         command: Command, group: str, texts: Mapping[str, Option] = options, either: Sequence[Sequence[str]] = either
     ) -> ArgumentParser:
-        """Add *command* to the parser of ``kg-memory``, and return the command's own parser.
-
-        *group*: the heading of the help under which the command is listed. *texts*: the definitions of arguments by
-        name; the command has those that its fields `words` and `options` name. *either*: sets of options that exclude
-        each other.
-        """
+        """Add *command*, with the arguments of *texts* that it names, under the heading *group*; return its parser."""
         listed.setdefault(group, []).append(f"  {command.name:<12} {command.about}")
         made: ArgumentParser = parsers.add_parser(
             command.name,
@@ -161,13 +156,7 @@ def build_parser(
         either: Sequence[Sequence[str]] = (),
         **more: Any,
     ) -> ArgumentParser:
-        """Add a command of a plug-in, and return its parser; this function is passed to the plug-in.
-
-        *run*: the function that runs it, ``"module:function"``. *about* and *epilog*: its help text, and more text at
-        the end. *group*: the heading of the help under which it is listed. *texts*: the plug-in's own arguments by
-        name, besides the common ones. *either*: sets of options that exclude each other. *more*: other fields of
-        `Command`.
-        """
+        """Add a plug-in's command (see `Command`), with its own arguments *texts* by name; return its parser."""
         return make(Command(name, about, run, epilog=epilog, **more), group, {**options, **texts}, either)
 
     for add_commands in load_plugins("commands"):  # commands of plug-ins come first in their groups

@@ -53,10 +53,7 @@ _STATEMENT = itemgetter(
 
 
 def invalidate(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Step 8 of ingestion: return the verdicts to store, and the changes of stored beliefs that follow from them.
-
-    Beliefs are computed again for the episode's facts and all facts that verdicts link to them. Nothing is written.
-    """
+    """Step 8: return the verdicts to store, and the changes of stored beliefs that follow; nothing is written."""
     policy, episode = ConflictPolicy.from_settings(settings), draft.episode
     waiting: tuple[NewVerdict, ...] = ()
     if settings.admission and not episode.is_declared and not settings.read_all:
@@ -102,8 +99,7 @@ def _state(history: History, facts: Collection[StatedFact], draft: Draft) -> Non
 def _with_earlier(revision: Revision, draft: Draft) -> Revision:
     """Return *revision* plus the facts that earlier parts of the same long text ended or put into review.
 
-    *revision* has the changes of stored beliefs by the current part; `draft.revision` has those of the parts before.
-    Facts that the text itself stated in an earlier part do not count as ended.
+    Those are in `draft.revision`. Facts that the text itself stated in an earlier part do not count as ended.
     """
     own = {fact.sentence for fact in draft.earlier if not fact.same_as}
     ended = [sentence for sentence in revision.ended if sentence not in own]
@@ -131,8 +127,7 @@ def _find_unused_starts(facts: Collection[StatedFact], history: History, revisio
 def _reopen(history: History, stated: set[str], episode: EpisodeRecord) -> tuple[str, ...]:
     """Put refused verdicts in *history* back into review if *episode* states the refused fact again; return their ids.
 
-    A verdict says how two facts relate, such as that one ends the other. A person refused it by rejecting one of the
-    facts; in review, a person decides again. *stated* are the ids of the facts that *episode* states.
+    A person refused them by rejecting one of their two facts. *stated* are the ids of the facts that *episode* states.
     """
     arrived_at = episode.created_at
     reopened = sorted(id_ for id_, verdict in history.verdicts.items() if is_reopened(verdict, stated, arrived_at))
@@ -158,10 +153,7 @@ def _statement(fact: StatedFact, draft: Draft) -> Statement:
 def apply_corrections(
     facts: Sequence[StatedFact], comparisons: Iterable[Comparison], policy: ConflictPolicy
 ) -> tuple[StatedFact, ...]:
-    """Return *facts* changed by the model's verdicts in *comparisons*.
-
-    A new statement of a stored fact gets `corrects` if right, `refuted` if wrong. A temporary state gets an end.
-    """
+    """Return *facts* with `corrects`, `refuted` and ends of temporary states set by the verdicts in *comparisons*."""
     marked = list(facts)
     for new, candidate, verdict in surest_first(comparisons):
         fact = marked[new]
@@ -227,10 +219,7 @@ def find_rejudged(
 def _exclusions(
     facts: Sequence[StatedFact], comparisons: Iterable[Comparison], judged: Iterable[Comparison], policy: ConflictPolicy
 ) -> Iterator[Comparison]:
-    """Yield a "supersedes" verdict for two facts that give different values of a predicate declared as single-valued.
-
-    Pairs that the model has *judged* are left out.
-    """
+    """Yield "supersedes" for each pair not yet *judged* with two values of a predicate declared as single-valued."""
     pairs = {(row.new, row.candidate.id) for row in judged}
     for row in comparisons:
         fact, candidate = facts[row.new], row.candidate
@@ -248,9 +237,9 @@ _DENIAL = re.compile(
 def _with_plans(verdict: PairVerdict, fact: StatedFact, candidate: CandidateFact) -> PairVerdict:
     """Return *verdict*, with "supersedes" replaced if one of the two facts is a plan: "I will move to Rome".
 
-    If the plan was stated first, the verdict becomes its outcome. It is "dropped" if the later fact denies it ("I
-    cancelled the trip") or gives another value of a single-valued predicate ("I moved to Oslo"), and "replaced" if that
-    fact is a plan too. If the plan was stated later, it ends nothing, and the verdict becomes "complements".
+    If the plan was stated first, the verdict becomes its outcome: "dropped" if the later fact denies it or gives
+    another value of a single-valued predicate, "replaced" if it is a plan too, else "fulfilled". If it was stated
+    later, it ends nothing: "complements".
     """
     if verdict.verdict != "supersedes":
         return verdict
@@ -283,8 +272,7 @@ class Rule:
     """A rule by which a fact with a predicate in `of` depends on two other facts, its premises.
 
     The premises have predicates in `first` and `second`. `kind` is ``placed`` (Ann WORKS_IN Oslo depends on Ann
-    WORKS_AT Acme and Acme IS_LOCATED_IN Oslo) or ``shared`` (Ann WORKS_WITH Bob depends on Ann WORKS_AT Acme and Bob
-    WORKS_AT Acme).
+    WORKS_AT Acme and Acme IS_LOCATED_IN Oslo) or ``shared`` (Ann WORKS_WITH Bob depends on both WORKS_AT Acme).
     """
 
     kind: Literal["placed", "shared"]
@@ -308,10 +296,7 @@ def premise_rows(facts: Sequence[StatedFact]) -> list[JSON]:
 
 
 def rule_rows(facts: Iterable[StatedFact]) -> dict[str, list[JSON]]:
-    """Return query rows for *facts* with a predicate in `RULES`, by which WORKS_IN depends on WORKS_AT, for example.
-
-    ``{"placed": [{"fact": id, "of": [...], "first": [...], "second": [...]}], "shared": []}``, by the `kind` of `Rule`.
-    """
+    """Return query rows for *facts* with a predicate in `RULES`, by kind: ``{"placed": [{"fact": id, ...}], ...}``."""
     rows: dict[str, list[JSON]] = {"placed": [], "shared": []}
     for fact in facts:
         for rule in RULES:
@@ -347,10 +332,7 @@ def read_history(facts: Iterable[str], rows: Iterable[Row] = ()) -> Flow[History
 
 
 def revise_beliefs(history: History, policy: ConflictPolicy, namespace: str, cause: str) -> Revision:
-    """Compute from *history* the periods in which each fact holds; return how the stored beliefs must change.
-
-    *cause* is the id of the episode or decision that is stored as the cause of new beliefs.
-    """
+    """Return how stored beliefs must change by *history*; *cause*: the id of the episode or decision that causes it."""
     revision = Revision()
     truth_by_fact = truths(history.apply_edits(), list(history.verdicts.values()), policy)
     for fact, truth in sorted(truth_by_fact.items()):

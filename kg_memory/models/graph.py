@@ -15,7 +15,6 @@ Kind = Literal["facts", "entities", "communities", "episodes"]
 KINDS: tuple[Kind, ...] = ("facts", "entities", "communities", "episodes")
 Precision = Literal["instant", "day", "week", "month", "season", "year", "about", "by"]
 """How exactly a date is known: the true time is in the period of that length that begins with the date.
-
 ``about``: near the date, as in "a few years ago". ``by``: at the date or before."""
 PlanOutcome = Literal["fulfilled", "dropped", "replaced"]
 """What became of a plan: it was carried out, it was called off, or another plan took its place."""
@@ -60,8 +59,7 @@ SESSION_SOURCE = "session summary"
 class EpisodeKind(StrEnum):
     """The kind of an episode's content. An episode is a stored message, text or record.
 
-    `FACT`: facts that an application declares. `BLOCK`: a version of a text that an agent edits and has in its prompt;
-    no facts are extracted from it, and searches do not find it.
+    `FACT`: facts that an application declares. `BLOCK`: an agent's text in its prompt, not searched or read for facts.
     """
 
     MESSAGE = "message"
@@ -89,8 +87,7 @@ class EpisodeStatus(StrEnum):
 class Source(Value):
     """A quote that states a fact: `quote` is ``content[start:end]`` of the episode (message) with the id `episode`.
 
-    `at` is when it was said. `source` is the system that the message comes from, `source_id` its id there. `trust` (0
-    to 1) and `labels` are those of the message.
+    `at`: when it was said. `source`, `source_id` (its id there), `trust` (0 to 1), `labels`: those of the message.
     """
 
     episode: str
@@ -217,15 +214,14 @@ class Premise(Value):
 class Fact(Value):
     """A fact in one period, such as "Ann lives in Oslo" since 2023: when it is true, and when the memory believed it.
 
-    `valid_at` and `invalid_at` are when it begins and ends to be true; `created_at` and `expired_at` when the memory
+    `valid_at` and `invalid_at` are when it begins and ceases to be true; `created_at` and `expired_at` when the memory
     began and ceased to believe it. Ends are exclusive, and None is open. `precision` and `end_precision` say how
-    exactly the first two are known. If the start is unknown, `known_from` is the earliest time at which it is known to
-    be true. `objects` has several names if the fact is about more than two entities. `predicate` is canonical
-    ("WORKS_AT"), `wording` the predicate as extracted. `edge_type` is semantic, causal, temporal, hierarchical or
-    co_occurrence. `trust` is that of its most trusted message. `voices` is the number of independent sources.
-    `support`, from 0 to 1, is how well its best quote supports it (None: unknown), and `confirmed` whether that is
-    enough. If it is not `reviewed`, it waits for a person's review and is not believed yet. Ids of other facts:
-    `supersedes` (ended by this one), `superseded_by`, and `disputed_by` (may contradict it; a person must decide).
+    exactly the first two are known. Without a known start, `known_from` is when it is first known to be true. `objects`
+    has several names if it is about more than two entities. `predicate` is canonical ("WORKS_AT"), `wording` as
+    extracted. `edge_type` is semantic, causal, temporal, hierarchical or co_occurrence. `trust` is that of its most
+    trusted message, `voices` the number of independent sources. `support` (0 to 1; None: unknown) is how well its best
+    quote supports it, `confirmed` whether that is enough. If not `reviewed`, it waits for a person and is not believed
+    yet. Ids of facts: `supersedes` (ended by this one), `superseded_by`, `disputed_by` (a person must decide).
 
     A fact is doubtful if a fact from which it was derived has ended or was found wrong, and it was not stated since:
     `doubtful_since` is that time, and `doubtful_because` the path to that fact, the last. `absent`: it ended, and
@@ -274,10 +270,7 @@ class Fact(Value):
 
     @property
     def mark(self) -> str:
-        """A warning to show after the fact, or ``""`` if there is no reason for one.
-
-        It is ``"not reviewed"``, ``"disputed"`` or ``"not confirmed by its words"``.
-        """
+        """A warning to show: "not reviewed", "disputed" or "not confirmed by its words", or ``""`` for no warning."""
         if not self.reviewed:
             return "not reviewed"
         if self.disputed_by:
@@ -312,11 +305,10 @@ class Community(Value):
 class Review(Value):
     """A verdict (how two facts relate, such as a contradiction), which waits for a person or has taken effect.
 
-    `kind` is the relation, `confidence` and `reason` are the model's. `ruling` is what the verdict does now. `pending`
-    is the fact stated later; `existing` is the fact that it ends or refutes, or would. `preferred` is the id of the
-    fact that the model would believe. `decided_by` is ``"auto"`` or the person who decided last, at `decided_at`. For a
-    retraction or an admission (a new fact to be approved) both are the same fact; an admission's `confidence` is the
-    worth of the fact.
+    `kind` is the relation, `confidence` and `reason` are the model's; `ruling` is what the verdict does now. `pending`
+    is the fact stated later, `existing` the fact that it ends or refutes, or would. `preferred` is the id of the fact
+    that the model would believe. `decided_by` is ``"auto"`` or who decided last, at `decided_at`. A retraction or an
+    admission (a new fact to approve, `confidence` is its worth) has one fact as both.
     """
 
     id: str
@@ -347,10 +339,9 @@ class Decision(Value):
 class Change(Value):
     """A change at the time `at` of what the memory believes about a fact.
 
-    ``learned``: a new fact. ``ended``: its end was learned. ``corrected``: its dates were changed. ``retracted``: it is
-    no longer believed. ``restored``: it is believed again. ``doubtful``: a fact on which it depends ended or was
-    refuted. ``sure``: no longer doubtful. `before` and `after` are the fact as believed then. `cause` is the id of the
-    message or decision that changed it; None for changes of doubt.
+    ``learned``: a new fact. ``ended``: its end was learned. ``corrected``: new dates. ``retracted``: no longer
+    believed; ``restored``: believed again. ``doubtful``: a fact on which it depends ended or was refuted; ``sure``: no
+    longer. `before`, `after`: the fact as believed then. `cause`: id of the message or decision; None for doubt.
     """
 
     at: datetime
@@ -387,8 +378,7 @@ class IdentityDecision(Value):
 
     `kind` is ``merge``, ``split`` or ``doubt`` (is the new entity `second` the existing `entity`?). `state` is
     ``waiting`` (an open doubt), ``done``, ``apart`` (a person said that they differ) or ``undone``. `second` is None if
-    it was merged into `entity`. `facts` is the number of facts moved. In a doubt, `latest` has the last sentences of
-    each.
+    it was merged into `entity`. `facts`: how many facts moved. `latest`, in a doubt: the last sentences of each.
     """
 
     id: str

@@ -90,7 +90,6 @@ class Instants:
     believed_at: int
     unreviewed: bool
     vagueness: int | None = None
-    """The width of a preferred time in microseconds; None for a time that filters."""
 
     @property
     def params(self) -> dict[str, int]:
@@ -99,11 +98,9 @@ class Instants:
         return {"since": since, "until": until, "believed_at": self.believed_at, "unreviewed": self.unreviewed}
 
     def nearness(self, since: int, until: int) -> float:
-        """Return how near a period of a fact is to the time of the question: 1 if they overlap, down to 0.
+        """Return how near a fact's period is to the time of the question: 1 if they overlap, down to 0.
 
-        *since* and *until* are the start and end of the period in microseconds since the epoch. The result falls
-        linearly with the gap between the period and the question's ``[self.since, self.until)``, to 0 for a gap longer
-        than `vagueness`.
+        *since* and *until* (microseconds since the epoch) bound the period. A gap longer than `vagueness` gives 0.
         """
         gap = max(since - self.until, self.since - until) + 1
         return 1.0 if gap <= 0 else max(0.0, 1 - gap / ((self.vagueness or 0) + 1))
@@ -204,17 +201,13 @@ class Needs:
     def of_all(cls, *features: Feature, max_hops: int = 4, depth: int = 40) -> Self:
         """Return a `Needs` by which a reranker gets the same *features* for facts, entities, communities and episodes.
 
-        *features* are names of values of a search result, such as "hops", the number of facts from the question's
-        entities to the result. Hops are counted up to *max_hops*. "similarity" and "answer" are computed for the best
-        *depth* results of each kind only.
+        *features* are names of values of a result, such as "hops", the number of facts from the question's entities to
+        it, up to *max_hops*. "similarity" and "answer" are computed for the best *depth* results of each kind only.
         """
         return cls(features, features, features, features, max_hops=max_hops, depth=depth)
 
     def of(self, kind: Kind) -> Sequence[Feature]:
-        """Return the names of the features that the reranker needs for search results of *kind*: ``("hops",)``.
-
-        *kind* is "facts", "entities", "communities" or "episodes". The result is empty if the reranker needs none.
-        """
+        """Return the names of the features needed for results of *kind*, such as "facts": ``("hops",)``; or ()."""
         return getattr(self, kind) or ()
 
     @property
@@ -253,10 +246,7 @@ class ServedReranker(Reranker, Protocol):
 
 
 class Link(NamedTuple):
-    """A fact as read by a search along the graph: its edge type, such as LIVES_IN, and the ids of its entities.
-
-    `statements` maps the ids of the messages that state the fact to their speakers; None if they were not read.
-    """
+    """A fact read along the graph: edge type (LIVES_IN), ids of entities, speakers by message id (None: unread)."""
 
     type: str
     entities: tuple[str, ...]
@@ -273,9 +263,8 @@ Activity = dict[str, float]
 class Walk(Protocol):
     """Protocol of ways to search along the facts of the graph, starting at the entities of a question.
 
-    A walk may also have a method ``find_starts(hits)``, which returns more entities to start from:
-    ``{entity id: weight}``. Its argument has the results of the searches by words and by meaning, as `Hits` by kind. It
-    is a flow: a generator that yields database reads.
+    A walk may also have ``find_starts(hits)``, a flow (generator of database reads) that returns more entities to start
+    from, ``{entity id: weight}``; *hits* are the results of searches by words and by meaning, as `Hits` by kind.
     """
 
     @property
@@ -285,8 +274,7 @@ class Walk(Protocol):
     def walk(self, start: Mapping[str, float], instants: Instants) -> Flow[tuple[Links, Activity]]:
         """Follow facts from the entities *start*; return the facts and the weights of all entities reached, both by id.
 
-        *start* maps entity ids to weights. Yield one database read at a time, so that several flows can share a round
-        trip.
+        *start* maps entity ids to weights. Yield one database read at a time, so that flows can share a round trip.
         """
 
 
@@ -312,8 +300,7 @@ def fuse(
 def rrf(rankings: Sequence[Ranking], weights: Sequence[float], k: float = 10.0) -> list[Scored]:
     """Combine *rankings* by weighted reciprocal rank fusion: each id gets ``sum(weight / (k + rank))``, best first.
 
-    A ranking may be in any order. Ids with equal scores share the best of their ranks; NaN is worst. A missing id gets
-    0.
+    Rankings may be in any order; ids with equal scores share the best rank, NaN is worst, and a missing id gets 0.
     """
     fused: dict[str, float] = {}
     for ranking, weight in zip(rankings, weights, strict=True):

@@ -40,10 +40,9 @@ EVERYTHING = Step("", {})
 class Scope:
     """Where and how to search for one kind of result, such as facts: the filter, the time, and the number of results.
 
-    `where` is the filter, `limit` the maximum number of results, and `instants` the time at which facts must be true.
-    `names` maps each name in the filter, by its hash, to the ids of the entities with this name. `count` is the number
-    of all stored nodes of the kind, and `few` is None. But if few nodes match the filter, `count` is the number of
-    these, and `few` the Cypher query that finds them (see `narrow_scope`).
+    `limit` is the maximum number of results, `instants` the time at which facts must be true. `names` maps the names in
+    the filter `where`, by hash, to ids of entities. `count` is the number of all stored nodes of the kind; if few match
+    the filter, it is their number, and `few` the Cypher query that finds them, else None (see `narrow_scope`).
     """
 
     kind: Kind
@@ -63,8 +62,7 @@ class Scope:
     def sift_step(self, *carried: str) -> Step:
         """Return Cypher that keeps only rows which match the filter and, if they are facts, which the memory believes.
 
-        *carried* are the names of columns that the Cypher passes on. The filter is left out if `few` is set, because
-        the query then starts from the nodes that match it.
+        *carried*: columns to pass on. With `few`, the filter is left out: the query starts from nodes that match it.
         """
         passing = EVERYTHING if self.few else self.filter_step(*carried)
         believed = cypher.belief_step(self.kind, unreviewed=self.instants.unreviewed)
@@ -109,10 +107,7 @@ def search_both(words: Flow[list[Scored]], meaning: Flow[list[Scored]]) -> Flow[
 
 
 def _join_reads(effect: Any) -> Flow[Any]:
-    """If *effect* is several database reads, run them as one query, and return the rows of each; pass on other effects.
-
-    An effect is a request that a flow (a generator) yields, such as a database read or a model request.
-    """
+    """If *effect* is several database reads, run them as one, and return the rows of each; pass on any other effect."""
     if not isinstance(effect, Reads) or len(effect.queries) == 1:
         return (yield effect)
     searches = effect.queries
@@ -132,9 +127,8 @@ def scores_of(rows: Sequence[Row]) -> list[Scored]:
 def narrow_scope(scope: Scope) -> Flow[Scope]:
     """Return *scope*, limited in advance to the nodes that match its filter, if these are at most `FEW`.
 
-    A scope says where to search for one kind of result. `few` of the new scope is a query for the matching nodes: to
-    search only these is faster than to filter results afterwards. *scope* is returned unchanged if more nodes match, if
-    it has no filter, or if no index can answer the filter.
+    `few` of the new scope is a query for these nodes: to search only them is faster than to filter results afterwards.
+    Otherwise, or if it has no filter or no index can answer the filter, *scope* is returned unchanged.
     """
     if scope.where is None or not scope.count:
         return scope
@@ -333,9 +327,8 @@ USUAL = "What is it?"
 class Contrast:
     """A transformation of question embeddings that weakens what all episodes (messages) in a namespace have in common.
 
-    `center` is the mean of the episode vectors. The rows of `directions` are the directions in which these vectors vary
-    most. `shares` are the factors, from 0 to 1, by which the components of a question in these directions are
-    multiplied.
+    `center` is the mean of the episode vectors, and the rows of `directions` are the directions in which they vary
+    most. `shares` are the factors, from 0 to 1, by which a question's components in these directions are multiplied.
     """
 
     center: Array
@@ -345,9 +338,8 @@ class Contrast:
     def apply(self, vector: Vector, usual: Vector) -> Vector:
         """Return *vector*, the embedding of a question, with less weight on its similarity to all episodes (messages).
 
-        The mean of `center` and *usual* is subtracted, the components in `directions` are multiplied by `shares`, and
-        the result is scaled to length 1. *usual* is the embedding of `USUAL`, a question without content. A vector with
-        another dimension than `center` is returned unchanged.
+        The mean of `center` and *usual*, the embedding of `USUAL`, is subtracted, components in `directions` are
+        multiplied by `shares`, and the length becomes 1. A vector of another dimension is returned unchanged.
         """
         import numpy as np  # noqa: PLC0415 - importing takes 0.1 s
 
@@ -365,8 +357,7 @@ TINY = 1e-6
 def sharpen(vector: Vector, count: int) -> Flow[Vector]:
     """Return *vector*, the embedding of a question, with less weight on what all episodes have in common.
 
-    Episodes are stored messages and texts. *count* is their number; with fewer than `LEAST`, the vector is returned
-    unchanged. See `Contrast`.
+    *count* is the number of episodes (stored messages, texts); below `LEAST`, *vector* is unchanged. See `Contrast`.
     """
     if count < LEAST:
         return vector
@@ -379,19 +370,15 @@ def sharpen(vector: Vector, count: int) -> Flow[Vector]:
 
 
 def growth(count: int) -> int:
-    """Return a number that rises by 1 each time *count*, a number of episodes, has grown by the factor `GROWTH`.
-
-    It is a cache key: a value is computed again when it changes.
-    """
+    """Return a cache key that rises by 1 each time *count*, a number of episodes, has grown by the factor `GROWTH`."""
     return int(math.log(max(count, 1), GROWTH))
 
 
 def learn(rows: Sequence[Row]) -> Contrast | None:
     """Compute the `Contrast` of *rows*: a transformation that makes the embeddings of questions more specific.
 
-    It weakens the part of an embedding that all episodes (messages) of a namespace have in common. *rows* are database
-    rows with the embedding of an episode in the column ``vector``. The result is None if there are fewer than `LEAST`
-    rows, or if all embeddings are equal.
+    It weakens the part that all episodes (messages) have in common. *rows* are database rows with the embedding of an
+    episode in ``vector``. The result is None if there are fewer than `LEAST` rows, or if all embeddings are equal.
     """
     import numpy as np  # noqa: PLC0415
 

@@ -1,9 +1,8 @@
 """The third retriever: find candidates along the graph, around the entities of a question.
 
-A walk follows the facts that hold at the time of the question, in both directions, and reaches each entity once. It
-takes one database read, whatever the size of the graph. A fact that the walk or another retriever found scores the sum
-of the weights of its entities. An episode scores by the facts that it states, and by its speaker and the entities that
-it mentions.
+A walk follows the facts that hold at the time of the question, in both directions, and reaches each entity once, in one
+database read. A fact that a retriever found scores the sum of the weights of its entities. An episode scores by the
+facts that it states, by its speaker, and by the entities that it mentions.
 """
 
 from __future__ import annotations
@@ -61,9 +60,8 @@ PERSON = 0.6
 class Origins:
     """The entities from which a search may follow facts: those *named* in the question, and those mentioned recently.
 
-    *named* and *recent* are database rows; *recent* has the entities of the conversation's latest messages. *parts*
-    maps the id of a place to the ids of entities inside it: Paris to Montmartre. *episodes* is the number of stored
-    episodes.
+    *named* and *recent* are database rows; *recent*: entities of the conversation's latest messages. *parts* maps ids
+    of places to ids of entities inside them: Paris to Montmartre. *episodes* is the number of stored episodes.
     """
 
     named: Sequence[Row]
@@ -73,11 +71,7 @@ class Origins:
 
     @property
     def keys(self) -> dict[str, Sequence[str]]:
-        """The hashes of the names of the entities to search around, by entity id: ``{id: [hash, ...]}``.
-
-        These are the entities that the question names, such as Paris, and the entities that lie inside them, such as
-        Montmartre. The latter have no hashes, because the question does not name them.
-        """
+        """The hashes of the names of the entities to search around, by id: those named; () for those inside them."""
         inner = {part: () for row in self.named for part in self.parts.get(row["id"], ())}
         return inner | {row["id"]: row["keys"] for row in self.named}
 
@@ -117,10 +111,9 @@ def look_around(
 ) -> Flow[Surroundings]:
     """Return the facts, entities, communities and episodes (messages) in the graph near the first results *hits*.
 
-    If *recipe* searches along the graph, facts are followed from the entities *origins*. If it does not, only details
-    of *hits* are read: with *statements*, the episodes that state each fact; with *signs*, the speaker of each episode.
-    *scopes* has the kinds to search. *vector* is the embedding of the question, and *instants* is the time at which
-    facts must be true.
+    If *recipe* searches along the graph, facts are followed from the entities *origins*. If not, only details of *hits*
+    are read: with *statements*, the episodes that state each fact; with *signs*, the speaker of each episode. *scopes*
+    has the kinds to search, *vector* is the question's embedding, *instants* the time at which facts must be true.
     """
     walks = any(recipe.weights(kind).graph for kind in scopes)
     start: dict[str, float] = {}
@@ -149,10 +142,9 @@ def add_graph_hits(
 ) -> Flow[dict[Kind, Hits]]:
     """Return *hits*, search results by kind, with the results of the search along the graph added.
 
-    *around* has the facts, entities and communities that `look_around` reached, and the weights by which they are
-    scored. *origins* has the entities that the question names: an episode (message) scores higher if one of them spoke
-    or is mentioned in it. *scopes* has the filter for each kind; results that do not match it are dropped. *recipe*
-    says which kinds to search along the graph.
+    *around* has what `look_around` reached, with weights. *origins* has the entities that the question names: an
+    episode (message) scores higher if one of them spoke or is mentioned in it. *scopes* has the filter for each kind;
+    results that do not match it are dropped. *recipe* says which kinds to search along the graph.
     """
     hits = dict(hits)
     kinds = [kind for kind in scopes if recipe.weights(kind).graph]
@@ -193,9 +185,8 @@ def find_seeds(origins: Origins, entities: Hits) -> dict[str, float]:
 def walk_from(walk: Walk, start: Mapping[str, float], instants: Instants) -> Flow[tuple[Links, Activity]]:
     """Follow facts from the entities *start*; return the facts, and the weights of all entities reached, both by id.
 
-    *walk* is the method that decides which facts to follow, such as `BreadthFirst`. *start* maps entity ids to weights:
-    how relevant each entity is to the question. The weights in the result have the same meaning. Only facts that are
-    true at *instants*, the time of the question, are followed.
+    *walk*, such as `BreadthFirst`, decides which facts to follow, of those true at *instants*, the time of the
+    question. *start* maps entity ids to weights: how relevant each entity is. The weights in the result mean the same.
     """
     if not start:
         return {}, {}
@@ -208,8 +199,7 @@ def read_fact_links(
 ) -> Flow[tuple[Links, dict[str, Sequence[str]]]]:
     """Return ``(facts by id, {fact id: entity ids})`` for the fact ids *ids* and the entity ids *things*.
 
-    The first dict has the facts *ids*, and facts whose sentences name one of *things* without a link to it. The second
-    dict says which of *things* these sentences name.
+    The first has the facts *ids*, and facts whose sentences name one of *things* without a link; the second says which.
     """
     if not ids and not things:
         return {}, {}
@@ -225,9 +215,8 @@ def read_fact_links(
 def _read_signs(episodes: Hits, named: Mapping[str, Sequence[str]], vector: Vector | None) -> Flow[dict[str, Row]]:
     """Read the details by which found *episodes* (messages) are scored; return a database row for each, by id.
 
-    The columns are ``speaker``; ``mentions``, whether the episode mentions an entity in *named* (a dict by entity id);
-    ``unread``, whether no model has read it yet; and ``nearness``, the similarity to *vector*, the embedding of the
-    question. Only the best results by meaning have a nearness, the others None.
+    The columns: ``speaker``; ``mentions``: whether it mentions an entity in *named* (by id); ``unread``: no model has
+    read it yet; ``nearness``: similarity to the question's embedding *vector* (best by meaning only; else None).
     """
     nearest = ids_of(episodes.meaning)[:NEAREST]
     query = cypher.episode_signs(mentions=bool(named), nearness=vector is not None and bool(nearest))
@@ -336,9 +325,8 @@ def walk_breadth_first(
 ) -> Flow[tuple[Links, Activity]]:
     """Return the facts up to *hops* steps away from the entities *start*, and the weights of all entities reached.
 
-    The first step follows the *facts* latest facts of each entity in *start*. Each further step follows half as many,
-    from the *neighbours* entities with most facts in the step before. An entity after one step has 1/2 of the weight of
-    its start, after two steps 1/3.
+    The first step follows the *facts* latest facts of each entity, each further step half as many, from the
+    *neighbours* entities with most facts before. After one step, an entity has 1/2 of its start's weight, then 1/3.
     """
     row = yield from _read_walk(list(start), instants, hops, facts, neighbours)
     statements = parse_statements(row.get("statements", ""))
@@ -375,8 +363,7 @@ def _read_walk(
 def _neighbours(near: Links, origins: Mapping[str, float], reached: Mapping[str, float], most: int) -> Activity:
     """Return ``{entity id: weight}`` for up to *most* new entities: those that share most facts with *origins*.
 
-    *near* are the facts to look at; entities in *reached* are not new. A weight is the highest weight in *origins* of
-    the entities with which the new entity shares a fact.
+    *near*: the facts. *reached*: not new. A weight is the highest in *origins* of entities that share a fact with it.
     """
     shared = Counter([id_ for link in near.values() for id_ in link.entities if id_ not in reached])
     weights = {id_: 0.0 for id_, _ in sort_scores(shared.items())[:most]}
@@ -389,10 +376,7 @@ def _neighbours(near: Links, origins: Mapping[str, float], reached: Mapping[str,
 
 
 def parse_links(links: str, statements: Statements) -> Links:
-    """Parse the text *links* to facts by id, each with its *statements* (the episodes that state it).
-
-    A line of the text has a fact id, edge type, subject id and object id, separated by tabs.
-    """
+    """Parse lines "fact id, edge type, subject id, object id", with tabs, to facts by id with their *statements*."""
     parsed: Links = {}
     for line in links.split("\n"):
         match line.split("\t"):
@@ -405,10 +389,7 @@ def parse_links(links: str, statements: Statements) -> Links:
 
 
 def parse_statements(text: str) -> Statements:
-    """Parse *text* to the episodes that state each fact: ``{fact id: {episode id: speaker or None}}``.
-
-    A line of the text has a fact id, an episode id and a speaker, separated by tabs.
-    """
+    """Parse lines "fact id, episode id, speaker", with tabs, to ``{fact id: {episode id: speaker or None}}``."""
     statements: defaultdict[str, dict[str, str | None]] = defaultdict(dict)
     for line in text.split("\n"):
         match line.split("\t", 2):

@@ -1,7 +1,6 @@
 """The vocabulary of predicates: one canonical name for all synonyms, and whether a predicate is single-valued.
 
-Known names are in ``predicates.toml``; rules handle tense, number, auxiliaries, adverbs, negations and plans. Unknown
-predicates are left to the model: a miss costs one question, but a wrong match ends a fact that still holds.
+Rules handle tenses, negations and so on. Unknown names are left to the model: a wrong match ends a fact that holds.
 """
 
 from __future__ import annotations
@@ -94,8 +93,7 @@ _CHINESE_END = re.compile(r"[了着]$")
 class Predicate:
     """A canonical predicate (kind of relation in a fact), such as ``LIVES_IN``.
 
-    `single_valued` says whether a subject has one object at a time; None if unknown. Facts can contradict each other
-    only if their predicates have the same `family`, such as "work"; a predicate without a family contradicts no others.
+    `single_valued`: one object at a time (None: unknown). Only facts of the same `family` can contradict each other.
     """
 
     name: str
@@ -154,11 +152,7 @@ def is_past_state(name: str) -> bool:
 
 
 def is_lasting(name: str) -> bool:
-    """Return whether the predicate *name* means a state with one value at a time, such as "lives in" or "works at".
-
-    A synonym counts as its canonical predicate: "moved to" means ``LIVES_IN``. The result is False for events
-    ("visited"), for births and deaths, for states with several values ("speaks"), and for unknown names.
-    """
+    """Return whether *name* means a known state with one value at a time ("lives in"), other than birth and death."""
     predicate = canonical_predicate(name)
     if predicate is None or predicate.family in _LIFELONG:
         return False
@@ -172,7 +166,7 @@ def canonical_predicates() -> tuple[str, ...]:
 
 
 def _look_up(name: str) -> Predicate | None:
-    """Return the known predicate that *name* means, or None, by rules for negations, adverbs, tenses and so on."""
+    """Return the predicate that *name* means, or None; each rule returns (whether it applies, predicate or None)."""
     if exact := _TABLE.exact.get(name):
         return exact
     framed = f"_{name}_"
@@ -202,11 +196,7 @@ def _compose(mark: str, base: Predicate | None) -> Predicate | None:
 
 
 def _as_written(name: str, base: Predicate) -> Predicate:
-    """Return *base* if it is single-valued, as ``LIVES_IN``; else a new predicate *name* in the family of *base*.
-
-    *name* is another form of *base*: "has tried" for "tries". Single-valued means that a subject has one object at a
-    time. A family is a group of predicates whose facts can contradict each other.
-    """
+    """Return *base* if it is single-valued; else a new predicate of its family with *name*, another form of *base*."""
     return base if base.single_valued else Predicate(name, single_valued=False, family=base.family)
 
 
@@ -218,11 +208,7 @@ def _lasts(base: Predicate | None) -> bool:
 
 
 def _expand_contraction(framed: str) -> tuple[bool, Predicate | None]:
-    """Look up *framed*, a predicate name between underscores, with its contraction expanded.
-
-    "_DOESNT_LIKE_" is looked up as "_DOES_NOT_LIKE_". Return ``(True, predicate)`` if the name has a contraction; the
-    predicate is None if the expanded name is unknown. Return ``(False, None)`` if it has no contraction.
-    """
+    """Return (whether *framed* has a contraction, predicate or None): "_DOESNT_LIKE_" means "_DOES_NOT_LIKE_"."""
     rest = _CONTRACTION.sub(lambda match: f"{match[1]}_NOT" if match[1] else "CANNOT", framed)
     return (True, _read_rest(rest)) if rest != framed else (False, None)
 
@@ -240,11 +226,7 @@ def _read_negation(framed: str) -> tuple[bool, Predicate | None]:
 
 
 def _strip_adverbs(framed: str) -> tuple[bool, Predicate | None]:
-    """Look up *framed*, a predicate name between underscores, without its adverbs: "_NOW_LIVES_IN_" -> ``LIVES_IN``.
-
-    Return ``(True, predicate)`` if the name has adverbs; the predicate is None if the rest of the name is unknown.
-    Return ``(False, None)`` if it has no adverbs.
-    """
+    """Return (whether *framed* has adverbs, its predicate without them or None): "_NOW_LIVES_IN_" -> ``LIVES_IN``."""
     rest = _ADVERBS.sub("", framed)
     return (True, _read_rest(rest)) if rest != framed else (False, None)
 
@@ -264,10 +246,7 @@ def _read_start(framed: str) -> tuple[bool, Predicate | None]:
 
 
 def _read_plan(framed: str) -> tuple[bool, Predicate | None]:
-    """Look up *framed*, a predicate name between underscores, as a plan or wish: "_WILL_VISIT_" -> ``PLANS_TO_VISIT``.
-
-    Return ``(True, predicate)`` for a plan or wish, and ``(False, None)`` for any other name.
-    """
+    """Return (whether *framed* is a plan or wish, predicate or None): "_WILL_VISIT_" -> ``PLANS_TO_VISIT``."""
     for mark, pattern in _PLANS:
         match = pattern.search(framed)
         if match is not None and len(framed) > match.end() + 1:
@@ -276,11 +255,9 @@ def _read_plan(framed: str) -> tuple[bool, Predicate | None]:
 
 
 def _read_mark(framed: str) -> tuple[bool, Predicate | None]:
-    """Look up *framed*, a predicate name between underscores, without "also", "part-time", "temporarily" and synonyms.
+    """Return (whether *framed* has "also", "part-time", "temporarily" or the like, predicate without it or None).
 
-    Return ``(True, predicate)`` if the name has such a word; the predicate is None if the rest of the name is unknown.
-    The word stays as a prefix if *framed* allows several values because of it, but the rest does not: a person
-    ``LIVES_IN`` one place, and ``ALSO_LIVES_IN`` others. Return ``(False, None)`` if the name has no such word.
+    The word stays as a prefix if it allows several values and the rest does not: ``ALSO_LIVES_IN``.
     """
     for mark, pattern in _MARKS:
         match = pattern.search(framed)
@@ -342,11 +319,7 @@ def _read_favorite(name: str) -> Predicate | None:
 
 
 def _read_field(name: str) -> Predicate | None:
-    """Return a single-valued predicate if *name* is a field of a business record, such as "ORDER_STATUS", or None.
-
-    Single-valued means that a subject, such as an order, has one value at a time. A field ends with a word such as
-    STATUS, OWNER or EMAIL, and contains no verb before it.
-    """
+    """Return a single-valued predicate for a *name* like "ORDER_STATUS", a field of a business record, or None."""
     match = _FIELD.search(name)
     if match is None or match.start() == 0:
         return None

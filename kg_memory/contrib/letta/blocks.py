@@ -135,11 +135,7 @@ class Blocks:
     def _get(
         self, label: str, context: Any = None, *, as_of: Time | None = None, believed_at: Time | None = None
     ) -> Flow[Version]:
-        """Return the current version of the block *label*, or its version at a past time.
-
-        *as_of* selects the version that was current at that time. *believed_at* ignores versions stored after that
-        time.
-        """
+        """Return the current version of block *label*, or that of *as_of*, ignoring any stored after *believed_at*."""
         versions = yield from self._versions(label, context, 1, 0, as_of, believed_at)
         return next(iter(versions), Version(label, self._find(label).value))
 
@@ -155,10 +151,7 @@ class Blocks:
         as_of: Time | None = None,
         believed_at: Time | None = None,
     ) -> Flow[list[Version]]:
-        """Return at most *limit* versions of the block *label*, latest first, without the first *skip*.
-
-        For *as_of* and *believed_at*, see `get`.
-        """
+        """Return at most *limit* versions of block *label*, latest first, after *skip* others; for times, see `get`."""
         return (yield from self._versions(label, context, limit, skip, as_of, believed_at))
 
     history, ahistory = both(_history)
@@ -199,10 +192,7 @@ class Blocks:
     write, awrite = both(_write)
 
     def _render(self, context: Any = None, *, as_of: Time | None = None, believed_at: Time | None = None) -> Flow[str]:
-        """Return all blocks as text for a system prompt, in their current versions or those of a past time.
-
-        For *as_of* and *believed_at*, see `get`.
-        """
+        """Return all blocks as text for a system prompt, as they are now or at a past time (for times, see `get`)."""
         shown: list[tuple[Block, Version]] = []
         for label, block in self.blocks.items():
             shown.append((block, (yield from self._get(label, context, as_of=as_of, believed_at=believed_at))))
@@ -220,11 +210,7 @@ class Blocks:
         return self._fill(self._find(label).per, context)
 
     def _find(self, label: str) -> Block:
-        """Return the declaration of the block *label*: a text that the agent edits, or a proposal for its new text.
-
-        The proposal for "human" has the label "human-proposal", and waits for a person's decision. Errors: `InputError`
-        if *label* is unknown.
-        """
+        """Return the declaration of block *label* or, if it is "human-proposal", of the proposed text for "human"."""
         return self._all.get(label) or self.block(label)
 
     def _fill(self, per: Owner, context: Any) -> str:
@@ -246,11 +232,9 @@ class Blocks:
     def _versions(
         self, label: str, context: Any, limit: int, skip: int, as_of: Time | None, believed_at: Time | None
     ) -> Flow[list[Version]]:
-        """Return at most *limit* versions of the block *label*, a text that the agent edits, latest first.
+        """Return at most *limit* unexpired versions of the block *label*, latest first, without the first *skip*.
 
-        The first *skip* versions are left out. *context* has values for placeholders in the block's namespace, such as
-        ``{"user_id": "ann"}``. *as_of* leaves out versions written after that time, *believed_at* versions stored after
-        that time; None means no such limit. Expired versions are left out.
+        *context*: see `Blocks`. *as_of* leaves out later versions, *believed_at* those stored later; None: no limit.
         """
         namespace, time = self.namespace_of(label, context), self.memory.driver.clock()
         where: dict[str, Any] = {"thread": block_thread(label), "kind": str(EpisodeKind.BLOCK)}
@@ -319,11 +303,7 @@ class Blocks:
 
 
 def _digest(version: Version) -> str:
-    """Return a hash of the id under which *version*, a version of a block's text, is stored: 24 hexadecimal digits.
-
-    The next version of the block has the hash in its source id. Unlike the id, it need not be deleted with *version*,
-    since it does not reveal the id.
-    """
+    """Return 24 hex digits for the source id of the next version: a hash of *version*'s id that does not reveal it."""
     return hashlib.sha256((version.episode or "").encode()).hexdigest()[:24]
 
 
@@ -358,10 +338,7 @@ def replace_one(value: str, old_string: str, new_string: str) -> str:
 
 
 def insert_lines(value: str, new_string: str, insert_line: int = -1) -> str:
-    """Return the block text *value* with *new_string* after line *insert_line*: 0 is the beginning, -1 the end.
-
-    Errors: `InputError` for a line that does not exist.
-    """
+    """Return the block text *value* with *new_string* after line *insert_line*: 0 is the beginning, -1 the end."""
     lines = value.split("\n") if value else []
     place = len(lines) if insert_line == -1 else insert_line
     if not 0 <= place <= len(lines):
@@ -378,8 +355,7 @@ def rewrite(value: str, new_memory: str) -> str:
 def _exact(value: str, old: str) -> str:
     """Return *old*, which a model quotes from the block text *value*, as it occurs in *value*.
 
-    Prompts show the text with HTML entities, so a quoted "&lt;" may be "<" in *value*; the result then has "<". Errors:
-    `InputError` if *old* does not occur.
+    Prompts escape the text: for a quoted "&lt;", the result may be "<". Errors: `InputError` if *old* does not occur.
     """
     exact = next((words for words in (old, unescape(old)) if words and words in value), None)
     if exact is None:

@@ -99,10 +99,7 @@ def _jieba() -> ModuleType | None:
 
 
 def read_chinese(content: str, scene: Scene) -> Parse:
-    """Extract the mentions of entities, and the statements (stated facts), from the Chinese text *content*.
-
-    *scene* has the speaker and known names.
-    """
+    """Extract the mentions and statements (stated facts) from *content*; *scene* has the speaker and known names."""
     mentions: list[Mention] = []
     statements: list[TextStatement] = []
     main: Mention | None = None

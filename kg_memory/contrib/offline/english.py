@@ -117,10 +117,7 @@ def read_english(content: str, scene: Scene) -> Parse:
 
 
 def _append(statements: list[TextStatement], new: list[TextStatement], sentence: Sentence) -> None:
-    """Append *new*, the statements of *sentence*, to *statements*, those of the text before.
-
-    If the sentence only continues the previous one ("It was so loud"), extend the last statement instead.
-    """
+    """Append *new*, of *sentence*, to *statements*; if it only continues ("It was so loud"), extend the last one."""
     last = statements[-1] if statements else None
     weak = len(new) == 1 and new[0].predicate == GENERAL
     near = last is not None and sentence.start - last.quote[1] <= 3 and sentence.end - last.quote[0] <= LONGEST
@@ -139,8 +136,7 @@ def _append(statements: list[TextStatement], new: list[TextStatement], sentence:
 class _SentenceReader:
     """Extracts the statements (stated facts) of one English sentence.
 
-    *inside* are the mentions in it. *person* is whom "he" or "she" means. *main* is the first entity that the text
-    names.
+    *inside* are the mentions in it, *person* is whom "he" means, and *main* the first entity that the text names.
     """
 
     def __init__(
@@ -228,10 +224,7 @@ class _SentenceReader:
         return any(begin <= start and end <= stop for begin, stop in spans)
 
     def _read_match(self, pattern: Pattern, start: int, end: int) -> list[TextStatement]:
-        """Return the facts that the verb at ``text[start:end]`` states, such as [(Ann, LIVES_IN, Oslo)], or [].
-
-        *pattern* is the verb pattern that the verb matches; it has the predicate, such as LIVES_IN.
-        """
+        """Return the facts that the verb ``text[start:end]`` states by *pattern*: [(Ann, LIVES_IN, Oslo)], or []."""
         if pattern.change == "happens" and _PASSIVE.search(self.text[:start]):
             return []
         verb = self.text[start:end].casefold()
@@ -261,10 +254,7 @@ class _SentenceReader:
         return [self._with_verb(statement, start, end) for statement in statements]
 
     def _interpret(self, pattern: Pattern, span: Span, thing: Mention) -> tuple[str, Change] | None:
-        """Return (predicate, change) for the verb at *span* with the object *thing*, such as ("LIVES_IN", "ends").
-
-        Returns None if the verb states no fact about the object.
-        """
+        """Return (predicate, change) of the verb at *span* for its object *thing*: ("LIVES_IN", "ends"); or None."""
         meaning = interpret_verb(pattern.predicate, pattern.change, self.verbal, span)
         if meaning is None or not fits(pattern, self.text[span[0] : thing.start - self.start], thing):
             return None
@@ -316,9 +306,8 @@ class _SentenceReader:
     def _read_general(self, left: Sequence[Mention]) -> list[TextStatement]:
         """Return one general statement in a list: the sentence's subject has some relation to *left*; or return [].
 
-        *left* are the mentions of entities that no statement of a verb includes. The subject is the speaker, the person
-        meant by an initial "he" or "she", the first entity of the text, or the first of *left*: the first of these that
-        exists.
+        *left* are mentions in no statement of a verb. The subject is the first of these that exists: the speaker, the
+        person meant by an initial "he" or "she", the first entity of the text, the first of *left*.
         """
         pronoun = re.match(r"(?:he|she)\b", self.text, re.IGNORECASE)
         subject = self.speaker or (self.person if pronoun else None) or self.main or (left[0] if left else None)
@@ -338,10 +327,7 @@ class _SentenceReader:
     # Subjects and objects.
 
     def _subject(self, before: str, *, of_things: bool = False) -> Mention | None:
-        """Return the subject of the verb that follows *before*, or None: the mention before it, or an earlier subject.
-
-        With *of_things*, it may also be a thing without a name, as in "the car runs on gas".
-        """
+        """Return the subject of the verb after *before*, or None; with *of_things*, even an unnamed one: "the car"."""
         lead = CLAUSE_START.split(before)[-1]
         words = _split(lead)
         pronoun = next((at for at in range(len(words) - 1, -1, -1) if words[at].split("'")[0] in _PRONOUN), None)
@@ -364,10 +350,7 @@ class _SentenceReader:
         return (self.speaker or self.main) if acts else None
 
     def _person(self, pronoun: str, at: int) -> Mention | None:
-        """Return the person to whom *pronoun* refers: the speaker for "I" and "we".
-
-        "he" and "she" refer to the last person named before index *at*. Other pronouns give None.
-        """
+        """Return whom *pronoun* means: "I" and "we" the speaker, "he" and "she" the last person before index *at*."""
         if pronoun in ("i", "we"):
             return self.speaker
         if pronoun not in ("he", "she"):

@@ -121,10 +121,7 @@ def _instant(at: datetime) -> Interval:
 
 
 def _validate(when: object) -> str:
-    """Return *when*, the text of a time such as "last March", on one line and without spaces around it.
-
-    Errors: `ValueError` if it is empty, has more than `_LONGEST_TIME` characters, or has control characters.
-    """
+    """Return *when*, a time in words, on one line; `ValueError` if empty, too long, or with control characters."""
     text = str(when).strip()
     if not text:
         raise ValueError('The time is empty: give a date such as "2019-05-03", or words such as "last March".')
@@ -138,8 +135,7 @@ def _validate(when: object) -> str:
 def _only_date(text: str, now: datetime) -> Interval | None:
     """Return the period of the date in *text*, such as "in May 2019"; None if *text* has any other content.
 
-    Small words such as "in", "the" or "around" may stand beside the date. Words such as "last year" are relative to
-    *now*.
+    Small words such as "in" or "around" may stand beside the date. Words such as "last year" are relative to *now*.
     """
     mentions = find_dates(text, now)
     if len(mentions) != 1:
@@ -291,10 +287,7 @@ def _has_rival(text: str, window: DateMention, mentions: Sequence[DateMention]) 
 
 
 def _both_sides(windows: list[DateMention]) -> list[DateMention]:
-    """Combine two periods, such as "after May" and "before July", into one; return it in a list.
-
-    The list is empty unless one of the two *windows* has only a start, the other only an end, and the start is earlier.
-    """
+    """Return the period between two *windows*, "after May" and "before July", in a list; or [] for any other two."""
     first, second = (window.interval for window in windows)
     start, end = first.start or second.start, first.end or second.end
     if (first.start is None) == (second.start is None) or (first.end is None) == (second.end is None):
@@ -347,10 +340,7 @@ def _in_other_clause(head: str, mentions: Sequence[DateMention], events: Sequenc
 
 
 def _apply_lead(interval: Interval, kind: str | None) -> Interval | None:
-    """Return *interval* as changed by a preposition of the given *kind*: with "before", the time until its start.
-
-    The result is None if *interval* has no start or end where one is needed.
-    """
+    """Return *interval* as changed by a preposition *kind* ("before": the time until its start); None if unbounded."""
     if kind in ("before", "until"):
         return Interval(None, interval.start, interval.precision) if interval.start else None
     if kind == "after":
@@ -365,8 +355,7 @@ def _apply_lead(interval: Interval, kind: str | None) -> Interval | None:
 def _fits_tense(text: str, words: str, head: str) -> bool:
     """Return whether *words*, a date in the question *text*, can be the time that the question asks about.
 
-    "in May" needs a verb in the past or future tense. In "What is the book she bought in 2019?", the date belongs to
-    the book. *head* is the text before the date.
+    "in May" needs a verb in the past or future tense. *head* is the text before the date.
     """
     if _WITHOUT_YEAR.match(words) and (_HABIT.search(text) or not _TENSE.search(text)):
         return False
