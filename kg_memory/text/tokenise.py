@@ -153,11 +153,12 @@ def count_terms(text: str, weight: int = 1) -> Counter[str]:
 
 
 def count_fact_terms(sentence: str, predicate: str) -> Counter[str]:
-    """Return how often each search term occurs in *sentence*, and 1 for each term that only *predicate* contains.
+    """Return 1 for each search term of *sentence* or of *predicate*, the sentence's words first.
 
-    So the question "What pets does Ann have?" finds the fact "Ann has two snakes" with the predicate HAS_PET.
+    So the question "What pets does Ann have?" finds the fact "Ann has two snakes" with the predicate HAS_PET, and "Ann
+    lost Ann's hat" is no more about Ann than "Ann lost her hat".
     """
-    return count_terms(sentence) | Counter(set(terms(predicate.replace("_", " "))))
+    return Counter(dict.fromkeys((*terms(sentence), *terms(predicate.replace("_", " "))), 1))
 
 
 @lru_cache(maxsize=65_536)
