@@ -50,6 +50,8 @@ from kg_memory.validation import describe_invalid
 
 UNSURE = 0.5
 """The factor on nearness if a fact may have been true at that time, because its start is unknown."""
+LASTING = 0.4
+"""The factor on nearness of a fact that was true before, on and after the day that the question names."""
 SPREAD = 3
 """The factor by which `hold` limits a lower rank: the first, second and third stay among the first 3, 6 and 9."""
 
@@ -85,8 +87,9 @@ class ByTime(Part):
     """Reranker that prefers facts that were true, and messages that were said, at the time that the question names.
 
     The new score is ``(1 - w) * score + w * nearness``, with `facts` or `episodes` as w. Nearness is 1 at the named
-    time. It falls to 0 within a day of "on 4 May", or within a month of "in May". The change of order is limited: the
-    first result stays among the first 3, the second among the first 6, and so on (see `hold`). This reranker is applied
+    time. It falls to 0 within a day of "on 4 May", or within a month of "in May". If the question names a day, facts
+    dated on that day come before facts that were true before and after it. The change of order is limited: the first
+    result stays among the first 3, the second among the first 6, and so on (see `hold`). This reranker is applied
     last, to every question that names a time.
     """
 
@@ -99,8 +102,15 @@ class ByTime(Part):
 
     def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: QuestionView) -> list[Scored]:
         shares = {id_: _nearness(feature, question.instants) for id_, feature in features.items()}
-        are_facts = any(feature.periods for feature in features.values())
-        return hold(blend(ranking, shares, self.facts if are_facts else self.episodes), ranking)
+        weight = self.episodes
+        if any(feature.periods for feature in features.values()):
+            weight = (1 + self.facts) / 2 if _is_a_day(question.instants) else self.facts
+        return hold(blend(ranking, shares, weight), ranking)
+
+
+def _is_a_day(instants: Instants) -> bool:
+    """Return whether the question names one day, or a part of it."""
+    return instants.until - instants.since <= DAY
 
 
 def _nearness(feature: Features, instants: Instants) -> float:
@@ -111,6 +121,7 @@ def _nearness(feature: Features, instants: Instants) -> float:
     periods = feature.periods or [(feature.stated_at, feature.stated_at, feature.stated_at + 1)]
     return max(
         max(instants.nearness(known, until), UNSURE * instants.nearness(since, until))
+        * (LASTING if _is_a_day(instants) and known < instants.since and until > instants.until else 1.0)
         for since, known, until in periods
     )
 

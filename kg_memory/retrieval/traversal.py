@@ -35,6 +35,7 @@ from kg_memory.retrieval.ranking import (
 from kg_memory.retrieval.retrievers import Scope, filter_hits, rarity
 from kg_memory.runtime.effects import Vector, fetch, in_step, read_if
 from kg_memory.runtime.flow import Flow
+from kg_memory.temporal.interval import OPEN_END, OPEN_START
 from kg_memory.text.identity import alias_key, is_assistant
 
 if TYPE_CHECKING:
@@ -355,7 +356,8 @@ def _read_walk(
     """Read all facts up to *hops* steps away from the entities *ids*, as one database row with a text for each step."""
     limits = {f"limit{hop}": max(facts >> (hop - 1), 1) for hop in range(1, hops + 1)}
     depths = {name.replace("limit", "depth"): limit * LOOKED_THROUGH for name, limit in limits.items()}
-    bounds = {"most": most, "hub": HUB, "neighbours": neighbours, **limits, **depths}
+    around = instants.since if instants.since > OPEN_START and instants.until < OPEN_END else instants.until
+    bounds = {"most": most, "hub": HUB, "neighbours": neighbours, "around": around, **limits, **depths}
     rows = yield from fetch(cypher.walk(hops, unreviewed=instants.unreviewed), ids=ids, **bounds, **instants.params)
     return rows[0] if rows else {}
 

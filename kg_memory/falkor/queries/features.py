@@ -245,9 +245,9 @@ def walk(hops: int, *, unreviewed: bool = False) -> str:
     """Return the Cypher query for the facts around the entities ``$ids``, up to *hops* facts away.
 
     Its only row has the facts of each hop as text (`links1`, `links2` and so on), and the messages that state the facts
-    (`statements`). Parameters such as ``$limit1`` limit how many facts of an entity are followed. Entities with more
-    than ``$hub`` facts are not followed after the first hop. With *unreviewed*, facts that wait for a person's approval
-    count too.
+    (`statements`). Parameters such as ``$limit1`` limit how many facts of an entity are followed, on the first hop
+    those stated nearest to ``$around``. Entities with more than ``$hub`` facts are not followed after the first hop.
+    With *unreviewed*, facts that wait for a person's approval count too.
     """
     # The first hop sorts for each entity separately: sorting all at once takes three times as long at a hub. Two
     # directed matches take less time than one without direction.
@@ -264,7 +264,7 @@ CALL {{
     RETURN d
   }}
   WITH d LIMIT $most
-  WITH d ORDER BY d.said_at DESC, d.id LIMIT $depth1{part.match_believed(unreviewed=unreviewed)}
+  WITH d ORDER BY abs(d.said_at - $around), d.id LIMIT $depth1{part.match_believed(unreviewed=unreviewed)}
   WITH DISTINCT d LIMIT $limit1
   RETURN d
 }}{_ENDS}
